@@ -1,0 +1,111 @@
+"""From template and values to OpenCL C text whose line numbers are the template's.
+
+A ``#line`` is put wherever the mapping breaks (after control lines, blocks and includes), so that a driver's message
+``knn.cl.mako:120: error`` points at the text a person can edit.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from ..errors import BuildError
+from .texts import read_text
+
+_CONTROL = re.compile(r"\s*%(?!%)|\s*##")
+_BLOCK_OPEN = re.compile(r"<%(?!def|/)(?!.*%>)")
+_INCLUDE = re.compile(r'\s*#include\s+"([^"]+)"\s*$')
+
+
+def mark_lines(text: str, name: str) -> str:
+    """Insert ``#line`` directives into template text, never inside a continued macro or a Python block."""
+    out: list[str] = []
+    in_block = False
+    stale = True
+    continued = False
+    for number, line in enumerate(text.splitlines(), start=1):
+        if in_block:
+            out.append(line)
+            in_block = "%>" not in line
+            stale = True
+            continue
+        if _CONTROL.match(line) or line.lstrip().startswith(("<%def", "</%def")):
+            out.append(line)
+            stale = True
+            continue
+        if _BLOCK_OPEN.search(line) or (line.lstrip().startswith("<%") and "%>" in line):
+            out.append(line)
+            in_block = "%>" not in line
+            stale = True
+            continue
+        if stale and line.strip() and not continued:
+            out.append(f'#line {number} "{name}"')
+            stale = False
+        out.append(line)
+        continued = line.endswith("\\")
+        # What follows an expansion of several lines is off again.
+        if re.search(r"\$\{\w+\(", line):
+            stale = True
+    return "\n".join(out) + "\n"
+
+
+def _expand_includes(text: str, seen: set[str]) -> str:
+    out: list[str] = []
+    back: tuple[int, str] = (0, "")
+    for line in text.splitlines():
+        marker = re.match(r'#line (\d+) "([^"]+)"', line)
+        if marker:
+            back = (int(marker[1]) - 1, marker[2])
+        include = _INCLUDE.match(line)
+        if include is None:
+            out.append(line)
+            back = (back[0] + 1, back[1]) if not marker else back
+            continue
+        name = include[1]
+        back = (back[0] + 1, back[1])
+        if name not in seen:
+            seen.add(name)
+            header = read_text("clkernels", name)
+            out.append(_expand_includes(f'#line 1 "{name}"\n{header}', seen).rstrip("\n"))
+        out.append(f'#line {back[0] + 1} "{back[1]}"')
+    return "\n".join(out) + "\n"
+
+
+@functools.lru_cache(maxsize=64)
+def _template(name: str) -> Any:
+    from mako.template import Template
+
+    return Template(mark_lines(read_text("templates", name), name), strict_undefined=True)
+
+
+def render(name: str, values: Mapping[str, Any]) -> str:
+    """Render template ``name`` with ``values`` and inline its headers.
+
+    Parameters
+    ----------
+    name : str
+        File in ``templates/``.
+    values : mapping
+        Specialisation and tuned parameters; every name the template uses must be there.
+
+    Returns
+    -------
+    str
+        OpenCL C source.
+
+    Raises
+    ------
+    BuildError
+        If the template uses an unknown name or its Python fails; the message names template and line.
+    """
+    try:
+        text = _template(name).render(**values)
+    except Exception as error:
+        from mako import exceptions
+
+        trace = exceptions.RichTraceback()
+        line = trace.lineno if trace.lineno and trace.lineno > 0 else 0
+        raise BuildError(f"templates/{name} could not be rendered (near generated line {line}): {error!r}") from error
+    return _expand_includes(text, set())

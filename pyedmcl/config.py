@@ -1,0 +1,66 @@
+"""The one reader of environment variables and of the user's folders."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Config:
+    """Settings taken from the environment, read anew by each call of :func:`current`.
+
+    Attributes
+    ----------
+    device : str or None
+        ``PYEDMCL_DEVICE``: which device to use where the caller names none.
+    memory_fraction : float
+        ``PYEDMCL_MEMORY_FRACTION``: share of the device's memory that may be used, in (0, 1].
+    memory_limit : int or None
+        ``PYEDMCL_MEMORY_LIMIT``: upper bound of device memory in bytes.
+    cache_dir, data_dir : pathlib.Path
+        ``PYEDMCL_CACHE_DIR`` and ``PYEDMCL_DATA_DIR``, else the platform's usual folders.
+    """
+
+    device: str | None
+    memory_fraction: float
+    memory_limit: int | None
+    cache_dir: Path
+    data_dir: Path
+
+
+def _folder(variable: str, kind: str) -> Path:
+    named = os.environ.get(variable)
+    if named:
+        return Path(named).expanduser()
+    import platformdirs
+
+    return Path(getattr(platformdirs, f"user_{kind}_dir")("pyedmcl", appauthor=False))
+
+
+def _number(variable: str) -> float | None:
+    text = os.environ.get(variable, "").strip()
+    if not text:
+        return None
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not value > 0:
+        from .errors import InputError
+
+        raise InputError(f"{variable}={text!r}: a positive number is needed")
+    return value
+
+
+def current() -> Config:
+    """Read the environment."""
+    limit = _number("PYEDMCL_MEMORY_LIMIT")
+    return Config(
+        device=os.environ.get("PYEDMCL_DEVICE", "").strip() or None,
+        memory_fraction=min(_number("PYEDMCL_MEMORY_FRACTION") or 0.5, 1.0),
+        memory_limit=int(limit) if limit else None,
+        cache_dir=_folder("PYEDMCL_CACHE_DIR", "cache"),
+        data_dir=_folder("PYEDMCL_DATA_DIR", "data"),
+    )

@@ -1,0 +1,51 @@
+"""What is known of a device, free of any OpenCL binding."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class DeviceInfo:
+    """A device as discovered.
+
+    Attributes
+    ----------
+    id : str
+        ``"p:d"``, platform and device index; stable within one machine set-up.
+    name, vendor, platform, version, driver : str
+        As the driver reports them (whitespace stripped); ``version`` is CL_DEVICE_VERSION.
+    kind : str
+        "gpu", "accelerator", "cpu" or "simulator".
+    runtime : str
+        "nvidia", "amd", "intel-gpu", "intel-cpu", "pocl", "rusticl", "oclgrind" or "other".
+    compute_units, max_work_group, clock_mhz : int
+    local_bytes, global_bytes, max_alloc_bytes : int
+        Memory limits as reported, in bytes.
+    fp64, fp16, subgroups : bool
+    opencl_c : str
+        CL_DEVICE_OPENCL_C_VERSION.
+    """
+
+    id: str
+    name: str
+    vendor: str
+    platform: str
+    version: str
+    driver: str
+    kind: str
+    runtime: str
+    compute_units: int
+    max_work_group: int
+    clock_mhz: int
+    local_bytes: int
+    global_bytes: int
+    max_alloc_bytes: int
+    fp64: bool
+    fp16: bool
+    subgroups: bool
+    opencl_c: str
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)

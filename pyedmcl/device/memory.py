@@ -1,0 +1,79 @@
+"""How much device memory a plan may use."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from .. import config
+from .info import DeviceInfo
+from .quirks import quirks_for
+
+
+@dataclass(frozen=True)
+class MemoryBudget:
+    """Bytes that may be planned with.
+
+    Attributes
+    ----------
+    total : int
+        For all buffers together.
+    largest : int
+        For one buffer.
+    """
+
+    total: int
+    largest: int
+
+
+def host_available() -> int | None:
+    """Bytes of host memory that can be had without swapping, or None where the system does not say.
+
+    A container's limit counts where it is lower than what the machine has free.
+    """
+    free: list[int] = []
+    try:
+        for line in Path("/proc/meminfo").read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                free.append(int(line.split()[1]) * 1024)
+    except (OSError, ValueError):
+        pass
+    for limit, used in (
+        ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
+        ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes"),
+    ):
+        try:
+            free.append(max(int(Path(limit).read_text()) - int(Path(used).read_text()), 0))
+        except (OSError, ValueError):  # "max": no limit
+            continue
+    if not free:
+        try:
+            free.append(os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+        except (AttributeError, OSError, ValueError):
+            return None
+    return min(free)
+
+
+def budget(info: DeviceInfo, *, settings: config.Config | None = None, host_free: int | None = None) -> MemoryBudget:
+    """The budget of a device under the user's settings.
+
+    Parameters
+    ----------
+    info : DeviceInfo
+    settings : Config, optional
+        Else :func:`pyedmcl.config.current`.
+    host_free : int, optional
+        Available host memory in bytes, asked from the system where left out; counts for devices that live in it.
+    """
+    settings = settings or config.current()
+    quirks = quirks_for(info)
+    total = int(info.global_bytes * quirks.memory_share * settings.memory_fraction)
+    if info.kind in ("cpu", "simulator"):
+        free = host_available() if host_free is None else host_free
+        if free is not None:
+            total = min(total, int(free * settings.memory_fraction))
+    if settings.memory_limit is not None:
+        total = min(total, settings.memory_limit)
+    total = max(total, 1)
+    return MemoryBudget(total=total, largest=max(min(total, quirks.largest_bytes), 1))

@@ -1,0 +1,126 @@
+"""The one table of device differences that kernels and plans must know, each row with its reason."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from .info import DeviceInfo
+
+
+@dataclass(frozen=True)
+class Quirks:
+    """How to treat a device.
+
+    Attributes
+    ----------
+    fma : str
+        How to write a fast multiply-add with one rounding: "builtin" is ``fma(a, b, c)``; "contract" is ``a * b + c``
+        in a function whose first line is ``#pragma OPENCL FP_CONTRACT ON``.
+    minimum : str
+        How to write a fast minimum of two numbers that are not NaN: "fmin" or "select" (``a < b ? a : b``).
+    device_class : str
+        "gpu" or "cpu": which default parameters to start from.
+    build_options : tuple of str
+        Compiler options that every program needs on this device.
+    max_work_group : int
+        Largest work-group worth asking for, at most what the device reports.
+    memory_share : float
+        Part of the reported memory that may be planned with, before the user's own PYEDMCL_MEMORY_FRACTION.
+    largest_bytes : int
+        Largest single allocation in bytes.
+    whole_memory_in_one : bool
+        The reported largest allocation is no real limit; ``largest_bytes`` is all of the memory then.
+    unusable : str or None
+        Why no kernel can run on it; None where it works. Such a device is never chosen unasked.
+    instead : str
+        What to do about an unusable device.
+    reasons : tuple of str
+        Why the rows apply that did.
+    """
+
+    fma: str = "builtin"
+    minimum: str = "fmin"
+    device_class: str = "gpu"
+    build_options: tuple[str, ...] = ()
+    max_work_group: int = 256
+    memory_share: float = 1.0
+    largest_bytes: int = 0
+    whole_memory_in_one: bool = False
+    unusable: str | None = None
+    instead: str = ""
+    reasons: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Row:
+    """``change`` holds the fields that differ where ``applies`` says yes; later rows win."""
+
+    applies: Callable[[DeviceInfo], bool]
+    change: dict[str, Any]
+    reason: str
+
+
+def _on_cpu(info: DeviceInfo) -> bool:
+    return info.kind in ("cpu", "simulator")
+
+
+TABLE: tuple[Row, ...] = (
+    Row(
+        _on_cpu,
+        {"device_class": "cpu", "minimum": "select", "memory_share": 0.5},
+        "on a processor fmin() calls a library function for its NaN rule while a comparison is one vector "
+        "instruction, and the memory is the host's, which the arrays of the caller share",
+    ),
+    Row(
+        lambda info: info.runtime == "pocl" and info.kind == "cpu",
+        {"fma": "contract"},
+        "PoCL's fma() is up to half as fast as a*b+c, which its compiler fuses under FP_CONTRACT",
+    ),
+    Row(
+        lambda info: info.runtime == "intel-cpu",
+        {"fma": "contract"},
+        "scalar fma() is as fast as a*b+c, but fma() of vector types was 20 times slower (2026.2)",
+    ),
+    Row(
+        lambda info: info.runtime in ("nvidia", "amd"),
+        {"build_options": ("-cl-fp32-correctly-rounded-divide-sqrt",)},
+        "division and square root are off in the last bits otherwise (a third of all quotients on an H200), and "
+        "results must be the same bits on every device",
+    ),
+    Row(
+        lambda info: info.runtime == "nvidia",
+        {"whole_memory_in_one": True},
+        "the driver reports a quarter of the memory but grants nearly all of it: one buffer of 145 of 150 GB was "
+        "written at its end",
+    ),
+    Row(
+        lambda info: info.runtime == "pocl" and re.search(r"x86_64\S*-generic$", info.version) is not None,
+        {
+            "unusable": "the compiler inside this PoCL does not know the processor and refuses every kernel "
+            "(unknown target CPU 'generic')",
+            "instead": "use the Intel CPU runtime (pip install intel-opencl-rt intel-cmplr-lib-rt) or a newer PoCL",
+        },
+        "LLVM names a processor that it does not know 'generic', which its x86 back end rejects",
+    ),
+    Row(
+        lambda info: info.kind == "simulator",
+        {"max_work_group": 64},
+        "an interpreter: every work-item costs, so problems must be tiny",
+    ),
+)
+
+
+def quirks_for(info: DeviceInfo) -> Quirks:
+    """The quirks of a device: defaults, then each row of the table that applies."""
+    quirks = Quirks()
+    for row in TABLE:
+        if row.applies(info):
+            quirks = replace(quirks, **row.change, reasons=(*quirks.reasons, row.reason))
+    return replace(
+        quirks,
+        max_work_group=max(1, min(quirks.max_work_group, info.max_work_group)),
+        largest_bytes=info.global_bytes if quirks.whole_memory_in_one else info.max_alloc_bytes,
+    )

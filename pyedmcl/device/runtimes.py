@@ -1,0 +1,255 @@
+"""Make pip-installed and unregistered OpenCL runtimes visible, then load PyOpenCL.
+
+An OpenCL loader finds runtimes ("ICDs") through small text files in ``/etc/OpenCL/vendors``. Wheels cannot write
+there, and containers often lack the file of the driver they were given. Before the loader reads its list, which it
+does once per process, a private folder is prepared that repeats the registered runtimes and adds the missing ones;
+``OCL_ICD_VENDORS``, which every loader honours, names that folder for the moment of loading and is then restored,
+so that child processes and other libraries see the environment that the user set.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import hashlib
+import os
+import sys
+import tempfile
+import threading
+import warnings
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from .. import config
+from ..errors import DeviceNotFoundError, LaunchError
+
+SYSTEM_VENDORS = Path("/etc/OpenCL/vendors")
+INTEL_LIBRARY = "libintelocl.so"
+NVIDIA_LIBRARY = "libnvidia-opencl.so.1"
+
+# In the order of their dependencies. Loaded beforehand because the runtime opens some of them by bare name while it
+# works, where its own search path no longer counts.
+_INTEL_COMPANIONS = (
+    "libintlc.so.5",
+    "libirng.so",
+    "libsvml.so",
+    "libimf.so",
+    "libhwloc.so.15",
+    "libtcm.so.1",
+    "libtbb.so.12",
+)
+
+_lock = threading.Lock()
+_module: Any = None
+_pid: int | None = None
+
+
+def library_folders() -> list[Path]:
+    """Folders where wheels of this environment put shared libraries, the most specific first."""
+    import site
+
+    prefixes = [sys.prefix, sys.base_prefix]
+    with contextlib.suppress(Exception):
+        prefixes.insert(1, site.getuserbase())
+    return list(dict.fromkeys(Path(prefix) / "lib" for prefix in prefixes))
+
+
+def distribution_file(distribution: str, name: str) -> Path | None:
+    """The file called ``name`` that an installed ``distribution`` brought along, if there is one."""
+    from importlib import metadata
+
+    try:
+        files = metadata.files(distribution) or []
+    except metadata.PackageNotFoundError:
+        return None
+    for file in files:
+        if file.name == name:
+            path = Path(os.path.normpath(str(file.locate())))
+            if path.exists():
+                return path
+    return None
+
+
+def intel_library() -> Path | None:
+    """``libintelocl.so`` of the wheel ``intel-opencl-rt``, or None."""
+    if not sys.platform.startswith("linux"):
+        return None
+    for folder in library_folders():
+        if (folder / INTEL_LIBRARY).exists():
+            return folder / INTEL_LIBRARY
+    return distribution_file("intel-opencl-rt", INTEL_LIBRARY)
+
+
+def preload_intel(library: Path) -> list[str]:
+    """Load what ``libintelocl.so`` needs; returns the names that could not be loaded."""
+    missing = []
+    for name in _INTEL_COMPANIONS:
+        path: Path | None = library.parent / name
+        if path is None or not path.exists():
+            path = next((f / name for f in library_folders() if (f / name).exists()), None)
+        path = path or distribution_file("intel-cmplr-lib-rt", name)
+        try:
+            ctypes.CDLL(str(path or name), mode=ctypes.RTLD_GLOBAL)
+        except OSError:
+            missing.append(name)
+    return missing
+
+
+def loadable(library: str) -> bool:
+    """Whether the dynamic linker can load ``library``."""
+    try:
+        ctypes.CDLL(library)
+    except OSError:
+        return False
+    return True
+
+
+def registered(environ: Mapping[str, str], prefix: Path, system: Path = SYSTEM_VENDORS) -> dict[str, str]:
+    """The runtimes a loader would see by itself: file name -> library.
+
+    ``OCL_ICD_VENDORS`` (a folder, an ``.icd`` file or a library) takes the place of the system folder, as it does in
+    the loaders. A conda environment has a vendors folder of its own, whose entries are kept where the library they
+    name exists: wheels leave files there that name a build path.
+    """
+    found: dict[str, str] = {}
+    named = environ.get("OCL_ICD_VENDORS") or ""
+    folder = Path(named or environ.get("OPENCL_VENDOR_PATH") or system)
+    if named and not folder.is_dir():
+        file = folder if folder.is_file() else system / named
+        found["named.icd"] = _first_line(file) if named.endswith(".icd") else named
+    else:
+        found.update(_read_folder(folder))
+    if not named:
+        own = _read_folder(prefix / "etc" / "OpenCL" / "vendors")
+        found.update({f"env-{name}": library for name, library in own.items() if Path(library).exists()})
+    return {name: library for name, library in found.items() if library}
+
+
+def _first_line(file: Path) -> str:
+    try:
+        return file.read_text(errors="replace").strip().splitlines()[0].strip()
+    except (OSError, IndexError):
+        return ""
+
+
+def _read_folder(folder: Path) -> dict[str, str]:
+    try:
+        files = sorted(folder.glob("*.icd"))
+    except OSError:
+        return {}
+    return {file.name: _first_line(file) for file in files}
+
+
+def additions(known: Mapping[str, str], environ: Mapping[str, str]) -> dict[str, str]:
+    """Runtimes that are wanted or installed but not among the ``known`` ones: file name -> library.
+
+    ``OCL_ICD_FILENAMES`` (libraries) is repeated here because the loader inside PyOpenCL's wheel does not read it;
+    a loader that does notices that it has the library already.
+    """
+    extra: dict[str, str] = {}
+    for index, library in enumerate((environ.get("OCL_ICD_FILENAMES") or "").split(os.pathsep)):
+        if library and library not in known.values():
+            extra[f"filename-{index}.icd"] = library
+    present = {*known.values(), *extra.values()}
+    intel = intel_library()
+    if intel is not None and str(intel) not in present:
+        extra["pyedmcl-intel-cpu.icd"] = str(intel)
+    if (
+        sys.platform.startswith("linux")
+        and NVIDIA_LIBRARY not in {Path(library).name for library in present}
+        and loadable(NVIDIA_LIBRARY)
+    ):
+        extra["pyedmcl-nvidia.icd"] = NVIDIA_LIBRARY
+    return extra
+
+
+def write_folder(root: Path, entries: Mapping[str, str]) -> Path:
+    """A folder below ``root`` with one ``.icd`` file per entry.
+
+    Its name is a digest of the environment and of the content. So a folder never changes, two environments or
+    settings never meet in one, and processes that start together may write it at the same time.
+    """
+    text = repr((sys.prefix, sorted(entries.items())))
+    folder = root / hashlib.sha256(text.encode()).hexdigest()[:16]
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, library in entries.items():
+        target = folder / name
+        if _first_line(target) == library:
+            continue
+        handle, scratch = tempfile.mkstemp(dir=folder, suffix=".tmp")
+        with os.fdopen(handle, "w") as stream:
+            stream.write(library + "\n")
+        Path(scratch).replace(target)
+    return folder
+
+
+@contextlib.contextmanager
+def visible() -> Iterator[dict[str, str]]:
+    """Within this context a loader that reads its list of runtimes sees all of them; yields the additions."""
+    known = registered(os.environ, Path(sys.prefix))
+    extra = additions(known, os.environ)
+    for library in (*known.values(), *extra.values()):
+        if Path(library).name == INTEL_LIBRARY:
+            preload_intel(Path(library))
+    if not extra:
+        yield extra
+        return
+    entries = {**known, **extra}
+    with contextlib.ExitStack() as stack:
+        try:
+            folder = write_folder(config.current().cache_dir / "icd", entries)
+        except OSError:  # a read-only home: the files are needed for the moment of loading only
+            folder = write_folder(Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="pyedmcl-"))), entries)
+        before = os.environ.get("OCL_ICD_VENDORS")
+        os.environ["OCL_ICD_VENDORS"] = str(folder)
+        try:
+            yield extra
+        finally:
+            if before is None:
+                os.environ.pop("OCL_ICD_VENDORS", None)
+            else:
+                os.environ["OCL_ICD_VENDORS"] = before
+
+
+def check_fork() -> None:
+    """Raise LaunchError in a process forked from one that had already loaded OpenCL."""
+    if _pid is not None and _pid != os.getpid():
+        raise LaunchError(
+            "OpenCL was in use before this process was forked, and its drivers do not survive a fork. Start worker "
+            "processes with the 'spawn' or 'forkserver' method, or use no device before the workers exist."
+        )
+
+
+def opencl() -> Any:
+    """The module pyopencl, imported with every runtime visible.
+
+    A program that has listed OpenCL platforms by itself before has fixed what is visible; nothing is added then.
+
+    Raises
+    ------
+    DeviceNotFoundError
+        pyopencl cannot be imported; the message says why.
+    LaunchError
+        This process was forked from one that had already loaded OpenCL.
+    """
+    global _module, _pid
+    check_fork()
+    if _module is not None:
+        return _module
+    with _lock:
+        if _module is None:
+            with visible():
+                try:
+                    import pyopencl
+                except ImportError as error:
+                    raise DeviceNotFoundError(
+                        f"PyOpenCL cannot be imported ({error}). Install it with: pip install pyopencl"
+                    ) from error
+                _pid = os.getpid()
+                with contextlib.suppress(pyopencl.Error):  # no runtime at all: discovery reports an empty list
+                    pyopencl.get_platforms()
+            # Drivers chat in their build logs on success; the log stays readable on the program that was built.
+            warnings.filterwarnings("ignore", category=pyopencl.CompilerWarning)
+            _module = pyopencl
+    return _module

@@ -1,0 +1,136 @@
+"""Choose a device: a pure function over a list of descriptions."""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from .. import config
+from ..errors import DeviceNotFoundError
+from .info import DeviceInfo
+from .quirks import quirks_for
+
+_KINDS = {"gpu": 0, "accelerator": 1, "cpu": 2, "simulator": 3}
+# Among processors: measured speed. Among GPUs: the vendor's own driver before a general one, and Intel last of the
+# three since it is mostly the small one beside a larger card.
+_RUNTIMES = {"nvidia": 0, "amd": 0, "intel-cpu": 0, "intel-gpu": 1, "pocl": 2, "other": 3, "rusticl": 4, "oclgrind": 5}
+_RUNTIME_NAMES = ("nvidia", "intel-cpu", "intel-gpu", "pocl", "rusticl", "oclgrind")
+
+HOW_TO_GET_ONE = (
+    "Install a runtime for the processor with: pip install 'pyedmcl[cpu]'. "
+    "If this machine has a GPU, 'pyedmcl devices --doctor' says why it is not seen."
+)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A device and, for the user, why it was taken."""
+
+    device: DeviceInfo
+    reason: str
+
+
+def select(request: str | None = None, *, devices: Sequence[DeviceInfo] | None = None) -> Choice:
+    """Choose a device.
+
+    Parameters
+    ----------
+    request : str, optional
+        "gpu", "cpu", "accelerator", "simulator", "nvidia", "amd", "intel", "pocl" or another runtime, an id
+        ``"p:d"``, or a part or glob pattern of a name, platform or vendor in any case. Without one,
+        ``PYEDMCL_DEVICE`` counts; without that, a GPU comes before an accelerator before a processor.
+    devices : sequence of DeviceInfo, optional
+        What to choose from; else what :func:`pyedmcl.device.discover.discover` finds.
+
+    Raises
+    ------
+    DeviceNotFoundError
+        Nothing matches; the message lists the devices there are, or how to get one.
+    """
+    if devices is None:
+        from . import discover
+
+        devices = discover.discover()
+    source = "asked for"
+    if request is None or not request.strip():
+        request = config.current().device
+        source = "PYEDMCL_DEVICE is"
+    if not devices:
+        raise DeviceNotFoundError(f"there is no OpenCL device on this machine. {HOW_TO_GET_ONE}")
+    if request is None:
+        return _automatic(devices)
+    request = request.strip()
+    matches = sorted(filter(_matcher(request), devices), key=rank)
+    if not matches:
+        raise DeviceNotFoundError(
+            f"no device matches {request!r}. There are:\n{table(devices)}\nName one by its id or a part of its name."
+        )
+    others = "" if len(matches) == 1 else f", the first of {len(matches)} that match"
+    return Choice(matches[0], f"{source} {request!r}{others}")
+
+
+def _automatic(devices: Sequence[DeviceInfo]) -> Choice:
+    usable = [info for info in devices if info.kind != "simulator" and quirks_for(info).unusable is None]
+    if not usable:
+        reasons = "\n".join(f"  {info.id}  {quirks_for(info).unusable or 'a simulator'}" for info in devices)
+        raise DeviceNotFoundError(
+            f"none of the OpenCL devices can be used unasked:\n{table(devices)}\n{reasons}\n{HOW_TO_GET_ONE}"
+        )
+    ordered = sorted(usable, key=rank)
+    best = ordered[0]
+    same = [info for info in ordered if info.kind == best.kind]
+    if len(ordered) == 1:
+        reason = "the only usable device"
+    elif len(same) == 1:
+        reason = f"the only {_label(best.kind)}"
+    elif best.kind == "cpu":
+        reason = f"no GPU; the fastest of {len(same)} processor runtimes"
+    else:
+        reason = f"the first of {len(same)} {_label(best.kind)}s"
+    return Choice(best, reason)
+
+
+def _label(kind: str) -> str:
+    return {"gpu": "GPU", "cpu": "processor"}.get(kind, kind)
+
+
+def rank(info: DeviceInfo) -> tuple[object, ...]:
+    """Sort key: the device to prefer comes first."""
+    version = tuple(-int(part) for part in re.findall(r"\d+", info.driver)[:2]) if info.runtime == "pocl" else ()
+    # "cpu" and the like name a class, in which a broken runtime must not come before one that works.
+    broken = quirks_for(info).unusable is not None
+    place = tuple(int(part) for part in re.findall(r"\d+", info.id))
+    memory = -info.global_bytes if info.kind == "gpu" else 0
+    return (broken, _KINDS.get(info.kind, 9), _RUNTIMES.get(info.runtime, 9), version, memory, place)
+
+
+def _matcher(request: str) -> Callable[[DeviceInfo], bool]:
+    wanted = request.lower()
+    if re.fullmatch(r"\d+:\d+", wanted):
+        return lambda info: info.id == wanted
+    if wanted in _KINDS:
+        return lambda info: info.kind == wanted
+    if wanted in _RUNTIME_NAMES:
+        return lambda info: info.runtime == wanted or (wanted == "nvidia" and _vendor(info, "nvidia"))
+    if wanted == "amd":
+        # Processor runtimes report the maker of the processor; who asks for AMD means a GPU.
+        return lambda info: info.runtime == "amd" or (info.kind == "gpu" and _vendor(info, "amd", "advanced micro"))
+    if wanted == "intel":
+        return lambda info: info.runtime.startswith("intel-") or (info.kind == "gpu" and _vendor(info, "intel"))
+    pattern = wanted if any(sign in wanted for sign in "*?[") else f"*{wanted}*"
+
+    def by_text(info: DeviceInfo) -> bool:
+        return any(fnmatch.fnmatchcase(text.lower(), pattern) for text in (info.name, info.platform, info.vendor))
+
+    return by_text
+
+
+def _vendor(info: DeviceInfo, *parts: str) -> bool:
+    return any(part in info.vendor.lower() for part in parts)
+
+
+def table(devices: Sequence[DeviceInfo]) -> str:
+    """One line per device: id, kind, name, platform."""
+    return "\n".join(f"  {info.id}  {info.kind:<11}  {info.name} ({info.platform} {info.driver})" for info in devices)

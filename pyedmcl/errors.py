@@ -1,0 +1,69 @@
+"""Typed errors: every failure a user can meet has a class and a message that says what to do."""
+
+from __future__ import annotations
+
+
+class PyedmclError(Exception):
+    """Base class of all errors raised by pyedmcl on purpose."""
+
+
+class InputError(PyedmclError, ValueError):
+    """Data or a parameter cannot be used; the message names it and says what is needed."""
+
+
+class DeviceNotFoundError(PyedmclError, LookupError):
+    """No OpenCL device matches the request; the message lists the devices there are."""
+
+
+class DeviceMemoryError(PyedmclError, MemoryError):
+    """A block does not fit on the device even at its smallest size; the message holds the numbers."""
+
+
+class BuildError(PyedmclError, RuntimeError):
+    """A kernel could not be generated or compiled; the message shows the source around the error.
+
+    Attributes
+    ----------
+    log : str
+        The compiler's own words, unchanged.
+    source : str
+        The OpenCL C text that it was given.
+    """
+
+    def __init__(self, message: str, *, log: str = "", source: str = "") -> None:
+        super().__init__(message)
+        self.log = log
+        self.source = source
+
+
+class LaunchError(PyedmclError, RuntimeError):
+    """The driver refused or lost a kernel launch."""
+
+
+class StoreError(PyedmclError):
+    """A result store cannot be used."""
+
+
+class StoreForeignError(StoreError):
+    """The output path exists and was not written by pyedmcl."""
+
+
+class StoreMismatchError(StoreError):
+    """The store belongs to another input or other parameters; the message says what differs."""
+
+
+class StoreWriteError(StoreError, OSError):
+    """A block could not be written (disk full, permission); finished blocks are kept."""
+
+
+class MissingExtraError(PyedmclError, ImportError):
+    """An optional package is needed; the message names the extra that installs it."""
+
+
+class Interrupted(PyedmclError, KeyboardInterrupt):
+    """Ctrl-C during a long job; the message says what was kept and how to resume."""
+
+
+def missing_extra(package: str, extra: str, purpose: str) -> MissingExtraError:
+    """Error for an optional ``package`` that ``extra`` installs and ``purpose`` needs."""
+    return MissingExtraError(f"{purpose} needs the package {package!r}: pip install 'pyedmcl[{extra}]'")

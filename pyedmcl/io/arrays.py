@@ -1,0 +1,163 @@
+"""NPY, NPZ, HDF5 and Zarr: files that hold named arrays."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..errors import InputError
+from ..series import Series, as_series, build_series, select, some
+from ..unpack import Array, of_array, time_array
+from .optional import need
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One array of a container: its shape, its dtype kind and how to load it."""
+
+    shape: tuple[int, ...]
+    kind: str
+    load: Callable[[], Any]
+
+
+def read_npy(path: Path, columns: Sequence[str | int] | None, time_column: str | int | None, what: str) -> Series:
+    """Read one array (L,), (L, N) or a structured array (L,)."""
+    try:
+        values = np.load(path, allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        raise InputError(f"{what}: cannot be read as NPY ({error})") from error
+    if values.dtype.names is None:
+        return _finish(values, None, None, columns, time_column, what)
+    if time_column is None:
+        return as_series(values, columns=columns, what=what)
+    fields = list(values.dtype.names)
+    time = fields[select(fields, time_column, what)[0]]
+    rest = [fields[i] for i in select(fields, columns, what) if fields[i] != time]
+    if not rest:
+        raise InputError(f"{what}: there is no series beside the time {time!r}")
+    series = as_series({name: values[name] for name in rest}, what=what)
+    return Series(series.values, series.names, time_array(values[time]))
+
+
+def read_npz(path: Path, dataset: str | None, columns: Sequence[str | int] | None, time_column: str | int | None,
+             what: str) -> Series:
+    """Read an array of an NPZ file, with its "names" and "time" if they are there."""
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            entries = {}
+            for name in archive.files:
+                values = archive[name]
+                entries[name] = Entry(values.shape, values.dtype.kind, partial(np.asarray, values))
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+        raise InputError(f"{what}: cannot be read as NPZ ({error})") from error
+    return _read(entries, dataset, columns, time_column, what)
+
+
+def read_hdf5(path: Path, dataset: str | None, columns: Sequence[str | int] | None, time_column: str | int | None,
+              what: str) -> Series:
+    """Read a data set of an HDF5 file: kEDM's /values with /names, or another one."""
+    h5py = need("h5py", "reading HDF5")
+    try:
+        with h5py.File(path, "r") as file:
+            entries: dict[str, Entry] = {}
+
+            def note(name: str, item: Any) -> None:
+                if isinstance(item, h5py.Dataset) and item.shape is not None:
+                    entries[name] = Entry(tuple(item.shape), item.dtype.kind, partial(item.__getitem__, ()))
+
+            file.visititems(note)
+            return _read(entries, dataset, columns, time_column, what)
+    except OSError as error:
+        raise InputError(f"{what}: cannot be read as HDF5 ({error})") from error
+
+
+def read_zarr(path: Path, dataset: str | None, columns: Sequence[str | int] | None, time_column: str | int | None,
+              what: str) -> Series:
+    """Read a Zarr array, or an array of a Zarr group."""
+    zarr = need("zarr", "reading Zarr")
+    try:
+        node = zarr.open(str(path), mode="r")
+    except Exception as error:  # zarr's own errors differ between its versions
+        raise InputError(f"{what}: cannot be read as Zarr ({type(error).__name__}: {error})") from error
+    if hasattr(node, "shape"):
+        if dataset is not None:
+            raise InputError(f"{what}: this is one array, not a group; leave out dataset=")
+        return _finish(np.asarray(node[...]), node.attrs.get("names"), None, columns, time_column, what)
+    entries: dict[str, Entry] = {}
+    _walk(node, "", entries)
+    return _read(entries, dataset, columns, time_column, what)
+
+
+def _walk(group: Any, prefix: str, entries: dict[str, Entry]) -> None:
+    for name, array in sorted(group.arrays()):
+        entries[prefix + name] = Entry(tuple(array.shape), getattr(array.dtype, "kind", "O"),
+                                       partial(array.__getitem__, ...))
+    for name, child in sorted(group.groups()):
+        _walk(child, f"{prefix}{name}/", entries)
+
+
+def _read(entries: Mapping[str, Entry], dataset: str | None, columns: Sequence[str | int] | None,
+          time_column: str | int | None, what: str) -> Series:
+    name = _choose(entries, dataset, what)
+    folder = name.rpartition("/")[0]
+    beside = {key.rpartition("/")[2]: entry for key, entry in entries.items()
+              if key.rpartition("/")[0] == folder and key != name}
+    values = np.asarray(entries[name].load())
+    names = _texts(beside["names"].load()) if "names" in beside and len(beside["names"].shape) == 1 else None
+    if names is not None and "values" in beside and values.ndim == 2 and len(names) != values.shape[1]:
+        names = None  # they belong to "values", and another array was asked for
+    named_in_values = isinstance(time_column, int) or (names is not None and time_column in names)
+    wanted = "time" if time_column is None else str(time_column)
+    time = None
+    if wanted in beside and not named_in_values and values.ndim and beside[wanted].shape == values.shape[:1]:
+        time = np.asarray(beside[wanted].load())
+        if time.dtype.kind not in "iufMm":
+            time = np.array(_texts(time), np.str_)
+        time_column = None
+    return _finish(values, names, time, columns, time_column, what)
+
+
+def _choose(entries: Mapping[str, Entry], dataset: str | None, what: str) -> str:
+    listed = ", ".join(f"{name} {entry.shape}" for name, entry in list(entries.items())[:20]) or "none"
+    if dataset is not None:
+        name = dataset.strip("/")
+        if name not in entries:
+            raise InputError(f"{what}: there is no data set {dataset!r}; there are: {listed}")
+        return name
+    if "values" in entries:
+        return "values"
+    numeric = {name: entry for name, entry in entries.items() if entry.kind in "fiub"}
+    flat = [name for name, entry in numeric.items() if len(entry.shape) == 2]
+    if len(flat) == 1:
+        return flat[0]
+    if len(entries) == 1 or (len(numeric) == 1 and not flat):
+        return next(iter(numeric or entries))
+    raise InputError(f"{what}: which data set holds the series? Name it with dataset=. There are: {listed}")
+
+
+def _texts(values: Any) -> list[str]:
+    items = np.asarray(values).tolist()
+    return [item.decode("utf-8", "replace").rstrip("\0") if isinstance(item, bytes) else str(item) for item in items]
+
+
+def _finish(values: Array, names: Sequence[str] | None, time: Array | None, columns: Sequence[str | int] | None,
+            time_column: str | int | None, what: str) -> Series:
+    if time_column is None:
+        return build_series(values, names, time, columns=columns, what=what)
+    table = of_array(values, what)
+    labels = list(names) if names is not None else [str(label) for label in table.labels]
+    if len(labels) != len(table.labels):
+        raise InputError(f"{what}: {some(labels)} are {len(labels)} names for {len(table.labels)} series")
+    position = select(labels, time_column, what)[0]
+    kept = [i for i in select(labels, columns, what) if i != position]
+    if not kept:
+        raise InputError(f"{what}: there is no series beside the time {labels[position]!r}")
+    table_values = values.reshape(table.n_steps, len(labels))
+    return build_series(table_values, labels, np.array(table.column(position)), columns=[labels[i] for i in kept],
+                        what=what)

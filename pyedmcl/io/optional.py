@@ -1,0 +1,16 @@
+"""Optional packages, imported at use; their absence is an error that names the extra."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from ..errors import missing_extra
+
+
+def need(module: str, purpose: str) -> Any:
+    """Import ``module`` (possibly dotted), of the extra "io"; ``purpose`` says in an error what needed it."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise missing_extra(module.partition(".")[0], "io", purpose) from error

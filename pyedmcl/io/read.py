@@ -1,0 +1,98 @@
+"""One function that reads series from any of the known file formats."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from ..errors import InputError
+from ..series import Series
+from .arrays import read_hdf5, read_npy, read_npz, read_zarr
+from .tables import read_arrow
+from .text import read_text
+
+_TEXT = (".csv", ".tsv", ".txt", ".dat", ".tab")
+_HDF5 = (".h5", ".hdf5", ".hdf")
+_ARROW = (".parquet", ".pq", ".feather")
+_FORMATS = ("CSV, TSV and other text tables (.csv, .tsv, .txt, .dat, also with .gz), NumPy (.npy, .npz), "
+            "HDF5 (.h5, .hdf5, .hdf), Parquet (.parquet), Feather (.feather) and Zarr (.zarr)")
+_ZARR_MARKS = ("zarr.json", ".zarray", ".zgroup")
+
+
+def read_series(path: str | os.PathLike[str], *, columns: Sequence[str | int] | str | int | None = None,
+                time_column: str | int | None = None, dataset: str | None = None) -> Series:
+    """Read series from a file, with time along its rows.
+
+    Parameters
+    ----------
+    path : path
+        A text table, NPY, NPZ, HDF5, Parquet, Feather or Zarr; the suffix decides.
+    columns : sequence of str or int, str or int, optional
+        Which columns to keep, in this order: names, or positions in the file from 0. The others are not looked at,
+        so they may be text.
+    time_column : str or int, optional
+        The column (in NPZ, HDF5 and Zarr also the 1-D data set) that holds the time. Without it a table's column
+        is the time if it is called time, date, year, day, month, index, t or timestamp and holds dates, text or
+        numbers that increase, or if it is the first one and holds dates; in NPZ, HDF5 and Zarr a data set "time"
+        of fitting length is.
+    dataset : str, optional
+        Which array of an NPZ, HDF5 or Zarr file to read. Without it: "values", else the only 2-D one, with the names
+        in "names" beside it (kEDM's layout).
+
+    Returns
+    -------
+    Series
+        Missing cells (empty, NA, N/A, NaN, null, None) are NaN. Text gives float64; other formats keep float32.
+        A text table without header names its columns "x0", "x1", ... by their position in the file.
+
+    Raises
+    ------
+    InputError
+        For a file that is missing, of an unknown format or damaged, and for columns that are missing or not numeric
+        (with the line of the first bad cell).
+    MissingExtraError
+        If the format needs a package of the extra "io" that is not installed.
+    """
+    path = Path(path).expanduser()
+    what = str(path)
+    if not path.exists():
+        raise InputError(_not_there(path))
+    wanted = [columns] if isinstance(columns, (str, int)) else columns
+    suffix = path.suffix.lower()
+    inner = Path(path.stem).suffix.lower() if suffix == ".gz" else suffix
+    is_zarr = path.is_dir() and (suffix == ".zarr" or any((path / mark).exists() for mark in _ZARR_MARKS))
+    if path.is_dir() and not is_zarr:
+        raise InputError(f"{what}: this is a folder, not a file of series; known formats: {_FORMATS}")
+    if dataset is not None and not is_zarr and suffix not in (".npz", *_HDF5):
+        raise InputError(f"{what}: dataset= chooses an array of an NPZ, HDF5 or Zarr file; leave it out here")
+    if is_zarr:
+        return read_zarr(path, dataset, wanted, time_column, what)
+    if inner in _TEXT:
+        return read_text(path, wanted, time_column, what)
+    if suffix == ".npy":
+        return read_npy(path, wanted, time_column, what)
+    if suffix == ".npz":
+        return read_npz(path, dataset, wanted, time_column, what)
+    if suffix in _HDF5:
+        return read_hdf5(path, dataset, wanted, time_column, what)
+    if suffix in _ARROW:
+        return read_arrow(path, wanted, time_column, what)
+    raise InputError(f"{what}: unknown format {suffix or '(no suffix)'!r}; known are {_FORMATS}")
+
+
+def _not_there(path: Path) -> str:
+    folder = path.parent
+    if not folder.is_dir():
+        return f"{path}: there is no folder {str(folder)!r}; check the path"
+    try:
+        present = sorted(entry.name for entry in folder.iterdir())
+    except OSError:
+        present = []
+    near = difflib.get_close_matches(path.name, present, n=3, cutoff=0.6)
+    folded = {name.lower(): name for name in present}
+    if path.name.lower() in folded and folded[path.name.lower()] not in near:
+        near.insert(0, folded[path.name.lower()])
+    hint = f"; did you mean {' or '.join(repr(name) for name in near)}?" if near else ""
+    return f"{path}: there is no such file in {str(folder.resolve())!r}{hint}"

@@ -1,0 +1,260 @@
+"""Files that are whole or absent, whatever kills the process: durable writes, a journal, a one-writer lock."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import os
+import socket
+import sys
+from pathlib import Path
+from typing import Any
+
+from ..errors import StoreError, StoreWriteError
+
+if sys.platform == "win32":
+    import msvcrt
+else:
+    import fcntl
+
+#: Every file of ours that is not part of a result starts so; a folder that holds only such names counts as empty.
+PRIVATE_PREFIX = ".pyedmcl-"
+LOCK_NAME = PRIVATE_PREFIX + "lock"
+_BINARY = getattr(os, "O_BINARY", 0)
+#: Errors by which a file system says that it has no such service (Lustre without flock, some FUSE mounts).
+_NOT_OFFERED = {errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOLCK}
+
+
+def write_failure(what: str, advice: str, error: OSError) -> StoreWriteError:
+    """An error that says ``what`` failed, why, and what to do, ``advice`` being the end of that sentence."""
+    reason = error.strerror or str(error)
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        cause = "Free some disk space"
+    elif error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+        cause = "Make the folder writable"
+    else:
+        cause = "Check the path and the disk"
+    failure = StoreWriteError(f"{what}: {reason}. {cause}{advice}.")
+    failure.errno = error.errno
+    return failure
+
+
+def sync_folder(folder: Path) -> None:
+    """Make renames and new names in ``folder`` survive a power cut."""
+    if sys.platform == "win32":  # a folder cannot be opened there; NTFS journals names itself
+        return
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in _NOT_OFFERED:
+            raise
+    finally:
+        os.close(descriptor)
+
+
+def make_folder(folder: Path) -> None:
+    """Create ``folder`` and its missing parents durably."""
+    missing = []
+    while not os.path.isdir(folder) and folder.parent != folder:
+        missing.append(folder)
+        folder = folder.parent
+    for new in reversed(missing):
+        new.mkdir(exist_ok=True)
+        sync_folder(new.parent)
+
+
+def _write_all(descriptor: int, data: memoryview) -> None:
+    while data:
+        data = data[os.write(descriptor, data) :]
+
+
+def write_file(path: Path, data: bytes | memoryview) -> None:
+    """Replace ``path`` by ``data`` so that it is seen either as before or whole, also after a power cut.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+        Its folder must exist.
+    data : bytes or memoryview
+        Contiguous.
+
+    Raises
+    ------
+    OSError
+        As the system gives it; the temporary file is removed and ``path`` is as before.
+    """
+    # The same folder: os.replace is atomic within one file system only.
+    temporary = path.with_name(f"{PRIVATE_PREFIX}tmp-{os.getpid()}-{path.name}")
+    try:
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | _BINARY, 0o666)
+        try:
+            _write_all(descriptor, memoryview(data).cast("B"))
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        os.replace(temporary, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+        raise
+    sync_folder(path.parent)
+
+
+def remove_temporaries(folder: Path) -> None:
+    """Remove what killed writers left in ``folder``; only for the holder of the lock."""
+    if folder.is_dir():
+        for name in os.listdir(folder):
+            if name.startswith(PRIVATE_PREFIX + "tmp-"):
+                (folder / name).unlink(missing_ok=True)
+
+
+def read_journal(path: Path) -> tuple[list[dict[str, Any]], bool]:
+    """Entries of a journal and whether every byte of it was one.
+
+    A line that was torn by a kill or a power cut (no line end, or no JSON object) is left out.
+    """
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return [], True
+    *lines, rest = data.split(b"\n")
+    entries, clean = [], not rest
+    for line in lines:
+        try:
+            entry = json.loads(line)
+        except ValueError:
+            entry = None
+        if isinstance(entry, dict):
+            entries.append(entry)
+        else:
+            clean = False
+    return entries, clean
+
+
+def journal_line(entry: dict[str, Any]) -> bytes:
+    """One entry as it stands in the file."""
+    return json.dumps(entry, allow_nan=False).encode() + b"\n"
+
+
+class Journal:
+    """A file of JSON lines, each on the disk before :meth:`append` returns.
+
+    The file must hold whole lines only: repair it from :func:`read_journal` before opening.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | _BINARY, 0o666)
+        try:
+            self._size = os.fstat(self._descriptor).st_size
+            sync_folder(path.parent)
+        except BaseException:
+            self.close()
+            raise
+
+    def append(self, entry: dict[str, Any]) -> None:
+        """Add one entry. Raises OSError, the file then being as before (or its last line torn, and mended next)."""
+        line = journal_line(entry)
+        try:
+            # An earlier failed append may have left half a line that could not be cut off then.
+            os.ftruncate(self._descriptor, self._size)
+            os.lseek(self._descriptor, self._size, os.SEEK_SET)
+            _write_all(self._descriptor, memoryview(line))
+            os.fsync(self._descriptor)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.ftruncate(self._descriptor, self._size)
+            raise
+        self._size += len(line)
+
+    def close(self) -> None:
+        """Close the file; a second call does nothing."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+
+class WriterLock:
+    """One writer of a folder at a time, by an advisory lock on a file in it.
+
+    The system drops the lock with the process, so that a file left by ``kill -9`` blocks nobody; its text (pid and
+    host) only serves the message. Where the file system has no locks, that pid is looked up on the same host.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / LOCK_NAME
+        self._descriptor = -1
+
+    def acquire(self) -> None:
+        """Take the lock. Raises StoreError naming the holder, OSError where the folder cannot be written."""
+        while self._descriptor < 0:
+            descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | _BINARY, 0o666)
+            try:
+                if not _try_lock(descriptor):
+                    raise StoreError(
+                        f"{self._path.parent} is being written by another run ({_holder(descriptor)}): "
+                        "wait until it ends, stop it, or choose another output path"
+                    )
+                # The holder removes the file on leaving: a lock on the removed one would guard nothing.
+                with contextlib.suppress(FileNotFoundError):
+                    if os.path.samestat(os.fstat(descriptor), os.stat(self._path)):
+                        os.ftruncate(descriptor, 0)
+                        os.lseek(descriptor, 0, os.SEEK_SET)
+                        _write_all(descriptor, memoryview(f"pid {os.getpid()} on {socket.gethostname()}".encode()))
+                        self._descriptor = descriptor
+            finally:
+                if self._descriptor != descriptor:
+                    os.close(descriptor)
+
+    def release(self) -> None:
+        """Give the lock back and remove its file; a second call does nothing."""
+        if self._descriptor < 0:
+            return
+        descriptor, self._descriptor = self._descriptor, -1
+        if sys.platform == "win32":  # an open file cannot be removed there
+            os.close(descriptor)
+        with contextlib.suppress(OSError):
+            self._path.unlink()
+        if sys.platform != "win32":
+            os.close(descriptor)
+
+
+def _holder(descriptor: int) -> str:
+    try:
+        os.lseek(descriptor, 0, os.SEEK_SET)
+        return os.read(descriptor, 200).decode(errors="replace") or "pid unknown"
+    except OSError:
+        return "pid unknown"
+
+
+def _try_lock(descriptor: int) -> bool:
+    try:
+        if sys.platform == "win32":
+            os.lseek(descriptor, 1 << 20, os.SEEK_SET)  # beyond the text: locked bytes cannot be read there
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+        else:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno in (errno.EAGAIN, errno.EACCES, errno.EDEADLK):
+            return False
+        if error.errno in _NOT_OFFERED:
+            return not _alive(_holder(descriptor))
+        raise
+    return True
+
+
+def _alive(holder: str) -> bool:
+    """Whether "pid P on HOST" is a process of this host that runs and is not this one."""
+    words = holder.split()
+    if len(words) != 4 or words[3] != socket.gethostname() or not words[1].isdigit() or int(words[1]) == os.getpid():
+        return False
+    if sys.platform == "win32":  # os.kill would end the process there
+        return False
+    try:
+        os.kill(int(words[1]), 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

@@ -1,0 +1,200 @@
+"""What a store was made from, and how two such records differ, in words."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from typing import Any
+
+import numpy as np
+
+from ..errors import InputError
+
+FORMAT = 1
+KIND = "xmap"
+_BLOCK_BYTES = 8 << 20
+
+
+def now() -> str:
+    """Current time, UTC, ISO 8601 to the second."""
+    return datetime.now(timezone.utc).isoformat(timespec="seconds")
+
+
+def _plain(value: Any) -> Any:
+    """``value`` as JSON gives it back (tuples as lists, NumPy numbers as Python's), so that records compare."""
+
+    def convert(item: Any) -> Any:
+        if isinstance(item, (np.generic, np.ndarray)):
+            return item.tolist()
+        raise InputError(f"a manifest holds numbers, text, lists and dicts; got {type(item).__name__}: {item!r}")
+
+    try:
+        return json.loads(json.dumps(value, default=convert, allow_nan=False))
+    except ValueError as error:
+        raise InputError(f"a manifest holds finite numbers only: {error}") from error
+
+
+def default_block_rows(n_series: int) -> int:
+    """Library rows per block for ``n_series`` series: 16 to 64, fewer where a row is so long that 8 MiB hold fewer.
+
+    Depends on nothing else: blocks of another size would make a store that another run cannot continue.
+    """
+    if n_series < 1:
+        raise InputError(f"a result needs at least one series, got {n_series}")
+    fine = min(max(n_series // 16, 16), 64)
+    return min(fine, max(_BLOCK_BYTES // (4 * n_series), 1), n_series)
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """Everything that decides the bits of an all-pairs result.
+
+    Attributes
+    ----------
+    input_digest : str
+        Digest of the series' values.
+    names : sequence of str
+        Names of the N series, in order.
+    block_rows : int
+        Library rows per block, 1..N.
+    parameters : mapping
+        E (list or its digest), tau, Tp, exclusion_radius, knn, dtype and so on; numbers, text, lists and dicts.
+    version : str
+        Version of pyedmcl.
+    kernels : mapping of str to str
+        Kernel name -> digest.
+    device : mapping
+        Key of the device.
+    dtype : {"float32", "float64"}
+        How rho is stored.
+    created : str
+        UTC time, ISO 8601; not compared.
+
+    Raises
+    ------
+    InputError
+        A field cannot be used.
+    """
+
+    input_digest: str
+    names: Sequence[str]
+    block_rows: int
+    parameters: Mapping[str, Any]
+    version: str
+    kernels: Mapping[str, str] = field(default_factory=dict)
+    device: Mapping[str, Any] = field(default_factory=dict)
+    dtype: str = "float32"
+    created: str = field(default_factory=now)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "names", tuple(str(name) for name in self.names))
+        for name in ("parameters", "kernels", "device"):
+            object.__setattr__(self, name, _plain(dict(getattr(self, name))))
+        if not self.names:
+            raise InputError("a result needs at least one series")
+        if not 1 <= self.block_rows <= len(self.names):
+            raise InputError(f"block_rows is {self.block_rows}: 1 to {len(self.names)} (the series) is needed")
+        object.__setattr__(self, "block_rows", int(self.block_rows))
+        if self.dtype not in ("float32", "float64"):
+            raise InputError(f"rho is stored as float32 or float64, not {self.dtype!r}")
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(N, N)."""
+        return len(self.names), len(self.names)
+
+    def attributes(self) -> dict[str, Any]:
+        """The group attributes: the names by themselves (any Zarr reader shows them), the rest under "pyedmcl"."""
+        return {
+            "names": list(self.names),
+            "pyedmcl": {
+                "format": FORMAT,
+                "kind": KIND,
+                "version": self.version,
+                "created": self.created,
+                "input_digest": self.input_digest,
+                "shape": list(self.shape),
+                "block_rows": self.block_rows,
+                "dtype": self.dtype,
+                "parameters": self.parameters,
+                "kernels": self.kernels,
+                "device": self.device,
+            },
+        }
+
+    @classmethod
+    def from_attributes(cls, attributes: Mapping[str, Any]) -> Manifest:
+        """The inverse of :meth:`attributes`. Raises KeyError, TypeError or InputError where that is damaged."""
+        record = attributes["pyedmcl"]
+        wanted = ("input_digest", "block_rows", "parameters", "version", "kernels", "device", "dtype", "created")
+        return cls(names=attributes["names"], **{name: record[name] for name in wanted})
+
+
+def _short(value: Any, limit: int = 60) -> str:
+    text = repr(value)
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def _same(stored: Any, asked: Any) -> bool:
+    # As text: True == 1 == 1.0 in Python, yet they are other parameters.
+    return json.dumps(stored, sort_keys=True) == json.dumps(asked, sort_keys=True)
+
+
+def _difference(label: str, stored: Any, asked: Any) -> str:
+    if isinstance(stored, list) and isinstance(asked, list):
+        if len(stored) != len(asked):
+            return f"{label}: stored {len(stored)} values, asked for {len(asked)}"
+        place = next(i for i, (was, now_) in enumerate(zip(stored, asked, strict=True)) if not _same(was, now_))
+        return f"{label}: stored {_short(stored[place])} at position {place}, asked for {_short(asked[place])}"
+    return f"{label}: stored {_short(stored)}, asked for {_short(asked)}"
+
+
+def _differences(prefix: str, stored: Mapping[str, Any], asked: Mapping[str, Any]) -> list[str]:
+    lines = []
+    for key in [*stored, *(key for key in asked if key not in stored)]:
+        if key not in asked:
+            lines.append(f"{prefix}{key}: stored {_short(stored[key])}, not asked for")
+        elif key not in stored:
+            lines.append(f"{prefix}{key}: not stored, asked for {_short(asked[key])}")
+        elif not _same(stored[key], asked[key]):
+            lines.append(_difference(prefix + key, stored[key], asked[key]))
+    return lines
+
+
+def mismatch(path: str, stored: Manifest, asked: Manifest) -> str | None:
+    """A message that lists each field in which the two differ and what to do, or None where they agree."""
+    work = []
+    if stored.input_digest != asked.input_digest:
+        work.append(
+            f"the input data differ (digest: stored {_short(stored.input_digest, 20)}, "
+            f"now {_short(asked.input_digest, 20)})"
+        )
+    if len(stored.names) != len(asked.names):
+        work.append(f"number of series: stored {len(stored.names)}, asked for {len(asked.names)}")
+    elif stored.names != asked.names:
+        work.append(_difference("names of the series", list(stored.names), list(asked.names)))
+    work += _differences("", stored.parameters, asked.parameters)
+    for name in ("block_rows", "dtype"):
+        if getattr(stored, name) != getattr(asked, name):
+            label = "dtype of rho" if name == "dtype" else name
+            work.append(_difference(label, getattr(stored, name), getattr(asked, name)))
+    device = _differences("device ", stored.device, asked.device)
+    code = _differences("kernel ", stored.kernels, asked.kernels)
+    if stored.version != asked.version:
+        code.insert(0, _difference("version of pyedmcl", stored.version, asked.version))
+    if not (work or device or code):
+        return None
+    lines = [f"{path} holds a result that this run cannot continue:", *(f"  - {x}" for x in work + device + code)]
+    same = []
+    if device or code:
+        lines.append("On another device or version the result would not be bit-identical to one uninterrupted run.")
+    if not work:
+        same += ["choose the stored device (--device, device=)"] if device else []
+        same += [f"install pyedmcl {stored.version}"] if stored.version != asked.version else []
+    ways = [" and ".join(same)] if same else []
+    ways += ["choose another output path", "start again with --no-resume (resume=False), which removes what is there"]
+    way = ", ".join(ways[:-1]) + ", or " + ways[-1]
+    lines.append(way[0].upper() + way[1:] + ".")
+    return "\n".join(lines)

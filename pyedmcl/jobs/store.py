@@ -1,0 +1,306 @@
+"""The store that survives: an all-pairs result on disk, block by block, that a killed run can continue."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..errors import InputError, StoreError, StoreForeignError, StoreMismatchError
+from . import durable, layout, zarr3
+from .manifest import Manifest, now
+
+
+class XmapStore:
+    """A result on disk; made by :meth:`create_or_resume` (to write) or :func:`open_store` (to read).
+
+    A context manager; :meth:`close` gives the lock of a writer back. :meth:`write` may be called from several threads.
+
+    Attributes
+    ----------
+    path : pathlib.Path
+    manifest : Manifest
+        As stored (a resumed run sees the first run's).
+    shape : (int, int)
+        (N, N): row = library, column = target.
+    block_rows, n_blocks : int
+    names : tuple of str
+    """
+
+    def __init__(self, path: Path, manifest: Manifest) -> None:
+        self.path = path
+        self.manifest = manifest
+        self.shape = manifest.shape
+        self.block_rows = manifest.block_rows
+        self.n_blocks = -(-self.shape[0] // self.block_rows)
+        self.names: tuple[str, ...] = tuple(manifest.names)
+        self._row_bytes = self.shape[1] * zarr3.DTYPES[manifest.dtype].itemsize
+        self._entries: dict[int, dict[str, Any]] = {}
+        self._verified: set[int] = set()
+        self._lock: durable.WriterLock | None = None
+        self._journal: durable.Journal | None = None
+        self._mutex = threading.Lock()
+
+    @classmethod
+    def create_or_resume(cls, path: str | os.PathLike[str], manifest: Manifest, *, resume: bool = True) -> XmapStore:
+        """Open ``path`` for writing: new, or continued where a run with an equal manifest ended.
+
+        Parameters
+        ----------
+        path : path-like
+            A folder of our own, an empty one, or a name not yet used (missing parents are created).
+        manifest : Manifest
+        resume : bool
+            False removes what an earlier run stored there (nothing else) and starts anew.
+
+        Raises
+        ------
+        StoreForeignError
+            There is something that is not ours; it is left alone.
+        StoreMismatchError
+            It was made from other data, parameters, versions or device; the message lists what differs.
+        StoreWriteError
+            The folder cannot be written.
+        StoreError
+            Another run is writing there.
+        """
+        path = Path(path)
+        layout.manifest_to_continue(path, manifest, resume)  # before anything is touched, and again under the lock
+        lock = durable.WriterLock(path)
+        try:
+            durable.make_folder(path)
+            lock.acquire()
+            stored = layout.manifest_to_continue(path, manifest, resume)
+            if stored is None:
+                layout.remove_content(path)
+                durable.write_file(path / zarr3.METADATA, zarr3.group_metadata(manifest.attributes()))
+            store = cls(path, stored or manifest)
+            layout.describe(path, store.manifest)
+            store._verify()
+            store._journal = durable.Journal(path / "rho" / layout.JOURNAL)
+        except BaseException as error:
+            lock.release()
+            if isinstance(error, OSError) and not isinstance(error, StoreError):
+                advice = ", then run the same command again, or choose another output path"
+                raise durable.write_failure(f"{path} cannot be written", advice, error) from error
+            raise
+        store._lock = lock
+        return store
+
+    def _load_journal(self) -> bool:
+        """Take the entries whose chunk is there in full size; True where that was all there is in the journal."""
+        entries, clean = durable.read_journal(self.path / "rho" / layout.JOURNAL)
+        for entry in entries:
+            block, digest = entry.get("block"), entry.get("sha256")
+            if isinstance(block, int) and 0 <= block < self.n_blocks and isinstance(digest, str):
+                self._entries[block] = entry
+        for block in list(self._entries):
+            size = -1
+            with contextlib.suppress(OSError):
+                size = self._chunk(block).stat().st_size
+            if size != self.block_rows * self._row_bytes:
+                del self._entries[block]
+                clean = False
+        return clean
+
+    def _verify(self) -> None:
+        """Load the journal, keep the blocks whose bytes are those once written, and mend the journal."""
+        clean = self._load_journal()
+        for block, entry in list(self._entries.items()):
+            with contextlib.suppress(OSError):  # what cannot be read is written anew
+                if layout.sha256(self._chunk(block)) == entry["sha256"]:
+                    self._verified.add(block)
+            if block not in self._verified:
+                del self._entries[block]
+                clean = False
+        if not clean:
+            lines = [durable.journal_line(self._entries[block]) for block in sorted(self._entries)]
+            durable.write_file(self.path / "rho" / layout.JOURNAL, b"".join(lines))
+
+    def _chunk(self, block: int) -> Path:
+        return self.path / "rho" / zarr3.chunk_name(block, 0)
+
+    def __enter__(self) -> XmapStore:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        with contextlib.suppress(Exception):
+            self.close()
+
+    def close(self) -> None:
+        """Give the writer's lock back; reading still works. A second call does nothing."""
+        with self._mutex:
+            if self._journal:
+                self._journal.close()
+            if self._lock:
+                self._lock.release()
+            self._journal = self._lock = None
+
+    def rows(self, block: int) -> tuple[int, int]:
+        """First library row of ``block`` and the one after its last."""
+        if not 0 <= block < self.n_blocks:
+            raise InputError(f"block {block} does not exist: there are blocks 0 to {self.n_blocks - 1}")
+        return block * self.block_rows, min((block + 1) * self.block_rows, self.shape[0])
+
+    def pending(self) -> list[int]:
+        """Blocks not yet done, in order."""
+        return [block for block in range(self.n_blocks) if block not in self._entries]
+
+    @property
+    def complete(self) -> bool:
+        """Whether every block of rho is done."""
+        return len(self._entries) == self.n_blocks
+
+    def write(self, block: int, rows: ArrayLike) -> None:
+        """Store a block; when this returns it is on the disk and counts as done.
+
+        Parameters
+        ----------
+        block : int
+        rows : array-like of float, shape (stop - start, N)
+            rho of the library rows ``start, stop = store.rows(block)``; converted to the stored type.
+
+        Raises
+        ------
+        StoreWriteError
+            Disk full, no permission, I/O error: nothing of this block is kept, all finished blocks are.
+        InputError
+            Shape or type do not fit.
+        """
+        start, stop = self.rows(block)
+        data = zarr3.checked_rows(rows, (stop - start, self.shape[1]), self.manifest.dtype)
+        chunk = zarr3.chunk_bytes(data, self.block_rows, self.manifest.dtype)
+        entry = {"block": block, "sha256": hashlib.sha256(chunk).hexdigest(), "time": now()}
+        with self._writing(f"block {block}") as journal:
+            if self._entries.get(block, entry)["sha256"] != entry["sha256"]:
+                del self._entries[block]  # other values than before: not done until their sum is journalled
+            durable.write_file(self._chunk(block), chunk)
+            journal.append(entry)
+            self._entries[block] = entry
+            self._verified.add(block)
+
+    def set_E(self, E: ArrayLike) -> None:
+        """Store the E of each target durably; a resumed run finds it in :attr:`E`.
+
+        Parameters
+        ----------
+        E : array-like of int, shape (N,)
+            Each at least 1.
+
+        Raises
+        ------
+        StoreMismatchError
+            Finished blocks were computed with another E.
+        StoreWriteError, InputError
+            As for :meth:`write`.
+        """
+        data, digest = layout.pack_E(E, self.shape[1])
+        with self._writing("E"):
+            if self._entries and layout.stored_E_digest(self.path) not in (None, digest):
+                raise StoreMismatchError(
+                    f"{self.path}: {len(self._entries)} blocks were computed with another E than the one found now: "
+                    "choose another output path, or start again with --no-resume (resume=False)"
+                )
+            layout.write_E(self.path, data, digest)
+
+    @contextlib.contextmanager
+    def _writing(self, what: str) -> Iterator[durable.Journal]:
+        with self._mutex:
+            if self._journal is None:
+                raise StoreError(f"{self.path} is open for reading only: XmapStore.create_or_resume opens it to write")
+            try:
+                yield self._journal
+            except OSError as error:
+                raise durable.write_failure(
+                    f"{len(self._entries)} of {self.n_blocks} blocks are kept in {self.path}, but {what} could not "
+                    "be written",
+                    f" (a block needs {self.block_rows * self._row_bytes / 1e6:.3g} MB), "
+                    "then run the same command again: it continues from there",
+                    error,
+                ) from error
+
+    @property
+    def E(self) -> NDArray[np.int32] | None:
+        """E of each target, shape (N,), int32; None until set (or where its file is damaged)."""
+        return layout.read_E(self.path)
+
+    @property
+    def rho(self) -> zarr3.LazyMatrix:
+        """The result, shape (N, N), read when indexed; NaN where not yet done."""
+        # Made anew each time: kept, it would tie a knot that keeps an abandoned writer's lock until the next
+        # garbage collection.
+        return zarr3.LazyMatrix(self.shape, self.manifest.dtype, self.block_rows, self._read_block)
+
+    def read_rows(self, start: int, stop: int) -> NDArray[Any]:
+        """Library rows ``start`` to ``stop - 1`` of rho, shape (stop - start, N); NaN where not yet done.
+
+        Raises
+        ------
+        InputError
+            There are no such rows.
+        StoreError
+            A finished block cannot be read or was changed since it was written.
+        """
+        if not 0 <= start <= stop <= self.shape[0]:
+            raise InputError(f"rows {start} to {stop} do not exist: there are rows 0 to {self.shape[0]}")
+        found: NDArray[Any] = self.rho[start:stop]
+        return found
+
+    def _read_block(self, block: int, first: int, last: int) -> NDArray[Any] | None:
+        entry = self._entries.get(block)
+        if entry is None:
+            return None
+        path = self._chunk(block)
+        try:
+            # Opening for reading does not read it all; a block is checked when first used.
+            if block not in self._verified and layout.sha256(path) != entry["sha256"]:
+                raise StoreError(
+                    f"block {block} of {self.path} has changed since it was written (its checksum differs): "
+                    "run the same xmap command again, it computes such blocks anew"
+                )
+            self._verified.add(block)
+            stored = zarr3.DTYPES[self.manifest.dtype]
+            data: NDArray[Any] = np.fromfile(
+                path, dtype=stored, count=(last - first) * self.shape[1], offset=first * self._row_bytes
+            )
+        except OSError as error:
+            message = f"block {block} of {self.path} cannot be read ({error.strerror}): check the disk"
+            raise StoreError(message) from error
+        return data.reshape(last - first, self.shape[1])
+
+
+def open_store(path: str | os.PathLike[str], mode: str = "r") -> XmapStore:
+    """Open a result for reading, finished or not, also while a run writes it.
+
+    Parameters
+    ----------
+    path : path-like
+    mode : {"r"}
+        Reading is all there is; :meth:`XmapStore.create_or_resume` writes.
+
+    Raises
+    ------
+    StoreForeignError
+        There is nothing, or it was not written by pyedmcl.
+    StoreMismatchError
+        It has a format that this version does not know.
+    """
+    if mode != "r":
+        raise InputError(f"mode {mode!r}: 'r' (reading) is needed; XmapStore.create_or_resume opens a store to write")
+    path = Path(path)
+    attributes = layout.read_attributes(path)
+    if attributes is None:
+        raise StoreForeignError(f"{path} is no result of pyedmcl xmap: name the folder that xmap wrote (-o)")
+    store = XmapStore(path, layout.read_manifest(path, attributes))
+    store._load_journal()
+    return store

@@ -1,0 +1,29 @@
+"""Slow, obvious NumPy oracles against which tuned kernels are verified. This room imports numpy only."""
+
+from __future__ import annotations
+
+from .edm import (
+    embedded_rows,
+    fma32,
+    fma64,
+    knn_float32_exact,
+    knn_float64_exact,
+    legal_rows,
+    pearson,
+    simplex_predict,
+    simplex_weights,
+    skill,
+)
+
+__all__ = [
+    "embedded_rows",
+    "fma32",
+    "fma64",
+    "knn_float32_exact",
+    "knn_float64_exact",
+    "legal_rows",
+    "pearson",
+    "simplex_predict",
+    "simplex_weights",
+    "skill",
+]

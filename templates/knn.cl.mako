@@ -1,0 +1,323 @@
+## All k nearest neighbours of delay-embedded rows, for several embedding dimensions E in one pass.
+##
+## The squared distance of dimension E is the partial sum of the one of E+1, so one sweep over the library serves all.
+##   1. bound:   the library is cut into groups; the k-th smallest of the groups' minima bounds the k-th distance from above.
+##   2. collect: candidates not above the bound go into a buffer (about 1.2 k of them); a full buffer is compacted.
+##   3. emit:    the buffer is sorted by (distance, row) and written as neighbours, or as simplex weights.
+## No L x L matrix, no lists in the inner loops. Whatever the tuned values, the result is the same to the last bit.
+<%
+from itertools import accumulate
+SLOT = {E: s for s, E in enumerate(dims)}
+E_max = max(dims)
+halo = -(-(E_max - 1) * tau // 4) * 4
+group_lanes = wg * lanes
+staged = tile > 0
+# Lone lanes exclude rows near the query before they are compared; lanes do when a candidate is taken, which is rarer.
+starts = masked or lanes == 1
+# Tables of weights are padded to four columns so that the lookup may load them as vectors.
+strides = [-(-k // 4) * 4 for k in counts] if emit == "weights" else list(counts)
+before = [0, *accumulate(strides)]
+
+def smallest(names):
+    if len(names) == 1:
+        return names[0]
+    half = (len(names) + 1) // 2
+    return f"MINIMUM({smallest(names[:half])}, {smallest(names[half:])})"
+nearest_u = smallest([f"a{u}" for u in range(unroll)])
+%>
+#define LANES ${lanes}
+#define REAL_BITS ${64 if dtype == 'float64' else 32}
+#define FMA_CONTRACT ${int(fma == 'contract')}
+#define MIN_SELECT ${int(minimum == 'select')}
+#define K_MAX ${max(counts)}
+#define SLOT_STRIDE ${group_lanes}
+#define DIMS ${len(dims)}
+#define CAPACITY ${capacity}
+#define UNROLL ${unroll}
+#define WG ${wg}
+#define TILE ${tile}
+#define HALO ${halo}
+#include "topk.clh"
+
+constant int K_OF[DIMS] = {${", ".join(map(str, counts))}};
+constant int K_STRIDE[DIMS] = {${", ".join(map(str, strides))}};
+constant int K_BEFORE[DIMS] = {${", ".join(map(str, before[:-1]))}};
+
+## Squared distances of UNROLL library rows, all dimensions, with ``visit(slot)`` after each dimension asked for.
+## For each e the rows are interleaved: their chains of dependent additions then overlap.
+<%def name="distances(visit)">
+%if starts:
+  // What a row starts with: nothing, or FAR squared where it is no legal neighbour. Few steps come near the query.
+  realv d, ${", ".join(f"a{u}, far{u} = {f'penalty[j + {u}]' if masked else 0}" for u in range(unroll))};
+%if lanes == 1:
+  if (j > near_begin && j < near_end) {
+%for u in range(unroll):
+    far${u} = CHOOSE(far${u}, (realv)(LITERAL(1e32)), IS_EXCLUDED(t0, j + ${u}));
+%endfor
+  }
+%endif
+%else:
+  realv d, ${", ".join(f"a{u}" for u in range(unroll))};
+%endif
+<% seen = set() %>
+%for e in range(E_max):
+%if staged:
+%for quad in sorted({(u - e * tau) // 4 for u in range(unroll)} - seen):
+  const real4 x_${'m' if quad < 0 else 'p'}${abs(quad)} = *(local const real4*)(xp + ${4 * quad});
+<% seen.add(quad) %>
+%endfor
+%endif
+%for u in range(unroll):
+<%
+off = u - e * tau
+quad = off // 4
+x = f"x_{'m' if quad < 0 else 'p'}{abs(quad)}.s{off % 4}" if staged else f"x[j + {off}]"
+%>
+  d = q${e} - ${x}; a${u} = ${f"FUSED(d, d, {chr(97)}{u})" if e else (f"FUSED(d, d, far{u})" if starts else "d * d")};
+%endfor
+%if e + 1 in SLOT:
+  ${visit(SLOT[e + 1])}
+%endif
+%endfor
+</%def>
+
+<%def name="keep_minimum(s)">
+  m${s} = MINIMUM(m${s}, ${nearest_u});
+</%def>
+
+<%def name="collect(s)">
+  if (ANYV(${nearest_u} <= bound${s})) {
+%for u in range(unroll):
+    OFFER(${s}, ${counts[s]}, a${u}, bound${s}, j + ${u});
+%endfor
+  }
+</%def>
+
+<%def name="stage_tile()">
+%if staged:
+      barrier(CLK_LOCAL_MEM_FENCE);
+      for (int i = get_local_id(0); i < TILE + HALO; i += WG) {
+        const int from = jt - HALO + i;
+        xs[i] = from < j_end ? x[from] : GAP;
+      }
+      barrier(CLK_LOCAL_MEM_FENCE);
+%endif
+</%def>
+
+%if staged:
+typedef PASTE(REAL_NAME, 4) real4;
+%endif
+
+#define IS_EXCLUDED(T, J) ((int)abs_diff(T, J) <= exclusion_radius)
+
+// Once k candidates not above the bound are held, a later row at the bound loses its tie: from then on it must be below,
+// which is one step down in the bits (a NaN below zero: nothing more). Without this rule, data with many equal distances
+// would fill every buffer again and again. Lone lanes keep their counts in registers, as offsets.
+#define LIMIT (CAPACITY - UNROLL)
+%if lanes == 1:
+#define OFFER(S, K, A, BOUND, J) \
+  if ((A) <= (BOUND)) { \
+    PUT_CANDIDATE(buffer + (S * CAPACITY * ENTRY + offset##S), A, J); \
+    offset##S += ENTRY; \
+    if (offset##S == K * ENTRY) BOUND = AS_REALV(AS_WHOLEV(BOUND) - 1); \
+    fullest = max(fullest, offset##S); \
+  }
+%else:
+#define OFFER(S, K, A, BOUND, J) \
+  offer(A, (A) <= (BOUND), K, J, t0, exclusion_radius, (whole*)&held[S], (whole*)&BOUND, buffer + S * CAPACITY * ENTRY, &fullest)
+__attribute__((noinline)) void offer(realv a, rowv mask, int k, int j, int t0, int exclusion_radius,
+                                     whole* restrict held, whole* restrict bound, global whole* restrict buffer, int* restrict fullest) {
+  uint bits = lanes_set(mask);
+  if (!bits) return;
+  whole value[LANES];
+  STOREV(AS_WHOLEV(a), value);
+  do {
+    const int lane = 31 - clz(bits & -bits);
+    bits &= bits - 1;
+    if (IS_EXCLUDED(t0 + lane, j)) continue;
+    const int c = (int)held[lane]++;
+    buffer[(size_t)c * ENTRY + lane] = value[lane];
+    buffer[(size_t)c * ENTRY + SLOT_STRIDE + lane] = j;
+    if (c + 1 == k) bound[lane] -= 1;
+    *fullest = max(*fullest, (c + 1) * ENTRY);
+  } while (bits);
+}
+%endif
+
+// library, query: [series][stride], row 0 at column `front`, gaps and all columns before row 0 hold GAP;
+// library rows from j_end on hold GAP too. penalty: [n_steps], 0 for legal rows (only where a target has gaps).
+// A task is (library, tile of query rows); groups take tasks task_begin + group, + groups, ... below task_end.
+// out_*: per dimension s [library][row][K_STRIDE[s]], dimensions one behind another; squared distances and -1, FAR-like
+// values where there is no neighbour, or weights and row 0 with weight 0.
+kernel __attribute__((reqd_work_group_size(WG, 1, 1)))
+void knn(global const real* restrict library, global const real* restrict query, global const real* restrict penalty_of,
+         const int library_stride, const int query_stride, const int front, const int n_rows, const int j_begin, const int j_end,
+         const int bound_end, const int groups_per_tile, const int exclusion_radius, const int n_tiles, const int task_begin,
+         const int task_end, global int* restrict out_row, global real* restrict out_value, const ulong rows_per_slot,
+         global whole* restrict scratch) {
+  const int lane0 = get_local_id(0) * LANES;
+  global whole* restrict buffer = scratch + (size_t)get_group_id(0) * DIMS * CAPACITY * ENTRY + LANE_OFFSET;
+%if staged:
+  local real xs[TILE + HALO] __attribute__((aligned(32)));
+%endif
+  for (int task = task_begin + get_group_id(0); task < task_end; task += get_num_groups(0)) {
+    const int which = task / n_tiles;
+    const int t0 = (task - which * n_tiles) * SLOT_STRIDE + lane0;
+    global const real* restrict x = library + (size_t)which * library_stride + front;
+    global const real* restrict y = query + (size_t)which * query_stride + front;
+%if masked:
+    global const real* restrict penalty = penalty_of;
+%endif
+    const int tq = min(t0, n_rows - 1);
+%for e in range(E_max):
+    const realv q${e} = LOADV(y + tq - ${e * tau});
+%endfor
+    const int near_begin = t0 - exclusion_radius - UNROLL, near_end = t0 + LANES + exclusion_radius;
+    realv bounds[DIMS];
+    rowv held[DIMS];
+    int groups = 0;
+%if bounded:
+    {
+      // A group takes every bound_groups-th step of a tile, so that neighbours in time fall into different groups.
+%if staged:
+      for (int jt = j_begin; jt < bound_end; jt += TILE) {
+        ${stage_tile()}
+        const int tile_end = min(jt + TILE, j_end);
+%else:
+      {
+        const int jt = j_begin, tile_end = bound_end;
+%endif
+        for (int g = 0; g < groups_per_tile; ++g) {
+%for s in range(len(dims)):
+          realv m${s} = FAR;
+%endfor
+          for (int j = jt + g * UNROLL; j < tile_end; j += groups_per_tile * UNROLL) {
+%if lanes > 1:
+            if (j > near_begin && j < near_end) continue;  // a bound over fewer rows still holds
+%endif
+%if staged:
+            local const real* xp = xs + (j - jt + HALO);
+%endif
+            ${distances(keep_minimum)}
+          }
+%for s in range(len(dims)):
+          PUT_DISTANCE(buffer + (size_t)(${s} * CAPACITY + groups) * ENTRY, m${s});
+%endfor
+          ++groups;
+        }
+      }
+    }
+%endif
+    // The k-th smallest group minimum, by insertion of values alone.
+    for (int s = 0; s < DIMS; ++s) {
+      const int k = K_OF[s];
+      realv least[K_MAX];
+#pragma unroll
+      for (int i = 0; i < K_MAX; ++i) least[i] = FAR;
+#pragma unroll 4
+      for (int g = 0; g < groups; ++g) {
+        realv v = CANDIDATE_DISTANCE(buffer + (size_t)(s * CAPACITY + g) * ENTRY);
+#pragma unroll
+        for (int i = 0; i < K_MAX; ++i) {
+          const realv low = MINIMUM(least[i], v);
+          v = MAXIMUM(least[i], v);
+          least[i] = low;
+        }
+      }
+      realv b = FAR;
+#pragma unroll
+      for (int i = 0; i < K_MAX; ++i)
+        if (i == k - 1) b = least[i];
+      bounds[s] = b;
+      held[s] = 0;
+    }
+    // A query row that touches a gap has no neighbours: nothing is below -1.
+    realv largest = fabs(q0);
+%for e in range(E_max):
+%if e > 0:
+    largest = MAXIMUM(largest, fabs(q${e}));
+%endif
+%if e + 1 in SLOT:
+    realv bound${SLOT[e + 1]} = CHOOSE(bounds[${SLOT[e + 1]}], (realv)(-1), largest > (realv)(LITERAL(1e15)));
+%endif
+%endfor
+    int fullest = 0;
+%if lanes == 1:
+    int ${", ".join(f"offset{s} = 0" for s in range(len(dims)))};
+%endif
+%if staged:
+    for (int jt = j_begin; jt < j_end; jt += TILE) {
+      ${stage_tile()}
+      const int tile_end = min(jt + TILE, j_end);
+%else:
+    {
+      const int jt = j_begin, tile_end = j_end;
+%endif
+      for (int j = jt; j < tile_end; j += UNROLL) {
+%if staged:
+        local const real* xp = xs + (j - jt + HALO);
+%endif
+        {
+          ${distances(collect)}
+        }
+        if (fullest >= LIMIT * ENTRY) {
+%for s in range(len(dims)):
+          bounds[${s}] = bound${s};
+%if lanes == 1:
+          held[${s}] = offset${s} / ENTRY;
+%endif
+%endfor
+          for (int s = 0; s < DIMS; ++s)
+            if (largest_lane(held[s]) >= LIMIT)
+              compact(buffer + (size_t)s * CAPACITY * ENTRY, K_OF[s], held + s, bounds + s);
+%for s in range(len(dims)):
+          bound${s} = bounds[${s}];
+%if lanes == 1:
+          offset${s} = held[${s}] * ENTRY;
+%endif
+%endfor
+          fullest = 0;
+        }
+      }
+    }
+%if lanes == 1:
+%for s in range(len(dims)):
+    held[${s}] = offset${s} / ENTRY;
+%endfor
+%endif
+    for (int s = 0; s < DIMS; ++s) {
+      const int k = K_OF[s];
+      global whole* restrict best = buffer + (size_t)s * CAPACITY * ENTRY;
+      rowv count = held[s];
+      realv last = FAR;
+      compact(best, k, &count, &last);
+%if emit == 'weights':
+      // w = exp(-d / d_min), and 1 where d = 0 if d_min = 0; normalised. Sugihara & May 1990.
+      const realv nearest = sqrt(CANDIDATE_DISTANCE(best));
+      realv sum = 0;
+      for (int i = 0; i < k; ++i) {
+        const realv squared = CANDIDATE_DISTANCE(best + (size_t)i * ENTRY);
+        const realv ratio = sqrt(squared) / CHOOSE(nearest, (realv)(1), nearest == (realv)(0));
+        realv w = CHOOSE(exp(-ratio), (realv)(0), (nearest == (realv)(0)) && (squared > (realv)(0)));
+        w = CHOOSE(w, (realv)(0), squared >= (realv)(FAR));
+        sum += w;
+        PUT_DISTANCE(best + (size_t)i * ENTRY, w);
+      }
+      sum = CHOOSE(sum, (realv)(1), sum == (realv)(0));
+      for (int i = 0; i < k; ++i) {
+        global whole* at = best + (size_t)i * ENTRY;
+        PUT_DISTANCE(at, CANDIDATE_DISTANCE(at) / sum);
+      }
+%endif
+      const size_t base = (size_t)K_BEFORE[s] * rows_per_slot + ((size_t)which * n_rows + t0) * K_STRIDE[s];
+      for (int l = 0; l < LANES; ++l)
+        if (t0 + l < n_rows)
+          for (int i = 0; i < k; ++i) {
+            global const whole* at = best + (size_t)i * ENTRY + l;
+            const int row = (int)at[LANES == 1 ? 1 : SLOT_STRIDE];
+            out_row[base + (size_t)l * K_STRIDE[s] + i] = ${"max(row, 0)" if emit == "weights" else "row"};
+            out_value[base + (size_t)l * K_STRIDE[s] + i] = PASTE(as_, REAL_NAME)(at[0]);
+          }
+    }
+  }
+}

@@ -1,0 +1,65 @@
+"""Fixtures: the devices that every test of a kernel runs on, and the published series beside the checkout."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+RUNTIMES = {"intel": "intel-cpu", "pocl": "pocl"}
+
+
+def _device_id(name):
+    """Id of the first usable device of a runtime; skips, saying why, where there is none."""
+    from pyedmcl.device.discover import discover
+    from pyedmcl.device.quirks import quirks_for
+    from pyedmcl.device.select import rank
+
+    found = sorted((info for info in discover() if info.runtime == RUNTIMES[name]), key=rank)
+    usable = [info for info in found if quirks_for(info).unusable is None]
+    if usable:
+        return usable[0].id
+    if found:
+        pytest.skip(f"{found[0].name}: {quirks_for(found[0]).unusable}")
+    pytest.skip(f"the OpenCL runtime {RUNTIMES[name]!r} is not on this machine; pip install 'pyedmcl[cpu]' brings it")
+
+
+@pytest.fixture(scope="session", params=list(RUNTIMES))
+def device(request):
+    """What to pass as ``device=``: the Intel CPU runtime and PoCL in turn."""
+    return _device_id(request.param)
+
+
+@pytest.fixture(scope="session")
+def both_devices():
+    """Ids of the Intel CPU runtime and of PoCL."""
+    return _device_id("intel"), _device_id("pocl")
+
+
+@pytest.fixture(scope="session")
+def one_device():
+    """One usable device: the default one of this machine (used where a second would only cost time)."""
+    from pyedmcl.device.select import select
+    from pyedmcl.errors import DeviceNotFoundError
+
+    try:
+        return select().device.id
+    except DeviceNotFoundError as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture(scope="session")
+def shared_series():
+    """``shared_series(file, column)``: a column of a shared data file as float64; skips, naming an absent file."""
+
+    def load(file, column):
+        path = SHARED_DATA / file
+        if not path.is_file():
+            pytest.skip(f"the data file {path} is not there")
+        with path.open(newline="") as lines:
+            return np.array([float(row[column]) for row in csv.DictReader(lines)])
+
+    return load
