@@ -146,13 +146,13 @@ __attribute__((noinline)) void offer(realv a, rowv mask, int k, int j, int t0, i
 
 // library, query: [series][stride], row 0 at column `front`, gaps and all columns before row 0 hold GAP;
 // library rows from j_end on hold GAP too. penalty: [n_steps], 0 for legal rows (only where a target has gaps).
-// A task is (library, tile of query rows); groups take tasks task_begin + group, + groups, ... below task_end.
+// A task is (library from first_library on, tile of query rows); groups take tasks task_begin + group, + groups, ... below task_end.
 // out_*: per dimension s [library][row][K_STRIDE[s]], dimensions one behind another; squared distances and -1, FAR-like
-// values where there is no neighbour, or weights and row 0 with weight 0.
+// values where there is no neighbour, or weights, with weight 0 for a row that can be read where there is none.
 kernel __attribute__((reqd_work_group_size(WG, 1, 1)))
 void knn(global const real* restrict library, global const real* restrict query, global const real* restrict penalty_of,
          const int library_stride, const int query_stride, const int front, const int n_rows, const int j_begin, const int j_end,
-         const int bound_end, const int groups_per_tile, const int exclusion_radius, const int n_tiles, const int task_begin,
+         const int bound_end, const int groups_per_tile, const int exclusion_radius, const int n_tiles, const int first_library, const int task_begin,
          const int task_end, global int* restrict out_row, global real* restrict out_value, const ulong rows_per_slot,
          global whole* restrict scratch) {
   const int lane0 = get_local_id(0) * LANES;
@@ -163,8 +163,8 @@ void knn(global const real* restrict library, global const real* restrict query,
   for (int task = task_begin + get_group_id(0); task < task_end; task += get_num_groups(0)) {
     const int which = task / n_tiles;
     const int t0 = (task - which * n_tiles) * SLOT_STRIDE + lane0;
-    global const real* restrict x = library + (size_t)which * library_stride + front;
-    global const real* restrict y = query + (size_t)which * query_stride + front;
+    global const real* restrict x = library + (size_t)(first_library + which) * library_stride + front;
+    global const real* restrict y = query + (size_t)(first_library + which) * query_stride + front;
 %if masked:
     global const real* restrict penalty = penalty_of;
 %endif
@@ -176,7 +176,6 @@ void knn(global const real* restrict library, global const real* restrict query,
     realv bounds[DIMS];
     rowv held[DIMS];
     int groups = 0;
-%if bounded:
     {
       // A group takes every bound_groups-th step of a tile, so that neighbours in time fall into different groups.
 %if staged:
@@ -207,7 +206,6 @@ void knn(global const real* restrict library, global const real* restrict query,
         }
       }
     }
-%endif
     // The k-th smallest group minimum, by insertion of values alone.
     for (int s = 0; s < DIMS; ++s) {
       const int k = K_OF[s];
@@ -315,7 +313,7 @@ void knn(global const real* restrict library, global const real* restrict query,
           for (int i = 0; i < k; ++i) {
             global const whole* at = best + (size_t)i * ENTRY + l;
             const int row = (int)at[LANES == 1 ? 1 : SLOT_STRIDE];
-            out_row[base + (size_t)l * K_STRIDE[s] + i] = ${"max(row, 0)" if emit == "weights" else "row"};
+            out_row[base + (size_t)l * K_STRIDE[s] + i] = ${"row < 0 ? j_begin : row" if emit == "weights" else "row"};
             out_value[base + (size_t)l * K_STRIDE[s] + i] = PASTE(as_, REAL_NAME)(at[0]);
           }
     }

@@ -16,14 +16,15 @@ k_stride = -(-k // 4) * 4
 #define CHUNK 64
 #include "reduce.clh"
 
-// targets: [n_steps][target_stride], conditioned, GAP where a target has one; rows, weights: one dimension's table,
-// [library][n_rows][${k_stride}]. A group owns one library and ${group_columns} columns; its work-items take every ${row_lanes}-th query
-// row t in [t_begin, t_end), observed at t + Tp. rho: [library][rho_stride], written to column target_of[c].
+// targets: [n_steps][target_stride], conditioned, GAP where a target has one; rows, weights: a dimension's table from
+// table_begin on, [library][n_rows][${k_stride}]. A group owns one library and ${group_columns} columns; its work-items take every ${row_lanes}-th query
+// row t in [t_begin, t_end), observed at t + Tp. rho: [library][rho_stride], written from
+// row first_library on to column target_of[c].
 kernel __attribute__((reqd_work_group_size(${wg}, 1, 1)))
 void lookup(global const real* restrict targets, global const int* restrict rows, global const real* restrict weights,
             global const int* restrict target_of, global real* restrict rho, const int target_stride, const int column_begin,
             const int column_end, const int n_rows, const int t_begin, const int t_end, const int Tp, const int n_libraries,
-            const int rho_stride) {
+            const int first_library, const int rho_stride, const ulong table_begin) {
   // Neighbouring groups differ in the library and share their block of targets, which then stays in cache.
   const int which = get_group_id(0) % n_libraries;
   const int lane = get_local_id(0) % ${target_lanes}, row_lane = get_local_id(0) / ${target_lanes};
@@ -38,7 +39,7 @@ void lookup(global const real* restrict targets, global const int* restrict rows
 %endfor
     const int stop = min(chunk + CHUNK * ${row_lanes}, t_end);
     for (int t = chunk + row_lane; t < stop; t += ${row_lanes}) {
-      const size_t at = ((size_t)which * n_rows + t) * ${k_stride};
+      const size_t at = table_begin + ((size_t)which * n_rows + t) * ${k_stride};
 %if quads:
 %for q in range(k_stride // 4):
       const int4 row${q} = *(global const int4*)(rows + at + ${4 * q});
@@ -111,7 +112,7 @@ void lookup(global const real* restrict targets, global const int* restrict rows
     STOREV(result, out);
     for (int l = 0; l < LANES; ++l) {
       const int c = c0 + ${v * lanes} + l;
-      if (c < column_end) rho[(size_t)which * rho_stride + target_of[c]] = out[l];
+      if (c < column_end) rho[(size_t)(first_library + which) * rho_stride + target_of[c]] = out[l];
     }
   }
 %endfor

@@ -1,0 +1,1 @@
+"""Kernel texts: specs, rendering, building."""

@@ -1,0 +1,59 @@
+"""The command ``pyedmcl``."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from . import demo, devices, embed_dimension, export, plot, simplex, xmap
+from .exits import HELP, Commands, ask_for_traceback
+
+app = typer.Typer(
+    name="pyedmcl",
+    cls=Commands,
+    help="Empirical dynamic modelling on any OpenCL device: from time series to a map of which drives which.",
+    epilog=HELP,
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(value: bool) -> None:
+    if value:
+        from importlib import metadata
+
+        try:
+            version = metadata.version("pyedmcl")
+        except metadata.PackageNotFoundError:
+            version = "(not installed: run from a checkout)"
+        typer.echo(f"pyedmcl {version}")
+        raise typer.Exit
+
+
+@app.callback()
+def _common(
+    version: Annotated[
+        bool, typer.Option("--version", help="Show the version and exit.", callback=_version, is_eager=True)
+    ] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Show the traceback of an error.", callback=ask_for_traceback)
+    ] = False,
+) -> None:
+    pass
+
+
+app.command("xmap", epilog=HELP)(xmap.xmap)
+app.command("embed-dimension", epilog=HELP)(embed_dimension.embed_dimension)
+app.command("simplex", epilog=HELP)(simplex.simplex)
+app.command("plot", epilog=HELP)(plot.plot)
+app.command("export", epilog=HELP)(export.export)
+app.command("devices", epilog=HELP)(devices.devices)
+app.command("demo", epilog=HELP)(demo.demo)
+
+
+def main() -> None:
+    """Run the command line; the entry point of the console script."""
+    app(prog_name="pyedmcl")

@@ -1,0 +1,90 @@
+"""``pyedmcl embed-dimension``: the best E of each series."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from . import options
+from .files import check_table, write_table
+from .inputs import load, parse_columns
+from .talk import Talk
+
+
+def embed_dimension(
+    input: options.Input,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", metavar="TABLE.csv", help="Write series, E and the skill at each E (.csv, .tsv, .json).",
+            show_default=False,
+        ),
+    ] = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option("--plot", metavar="SKILL.png", help="Draw skill against E.", show_default=False),
+    ] = None,
+    E_max: options.EMax = 20,
+    tau: options.Tau = 1,
+    Tp: Annotated[int, typer.Option("--Tp", help="Steps ahead to predict.", rich_help_panel="Embedding")] = 1,
+    exclusion_radius: options.Exclusion = 0,
+    knn: options.Knn = None,
+    columns: options.Columns = None,
+    time_column: options.TimeColumn = None,
+    dataset: options.Dataset = None,
+    dtype: options.Dtype = "float32",
+    device: options.Device = None,
+    quiet: options.Quiet = False,
+    json: options.Json = False,
+    debug: options.Debug = False,
+) -> None:
+    """Find the embedding dimension at which each series predicts itself best."""  # fmt: skip
+    talk = Talk(quiet=quiet, as_json=json)
+    wanted = parse_columns(columns)
+    if output is not None:
+        check_table(output)
+    if plot is not None:
+        from ..plot.figure import check_format
+
+        check_format(plot)
+    series = load(input, wanted, time_column, dataset)
+    import numpy as np
+
+    import pyedmcl
+
+    result = pyedmcl.embed_dimension(
+        series, E_max=E_max, tau=tau, Tp=Tp, exclusion_radius=exclusion_radius, knn=knn, dtype=dtype, device=device
+    )
+    best = np.atleast_1d(np.asarray(result.E))
+    skill = np.atleast_2d(np.asarray(result.rho))
+    names = list(series.names)
+    at_best = [float(row[E - 1]) for row, E in zip(skill, best.tolist(), strict=True)]
+    if output is not None:
+        header = ["series", "E", "rho", *(f"rho_E{E}" for E in range(1, skill.shape[1] + 1))]
+        write_table(output, header, _rows(names, best, at_best, skill))
+        talk.summary(f"{output}: E of {len(names):,} series")
+    else:
+        rows = [(name, int(E), f"{rho:.4f}") for name, E, rho in zip(names, best, at_best, strict=True)]
+        talk.table(("series", "E", "rho"), rows, right=("E", "rho"))
+    if plot is not None:
+        from ..plot import skill_against_E
+
+        skill_against_E(result, plot, title=input.name)
+        talk.summary(f"{plot}: skill against E")
+    talk.document(
+        {
+            "output": None if output is None else str(output),
+            "names": names,
+            "E": best,
+            "rho": skill,
+        }
+    )
+
+
+def _rows(names: list[str], best: Any, at_best: list[float], skill: Any) -> list[list[object]]:
+    return [
+        [name, int(E), rho, *(float(value) for value in row)]
+        for name, E, rho, row in zip(names, best, at_best, skill, strict=True)
+    ]

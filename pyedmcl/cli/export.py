@@ -1,0 +1,58 @@
+"""``pyedmcl export``: a result, or its strongest pairs, as a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from . import options
+from .files import check_place
+from .inputs import open_result
+from .plot import Partial
+from .talk import Talk
+from .xmap import print_edges
+
+
+def export(
+    result: options.Result,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", metavar="FILE", show_default=False,
+            help="The map as .csv, .tsv, .npy, .h5 or .parquet; with --edges a list as .csv, .tsv or .json.",
+        ),
+    ] = None,
+    edges: Annotated[
+        bool, typer.Option("--edges", help="The strongest pairs instead of the map; printed where -o is not given.")
+    ] = False,
+    top: Annotated[int, typer.Option("--top", min=1, help="How many pairs.")] = 100,
+    partial: Partial = False,
+    quiet: options.Quiet = False,
+    json: options.Json = False,
+    debug: options.Debug = False,
+) -> None:
+    """Write the map of a result, or the list of its strongest pairs, to a file."""  # fmt: skip
+    talk = Talk(quiet=quiet, as_json=json)
+    if output is None and not edges:
+        raise typer.BadParameter("-o FILE is needed for the map; only --edges can be printed without it")
+    if output is not None:
+        check_place(output)
+    store = open_result(result, partial=partial)
+    from ..io.export import strongest_edges, write_edges, write_matrix
+
+    target = None if output is None else str(output)
+    if edges:
+        found = strongest_edges(store.rho, store.names, store.E, top)
+        if output is None:
+            print_edges(talk, found)
+        else:
+            write_edges(output, found)
+            talk.summary(f"{output}: the {len(found):,} strongest pairs of {len(store.names):,} series")
+        talk.document({"output": target, "complete": store.complete, "edges": [edge._asdict() for edge in found]})
+        return
+    assert output is not None
+    write_matrix(output, store.rho, store.names, store.E, attrs=store.manifest.attributes()["pyedmcl"])
+    talk.summary(f"{output}: {len(store.names):,} x {len(store.names):,} map")
+    talk.document({"output": target, "n_series": len(store.names), "complete": store.complete})

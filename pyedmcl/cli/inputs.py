@@ -1,0 +1,119 @@
+"""From the words of a command line to series, dimensions and stored results."""
+
+from __future__ import annotations
+
+import csv
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from ..errors import InputError, StoreForeignError
+
+if TYPE_CHECKING:
+    from ..jobs import XmapStore
+    from ..series import Series
+
+_DIGITS = re.compile(r"\d+")
+
+
+def parse_columns(text: str | None) -> list[str] | None:
+    """The items of a comma-separated list; double quotes keep a comma within a name."""
+    if text is None:
+        return None
+    items = [item.strip() for item in next(csv.reader([text], skipinitialspace=True), [])]
+    if not items or not all(items):
+        raise typer.BadParameter(f"{text!r}: names or positions are needed, such as x,y or 0,3")
+    return items
+
+
+def parse_E(text: str) -> str | int | list[int]:
+    """``auto``, one E, or one for each series."""
+    if text.strip().lower() == "auto":
+        return "auto"
+    try:
+        dimensions = [int(item) for item in text.split(",")]
+    except ValueError:
+        raise typer.BadParameter(f"{text!r}: 'auto', one integer, or one for each series (3,4,5) is needed") from None
+    return dimensions if len(dimensions) > 1 else dimensions[0]
+
+
+def load(path: Path, columns: list[str] | None, time_column: str | None, dataset: str | None) -> Series:
+    """Read the series of a file.
+
+    Digits are positions; where there is no such position they may be a name, as with a column for each year.
+
+    Raises
+    ------
+    InputError
+        As for :func:`pyedmcl.io.read_series`, and for a result of our own.
+    """
+    from ..io import read_series
+    from ..jobs.layout import read_attributes
+
+    if path.is_dir():
+        try:
+            ours = read_attributes(path) is not None
+        except StoreForeignError:
+            ours = False
+        if ours:
+            raise InputError(
+                f"{path} is a result of 'pyedmcl xmap', not a file of series. To look at it: pyedmcl plot {path} "
+                f"-o map.png; to get its values: pyedmcl export {path} -o map.csv"
+            )
+    by_position = None if columns is None else [int(item) if _DIGITS.fullmatch(item) else item for item in columns]
+    time: str | int | None = int(time_column) if time_column and _DIGITS.fullmatch(time_column) else time_column
+    try:
+        return read_series(path, columns=by_position, time_column=time, dataset=dataset)
+    except InputError as first:
+        if by_position == columns and time == time_column:
+            raise
+        try:
+            return read_series(path, columns=columns, time_column=time_column, dataset=dataset)
+        except InputError:
+            raise first from None
+
+
+def constant(series: Series) -> list[str]:
+    """Names of the series that hold one value only, or none: no skill can be computed for them."""
+    import numpy as np
+
+    found = []
+    for i, name in enumerate(series.names):
+        known = series.values[:, i]
+        known = known[~np.isnan(known)]
+        if not known.size or bool((known == known[0]).all()):
+            found.append(name)
+    return found
+
+
+def open_result(path: Path, *, partial: bool) -> XmapStore:
+    """Open a result of xmap for reading.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+    partial : bool
+        Take a result that is not finished; its missing rows are NaN.
+
+    Raises
+    ------
+    InputError
+        It is no result of ours, not finished, or nothing of it is there yet.
+    """
+    from ..jobs import open_store
+
+    try:
+        store = open_store(path)
+    except StoreForeignError as error:
+        raise InputError(str(error)) from error
+    pending = len(store.pending())
+    if store.E is None:
+        raise InputError(f"{path} holds no values yet; run its xmap command again, which continues it")
+    if pending and not partial:
+        raise InputError(
+            f"{path} is not finished: {pending} of {store.n_blocks} blocks are missing. Run its xmap command again, "
+            "which continues it, or add --partial to use what is there, with NaN in the missing rows"
+        )
+    return store

@@ -1,0 +1,85 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .exits import ask_for_traceback
+
+_EMBEDDING = "Embedding"
+_RUN = "Running"
+
+Input = Annotated[
+    Path,
+    typer.Argument(
+        metavar="INPUT",
+        help="Series with time along the rows: CSV, TSV, NPY, NPZ, HDF5, Parquet, Feather or Zarr.",
+        show_default=False,
+    ),
+]
+Result = Annotated[Path, typer.Argument(metavar="RESULT", help="A folder that 'pyedmcl xmap' wrote.")]
+Columns = Annotated[
+    str | None,
+    typer.Option(
+        "--columns",
+        metavar="A,B,...",
+        help="Series to use, by name; digits are positions from 0. A name with a comma goes in double quotes.",
+    ),
+]
+TimeColumn = Annotated[
+    str | None, typer.Option("--time-column", metavar="NAME", help="The column of the time, if it is not recognised.")
+]
+Dataset = Annotated[
+    str | None, typer.Option("--dataset", metavar="NAME", help="Which array of an NPZ, HDF5 or Zarr file to read.")
+]
+Tau = Annotated[int, typer.Option("--tau", help="Lag into the past, in steps.", rich_help_panel=_EMBEDDING)]
+Exclusion = Annotated[
+    int,
+    typer.Option(
+        "--exclusion-radius",
+        metavar="STEPS",
+        help="Neighbours within so many steps in time are left out; 0 leaves out the row itself.",
+        rich_help_panel=_EMBEDDING,
+    ),
+]
+Knn = Annotated[
+    int | None,
+    typer.Option("--knn", help="Neighbours (default: E + 1).", show_default=False, rich_help_panel=_EMBEDDING),
+]
+EMax = Annotated[int, typer.Option("--E-max", help="Largest E that is tried.", rich_help_panel=_EMBEDDING)]
+Dtype = Annotated[
+    str, typer.Option("--dtype", metavar="float32|float64", help="Arithmetic on the device.", rich_help_panel=_RUN)
+]
+Device = Annotated[
+    str | None,
+    typer.Option(
+        "--device",
+        metavar="DEVICE",
+        help="gpu, cpu, nvidia, a part of a name or an id such as 0:0 (see 'pyedmcl devices'). "
+        "Default: PYEDMCL_DEVICE, else the best one.",
+        show_default=False,
+        rich_help_panel=_RUN,
+    ),
+]
+Progress = Annotated[
+    bool | None,
+    typer.Option(
+        "--progress/--no-progress",
+        help="Show progress on stderr; by default where that is a terminal.",
+        show_default=False,
+        rich_help_panel=_RUN,
+    ),
+]
+Quiet = Annotated[
+    bool, typer.Option("--quiet", "-q", help="No progress and no remarks; errors are still told.", rich_help_panel=_RUN)
+]
+Json = Annotated[
+    bool, typer.Option("--json", help="Print the result as JSON, and nothing else on stdout.", rich_help_panel=_RUN)
+]
+Debug = Annotated[
+    bool,
+    typer.Option("--debug", help="Show the traceback of an error.", callback=ask_for_traceback, rich_help_panel=_RUN),
+]

@@ -1,0 +1,42 @@
+"""``pyedmcl plot``: the heat map of a result."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from . import options
+from .files import check_place
+from .inputs import open_result
+from .talk import Talk
+
+Partial = Annotated[bool, typer.Option("--partial", help="Use a result that is not finished; missing rows are NaN.")]
+
+
+def plot(
+    result: options.Result,
+    output: Annotated[
+        Path,
+        typer.Option("--output", "-o", metavar="MAP.png", help="The picture: .png, .pdf, .svg.", show_default=False),
+    ],
+    title: Annotated[str | None, typer.Option("--title", metavar="TEXT", help="Title of the picture.")] = None,
+    dpi: Annotated[int, typer.Option("--dpi", min=20, max=1200, help="Dots per inch.")] = 150,
+    partial: Partial = False,
+    quiet: options.Quiet = False,
+    json: options.Json = False,
+    debug: options.Debug = False,
+) -> None:
+    """Draw the map of a result: rows are libraries (effects), columns are targets (causes)."""
+    talk = Talk(quiet=quiet, as_json=json)
+    from ..plot.figure import check_format
+
+    check_format(output)
+    check_place(output)
+    store = open_result(result, partial=partial)
+    from ..plot import heat_map
+
+    heat_map(store.rho, store.names, output, title=title, dpi=dpi)
+    talk.summary(f"{output}: map of {len(store.names):,} series")
+    talk.document({"output": str(output), "n_series": len(store.names), "complete": store.complete})

@@ -1,0 +1,105 @@
+"""``pyedmcl simplex``: predict one series from the embedding of one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from . import options
+from .files import check_table, write_table
+from .inputs import load
+from .talk import Talk
+
+if TYPE_CHECKING:
+    from ..series import Series
+
+
+_HEADER = ("time", "observed", "predicted", "variance")
+
+
+def simplex(
+    input: options.Input,
+    E: Annotated[
+        int, typer.Option("--E", help="Embedding dimension.", show_default=False, rich_help_panel="Embedding")
+    ],
+    column: Annotated[
+        str | None,
+        typer.Option(
+            "--column", metavar="X", help="The series that is embedded: a name, or digits for a position from 0.",
+            show_default=False,
+        ),
+    ] = None,
+    target: Annotated[
+        str | None,
+        typer.Option("--target", metavar="Y", help="The series that is predicted. (default: the same)",
+                     show_default=False),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", metavar="PREDICTIONS.csv",
+            help="Write time, observed, predicted and variance (.csv, .tsv, .json).", show_default=False,
+        ),
+    ] = None,
+    tau: options.Tau = 1,
+    Tp: Annotated[int, typer.Option("--Tp", help="Steps ahead to predict.", rich_help_panel="Embedding")] = 1,
+    exclusion_radius: options.Exclusion = 0,
+    knn: options.Knn = None,
+    time_column: options.TimeColumn = None,
+    dataset: options.Dataset = None,
+    dtype: options.Dtype = "float32",
+    device: options.Device = None,
+    quiet: options.Quiet = False,
+    json: options.Json = False,
+    debug: options.Debug = False,
+) -> None:
+    """Predict a series from its nearest neighbours in state space, and say how well that works."""  # fmt: skip
+    talk = Talk(quiet=quiet, as_json=json)
+    if output is not None:
+        check_table(output)
+    wanted = None if column is None else [column, *([target] if target not in (None, column) else [])]
+    series = load(input, wanted, time_column, dataset)
+    if column is None and (series.n_series > 1 or target is not None):
+        shown = ", ".join(series.names[:8]) + (", ..." if series.n_series > 8 else "")
+        raise typer.BadParameter(f"--column is needed to say which of these series to embed: {shown}")
+    import numpy as np
+
+    import pyedmcl
+
+    lib = _one(series, 0)
+    of = _one(series, series.n_series - 1)
+    result = pyedmcl.simplex(
+        lib, target=None if of.names == lib.names else of, E=E, tau=tau, Tp=Tp, knn=knn,
+        exclusion_radius=exclusion_radius, dtype=dtype, device=device,
+    )  # fmt: skip
+    if output is not None:
+        values = [np.asarray(getattr(result, name)).tolist() for name in _HEADER[1:]]
+        write_table(output, _HEADER, zip(_when(series, np.asarray(result.time)), *values, strict=True))
+    both = np.isfinite(np.asarray(result.predicted)) & np.isfinite(np.asarray(result.observed))
+    n = int(both.sum())
+    skill = {name: float(getattr(result, name)) for name in ("rho", "mae", "rmse")}
+    where = f"; predictions in {output}" if output is not None else ""
+    words = ", ".join(f"{name} = {value:.5g}" for name, value in skill.items())
+    talk.summary(f"{lib.names[0]} -> {of.names[0]}, E = {E}: {words} over {n:,} predictions{where}")
+    talk.document(
+        {"column": lib.names[0], "target": of.names[0], "E": E, **skill, "n": n,
+         "output": None if output is None else str(output)}
+    )  # fmt: skip
+
+
+def _one(series: Series, place: int) -> Series:
+    from ..series import build_series
+
+    return build_series(series.values[:, place], [series.names[place]], series.time)
+
+
+def _when(series: Series, rows: Any) -> list[Any]:
+    """The file's own time for each row, empty beyond its end; the row numbers where the file has no time."""
+    if series.time is None:
+        found: list[Any] = rows.tolist()
+        return found
+    labels = series.time.astype(str) if series.time.dtype.kind == "M" else series.time
+    values = labels.tolist()
+    return [values[row] if 0 <= row < len(values) else "" for row in rows.tolist()]

@@ -1,0 +1,86 @@
+"""What a command says and where: results on stdout, remarks and progress on stderr, JSON for scripts."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import typer
+
+from .progress import Report, bar, lines
+
+
+class Talk:
+    """How one command talks.
+
+    Parameters
+    ----------
+    quiet : bool
+        No progress, no remarks, no summary.
+    as_json : bool
+        The result goes to stdout as one JSON document, which is then all of stdout.
+    progress : bool or None
+        Force or forbid progress; None shows it where stderr is a terminal.
+    """
+
+    def __init__(self, *, quiet: bool = False, as_json: bool = False, progress: bool | None = None) -> None:
+        self.quiet = quiet
+        self.as_json = as_json
+        self._progress = progress
+
+    def remark(self, text: str) -> None:
+        """Something worth knowing, on stderr."""
+        if not self.quiet:
+            typer.echo(text, err=True)
+
+    def summary(self, text: str) -> None:
+        """The outcome in words, on stdout; left out for --quiet and --json."""
+        if not (self.quiet or self.as_json):
+            typer.echo(text)
+
+    def document(self, value: Any) -> None:
+        """The result for a script: one JSON document on stdout, if it was asked for."""
+        if self.as_json:
+            typer.echo(json.dumps(plain(value), indent=1, allow_nan=False))
+
+    def table(self, header: Sequence[str], rows: Sequence[Sequence[object]], right: Sequence[str] = ()) -> None:
+        """A table that was asked for, on stdout; left out for --json. Columns named in ``right`` hold numbers."""
+        if self.as_json:
+            return
+        from rich import box
+        from rich.console import Console
+        from rich.table import Table
+
+        # A pipe gets whole lines, whatever their length, and no frame.
+        terminal = sys.stdout.isatty()
+        console = Console(markup=False, highlight=False, emoji=False, width=None if terminal else 10_000)
+        table = Table(box=box.SIMPLE_HEAD if terminal else None, pad_edge=False)
+        for name in header:
+            table.add_column(name, justify="right" if name in right else "left", overflow="fold")
+        for row in rows:
+            table.add_row(*map(str, row))
+        console.print(table)
+
+    def progress(self, label: str) -> AbstractContextManager[Report | None]:
+        """A context that gives what to pass as ``progress=``: a report, or None where nothing is to be shown."""
+        terminal = sys.stderr.isatty()
+        if self.quiet or self._progress is False or (self._progress is None and not terminal):
+            return nullcontext(None)
+        return bar(label) if terminal else lines(label)
+
+
+def plain(value: Any) -> Any:
+    """``value`` in the types of JSON: NumPy's numbers as Python's, NaN and infinity as null."""
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    return value if value is None or isinstance(value, (str, int, bool)) else str(value)

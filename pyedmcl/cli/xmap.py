@@ -1,0 +1,132 @@
+"""``pyedmcl xmap``: from a file to the N x N map of cross-map skill."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from . import options
+from .inputs import constant, load, parse_columns, parse_E
+from .talk import Talk
+
+if TYPE_CHECKING:
+    from ..io.export import Edge
+
+_FILES = (".csv", ".tsv", ".txt", ".npy", ".npz", ".h5", ".hdf5", ".parquet", ".feather", ".png", ".pdf", ".json")
+EDGE_HEADER = ("library (effect)", "target (cause)", "rho", "E")
+
+
+def xmap(
+    input: options.Input,
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output", "-o", metavar="OUT.zarr", help="Folder of the result, a Zarr v3 group.", show_default=False
+        ),
+    ],
+    E: Annotated[
+        str,
+        typer.Option(
+            "--E", metavar="auto|E|E,E,...", help="Embedding dimension of the targets; auto finds each one's own.",
+            rich_help_panel="Embedding",
+        ),
+    ] = "auto",
+    tau: options.Tau = 1,
+    Tp: Annotated[
+        int, typer.Option("--Tp", help="Steps from library state to target value.", rich_help_panel="Embedding")
+    ] = 0,
+    exclusion_radius: options.Exclusion = 0,
+    knn: options.Knn = None,
+    E_max: options.EMax = 20,
+    columns: options.Columns = None,
+    time_column: options.TimeColumn = None,
+    dataset: options.Dataset = None,
+    resume: Annotated[
+        bool,
+        typer.Option(
+            "--resume/--no-resume", help="Continue a result that is there, or remove it and start anew.",
+            rich_help_panel="Running",
+        ),
+    ] = True,
+    edges: Annotated[
+        int, typer.Option("--edges", metavar="N", min=0, help="Also print the N strongest pairs.", show_default=False)
+    ] = 0,
+    dtype: options.Dtype = "float32",
+    device: options.Device = None,
+    progress: options.Progress = None,
+    quiet: options.Quiet = False,
+    json: options.Json = False,
+    debug: options.Debug = False,
+) -> None:
+    """Map all pairs of series: which one left its trace in which.
+
+    High skill in row i, column j is evidence that series j drives series i.
+    After an interruption the same command continues where it ended.
+    """
+    talk = Talk(quiet=quiet, as_json=json, progress=progress)
+    wanted = parse_columns(columns)
+    dimension = parse_E(E)
+    if output.suffix.lower() in _FILES:
+        raise typer.BadParameter(
+            f"{output}: -o names the folder of the result, such as {output.with_suffix('.zarr')}; afterwards "
+            "'pyedmcl export' and 'pyedmcl plot' write files from it"
+        )
+    series = load(input, wanted, time_column, dataset)
+    flat = constant(series)
+    talk.remark(f"{input}: {series.n_series:,} series of {series.n_steps:,} steps")
+    if flat:
+        talk.remark(f"{len(flat)} series never change, so their skill is NaN: {_some(flat)}")
+    import pyedmcl
+
+    with talk.progress("cross mapping") as report:
+        result = pyedmcl.xmap(
+            series, E=dimension, tau=tau, Tp=Tp, exclusion_radius=exclusion_radius, knn=knn, E_max=E_max, out=output,
+            resume=resume, progress=report, dtype=dtype, device=device,
+        )  # fmt: skip
+    best = result.edges(top=edges) if edges else []
+    talk.summary(f"{output}: {_size(result)}, {_dimensions(result.E)}{_seconds(result.provenance)}")
+    if edges:
+        print_edges(talk, best)
+    talk.document(
+        {
+            "output": str(output),
+            "n_series": series.n_series,
+            "n_steps": series.n_steps,
+            "names": list(result.names),
+            "E": result.E,
+            "constant": flat,
+            "edges": [edge._asdict() for edge in best],
+            "provenance": dict(result.provenance),
+        }
+    )
+
+
+def print_edges(talk: Talk, edges: list[Edge]) -> None:
+    """A table of edges on stdout."""
+    rows = [(edge.library, edge.target, f"{edge.rho:.4f}", edge.E) for edge in edges]
+    talk.table(EDGE_HEADER, rows, right=("rho", "E"))
+
+
+def _size(result: Any) -> str:
+    return f"{len(result.names):,} x {len(result.names):,} pairs"
+
+
+def _dimensions(E: Any) -> str:
+    import numpy as np
+
+    values = np.atleast_1d(np.asarray(E))
+    low, high = int(values.min()), int(values.max())
+    return f"E = {low}" if low == high else f"E = {low} to {high} (median {np.median(values):g})"
+
+
+def _seconds(provenance: Any) -> str:
+    device = provenance.get("device")
+    name = device.get("name") if isinstance(device, dict) else device
+    seconds = provenance.get("seconds")
+    return (f", {seconds:.3g} s" if isinstance(seconds, (int, float)) else "") + (f" on {name}" if name else "")
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")

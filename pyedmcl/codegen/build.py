@@ -1,0 +1,86 @@
+"""From a kernel's spec and values to a compiled program, with errors a person can read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from ..device.quirks import quirks_for
+from ..errors import BuildError
+from . import render
+from .spec import KernelSpec
+from .texts import read_text
+
+if TYPE_CHECKING:
+    from ..device.executor import Executor
+
+_PLACE = re.compile(r'"?([\w.]+\.(?:mako|clh))"?[:(](\d+)')
+_CONTEXT = 3
+
+
+def source(spec: KernelSpec, values: Mapping[str, Any]) -> str:
+    """The OpenCL C text of a kernel, whoever produces it.
+
+    Raises
+    ------
+    BuildError
+        Incomplete or contradictory values, or a text that cannot be rendered.
+    """
+    spec.check(values)
+    if spec.producer == "mako":
+        return render.render(spec.text, values)
+    from . import loopy_source
+
+    return loopy_source.produce(spec.text, values)
+
+
+def excerpt(log: str) -> str:
+    """The lines of our own texts that a driver's log points at, marked."""
+    shown: list[str] = []
+    seen: set[tuple[str, int]] = set()
+    for match in _PLACE.finditer(log):
+        name, line = match[1], int(match[2])
+        if (name, line) in seen or len(seen) >= 3:
+            continue
+        seen.add((name, line))
+        folder = "templates" if name.endswith(".mako") else "clkernels"
+        try:
+            text = read_text(folder, name).splitlines()
+        except BuildError:
+            continue
+        shown.append(f"{folder}/{name}:")
+        for number in range(max(1, line - _CONTEXT), min(len(text), line + _CONTEXT) + 1):
+            shown.append(f"{'>' if number == line else ' '} {number:4d} | {text[number - 1]}")
+    return "\n".join(shown)
+
+
+def build(executor: Executor, spec: KernelSpec, values: Mapping[str, Any]) -> Any:
+    """Compile ``spec`` for a device and return the kernel, ready to launch.
+
+    Parameters
+    ----------
+    executor : Executor
+    spec : KernelSpec
+    values : mapping
+        Specialisation and tuned parameters. The device's own quirks (how to fuse, how to take a minimum) are added.
+
+    Raises
+    ------
+    BuildError
+        With the source around the error, the values, and the driver's message.
+    """
+    quirks = quirks_for(executor.info)
+    full = {**values, "fma": quirks.fma, "minimum": quirks.minimum}
+    text = source(spec, full)
+    try:
+        return executor.build(text, quirks.build_options).kernel(spec.name)
+    except BuildError as error:
+        log = error.log or str(error)
+        where = excerpt(log)
+        raise BuildError(
+            f"kernel {spec.name} did not compile on {executor.info.name} ({executor.info.driver})\n"
+            f"values: {dict(sorted(full.items()))}\n{where}\n{log[-4000:]}",
+            log=error.log,
+            source=text,
+        ) from error

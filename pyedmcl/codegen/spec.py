@@ -1,0 +1,98 @@
+"""What a kernel is: its text, what it is specialised by, what may be tuned, and what it must agree with."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..errors import BuildError
+
+Values = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Tunable:
+    """A parameter that changes speed and never the answer.
+
+    Attributes
+    ----------
+    name : str
+    values : tuple
+        What a tuner may try.
+    default : mapping
+        Device class ("cpu", "gpu") to a value that is safe there.
+    why : str
+        What it does.
+    """
+
+    name: str
+    values: tuple[Any, ...]
+    default: Mapping[str, Any]
+    why: str
+
+
+@dataclass(frozen=True)
+class Constraint:
+    """A relation that specialisation and tuned parameters must satisfy, with its reason."""
+
+    holds: Callable[[Values], bool]
+    reason: str
+
+
+@dataclass(frozen=True)
+class KernelSpec:
+    """One kernel.
+
+    Attributes
+    ----------
+    name : str
+        Also the kernel's entry point in the source.
+    producer : str
+        "mako" or "loopy": who writes the source.
+    text : str
+        File in ``templates/`` or name of a loopy maker.
+    specialisation : tuple of str
+        Values without which there is no source.
+    tunables, constraints
+        The search space.
+    oracle : str
+        ``module:function`` of the slow reference.
+    exact : bool
+        Whether every configuration must equal the oracle bit for bit.
+    """
+
+    name: str
+    producer: str
+    text: str
+    specialisation: tuple[str, ...]
+    tunables: tuple[Tunable, ...] = ()
+    constraints: tuple[Constraint, ...] = ()
+    oracle: str = ""
+    exact: bool = True
+    headers: tuple[str, ...] = field(default=())
+
+    def defaults(self, device_class: str) -> dict[str, Any]:
+        """The safe parameters of a device class."""
+        return {t.name: t.default.get(device_class, t.default["gpu"]) for t in self.tunables}
+
+    def check(self, values: Values) -> None:
+        """Raise BuildError unless ``values`` are complete and satisfy every constraint."""
+        missing = [n for n in (*self.specialisation, *(t.name for t in self.tunables)) if n not in values]
+        if missing:
+            raise BuildError(f"kernel {self.name}: no value for {', '.join(missing)}")
+        for constraint in self.constraints:
+            if not constraint.holds(values):
+                shown = {k: values[k] for k in sorted(values)}
+                raise BuildError(f"kernel {self.name}: {constraint.reason} ({shown})")
+
+    def digest(self) -> str:
+        """Identity of the kernel's text and search space, as hex: results and tuned parameters are tied to it."""
+        from .texts import read_text
+
+        text = read_text("templates", self.text) if self.producer == "mako" else self.text
+        parts = [self.name, self.producer, text, *(read_text("clkernels", h) for h in self.headers)]
+        parts.append(json.dumps([[t.name, list(map(repr, t.values))] for t in self.tunables]))
+        return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]

@@ -1,0 +1,1 @@
+"""Empirical dynamic modelling: the functions of the field."""

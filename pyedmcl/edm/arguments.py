@@ -1,0 +1,55 @@
+"""Checks shared by the functions: each wrong argument is named, with what is allowed."""
+
+from __future__ import annotations
+
+import numbers
+from typing import Any
+
+import numpy as np
+
+from ..errors import InputError
+from ..series import Series, as_series
+
+DTYPES = ("float32", "float64")
+_INT_LIMIT = 2**31 - 1024
+
+
+def integer(name: str, value: object, least: int | None = None) -> int:
+    """``value`` as an int of at least ``least``; booleans and fractions are refused."""
+    wanted = "an integer" if least is None else f"an integer of at least {least}"
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real) or float(value) != int(value):
+        raise InputError(f"{name}={value!r}: {wanted} is needed")
+    whole = int(value)
+    if least is not None and whole < least:
+        raise InputError(f"{name}={value!r}: {wanted} is needed")
+    return whole
+
+
+def count(name: str, value: object) -> int | None:
+    """A number of neighbours, or None for E + 1."""
+    return None if value is None else integer(name, value, 1)
+
+
+def precision(dtype: Any, fp64: bool | None = None, device: str = "") -> str:
+    """``dtype`` as "float32" or "float64"; refuses float64 where the device has none."""
+    try:
+        name = np.dtype(dtype).name
+    except TypeError:
+        name = str(dtype)
+    if name not in DTYPES:
+        raise InputError(f"dtype={dtype!r}: the kernels compute in float32 or float64")
+    if name == "float64" and fp64 is False:
+        raise InputError(f"dtype='float64': the device {device} has no double precision; use float32 or another device")
+    return name
+
+
+def one_series(data: Any, what: str) -> Series:
+    """A single series; a table of several is refused with its shape."""
+    series = as_series(data, what=what)
+    if series.n_series != 1:
+        raise InputError(
+            f"{what}: one series is needed (1-D), got {series.n_series} series of {series.n_steps} steps; pass a column"
+        )
+    if series.n_steps > _INT_LIMIT:
+        raise InputError(f"{what}: {series.n_steps:,} steps; at most {_INT_LIMIT:,} are supported")
+    return series

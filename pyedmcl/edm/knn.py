@@ -1,0 +1,107 @@
+"""All nearest neighbours of a delay-embedded series."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..condition import condition
+from ..device.session import open_device
+from ..errors import InputError
+from ..neighbors.exact import ExactSearch
+from ..plan import Search
+from ..results import KnnResult
+from ..series import check_embedding, require_rows
+from . import arguments
+from .masks import penalty_of
+from .provenance import provenance
+
+
+def knn(
+    x: Any,
+    *,
+    E: int,
+    tau: int = 1,
+    k: int | None = None,
+    Tp: int = 0,
+    exclusion_radius: int = 0,
+    query: Any = None,
+    dtype: str = "float32",
+    device: str | None = None,
+) -> KnnResult:
+    """Find the k nearest neighbours of every delay-embedded row, exactly.
+
+    Row t is embedded as (x[t], x[t - tau], ..., x[t - (E-1) tau]). Distances are Euclidean; ties go to the smaller row.
+
+    Parameters
+    ----------
+    x : array_like (n,)
+        The library: one series, time along the first axis, NaN for gaps.
+    E, tau : int
+        Embedding dimension and lag, at least 1.
+    k : int, optional
+        Neighbours per row; E + 1 by default.
+    Tp : int
+        Only rows j whose x[j + Tp] exists and is no gap are neighbours; may be negative.
+    exclusion_radius : int
+        Rows with |t - j| up to this are no neighbours (0: the row itself). Without effect with ``query``.
+    query : array_like (m,), optional
+        Another series whose rows are looked up in ``x``.
+    dtype : {"float32", "float64"}
+        What the device computes in.
+    device : str, optional
+        Which device; see ``pyedmcl devices``.
+
+    Returns
+    -------
+    KnnResult
+        ``indices`` and ``distances``, (rows of the query, k).
+
+    Raises
+    ------
+    InputError
+        An argument cannot be used.
+    DeviceNotFoundError
+        No device matches.
+    DeviceMemoryError
+        The tables do not fit on the device.
+    """
+    E, tau = check_embedding(E, tau)
+    wanted = arguments.count("k", k) or E + 1
+    Tp = arguments.integer("Tp", Tp)
+    radius = arguments.integer("exclusion_radius", exclusion_radius, 0)
+    arguments.precision(dtype)
+    series = arguments.one_series(x, "x")
+    require_rows(series, E=E, tau=tau, Tp=Tp, k=1, what="x")
+    values = series.values
+    rows = len(values)
+    if query is not None:
+        asked = arguments.one_series(query, "query")
+        rows = asked.n_steps
+        if rows <= (E - 1) * tau:
+            raise InputError(f"query: E={E}, tau={tau} needs at least {(E - 1) * tau + 1} rows, there are {rows}")
+        # One shift and scale for both: they are put behind each other.
+        values = np.concatenate([values, asked.values])
+    executor = open_device(device)
+    dtype = arguments.precision(dtype, executor.info.fp64, executor.info.name)
+    ready = condition(values, dtype, centre=False)
+    library, other = ready.values[: series.n_steps].T, ready.values[series.n_steps :].T
+    penalty = penalty_of(series.values[:, 0], Tp, dtype) if Tp else None
+    search = Search((E,), (wanted,), tau, Tp, -1 if query is not None else radius, series.n_steps, rows, dtype)
+    engine = ExactSearch(executor, search, "neighbours", masked=penalty is not None)
+    try:
+        lib, ask, n = engine.upload(library, None if query is None else other)
+        barred = None if penalty is None else executor.upload(penalty)
+        table = next(iter(engine.tables(lib, ask, n, barred)))
+        indices = np.empty((rows, wanted), np.int32)
+        squared = np.empty((rows, wanted), np.dtype(dtype))
+        executor.download(table.rows, indices)
+        executor.download(table.values, squared)
+    finally:
+        engine.release()
+    none = indices < 0
+    squared[none] = np.inf
+    squared = np.ldexp(squared, 2 * int(ready.exponent[0]))  # a power of two: exact
+    distances = np.sqrt(squared)  # here, since the host's root is correctly rounded and the device's may not be
+    return KnnResult(indices, distances, provenance(executor, ["knn"], engine.parameters, grade=engine.grade))

@@ -1,0 +1,43 @@
+"""Forecast skill on the host, in float64."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def pearson(predicted: NDArray[Any], observed: NDArray[Any]) -> NDArray[np.float64]:
+    """Two-pass Pearson rho along the last axis over pairs where both are finite.
+
+    NaN for fewer than 3 pairs or where either side does not vary.
+    """
+    p, o = np.asarray(predicted, np.float64), np.asarray(observed, np.float64)
+    both = np.isfinite(p) & np.isfinite(o)
+    n = both.sum(axis=-1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        p, o = np.where(both, p, 0.0), np.where(both, o, 0.0)
+        spread_p = _range(p, both) > 0
+        spread_o = _range(o, both) > 0
+        p = np.where(both, p - (p.sum(axis=-1) / n)[..., None], 0.0)
+        o = np.where(both, o - (o.sum(axis=-1) / n)[..., None], 0.0)
+        rho = (p * o).sum(axis=-1) / np.sqrt((p * p).sum(axis=-1) * (o * o).sum(axis=-1))
+    out: NDArray[np.float64] = np.where((n >= 3) & spread_p & spread_o, np.clip(rho, -1, 1), np.nan)
+    return out
+
+
+def _range(values: NDArray[np.float64], valid: NDArray[np.bool_]) -> NDArray[np.float64]:
+    high = np.where(valid, values, -np.inf).max(axis=-1)
+    low = np.where(valid, values, np.inf).min(axis=-1)
+    out: NDArray[np.float64] = high - low
+    return out
+
+
+def errors(predicted: NDArray[Any], observed: NDArray[Any]) -> tuple[float, float]:
+    """Mean absolute error and root mean square error over finite pairs; NaN where there are none."""
+    difference = np.asarray(predicted, np.float64) - np.asarray(observed, np.float64)
+    difference = difference[np.isfinite(difference)]
+    if difference.size == 0:
+        return float("nan"), float("nan")
+    return float(np.abs(difference).mean()), float(np.sqrt((difference**2).mean()))

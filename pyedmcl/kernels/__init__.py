@@ -1,0 +1,15 @@
+"""One frozen SPEC per kernel; :func:`spec` finds it by name."""
+
+from __future__ import annotations
+
+import importlib
+
+from ..codegen.spec import KernelSpec
+
+NAMES = ("knn", "lookup", "predict", "skill", "distances")
+
+
+def spec(name: str) -> KernelSpec:
+    """The spec called ``name``."""
+    found: KernelSpec = importlib.import_module(f"{__name__}.{name}").SPEC
+    return found

@@ -1,0 +1,30 @@
+"""All k nearest neighbours: several embedding dimensions in one pass, exact, no L x L matrix."""
+
+from ..codegen.spec import Constraint, KernelSpec, Tunable
+
+SPEC = KernelSpec(
+    name="knn",
+    producer="mako",
+    text="knn.cl.mako",
+    headers=("numeric.clh", "topk.clh"),
+    specialisation=("dims", "counts", "tau", "dtype", "emit", "masked", "capacity"),
+    tunables=(
+        Tunable("lanes", (1, 4, 8, 16), {"cpu": 16, "gpu": 1}, "query rows of a work-item: a SIMD register of them on a CPU"),
+        Tunable("wg", (1, 32, 64, 128, 256), {"cpu": 1, "gpu": 128}, "work-items of a group; they share a staged tile"),
+        Tunable("unroll", (1, 2, 4, 8, 16), {"cpu": 4, "gpu": 8}, "library rows per step: independent chains of additions"),
+        Tunable("tile", (0, 256, 512, 1024), {"cpu": 0, "gpu": 512}, "library rows staged in local memory; 0: read directly"),
+    ),
+    constraints=(
+        Constraint(lambda v: v["tile"] == 0 or v["lanes"] == 1, "a staged tile is shared by lone lanes"),
+        Constraint(
+            lambda v: v["tile"] == 0 or (v["unroll"] % 4 == 0 and v["tile"] % v["unroll"] == 0),
+            "staged rows are read four at a time, so steps must be multiples of four and fill the tile",
+        ),
+        Constraint(
+            lambda v: v["capacity"] >= max(v["counts"]) + v["unroll"] + 4,
+            "a buffer must hold k candidates, one step more, and the group of four that sorting reads past its end",
+        ),
+        Constraint(lambda v: len(v["dims"]) == len(set(v["dims"])) == len(v["counts"]), "one count for each dimension"),
+    ),
+    oracle="pyedmcl.reference.edm:knn_float32_exact",
+)

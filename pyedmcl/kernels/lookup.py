@@ -1,0 +1,23 @@
+"""Cross-map lookup: predictions of all targets from one library's table, reduced to Pearson's rho on the fly."""
+
+from ..codegen.spec import Constraint, KernelSpec, Tunable
+
+SPEC = KernelSpec(
+    name="lookup",
+    producer="mako",
+    text="lookup.cl.mako",
+    headers=("numeric.clh", "reduce.clh"),
+    specialisation=("k", "dtype", "gaps"),
+    tunables=(
+        Tunable("lanes", (1, 2, 4, 8, 16), {"cpu": 16, "gpu": 2}, "adjacent targets in one vector"),
+        Tunable("vectors", (1, 2, 4), {"cpu": 4, "gpu": 1}, "vectors of targets per work-item: they share rows and weights"),
+        Tunable("target_lanes", (1, 4, 8, 16, 32), {"cpu": 1, "gpu": 16}, "work-items of a group along the targets"),
+        Tunable("row_lanes", (1, 4, 8, 16, 32), {"cpu": 1, "gpu": 8}, "work-items of a group along the query rows"),
+        Tunable("quads", (False, True), {"cpu": False, "gpu": True}, "load rows and weights four at a time"),
+    ),
+    constraints=(
+        Constraint(lambda v: v["target_lanes"] * v["row_lanes"] <= 256, "a group has at most 256 work-items"),
+    ),
+    oracle="pyedmcl.reference.edm:skill",
+    exact=False,
+)

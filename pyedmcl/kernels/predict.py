@@ -1,0 +1,14 @@
+"""Simplex projection: a weighted mean of the neighbours' targets for each query row, and its variance."""
+
+from ..codegen.spec import KernelSpec, Tunable
+
+SPEC = KernelSpec(
+    name="predict",
+    producer="mako",
+    text="predict.cl.mako",
+    headers=("numeric.clh",),
+    specialisation=("counts", "dtype"),
+    tunables=(Tunable("wg", (1, 32, 64, 128), {"cpu": 16, "gpu": 64}, "work-items of a group, a query row each"),),
+    oracle="pyedmcl.reference.edm:simplex_predict",
+    exact=False,
+)

@@ -1,0 +1,37 @@
+"""Launches short enough for watchdogs and Ctrl-C: their size follows from measured time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ..device.executor import Event
+
+LAUNCH_SECONDS = 0.2
+_FIRST_RATE = {"gpu": 1e12, "cpu": 1e10}  # lane operations per second, on the slow side
+_UNTIMED = 0.01
+
+
+class Pacer:
+    """Keeps the rate of one kernel on one device and says how much to launch next.
+
+    Parameters
+    ----------
+    device_class : str
+        "gpu" or "cpu", for the first guess.
+    """
+
+    def __init__(self, device_class: str) -> None:
+        self._rate = _FIRST_RATE.get(device_class, 1e10)
+
+    def units(self, cost_per_unit: float) -> int:
+        """Units of work that take about :data:`LAUNCH_SECONDS`; at least one."""
+        return max(int(LAUNCH_SECONDS * self._rate / max(cost_per_unit, 1.0)), 1)
+
+    def launched(self, event: Event, cost: float) -> None:
+        """Take note of a launch; long ones are waited for, so that a queue never holds seconds of work."""
+        if cost / self._rate < _UNTIMED:
+            return
+        seconds = event.seconds
+        if seconds > 1e-6:  # some drivers report no time
+            self._rate = cost / seconds

@@ -1,0 +1,204 @@
+"""From a problem's numbers to what a device does: pure arithmetic, picklable, no OpenCL object.
+
+A search for neighbours is described once (:class:`Search`), cut into passes over ranges of embedding dimensions, and
+each pass (:class:`Pass`) knows its specialisation, its buffers' sizes and its launches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+# Columns before row 0 and behind the last row are padded to this many elements: vector loads may pass the ends.
+_ALIGN = 16
+
+
+def round_up(value: int, to: int) -> int:
+    """``value`` rounded up to a multiple of ``to``."""
+    return -(-value // to) * to
+
+
+@dataclass(frozen=True)
+class Search:
+    """A search for the nearest neighbours of delay-embedded rows.
+
+    Attributes
+    ----------
+    dims : tuple of int
+        Embedding dimensions E, ascending.
+    counts : tuple of int
+        Neighbours k for each E.
+    tau, Tp : int
+        Lag; prediction interval (a library row j is legal if j + Tp lies inside the series).
+    exclusion_radius : int
+        Rows with |t - j| up to this are no neighbours; -1 for a cross search, where none is excluded.
+    n_library, n_query : int
+        Steps of the library series and of the query series.
+    dtype : str
+        "float32" or "float64".
+    """
+
+    dims: tuple[int, ...]
+    counts: tuple[int, ...]
+    tau: int
+    Tp: int
+    exclusion_radius: int
+    n_library: int
+    n_query: int
+    dtype: str = "float32"
+
+    @property
+    def itemsize(self) -> int:
+        return int(np.dtype(self.dtype).itemsize)
+
+    @property
+    def front(self) -> int:
+        """Columns before row 0, so that the oldest lag of row 0 can be read."""
+        return round_up((max(self.dims) - 1) * self.tau + 4, _ALIGN)
+
+    @property
+    def library_begin(self) -> int:
+        """First row that can be legal for the smallest dimension."""
+        return max((min(self.dims) - 1) * self.tau, -self.Tp, 0)
+
+    @property
+    def library_end(self) -> int:
+        """One past the last row that can be legal."""
+        return max(min(self.n_library, self.n_library - self.Tp), 0)
+
+    def stride(self, n_steps: int) -> int:
+        """Columns of one padded series of ``n_steps``."""
+        return self.front + round_up(n_steps + 2 * _ALIGN, _ALIGN)
+
+    def restrict(self, dims: Sequence[int]) -> Search:
+        """The same search for some of its dimensions."""
+        of = dict(zip(self.dims, self.counts, strict=True))
+        return Search(
+            tuple(dims), tuple(of[E] for E in dims), self.tau, self.Tp, self.exclusion_radius,
+            self.n_library, self.n_query, self.dtype,
+        )  # fmt: skip
+
+    def padded(self, rows: np.ndarray, gap: float, library: bool) -> np.ndarray:
+        """Series (n, n_steps) in the layout of the kernel; a library's rows that cannot be legal become gaps."""
+        n, n_steps = rows.shape
+        out = np.full((n, self.stride(n_steps)), gap, np.dtype(self.dtype))
+        end = self.library_end if library else n_steps
+        out[:, self.front : self.front + end] = rows[:, :end]
+        return out
+
+
+def table_stride(k: int, emit: str) -> int:
+    """Columns of a neighbour table: weights are padded to four so that the lookup can load them as vectors."""
+    return round_up(k, 4) if emit == "weights" else k
+
+
+def _groups_for(k: int) -> int:
+    """Groups of library rows whose minima bound the k-th distance: with some 2.5 k about 1.25 k rows are collected."""
+    return max(5 * k // 2 + 4, 15) | 1
+
+
+@dataclass(frozen=True)
+class Pass:
+    """One sweep over the library for a range of dimensions.
+
+    Attributes
+    ----------
+    search : Search
+        Restricted to the pass's dimensions.
+    emit : str
+        "neighbours" (row, squared distance) or "weights" (row, normalised simplex weight).
+    masked : bool
+        Whether a penalty per library row is given (targets with gaps).
+    parameters : mapping
+        Tuned: lanes, wg, unroll, tile.
+    """
+
+    search: Search
+    emit: str
+    masked: bool
+    parameters: Mapping[str, Any]
+
+    @property
+    def rows_per_task(self) -> int:
+        return int(self.parameters["lanes"] * self.parameters["wg"])
+
+    @property
+    def tiles(self) -> int:
+        """Tasks per library: tiles of query rows."""
+        return -(-self.search.n_query // self.rows_per_task)
+
+    @property
+    def capacity(self) -> int:
+        """Entries of a candidate buffer per row and dimension; it holds the group minima before the candidates.
+
+        Independent of the series' length, so that one compiled kernel serves all lengths.
+        """
+        k = max(self.search.counts)
+        return round_up(max(_groups_for(k), k + max(k // 2, 8) + int(self.parameters["unroll"]) + 4), 4)
+
+    @cached_property
+    def _bound(self) -> tuple[int, int]:
+        """(groups per tile, one past the last library row the bound looks at).
+
+        An odd number of groups per tile keeps a periodic series from falling into a few of them.
+        """
+        s, unroll = self.search, self.parameters["unroll"]
+        n = s.library_end - s.library_begin
+        tile = self.parameters["tile"] or max(n, 1)
+        tiles = max(-(-n // tile), 1)
+        wanted = _groups_for(max(s.counts))
+        per_tile = max(min(-(-wanted // tiles) | 1, -(-min(tile, n) // unroll), self.capacity), 1)
+        used = min(tiles, self.capacity // per_tile)
+        return per_tile, min(s.library_begin + used * tile, s.library_end)
+
+    @property
+    def groups_per_tile(self) -> int:
+        return self._bound[0]
+
+    @property
+    def bound_end(self) -> int:
+        return self._bound[1]
+
+    @property
+    def scratch_bytes(self) -> int:
+        """Scratch memory of one work-group."""
+        return len(self.search.dims) * self.capacity * 2 * self.rows_per_task * self.search.itemsize
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        return tuple(table_stride(k, self.emit) for k in self.search.counts)
+
+    def table_bytes(self, n_libraries: int) -> int:
+        """Rows and values of all dimensions for ``n_libraries``."""
+        return sum(self.strides) * self.search.n_query * n_libraries * (4 + self.search.itemsize)
+
+    def table_begin(self, E: int, n_libraries: int) -> int:
+        """Element at which the table of ``E`` begins."""
+        before = self.strides[: self.search.dims.index(E)]
+        return sum(before) * self.search.n_query * n_libraries
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """Specialisation and tuned parameters for the template."""
+        s = self.search
+        return {
+            **self.parameters, "dims": s.dims, "counts": s.counts, "tau": s.tau, "dtype": s.dtype, "emit": self.emit,
+            "masked": self.masked, "capacity": self.capacity,
+        }  # fmt: skip
+
+    def task_cost(self) -> float:
+        """Lane operations of a task, roughly: two sweeps of 2 E and a few per dimension for each pair."""
+        s = self.search
+        per_pair = 4 * max(s.dims) + 4 * len(s.dims) + 2
+        return float(per_pair) * self.rows_per_task * max(s.library_end - s.library_begin, 1) + 1e4 * len(s.dims)
+
+
+def split_dims(dims: Sequence[int], most: int) -> list[tuple[int, ...]]:
+    """Ascending dimensions cut into ranges of about equal length, at most ``most`` each."""
+    ordered = sorted(set(dims))
+    n = max(-(-len(ordered) // most), 1)
+    return [tuple(int(E) for E in part) for part in np.array_split(np.array(ordered, int), n) if len(part)]

@@ -1,0 +1,135 @@
+"""The heat map of an N x N cross map."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..errors import InputError
+from .figure import new_figure, save_figure
+from .reduce import block_means
+
+_NAMED = 40  # names are written at the ticks up to this number of series
+_MISSING = "#b8b8b8"
+
+
+def heat_map(
+    rho: Any,
+    names: Sequence[str],
+    path: str | os.PathLike[str] | None = None,
+    *,
+    title: str | None = None,
+    links: Any = None,
+    max_cells: int = 2000,
+    ax: Any = None,
+    dpi: int = 150,
+) -> Any:
+    """Heat map of cross-map skill.
+
+    Row = library (the effect), column = target (the cause): a bright cell [i, j] says that series j left its trace in
+    series i, which is evidence that j drives i. Colours run from 0 to 1; skill below 0 is drawn as 0, since it is no
+    evidence of a link, and NaN is grey.
+
+    Parameters
+    ----------
+    rho : array_like
+        Shape (N, N). Anything with ``shape`` that can be sliced over rows is read in parts.
+    names : sequence of str
+        N names, written at the ticks where there are few.
+    path : path, optional
+        Also write the picture there; the suffix chooses the format.
+    title : str, optional
+    links : array_like of bool, optional
+        Shape (N, N), ``links[i, j]``: i is known to drive j. Those cells get a frame.
+    max_cells : int
+        Larger maps are reduced to at most so many cells per side by means over square blocks.
+    ax : matplotlib.axes.Axes, optional
+        Draw here instead of in a new figure.
+    dpi : int
+        Dots per inch of the file.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Raises
+    ------
+    InputError
+        Shapes do not fit, or the suffix of ``path`` names no format of pictures.
+    StoreWriteError
+        The file cannot be written.
+    MissingExtraError
+        matplotlib is not installed.
+    """
+    if not hasattr(rho, "shape"):
+        rho = np.asarray(rho)
+    if max_cells < 1:
+        raise InputError(f"max_cells={max_cells}: at least 1 is needed")
+    if len(rho.shape) == 2 and len(names) != rho.shape[0]:
+        raise InputError(f"{len(names)} names for a map of {rho.shape[0]} series; one name each is needed")
+    cells, size = block_means(rho, max_cells)
+    figure = new_figure(7.2, 6.4) if ax is None else ax.figure
+    if ax is None:
+        ax = figure.add_subplot()
+    n = rho.shape[0]
+    from matplotlib import colormaps
+
+    colours = colormaps["viridis"].copy()
+    colours.set_bad(_MISSING)
+    edge = len(cells) * size - 0.5  # the last block may reach beyond the last series
+    image = ax.imshow(
+        np.ma.masked_invalid(cells),
+        cmap=colours,
+        vmin=0.0,
+        vmax=1.0,
+        extent=(-0.5, edge, edge, -0.5),
+        interpolation="nearest" if len(cells) <= 500 else "antialiased",
+    )
+    ax.set_xlim(-0.5, n - 0.5)
+    ax.set_ylim(n - 0.5, -0.5)
+    ax.set_xlabel("target (cause)")
+    ax.set_ylabel("library (effect)")
+    heading = [] if title is None else [title]
+    if size > 1:
+        heading.append(f"{n:,} series; each cell is the mean of {size} x {size} pairs")
+    if heading:
+        ax.set_title("\n".join(heading), fontsize=11)
+    _ticks(ax, [str(name) for name in names])
+    below = bool(np.any(cells < 0))
+    extend = "min" if below else "neither"
+    figure.colorbar(image, ax=ax, shrink=0.9, pad=0.02, label="cross-map skill rho", extend=extend)
+    if links is not None:
+        _frames(ax, np.asarray(links, bool), n)
+    if path is not None:
+        save_figure(figure, path, dpi=dpi)
+    return figure
+
+
+def _ticks(ax: Any, names: list[str]) -> None:
+    n = len(names)
+    if n <= _NAMED:
+        short = [name if len(name) <= 16 else name[:15] + "…" for name in names]
+        font = 9.0 if n <= 20 else 6.5
+        upright = sum(map(len, short)) + 2 * n <= 70  # else the names along the columns would overlap
+        ax.set_xticks(range(n), short, fontsize=font, rotation=0 if upright else 90)
+        ax.set_yticks(range(n), short, fontsize=font)
+        ax.tick_params(length=2)
+        return
+    from matplotlib.ticker import MaxNLocator
+
+    for axis in (ax.xaxis, ax.yaxis):
+        axis.set_major_locator(MaxNLocator(nbins=8, integer=True, min_n_ticks=2, steps=(1, 2, 5, 10)))
+
+
+def _frames(ax: Any, links: Any, n: int) -> None:
+    if links.shape != (n, n):
+        raise InputError(f"links have shape {links.shape}, the map has {(n, n)}")
+    from matplotlib.collections import PatchCollection
+    from matplotlib.patches import Rectangle
+
+    cells = [Rectangle((cause - 0.5, effect - 0.5), 1, 1) for cause, effect in np.argwhere(links)]
+    width = max(0.5, min(1.6, 60 / n))
+    ax.add_collection(PatchCollection(cells, facecolor="none", edgecolor="#ff4d3d", linewidth=width))

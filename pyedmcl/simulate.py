@@ -1,0 +1,138 @@
+"""Simulated series whose causal links are known, and how well a cross map finds them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .errors import InputError
+
+_TRANSIENT = 200  # steps run before the first one that is kept
+_FLOOR = 1e-3  # a strongly suppressed population survives at this size instead of turning negative
+
+
+@dataclass(frozen=True, eq=False)
+class Network:
+    """Series and the links that made them.
+
+    Attributes
+    ----------
+    values : ndarray of float32
+        Shape (L, N), between 0 and 1.
+    names : tuple of str
+        N names.
+    links : ndarray of bool
+        Shape (N, N): ``links[i, j]`` says that series i drives series j. The diagonal is False.
+    """
+
+    values: NDArray[np.float32]
+    names: tuple[str, ...]
+    links: NDArray[np.bool_]
+
+    def over_one(self) -> NDArray[np.bool_]:
+        """Shape (N, N): True where i does not drive j itself, but drives one that does."""
+        reached: NDArray[np.bool_] = (self.links.astype(np.int64) @ self.links.astype(np.int64) > 0) & ~self.links
+        np.fill_diagonal(reached, False)
+        return reached
+
+
+def coupled_maps(
+    n_series: int = 64, n_steps: int = 1200, *, strength: float = 0.4, noise: float = 0.01, seed: int = 1
+) -> Network:
+    """A network of chaotic logistic maps, each driven by one or two others.
+
+    Series j follows ``x_j <- x_j (r_j (1 - x_j) - strength * m_j)``, where ``m_j`` is the mean of its drivers and
+    ``r_j`` lies between 3.65 and 3.85: the coupled maps by which convergent cross mapping was introduced, as a
+    sparse directed network. Process noise multiplies each step.
+
+    Parameters
+    ----------
+    n_series : int
+        N, at least 3.
+    n_steps : int
+        L, steps kept after the transient, at least 1.
+    strength : float
+        Total coupling into a series, 0 to 0.5 (stronger coupling leaves the chaotic range).
+    noise : float
+        Standard deviation of the relative process noise, at least 0.
+    seed : int
+        Decides links, growth rates, start and noise.
+
+    Returns
+    -------
+    Network
+
+    Raises
+    ------
+    InputError
+        A parameter is out of range.
+    """
+    if n_series < 3 or n_steps < 1:
+        raise InputError(f"n_series={n_series}, n_steps={n_steps}: at least 3 series and 1 step are needed")
+    if not 0 <= strength <= 0.5 or noise < 0:
+        raise InputError(f"strength={strength}, noise={noise}: strength of 0 to 0.5 and noise of at least 0 are needed")
+    rng = np.random.default_rng(seed)
+    links = np.zeros((n_series, n_series), np.bool_)
+    for j in range(n_series):
+        others = np.delete(np.arange(n_series), j)
+        links[rng.choice(others, int(rng.integers(1, 3)), replace=False), j] = True
+    weights = links / links.sum(axis=0)
+    growth = rng.uniform(3.65, 3.85, n_series)
+    x = rng.uniform(0.2, 0.8, n_series)
+    values = np.empty((n_steps, n_series), np.float32)
+    for step in range(_TRANSIENT + n_steps):
+        x = x * (growth * (1 - x) - strength * (x @ weights)) * np.exp(noise * rng.standard_normal(n_series))
+        x = np.clip(x, _FLOOR, 1 - _FLOOR)
+        if step >= _TRANSIENT:
+            values[step - _TRANSIENT] = x
+    width = len(str(n_series - 1))
+    return Network(values, tuple(f"map{i:0{width}d}" for i in range(n_series)), links)
+
+
+def roc_auc(score: ArrayLike, truth: ArrayLike) -> float:
+    """Area under the ROC curve: the chance that a true case scores higher than a false one, ties counting half.
+
+    Parameters
+    ----------
+    score : array_like
+        Any shape; NaN (no evidence) counts as the lowest score of all.
+    truth : array_like of bool
+        The same shape.
+
+    Returns
+    -------
+    float
+        0 to 1; NaN unless there are both true and false cases.
+    """
+    values = np.asarray(score, np.float64).reshape(-1)
+    positive = np.asarray(truth, np.bool_).reshape(-1)
+    if values.shape != positive.shape:
+        raise InputError(f"{values.size} scores for {positive.size} cases; one score each is needed")
+    n_true = int(positive.sum())
+    n_false = positive.size - n_true
+    if not n_true or not n_false:
+        return float("nan")
+    _, level, count = np.unique(np.where(np.isnan(values), -np.inf, values), return_inverse=True, return_counts=True)
+    rank = np.cumsum(count) - (count - 1) / 2  # the mean rank, from 1, of all that share a value
+    total = float(rank[level.reshape(-1)[positive]].sum())
+    return (total - n_true * (n_true + 1) / 2) / (n_true * n_false)
+
+
+def link_auc(rho: Any, links: NDArray[np.bool_]) -> float:
+    """ROC AUC of a cross map against known links, the diagonal left out.
+
+    Parameters
+    ----------
+    rho : array_like
+        Shape (N, N), row = library, column = target: ``rho[i, j]`` is the evidence that j drives i.
+    links : ndarray of bool
+        Shape (N, N), ``links[i, j]``: i drives j.
+    """
+    skill = np.asarray(rho)
+    if skill.shape != links.shape:
+        raise InputError(f"a map of shape {skill.shape} cannot be held against links of shape {links.shape}")
+    off = ~np.eye(len(links), dtype=np.bool_)
+    return roc_auc(skill.T[off], links[off])

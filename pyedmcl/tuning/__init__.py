@@ -1,0 +1,1 @@
+"""Tuned parameters: their lookup now, their search later."""

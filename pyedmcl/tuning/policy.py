@@ -1,0 +1,36 @@
+"""Which tuned parameters a launch uses, and how good that knowledge is.
+
+The place where an autotuner's database will be asked; today every answer comes from the defaults of the device class.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..codegen.spec import KernelSpec
+from ..device.info import DeviceInfo
+from ..device.quirks import quirks_for
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Tuned parameters and their grade ("default" until something was measured)."""
+
+    parameters: Mapping[str, Any]
+    grade: str
+
+
+def parameters(spec: KernelSpec, specialisation: Mapping[str, Any], info: DeviceInfo) -> Choice:
+    """Parameters for a kernel, its specialisation and a device.
+
+    float64 halves the lanes of a SIMD register, and groups respect the device's limit.
+    """
+    quirks = quirks_for(info)
+    chosen = spec.defaults(quirks.device_class)
+    if specialisation.get("dtype") == "float64" and chosen.get("lanes", 1) > 8:
+        chosen["lanes"] = 8
+    if "wg" in chosen:
+        chosen["wg"] = min(chosen["wg"], quirks.max_work_group)
+    return Choice(chosen, "default")

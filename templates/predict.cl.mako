@@ -1,0 +1,44 @@
+## Simplex projection of each series by its own neighbour tables: a (dimension, series, query row) per work-item.
+##
+## yhat[t] = sum_i w[t][i] * y[row[t][i] + Tp] and sum_i w (y - yhat)^2 (the weights sum to one). Sugihara & May 1990.
+<%
+from itertools import accumulate
+strides = [-(-k // 4) * 4 for k in counts]
+before = [0, *accumulate(strides)][:-1]
+%>
+#define LANES 1
+#define REAL_BITS ${64 if dtype == 'float64' else 32}
+#define FMA_CONTRACT ${int(fma == 'contract')}
+#define MIN_SELECT ${int(minimum == 'select')}
+#include "numeric.clh"
+
+constant int K_OF[${len(counts)}] = {${", ".join(map(str, counts))}};
+constant int K_STRIDE[${len(counts)}] = {${", ".join(map(str, strides))}};
+constant int K_BEFORE[${len(counts)}] = {${", ".join(map(str, before))}};
+
+// targets: [series][target_stride], row 0 at column target_front, from first_series on; rows, weights: per dimension
+// [series][n_rows][K_STRIDE]; predicted, variance: [dimension][series][n_rows], NaN for rows without a neighbour.
+kernel __attribute__((reqd_work_group_size(${wg}, 1, 1)))
+void predict(global const real* restrict targets, const int target_stride, const int target_front, const int first_series,
+             global const int* restrict rows, global const real* restrict weights, const int n_rows, const int Tp,
+             const ulong rows_per_slot, global real* restrict predicted, global real* restrict variance) {
+  const size_t at = get_global_id(0);
+  if (at >= ${len(counts)} * rows_per_slot) return;
+  const int s = (int)(at / rows_per_slot);
+  const size_t cell = at - s * rows_per_slot;
+  global const real* restrict y = targets + (first_series + cell / n_rows) * target_stride + target_front + Tp;
+  const size_t table = K_BEFORE[s] * rows_per_slot + cell * K_STRIDE[s];
+  global const int* restrict row = rows + table;
+  global const real* restrict weight = weights + table;
+  const int k = K_OF[s];
+  real mean = 0, spread = 0;
+  for (int i = 0; i < k; ++i) mean = FUSED(weight[i], y[row[i]], mean);
+  for (int i = 0; i < k; ++i) {
+    const real d = y[row[i]] - mean;
+    // A weight of zero marks an empty place, whose value may be a gap.
+    if (weight[i] > 0) spread = FUSED(weight[i] * d, d, spread);
+  }
+  const bool any = weight[0] > 0;
+  predicted[at] = any ? mean : (real)NAN;
+  variance[at] = any ? spread : (real)NAN;
+}
