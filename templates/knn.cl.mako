@@ -30,6 +30,7 @@ nearest_u = smallest([f"a{u}" for u in range(unroll)])
 #define FMA_CONTRACT ${int(fma == 'contract')}
 #define MIN_SELECT ${int(minimum == 'select')}
 #define K_MAX ${max(counts)}
+#define LIST_IN_REGISTERS ${int(max(counts) <= list_registers)}
 #define SLOT_STRIDE ${group_lanes}
 #define DIMS ${len(dims)}
 #define CAPACITY ${capacity}
@@ -210,21 +211,20 @@ void knn(global const real* restrict library, global const real* restrict query,
     for (int s = 0; s < DIMS; ++s) {
       const int k = K_OF[s];
       realv least[K_MAX];
-#pragma unroll
-      for (int i = 0; i < K_MAX; ++i) least[i] = FAR;
-#pragma unroll 4
+      UNROLL_K
+      for (int i = 0; i < LIST_LENGTH(k); ++i) least[i] = FAR;
       for (int g = 0; g < groups; ++g) {
         realv v = CANDIDATE_DISTANCE(buffer + (size_t)(s * CAPACITY + g) * ENTRY);
-#pragma unroll
-        for (int i = 0; i < K_MAX; ++i) {
+        UNROLL_K
+        for (int i = 0; i < LIST_LENGTH(k); ++i) {
           const realv low = MINIMUM(least[i], v);
           v = MAXIMUM(least[i], v);
           least[i] = low;
         }
       }
       realv b = FAR;
-#pragma unroll
-      for (int i = 0; i < K_MAX; ++i)
+      UNROLL_K
+      for (int i = 0; i < LIST_LENGTH(k); ++i)
         if (i == k - 1) b = least[i];
       bounds[s] = b;
       held[s] = 0;

@@ -11,15 +11,16 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-DATA = {"clkernels": ".clh", "templates": ".cl.mako", "tuning/wisdom": ".jsonl"}
+DATA = {"clkernels": (".clh", ".cl"), "templates": (".cl.mako",), "tuning/wisdom": (".jsonl",)}
 
 pytest.importorskip("hatchling", reason="hatchling builds the wheel; pip install 'pyedmcl[test]' brings it")
 if not (ROOT / "pyproject.toml").is_file():
     pytest.skip(f"{ROOT} is no checkout: there is nothing to build", allow_module_level=True)
 
 
-def in_checkout(folder, suffix):
-    return {path.relative_to(ROOT).as_posix() for path in (ROOT / folder).rglob(f"*{suffix}")}
+def in_checkout(folder, suffixes):
+    found = (path for path in (ROOT / folder).rglob("*") if path.name.endswith(suffixes))
+    return {path.relative_to(ROOT).as_posix() for path in found}
 
 
 def build(kind, folder):
@@ -43,8 +44,8 @@ def sdist(tmp_path_factory):
 
 def test_wheel_holds_package_and_data_and_nothing_else(wheel):
     names = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
-    code = in_checkout("pyedmcl", ".py")
-    data = {f"pyedmcl/_data/{name}" for folder, suffix in DATA.items() for name in in_checkout(folder, suffix)}
+    code = in_checkout("pyedmcl", (".py",))
+    data = {f"pyedmcl/_data/{name}" for folder, suffixes in DATA.items() for name in in_checkout(folder, suffixes)}
     assert "pyedmcl/_data/templates/knn.cl.mako" in data
     assert code <= names
     assert data <= names

@@ -23,13 +23,9 @@ app = typer.Typer(
 
 def _version(value: bool) -> None:
     if value:
-        from importlib import metadata
+        from .. import __version__
 
-        try:
-            version = metadata.version("pyedmcl")
-        except metadata.PackageNotFoundError:
-            version = "(not installed: run from a checkout)"
-        typer.echo(f"pyedmcl {version}")
+        typer.echo(f"pyedmcl {__version__}")
         raise typer.Exit
 
 

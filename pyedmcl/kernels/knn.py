@@ -13,6 +13,7 @@ SPEC = KernelSpec(
         Tunable("wg", (1, 32, 64, 128, 256), {"cpu": 1, "gpu": 128}, "work-items of a group; they share a staged tile"),
         Tunable("unroll", (1, 2, 4, 8, 16), {"cpu": 4, "gpu": 8}, "library rows per step: independent chains of additions"),
         Tunable("tile", (0, 256, 512, 1024), {"cpu": 0, "gpu": 512}, "library rows staged in local memory; 0: read directly"),
+        Tunable("list_registers", (4, 8, 12, 24), {"cpu": 8, "gpu": 24}, "longest sorted list kept in registers"),
     ),
     constraints=(
         Constraint(lambda v: v["tile"] == 0 or v["lanes"] == 1, "a staged tile is shared by lone lanes"),

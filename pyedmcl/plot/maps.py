@@ -77,8 +77,7 @@ def heat_map(
     n = rho.shape[0]
     from matplotlib import colormaps
 
-    colours = colormaps["viridis"].copy()
-    colours.set_bad(_MISSING)
+    colours = colormaps["viridis"].with_extremes(bad=_MISSING)
     edge = len(cells) * size - 0.5  # the last block may reach beyond the last series
     image = ax.imshow(
         np.ma.masked_invalid(cells),

@@ -31,6 +31,12 @@ def parameters(spec: KernelSpec, specialisation: Mapping[str, Any], info: Device
     chosen = spec.defaults(quirks.device_class)
     if specialisation.get("dtype") == "float64" and chosen.get("lanes", 1) > 8:
         chosen["lanes"] = 8
+    if "columns" in specialisation and quirks.device_class == "cpu":
+        # Narrow classes of targets: no wider vectors than they fill.
+        while chosen["vectors"] > 1 and chosen["lanes"] * chosen["vectors"] // 2 >= specialisation["columns"]:
+            chosen["vectors"] //= 2
+        while chosen["lanes"] > 4 and chosen["lanes"] // 2 >= specialisation["columns"]:
+            chosen["lanes"] //= 2
     if "wg" in chosen:
         chosen["wg"] = min(chosen["wg"], quirks.max_work_group)
     return Choice(chosen, "default")

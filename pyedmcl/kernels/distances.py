@@ -1,0 +1,17 @@
+"""Dense blocks of distances between delay-embedded rows, for distance plots and to verify other kernels."""
+
+from ..codegen.spec import KernelSpec, Tunable
+
+SPEC = KernelSpec(
+    name="distances",
+    producer="loopy",
+    text="distances",
+    # What loopy writes stands for its maker in the digest.
+    headers=("numeric.clh", "generated/distances-E3-tau1-euclidean-float32-wg64-rows4.cl"),
+    specialisation=("E", "tau", "metric", "dtype"),
+    tunables=(
+        Tunable("wg", (16, 32, 64, 128, 256), {"cpu": 64, "gpu": 64}, "work-items of a group, a library row each"),
+        Tunable("rows", (1, 2, 4, 8), {"cpu": 4, "gpu": 4}, "query rows of a work-item: they share a library value"),
+    ),
+    oracle="pyedmcl.reference.edm:knn_float32_exact",
+)

@@ -1,0 +1,18 @@
+"""Prediction skill of many pairs of series: partial sums for rho, MAE and RMSE, added up on the host in float64."""
+
+from ..codegen.spec import KernelSpec, Tunable
+
+SPEC = KernelSpec(
+    name="skill",
+    producer="loopy",
+    text="skill",
+    # What loopy writes stands for its maker in the digest.
+    headers=("numeric.clh", "generated/skill-float32-chunk256-wg64.cl"),
+    specialisation=("dtype",),
+    tunables=(
+        Tunable("chunk", (64, 128, 256, 512), {"cpu": 256, "gpu": 256}, "rows that a work-item adds up"),
+        Tunable("wg", (1, 16, 32, 64, 128), {"cpu": 1, "gpu": 64}, "work-items of a group, a chunk each"),
+    ),
+    oracle="pyedmcl.reference.edm:pearson",
+    exact=False,
+)

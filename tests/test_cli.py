@@ -1,0 +1,314 @@
+"""The command line: what it prints and where, what it writes, and what each exit code means."""
+
+from __future__ import annotations
+
+import csv
+import json
+import subprocess
+import sys
+import time
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from store_helpers import make_manifest
+from typer.testing import CliRunner
+
+import pyedmcl
+from pyedmcl import errors
+from pyedmcl.cli.app import app
+from pyedmcl.cli.inputs import parse_columns, parse_E
+from pyedmcl.cli.progress import duration_text, lines, rate_text
+from pyedmcl.cli.talk import plain
+from pyedmcl.jobs import XmapStore, open_store
+from pyedmcl.simulate import coupled_maps
+
+N, L = 6, 300
+
+
+def run(*words):
+    return CliRunner().invoke(app, [str(word) for word in words])
+
+
+def shell(*words, **options):
+    return subprocess.run([sys.executable, "-m", "pyedmcl", *map(str, words)], capture_output=True, text=True,
+                          timeout=120, **options)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def network():
+    return coupled_maps(N, L, seed=3)
+
+
+@pytest.fixture
+def table(tmp_path, network):
+    """A CSV of six series with a time column of years."""
+    path = tmp_path / "series.csv"
+    with path.open("w", newline="") as handle:
+        writer = csv.writer(handle)
+        writer.writerow(["year", *network.names])
+        writer.writerows([1700 + i, *map(repr, row)] for i, row in enumerate(network.values.astype(float).tolist()))
+    return path
+
+
+@pytest.fixture
+def finished(tmp_path):
+    """A finished result of six series that no device had to compute: (path, rho, E)."""
+    rho = np.random.default_rng(0).uniform(-0.1, 1, (N, N)).astype(np.float32)
+    with XmapStore.create_or_resume(tmp_path / "map.zarr", make_manifest(N, 4)) as store:
+        store.set_E(np.arange(1, N + 1))
+        for block in store.pending():
+            store.write(block, rho[slice(*store.rows(block))])
+    return tmp_path / "map.zarr", rho, list(range(1, N + 1))
+
+
+@pytest.fixture
+def begun(tmp_path):
+    """A result of which only the first block is there."""
+    with XmapStore.create_or_resume(tmp_path / "begun.zarr", make_manifest(N, 4)) as store:
+        store.set_E(np.full(N, 2))
+        store.write(0, np.full((4, N), 0.5, np.float32))
+    return tmp_path / "begun.zarr"
+
+
+# Help and usage
+
+
+@pytest.mark.parametrize(
+    "command", ["", "xmap", "embed-dimension", "simplex", "plot", "export", "devices", "demo"]
+)  # fmt: skip
+def test_help_explains_the_exit_codes(command):
+    result = run(*command.split(), "--help")
+    assert result.exit_code == 0
+    words = " ".join(result.output.split())
+    for part in ("0 ok", "2 wrong usage", "4 no such device", "130 interrupted"):
+        assert part in words
+
+
+def test_help_is_quick_and_loads_neither_numpy_nor_pyopencl():
+    shell("--help")
+    start = time.monotonic()
+    assert shell("--help").returncode == 0
+    assert time.monotonic() - start < 0.6
+    code = "import sys, pyedmcl.cli.app; print(sorted({'numpy', 'pyopencl', 'matplotlib'} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_version():
+    result = run("--version")
+    assert result.exit_code == 0 and result.output.startswith("pyedmcl ")
+    assert pyedmcl.__version__ in result.output
+
+
+@pytest.mark.parametrize(
+    ("words", "part"),
+    [
+        (["nonsense"], "nonsense"),
+        (["xmap", "x.csv"], "output"),
+        (["xmap", "x.csv", "-o", "m.zarr", "--E", "three"], "three"),
+        (["xmap", "x.csv", "-o", "m.zarr", "--columns", "a,,b"], "a,,b"),
+        (["xmap", "x.csv", "-o", "m.csv"], "m.zarr"),
+        (["simplex", "x.csv"], "--E"),
+        (["export", "m.zarr"], "--edges"),
+    ],
+)
+def test_wrong_usage_is_2(words, part):
+    result = run(*words)
+    assert result.exit_code == 2 and part in result.output
+
+
+def test_columns_and_dimensions():
+    assert parse_columns(None) is None
+    assert parse_columns('a, "b,c" ,3') == ["a", "b,c", "3"]
+    assert parse_E("auto") == "auto" and parse_E("3") == 3 and parse_E("3,4, 5") == [3, 4, 5]
+
+
+# Errors
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (errors.InputError("why"), 3),
+        (errors.DeviceNotFoundError("why"), 4),
+        (errors.StoreForeignError("why"), 5),
+        (errors.StoreMismatchError("why"), 5),
+        (errors.StoreWriteError("why"), 5),
+        (errors.DeviceMemoryError("why"), 6),
+        (errors.BuildError("why"), 6),
+        (errors.LaunchError("why"), 6),
+        (errors.missing_extra("matplotlib", "plot", "why"), 7),
+        (errors.Interrupted("why"), 130),
+        (KeyboardInterrupt(), 130),
+        (MemoryError("why"), 6),
+    ],
+)
+def test_each_error_has_its_code_and_one_message(monkeypatch, error, code):
+    def fail(*_, **__):
+        raise error
+
+    monkeypatch.setattr("pyedmcl.device.discover.discover", fail)
+    result = run("devices")
+    assert result.exit_code == code
+    assert "Traceback" not in result.output
+    if not isinstance(error, KeyboardInterrupt) or str(error):
+        assert "why" in result.output
+    for words in (["--debug", "devices"], ["devices", "--debug"]):
+        shown = run(*words)
+        assert shown.exit_code == code and "Traceback" in shown.output
+
+
+def test_bug_is_not_hidden(monkeypatch):
+    def fail(*_, **__):
+        raise ZeroDivisionError("a bug")
+
+    monkeypatch.setattr("pyedmcl.device.discover.discover", fail)
+    result = run("devices")
+    assert result.exit_code == 1 and isinstance(result.exception, ZeroDivisionError)
+
+
+def test_input_that_is_not_there_or_not_numeric(tmp_path):
+    result = run("embed-dimension", tmp_path / "absent.csv")
+    assert result.exit_code == 3 and "absent.csv" in result.output
+    (tmp_path / "words.csv").write_text("a,b\n" + "1,north\n2,south\n" * 20)
+    result = run("xmap", tmp_path / "words.csv", "-o", tmp_path / "m.zarr")
+    assert result.exit_code == 3 and "'b'" in result.output
+    assert not (tmp_path / "m.zarr").exists()
+
+
+def test_result_as_input_is_refused_with_advice(finished, tmp_path):
+    result = run("xmap", finished[0], "-o", tmp_path / "other.zarr")
+    assert result.exit_code == 3
+    words = " ".join(result.output.split())
+    assert "pyedmcl plot" in words and "pyedmcl export" in words
+
+
+@pytest.mark.parametrize("command", ["plot", "export"])
+def test_other_folders_and_unfinished_results(tmp_path, begun, command):
+    out = tmp_path / ("map.png" if command == "plot" else "map.npy")
+    (tmp_path / "folder").mkdir()
+    for path in (tmp_path / "folder", tmp_path / "absent.zarr"):
+        result = run(command, path, "-o", out)
+        assert result.exit_code == 3 and path.name in result.output
+    result = run(command, begun, "-o", out)
+    assert result.exit_code == 3 and "1 of 2 blocks" in result.output and not out.exists()
+    if command == "export":
+        assert run(command, begun, "-o", out, "--partial").exit_code == 0
+        values = np.load(out)
+        assert (values[:4] == 0.5).all() and np.isnan(values[4:]).all()
+
+
+def test_output_that_cannot_be_written_is_refused_before_the_work(tmp_path, table, monkeypatch):
+    def computed(*_, **__):
+        raise AssertionError("computed before the path was checked")
+
+    monkeypatch.setitem(vars(pyedmcl), "embed_dimension", computed)
+    for words in (["-o", tmp_path / "absent" / "E.csv"], ["-o", tmp_path / "E.xlsx"], ["--plot", tmp_path / "E.doc"]):
+        assert run("embed-dimension", table, *words).exit_code == 3
+
+
+# Export and plot
+
+
+def test_export_of_the_map(finished, tmp_path):
+    path, rho, _ = finished
+    assert run("export", path, "-o", tmp_path / "map.npy").exit_code == 0
+    np.testing.assert_array_equal(np.load(tmp_path / "map.npy"), rho)
+    assert run("export", path, "-o", tmp_path / "map.csv", "--quiet").output == ""
+    with (tmp_path / "map.csv").open(newline="") as handle:
+        rows = list(csv.reader(handle))
+    assert rows[0] == ["library", *open_store(path).names]
+    np.testing.assert_array_equal(np.array([row[1:] for row in rows[1:]], np.float32), rho)
+
+
+def test_export_to_hdf5(finished, tmp_path):
+    h5py = pytest.importorskip("h5py", reason="h5py is not installed; pip install 'pyedmcl[io]' brings it")
+    path, rho, E = finished
+    assert run("export", path, "-o", tmp_path / "map.h5").exit_code == 0
+    with h5py.File(tmp_path / "map.h5") as file:
+        np.testing.assert_array_equal(file["rho"][:], rho)
+        assert file["e"][:].tolist() == E
+
+
+def test_export_of_edges(finished, tmp_path):
+    path, rho, E = finished
+    off = np.where(np.eye(N, dtype=bool), -9, rho)
+    library, target = np.unravel_index(np.argmax(off), off.shape)
+    for words in (["-o", tmp_path / "edges.csv"], ["--json"]):
+        result = run("export", path, "--edges", "--top", 7, *words)
+        assert result.exit_code == 0
+    edges = json.loads(result.stdout)["edges"]
+    assert len(edges) == 7
+    assert edges[0] == {"library": f"cell {library}", "target": f"cell {target}", "rho": float(off.max()),
+                        "E": E[target]}  # fmt: skip
+    with (tmp_path / "edges.csv").open(newline="") as handle:
+        assert [float(row["rho"]) for row in csv.DictReader(handle)] == [edge["rho"] for edge in edges]
+    printed = run("export", path, "--edges", "--top", 7)
+    assert len([line for line in printed.stdout.splitlines() if "cell" in line]) == 7
+
+
+def test_plot(finished, tmp_path):
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed; pip install 'pyedmcl[plot]' brings it")
+    result = run("plot", finished[0], "-o", tmp_path / "map.png", "--title", "six cells")
+    assert result.exit_code == 0 and "map.png" in result.output
+    assert (tmp_path / "map.png").read_bytes().startswith(b"\x89PNG")
+
+
+# Talk and progress
+
+
+def test_json_has_no_nan():
+    value = {"a": np.float32("nan"), "b": np.array([1.5, np.inf]), 3: (np.int64(2), None, True)}
+    assert json.loads(json.dumps(plain(value), allow_nan=False)) == {"a": None, "b": [1.5, None], "3": [2, None, True]}
+
+
+def test_progress_lines(monkeypatch, capsys):
+    now = [100.0]
+    monkeypatch.setattr("pyedmcl.cli.progress.time", SimpleNamespace(monotonic=lambda: now[0]))
+    with lines("cross mapping") as report:
+        for done in (40, 50, 60, 90, 100):
+            report(done, 100, "rows")
+            now[0] += 6
+    assert capsys.readouterr().err.splitlines() == [
+        "cross mapping: 40 of 100 rows",
+        "cross mapping: 60 of 100 rows, 1.67 rows/s, 0:00:24 left",
+        "cross mapping: 100 of 100 rows, 2.5 rows/s, 0:00:00 left",
+    ]
+
+
+def test_rates_and_durations():
+    assert [rate_text(rate, "rows") for rate in (None, 0, 0.05, 2.345, 12345)] == [
+        "", "", "3 rows/min", "2.35 rows/s", "12,345 rows/s"]  # fmt: skip
+    assert [duration_text(seconds) for seconds in (0.4, 61, 3725)] == ["0:00:00", "0:01:01", "1:02:05"]
+
+
+# Devices
+
+
+def test_devices_lists_and_explains(one_device):
+    listed = json.loads(run("devices", "--json").stdout)
+    assert one_device in [info["id"] for info in listed["devices"]]
+    assert [info["id"] for info in listed["devices"] if info["chosen"]] == [listed["chosen"]]
+    shown = run("devices").stdout
+    assert all(info["name"] in shown for info in listed["devices"])
+    assert f"would be chosen: {listed['chosen']} ({listed['reason']})" in shown
+    for info in listed["devices"]:
+        assert (info["unusable"] or "") in shown
+    doctor = json.loads(run("devices", "--doctor", "--json").stdout)["doctor"]
+    assert {"level", "what", "how_to_mend"} == set(doctor[0])
+    assert any(finding["level"] == "ok" for finding in doctor)
+
+
+def test_devices_that_are_not_there(one_device):
+    result = run("devices", "--device", "no such device")
+    assert result.exit_code == 4 and "no such device" in result.output
+    listed = run("devices", "--device", "no such device", "--json")
+    assert listed.exit_code == 4 and json.loads(listed.stdout)["chosen"] is None
+
+
+def test_machine_without_devices(monkeypatch):
+    monkeypatch.setattr("pyedmcl.device.discover.discover", lambda **_: [])
+    result = run("devices")
+    assert result.exit_code == 4 and "pyedmcl[cpu]" in result.output
+    assert run("devices", "--doctor").exit_code == 4

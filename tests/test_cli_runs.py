@@ -1,0 +1,233 @@
+"""Whole commands as a user runs them: results, purity of --json, Ctrl-C, kill -9, a full disk, and continuing."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+import pyedmcl
+from pyedmcl.jobs import open_store
+from pyedmcl.simulate import coupled_maps
+
+N, L = 6, 300
+
+
+def words(*parts):
+    return [sys.executable, "-m", "pyedmcl", *map(str, parts)]
+
+
+def shell(*parts, **options):
+    return subprocess.run(words(*parts), capture_output=True, text=True, timeout=240, **options)
+
+
+@pytest.fixture(scope="module")
+def network():
+    return coupled_maps(N, L, seed=3)
+
+
+@pytest.fixture
+def table(tmp_path, network):
+    """A CSV of six series with a time column of years."""
+    path = tmp_path / "series.csv"
+    with path.open("w", newline="") as handle:
+        writer = csv.writer(handle)
+        writer.writerow(["year", *network.names])
+        writer.writerows([1700 + i, *map(repr, row)] for i, row in enumerate(network.values.astype(float).tolist()))
+    return path
+
+
+@pytest.fixture(scope="module")
+def long_job(tmp_path_factory):
+    """A file whose map takes some seconds and many blocks."""
+    path = tmp_path_factory.mktemp("long") / "long.npy"
+    np.save(path, coupled_maps(1200, 1500, seed=1).values)
+    return path
+
+
+def test_xmap_of_a_csv(table, tmp_path, network, one_device):
+    out = tmp_path / "map.zarr"
+    done = shell("xmap", table, "-o", out, "--E-max", 4, "--edges", 3, "--device", one_device)
+    assert done.returncode == 0, done.stderr
+    expected = pyedmcl.xmap(network.values.astype(float), E_max=4, device=one_device)
+    store = open_store(out)
+    assert store.complete and store.names == network.names
+    np.testing.assert_array_equal(np.asarray(store.rho), expected.rho)
+    np.testing.assert_array_equal(store.E, expected.E)
+    best = expected.edges(top=1)[0]
+    assert any(f"map{best.library[1:]}" in line and f"{best.rho:.4f}" in line for line in done.stdout.splitlines())
+    again = shell("xmap", table, "-o", out, "--E-max", 4, "--device", one_device)
+    assert again.returncode == 0, "a finished result is simply there"
+    other = shell("xmap", table, "-o", out, "--E-max", 4, "--tau", 2, "--device", one_device)
+    assert other.returncode == 5 and "tau" in other.stderr and "Traceback" not in other.stderr
+    anew = shell("xmap", table, "-o", out, "--E", 2, "--tau", 2, "--no-resume", "--device", one_device)
+    assert anew.returncode == 0 and set(open_store(out).E) == {2}
+
+
+def test_xmap_json_is_all_of_stdout(table, tmp_path, network, one_device):
+    # Positions count the columns of the file, in which the year is the first.
+    done = shell("xmap", table, "-o", tmp_path / "m.zarr", "--E", "1,2,3", "--columns", "map2,2,map0", "--json",
+                 "--edges", 2, "--progress", "--device", one_device)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    answer = json.loads(done.stdout)
+    assert answer["names"] == ["map2", "map1", "map0"]
+    assert answer["E"] == [1, 2, 3]
+    assert len(answer["edges"]) == 2 and set(answer["edges"][0]) == {"library", "target", "rho", "E"}
+    assert "cross mapping" in done.stderr, "progress goes to stderr"
+    assert answer["provenance"]["device"]
+
+
+def test_xmap_quiet_says_nothing(table, tmp_path, one_device):
+    done = shell("xmap", table, "-o", tmp_path / "m.zarr", "--E", 2, "--quiet", "--device", one_device)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_constant_series_is_told(tmp_path, network, one_device):
+    values = network.values.copy()
+    values[:, 2] = 0.5
+    np.save(tmp_path / "x.npy", values)
+    done = shell("xmap", tmp_path / "x.npy", "-o", tmp_path / "m.zarr", "--E", 2, "--json", "--device", one_device)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["constant"] == ["x2"]
+    assert "never change" in done.stderr and "x2" in done.stderr
+    assert np.isnan(np.asarray(open_store(tmp_path / "m.zarr").rho)[:, 2]).all()
+
+
+def test_exit_codes_of_runs(table, tmp_path, one_device):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "notes.txt").write_text("mine")
+    out = tmp_path / "m.zarr"
+    cases = [
+        (["xmap", table, "-o", out, "--E", 0], 3, "E"),
+        (["xmap", table, "-o", out, "--E", 400], 3, "rows"),
+        (["xmap", table, "-o", out, "--E", 2, "--device", "no such device"], 4, one_device),
+        (["xmap", table, "-o", tmp_path / "mine", "--E", 2], 5, "mine"),
+        (["xmap", table, "-o", table / "below", "--E", 2], 5, "below"),
+        (["embed-dimension", table, "--E-max", 0], 3, "E_max"),
+        (["simplex", table, "--E", 2], 2, "--column"),
+        (["simplex", table, "--E", 2, "--column", "absent"], 3, "absent"),
+    ]
+    for parts, code, part in cases:
+        done = shell(*parts)
+        assert done.returncode == code and part in done.stderr, f"{parts}: {done.stderr}"
+        assert "Traceback" not in done.stderr and not done.stdout
+    assert [entry.name for entry in (tmp_path / "mine").iterdir()] == ["notes.txt"]
+
+
+def test_embed_dimension(table, tmp_path, network, one_device):
+    expected = pyedmcl.embed_dimension(network.values.astype(float), E_max=4, device=one_device)
+    out = tmp_path / "E.csv"
+    done = shell("embed-dimension", table, "--E-max", 4, "-o", out, "--json", "--device", one_device)
+    assert done.returncode == 0, done.stderr
+    answer = json.loads(done.stdout)
+    assert answer["E"] == expected.E.tolist() and answer["names"] == list(network.names)
+    np.testing.assert_allclose(answer["rho"], expected.rho, rtol=1e-12)
+    with out.open(newline="") as handle:
+        rows = list(csv.DictReader(handle))
+    assert [int(row["E"]) for row in rows] == expected.E.tolist()
+    np.testing.assert_array_equal([float(row["rho_E3"]) for row in rows], expected.rho[:, 2])
+    printed = shell("embed-dimension", table, "--E-max", 4, "--columns", "map4", "--device", one_device)
+    assert printed.stdout.split()[-3:-1] == ["map4", str(expected.E[4])]
+
+
+def test_embed_dimension_plot(table, tmp_path, one_device):
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed; pip install 'pyedmcl[plot]' brings it")
+    done = shell("embed-dimension", table, "--E-max", 3, "--plot", tmp_path / "E.png", "--device", one_device)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "E.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_simplex(table, tmp_path, network, one_device):
+    x = network.values.astype(float)
+    out = tmp_path / "p.csv"
+    done = shell("simplex", table, "--column", "map0", "--target", "map1", "--E", 2, "--Tp", 1, "-o", out, "--json",
+                 "--device", one_device)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    expected = pyedmcl.simplex(x[:, 0], target=x[:, 1], E=2, Tp=1, device=one_device)
+    answer = json.loads(done.stdout)
+    assert (answer["column"], answer["target"]) == ("map0", "map1")
+    assert [answer[name] for name in ("rho", "mae", "rmse")] == [expected.rho, expected.mae, expected.rmse]
+    with out.open(newline="") as handle:
+        rows = list(csv.DictReader(handle))
+    np.testing.assert_array_equal([float(row["predicted"]) for row in rows], expected.predicted)
+    assert rows[0]["time"] == str(1700 + expected.time[0])
+    assert rows[-1]["time"] == "", "the last prediction lies beyond the file"
+    assert rows[-1]["observed"] == "NaN"
+
+
+def wait_for_blocks(process, out, count):
+    """Until ``count`` blocks are done; False where the run ended before."""
+    journal = out / "rho" / "blocks.jsonl"
+    until = time.monotonic() + 120
+    while time.monotonic() < until:
+        if journal.exists() and journal.read_bytes().count(b"\n") >= count:
+            return process.poll() is None
+        if process.poll() is not None:
+            return False
+        time.sleep(0.01)
+    return False
+
+
+def interrupted(long_job, out, device, number, *options):
+    """Start a long xmap and send it a signal after two blocks: (exit code, stderr)."""
+    process = subprocess.Popen(words("xmap", long_job, "-o", out, "--E", 3, "--device", device, *options),
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)  # fmt: skip
+    running = wait_for_blocks(process, out, 2)
+    if running:
+        process.send_signal(number)
+    _, told = process.communicate(timeout=120)
+    assert running, f"the run ended before it could be interrupted: {told}"
+    return process.returncode, told
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(long_job, tmp_path_factory, one_device):
+    out = tmp_path_factory.mktemp("whole") / "m.zarr"
+    done = shell("xmap", long_job, "-o", out, "--E", 3, "--quiet", "--device", one_device)
+    assert done.returncode == 0, done.stderr
+    return np.asarray(open_store(out).rho)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such signals")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_interrupted_run_continues_to_the_same_bits(long_job, tmp_path, one_device, uninterrupted, number):
+    out = tmp_path / "m.zarr"
+    code, told = interrupted(long_job, out, one_device, number)
+    if number == signal.SIGINT:
+        assert code == 130 and "Traceback" not in told
+        assert "block" in told and "same command" in told.lower().replace("\n", " ")
+    else:
+        assert code == -signal.SIGKILL
+    begun = open_store(out)
+    kept = begun.n_blocks - len(begun.pending())
+    assert kept >= 2 and not begun.complete
+    stamps = {block: (out / "rho" / f"c.{block}.0").stat().st_mtime_ns for block in range(begun.n_blocks)
+              if block not in begun.pending()}  # fmt: skip
+    done = shell("xmap", long_job, "-o", out, "--E", 3, "--progress", "--device", one_device)
+    assert done.returncode == 0, done.stderr
+    assert all((out / "rho" / f"c.{block}.0").stat().st_mtime_ns == stamp for block, stamp in stamps.items()), (
+        "finished blocks are not computed again")
+    np.testing.assert_array_equal(np.asarray(open_store(out).rho), uninterrupted)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no limit on the size of a file can be set there")
+def test_full_disk_is_told_and_continued(table, tmp_path, network, one_device):
+    out = tmp_path / "m.zarr"
+    values = coupled_maps(200, 200, seed=1).values
+    np.save(tmp_path / "x.npy", values)
+    limit = "import resource, signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_IGN); " \
+            "resource.setrlimit(resource.RLIMIT_FSIZE, (8000, 8000)); from pyedmcl.cli.app import main; main()"
+    parts = ["xmap", tmp_path / "x.npy", "-o", out, "--E", "2", "--device", one_device]
+    pyedmcl.xmap(values[:, :3], E=2, device=one_device)  # so that compilers need to write no cache under the limit
+    done = subprocess.run([sys.executable, "-c", limit, *map(str, parts)], capture_output=True, text=True, timeout=240)
+    assert done.returncode == 5, done.stderr
+    assert "Traceback" not in done.stderr and "same command" in done.stderr
+    assert shell(*parts).returncode == 0
+    np.testing.assert_array_equal(np.asarray(open_store(out).rho), pyedmcl.xmap(values, E=2, device=one_device).rho)
