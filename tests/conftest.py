@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import csv
+import os
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
-RUNTIMES = {"intel": "intel-cpu", "pocl": "pocl"}
+RUNTIMES = {"intel": "intel-cpu", "pocl": "pocl", "nvidia": "nvidia", "amd": "amd", "rusticl": "rusticl"}
+# The two runtimes that any machine can have; on one with a GPU set PYEDMCL_TEST_RUNTIMES=nvidia,pocl, say.
+TESTED = [name.strip() for name in os.environ.get("PYEDMCL_TEST_RUNTIMES", "intel,pocl").split(",")]
 
 
 def _device_id(name):
@@ -27,16 +30,17 @@ def _device_id(name):
     pytest.skip(f"the OpenCL runtime {RUNTIMES[name]!r} is not on this machine; pip install 'pyedmcl[cpu]' brings it")
 
 
-@pytest.fixture(scope="session", params=list(RUNTIMES))
+@pytest.fixture(scope="session", params=TESTED)
 def device(request):
-    """What to pass as ``device=``: the Intel CPU runtime and PoCL in turn."""
+    """What to pass as ``device=``: each tested runtime in turn."""
     return _device_id(request.param)
 
 
 @pytest.fixture(scope="session")
 def both_devices():
-    """Ids of the Intel CPU runtime and of PoCL."""
-    return _device_id("intel"), _device_id("pocl")
+    """Ids of two runtimes to compare: the first two of the tested ones."""
+    first, second = (TESTED + ["pocl"])[:2]
+    return _device_id(first), _device_id(second)
 
 
 @pytest.fixture(scope="session")

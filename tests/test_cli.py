@@ -11,6 +11,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from cli_helpers import environment, shell
 from store_helpers import make_manifest
 from typer.testing import CliRunner
 
@@ -28,11 +29,6 @@ N, L = 6, 300
 
 def run(*words):
     return CliRunner().invoke(app, [str(word) for word in words])
-
-
-def shell(*words, **options):
-    return subprocess.run([sys.executable, "-m", "pyedmcl", *map(str, words)], capture_output=True, text=True,
-                          timeout=120, **options)  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -86,12 +82,15 @@ def test_help_explains_the_exit_codes(command):
 
 
 def test_help_is_quick_and_loads_neither_numpy_nor_pyopencl():
-    shell("--help")
-    start = time.monotonic()
-    assert shell("--help").returncode == 0
-    assert time.monotonic() - start < 0.6
+    seconds = []
+    for _ in range(3):  # the best of three: other work on the machine is not what is measured
+        start = time.monotonic()
+        assert shell("--help").returncode == 0
+        seconds.append(time.monotonic() - start)
+    assert min(seconds) < 0.6
     code = "import sys, pyedmcl.cli.app; print(sorted({'numpy', 'pyopencl', 'matplotlib'} & set(sys.modules)))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True,
+                          env=environment())  # fmt: skip
     assert done.stdout.strip() == "[]"
 
 
@@ -270,10 +269,12 @@ def test_progress_lines(monkeypatch, capsys):
         for done in (40, 50, 60, 90, 100):
             report(done, 100, "rows")
             now[0] += 6
+        report(0, 9, "dimensions")
     assert capsys.readouterr().err.splitlines() == [
         "cross mapping: 40 of 100 rows",
         "cross mapping: 60 of 100 rows, 1.67 rows/s, 0:00:24 left",
         "cross mapping: 100 of 100 rows, 2.5 rows/s, 0:00:00 left",
+        "finding E: 0 of 9 series",
     ]
 
 
@@ -303,8 +304,8 @@ def test_devices_lists_and_explains(one_device):
 def test_devices_that_are_not_there(one_device):
     result = run("devices", "--device", "no such device")
     assert result.exit_code == 4 and "no such device" in result.output
-    listed = run("devices", "--device", "no such device", "--json")
-    assert listed.exit_code == 4 and json.loads(listed.stdout)["chosen"] is None
+    listed = shell("devices", "--device", "no such device", "--json")
+    assert listed.returncode == 4 and json.loads(listed.stdout)["chosen"] is None
 
 
 def test_machine_without_devices(monkeypatch):

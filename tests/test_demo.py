@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import csv
 import json
-import os
-import subprocess
-import sys
 import time
 
 import numpy as np
 import pytest
+from cli_helpers import shell
 
 from pyedmcl.errors import InputError
 from pyedmcl.simulate import coupled_maps, link_auc, roc_auc
@@ -99,8 +97,7 @@ def demo(tmp_path_factory, one_device):
     cache = {name: str(tmp_path_factory.mktemp("cache")) for name in ("XDG_CACHE_HOME", "POCL_CACHE_DIR",
                                                                      "PYEDMCL_CACHE_DIR")}  # fmt: skip
     start = time.monotonic()
-    done = subprocess.run([sys.executable, "-m", "pyedmcl", "demo", "--json", "--device", one_device], cwd=folder,
-                          capture_output=True, text=True, env={**os.environ, **cache}, timeout=280)  # fmt: skip
+    done = shell("demo", "--json", "--device", one_device, cwd=folder, env=cache)
     assert done.returncode == 0, done.stderr
     return folder, json.loads(done.stdout), time.monotonic() - start
 
@@ -152,8 +149,7 @@ def test_demo_map_and_truth_agree_with_its_files(demo):
 
 def test_demo_runs_again_in_the_same_place_and_says_what_it_found(demo, one_device):
     folder, answer, _ = demo
-    done = subprocess.run([sys.executable, "-m", "pyedmcl", "demo", "--device", one_device], cwd=folder,
-                          capture_output=True, text=True, timeout=280)  # fmt: skip
+    done = shell("demo", "--device", one_device, cwd=folder)
     assert done.returncode == 0, done.stderr
     assert f"ROC AUC against the true links: {answer['auc']:.3f}" in done.stdout
     assert "map.png" in done.stdout

@@ -1,5 +1,5 @@
-// pyedmcl text by loopy: {"maker": 1, "name": "distances", "sha256": "ffa73fdf46dfb50f", "values": {"E": 2, "dtype": "float64", "metric": "euclidean", "rows": 4, "tau": 1, "wg": 64}}
-// Generated. Change pyedmcl/codegen/loopy_kernels.py, then run: python -m pyedmcl.codegen.loopy_source --write
+// pyedmcl text by loopy: {"maker": 1, "name": "distances", "sha256": "dbeb519d2c85ce64", "values": {"E": 2, "dtype": "float64", "metric": "euclidean", "rows": 4, "tau": 1, "wg": 64}}
+// Generated: change pyedmcl/codegen/loopy_kernels.py and run python -m pyedmcl.codegen.loopy_source --write
 #define lid(N) ((long) get_local_id(N))
 #define gid(N) ((long) get_group_id(N))
 #if __OPENCL_C_VERSION__ < 120

@@ -1,5 +1,5 @@
-// pyedmcl text by loopy: {"maker": 1, "name": "distances", "sha256": "e161206283570014", "values": {"E": 2, "dtype": "float32", "metric": "manhattan", "rows": 4, "tau": 1, "wg": 64}}
-// Generated. Change pyedmcl/codegen/loopy_kernels.py, then run: python -m pyedmcl.codegen.loopy_source --write
+// pyedmcl text by loopy: {"maker": 1, "name": "distances", "sha256": "0625dd8d7d31b991", "values": {"E": 2, "dtype": "float32", "metric": "manhattan", "rows": 4, "tau": 1, "wg": 64}}
+// Generated: change pyedmcl/codegen/loopy_kernels.py and run python -m pyedmcl.codegen.loopy_source --write
 #define lid(N) ((long) get_local_id(N))
 #define gid(N) ((long) get_group_id(N))
 

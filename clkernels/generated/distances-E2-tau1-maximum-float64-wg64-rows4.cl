@@ -1,5 +1,5 @@
-// pyedmcl text by loopy: {"maker": 1, "name": "distances", "sha256": "8592337930399241", "values": {"E": 2, "dtype": "float64", "metric": "maximum", "rows": 4, "tau": 1, "wg": 64}}
-// Generated. Change pyedmcl/codegen/loopy_kernels.py, then run: python -m pyedmcl.codegen.loopy_source --write
+// pyedmcl text by loopy: {"maker": 1, "name": "distances", "sha256": "674c18373e716602", "values": {"E": 2, "dtype": "float64", "metric": "maximum", "rows": 4, "tau": 1, "wg": 64}}
+// Generated: change pyedmcl/codegen/loopy_kernels.py and run python -m pyedmcl.codegen.loopy_source --write
 #define lid(N) ((long) get_local_id(N))
 #define gid(N) ((long) get_group_id(N))
 #if __OPENCL_C_VERSION__ < 120

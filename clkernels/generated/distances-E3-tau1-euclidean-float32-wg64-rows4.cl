@@ -1,5 +1,5 @@
-// pyedmcl text by loopy: {"maker": 1, "name": "distances", "sha256": "a908b20502c74b02", "values": {"E": 3, "dtype": "float32", "metric": "euclidean", "rows": 4, "tau": 1, "wg": 64}}
-// Generated. Change pyedmcl/codegen/loopy_kernels.py, then run: python -m pyedmcl.codegen.loopy_source --write
+// pyedmcl text by loopy: {"maker": 1, "name": "distances", "sha256": "f5d5efd92b1169ef", "values": {"E": 3, "dtype": "float32", "metric": "euclidean", "rows": 4, "tau": 1, "wg": 64}}
+// Generated: change pyedmcl/codegen/loopy_kernels.py and run python -m pyedmcl.codegen.loopy_source --write
 #define lid(N) ((long) get_local_id(N))
 #define gid(N) ((long) get_group_id(N))
 

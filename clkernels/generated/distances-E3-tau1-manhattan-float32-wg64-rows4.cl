@@ -1,5 +1,5 @@
-// pyedmcl text by loopy: {"maker": 1, "name": "distances", "sha256": "fa6c1ee9ac07d014", "values": {"E": 3, "dtype": "float32", "metric": "manhattan", "rows": 4, "tau": 1, "wg": 64}}
-// Generated. Change pyedmcl/codegen/loopy_kernels.py, then run: python -m pyedmcl.codegen.loopy_source --write
+// pyedmcl text by loopy: {"maker": 1, "name": "distances", "sha256": "658ef102943f3476", "values": {"E": 3, "dtype": "float32", "metric": "manhattan", "rows": 4, "tau": 1, "wg": 64}}
+// Generated: change pyedmcl/codegen/loopy_kernels.py and run python -m pyedmcl.codegen.loopy_source --write
 #define lid(N) ((long) get_local_id(N))
 #define gid(N) ((long) get_group_id(N))
 

@@ -52,7 +52,8 @@ def demo(
     talk.summary(f"simulated {n} coupled logistic maps, {n_steps:,} steps, {len(links)} links")
 
     data = dict(zip(names, network.values.T, strict=True))
-    found = pyedmcl.embed_dimension(data, E_max=_E_MAX, device=device)
+    with talk.progress("finding E") as report:
+        found = pyedmcl.embed_dimension(data, E_max=_E_MAX, progress=report, device=device)
     E = [int(value) for value in found.E]
     talk.summary(f"embedding dimension: {_counts(E)}")
     with talk.progress("cross mapping") as report:

@@ -36,12 +36,13 @@ def embed_dimension(
     dataset: options.Dataset = None,
     dtype: options.Dtype = "float32",
     device: options.Device = None,
+    progress: options.Progress = None,
     quiet: options.Quiet = False,
     json: options.Json = False,
     debug: options.Debug = False,
 ) -> None:
     """Find the embedding dimension at which each series predicts itself best."""  # fmt: skip
-    talk = Talk(quiet=quiet, as_json=json)
+    talk = Talk(quiet=quiet, as_json=json, progress=progress)
     wanted = parse_columns(columns)
     if output is not None:
         check_table(output)
@@ -54,9 +55,11 @@ def embed_dimension(
 
     import pyedmcl
 
-    result = pyedmcl.embed_dimension(
-        series, E_max=E_max, tau=tau, Tp=Tp, exclusion_radius=exclusion_radius, knn=knn, dtype=dtype, device=device
-    )
+    with talk.progress("finding E") as report:
+        result = pyedmcl.embed_dimension(
+            series, E_max=E_max, tau=tau, Tp=Tp, exclusion_radius=exclusion_radius, knn=knn, progress=report,
+            dtype=dtype, device=device,
+        )  # fmt: skip
     best = np.atleast_1d(np.asarray(result.E))
     skill = np.atleast_2d(np.asarray(result.rho))
     names = list(series.names)

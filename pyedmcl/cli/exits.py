@@ -61,7 +61,7 @@ def message_of(error: BaseException) -> str:
     if isinstance(error, errors.PyedmclError):
         return str(error)
     if isinstance(error, KeyboardInterrupt):
-        return "Interrupted before anything was computed; run the same command again."
+        return "Interrupted. Run the same command to start again."
     return f"This machine has not enough free memory: {error or 'an allocation failed'}. Use fewer series (--columns)."
 
 

@@ -12,6 +12,8 @@ import typer
 
 Report = Callable[[int, int, str], None]
 _SECONDS_PER_LINE = 10.0
+# xmap reports its search for E under a unit of its own, though what it counts are series.
+_PHASES = {"dimensions": ("finding E", "series")}
 
 
 def rate_text(rate: float | None, unit: str) -> str:
@@ -31,36 +33,49 @@ def duration_text(seconds: float) -> str:
 
 @contextmanager
 def bar(label: str) -> Iterator[Report]:
-    """A bar with count, rate and time left; one for each unit that is reported."""
+    """A bar with count, rate and time left; one for each unit that is reported, and a moving one before the first."""
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeElapsedColumn
     from rich.text import Text
+
+    class Count(ProgressColumn):
+        def render(self, task: Any) -> Text:
+            if task.total is None:
+                return Text("starting")
+            return Text(f"{task.completed:,.0f} of {task.total:,.0f} {task.fields['unit']}")
 
     class Rate(ProgressColumn):
         def render(self, task: Any) -> Text:
-            return Text(rate_text(task.finished_speed or task.speed, str(task.fields["unit"])))
+            return Text(rate_text(task.finished_speed or task.speed, task.fields["unit"]))
+
+    class Left(ProgressColumn):
+        def render(self, task: Any) -> Text:
+            known = task.time_remaining is not None and not task.finished
+            return Text(f"{duration_text(task.time_remaining)} left" if known else "")
 
     shown = Progress(
         TextColumn("{task.description}", markup=False),
         BarColumn(),
-        TextColumn("{task.completed:,.0f} of {task.total:,.0f} {task.fields[unit]}", markup=False),
+        Count(),
         Rate(),
         TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
+        Left(),
         console=Console(stderr=True),
         refresh_per_second=4,
     )
     tasks: dict[str, Any] = {}
 
     def report(done: int, total: int, unit: str) -> None:
-        if unit not in tasks:
-            # What an earlier run had done is where the bar starts, and does not enter the rate.
-            tasks[unit] = shown.add_task(label, total=total, completed=done, unit=unit)
-        else:
+        if unit in tasks:
             shown.update(tasks[unit], completed=done, total=total)
+            return
+        shown.update(start, visible=False)
+        phase, counted = _PHASES.get(unit, (label, unit))
+        # What an earlier run had done is where the bar starts, and does not enter the rate.
+        tasks[unit] = shown.add_task(phase, total=total, completed=done, unit=counted)
 
     with shown:
+        start = shown.add_task(label, total=None, unit="")
         yield report
 
 
@@ -77,10 +92,11 @@ def lines(label: str) -> Iterator[Report]:
         if not first and done < total and now - last[unit] < _SECONDS_PER_LINE:
             return
         last[unit] = now
-        text = f"{label}: {done:,} of {total:,} {unit}"
+        phase, counted = _PHASES.get(unit, (label, unit))
+        text = f"{phase}: {done:,} of {total:,} {counted}"
         if done > already and now > start:
             rate = (done - already) / (now - start)
-            text += f", {rate_text(rate, unit)}, {duration_text((total - done) / rate)} left"
+            text += f", {rate_text(rate, counted)}, {duration_text((total - done) / rate)} left"
         typer.echo(text, err=True)
         sys.stderr.flush()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -103,7 +104,7 @@ def xmap(
     )
 
 
-def print_edges(talk: Talk, edges: list[Edge]) -> None:
+def print_edges(talk: Talk, edges: Sequence[Edge]) -> None:
     """A table of edges on stdout."""
     rows = [(edge.library, edge.target, f"{edge.rho:.4f}", edge.E) for edge in edges]
     talk.table(EDGE_HEADER, rows, right=("rho", "E"))

@@ -18,6 +18,7 @@ import threading
 import warnings
 from collections.abc import Mapping
 from importlib import metadata
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ from .texts import read_text
 
 GENERATED = "clkernels/generated"
 _MARK = "// pyedmcl text by loopy: "
-_HOW = "// Generated. Change pyedmcl/codegen/loopy_kernels.py, then run: python -m pyedmcl.codegen.loopy_source --write\n"
+_HOW = "// Generated: change pyedmcl/codegen/loopy_kernels.py and run python -m pyedmcl.codegen.loopy_source --write\n"
 # islpy 2026 dropped conversions that loopy 2025 leans on (add_inames_for_unused_hw_axes fails).
 _REQUIRED = {"loopy": ((2025, 2), (2026,)), "islpy": ((2025, 2, 5), (2026,))}
 
@@ -129,7 +130,7 @@ def _shipped(name: str, shaping: Mapping[str, Any]) -> str | None:
 
 def _cached(name: str, shaping: Mapping[str, Any]) -> str:
     version = _installed(f"the {name} kernel with {_shown(shaping)}")
-    parts = json.dumps([name, dict(shaping), MAKERS[name].version, version], sort_keys=True)
+    parts = json.dumps([name, dict(shaping), MAKERS[name].version, version, _makers_digest()], sort_keys=True)
     path = config.current().cache_dir / "loopy" / f"{hashlib.sha256(parts.encode()).hexdigest()[:24]}.cl"
     with contextlib.suppress(OSError, UnicodeDecodeError):
         whole = path.read_text(encoding="utf-8")
@@ -140,6 +141,13 @@ def _cached(name: str, shaping: Mapping[str, Any]) -> str:
     with contextlib.suppress(OSError):
         _write(path, whole)
     return whole
+
+
+def _makers_digest() -> str:
+    """So that whoever changes a maker never meets a text of the old one; empty where the source is not installed."""
+    with contextlib.suppress(OSError):
+        return hashlib.sha256(files(__package__).joinpath("loopy_kernels.py").read_bytes()).hexdigest()
+    return ""
 
 
 def _write(path: Path, text: str) -> None:
@@ -227,12 +235,12 @@ def generate(name: str, shaping: Mapping[str, Any]) -> str:
 
 def shipped_files() -> dict[str, str]:
     """File name to freshly generated text, for everything that is to lie in ``clkernels/generated``."""
-    files = {}
+    texts = {}
     for name, maker in MAKERS.items():
         for values in maker.shipped:
             shaping = shaping_values(name, values)
-            files[file_name(name, shaping)] = generate(name, shaping)
-    return files
+            texts[file_name(name, shaping)] = generate(name, shaping)
+    return texts
 
 
 def _main(arguments: list[str]) -> int:
@@ -246,14 +254,16 @@ def _main(arguments: list[str]) -> int:
     fresh = shipped_files()
     there = {path.name: path.read_text(encoding="utf-8") for path in folder.glob("*.cl")}
     changed = sorted(n for n in {*fresh, *there} if fresh.get(n) != there.get(n))
-    for file in changed if arguments == ["--write"] else ():
-        if file in fresh:
+    for file in changed:
+        if arguments == ["--check"]:
+            print(f"{GENERATED}/{file} is not as generated")
+        elif file in fresh:
             _write(folder / file, fresh[file])
+            print(f"{GENERATED}/{file} written")
         else:
             (folder / file).unlink()
-    for file in changed:
-        print(f"{GENERATED}/{file}: {'differs' if file in fresh and file in there else 'new' if file in fresh else 'gone'}")
-    print(f"{len(fresh)} texts, {len(changed)} {'written or removed' if arguments == ['--write'] else 'not as generated'}")
+            print(f"{GENERATED}/{file} removed")
+    print(f"{len(fresh)} texts, {len(changed)} of {len({*fresh, *there})} files differed")
     return int(bool(changed) and arguments == ["--check"])
 
 

@@ -14,10 +14,10 @@ from ..errors import DeviceMemoryError, InputError
 from ..kernels import spec
 from ..tuning.policy import parameters
 from .pacing import Pacer
-from .skill import needs_float64
+from .skill import check_dtype
 
 if TYPE_CHECKING:
-    from ..device.executor import Executor
+    from ..device.executor import Buffer, Executor
 
 Floats = NDArray[np.floating[Any]]
 
@@ -77,7 +77,7 @@ def distance_block(
     for name, value in (("E", E), ("tau", tau)):
         if int(value) != value or value < 1:
             raise InputError(f"{name} = {value!r}: a whole number from 1 on is needed")
-    needs_float64(executor, dtype)
+    check_dtype(executor, dtype)
     E, tau = int(E), int(tau)
     x, y = _series("query", query, dtype), _series("library", library, dtype)
     row_begin, row_end = _range("rows", rows, len(x))
@@ -86,12 +86,12 @@ def distance_block(
     if out.size == 0:
         return out
     kernel_spec = spec("distances")
-    values = {"E": E, "tau": tau, "metric": metric, "dtype": dtype}
+    values: dict[str, Any] = {"E": E, "tau": tau, "metric": metric, "dtype": dtype}
     values |= parameters(kernel_spec, values, executor.info).parameters
     halo = (E - 1) * tau
     # A tile of query rows is computed whole, so the query is read a little past its end.
-    _fill(executor, kernel_spec, values, _padded(x, halo, values["rows"]), _padded(y, halo, 0), out,
-          row_begin, column_begin)  # fmt: skip
+    padded = _padded(x, halo, values["rows"]), _padded(y, halo, 0)
+    _fill(executor, kernel_spec, values, *padded, out, row_begin, column_begin)
     out[~_embedded(x, E, tau)[row_begin:row_end]] = np.nan
     out[:, ~_embedded(y, E, tau)[column_begin:column_end]] = np.nan
     return out
@@ -145,14 +145,14 @@ def _fill(
     width = min(n_columns, _GROUPS_MOST * wg, room // tile)
     if width < 1:
         raise DeviceMemoryError(
-            f"a block of distances needs {tile * out.itemsize:,} bytes at least; {room * out.itemsize:,} may be used on "
-            f"{executor.info.name}. Raise PYEDMCL_MEMORY_LIMIT or PYEDMCL_MEMORY_FRACTION."
+            f"a block of distances needs {tile * out.itemsize:,} bytes at least; {room * out.itemsize:,} may be used "
+            f"on {executor.info.name}. Raise PYEDMCL_MEMORY_LIMIT or PYEDMCL_MEMORY_FRACTION."
         )
     height = min(room // width, n_rows)
     kernel = build(executor, kernel_spec, values)
     pacer = Pacer(quirks_for(executor.info).device_class)
     cost = float(4 * values["E"] + 8) * width
-    held = []
+    held: list[Buffer] = []
     try:
         held += [executor.upload(query), executor.upload(library)]
         held.append(executor.allocate(height * width * out.itemsize))
@@ -165,7 +165,7 @@ def _fill(
                 numbers = (row_begin + top, bottom - top, column_begin + left, right - left)
                 groups = -(-(bottom - top) // tile), -(-(right - left) // wg)
                 event = executor.launch(
-                    kernel, (groups[0] * wg, groups[1]), (wg, 1), (*held, *map(np.int64, numbers))
+                    kernel, (groups[0] * wg, groups[1]), (wg, 1), (*held, *(np.int64(v) for v in numbers))
                 )
                 pacer.launched(event, cost * (bottom - top))
                 if part.flags.c_contiguous:

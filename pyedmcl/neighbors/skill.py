@@ -82,7 +82,7 @@ def skill_sums(
         np.ascontiguousarray(np.broadcast_to(np.asarray(given, np.int32), n_pairs))
         for given in (t_begin, n_rows if t_end is None else t_end)
     )
-    needs_float64(executor, dtype)
+    check_dtype(executor, dtype)
     itemsize = np.dtype(dtype).itemsize
     _check_inside(predicted, observed, itemsize, series, n_rows, observed_stride, observed_offset, begin, end)
     sums = np.zeros((n_pairs, len(SUMS)))
@@ -106,8 +106,10 @@ def skill_sums(
             last = min(first + min(pacer.units(cost), block), n_pairs)
             n = last - first
             numbers = (first, n, n_chunks, n_rows, observed_stride, observed_offset)
-            arguments = (predicted, observed, *held, *map(np.int64, numbers))
-            event = executor.launch(kernel, (n * wg, -(-n_chunks // wg)), (wg, 1), arguments)
+            scalars = [np.int64(v) for v in numbers]
+            event = executor.launch(
+                kernel, (n * wg, -(-n_chunks // wg)), (wg, 1), [predicted, observed, *held, *scalars]
+            )
             pacer.launched(event, cost * n)
             parts = executor.download(held[-1], np.empty((n, n_chunks, len(SUMS)), dtype))
             sums[first:last] = parts.sum(axis=1, dtype=np.float64)
@@ -118,7 +120,7 @@ def skill_sums(
     return sums
 
 
-def needs_float64(executor: Executor, dtype: str) -> None:
+def check_dtype(executor: Executor, dtype: str) -> None:
     """Raise InputError where ``dtype`` is unknown, or is float64 and the device has none."""
     if dtype not in ("float32", "float64"):
         raise InputError(f"dtype = {dtype!r} is not supported; choose 'float32' or 'float64'")

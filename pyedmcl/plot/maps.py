@@ -86,6 +86,7 @@ def heat_map(
         vmax=1.0,
         extent=(-0.5, edge, edge, -0.5),
         interpolation="nearest" if len(cells) <= 500 else "antialiased",
+        interpolation_stage="data",  # else a mean of two colours may be no colour of the scale
     )
     ax.set_xlim(-0.5, n - 0.5)
     ax.set_ylim(n - 0.5, -0.5)
