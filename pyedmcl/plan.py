@@ -82,14 +82,6 @@ class Search:
             self.n_library, self.n_query, self.dtype,
         )  # fmt: skip
 
-    def padded(self, rows: np.ndarray, gap: float, library: bool) -> np.ndarray:
-        """Series (n, n_steps) in the layout of the kernel; a library's rows that cannot be legal become gaps."""
-        n, n_steps = rows.shape
-        out = np.full((n, self.stride(n_steps)), gap, np.dtype(self.dtype))
-        end = self.library_end if library else n_steps
-        out[:, self.front : self.front + end] = rows[:, :end]
-        return out
-
 
 def table_stride(k: int, emit: str) -> int:
     """Columns of a neighbour table: weights are padded to four so that the lookup can load them as vectors."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -35,6 +36,12 @@ def source(spec: KernelSpec, values: Mapping[str, Any]) -> str:
     return loopy_source.produce(spec.text, values)
 
 
+@functools.lru_cache(maxsize=512)
+def _source(spec: KernelSpec, values: tuple[tuple[str, Any], ...]) -> str:
+    # Rendering takes a millisecond, a launch some microseconds: the same text is asked for again and again.
+    return source(spec, dict(values))
+
+
 def excerpt(log: str) -> str:
     """The lines of our own texts that a driver's log points at, marked."""
     shown: list[str] = []
@@ -55,7 +62,7 @@ def excerpt(log: str) -> str:
     return "\n".join(shown)
 
 
-def build(executor: Executor, spec: KernelSpec, values: Mapping[str, Any]) -> Any:
+def build(executor: Executor, spec: KernelSpec, values: Mapping[str, Any], entry: str | None = None) -> Any:
     """Compile ``spec`` for a device and return the kernel, ready to launch.
 
     Parameters
@@ -64,6 +71,8 @@ def build(executor: Executor, spec: KernelSpec, values: Mapping[str, Any]) -> An
     spec : KernelSpec
     values : mapping
         Specialisation and tuned parameters. The device's own quirks (how to fuse, how to take a minimum) are added.
+    entry : str, optional
+        Which kernel of the program; the one of the spec's name by default.
 
     Raises
     ------
@@ -72,9 +81,9 @@ def build(executor: Executor, spec: KernelSpec, values: Mapping[str, Any]) -> An
     """
     quirks = quirks_for(executor.info)
     full = {**values, "fma": quirks.fma, "minimum": quirks.minimum}
-    text = source(spec, full)
+    text = _source(spec, tuple(sorted(full.items())))
     try:
-        return executor.build(text, quirks.build_options).kernel(spec.name)
+        return executor.build(text, quirks.build_options).kernel(entry or spec.name)
     except BuildError as error:
         log = error.log or str(error)
         where = excerpt(log)

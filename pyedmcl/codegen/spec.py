@@ -33,6 +33,9 @@ class Tunable:
     default: Mapping[str, Any]
     why: str
 
+    def __hash__(self) -> int:
+        return hash((self.name, self.values))
+
 
 @dataclass(frozen=True)
 class Constraint:

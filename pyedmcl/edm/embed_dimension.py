@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,10 +12,12 @@ from ..condition import condition
 from ..device.session import open_device
 from ..neighbors.exact import ExactSearch
 from ..neighbors.project import Projection
+from ..neighbors.skill import scores, skill_sums
+from ..neighbors.staging import Staging
 from ..plan import Search
 from ..results import EmbedDimensionResult
 from ..series import Series, as_series, check_embedding, require_rows
-from . import arguments, scores
+from . import arguments
 from .masks import penalty_of
 from .provenance import provenance
 
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
     from ..device.executor import Executor
 
 Progress = Callable[[int, int, str], None]
-_BLOCK_CELLS = 1 << 24  # predictions held on the host at a time
+_BLOCK_CELLS = 1 << 24  # values of series handled at a time
 
 
 def embed_dimension(
@@ -97,40 +99,45 @@ def self_skill(
     n, L = series.n_series, series.n_steps
     search = Search(tuple(dims), tuple(k or E + 1 for E in dims), tau, Tp, radius, L, L, dtype)
     rho = np.full((n, len(dims)), np.nan)
-    gaps = np.isnan(series.values).any(axis=0)
-    # Gaps rule out rows of their own series only: series with gaps go one by one, the others in blocks.
-    step = max(_BLOCK_CELLS // (L * len(dims)), 1)
-    whole = np.flatnonzero(~gaps)
-    blocks = [whole[a : a + step] for a in range(0, len(whole), step)]
-    blocks += [np.array([column]) for column in np.flatnonzero(gaps)]
+    ready = condition(series.values, dtype)
+    data = Staging(executor, ready.values)
+    # Gaps rule out rows of their own series only: series with gaps go one by one, runs of others in blocks.
+    step = max(_BLOCK_CELLS // L, 1)
     buffers: dict[str, Any] = {}
-    engines = {masked: ExactSearch(executor, search, "weights", masked=masked, buffers=buffers) for masked in (False, True)}
-    done = 0
+    engines = [ExactSearch(executor, search, "weights", masked=masked, buffers=buffers) for masked in (False, True)]
     try:
-        for block in blocks:
-            values = np.ascontiguousarray(series.values[:, block])
-            ready = condition(values, dtype, centre=False)
-            aim = condition(values, dtype, centre=True)
-            barred = penalty_of(values[:, 0], Tp, dtype) if len(block) == 1 else None
+        for a, b in _runs(ready.gaps, step):
+            barred = penalty_of(series.values[:, a], Tp, dtype) if ready.gaps[a] else None
             engine = engines[barred is not None]
-            library, query, count = engine.upload(ready.values.T)
-            projection = Projection(executor, aim.values.T)
+            projection = Projection(executor, data, a, b)
             penalty = None if barred is None else executor.upload(barred)
-            observed = np.where(np.isnan(values), np.nan, aim.values).T
-            for tables in engine.tables(library, query, count, penalty):
+            for tables in engine.tables(*engine.load(data, a, b), penalty):
                 predicted, _ = projection.predict(tables)
-                at = slice(tables.first, tables.first + tables.n_libraries)
-                for slot, E in enumerate(tables.sweep.search.dims):
-                    first, last = max((E - 1) * tau, -Tp), min(L, L - Tp)
-                    rho[block[at], dims.index(E)] = scores.pearson(
-                        predicted[slot][:, first:last], observed[at, first + Tp : last + Tp]
-                    )
+                these = np.array(tables.sweep.search.dims)
+                sums = skill_sums(
+                    executor, predicted, projection.targets, n_rows=L, observed_stride=L, observed_offset=Tp, dtype=dtype,
+                    observed_of=np.tile(np.arange(tables.first, tables.first + tables.n_libraries), len(these)),
+                    t_begin=np.repeat(np.maximum((these - 1) * tau, -Tp), tables.n_libraries), t_end=min(L, L - Tp),
+                )  # fmt: skip
+                at = slice(a + tables.first, a + tables.first + tables.n_libraries)
+                rho[at, these - dims.start] = scores(sums, dtype)[0].reshape(len(these), -1).T
             projection.release()
-            done += len(block)
             if progress is not None:
-                progress(done, n, "series")
+                progress(b, n, "series")
     finally:
-        for engine in engines.values():
+        data.release()
+        for engine in engines:
             engine.release()
-    chosen = engines[False]
-    return rho, provenance(executor, ["knn", "predict"], chosen.parameters, grade=chosen.grade)
+    chosen = engines[0]
+    return rho, provenance(executor, ["knn", "predict", "skill"], chosen.parameters, grade=chosen.grade)
+
+
+def _runs(gaps: NDArray[np.bool_], most: int) -> Iterator[tuple[int, int]]:
+    """Ranges of columns: each series with gaps alone, the others in runs of at most ``most``."""
+    a = 0
+    while a < len(gaps):
+        b = a + 1
+        while not gaps[a] and b < len(gaps) and not gaps[b] and b - a < most:
+            b += 1
+        yield a, b
+        a = b

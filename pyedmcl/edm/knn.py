@@ -10,6 +10,7 @@ from ..condition import condition
 from ..device.session import open_device
 from ..errors import InputError
 from ..neighbors.exact import ExactSearch
+from ..neighbors.staging import Staging
 from ..plan import Search
 from ..results import KnnResult
 from ..series import check_embedding, require_rows
@@ -85,21 +86,24 @@ def knn(
         values = np.concatenate([values, asked.values])
     executor = open_device(device)
     dtype = arguments.precision(dtype, executor.info.fp64, executor.info.name)
-    ready = condition(values, dtype, centre=False)
-    library, other = ready.values[: series.n_steps].T, ready.values[series.n_steps :].T
+    ready = condition(values, dtype)
+    data = Staging(executor, ready.values[: series.n_steps])
+    other = None if query is None else Staging(executor, ready.values[series.n_steps :])
     penalty = penalty_of(series.values[:, 0], Tp, dtype) if Tp else None
     search = Search((E,), (wanted,), tau, Tp, -1 if query is not None else radius, series.n_steps, rows, dtype)
     engine = ExactSearch(executor, search, "neighbours", masked=penalty is not None)
     try:
-        lib, ask, n = engine.upload(library, None if query is None else other)
         barred = None if penalty is None else executor.upload(penalty)
-        table = next(iter(engine.tables(lib, ask, n, barred)))
+        table = next(engine.tables(*engine.load(data, 0, 1, other), barred))
         indices = np.empty((rows, wanted), np.int32)
         squared = np.empty((rows, wanted), np.dtype(dtype))
         executor.download(table.rows, indices)
         executor.download(table.values, squared)
     finally:
         engine.release()
+        data.release()
+        if other is not None:
+            other.release()
     none = indices < 0
     squared[none] = np.inf
     squared = np.ldexp(squared, 2 * int(ready.exponent[0]))  # a power of two: exact

@@ -12,6 +12,7 @@ from ..device.session import open_device
 from ..errors import InputError
 from ..neighbors.exact import ExactSearch
 from ..neighbors.project import Projection
+from ..neighbors.staging import Staging
 from ..plan import Search
 from ..results import SimplexResult
 from ..series import check_embedding, require_rows
@@ -96,26 +97,32 @@ def simplex(
         values = np.concatenate([values, asked.values])
     executor = open_device(device)
     dtype = arguments.precision(dtype, executor.info.fp64, executor.info.name)
-    ready = condition(values, dtype, centre=False)
-    aim = condition(goal.values, dtype, centre=True)
+    ready = condition(values, dtype)
+    aim = ready if target is None else condition(goal.values, dtype)
     penalty = penalty_of(goal.values[:, 0], Tp, dtype)
     n_query = library.n_steps if asked is None else asked.n_steps
     search = Search((E,), (k,), tau, Tp, radius if asked is None else -1, library.n_steps, n_query, dtype)
     engine = ExactSearch(executor, search, "weights", masked=penalty is not None)
-    projection = Projection(executor, aim.values.T)
+    data = Staging(executor, ready.values[: library.n_steps])
+    other = None if asked is None else Staging(executor, ready.values[library.n_steps :])
+    goals = data if target is None else Staging(executor, aim.values)
+    projection = Projection(executor, goals, 0, 1)
+    mean, spread = np.empty(n_query, dtype), np.empty(n_query, dtype)
     try:
-        rows = ready.values.T
-        lib_buffer, ask, n = engine.upload(
-            rows[:, : library.n_steps], None if asked is None else rows[:, library.n_steps :]
-        )
         barred = None if penalty is None else executor.upload(penalty)
-        mean, spread = projection.predict(next(iter(engine.tables(lib_buffer, ask, n, barred))))
+        table = next(engine.tables(*engine.load(data, 0, 1, other), barred))
+        for buffer, values in zip(projection.predict(table), (mean, spread), strict=True):
+            executor.download(buffer, values)
+        shift, exponent = goals.scaling()
     finally:
-        projection.release()
-        engine.release()
-    power = int(aim.exponent[0])
-    predicted = np.ldexp(mean[0, 0, first:].astype(np.float64), power) + aim.shift[0]
-    variance = np.ldexp(spread[0, 0, first:].astype(np.float64), 2 * power)
+        for held in (projection, engine, data, other, goals):
+            if held is not None:
+                held.release()
+    # Back through both scalings: the device's centring, and that of extreme data.
+    power = int(exponent[0])
+    predicted = np.ldexp(mean[first:].astype(np.float64), power) + float(shift[0])
+    predicted = np.ldexp(predicted, int(aim.exponent[0])) + aim.shift[0]
+    variance = np.ldexp(spread[first:].astype(np.float64), 2 * (power + int(aim.exponent[0])))
     if asked is None:
         observed = _observed(goal.values[:, 0], Tp, first)
     elif target is None:

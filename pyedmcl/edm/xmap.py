@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from ..device.session import open_device
 from ..errors import InputError, Interrupted
 from ..kernels import spec
 from ..neighbors.crossmap import CrossMap
+from ..neighbors.staging import Staging
 from ..results import XmapResult
 from ..series import Series, as_series, check_embedding, require_rows
 from . import arguments
@@ -122,7 +123,7 @@ def xmap(
         try:
             for a in range(0, series.n_series, _BLOCK_SERIES):
                 b = min(a + _BLOCK_SERIES, series.n_series)
-                rho[a:b] = _rows(mapping, series, a, b, dtype)
+                rho[a:b] = mapping.skill(a, b)
                 if progress is not None:
                     progress(b, series.n_series, "series")
         finally:
@@ -204,11 +205,11 @@ def _mapping(
     executor: Executor, series: Series, dims: NDArray[np.int_], tau: int, Tp: int, radius: int, k: int | None, dtype: str
 ) -> CrossMap:
     """The device side: targets uploaded, and grouped by dimension and pattern of gaps."""
-    targets = condition(series.values, dtype, centre=True)
+    ready = condition(series.values, dtype)
     pattern = np.zeros(series.n_series, int)
     penalties: dict[int, Any] = {}
     known: dict[bytes, int] = {}
-    for column in np.flatnonzero(targets.gaps):
+    for column in np.flatnonzero(ready.gaps):
         barred = penalty_of(series.values[:, column], Tp, dtype)
         assert barred is not None
         number = known.setdefault(barred.tobytes(), len(known) + 1)
@@ -216,14 +217,9 @@ def _mapping(
         penalties[number] = barred
     legal = series.n_steps - (int(dims.max()) - 1) * tau - abs(Tp) - 2 * radius - 1
     return CrossMap(
-        executor, targets.values, dims, pattern, penalties,
-        k=k, tau=tau, Tp=Tp, exclusion_radius=radius, gaps=bool(targets.gaps.any()) or legal < 1,
+        executor, Staging(executor, ready.values), dims, pattern, penalties,
+        k=k, tau=tau, Tp=Tp, exclusion_radius=radius, gaps=bool(ready.gaps.any()) or legal < 1,
     )  # fmt: skip
-
-
-def _rows(mapping: CrossMap, series: Series, a: int, b: int, dtype: str) -> NDArray[Any]:
-    block = condition(series.values[:, a:b], dtype, centre=False)
-    return mapping.skill(np.ascontiguousarray(block.values.T))
 
 
 def _store(
@@ -263,7 +259,8 @@ def _fill(
         return
     mapping = _mapping(executor, series, np.asarray(store.E), tau, Tp, radius, k, dtype)
     try:
-        for block, rho in _blocks(store, waiting, mapping, series, dtype):
+        for block in waiting:
+            rho = mapping.skill(*store.rows(block))
             store.write(block, rho)
             done += len(rho)
             if progress is not None:
@@ -271,10 +268,3 @@ def _fill(
     finally:
         mapping.release()
 
-
-def _blocks(
-    store: XmapStore, waiting: Sequence[int], mapping: CrossMap, series: Series, dtype: str
-) -> Iterator[tuple[int, NDArray[Any]]]:
-    """Blocks of rows; several adjacent ones are computed together where they are small."""
-    for block in waiting:
-        yield block, _rows(mapping, series, *store.rows(block), dtype)

@@ -6,7 +6,7 @@ import importlib
 
 from ..codegen.spec import KernelSpec
 
-NAMES = ("knn", "lookup", "predict", "skill", "distances")
+NAMES = ("stage", "knn", "lookup", "predict", "skill", "distances")
 
 
 def spec(name: str) -> KernelSpec:

@@ -21,6 +21,7 @@ from .pacing import Pacer
 
 if TYPE_CHECKING:
     from ..device.executor import Buffer, Executor
+    from .staging import Staging
 
 # Columns that the last group of a launch may read behind the last target.
 _OVERHANG = 128
@@ -50,8 +51,8 @@ class CrossMap:
     Parameters
     ----------
     executor : Executor
-    targets : ndarray (n_steps, n_series)
-        Conditioned and centred targets.
+    data : Staging
+        All series: libraries and targets.
     E : ndarray of int (n_series,)
         Embedding dimension of each target.
     pattern : ndarray of int (n_series,)
@@ -65,17 +66,18 @@ class CrossMap:
     """
 
     def __init__(
-        self, executor: Executor, targets: NDArray[Any], E: NDArray[np.int_], pattern: NDArray[np.int_],
+        self, executor: Executor, data: Staging, E: NDArray[np.int_], pattern: NDArray[np.int_],
         penalties: dict[int, NDArray[Any]], *, k: int | None, tau: int, Tp: int, exclusion_radius: int, gaps: bool,
     ) -> None:  # fmt: skip
         self.executor = executor
-        self.n_steps, self.n = targets.shape
+        self.data = data
+        self.n_steps, self.n = data.n_steps, data.n_series
         self.tau, self.Tp, self.gaps = tau, Tp, gaps
-        self.dtype = targets.dtype.name
+        self.dtype = data.dtype
         self._buffers: dict[str, Buffer] = {}
         order = np.lexsort((np.arange(self.n), E, pattern))
         self._groups: list[_Group] = []
-        self._upload_targets(targets, order)
+        self._stage_targets(order)
         for number in np.unique(pattern):
             classes = {}
             for dim in np.unique(E[pattern == number]):
@@ -90,20 +92,20 @@ class CrossMap:
             self._groups.append(_Group(engine, classes, None if barred is None else executor.upload(barred)))
         self._pacers: dict[int, Pacer] = defaultdict(lambda: Pacer(quirks_for(executor.info).device_class))
 
-    def _upload_targets(self, targets: NDArray[Any], order: NDArray[np.int_]) -> None:
+    def _stage_targets(self, order: NDArray[np.int_]) -> None:
         """Targets time-major: a neighbour is then one contiguous load for a whole vector of targets."""
         limit = budget(self.executor.info)
         self.stride = round_up(self.n, 64)
-        nbytes = (self.n_steps * self.stride + _OVERHANG) * targets.itemsize
+        nbytes = (self.n_steps * self.stride + _OVERHANG) * np.dtype(self.dtype).itemsize
         if nbytes > limit.largest:
             raise DeviceMemoryError(
                 f"{self.n:,} targets of {self.n_steps:,} steps need {nbytes:,} bytes on the device; {limit.largest:,} may "
                 f"be used on {self.executor.info.name} (raise PYEDMCL_MEMORY_FRACTION or PYEDMCL_MEMORY_LIMIT)"
             )
-        padded = np.zeros(self.n_steps * self.stride + _OVERHANG, targets.dtype)
-        table = padded[: self.n_steps * self.stride].reshape(self.n_steps, self.stride)
-        np.take(targets, order, axis=1, out=table[:, : self.n], mode="clip")
-        self.targets = self.executor.upload(padded)
+        self.targets = self.executor.allocate(nbytes)
+        column_of = np.empty(self.n, np.int32)
+        column_of[order] = np.arange(self.n)
+        self.data.targets(column_of, self.stride, self.targets)
         self.target_of = self.executor.upload(np.concatenate([order, np.zeros(_OVERHANG, int)]).astype(np.int32))
 
     @property
@@ -112,9 +114,9 @@ class CrossMap:
         lookup = parameters(spec("lookup"), {"dtype": self.dtype}, self.executor.info).parameters
         return {"knn": self._groups[0].search.parameters, "lookup": dict(lookup)}
 
-    def skill(self, libraries: NDArray[Any]) -> NDArray[Any]:
-        """rho (n_libraries, n_series) of conditioned libraries (n_libraries, n_steps) against all targets."""
-        n = len(libraries)
+    def skill(self, a: int, b: int) -> NDArray[Any]:
+        """rho (b - a, n_series) of libraries a to b against all targets."""
+        n = b - a
         nbytes = n * self.n * np.dtype(self.dtype).itemsize
         rho = self._buffers.get("rho")
         if rho is None or rho.nbytes < nbytes:
@@ -122,8 +124,7 @@ class CrossMap:
                 rho.release()
             rho = self._buffers["rho"] = self.executor.allocate(nbytes)
         for group in self._groups:
-            library, query, _ = group.search.upload(libraries)
-            for tables in group.search.tables(library, query, n, group.penalty):
+            for tables in group.search.tables(*group.search.load(self.data, a, b), group.penalty):
                 for dim in tables.sweep.search.dims:
                     self._lookup(tables, group.classes[dim], rho)
         out = np.empty((n, self.n), np.dtype(self.dtype))
@@ -163,3 +164,4 @@ class CrossMap:
         self._buffers.clear()
         self.targets.release()
         self.target_of.release()
+        self.data.release()

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..codegen.build import build
 from ..device.memory import budget
@@ -20,6 +19,7 @@ from .pacing import Pacer
 
 if TYPE_CHECKING:
     from ..device.executor import Buffer, Executor
+    from .staging import Staging
 
 _SCRATCH_MOST = 160 << 20
 _TABLE_MOST = 96 << 20
@@ -98,20 +98,21 @@ class ExactSearch:
             buffer.release()
         self._buffers.clear()
 
-    def upload(self, library: NDArray[Any], query: NDArray[Any] | None = None) -> tuple[Buffer, Buffer, int]:
-        """Put series (n, n_steps) on the device; returns (library, query, n).
+    def load(self, data: Staging, a: int, b: int, query: Staging | None = None) -> tuple[Buffer, Buffer, int]:
+        """Put series a to b of ``data`` into the layout of the search; returns (library, query, n).
 
-        A search of a series in itself with no future to cut shares one buffer.
+        A search of series in themselves with no future to cut shares one buffer.
         """
         s = self.search
-        gap = 1e16
-        padded = s.padded(library, gap, library=True)
-        first = self.executor.upload(padded, self._buffer("library", padded.nbytes))
+        stride = s.stride(s.n_library)
+        library = self._buffer("library", (b - a) * stride * s.itemsize)
+        data.series(a, b, s.front, s.library_end, stride, library)
         if query is None and s.library_end == s.n_query:
-            return first, first, len(library)
-        source = library if query is None else query
-        padded = s.padded(source, gap, library=False)
-        return first, self.executor.upload(padded, self._buffer("query", padded.nbytes)), len(library)
+            return library, library, b - a
+        stride = s.stride(s.n_query)
+        asked = self._buffer("query", (b - a) * stride * s.itemsize)
+        (query or data).series(a, b, s.front, s.n_query, stride, asked)
+        return library, asked, b - a
 
     def _groups(self, sweep: Pass, tasks: int) -> int:
         wanted = self.executor.info.compute_units * _GROUPS_PER_UNIT[self._class]
@@ -133,7 +134,7 @@ class ExactSearch:
         Parameters
         ----------
         library, query : Buffer
-            From :meth:`upload`.
+            From :meth:`load`.
         n_libraries : int
         penalty : Buffer, optional
             Per library row 0, or 1e32 where the row's target is a gap.

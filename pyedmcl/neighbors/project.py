@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..codegen.build import build
 from ..kernels import spec
@@ -15,6 +14,7 @@ from .exact import Tables
 
 if TYPE_CHECKING:
     from ..device.executor import Buffer, Executor
+    from .staging import Staging
 
 
 class Projection:
@@ -23,37 +23,38 @@ class Projection:
     Parameters
     ----------
     executor : Executor
-    targets : ndarray (n_series, n_steps)
-        Conditioned targets, one for each library.
+    data : Staging
+        Targets, a series for each library.
+    a, b : int
+        Which of them.
     """
 
-    def __init__(self, executor: Executor, targets: NDArray[Any]) -> None:
+    def __init__(self, executor: Executor, data: Staging, a: int, b: int) -> None:
         self.executor = executor
-        self.targets = executor.upload(np.ascontiguousarray(targets))
-        self.stride = targets.shape[1]
+        self.stride = data.n_steps
+        self.targets = executor.allocate((b - a) * self.stride * data.values.itemsize)
+        data.series(a, b, 0, self.stride, self.stride, self.targets, centred=True)
         self._out: list[Buffer] = []
 
-    def predict(self, tables: Tables) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Predictions and variances, each (dimensions of the pass, n_libraries, n_query); NaN where there is none."""
+    def predict(self, tables: Tables) -> tuple[Buffer, Buffer]:
+        """Predictions and variances of centred targets on the device, valid until the next call.
+
+        Each (dimensions of the pass, n_libraries, n_query), NaN where there is no neighbour.
+        """
         s = tables.sweep.search
-        dtype = np.dtype(s.dtype)
-        shape = (len(s.dims), tables.n_libraries, s.n_query)
-        nbytes = int(np.prod(shape)) * dtype.itemsize
-        if not self._out or self._out[0].nbytes < nbytes:
+        total = len(s.dims) * tables.n_libraries * s.n_query
+        if not self._out or self._out[0].nbytes < total * s.itemsize:
             self.release(out_only=True)
-            self._out = [self.executor.allocate(nbytes), self.executor.allocate(nbytes)]
+            self._out = [self.executor.allocate(total * s.itemsize) for _ in range(2)]
         chosen = parameters(spec("predict"), {"dtype": s.dtype}, self.executor.info).parameters
         kernel = build(self.executor, spec("predict"), {**chosen, "counts": s.counts, "dtype": s.dtype})
-        total, wg, i = int(np.prod(shape)), int(chosen["wg"]), np.int32
+        wg, i = int(chosen["wg"]), np.int32
         self.executor.launch(
             kernel, (round_up(total, wg),), (wg,),
             (self.targets, i(self.stride), i(0), i(tables.first), tables.rows, tables.values, i(s.n_query), i(s.Tp),
              np.uint64(tables.n_libraries * s.n_query), *self._out),
         )  # fmt: skip
-        predicted, variance = np.empty(shape, dtype), np.empty(shape, dtype)
-        self.executor.download(self._out[0], predicted)
-        self.executor.download(self._out[1], variance)
-        return predicted, variance
+        return self._out[0], self._out[1]
 
     def release(self, *, out_only: bool = False) -> None:
         """Give the device memory back."""

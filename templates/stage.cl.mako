@@ -1,0 +1,67 @@
+## Putting data into the layouts of the kernels, on the device: raw series arrive once, time-major, as they are.
+##
+##   centre         a shift and a scale per series, for the targets
+##   stage_targets  time-major, columns in the order of their classes, centred and of magnitude at most 1
+##   stage_series   series-major with padding, as the neighbour search reads libraries and queries
+## NaN becomes GAP everywhere.
+#define LANES 1
+#define REAL_BITS ${64 if dtype == 'float64' else 32}
+#define FMA_CONTRACT ${int(fma == 'contract')}
+#define MIN_SELECT ${int(minimum == 'select')}
+#include "numeric.clh"
+
+// shift[c] = first value + mean difference from it, so that a constant series becomes exactly zero;
+// exponent[c] so that (x - shift) * 2^-exponent has magnitude at most 1.
+kernel void centre(global const real* restrict raw, const int n_series, const int n_steps, global real* restrict shift,
+                   global int* restrict exponent) {
+  const int c = get_global_id(0);
+  if (c >= n_series) return;
+  real first = NAN, total = 0, low = NOWHERE, high = -NOWHERE;
+  int n = 0;
+  for (int begin = 0; begin < n_steps; begin += 64) {
+    real part = 0;
+    for (int t = begin; t < min(begin + 64, n_steps); ++t) {
+      const real x = raw[(size_t)t * n_series + c];
+      if (isnan(x)) continue;
+      if (n++ == 0) first = x;
+      part += x - first;
+      low = fmin(low, x);
+      high = fmax(high, x);
+    }
+    total += part;
+  }
+  const real away = n > 0 ? first + total / n : (real)0;
+  const real reach = n > 0 ? fmax(fabs(low - away), fabs(high - away)) : (real)0;
+  int power = 0;
+  if (reach > 0) frexp(reach, &power);
+  shift[c] = away;
+  exponent[c] = power;
+}
+
+// Columns [begin, begin + n_series) of the data are in raw; each goes, centred, to its column of the targets.
+kernel void stage_targets(global const real* restrict raw, const int n_series, const int begin,
+                          global const int* restrict column_of, const int target_stride, global const real* restrict shift,
+                          global const int* restrict exponent, global real* restrict targets) {
+  const int c = get_global_id(0);
+  const size_t t = get_global_id(1);
+  if (c >= n_series) return;
+  const real x = raw[t * n_series + c];
+  targets[t * target_stride + column_of[begin + c]] = isnan(x) ? (real)GAP : ldexp(x - shift[c], -exponent[c]);
+}
+
+// series[s][front + t] = raw[t][first + s] for t < end, centred on request; GAP elsewhere.
+kernel void stage_series(global const real* restrict raw, const int n_series, const int first, const int front, const int end,
+                         const int stride, const int centred, global const real* restrict shift,
+                         global const int* restrict exponent, global real* restrict series) {
+  const int column = get_global_id(0);
+  const size_t s = get_global_id(1);
+  if (column >= stride) return;
+  const int t = column - front;
+  real x = GAP;
+  if (t >= 0 && t < end) {
+    x = raw[(size_t)t * n_series + first + s];
+    if (centred) x = ldexp(x - shift[first + s], -exponent[first + s]);
+    if (isnan(x)) x = GAP;
+  }
+  series[s * stride + column] = x;
+}
