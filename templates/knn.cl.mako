@@ -88,9 +88,15 @@ x = f"x_{'m' if quad < 0 else 'p'}{abs(quad)}.s{off % 4}" if staged else f"x[j +
 
 <%def name="collect(s)">
   if (ANYV(${nearest_u} <= bound${s})) {
+%if lanes == 1:
 %for u in range(unroll):
     OFFER(${s}, ${counts[s]}, a${u}, bound${s}, j + ${u});
 %endfor
+%else:
+%for u in range(0, unroll, 4):
+    OFFER4(${s}, ${counts[s]}, ${", ".join(f"a{v}" if v < unroll else "(realv)(NOWHERE)" for v in range(u, u + 4))}, bound${s}, j + ${u});
+%endfor
+%endif
   }
 </%def>
 
@@ -124,24 +130,31 @@ typedef PASTE(REAL_NAME, 4) real4;
     fullest = max(fullest, offset##S); \
   }
 %else:
-#define OFFER(S, K, A, BOUND, J) \
-  offer(A, (A) <= (BOUND), K, J, t0, exclusion_radius, (whole*)&held[S], (whole*)&BOUND, buffer + S * CAPACITY * ENTRY, &fullest)
-__attribute__((noinline)) void offer(realv a, rowv mask, int k, int j, int t0, int exclusion_radius,
-                                     whole* restrict held, whole* restrict bound, global whole* restrict buffer, int* restrict fullest) {
-  uint bits = lanes_set(mask);
-  if (!bits) return;
-  whole value[LANES];
-  STOREV(AS_WHOLEV(a), value);
-  do {
-    const int lane = 31 - clz(bits & -bits);
+// Four steps at once: most visits find one candidate, and its place is found with one reduction and one short loop.
+#define OFFER4(S, K, A0, A1, A2, A3, BOUND, J) \
+  offer(A0, A1, A2, A3, &BOUND, K, J, t0, exclusion_radius, (whole*)&held[S], buffer + S * CAPACITY * ENTRY, &fullest)
+__attribute__((noinline)) void offer(realv a0, realv a1, realv a2, realv a3, realv* restrict bounds, int k, int j, int t0,
+                                     int exclusion_radius, whole* restrict held, global whole* restrict buffer,
+                                     int* restrict fullest) {
+  const realv bound = *bounds;
+  ulong bits = four_masks(a0 <= bound, a1 <= bound, a2 <= bound, a3 <= bound);
+  whole value[4 * LANES];
+  STOREV(AS_WHOLEV(a0), value);
+  STOREV(AS_WHOLEV(a1), value + LANES);
+  STOREV(AS_WHOLEV(a2), value + 2 * LANES);
+  STOREV(AS_WHOLEV(a3), value + 3 * LANES);
+  whole* restrict lane_bound = (whole*)bounds;
+  while (bits) {
+    const int at = 63 - (int)clz(bits & -bits), lane = at % LANES, row = j + at / LANES;
     bits &= bits - 1;
-    if (IS_EXCLUDED(t0 + lane, j)) continue;
+    // The bound of a lane may have sunk since its mask was made.
+    if (IS_EXCLUDED(t0 + lane, row) || !(PASTE(as_, REAL_NAME)(value[at]) <= PASTE(as_, REAL_NAME)(lane_bound[lane]))) continue;
     const int c = (int)held[lane]++;
-    buffer[(size_t)c * ENTRY + lane] = value[lane];
-    buffer[(size_t)c * ENTRY + SLOT_STRIDE + lane] = j;
-    if (c + 1 == k) bound[lane] -= 1;
+    buffer[(size_t)c * ENTRY + lane] = value[at];
+    buffer[(size_t)c * ENTRY + SLOT_STRIDE + lane] = row;
+    if (c + 1 == k) lane_bound[lane] -= 1;
     *fullest = max(*fullest, (c + 1) * ENTRY);
-  } while (bits);
+  }
 }
 %endif
 

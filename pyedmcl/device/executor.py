@@ -52,11 +52,22 @@ class Program(Protocol):
 Argument = Buffer | LocalMemory | np.generic
 
 
+class MemoryAccount(Protocol):
+    """Bytes of device memory: held now, and the most so far (which may be set back)."""
+
+    held: int
+    peak: int
+
+
 class Executor(Protocol):
     """One device with one in-order queue."""
 
     @property
     def info(self) -> DeviceInfo: ...
+
+    @property
+    def memory(self) -> MemoryAccount:
+        """Bytes held now and at most."""
 
     def build(self, source: str, options: Sequence[str] = ()) -> Program:
         """Compile OpenCL C. Raises BuildError holding the driver's raw log in ``.log``."""

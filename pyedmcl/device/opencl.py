@@ -22,21 +22,49 @@ _MEMORY_CODES = ("MEM_OBJECT_ALLOCATION_FAILURE", "OUT_OF_HOST_MEMORY", "OUT_OF_
 _serials = itertools.count(1)
 
 
+class MemoryUse:
+    """How many bytes of a device this process holds, and the most it has held.
+
+    Attributes
+    ----------
+    held, peak : int
+        Bytes; ``peak`` may be set back to ``held`` to measure a part of a program.
+    """
+
+    def __init__(self) -> None:
+        self.held = self.peak = 0
+
+    def take(self, nbytes: int) -> None:
+        self.held += nbytes
+        self.peak = max(self.peak, self.held)
+
+    def give(self, nbytes: int) -> None:
+        self.held -= nbytes
+
+
 class OpenCLBuffer:
     """Device memory; released when asked or when the last reference goes."""
 
-    __slots__ = ("memory", "nbytes", "serial")
+    __slots__ = ("_use", "memory", "nbytes", "serial")
 
-    def __init__(self, memory: Any, nbytes: int) -> None:
+    def __init__(self, memory: Any, nbytes: int, use: MemoryUse) -> None:
         self.memory = memory
         self.nbytes = nbytes
         self.serial = next(_serials)
+        self._use = use
+        use.take(nbytes)
 
     def release(self) -> None:
         """Give the memory back once nothing queued uses it; a second call does nothing."""
         if self.memory is not None:
             self.memory.release()
             self.memory = None
+            self._use.give(self.nbytes)
+
+    def __del__(self) -> None:
+        # The runtime frees the memory itself when the last reference goes; only the account is ours to keep.
+        if getattr(self, "memory", None) is not None:
+            self._use.give(self.nbytes)
 
 
 class OpenCLEvent:
@@ -134,6 +162,7 @@ class OpenCLExecutor:
         self._lock = threading.Lock()
         self._programs: OrderedDict[tuple[str, tuple[str, ...]], OpenCLProgram] = OrderedDict()
         self.errors: type[Exception] = self.cl.Error
+        self.memory = MemoryUse()
         self._device = discover.handle(info)
         try:
             self._context = self.cl.Context([self._device])
@@ -206,7 +235,7 @@ class OpenCLExecutor:
         # NVIDIA takes memory at the first use only, so it has to be told no here.
         if size <= self.info.global_bytes:
             try:
-                return OpenCLBuffer(self.cl.Buffer(self._context, self.cl.mem_flags.READ_WRITE, size), size)
+                return OpenCLBuffer(self.cl.Buffer(self._context, self.cl.mem_flags.READ_WRITE, size), size, self.memory)
             except self.errors as error:
                 reason = error
         raise DeviceMemoryError(

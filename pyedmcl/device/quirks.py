@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -113,6 +114,7 @@ TABLE: tuple[Row, ...] = (
 )
 
 
+@functools.lru_cache(maxsize=64)
 def quirks_for(info: DeviceInfo) -> Quirks:
     """The quirks of a device: defaults, then each row of the table that applies."""
     quirks = Quirks()

@@ -17,9 +17,9 @@ _INT_LIMIT = 2**31 - 1024
 def integer(name: str, value: object, least: int | None = None) -> int:
     """``value`` as an int of at least ``least``; booleans and fractions are refused."""
     wanted = "an integer" if least is None else f"an integer of at least {least}"
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real) or float(value) != int(value):
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real) or not float(value).is_integer():
         raise InputError(f"{name}={value!r}: {wanted} is needed")
-    whole = int(value)
+    whole = int(float(value))
     if least is not None and whole < least:
         raise InputError(f"{name}={value!r}: {wanted} is needed")
     return whole
@@ -33,7 +33,7 @@ def count(name: str, value: object) -> int | None:
 def precision(dtype: Any, fp64: bool | None = None, device: str = "") -> str:
     """``dtype`` as "float32" or "float64"; refuses float64 where the device has none."""
     try:
-        name = np.dtype(dtype).name
+        name = str(np.dtype(dtype).name)
     except TypeError:
         name = str(dtype)
     if name not in DTYPES:

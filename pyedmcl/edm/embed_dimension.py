@@ -104,7 +104,7 @@ def self_skill(
     # Gaps rule out rows of their own series only: series with gaps go one by one, runs of others in blocks.
     step = max(_BLOCK_CELLS // L, 1)
     buffers: dict[str, Any] = {}
-    engines = [ExactSearch(executor, search, "weights", masked=masked, buffers=buffers) for masked in (False, True)]
+    engines = [ExactSearch(executor, search, "weights", masked=masked, data_bytes=ready.values.nbytes, buffers=buffers) for masked in (False, True)]
     try:
         for a, b in _runs(ready.gaps, step):
             barred = penalty_of(series.values[:, a], Tp, dtype) if ready.gaps[a] else None

@@ -145,7 +145,7 @@ def xmap(
             ) from stop
     stored = open_store(out)
     record = provenance(executor, _KERNELS, {}, arguments=asked, seconds=time.perf_counter() - begun)
-    return XmapResult(stored.rho, np.asarray(stored.E), series.names, stored, record)
+    return XmapResult(stored.rho, np.asarray(stored.E, int), series.names, stored, record)
 
 
 def open_xmap(path: str | os.PathLike[str]) -> XmapResult:
@@ -159,7 +159,7 @@ def open_xmap(path: str | os.PathLike[str]) -> XmapResult:
     from ..jobs.store import open_store
 
     store = open_store(path)
-    dims = np.zeros(len(store.names), int) if store.E is None else np.asarray(store.E)
+    dims = np.zeros(len(store.names), int) if store.E is None else np.asarray(store.E, int)
     return XmapResult(store.rho, dims, store.names, store, {"manifest": store.manifest})
 
 

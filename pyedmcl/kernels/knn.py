@@ -9,10 +9,12 @@ SPEC = KernelSpec(
     headers=("numeric.clh", "topk.clh"),
     specialisation=("dims", "counts", "tau", "dtype", "emit", "masked", "capacity"),
     tunables=(
-        Tunable("lanes", (1, 4, 8, 16), {"cpu": 16, "gpu": 1}, "query rows of a work-item: a SIMD register of them on a CPU"),
-        Tunable("wg", (1, 32, 64, 128, 256), {"cpu": 1, "gpu": 128}, "work-items of a group; they share a staged tile"),
-        Tunable("unroll", (1, 2, 4, 8, 16), {"cpu": 4, "gpu": 8}, "library rows per step: independent chains of additions"),
-        Tunable("tile", (0, 256, 512, 1024), {"cpu": 0, "gpu": 512}, "library rows staged in local memory; 0: read directly"),
+        Tunable("lanes", (1, 4, 8, 16), {"cpu": 16, "gpu": 1}, "query rows per work-item: on a CPU a SIMD register of them"),
+        Tunable("wg", (1, 32, 64, 128, 256), {"cpu": 1, "gpu": 128}, "work-items of a group, which share a staged tile"),
+        Tunable("unroll", (1, 2, 4, 8, 16), {"cpu": 4, "gpu": 8}, "library rows per step: independent chains"),
+        Tunable("tile", (0, 256, 512, 1024), {"cpu": 0, "gpu": 512}, "library rows staged in local memory; 0: none"),
+        Tunable("dims_per_pass", (3, 5, 7, 10, 20), {"cpu": 20, "gpu": 10}, "embedding dimensions that share one sweep"),
+        Tunable("groups_per_unit", (2, 4, 8, 12, 16), {"cpu": 4, "gpu": 12}, "work-groups launched per compute unit"),
         Tunable("list_registers", (4, 8, 12, 24), {"cpu": 8, "gpu": 24}, "longest sorted list kept in registers"),
     ),
     constraints=(

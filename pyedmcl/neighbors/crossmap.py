@@ -88,7 +88,7 @@ class CrossMap:
                 dims, tuple(k or dim + 1 for dim in dims), tau, Tp, exclusion_radius, self.n_steps, self.n_steps, self.dtype
             )
             barred = penalties.get(int(number))
-            engine = ExactSearch(executor, search, "weights", masked=barred is not None, buffers=self._buffers)
+            engine = ExactSearch(executor, search, "weights", masked=barred is not None, data_bytes=data.values.nbytes, buffers=self._buffers)
             self._groups.append(_Group(engine, classes, None if barred is None else executor.upload(barred)))
         self._pacers: dict[int, Pacer] = defaultdict(lambda: Pacer(quirks_for(executor.info).device_class))
 

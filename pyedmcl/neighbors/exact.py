@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from ..device.executor import Buffer, Executor
     from .staging import Staging
 
-_SCRATCH_MOST = 160 << 20
-_TABLE_MOST = 96 << 20
-_GROUPS_PER_UNIT = {"gpu": 12, "cpu": 4}
-_DIMS_PER_PASS = {"gpu": 5, "cpu": 10}
+# Working memory grows with the data, from a floor that a small job on a shared device can afford.
+_SCRATCH_LEAST, _TABLE_LEAST = 160 << 20, 96 << 20
+_TIMES_DATA = 16
+_BUSY_GROUPS = 4  # per compute unit: with fewer, fewer dimensions per sweep are the better use of scratch memory
 
 
 @dataclass(frozen=True)
@@ -62,26 +62,44 @@ class ExactSearch:
         "neighbours" or "weights".
     masked : bool
         Whether :meth:`tables` will be given penalties.
+    data_bytes : int
+        Size of all the data of the job; working memory may be a multiple of it.
     buffers : dict, optional
         Device memory to share with other searches that do not run at the same time.
     """
 
     def __init__(self, executor: Executor, search: Search, emit: str, *, masked: bool = False,
-                 buffers: dict[str, Buffer] | None = None) -> None:
+                 data_bytes: int = 0, buffers: dict[str, Buffer] | None = None) -> None:
         self.executor = executor
         self.search = search
-        self._class = quirks_for(executor.info).device_class
-        chosen = parameters(spec("knn"), {"dtype": search.dtype, "n": search.n_library}, executor.info)
-        self.grade = chosen.grade
-        self.parameters = dict(chosen.parameters)
+        device_class = quirks_for(executor.info).device_class
         self._budget = budget(executor.info)
-        self._scratch_limit = min(max(self._budget.total // 8, 1 << 20), _SCRATCH_MOST, self._budget.largest)
-        most = _DIMS_PER_PASS[self._class]
-        self.passes = [
-            Pass(search.restrict(dims), emit, masked, self.parameters) for dims in split_dims(search.dims, most)
-        ]
-        self._pacers = [Pacer(self._class) for _ in self.passes]
+        self._scratch_limit = self._share(_SCRATCH_LEAST, data_bytes)
+        self._table_limit = self._share(_TABLE_LEAST, data_bytes)
+        self.passes = self._split(emit, masked)
+        self.parameters = dict(self.passes[-1].parameters)
+        self._pacers = [Pacer(device_class) for _ in self.passes]
         self._buffers: dict[str, Buffer] = {} if buffers is None else buffers
+
+    def _share(self, least: int, data_bytes: int) -> int:
+        return min(max(least, _TIMES_DATA * data_bytes), max(self._budget.total // 4, 1 << 20), self._budget.largest)
+
+    def _split(self, emit: str, masked: bool) -> list[Pass]:
+        """Passes of as many dimensions as pay: sharing a sweep saves arithmetic and costs scratch memory per group."""
+        dims, units = self.search.dims, self.executor.info.compute_units
+        most = len(dims)
+        while True:
+            passes = []
+            for part in split_dims(dims, most):
+                given = {"dtype": self.search.dtype, "dims": part, "n": self.search.n_library}
+                chosen = parameters(spec("knn"), given, self.executor.info)
+                self.grade = chosen.grade
+                passes.append(Pass(self.search.restrict(part), emit, masked, chosen.parameters))
+            allowed = min(int(p.parameters["dims_per_pass"]) for p in passes)
+            scratch = max(p.scratch_bytes for p in passes) * units * _BUSY_GROUPS
+            if most == 1 or (most <= allowed and scratch <= self._scratch_limit):
+                return passes
+            most = min(allowed, most - 1)
 
     def _buffer(self, name: str, nbytes: int) -> Buffer:
         held = self._buffers.get(name)
@@ -115,7 +133,7 @@ class ExactSearch:
         return library, asked, b - a
 
     def _groups(self, sweep: Pass, tasks: int) -> int:
-        wanted = self.executor.info.compute_units * _GROUPS_PER_UNIT[self._class]
+        wanted = self.executor.info.compute_units * int(sweep.parameters["groups_per_unit"])
         fit = self._scratch_limit // sweep.scratch_bytes
         if fit < 1:
             raise DeviceMemoryError(
@@ -145,11 +163,32 @@ class ExactSearch:
             A table or the scratch memory does not fit; the message holds the numbers.
         """
         for sweep, pacer in zip(self.passes, self._pacers, strict=True):
-            each = max(min(_TABLE_MOST, self._budget.total // 4) // sweep.table_bytes(1), 1)
-            each = -(-n_libraries // -(-n_libraries // each))  # even shares
-            for first in range(0, n_libraries, each):
-                n = min(each, n_libraries - first)
-                yield self._sweep(sweep, pacer, library, query, first, n, penalty)
+            first = 0
+            while first < n_libraries:
+                each = max(self._table_limit // sweep.table_bytes(1), 1)
+                n = -(-n_libraries // -(-n_libraries // each))  # even shares
+                n = min(n, n_libraries - first)
+                try:
+                    tables = self._sweep(sweep, pacer, library, query, first, n, penalty)
+                except DeviceMemoryError:
+                    if not self._shrink(sweep, n):
+                        raise
+                    continue
+                yield tables
+                first += n
+
+    def _shrink(self, sweep: Pass, n: int) -> bool:
+        """After the device refused memory: plan with half as much; False if there is nothing left to halve."""
+        if n == 1 and self._scratch_limit // 2 < sweep.scratch_bytes:
+            return False
+        if n > 1:
+            self._table_limit = sweep.table_bytes(n) // 2
+        self._scratch_limit = max(self._scratch_limit // 2, sweep.scratch_bytes)
+        for name in ("rows", "values", "scratch"):
+            held = self._buffers.pop(name, None)
+            if held is not None:
+                held.release()
+        return True
 
     def _sweep(
         self, sweep: Pass, pacer: Pacer, library: Buffer, query: Buffer, first: int, n: int, penalty: Buffer | None

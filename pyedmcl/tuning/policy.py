@@ -31,6 +31,9 @@ def parameters(spec: KernelSpec, specialisation: Mapping[str, Any], info: Device
     chosen = spec.defaults(quirks.device_class)
     if specialisation.get("dtype") == "float64" and chosen.get("lanes", 1) > 8:
         chosen["lanes"] = 8
+    if quirks.device_class == "gpu" and "unroll" in chosen:
+        # Sweeps over several dimensions are long programs already; more steps at once overflow the instruction cache.
+        chosen["unroll"] = 16 if len(specialisation.get("dims", ())) == 1 else 4
     if "columns" in specialisation and quirks.device_class == "cpu":
         # Narrow classes of targets: no wider vectors than they fill.
         while chosen["vectors"] > 1 and chosen["lanes"] * chosen["vectors"] // 2 >= specialisation["columns"]:
