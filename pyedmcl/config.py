@@ -26,8 +26,14 @@ class Config:
     device: str | None
     memory_fraction: float
     memory_limit: int | None
-    cache_dir: Path
-    data_dir: Path
+
+    @property
+    def cache_dir(self) -> Path:
+        return _folder("PYEDMCL_CACHE_DIR", "cache")
+
+    @property
+    def data_dir(self) -> Path:
+        return _folder("PYEDMCL_DATA_DIR", "data")
 
 
 def _folder(variable: str, kind: str) -> Path:
@@ -61,6 +67,4 @@ def current() -> Config:
         device=os.environ.get("PYEDMCL_DEVICE", "").strip() or None,
         memory_fraction=min(_number("PYEDMCL_MEMORY_FRACTION") or 0.5, 1.0),
         memory_limit=int(limit) if limit else None,
-        cache_dir=_folder("PYEDMCL_CACHE_DIR", "cache"),
-        data_dir=_folder("PYEDMCL_DATA_DIR", "data"),
     )

@@ -173,8 +173,6 @@ def settings(**changes: object) -> config.Config:
         "device": None,
         "memory_fraction": 0.5,
         "memory_limit": None,
-        "cache_dir": Path("cache"),
-        "data_dir": Path("data"),
     }
     return config.Config(**{**values, **changes})  # type: ignore[arg-type]
 

@@ -24,22 +24,26 @@ def plenty(data, one_device):
 
 
 def refuse_above(monkeypatch, device, limit):
-    """Make the device refuse single buffers above ``limit`` bytes; returns what was refused."""
-    executor, refused = open_device(device), []
+    """Make the device refuse single buffers above ``limit`` bytes; returns what was asked for and what was refused."""
+    executor, asked, refused = open_device(device), [], []
     allocate = executor.allocate
 
     def small(nbytes):
+        asked.append(nbytes)
         if nbytes > limit:
             refused.append(nbytes)
             raise DeviceMemoryError(f"{nbytes:,} bytes are not there")
         return allocate(nbytes)
 
     monkeypatch.setattr(executor, "allocate", small)
-    return refused
+    return asked, refused
 
 
 def test_a_device_that_refuses_gets_smaller_blocks(data, plenty, one_device, monkeypatch):
-    refused = refuse_above(monkeypatch, one_device, 60_000)
+    with monkeypatch.context() as patch:
+        asked, _ = refuse_above(patch, one_device, 1 << 40)
+        pyedmcl.xmap(data, E=E, device=one_device)
+    _, refused = refuse_above(monkeypatch, one_device, max(asked) * 2 // 3)
     np.testing.assert_array_equal(pyedmcl.xmap(data, E=E, device=one_device).rho, plenty)
     assert refused, "the limit was never met: the test says nothing"
 

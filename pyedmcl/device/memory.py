@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import os
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -55,6 +57,12 @@ def host_available() -> int | None:
     return min(free)
 
 
+@functools.lru_cache(maxsize=1)
+def _recently_available(second: int) -> int | None:
+    # Small calls plan several times in a millisecond; asking the system each time would cost more than they do.
+    return host_available()
+
+
 def budget(info: DeviceInfo, *, settings: config.Config | None = None, host_free: int | None = None) -> MemoryBudget:
     """The budget of a device under the user's settings.
 
@@ -70,7 +78,7 @@ def budget(info: DeviceInfo, *, settings: config.Config | None = None, host_free
     quirks = quirks_for(info)
     total = int(info.global_bytes * quirks.memory_share * settings.memory_fraction)
     if info.kind in ("cpu", "simulator"):
-        free = host_available() if host_free is None else host_free
+        free = _recently_available(int(time.monotonic())) if host_free is None else host_free
         if free is not None:
             total = min(total, int(free * settings.memory_fraction))
     if settings.memory_limit is not None:

@@ -104,11 +104,16 @@ def self_skill(
     # Gaps rule out rows of their own series only: series with gaps go one by one, runs of others in blocks.
     step = max(_BLOCK_CELLS // L, 1)
     buffers: dict[str, Any] = {}
-    engines = [ExactSearch(executor, search, "weights", masked=masked, data_bytes=ready.values.nbytes, buffers=buffers) for masked in (False, True)]
+    engines: dict[bool, ExactSearch] = {}
     try:
         for a, b in _runs(ready.gaps, step):
             barred = penalty_of(series.values[:, a], Tp, dtype) if ready.gaps[a] else None
-            engine = engines[barred is not None]
+            masked = barred is not None
+            if masked not in engines:
+                engines[masked] = ExactSearch(
+                    executor, search, "weights", masked=masked, data_bytes=ready.values.nbytes, buffers=buffers
+                )
+            engine = engines[masked]
             projection = Projection(executor, data, a, b)
             penalty = None if barred is None else executor.upload(barred)
             for tables in engine.tables(*engine.load(data, a, b), penalty):
@@ -126,9 +131,9 @@ def self_skill(
                 progress(b, n, "series")
     finally:
         data.release()
-        for engine in engines:
+        for engine in engines.values():
             engine.release()
-    chosen = engines[0]
+    chosen = next(iter(engines.values()))
     return rho, provenance(executor, ["knn", "predict", "skill"], chosen.parameters, grade=chosen.grade)
 
 
