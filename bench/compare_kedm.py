@@ -23,7 +23,6 @@ from workloads import coupled_maps, mixed_dimensions
 import pyedmcl
 from pyedmcl.device.select import select
 
-
 EVERY_CORE = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set()
 
 

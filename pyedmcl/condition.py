@@ -1,7 +1,7 @@
 """Shift and scale of data before they become float32, and the way back.
 
-Distances do not change under a shift and scale with a factor. A power of two is exact, so scaling costs no bit; it keeps
-squares from overflowing and marks of gaps far away from data. Most data need neither and are passed on untouched.
+Distances do not change under a shift and scale with a factor. A power of two is exact, so scaling costs no bit; it
+keeps squares from overflowing and marks of gaps far away from data. Most data need neither and pass untouched.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Conditioned:
     Attributes
     ----------
     values : ndarray (n_steps, n_series)
-        ``(x - shift) * 2**-exponent`` of magnitude at most 1e13, NaN for gaps; the input itself where nothing was to do.
+        ``(x - shift) * 2**-exponent`` of magnitude at most 1e13, NaN for gaps; the input itself if it needs nothing.
     shift : ndarray (n_series,) of float64
     exponent : ndarray (n_series,) of int
     gaps : ndarray (n_series,) of bool

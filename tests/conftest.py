@@ -39,7 +39,7 @@ def device(request):
 @pytest.fixture(scope="session")
 def both_devices():
     """Ids of two runtimes to compare: the first two of the tested ones."""
-    first, second = (TESTED + ["pocl"])[:2]
+    first, second = [*TESTED, "pocl"][:2]
     return _device_id(first), _device_id(second)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from device_helpers import AMD, ARC, FPGA, GIB, INTEL, LLVMPIPE, NVIDIA, OCLGRIND, POCL30, POCL31, POCL_BROKEN, numbered

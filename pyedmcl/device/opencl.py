@@ -235,7 +235,8 @@ class OpenCLExecutor:
         # NVIDIA takes memory at the first use only, so it has to be told no here.
         if size <= self.info.global_bytes:
             try:
-                return OpenCLBuffer(self.cl.Buffer(self._context, self.cl.mem_flags.READ_WRITE, size), size, self.memory)
+                memory = self.cl.Buffer(self._context, self.cl.mem_flags.READ_WRITE, size)
+                return OpenCLBuffer(memory, size, self.memory)
             except self.errors as error:
                 reason = error
         raise DeviceMemoryError(

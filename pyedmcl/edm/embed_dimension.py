@@ -40,7 +40,7 @@ def embed_dimension(
     dtype: str = "float32",
     device: str | None = None,
 ) -> EmbedDimensionResult:
-    """Find the embedding dimension E = 1, ..., E_max whose simplex projection of a series by itself has the highest rho.
+    """Find the embedding dimension E = 1, ..., E_max whose simplex projection of a series by itself is best (rho).
 
     All dimensions come from one pass over the pairs of rows, all series from a few launches.
 
@@ -120,7 +120,8 @@ def self_skill(
                 predicted, _ = projection.predict(tables)
                 these = np.array(tables.sweep.search.dims)
                 sums = skill_sums(
-                    executor, predicted, projection.targets, n_rows=L, observed_stride=L, observed_offset=Tp, dtype=dtype,
+                    executor, predicted, projection.targets, dtype=dtype,
+                    n_rows=L, observed_stride=L, observed_offset=Tp,
                     observed_of=np.tile(np.arange(tables.first, tables.first + tables.n_libraries), len(these)),
                     t_begin=np.repeat(np.maximum((these - 1) * tau, -Tp), tables.n_libraries), t_end=min(L, L - Tp),
                 )  # fmt: skip

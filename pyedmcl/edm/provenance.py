@@ -12,7 +12,9 @@ if TYPE_CHECKING:
     from ..device.executor import Executor
 
 
-def provenance(executor: Executor, kernels: Iterable[str], parameters: Mapping[str, Any], **more: Any) -> dict[str, Any]:
+def provenance(
+    executor: Executor, kernels: Iterable[str], parameters: Mapping[str, Any], **more: Any
+) -> dict[str, Any]:
     """A record that says what would be needed to get the same bits again."""
     from .. import __version__
 

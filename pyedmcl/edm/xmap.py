@@ -52,8 +52,8 @@ def xmap(
     """Cross map every series onto every other: which series carries the trace of which.
 
     The embedding of series i (the library) predicts series j (the target) from its own nearest neighbours;
-    ``rho[i, j]`` is the Pearson correlation of prediction and observation over all rows. If j drives i, i knows about j,
-    and rho[i, j] is high (convergent cross mapping at full library size; Sugihara et al., Science 338, 496, 2012).
+    ``rho[i, j]`` is the Pearson correlation of prediction and observation over all rows. If j drives i, i knows
+    about j, and rho[i, j] is high (convergent cross mapping at full library size; Sugihara et al., Science 338, 496, 2012).
 
     Parameters
     ----------
@@ -202,8 +202,9 @@ def _find(
 
 
 def _mapping(
-    executor: Executor, series: Series, dims: NDArray[np.int_], tau: int, Tp: int, radius: int, k: int | None, dtype: str
-) -> CrossMap:
+    executor: Executor, series: Series, dims: NDArray[np.int_], tau: int, Tp: int, radius: int, k: int | None,
+    dtype: str,
+) -> CrossMap:  # fmt: skip
     """The device side: targets uploaded, and grouped by dimension and pattern of gaps."""
     ready = condition(series.values, dtype)
     pattern = np.zeros(series.n_series, int)

@@ -10,7 +10,7 @@ SPEC = KernelSpec(
     specialisation=("k", "dtype", "gaps"),
     tunables=(
         Tunable("lanes", (1, 2, 4, 8, 16), {"cpu": 16, "gpu": 2}, "adjacent targets in one vector"),
-        Tunable("vectors", (1, 2, 4), {"cpu": 4, "gpu": 1}, "vectors of targets per work-item: they share rows and weights"),
+        Tunable("vectors", (1, 2, 4), {"cpu": 4, "gpu": 1}, "vectors of targets that share rows and weights"),
         Tunable("target_lanes", (1, 4, 8, 16, 32), {"cpu": 1, "gpu": 16}, "work-items of a group along the targets"),
         Tunable("row_lanes", (1, 4, 8, 16, 32), {"cpu": 1, "gpu": 8}, "work-items of a group along the query rows"),
         Tunable("quads", (False, True), {"cpu": False, "gpu": True}, "load rows and weights four at a time"),

@@ -1,4 +1,4 @@
-"""Putting raw data into the layouts of the other kernels; the program has the kernels centre, stage_targets, stage_series."""
+"""Raw data into the layouts of the other kernels: the program holds centre, stage_targets and stage_series."""
 
 from ..codegen.spec import KernelSpec
 

@@ -84,11 +84,13 @@ class CrossMap:
                 columns = np.flatnonzero((E[order] == dim) & (pattern[order] == number))
                 classes[int(dim)] = TargetClass(int(dim), int(columns[0]), int(columns[-1]) + 1)
             dims = tuple(sorted(classes))
-            search = Search(
-                dims, tuple(k or dim + 1 for dim in dims), tau, Tp, exclusion_radius, self.n_steps, self.n_steps, self.dtype
-            )
+            counts = tuple(k or dim + 1 for dim in dims)
+            search = Search(dims, counts, tau, Tp, exclusion_radius, self.n_steps, self.n_steps, self.dtype)
             barred = penalties.get(int(number))
-            engine = ExactSearch(executor, search, "weights", masked=barred is not None, data_bytes=data.values.nbytes, buffers=self._buffers)
+            engine = ExactSearch(
+                executor, search, "weights", masked=barred is not None,
+                data_bytes=data.values.nbytes, buffers=self._buffers,
+            )  # fmt: skip
             self._groups.append(_Group(engine, classes, None if barred is None else executor.upload(barred)))
         self._pacers: dict[int, Pacer] = defaultdict(lambda: Pacer(quirks_for(executor.info).device_class))
 
@@ -99,8 +101,8 @@ class CrossMap:
         nbytes = (self.n_steps * self.stride + _OVERHANG) * np.dtype(self.dtype).itemsize
         if nbytes > limit.largest:
             raise DeviceMemoryError(
-                f"{self.n:,} targets of {self.n_steps:,} steps need {nbytes:,} bytes on the device; {limit.largest:,} may "
-                f"be used on {self.executor.info.name} (raise PYEDMCL_MEMORY_FRACTION or PYEDMCL_MEMORY_LIMIT)"
+                f"{self.n:,} targets of {self.n_steps:,} steps need {nbytes:,} bytes on the device; {limit.largest:,} "
+                f"may be used on {self.executor.info.name} (raise PYEDMCL_MEMORY_FRACTION or PYEDMCL_MEMORY_LIMIT)"
             )
         self.targets = self.executor.allocate(nbytes)
         column_of = np.empty(self.n, np.int32)
