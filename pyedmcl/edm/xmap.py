@@ -53,7 +53,8 @@ def xmap(
 
     The embedding of series i (the library) predicts series j (the target) from its own nearest neighbours;
     ``rho[i, j]`` is the Pearson correlation of prediction and observation over all rows. If j drives i, i knows
-    about j, and rho[i, j] is high (convergent cross mapping at full library size; Sugihara et al., Science 338, 496, 2012).
+    about j, and rho[i, j] is high (convergent cross mapping at full library size; Sugihara et al., Science 338, 496,
+    2012).
 
     Parameters
     ----------
