@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from .staging import Staging
 
 # Working memory grows with the data, from a floor that a small job on a shared device can afford.
-_SCRATCH_LEAST, _TABLE_LEAST = 160 << 20, 96 << 20
-_TIMES_DATA = 16
+_SCRATCH_LEAST, _TABLE_LEAST = 96 << 20, 176 << 20
+_TIMES_DATA = 32
 _BUSY_GROUPS = 4  # per compute unit: with fewer, fewer dimensions per sweep are the better use of scratch memory
 
 
