@@ -29,12 +29,15 @@ class Conditioned:
     exponent : ndarray (n_series,) of int
     gaps : ndarray (n_series,) of bool
         Which series have any gap.
+    constant : ndarray (n_series,) of bool
+        Which series never change: no correlation with them is defined.
     """
 
     values: NDArray[Any]
     shift: NDArray[np.float64]
     exponent: NDArray[np.int_]
     gaps: NDArray[np.bool_]
+    constant: NDArray[np.bool_]
 
 
 def condition(values: NDArray[Any], dtype: str) -> Conditioned:
@@ -62,10 +65,10 @@ def condition(values: NDArray[Any], dtype: str) -> Conditioned:
     scaled = (reach > _LARGEST) | ((reach > 0) & (reach < _SMALLEST))
     exponent = np.where(scaled, np.frexp(np.where(scaled, reach, 1.0))[1], 0)
     if not (offset.any() or scaled.any()):
-        return Conditioned(np.ascontiguousarray(values, target), shift, exponent, gaps)
+        return Conditioned(np.ascontiguousarray(values, target), shift, exponent, gaps, low == high)
     out = np.empty(values.shape, target)
     step = max(_BLOCK // max(len(values), 1), 1)
     for a in range(0, values.shape[1], step):
         part = slice(a, a + step)
         out[:, part] = np.ldexp(values[:, part].astype(np.float64) - shift[part], -exponent[part])
-    return Conditioned(out, shift, exponent, gaps)
+    return Conditioned(out, shift, exponent, gaps, low == high)

@@ -56,6 +56,7 @@ def of_length(n):
     return x, naive.xmap(x, 3)
 
 
+@pytest.mark.filterwarnings("ignore:constant series")
 @pytest.mark.parametrize("E", [3, tuple(MIXED)], ids=["E3", "mixed"])
 @pytest.mark.parametrize(
     ("kind", "options"),

@@ -25,7 +25,7 @@ from typing import Any
 from .. import config
 from ..errors import BuildError, MissingExtraError, missing_extra
 from .loopy_kernels import DTYPES, MAKERS, METRICS
-from .render import _expand_includes
+from .render import expand_includes
 from .texts import read_text
 
 GENERATED = "clkernels/generated"
@@ -72,7 +72,7 @@ def produce(name: str, values: Mapping[str, Any]) -> str:
         f"#define MIN_SELECT {int(values['minimum'] == 'select')}\n"
         '#include "numeric.clh"\n'
     )
-    return _expand_includes(head + f'#line 1 "{file_name(name, shaping)}"\n' + body(name, shaping), set())
+    return expand_includes(head + f'#line 1 "{file_name(name, shaping)}"\n' + body(name, shaping), set())
 
 
 def shaping_values(name: str, values: Mapping[str, Any]) -> dict[str, Any]:

@@ -44,6 +44,8 @@ def mark_lines(text: str, name: str) -> str:
             out.append(f'#line {number} "{name}"')
             stale = False
         out.append(line)
+        if continued and not line.endswith("\\"):
+            stale = True  # Mako has joined the continued lines into one
         continued = line.endswith("\\")
         # What follows an expansion of several lines is off again.
         if re.search(r"\$\{\w+\(", line):
@@ -51,7 +53,8 @@ def mark_lines(text: str, name: str) -> str:
     return "\n".join(out) + "\n"
 
 
-def _expand_includes(text: str, seen: set[str]) -> str:
+def expand_includes(text: str, seen: set[str]) -> str:
+    """Inline ``#include "..."`` of our own headers, each once, with ``#line`` on both sides."""
     out: list[str] = []
     back: tuple[int, str] = (0, "")
     for line in text.splitlines():
@@ -68,7 +71,7 @@ def _expand_includes(text: str, seen: set[str]) -> str:
         if name not in seen:
             seen.add(name)
             header = read_text("clkernels", name)
-            out.append(_expand_includes(f'#line 1 "{name}"\n{header}', seen).rstrip("\n"))
+            out.append(expand_includes(f'#line 1 "{name}"\n{header}', seen).rstrip("\n"))
         out.append(f'#line {back[0] + 1} "{back[1]}"')
     return "\n".join(out) + "\n"
 
@@ -108,4 +111,4 @@ def render(name: str, values: Mapping[str, Any]) -> str:
         trace = exceptions.RichTraceback()
         line = trace.lineno if trace.lineno and trace.lineno > 0 else 0
         raise BuildError(f"templates/{name} could not be rendered (near generated line {line}): {error!r}") from error
-    return _expand_includes(text, set())
+    return expand_includes(text, set())

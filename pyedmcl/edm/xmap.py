@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import time
+import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,7 @@ from ..kernels import spec
 from ..neighbors.crossmap import CrossMap
 from ..neighbors.staging import Staging
 from ..results import XmapResult
-from ..series import Series, as_series, check_embedding, require_rows
+from ..series import Series, as_series, check_embedding, require_rows, some
 from . import arguments
 from .embed_dimension import Progress, self_skill
 from .masks import penalty_of
@@ -208,6 +209,9 @@ def _mapping(
 ) -> CrossMap:  # fmt: skip
     """The device side: targets uploaded, and grouped by dimension and pattern of gaps."""
     ready = condition(series.values, dtype)
+    flat = [series.names[column] for column in np.flatnonzero(ready.constant)]
+    if flat:
+        warnings.warn(f"constant series, whose rho is NaN: {some(flat)}", RuntimeWarning, stacklevel=3)
     pattern = np.zeros(series.n_series, int)
     penalties: dict[int, Any] = {}
     known: dict[bytes, int] = {}
