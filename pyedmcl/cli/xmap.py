@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -81,7 +82,8 @@ def xmap(
         talk.remark(f"{len(flat)} series never change, so their skill is NaN: {_some(flat)}")
     import pyedmcl
 
-    with talk.progress("cross mapping") as report:
+    with warnings.catch_warnings(), talk.progress("cross mapping") as report:
+        warnings.filterwarnings("ignore", "constant series")  # told above
         result = pyedmcl.xmap(
             series, E=dimension, tau=tau, Tp=Tp, exclusion_radius=exclusion_radius, knn=knn, E_max=E_max, out=output,
             resume=resume, progress=report, dtype=dtype, device=device,
