@@ -48,8 +48,8 @@ def fresh():
 
 @pytest.mark.parametrize(
     ("name", "old"),
-    [("knn.cl.mako", "  const int lane0 ="), ("knn.cl.mako", "    int fullest = 0;"), ("topk.clh", "  const rowv filled ="),
-     ("knn.cl.mako", "      const int k = K_OF[s];\n      global whole")],
+    [("knn.cl.mako", "  const int lane0 ="), ("knn.cl.mako", "    int fullest = 0;"),
+     ("topk.clh", "  const rowv filled ="), ("knn.cl.mako", "      const int k = K_OF[s];\n      global whole")],
 )  # fmt: skip
 def test_a_drivers_error_names_the_line_of_our_text(device, monkeypatch, name, old):
     line = broken(monkeypatch, name, old, "  undeclared_thing + " + old.lstrip())

@@ -75,8 +75,8 @@ def test_an_interrupted_call_continues(data, whole, one_device, tmp_path, monkey
 
 @pytest.mark.parametrize(
     ("change", "words"),
-    [({"tau": 2}, "tau"), ({"knn": 7}, "knn"), ({"Tp": 1}, "Tp"), ({"E": 3}, "E"), ({"exclusion_radius": 2}, "exclusion"),
-     ({"dtype": "float64"}, "dtype")],
+    [({"tau": 2}, "tau"), ({"knn": 7}, "knn"), ({"Tp": 1}, "Tp"), ({"E": 3}, "E"),
+     ({"exclusion_radius": 2}, "exclusion"), ({"dtype": "float64"}, "dtype")],
 )  # fmt: skip
 def test_other_parameters_are_refused(data, one_device, tmp_path, change, words):
     out = tmp_path / "map.zarr"

@@ -91,7 +91,7 @@ class ExactSearch:
         while True:
             passes = []
             for part in split_dims(dims, most):
-                given = {"dtype": self.search.dtype, "dims": part, "n": self.search.n_library}
+                given = {"dtype": self.search.dtype, "dims": part, "tau": self.search.tau}
                 chosen = parameters(spec("knn"), given, self.executor.info)
                 self.grade = chosen.grade
                 passes.append(Pass(self.search.restrict(part), emit, masked, chosen.parameters))

@@ -31,6 +31,11 @@ def parameters(spec: KernelSpec, specialisation: Mapping[str, Any], info: Device
     chosen = spec.defaults(quirks.device_class)
     if specialisation.get("dtype") == "float64" and chosen.get("lanes", 1) > 8:
         chosen["lanes"] = 8
+    if chosen.get("tile"):
+        # A tile is staged with the rows that its oldest lags reach back to; groups should share a unit's local memory.
+        halo = (max(specialisation.get("dims", (1,))) - 1) * specialisation.get("tau", 1)
+        if (chosen["tile"] + halo) * (8 if specialisation.get("dtype") == "float64" else 4) > info.local_bytes // 4:
+            chosen["tile"] = 0
     if quirks.device_class == "gpu" and "unroll" in chosen:
         # Sweeps over several dimensions are long programs already; more steps at once overflow the instruction cache.
         chosen["unroll"] = 16 if len(specialisation.get("dims", ())) == 1 else 4

@@ -1,0 +1,41 @@
+"""Default parameters: what a device class starts from, and where the problem or the device bends them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from device_helpers import NVIDIA
+
+from pyedmcl.kernels import spec
+from pyedmcl.plan import Pass, Search
+from pyedmcl.tuning.policy import parameters
+
+
+def knn(info=NVIDIA, **given):
+    return parameters(spec("knn"), {"dtype": "float32", "dims": (3,), "tau": 1, **given}, info).parameters
+
+
+def test_every_default_satisfies_its_constraints():
+    for dims, tau, dtype in (((3,), 1, "float32"), (tuple(range(1, 11)), 3, "float32"), ((20,), 500, "float64")):
+        chosen = knn(dims=dims, tau=tau, dtype=dtype)
+        search = Search(dims, tuple(E + 1 for E in dims), tau, 0, 0, 100_000, 100_000, dtype)
+        for emit in ("weights", "neighbours"):
+            spec("knn").check(Pass(search, emit, False, chosen).values)
+
+
+def test_lags_that_do_not_fit_into_local_memory_are_read_directly():
+    assert knn(dims=(20,), tau=1)["tile"] > 0
+    assert knn(dims=(20,), tau=5000)["tile"] == 0
+    assert knn(replace(NVIDIA, local_bytes=4096), dims=(20,), tau=1)["tile"] == 0
+
+
+def test_groups_respect_the_device():
+    assert knn(replace(NVIDIA, max_work_group=32))["wg"] == 32
+
+
+def test_narrow_classes_of_targets_get_narrow_vectors_on_processors():
+    cpu = replace(NVIDIA, kind="cpu", runtime="intel-cpu")
+    wide = parameters(spec("lookup"), {"dtype": "float32", "columns": 1000}, cpu).parameters
+    narrow = parameters(spec("lookup"), {"dtype": "float32", "columns": 5}, cpu).parameters
+    assert narrow["lanes"] * narrow["vectors"] == 8
+    assert wide["lanes"] * wide["vectors"] == 64
