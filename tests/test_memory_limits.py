@@ -77,3 +77,17 @@ def test_targets_that_do_not_fit_are_refused_with_the_numbers(one_device, monkey
     monkeypatch.setenv("PYEDMCL_MEMORY_LIMIT", "1e5")
     with pytest.raises(DeviceMemoryError, match=r"targets of 400 steps need [\d,]+ bytes"):
         pyedmcl.xmap(np.random.default_rng(1).random((400, 100), np.float32), E=2, device=one_device)
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "value"),
+    [("pyedmcl.neighbors.staging", "_RAW_BYTES_MOST", 2 * 400 * 4), ("pyedmcl.edm.xmap", "_BLOCK_SERIES", 2),
+     ("pyedmcl.neighbors.exact", "_TABLE_LEAST", 1), ("pyedmcl.neighbors.pacing", "LAUNCH_SECONDS", 1e-6)],
+)  # fmt: skip
+def test_blocks_and_launches_of_any_size_give_the_same_bits(data, plenty, one_device, monkeypatch, module, name, value):
+    monkeypatch.setattr(f"{module}.{name}", value)
+    monkeypatch.setattr("pyedmcl.neighbors.exact._TIMES_DATA", 0)
+    np.testing.assert_array_equal(pyedmcl.xmap(data, E=E, device=one_device).rho, plenty)
+    dims = pyedmcl.embed_dimension(data, E_max=4, device=one_device)
+    monkeypatch.undo()
+    np.testing.assert_array_equal(dims.rho, pyedmcl.embed_dimension(data, E_max=4, device=one_device).rho)

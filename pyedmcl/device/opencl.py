@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import threading
 from collections import OrderedDict
@@ -15,56 +14,11 @@ from ..errors import BuildError, DeviceMemoryError, LaunchError
 from . import discover, runtimes
 from .executor import Argument, Buffer, LocalMemory
 from .info import DeviceInfo
+from .opencl_memory import MemoryUse, OpenCLBuffer
 
 BASELINE = "-cl-std=CL1.2"
 _PROGRAMS_KEPT = 256
 _MEMORY_CODES = ("MEM_OBJECT_ALLOCATION_FAILURE", "OUT_OF_HOST_MEMORY", "OUT_OF_RESOURCES", "INVALID_BUFFER_SIZE")
-_serials = itertools.count(1)
-
-
-class MemoryUse:
-    """How many bytes of a device this process holds, and the most it has held.
-
-    Attributes
-    ----------
-    held, peak : int
-        Bytes; ``peak`` may be set back to ``held`` to measure a part of a program.
-    """
-
-    def __init__(self) -> None:
-        self.held = self.peak = 0
-
-    def take(self, nbytes: int) -> None:
-        self.held += nbytes
-        self.peak = max(self.peak, self.held)
-
-    def give(self, nbytes: int) -> None:
-        self.held -= nbytes
-
-
-class OpenCLBuffer:
-    """Device memory; released when asked or when the last reference goes."""
-
-    __slots__ = ("_use", "memory", "nbytes", "serial")
-
-    def __init__(self, memory: Any, nbytes: int, use: MemoryUse) -> None:
-        self.memory = memory
-        self.nbytes = nbytes
-        self.serial = next(_serials)
-        self._use = use
-        use.take(nbytes)
-
-    def release(self) -> None:
-        """Give the memory back once nothing queued uses it; a second call does nothing."""
-        if self.memory is not None:
-            self.memory.release()
-            self.memory = None
-            self._use.give(self.nbytes)
-
-    def __del__(self) -> None:
-        # The runtime frees the memory itself when the last reference goes; only the account is ours to keep.
-        if getattr(self, "memory", None) is not None:
-            self._use.give(self.nbytes)
 
 
 class OpenCLEvent:

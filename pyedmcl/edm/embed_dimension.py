@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ..condition import condition
 from ..device.session import open_device
 from ..neighbors.exact import ExactSearch
+from ..neighbors.pool import Pool
 from ..neighbors.project import Projection
 from ..neighbors.skill import scores, skill_sums
 from ..neighbors.staging import Staging
@@ -103,7 +104,7 @@ def self_skill(
     data = Staging(executor, ready.values)
     # Gaps rule out rows of their own series only: series with gaps go one by one, runs of others in blocks.
     step = max(_BLOCK_CELLS // L, 1)
-    buffers: dict[str, Any] = {}
+    pool = Pool(executor)
     engines: dict[bool, ExactSearch] = {}
     try:
         for a, b in _runs(ready.gaps, step):
@@ -111,7 +112,7 @@ def self_skill(
             masked = barred is not None
             if masked not in engines:
                 engines[masked] = ExactSearch(
-                    executor, search, "weights", masked=masked, data_bytes=ready.values.nbytes, buffers=buffers
+                    executor, search, "weights", masked=masked, data_bytes=ready.values.nbytes, pool=pool
                 )
             engine = engines[masked]
             projection = Projection(executor, data, a, b)
@@ -132,8 +133,7 @@ def self_skill(
                 progress(b, n, "series")
     finally:
         data.release()
-        for engine in engines.values():
-            engine.release()
+        pool.release()
     chosen = next(iter(engines.values()))
     return rho, provenance(executor, ["knn", "predict", "skill"], chosen.parameters, grade=chosen.grade)
 

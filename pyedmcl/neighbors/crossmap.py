@@ -18,6 +18,7 @@ from ..plan import Search, round_up
 from ..tuning.policy import parameters
 from .exact import ExactSearch, Tables
 from .pacing import Pacer
+from .pool import Pool
 
 if TYPE_CHECKING:
     from ..device.executor import Buffer, Executor
@@ -74,7 +75,7 @@ class CrossMap:
         self.n_steps, self.n = data.n_steps, data.n_series
         self.tau, self.Tp, self.gaps = tau, Tp, gaps
         self.dtype = data.dtype
-        self._buffers: dict[str, Buffer] = {}
+        self._pool = Pool(executor)
         order = np.lexsort((np.arange(self.n), E, pattern))
         self._groups: list[_Group] = []
         self._stage_targets(order)
@@ -89,7 +90,7 @@ class CrossMap:
             barred = penalties.get(int(number))
             engine = ExactSearch(
                 executor, search, "weights", masked=barred is not None,
-                data_bytes=data.values.nbytes, buffers=self._buffers,
+                data_bytes=data.values.nbytes, pool=self._pool,
             )  # fmt: skip
             self._groups.append(_Group(engine, classes, None if barred is None else executor.upload(barred)))
         self._pacers: dict[int, Pacer] = defaultdict(lambda: Pacer(quirks_for(executor.info).device_class))
@@ -120,11 +121,7 @@ class CrossMap:
         """rho (b - a, n_series) of libraries a to b against all targets."""
         n = b - a
         nbytes = n * self.n * np.dtype(self.dtype).itemsize
-        rho = self._buffers.get("rho")
-        if rho is None or rho.nbytes < nbytes:
-            if rho is not None:
-                rho.release()
-            rho = self._buffers["rho"] = self.executor.allocate(nbytes)
+        rho = self._pool.get("rho", nbytes)
         for group in self._groups:
             for tables in group.search.tables(*group.search.load(self.data, a, b), group.penalty):
                 for dim in tables.sweep.search.dims:
@@ -163,7 +160,6 @@ class CrossMap:
             group.search.release()
             if group.penalty is not None:
                 group.penalty.release()
-        self._buffers.clear()
         self.targets.release()
         self.target_of.release()
         self.data.release()

@@ -16,6 +16,7 @@ from ..kernels import spec
 from ..plan import Pass, Search, split_dims
 from ..tuning.policy import parameters
 from .pacing import Pacer
+from .pool import Pool
 
 if TYPE_CHECKING:
     from ..device.executor import Buffer, Executor
@@ -64,12 +65,12 @@ class ExactSearch:
         Whether :meth:`tables` will be given penalties.
     data_bytes : int
         Size of all the data of the job; working memory may be a multiple of it.
-    buffers : dict, optional
+    pool : Pool, optional
         Device memory to share with other searches that do not run at the same time.
     """
 
     def __init__(self, executor: Executor, search: Search, emit: str, *, masked: bool = False,
-                 data_bytes: int = 0, buffers: dict[str, Buffer] | None = None) -> None:
+                 data_bytes: int = 0, pool: Pool | None = None) -> None:
         self.executor = executor
         self.search = search
         device_class = quirks_for(executor.info).device_class
@@ -79,7 +80,7 @@ class ExactSearch:
         self.passes = self._split(emit, masked)
         self.parameters = dict(self.passes[-1].parameters)
         self._pacers = [Pacer(device_class) for _ in self.passes]
-        self._buffers: dict[str, Buffer] = {} if buffers is None else buffers
+        self._pool = pool or Pool(executor)
 
     def _share(self, least: int, data_bytes: int) -> int:
         return min(max(least, _TIMES_DATA * data_bytes), max(self._budget.total // 4, 1 << 20), self._budget.largest)
@@ -101,20 +102,9 @@ class ExactSearch:
                 return passes
             most = min(allowed, most - 1)
 
-    def _buffer(self, name: str, nbytes: int) -> Buffer:
-        held = self._buffers.get(name)
-        if held is None or held.nbytes < nbytes:
-            if held is not None:
-                held.release()
-                del self._buffers[name]
-            held = self._buffers[name] = self.executor.allocate(nbytes)
-        return held
-
     def release(self) -> None:
         """Give all device memory of this search back."""
-        for buffer in self._buffers.values():
-            buffer.release()
-        self._buffers.clear()
+        self._pool.release()
 
     def load(self, data: Staging, a: int, b: int, query: Staging | None = None) -> tuple[Buffer, Buffer, int]:
         """Put series a to b of ``data`` into the layout of the search; returns (library, query, n).
@@ -123,12 +113,12 @@ class ExactSearch:
         """
         s = self.search
         stride = s.stride(s.n_library)
-        library = self._buffer("library", (b - a) * stride * s.itemsize)
+        library = self._pool.get("library", (b - a) * stride * s.itemsize)
         data.series(a, b, s.front, s.library_end, stride, library)
         if query is None and s.library_end == s.n_query:
             return library, library, b - a
         stride = s.stride(s.n_query)
-        asked = self._buffer("query", (b - a) * stride * s.itemsize)
+        asked = self._pool.get("query", (b - a) * stride * s.itemsize)
         (query or data).series(a, b, s.front, s.n_query, stride, asked)
         return library, asked, b - a
 
@@ -184,10 +174,7 @@ class ExactSearch:
         if n > 1:
             self._table_limit = sweep.table_bytes(n) // 2
         self._scratch_limit = max(self._scratch_limit // 2, sweep.scratch_bytes)
-        for name in ("rows", "values", "scratch"):
-            held = self._buffers.pop(name, None)
-            if held is not None:
-                held.release()
+        self._pool.drop("rows", "values", "scratch")
         return True
 
     def _sweep(
@@ -201,12 +188,12 @@ class ExactSearch:
                 f"{cells * s.itemsize:,} bytes in one piece; {self._budget.largest:,} may be used on "
                 f"{executor.info.name}. Ask for fewer neighbours or raise PYEDMCL_MEMORY_LIMIT."
             )
-        rows = self._buffer("rows", cells * 4)
-        values = self._buffer("values", cells * s.itemsize)
+        rows = self._pool.get("rows", cells * 4)
+        values = self._pool.get("values", cells * s.itemsize)
         kernel = build(executor, spec("knn"), sweep.values)
         tasks, cost, wg = sweep.tiles * n, sweep.task_cost(), int(sweep.parameters["wg"])
         groups = self._groups(sweep, min(tasks, pacer.units(cost)))
-        scratch = self._buffer("scratch", groups * sweep.scratch_bytes)
+        scratch = self._pool.get("scratch", groups * sweep.scratch_bytes)
         i = np.int32
         # The padding in front is that of the whole search, so that one upload serves every pass.
         fixed = (

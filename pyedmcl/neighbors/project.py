@@ -11,6 +11,7 @@ from ..kernels import spec
 from ..plan import round_up
 from ..tuning.policy import parameters
 from .exact import Tables
+from .pool import Pool
 
 if TYPE_CHECKING:
     from ..device.executor import Buffer, Executor
@@ -34,7 +35,7 @@ class Projection:
         self.stride = data.n_steps
         self.targets = executor.allocate((b - a) * self.stride * data.values.itemsize)
         data.series(a, b, 0, self.stride, self.stride, self.targets, centred=True)
-        self._out: list[Buffer] = []
+        self._out = Pool(executor)
 
     def predict(self, tables: Tables) -> tuple[Buffer, Buffer]:
         """Predictions and variances of centred targets on the device, valid until the next call.
@@ -43,23 +44,18 @@ class Projection:
         """
         s = tables.sweep.search
         total = len(s.dims) * tables.n_libraries * s.n_query
-        if not self._out or self._out[0].nbytes < total * s.itemsize:
-            self.release(out_only=True)
-            self._out = [self.executor.allocate(total * s.itemsize) for _ in range(2)]
+        out = (self._out.get("predicted", total * s.itemsize), self._out.get("variance", total * s.itemsize))
         chosen = parameters(spec("predict"), {"dtype": s.dtype}, self.executor.info).parameters
         kernel = build(self.executor, spec("predict"), {**chosen, "counts": s.counts, "dtype": s.dtype})
         wg, i = int(chosen["wg"]), np.int32
         self.executor.launch(
             kernel, (round_up(total, wg),), (wg,),
             (self.targets, i(self.stride), i(0), i(tables.first), tables.rows, tables.values, i(s.n_query), i(s.Tp),
-             np.uint64(tables.n_libraries * s.n_query), *self._out),
+             np.uint64(tables.n_libraries * s.n_query), *out),
         )  # fmt: skip
-        return self._out[0], self._out[1]
+        return out
 
-    def release(self, *, out_only: bool = False) -> None:
+    def release(self) -> None:
         """Give the device memory back."""
-        for buffer in self._out:
-            buffer.release()
-        self._out = []
-        if not out_only:
-            self.targets.release()
+        self._out.release()
+        self.targets.release()

@@ -1,0 +1,183 @@
+"""Kernel texts as GPUs get them, compiled without one: AMD with clang, Intel with ocloc; what the tools say of resources."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import struct
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pyedmcl.codegen.build import source
+from pyedmcl.device.info import DeviceInfo
+from pyedmcl.device.quirks import quirks_for
+from pyedmcl.kernels import spec
+from pyedmcl.plan import Pass, Search
+from pyedmcl.tuning.policy import parameters
+
+GIB = 1 << 30
+# Target -> (number of the device library that states the processor, whether a wave has 64 lanes). The older library
+# stands in where the installed set does not know a processor yet; it decides on a few instructions of built-ins only.
+AMD = {"gfx90a": (("90a",), True), "gfx942": (("942", "940"), True), "gfx1100": (("1100", "1036"), False)}
+INTEL = {"Gen9": "skl", "Xe-LP": "tgllp", "Xe-HPG": "dg2", "Xe-HPC": "pvc"}
+TARGETS = (*AMD, *INTEL)
+_REMARK = re.compile(r"remark:\s+([A-Za-z][\w ]*?)(?: \[[\w/]+\])?: (\w+) \[-Rpass")
+_AMD_FIELDS = {"SGPRs": "sgprs", "VGPRs": "vgprs", "AGPRs": "agprs", "ScratchSize": "scratch_bytes", "LDS Size": "lds",
+               "Occupancy": "occupancy", "SGPRs Spill": "sgpr_spills", "VGPRs Spill": "spills"}  # fmt: skip
+_LIBRARIES = ("opencl", "ocml", "ockl", "oclc_correctly_rounded_sqrt_on", "oclc_daz_opt_off", "oclc_finite_only_off",
+              "oclc_unsafe_math_off", "oclc_abi_version_500")  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Text:
+    """A program: its kernel's name, what it is specialised for, and the OpenCL C."""
+
+    kernel: str
+    label: str
+    dtype: str
+    code: str
+
+
+def gpu(runtime: str) -> DeviceInfo:
+    """A description of a GPU, enough for default parameters and quirks."""
+    return DeviceInfo(
+        id="0:0", name="offline", vendor="", platform="", version="", driver="", kind="gpu", runtime=runtime,
+        compute_units=64, max_work_group=1024, clock_mhz=1000, local_bytes=64 << 10, global_bytes=16 * GIB,
+        max_alloc_bytes=4 * GIB, fp64=True, fp16=False, subgroups=False, opencl_c="OpenCL C 1.2",
+    )  # fmt: skip
+
+
+def knn_values(dims: tuple[int, ...], tau: int, dtype: str, info: DeviceInfo) -> dict[str, Any]:
+    """What the neighbour search of a long series is specialised by."""
+    chosen = parameters(spec("knn"), {"dtype": dtype, "dims": dims, "n": 10_000}, info).parameters
+    search = Search(dims, tuple(E + 1 for E in dims), tau, 0, 0, 10_000, 10_000, dtype)
+    return Pass(search, "weights", False, chosen).values
+
+
+def texts(runtime: str) -> Iterator[Text]:
+    """Every kernel with the default parameters of a GPU of this ``runtime`` ("amd" or "intel-gpu")."""
+    info = gpu(runtime)
+    quirks = quirks_for(info)
+
+    def text(kernel: str, label: str, values: dict[str, Any]) -> Text:
+        dtype = values["dtype"]
+        tuned = values if kernel == "knn" else parameters(spec(kernel), values, info).parameters
+        return Text(kernel, label, dtype, source(
+            spec(kernel), {**tuned, **values, "fma": quirks.fma, "minimum": quirks.minimum}))  # fmt: skip
+
+    ranges = {**{f"E{E}": (E,) for E in (1, 3, 10, 20)}, "E1-5": tuple(range(1, 6)), "E1-10": tuple(range(1, 11))}
+    for dtype in ("float32", "float64"):
+        for name, dims in ranges.items():
+            for tau in (1, 3):
+                yield text("knn", f"{name} tau{tau}", knn_values(dims, tau, dtype, info))
+        for k in (4, 21):
+            for gaps in (False, True):
+                yield text("lookup", f"k{k}{' gaps' if gaps else ''}", {"k": k, "dtype": dtype, "gaps": gaps})
+        yield text("predict", "E1-10", {"counts": tuple(range(2, 12)), "dtype": dtype})
+        yield text("stage", "", {"dtype": dtype})
+        yield text("skill", "", {"dtype": dtype})
+        yield text("distances", "E3 tau1", {"E": 3, "tau": 1, "metric": "euclidean", "dtype": dtype})
+
+
+def device_libraries() -> Path | None:
+    """Folder of AMD's device libraries (bitcode): the one that Debian's rocm-device-libs or a ROCm has."""
+    found = [*Path("/usr/lib").glob("*/amdgcn/bitcode"), *Path("/opt").glob("rocm*/amdgcn/bitcode")]
+    return next((folder for folder in found if (folder / "opencl.bc").exists()), None)
+
+
+def missing(target: str) -> str | None:
+    """Why nothing can be compiled for ``target`` on this machine, or None."""
+    if target in INTEL:
+        return None if shutil.which("ocloc") else "ocloc is not installed (Debian: intel-opencl-icd)"
+    if not shutil.which("clang-19"):
+        return "clang-19 is not installed"
+    # Without the libraries every built-in stays a call to the unknown, and the reported registers and spills are wrong.
+    return None if device_libraries() else "AMD's device libraries are not installed (Debian: rocm-device-libs)"
+
+
+def compile_text(target: str, text: Text) -> dict[str, Any]:
+    """Compile for a target and read what the tool reports.
+
+    Returns
+    -------
+    dict
+        ``ok``; ``spills`` (registers that moved to memory, of the program's worst kernel); where reported registers,
+        occupancy, local and scratch memory; ``reason`` where it failed.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "kernel.cl"
+        file.write_text(text.code)
+        return _amd(target, file) if target in AMD else _intel(INTEL[target], file)
+
+
+def _amd(target: str, file: Path) -> dict[str, Any]:
+    libraries = device_libraries()
+    assert libraries is not None
+    processors, wide = AMD[target]
+    known = [name for name in processors if (libraries / f"oclc_isa_version_{name}.bc").exists()]
+    names = (*_LIBRARIES, f"oclc_isa_version_{(known or ['90a'])[0]}", f"oclc_wavefrontsize64_{'on' if wide else 'off'}")
+    linked = [part for name in names
+              for part in ("-Xclang", "-mlink-builtin-bitcode", "-Xclang", str(libraries / f"{name}.bc"))]  # fmt: skip
+    done = subprocess.run(
+        ["clang-19", "-x", "cl", "-cl-std=CL1.2", "-target", "amdgcn-amd-amdhsa", f"-mcpu={target}", "-nogpulib", "-O3",
+         *linked, "-Rpass-analysis=kernel-resource-usage", "-c", str(file), "-o", str(file.with_suffix(".o"))],
+        capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+    if done.returncode:
+        return {"ok": False, "reason": _first_error(done.stderr)}
+    result: dict[str, Any] = {"ok": True}
+    for name, value in _REMARK.findall(done.stderr):
+        field = _AMD_FIELDS.get(name.strip())
+        if field is not None:
+            worst = min if field == "occupancy" else max
+            result[field] = worst(result.get(field, int(value)), int(value))
+    if "spills" not in result:
+        return {"ok": False, "reason": "clang reported no resource usage"}
+    return result
+
+
+def _intel(device: str, file: Path) -> dict[str, Any]:
+    done = subprocess.run(
+        ["ocloc", "compile", "-file", file.name, "-device", device, "-options", "-cl-std=CL1.2", "--format", "zebin",
+         "-out_dir", "."],
+        cwd=file.parent, capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+    log = done.stdout + done.stderr
+    binaries = sorted(file.parent.glob("*.bin"))
+    if done.returncode or not binaries:
+        if "cl_khr_fp64" in log or "Double type is not supported" in log or "double type is not supported" in log:
+            return {"ok": False, "reason": "no float64 on this GPU"}
+        return {"ok": False, "reason": _first_error(log) or f"ocloc ended with code {done.returncode}, without a message"}
+    info = _section(binaries[0].read_bytes(), ".ze_info").partition("kernels_misc_info")[0]
+    # The symbol table counts as a kernel; its name says so.
+    kernels = [part for part in info.split("  - name:")[1:] if "Symbol_Table" not in part.partition("\n")[0]]
+    result: dict[str, Any] = {
+        "ok": True, "spills": max((int(n) for n in re.findall(r"spilled around (\d+)", log)), default=0),
+    }  # fmt: skip
+    for field, name in (("simd", "simd_size"), ("registers", "grf_count"), ("lds", "slm_size")):
+        values = [int(n) for part in kernels for n in re.findall(rf"{name}:\s+(\d+)", part)]
+        if values:
+            result[field] = min(values) if field == "simd" else max(values)
+    scratch = [int(n) for part in kernels for n in re.findall(r"type:\s+scratch\s+usage:\s+\w+\s+size:\s+(\d+)", part)]
+    result["scratch_bytes"] = max(scratch, default=0)
+    return result
+
+
+def _first_error(log: str) -> str:
+    return next((line.strip()[:200] for line in log.splitlines() if "error" in line.lower() and "code:" not in line), "")
+
+
+def _section(binary: bytes, wanted: str) -> str:
+    """The text of a section of a 64-bit ELF file; empty where there is none."""
+    (table,) = struct.unpack_from("<Q", binary, 40)
+    size, count, names_at = struct.unpack_from("<HHH", binary, 58)
+    headers = [struct.unpack_from("<IIQQQQ", binary, table + i * size) for i in range(count)]
+    names = binary[headers[names_at][4] :]
+    for name, _, _, _, offset, length in headers:
+        if names[name : names.index(b"\0", name)].decode() == wanted:
+            return binary[offset : offset + length].decode()
+    return ""
