@@ -56,9 +56,18 @@ def test_a_drivers_error_names_the_line_of_our_text(device, monkeypatch, name, o
     with pytest.raises(BuildError) as caught:
         build.build(open_device(device), spec("knn"), knn_values(device))
     message = str(caught.value)
-    assert f"{name}:{line[0]}" in message, "the driver's message"
+    assert f"/{name}:{line[0]}\n" in message
     assert re.search(rf">\s+{line[0]} \| .*undeclared_thing", message), "the excerpt marks the line"
     assert "undeclared_thing" in caught.value.log
+
+
+def test_a_driver_that_names_no_files_is_understood():
+    number = next(
+        n for n, text in enumerate(texts.read_text("clkernels", "topk.clh").splitlines(), 1) if "const rowv filled" in text
+    )
+    log = f"<kernel>:{number}:9: error: no such thing\n  const rowv filled = *count;\n        ^\n1 error generated."
+    assert f"clkernels/topk.clh:{number}\n" in build.excerpt(log, spec("knn"))
+    assert build.excerpt("<kernel>:3:1: error: other\n  some text of nobody\n", spec("knn")) == ""
 
 
 def test_every_line_directive_is_true(one_device):

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ..device.executor import Executor
 
 _PLACE = re.compile(r'"?([\w.]+\.(?:mako|clh))"?[:(](\d+)')
+_NAMELESS = re.compile(r"<\w+>:(\d+):\d+: error:[^\n]*\n([^\n]*)")
 _CONTEXT = 3
 
 
@@ -42,24 +43,35 @@ def _source(spec: KernelSpec, values: tuple[tuple[str, Any], ...]) -> str:
     return source(spec, dict(values))
 
 
-def excerpt(log: str) -> str:
-    """The lines of our own texts that a driver's log points at, marked."""
+def excerpt(log: str, spec: KernelSpec) -> str:
+    """The lines of our own texts that a driver's log points at, marked.
+
+    Most compilers name file and line as ``#line`` told them. NVIDIA's keeps the line and calls every file ``<kernel>``;
+    it repeats the faulty line, so the file is the one that has it there.
+    """
+    files = {spec.text: "templates", **{header: "clkernels" for header in spec.headers}}
+    places = [(match[1], int(match[2])) for match in _PLACE.finditer(log)]
+    for match in _NAMELESS.finditer(log):
+        for name, folder in files.items():
+            if _line(folder, name, int(match[1])).strip() == match[2].strip() != "":
+                places.append((name, int(match[1])))
     shown: list[str] = []
-    seen: set[tuple[str, int]] = set()
-    for match in _PLACE.finditer(log):
-        name, line = match[1], int(match[2])
-        if (name, line) in seen or len(seen) >= 3:
-            continue
-        seen.add((name, line))
-        folder = "templates" if name.endswith(".mako") else "clkernels"
-        try:
-            text = read_text(folder, name).splitlines()
-        except BuildError:
-            continue
-        shown.append(f"{folder}/{name}:")
-        for number in range(max(1, line - _CONTEXT), min(len(text), line + _CONTEXT) + 1):
-            shown.append(f"{'>' if number == line else ' '} {number:4d} | {text[number - 1]}")
+    for name, line in list(dict.fromkeys(places))[:3]:
+        folder = files.get(name, "clkernels")
+        shown.append(f"{folder}/{name}:{line}")
+        for number in range(max(1, line - _CONTEXT), line + _CONTEXT + 1):
+            text = _line(folder, name, number)
+            if text:
+                shown.append(f"{'>' if number == line else ' '} {number:4d} | {text}")
     return "\n".join(shown)
+
+
+def _line(folder: str, name: str, number: int) -> str:
+    try:
+        lines = read_text(folder, name).splitlines()
+    except BuildError:
+        return ""
+    return lines[number - 1] if 0 < number <= len(lines) else ""
 
 
 def build(executor: Executor, spec: KernelSpec, values: Mapping[str, Any], entry: str | None = None) -> Any:
@@ -86,7 +98,7 @@ def build(executor: Executor, spec: KernelSpec, values: Mapping[str, Any], entry
         return executor.build(text, quirks.build_options).kernel(entry or spec.name)
     except BuildError as error:
         log = error.log or str(error)
-        where = excerpt(log)
+        where = excerpt(log, spec)
         raise BuildError(
             f"kernel {spec.name} did not compile on {executor.info.name} ({executor.info.driver})\n"
             f"values: {dict(sorted(full.items()))}\n{where}\n{log[-4000:]}",
