@@ -1,4 +1,4 @@
-"""Kernel texts as GPUs get them, compiled without one: AMD with clang, Intel with ocloc; what the tools say of resources."""
+"""Kernel texts as GPUs get them, compiled without one: AMD with clang, Intel with ocloc, and the resources they use."""
 
 from __future__ import annotations
 
@@ -119,7 +119,8 @@ def _amd(target: str, file: Path) -> dict[str, Any]:
     assert libraries is not None
     processors, wide = AMD[target]
     known = [name for name in processors if (libraries / f"oclc_isa_version_{name}.bc").exists()]
-    names = (*_LIBRARIES, f"oclc_isa_version_{(known or ['90a'])[0]}", f"oclc_wavefrontsize64_{'on' if wide else 'off'}")
+    switch = "on" if wide else "off"
+    names = (*_LIBRARIES, f"oclc_isa_version_{(known or ['90a'])[0]}", f"oclc_wavefrontsize64_{switch}")
     linked = [part for name in names
               for part in ("-Xclang", "-mlink-builtin-bitcode", "-Xclang", str(libraries / f"{name}.bc"))]  # fmt: skip
     done = subprocess.run(
@@ -149,9 +150,10 @@ def _intel(device: str, file: Path) -> dict[str, Any]:
     log = done.stdout + done.stderr
     binaries = sorted(file.parent.glob("*.bin"))
     if done.returncode or not binaries:
-        if "cl_khr_fp64" in log or "Double type is not supported" in log or "double type is not supported" in log:
+        if "cl_khr_fp64" in log or "double type is not supported" in log.lower():
             return {"ok": False, "reason": "no float64 on this GPU"}
-        return {"ok": False, "reason": _first_error(log) or f"ocloc ended with code {done.returncode}, without a message"}
+        silent = f"ocloc ended with code {done.returncode}, without a message"
+        return {"ok": False, "reason": _first_error(log) or silent}
     info = _section(binaries[0].read_bytes(), ".ze_info").partition("kernels_misc_info")[0]
     # The symbol table counts as a kernel; its name says so.
     kernels = [part for part in info.split("  - name:")[1:] if "Symbol_Table" not in part.partition("\n")[0]]
@@ -168,7 +170,8 @@ def _intel(device: str, file: Path) -> dict[str, Any]:
 
 
 def _first_error(log: str) -> str:
-    return next((line.strip()[:200] for line in log.splitlines() if "error" in line.lower() and "code:" not in line), "")
+    errors = (line.strip()[:200] for line in log.splitlines() if "error" in line.lower() and "code:" not in line)
+    return next(errors, "")
 
 
 def _section(binary: bytes, wanted: str) -> str:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 # Squares of E differences stay below FAR = 1e30 of clkernels/numeric.clh, and those of gaps (1e16) above it.
 _LARGEST, _SMALLEST = 1e13, 1e-6
 _BLOCK = 1 << 22
+_SAMPLE = 1000
 
 
 @dataclass(frozen=True)
@@ -43,8 +44,8 @@ class Conditioned:
 def condition(values: NDArray[Any], dtype: str) -> Conditioned:
     """Bring series to what the kernels may assume, as far as there is need.
 
-    An offset is taken away where it is larger than twice the range and rounding to a shorter type would lose digits to
-    it; otherwise the differences are to be those of the data themselves. Series of extreme magnitude are scaled.
+    Series that do not fit a shorter type as they are lose their middle value first, so that an offset costs no
+    digits; otherwise the differences are to be those of the data themselves. Series of extreme magnitude are scaled.
 
     Parameters
     ----------
@@ -58,9 +59,16 @@ def condition(values: NDArray[Any], dtype: str) -> Conditioned:
     for column in np.flatnonzero(gaps):
         there = values[~np.isnan(values[:, column]), column]
         low[column], high[column] = (there.min(), there.max()) if there.size else (0.0, 0.0)
-    shorter = target.itemsize < values.dtype.itemsize
-    offset = shorter & (np.maximum(np.abs(low), np.abs(high)) > 2 * (high - low))
-    shift = np.where(offset, low + (high - low) / 2, 0.0)
+    shift = np.zeros(values.shape[1])
+    if target.itemsize < values.dtype.itemsize:
+        # Digits will be lost; the fewest where the bulk of the values lies around zero.
+        for each in range(values.shape[1]):
+            x = values[:, each]
+            if not np.array_equal(x.astype(target), x, equal_nan=True):
+                sample = x[:: max(len(x) // _SAMPLE, 1)]
+                sample = sample[~np.isnan(sample)]
+                shift[each] = np.median(sample) if sample.size else 0.0
+    offset = shift != 0
     reach = np.maximum(np.abs(low - shift), np.abs(high - shift))
     scaled = (reach > _LARGEST) | ((reach > 0) & (reach < _SMALLEST))
     exponent = np.where(scaled, np.frexp(np.where(scaled, reach, 1.0))[1], 0)

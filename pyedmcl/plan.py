@@ -183,10 +183,12 @@ class Pass:
         }  # fmt: skip
 
     def task_cost(self) -> float:
-        """Lane operations of a task, roughly: two sweeps of 2 E and a few per dimension for each pair."""
+        """Lane operations of a task, roughly: two sweeps of 2 E and a few per dimension for each pair, then sorting."""
         s = self.search
-        per_pair = 4 * max(s.dims) + 4 * len(s.dims) + 2
-        return float(per_pair) * self.rows_per_task * max(s.library_end - s.library_begin, 1) + 1e4 * len(s.dims)
+        n = max(s.library_end - s.library_begin, 1)
+        sweeps = float(4 * max(s.dims) + 4 * len(s.dims) + 2) * n
+        sorting = sum(8.0 * k * min(2 * k, n) for k in s.counts)
+        return (sweeps + sorting) * self.rows_per_task + 1e4 * len(s.dims)
 
 
 def split_dims(dims: Sequence[int], most: int) -> list[tuple[int, ...]]:

@@ -33,6 +33,23 @@ void lookup(global const real* restrict targets, global const int* restrict rows
 %for v in range(vectors):
   realv ${", ".join(f"sum_{s}{v} = 0, rest_{s}{v} = 0" for s in sums)};
 %endfor
+%if gaps:
+  // Gaps of the library leave some rows only, whose mean may be far from the target's: sums are taken from the first of
+  // these rows.
+%for v in range(vectors):
+  realv origin${v} = 0;
+  {
+    rowv seen = 0;
+    for (int t = t_begin; t < t_end && !ALLV(seen); ++t) {
+      if (!(weights[table_begin + ((size_t)which * n_rows + t) * ${k_stride}] > 0)) continue;
+      const realv o = LOADV(y + (size_t)t * target_stride + ${v * lanes});
+      const rowv there = (fabs(o) < (realv)(LITERAL(1e15))) && !seen;
+      origin${v} = CHOOSE(origin${v}, o, there);
+      seen = seen || there;
+    }
+  }
+%endfor
+%endif
   for (int chunk = t_begin; chunk < t_end; chunk += CHUNK * ${row_lanes}) {
 %for v in range(vectors):
     realv ${", ".join(f"part_{s}{v} = 0" for s in sums)};
@@ -66,8 +83,8 @@ void lookup(global const real* restrict targets, global const int* restrict rows
         realv o = LOADV(y + (size_t)t * target_stride + ${v * lanes});
 %if gaps:
         const rowv there = (fabs(o) < (realv)(LITERAL(1e15))) && (rowv)(any_neighbour > 0);
-        o = CHOOSE((realv)(0), o, there);
-        p${v} = CHOOSE((realv)(0), p${v}, there);
+        o = CHOOSE((realv)(0), o - origin${v}, there);
+        p${v} = CHOOSE((realv)(0), p${v} - origin${v}, there);
         part_n${v} += CHOOSE((realv)(0), (realv)(1), there);
 %endif
         part_p${v} += p${v};

@@ -10,9 +10,11 @@
 #define MIN_SELECT ${int(minimum == 'select')}
 #include "numeric.clh"
 
-// shift[c] = first value + mean difference from it, so that a constant series becomes exactly zero;
-// exponent[c] so that (x - shift) * 2^-exponent has magnitude at most 1.
-kernel void centre(global const real* restrict raw, const int n_series, const int n_steps, global real* restrict shift,
+// shift[c] = first value + mean difference from it over the rows that are scored, [scored_from[c], n_scored): sums over
+// other rows would leave a mean in them. (A constant series becomes exactly zero.) exponent[c] so that
+// (x - shift) * 2^-exponent has magnitude at most 1 in all rows.
+kernel void centre(global const real* restrict raw, const int n_series, const int n_steps,
+                   global const int* restrict scored_from, const int n_scored, global real* restrict shift,
                    global int* restrict exponent) {
   const int c = get_global_id(0);
   if (c >= n_series) return;
@@ -23,15 +25,16 @@ kernel void centre(global const real* restrict raw, const int n_series, const in
     for (int t = begin; t < min(begin + 64, n_steps); ++t) {
       const real x = raw[(size_t)t * n_series + c];
       if (isnan(x)) continue;
-      if (n++ == 0) first = x;
-      part += x - first;
       low = fmin(low, x);
       high = fmax(high, x);
+      if (t < scored_from[c] || t >= n_scored) continue;
+      if (n++ == 0) first = x;
+      part += x - first;
     }
     total += part;
   }
   const real away = n > 0 ? first + total / n : (real)0;
-  const real reach = n > 0 ? fmax(fabs(low - away), fabs(high - away)) : (real)0;
+  const real reach = high >= low ? fmax(fabs(low - away), fabs(high - away)) : (real)0;
   int power = 0;
   if (reach > 0) frexp(reach, &power);
   shift[c] = away;

@@ -63,7 +63,9 @@ def test_a_drivers_error_names_the_line_of_our_text(device, monkeypatch, name, o
 
 def test_a_driver_that_names_no_files_is_understood():
     number = next(
-        n for n, text in enumerate(texts.read_text("clkernels", "topk.clh").splitlines(), 1) if "const rowv filled" in text
+        n
+        for n, text in enumerate(texts.read_text("clkernels", "topk.clh").splitlines(), 1)
+        if "const rowv filled" in text
     )
     log = f"<kernel>:{number}:9: error: no such thing\n  const rowv filled = *count;\n        ^\n1 error generated."
     assert f"clkernels/topk.clh:{number}\n" in build.excerpt(log, spec("knn"))

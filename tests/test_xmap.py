@@ -215,3 +215,20 @@ def test_unknown_device_lists_those_there(one_device):
         pyedmcl.xmap(plain(), E=3, device="no such device")
     assert "no such device" in str(caught.value)
     assert all(info.name in str(caught.value) for info in discover())
+
+
+def test_constant_predictions_have_no_skill(device):
+    """All rows of a constant library tie, so that the first ones predict every row: always the same value."""
+    n = 64
+    library, target = np.zeros(n, np.float32), np.full(n, 0.7, np.float32)
+    target[:2] = 0.1  # no embedded rows: never predicted from
+    x = np.stack([library, target, naive.noisy_maps(1, n, 3)[:, 0]], axis=1)
+    with pytest.warns(RuntimeWarning, match="constant"):
+        rho = pyedmcl.xmap(x, E=2, tau=2, knn=3, device=device).rho
+    expected = naive.xmap(x.astype(np.float64), 2, tau=2, k=3)
+    np.testing.assert_array_equal(np.isnan(rho), np.isnan(expected))
+
+
+def test_a_radius_beyond_the_series_leaves_no_neighbours(device):
+    x = plain()
+    assert np.isnan(pyedmcl.xmap(x, E=2, exclusion_radius=10**12, device=device).rho).all()

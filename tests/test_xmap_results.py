@@ -35,7 +35,7 @@ def test_frame_edges_and_provenance(whole):
     first = whole.edges(top=3)[0]
     assert (first.library, first.target, first.E) == (whole.names[i], whole.names[j], 2)
     assert first.rho == off.max()
-    assert whole.provenance["kernels"].keys() == {"knn", "lookup"}
+    assert whole.provenance["kernels"].keys() == {"stage", "knn", "lookup"}
     assert whole.provenance["device"]
 
 

@@ -10,6 +10,8 @@ import numpy as np
 from ..errors import InputError
 from ..series import Series, as_series
 
+# The lists of a work-item lie in its private memory, and a CPU runtime's threads have small stacks.
+MOST_NEIGHBOURS = 1024
 DTYPES = ("float32", "float64")
 _INT_LIMIT = 2**31 - 1024
 
@@ -27,7 +29,12 @@ def integer(name: str, value: object, least: int | None = None) -> int:
 
 def count(name: str, value: object) -> int | None:
     """A number of neighbours, or None for E + 1."""
-    return None if value is None else integer(name, value, 1)
+    if value is None:
+        return None
+    k = integer(name, value, 1)
+    if k > MOST_NEIGHBOURS:
+        raise InputError(f"{name}={value!r}: at most {MOST_NEIGHBOURS:,} neighbours are kept for each row")
+    return k
 
 
 def precision(dtype: Any, fp64: bool | None = None, device: str = "") -> str:

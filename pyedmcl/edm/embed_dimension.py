@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..condition import condition
+from ..device.memory import budget
 from ..device.session import open_device
 from ..neighbors.exact import ExactSearch
 from ..neighbors.pool import Pool
@@ -101,9 +102,13 @@ def self_skill(
     search = Search(tuple(dims), tuple(k or E + 1 for E in dims), tau, Tp, radius, L, L, dtype)
     rho = np.full((n, len(dims)), np.nan)
     ready = condition(series.values, dtype)
-    data = Staging(executor, ready.values)
+    first = max((max(dims) - 1) * tau, -Tp) + Tp
+    data = Staging(executor, ready.values, scored=(first, min(L, L + Tp)), room=budget(executor.info).total // 8)
     # Gaps rule out rows of their own series only: series with gaps go one by one, runs of others in blocks.
-    step = max(_BLOCK_CELLS // L, 1)
+    # Raw, padded and centred copies of a block, and its predictions, take a quarter of the device's budget.
+    room = budget(executor.info).total // 4
+    each = (4 * search.stride(L) + 2 * len(dims) * L) * search.itemsize
+    step = max(min(_BLOCK_CELLS // L, room // each), 1)
     pool = Pool(executor)
     engines: dict[bool, ExactSearch] = {}
     try:

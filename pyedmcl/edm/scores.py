@@ -8,17 +8,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-def pearson(predicted: NDArray[Any], observed: NDArray[Any]) -> NDArray[np.float64]:
+def pearson(predicted: NDArray[Any], observed: NDArray[Any], noise: float = 0.0) -> NDArray[np.float64]:
     """Two-pass Pearson rho along the last axis over pairs where both are finite.
 
-    NaN for fewer than 3 pairs or where either side does not vary.
+    NaN for fewer than 3 pairs or where either side does not vary; predictions whose range is up to ``noise``, their own
+    rounding errors, do not.
     """
     p, o = np.asarray(predicted, np.float64), np.asarray(observed, np.float64)
     both = np.isfinite(p) & np.isfinite(o)
     n = both.sum(axis=-1)
     with np.errstate(invalid="ignore", divide="ignore"):
         p, o = np.where(both, p, 0.0), np.where(both, o, 0.0)
-        spread_p = _range(p, both) > 0
+        spread_p = _range(p, both) > noise
         spread_o = _range(o, both) > 0
         p = np.where(both, p - (p.sum(axis=-1) / n)[..., None], 0.0)
         o = np.where(both, o - (o.sum(axis=-1) / n)[..., None], 0.0)

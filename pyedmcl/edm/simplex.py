@@ -105,7 +105,8 @@ def simplex(
     engine = ExactSearch(executor, search, "weights", masked=penalty is not None)
     data = Staging(executor, ready.values[: library.n_steps])
     other = None if asked is None else Staging(executor, ready.values[library.n_steps :])
-    goals = data if target is None else Staging(executor, aim.values)
+    scored = (max(first, -Tp) + Tp, min(library.n_steps, library.n_steps + Tp))
+    goals = Staging(executor, aim.values, scored=scored)
     projection = Projection(executor, goals, 0, 1)
     mean, spread = np.empty(n_query, dtype), np.empty(n_query, dtype)
     try:
@@ -120,7 +121,10 @@ def simplex(
                 held.release()
     # Back through both scalings: the device's centring, and that of extreme data.
     power = int(exponent[0])
-    predicted = np.ldexp(mean[first:].astype(np.float64), power) + float(shift[0])
+    predicted = np.ldexp(mean[first:].astype(np.float64), power)
+    there = predicted[np.isfinite(predicted)]
+    noise = 8 * float(np.finfo(dtype).eps) * float(np.abs(there).max(initial=0.0)) * 2.0 ** int(aim.exponent[0])
+    predicted += float(shift[0])
     predicted = np.ldexp(predicted, int(aim.exponent[0])) + aim.shift[0]
     variance = np.ldexp(spread[first:].astype(np.float64), 2 * (power + int(aim.exponent[0])))
     if asked is None:
@@ -135,7 +139,7 @@ def simplex(
         observed=observed,
         predicted=predicted,
         variance=variance,
-        rho=float(scores.pearson(predicted, observed)),
+        rho=float(scores.pearson(predicted, observed, noise)),
         mae=mae,
         rmse=rmse,
         E=E,

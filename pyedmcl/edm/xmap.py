@@ -18,7 +18,6 @@ from ..device.session import open_device
 from ..errors import InputError, Interrupted
 from ..kernels import spec
 from ..neighbors.crossmap import CrossMap
-from ..neighbors.staging import Staging
 from ..results import XmapResult
 from ..series import Series, as_series, check_embedding, require_rows, some
 from . import arguments
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     from ..jobs.store import XmapStore
 
 _BLOCK_SERIES = 512
-_KERNELS = ("knn", "lookup")
+_KERNELS = ("stage", "knn", "lookup")
 
 
 def xmap(
@@ -116,6 +115,7 @@ def xmap(
     executor = open_device(device)
     dtype = arguments.precision(dtype, executor.info.fp64, executor.info.name)
     begun = time.perf_counter()
+    kernels = (*_KERNELS, "predict", "skill") if dims is None else _KERNELS
     asked = {"E": "auto" if dims is None else _digest(dims), "tau": tau, "Tp": Tp, "exclusion_radius": radius,
              "knn": k, "E_max": E_max if dims is None else None, "dtype": dtype}  # fmt: skip
     if out is None:
@@ -136,9 +136,9 @@ def xmap(
         return XmapResult(rho, dims, series.names, None, record)
     from ..jobs.store import open_store
 
-    with _store(out, series, asked, executor, dtype, resume) as store:
+    with _store(out, series, asked, executor, dtype, resume, kernels) as store:
         try:
-            _fill(store, executor, series, dims, asked, progress)
+            chosen = _fill(store, executor, series, dims, asked, progress)
         except KeyboardInterrupt as stop:
             done = store.n_blocks - len(store.pending())
             raise Interrupted(
@@ -146,7 +146,7 @@ def xmap(
                 "the same call (or command) continues there"
             ) from stop
     stored = open_store(out)
-    record = provenance(executor, _KERNELS, {}, arguments=asked, seconds=time.perf_counter() - begun)
+    record = provenance(executor, kernels, chosen, arguments=asked, seconds=time.perf_counter() - begun)
     return XmapResult(stored.rho, np.asarray(stored.E, int), series.names, stored, record)
 
 
@@ -223,14 +223,15 @@ def _mapping(
         penalties[number] = barred
     legal = series.n_steps - (int(dims.max()) - 1) * tau - abs(Tp) - 2 * radius - 1
     return CrossMap(
-        executor, Staging(executor, ready.values), dims, pattern, penalties,
+        executor, ready.values, dims, pattern, penalties,
         k=k, tau=tau, Tp=Tp, exclusion_radius=radius, gaps=bool(ready.gaps.any()) or legal < 1,
     )  # fmt: skip
 
 
 def _store(
-    out: str | os.PathLike[str], series: Series, asked: dict[str, Any], executor: Executor, dtype: str, resume: bool
-) -> XmapStore:
+    out: str | os.PathLike[str], series: Series, asked: dict[str, Any], executor: Executor, dtype: str, resume: bool,
+    kernels: tuple[str, ...],
+) -> XmapStore:  # fmt: skip
     from .. import __version__
     from ..jobs.manifest import Manifest, default_block_rows
     from ..jobs.store import XmapStore
@@ -241,7 +242,7 @@ def _store(
         block_rows=default_block_rows(series.n_series),
         parameters=asked,
         version=__version__,
-        kernels={name: spec(name).digest() for name in _KERNELS},
+        kernels={name: spec(name).digest() for name in kernels},
         device=device_key(executor.info).as_dict(),
         dtype=dtype,
     )
@@ -251,8 +252,8 @@ def _store(
 def _fill(
     store: XmapStore, executor: Executor, series: Series, dims: NDArray[np.int_] | None, asked: dict[str, Any],
     progress: Progress | None,
-) -> None:  # fmt: skip
-    """Compute and write what a store still lacks."""
+) -> dict[str, Any]:  # fmt: skip
+    """Compute and write what a store still lacks; returns the tuned parameters used."""
     tau, Tp, radius, k, dtype = (asked[name] for name in ("tau", "Tp", "exclusion_radius", "knn", "dtype"))
     if store.E is None:
         store.set_E(_find(executor, series, dims, asked["E_max"] or 1, tau, radius, k, dtype, progress))
@@ -262,8 +263,9 @@ def _fill(
     if progress is not None:
         progress(done, series.n_series, "series")
     if not waiting:
-        return
+        return {}
     mapping = _mapping(executor, series, np.asarray(store.E), tau, Tp, radius, k, dtype)
+    chosen = mapping.parameters
     try:
         for block in waiting:
             rho = mapping.skill(*store.rows(block))
@@ -273,4 +275,4 @@ def _fill(
                 progress(done, series.n_series, "series")
     finally:
         mapping.release()
-
+    return chosen

@@ -27,6 +27,10 @@ SPEC = KernelSpec(
             lambda v: v["capacity"] >= max(v["counts"]) + v["unroll"] + 4,
             "a buffer must hold k candidates, one step more, and the group of four that sorting reads past its end",
         ),
+        Constraint(
+            lambda v: v["lanes"] > 1 or v["minimum"] == "fmin" or max(v["counts"]) <= v["list_registers"],
+            "Intel's CPU vectoriser (2026.2) gets lists of lone lanes in memory wrong: keep them in registers",
+        ),
         Constraint(lambda v: len(v["dims"]) == len(set(v["dims"])) == len(v["counts"]), "one count for each dimension"),
     ),
     oracle="pyedmcl.reference.edm:knn_float32_exact",

@@ -2,6 +2,9 @@
 
 from ..codegen.spec import Constraint, KernelSpec, Tunable
 
+# Columns of targets that a group may own.
+MOST_COLUMNS = 128
+
 SPEC = KernelSpec(
     name="lookup",
     producer="mako",
@@ -17,6 +20,10 @@ SPEC = KernelSpec(
     ),
     constraints=(
         Constraint(lambda v: v["target_lanes"] * v["row_lanes"] <= 256, "a group has at most 256 work-items"),
+        Constraint(
+            lambda v: v["target_lanes"] * v["lanes"] * v["vectors"] <= MOST_COLUMNS,
+            "the last group reads past the last target, where the padding is that wide",
+        ),
     ),
     oracle="pyedmcl.reference.edm:skill",
     exact=False,

@@ -14,18 +14,17 @@ from ..device.memory import budget
 from ..device.quirks import quirks_for
 from ..errors import DeviceMemoryError
 from ..kernels import spec
+from ..kernels.lookup import MOST_COLUMNS
 from ..plan import Search, round_up
 from ..tuning.policy import parameters
 from .exact import ExactSearch, Tables
 from .pacing import Pacer
 from .pool import Pool
+from .staging import Staging
 
 if TYPE_CHECKING:
     from ..device.executor import Buffer, Executor
-    from .staging import Staging
 
-# Columns that the last group of a launch may read behind the last target.
-_OVERHANG = 128
 
 
 @dataclass(frozen=True)
@@ -52,8 +51,8 @@ class CrossMap:
     Parameters
     ----------
     executor : Executor
-    data : Staging
-        All series: libraries and targets.
+    values : ndarray (n_steps, n_series)
+        All series, libraries and targets, from :func:`pyedmcl.condition.condition`.
     E : ndarray of int (n_series,)
         Embedding dimension of each target.
     pattern : ndarray of int (n_series,)
@@ -67,15 +66,17 @@ class CrossMap:
     """
 
     def __init__(
-        self, executor: Executor, data: Staging, E: NDArray[np.int_], pattern: NDArray[np.int_],
+        self, executor: Executor, values: NDArray[Any], E: NDArray[np.int_], pattern: NDArray[np.int_],
         penalties: dict[int, NDArray[Any]], *, k: int | None, tau: int, Tp: int, exclusion_radius: int, gaps: bool,
     ) -> None:  # fmt: skip
         self.executor = executor
-        self.data = data
-        self.n_steps, self.n = data.n_steps, data.n_series
+        self.n_steps, self.n = values.shape
         self.tau, self.Tp, self.gaps = tau, Tp, gaps
-        self.dtype = data.dtype
+        self.dtype = values.dtype.name
         self._pool = Pool(executor)
+        room = self._allocate_targets(values.itemsize)
+        scored = (np.maximum((E - 1) * tau, -Tp) + Tp, min(self.n_steps, self.n_steps + Tp))
+        self.data = Staging(executor, values, scored=scored, room=room // 8)
         order = np.lexsort((np.arange(self.n), E, pattern))
         self._groups: list[_Group] = []
         self._stage_targets(order)
@@ -90,26 +91,34 @@ class CrossMap:
             barred = penalties.get(int(number))
             engine = ExactSearch(
                 executor, search, "weights", masked=barred is not None,
-                data_bytes=data.values.nbytes, pool=self._pool,
+                data_bytes=values.nbytes, room=room, pool=self._pool,
             )  # fmt: skip
             self._groups.append(_Group(engine, classes, None if barred is None else executor.upload(barred)))
+        # Padded libraries (perhaps twice) and their rows of rho take an eighth of the room each.
+        wide = max(group.search.search.stride(self.n_steps) for group in self._groups)
+        self._block = max(min(room // 8 // (2 * wide * values.itemsize), room // 8 // (self.n * values.itemsize)), 1)
         self._pacers: dict[int, Pacer] = defaultdict(lambda: Pacer(quirks_for(executor.info).device_class))
+
+    def _allocate_targets(self, itemsize: int) -> int:
+        """Make room for the targets; returns the bytes that are left for everything else."""
+        limit = budget(self.executor.info)
+        self.stride = round_up(self.n, 16)
+        nbytes = (self.n_steps * self.stride + MOST_COLUMNS) * itemsize
+        most = min(limit.largest, limit.total * 3 // 4)
+        if nbytes > most:
+            raise DeviceMemoryError(
+                f"{self.n:,} targets of {self.n_steps:,} steps need {nbytes:,} bytes on the device; {most:,} may be "
+                f"used for them on {self.executor.info.name} (raise PYEDMCL_MEMORY_FRACTION or PYEDMCL_MEMORY_LIMIT)"
+            )
+        self.targets = self._pool.get("targets", nbytes)
+        return int(limit.total - nbytes)
 
     def _stage_targets(self, order: NDArray[np.int_]) -> None:
         """Targets time-major: a neighbour is then one contiguous load for a whole vector of targets."""
-        limit = budget(self.executor.info)
-        self.stride = round_up(self.n, 64)
-        nbytes = (self.n_steps * self.stride + _OVERHANG) * np.dtype(self.dtype).itemsize
-        if nbytes > limit.largest:
-            raise DeviceMemoryError(
-                f"{self.n:,} targets of {self.n_steps:,} steps need {nbytes:,} bytes on the device; {limit.largest:,} "
-                f"may be used on {self.executor.info.name} (raise PYEDMCL_MEMORY_FRACTION or PYEDMCL_MEMORY_LIMIT)"
-            )
-        self.targets = self.executor.allocate(nbytes)
         column_of = np.empty(self.n, np.int32)
         column_of[order] = np.arange(self.n)
         self.data.targets(column_of, self.stride, self.targets)
-        self.target_of = self.executor.upload(np.concatenate([order, np.zeros(_OVERHANG, int)]).astype(np.int32))
+        self.target_of = self.executor.upload(np.concatenate([order, np.zeros(MOST_COLUMNS, int)]).astype(np.int32))
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -119,15 +128,19 @@ class CrossMap:
 
     def skill(self, a: int, b: int) -> NDArray[Any]:
         """rho (b - a, n_series) of libraries a to b against all targets."""
-        n = b - a
-        nbytes = n * self.n * np.dtype(self.dtype).itemsize
-        rho = self._pool.get("rho", nbytes)
+        out = np.empty((b - a, self.n), np.dtype(self.dtype))
+        for first in range(a, b, self._block):
+            self._skill(first, out[first - a : first - a + self._block])
+        return out
+
+    def _skill(self, a: int, out: NDArray[Any]) -> None:
+        n = len(out)
+        rho = self._pool.get("rho", out.nbytes)
         for group in self._groups:
-            for tables in group.search.tables(*group.search.load(self.data, a, b), group.penalty):
+            for tables in group.search.tables(*group.search.load(self.data, a, a + n), group.penalty):
                 for dim in tables.sweep.search.dims:
                     self._lookup(tables, group.classes[dim], rho)
-        out = np.empty((n, self.n), np.dtype(self.dtype))
-        return self.executor.download(rho, out)
+        self.executor.download(rho, out)
 
     def _lookup(self, tables: Tables, targets: TargetClass, rho: Buffer) -> None:
         s = tables.sweep.search
@@ -160,6 +173,5 @@ class CrossMap:
             group.search.release()
             if group.penalty is not None:
                 group.penalty.release()
-        self.targets.release()
         self.target_of.release()
         self.data.release()

@@ -65,16 +65,19 @@ class ExactSearch:
         Whether :meth:`tables` will be given penalties.
     data_bytes : int
         Size of all the data of the job; working memory may be a multiple of it.
+    room : int, optional
+        Bytes of device memory that are left for the search; else the device's budget.
     pool : Pool, optional
         Device memory to share with other searches that do not run at the same time.
     """
 
     def __init__(self, executor: Executor, search: Search, emit: str, *, masked: bool = False,
-                 data_bytes: int = 0, pool: Pool | None = None) -> None:
+                 data_bytes: int = 0, room: int | None = None, pool: Pool | None = None) -> None:
         self.executor = executor
         self.search = search
         device_class = quirks_for(executor.info).device_class
         self._budget = budget(executor.info)
+        self._room = room if room is not None else self._budget.total
         self._scratch_limit = self._share(_SCRATCH_LEAST, data_bytes)
         self._table_limit = self._share(_TABLE_LEAST, data_bytes)
         self.passes = self._split(emit, masked)
@@ -83,7 +86,7 @@ class ExactSearch:
         self._pool = pool or Pool(executor)
 
     def _share(self, least: int, data_bytes: int) -> int:
-        return min(max(least, _TIMES_DATA * data_bytes), max(self._budget.total // 4, 1 << 20), self._budget.largest)
+        return min(max(least, _TIMES_DATA * data_bytes), max(self._room // 4, 1 << 16), self._budget.largest)
 
     def _split(self, emit: str, masked: bool) -> list[Pass]:
         """Passes of as many dimensions as pay: sharing a sweep saves arithmetic and costs scratch memory per group."""
@@ -199,7 +202,7 @@ class ExactSearch:
         fixed = (
             library, query, penalty or library, i(whole.stride(s.n_library)), i(whole.stride(s.n_query)),
             i(whole.front), i(s.n_query), i(s.library_begin), i(s.library_end), i(sweep.bound_end),
-            i(sweep.groups_per_tile), i(s.exclusion_radius), i(sweep.tiles), i(first),
+            i(sweep.groups_per_tile), i(min(s.exclusion_radius, s.n_library)), i(sweep.tiles), i(first),
         )  # fmt: skip
         behind = (rows, values, np.uint64(s.n_query * n), scratch)
         begin = 0

@@ -26,14 +26,25 @@ class Staging:
     executor : Executor
     values : ndarray (n_steps, n_series)
         Of the dtype that kernels compute in, from :func:`pyedmcl.condition.condition`; NaN for gaps.
+    scored : (ndarray of int (n_series,) or int, int), optional
+        First row, of each series, and end of the rows that count in a score; targets are centred on these. All rows by
+        default.
+    room : int, optional
+        Bytes of device memory that raw series may take.
     """
 
-    def __init__(self, executor: Executor, values: NDArray[Any]) -> None:
+    def __init__(
+        self, executor: Executor, values: NDArray[Any], *, scored: tuple[Any, int] | None = None,
+        room: int = _RAW_BYTES_MOST,
+    ) -> None:  # fmt: skip
         self.executor = executor
         self.values = values
         self.n_steps, self.n_series = values.shape
         self.dtype = values.dtype.name
-        self._columns = max(_RAW_BYTES_MOST // max(self.n_steps * values.itemsize, 1), 1)
+        first, end = scored or (0, self.n_steps)
+        self._n_scored = int(end)
+        self._scored_from = np.ascontiguousarray(np.broadcast_to(first, self.n_series), np.int32)
+        self._columns = max(min(room, _RAW_BYTES_MOST) // max(self.n_steps * values.itemsize, 1), 1)
         self._held = (0, 0)
         self._pool = Pool(executor)
 
@@ -47,11 +58,13 @@ class Staging:
             self._held = (0, self.n_series) if self.n_series <= self._columns else (a, b)
         first, n = self._held[0], self._held[1] - self._held[0]
         item = self.values.itemsize
-        pieces = ("raw", n * self.n_steps * item), ("shift", n * item), ("exponent", n * 4)
-        raw, shift, exponent = (self._pool.get(name, nbytes) for name, nbytes in pieces)
+        pieces = ("raw", n * self.n_steps * item), ("shift", n * item), ("exponent", n * 4), ("scored_from", n * 4)
+        raw, shift, exponent, scored_from = (self._pool.get(name, nbytes) for name, nbytes in pieces)
         if not held:
             self.executor.upload(np.ascontiguousarray(self.values[:, first : first + n]), raw)
-            arguments = (raw, np.int32(n), np.int32(self.n_steps), shift, exponent)
+            self.executor.upload(self._scored_from[first : first + n], scored_from)
+            i = np.int32
+            arguments = (raw, i(n), i(self.n_steps), scored_from, i(self._n_scored), shift, exponent)
             self.executor.launch(self._kernel("centre"), (round_up(n, 16),), None, arguments)
         return first, n, (raw, shift, exponent)
 

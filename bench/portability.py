@@ -1,0 +1,194 @@
+"""What runs and compiles where: every function on every OpenCL runtime of this machine, every kernel for GPUs it lacks.
+
+usage: python bench/portability.py [--runtimes intel,pocl,rusticl,oclgrind | none] [--targets gfx90a,Gen9,... | none]
+       [--out bench/results/portability.jsonl] [--docs docs/portability.md]
+
+Neighbours and distances must equal the oracles bit for bit, all else within 2e-5; Oclgrind must have nothing to report.
+On a machine with a GPU: --runtimes nvidia --targets none. Lines of FILE that another run wrote about other runtimes and
+targets are kept. With --docs the tables between the marks of that page are written anew.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import portability_compile as offline
+
+Record = dict[str, Any]
+BENCH = Path(__file__).resolve().parent
+ROOT = BENCH.parent
+RESULTS = BENCH / "results" / "portability.jsonl"
+OCLGRIND = Path("/usr/lib/oclgrind/liboclgrind-rt-icd.so")
+# What to ask pyedmcl for; a runtime's name in the records.
+NAMES = {"intel": "intel-cpu"}
+SETS = ("default", "gpu", "gpu-unroll4-tile256", "gpu-unroll16-tile512")
+# (parameters, size, what Oclgrind watches). Out-of-bounds accesses are always watched.
+SIMULATED = (
+    ("default", "tiny", "races"),
+    ("gpu-unroll4-tile256", "tiny", "races"),
+    ("gpu-unroll16-tile512", "tiny", "races"),
+    ("lanes8", "watched", "uninitialised"),
+    ("gpu-unroll4-tile256", "watched", "uninitialised"),
+)
+MARKS = "<!-- tables: written by bench/portability.py -->", "<!-- end of tables -->"
+
+
+def environment(runtime: str, watch: str = "", log: Path | None = None) -> dict[str, str]:
+    """The environment in which a process sees ``runtime``."""
+    plain = {name: value for name, value in os.environ.items() if not name.startswith("OCLGRIND_")}
+    plain["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), plain.get("PYTHONPATH", "")]))
+    if runtime == "rusticl":
+        plain["RUSTICL_ENABLE"] = "llvmpipe"
+    if runtime == "oclgrind":
+        plain |= {"OCL_ICD_VENDORS": str(OCLGRIND), "OCLGRIND_LOG": str(log)}
+        # One thread for uninitialised reads: the shadows of local memory are shared by groups that run side by side.
+        plain |= {"OCLGRIND_DATA_RACES": "1"} if watch == "races" else {
+            "OCLGRIND_UNINITIALIZED": "1", "OCLGRIND_NUM_THREADS": "1"}  # fmt: skip
+    return plain
+
+
+def absent(runtime: str) -> str | None:
+    """Why ``runtime`` cannot be used here, or None."""
+    if runtime == "oclgrind" and not OCLGRIND.exists():
+        return "Oclgrind is not installed (Debian: oclgrind)"
+    done = subprocess.run(
+        [sys.executable, "-c", "import sys; from pyedmcl.device import quirks, select\n"
+         "print(quirks.quirks_for(select.select(sys.argv[1]).device).unusable or '')", runtime],
+        env=environment(runtime, "races", Path(os.devnull)), capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    if done.returncode:
+        return f"the runtime {runtime} is not on this machine"
+    return done.stdout.strip() or None
+
+
+def reports(log: str) -> list[str]:
+    """Oclgrind's reports, the first lines of each."""
+    return [part.strip() for part in re.split(r"\n(?=\S)", "\n" + log) if part.strip()]
+
+
+def execute(runtime: str, parameters: str, size: str, watch: str = "") -> Iterator[Record]:
+    """Run all checks in a process of their own; for Oclgrind a last record counts its reports."""
+    with tempfile.TemporaryDirectory() as folder:
+        log = Path(folder) / "log"
+        done = subprocess.run(
+            [sys.executable, str(BENCH / "portability_run.py"), runtime, parameters, size],
+            env=environment(runtime, watch, log), capture_output=True, text=True, timeout=1800, check=False,
+        )  # fmt: skip
+        records = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+        yield from records
+        if done.returncode:
+            reason = f"the process ended with code {done.returncode}: {done.stderr.strip()[-300:]}"
+            yield {"how": "executed", "runtime": NAMES.get(runtime, runtime), "parameters": parameters, "size": size,
+                   "function": "process", "ok": False, "reason": reason}  # fmt: skip
+        if runtime == "oclgrind":
+            found = reports(log.read_text(errors="replace")) if log.exists() else []
+            yield {"how": "watched", "runtime": runtime, "parameters": parameters, "watched": watch, "ok": not found,
+                   "launching_checks": len(records), "reports": len(found), "first": found[:1]}  # fmt: skip
+
+
+def compile_all(target: str) -> Iterator[Record]:
+    """Compile every kernel for a target, two at a time."""
+    texts = list(offline.texts("amd" if target in offline.AMD else "intel-gpu"))
+    with ThreadPoolExecutor(2) as pool:
+        for text, result in zip(texts, pool.map(lambda text: offline.compile_text(target, text), texts), strict=True):
+            yield {"how": "compiled", "target": target, "kernel": text.kernel, "for": text.label, "dtype": text.dtype,
+                   **result}  # fmt: skip
+
+
+def table(records: list[Record]) -> str:
+    """Both tables as markdown."""
+    lines = ["| runtime | driver | parameters | checks | passed |", "| --- | --- | --- | --- | --- |"]
+    groups: dict[tuple[str, ...], list[Record]] = defaultdict(list)
+    for r in records:
+        if r["how"] == "executed":
+            size = {"watched": "uninitialised reads watched", "tiny": "races watched"}.get(r.get("size", ""), "")
+            groups[r["runtime"], r.get("driver", ""), r["parameters"] + (f" ({size})" if size else "")].append(r)
+    for key, rows in groups.items():
+        lines.append(f"| {' | '.join(key)} | {len(rows)} | {sum(r['ok'] for r in rows)} |")
+    watched = [r for r in records if r["how"] == "watched"]
+    if watched:
+        lines += ["", f"Oclgrind: {sum(r['reports'] for r in watched)} reports in {len(watched)} runs."]
+    lines += ["", "| target | kernels | compiled | no float64 there | failed | without spills | most spills |",
+              "| --- | --- | --- | --- | --- | --- | --- |"]  # fmt: skip
+    for target in offline.TARGETS:
+        rows = [r for r in records if r["how"] == "compiled" and r["target"] == target]
+        if not rows:
+            continue
+        good = [r for r in rows if r["ok"]]
+        lacking = sum("no float64" in r.get("reason", "") for r in rows)
+        most = max(good, key=lambda r: r["spills"], default={"spills": 0})
+        named = f"{most['spills']} ({most['kernel']} {most['for']} {most['dtype']})" if most["spills"] else "0"
+        lines.append(f"| {target} | {len(rows)} | {len(good)} | {lacking} | {len(rows) - len(good) - lacking} "
+                     f"| {sum(not r['spills'] for r in good)} | {named} |")  # fmt: skip
+    return "\n".join(lines)
+
+
+def load(path: Path) -> list[Record]:
+    """Records of earlier runs; none where there is no file."""
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def write_docs(page: Path, records: list[Record]) -> None:
+    """Put the tables between the marks of ``page``."""
+    head, _, rest = page.read_text().partition(MARKS[0])
+    page.write_text(f"{head}{MARKS[0]}\n{table(records)}\n{MARKS[1]}{rest.partition(MARKS[1])[2]}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--runtimes", default="intel,pocl,rusticl,oclgrind")
+    parser.add_argument("--targets", default=",".join(offline.TARGETS))
+    parser.add_argument("--out", type=Path, default=RESULTS)
+    parser.add_argument("--docs", type=Path)
+    options = parser.parse_args()
+    runtimes, targets = ([name for name in text.split(",") if name and name != "none"]
+                         for text in (options.runtimes, options.targets))  # fmt: skip
+    fresh: list[Record] = []
+
+    def take(records: Iterator[Record]) -> None:
+        for record in records:
+            fresh.append(record)
+            if not record["ok"] and "no float64" not in record.get("reason", ""):
+                print(json.dumps(record), flush=True)
+
+    used = []
+    for runtime in runtimes:
+        why = absent(runtime)
+        if why is not None:
+            print(f"left out: {why}", flush=True)
+            continue
+        used.append(NAMES.get(runtime, runtime))
+        runs = SIMULATED if runtime == "oclgrind" else [(name, "full", "") for name in SETS]
+        for parameters, size, watch in runs:
+            print(f"{runtime} {parameters} {watch}", flush=True)
+            take(execute(runtime, parameters, size, watch))
+    for target in targets:
+        why = offline.missing(target)
+        if why is not None:
+            print(f"left out: {target}: {why}", flush=True)
+            continue
+        used.append(target)
+        print(target, flush=True)
+        take(compile_all(target))
+    kept = [r for r in load(options.out) if r.get("target", r.get("runtime")) not in used]
+    records = sorted(kept + fresh, key=lambda r: (r["how"] == "compiled", r.get("runtime", "")))
+    options.out.parent.mkdir(parents=True, exist_ok=True)
+    options.out.write_text("".join(json.dumps(record) + "\n" for record in records))
+    if options.docs:
+        write_docs(options.docs, records)
+    print(table(records))
+
+
+if __name__ == "__main__":
+    main()
