@@ -183,10 +183,13 @@ main()
 
 
 def interrupted(long_job, out, device, number):
-    """Start a long xmap and send it a signal after two blocks: (exit code, stderr)."""
+    """Start a long xmap and send it a signal after two blocks: (exit code, stderr).
+
+    The third line of the journal is waited for: a signal while a line is being made durable takes it back.
+    """
     command = [sys.executable, "-c", SLOWLY, "xmap", long_job, "-o", out, "--E", "3", "--device", device]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment())
-    running = wait_for_blocks(process, out, 2)
+    running = wait_for_blocks(process, out, 3)
     if running:
         process.send_signal(number)
     _, told = process.communicate(timeout=120)
