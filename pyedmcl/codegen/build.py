@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from ..device.executor import Executor
 
 _PLACE = re.compile(r'"?([\w.]+\.(?:mako|clh))"?[:(](\d+)')
-_NAMELESS = re.compile(r"<\w+>:(\d+):\d+: error:[^\n]*\n([^\n]*)")
+_NAMELESS = re.compile(r"<\w+>:(\d+):\d+: error:")
+_MARKER = re.compile(r'#line (\d+) "([^"]+)"')
 _CONTEXT = 3
 
 
@@ -43,18 +44,15 @@ def _source(spec: KernelSpec, values: tuple[tuple[str, Any], ...]) -> str:
     return source(spec, dict(values))
 
 
-def excerpt(log: str, spec: KernelSpec) -> str:
+def excerpt(log: str, spec: KernelSpec, text: str) -> str:
     """The lines of our own texts that a driver's log points at, marked.
 
-    Most compilers name file and line as ``#line`` told them. NVIDIA's keeps the line and calls every file ``<kernel>``;
-    it repeats the faulty line, so the file is the one that has it there.
+    Most compilers name file and line as ``#line`` told them. NVIDIA's counts the lines of the text it was given, which
+    is followed back here.
     """
     files = {spec.text: "templates", **{header: "clkernels" for header in spec.headers}}
     places = [(match[1], int(match[2])) for match in _PLACE.finditer(log)]
-    for match in _NAMELESS.finditer(log):
-        for name, folder in files.items():
-            if _line(folder, name, int(match[1])).strip() == match[2].strip() != "":
-                places.append((name, int(match[1])))
+    places += [place for match in _NAMELESS.finditer(log) if (place := _origin(text, int(match[1])))]
     shown: list[str] = []
     for name, line in list(dict.fromkeys(places))[:3]:
         folder = files.get(name, "clkernels")
@@ -64,6 +62,16 @@ def excerpt(log: str, spec: KernelSpec) -> str:
             if text:
                 shown.append(f"{'>' if number == line else ' '} {number:4d} | {text}")
     return "\n".join(shown)
+
+
+def _origin(text: str, number: int) -> tuple[str, int] | None:
+    """File and line that line ``number`` of a produced text came from."""
+    lines = text.splitlines()
+    for at in range(min(number, len(lines)) - 1, -1, -1):
+        marker = _MARKER.match(lines[at])
+        if marker:
+            return marker[2], int(marker[1]) + number - at - 2
+    return None
 
 
 def _line(folder: str, name: str, number: int) -> str:
@@ -98,7 +106,7 @@ def build(executor: Executor, spec: KernelSpec, values: Mapping[str, Any], entry
         return executor.build(text, quirks.build_options).kernel(entry or spec.name)
     except BuildError as error:
         log = error.log or str(error)
-        where = excerpt(log, spec)
+        where = excerpt(log, spec, text)
         raise BuildError(
             f"kernel {spec.name} did not compile on {executor.info.name} ({executor.info.driver})\n"
             f"values: {dict(sorted(full.items()))}\n{where}\n{log[-4000:]}",
