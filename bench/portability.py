@@ -41,6 +41,9 @@ SIMULATED = (
     ("lanes8", "watched", "uninitialised"),
     ("gpu-unroll4-tile256", "watched", "uninitialised"),
 )
+# rusticl compiles 16 lanes for minutes from E = 10 on: its own parameters are tried for smaller E.
+SHORT = {("rusticl", "default")}
+LIMIT = 1800  # seconds for one set of parameters
 MARKS = "<!-- tables: written by bench/portability.py -->", "<!-- end of tables -->"
 
 
@@ -81,14 +84,22 @@ def execute(runtime: str, parameters: str, size: str, watch: str = "") -> Iterat
     """Run all checks in a process of their own; for Oclgrind a last record counts its reports."""
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "log"
-        done = subprocess.run(
-            [sys.executable, str(BENCH / "portability_run.py"), runtime, parameters, size],
-            env=environment(runtime, watch, log), capture_output=True, text=True, timeout=1800, check=False,
-        )  # fmt: skip
-        records = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+        command = [sys.executable, str(BENCH / "portability_run.py"), runtime, parameters, size]
+        with (Path(folder) / "out").open("w+") as out, (Path(folder) / "errors").open("w+") as errors:
+            process = subprocess.Popen(command, env=environment(runtime, watch, log), stdout=out, stderr=errors)
+            try:
+                ended = f"code {process.wait(LIMIT)}"
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+                ended = f"a stop after {LIMIT} s"
+            out.seek(0)
+            errors.seek(0)
+            records = [json.loads(line) for line in out if line.startswith("{")]
+            last = errors.read().strip()[-300:]
         yield from records
-        if done.returncode:
-            reason = f"the process ended with code {done.returncode}: {done.stderr.strip()[-300:]}"
+        if process.returncode:
+            reason = f"the process ended with {ended}: {last}"
             yield {"how": "executed", "runtime": NAMES.get(runtime, runtime), "parameters": parameters, "size": size,
                    "function": "process", "ok": False, "reason": reason}  # fmt: skip
         if runtime == "oclgrind":
@@ -112,7 +123,8 @@ def table(records: list[Record]) -> str:
     groups: dict[tuple[str, ...], list[Record]] = defaultdict(list)
     for r in records:
         if r["how"] == "executed":
-            size = {"watched": "uninitialised reads watched", "tiny": "races watched"}.get(r.get("size", ""), "")
+            size = {
+                "watched": "uninitialised values watched", "tiny": "races watched", "short": "E up to 3"}.get(r.get("size", ""), "")
             groups[r["runtime"], r.get("driver", ""), r["parameters"] + (f" ({size})" if size else "")].append(r)
     for key, rows in groups.items():
         lines.append(f"| {' | '.join(key)} | {len(rows)} | {sum(r['ok'] for r in rows)} |")
@@ -139,6 +151,15 @@ def load(path: Path) -> list[Record]:
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
+def save(path: Path, fresh: list[Record], used: list[str]) -> list[Record]:
+    """Replace the records of the runtimes and targets in ``used``; returns all of them."""
+    kept = [r for r in load(path) if r.get("target", r.get("runtime")) not in used]
+    records = sorted(kept + fresh, key=lambda r: (r["how"] == "compiled", r.get("runtime", "")))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    return records
+
+
 def write_docs(page: Path, records: list[Record]) -> None:
     """Put the tables between the marks of ``page``."""
     head, _, rest = page.read_text().partition(MARKS[0])
@@ -156,23 +177,26 @@ def main() -> None:
                          for text in (options.runtimes, options.targets))  # fmt: skip
     fresh: list[Record] = []
 
+    used: list[str] = []
+
     def take(records: Iterator[Record]) -> None:
         for record in records:
             fresh.append(record)
             if not record["ok"] and "no float64" not in record.get("reason", ""):
                 print(json.dumps(record), flush=True)
 
-    used = []
     for runtime in runtimes:
         why = absent(runtime)
         if why is not None:
             print(f"left out: {why}", flush=True)
             continue
         used.append(NAMES.get(runtime, runtime))
-        runs = SIMULATED if runtime == "oclgrind" else [(name, "full", "") for name in SETS]
+        runs = SIMULATED if runtime == "oclgrind" else [
+            (name, "short" if (runtime, name) in SHORT else "full", "") for name in SETS]  # fmt: skip
         for parameters, size, watch in runs:
             print(f"{runtime} {parameters} {watch}", flush=True)
             take(execute(runtime, parameters, size, watch))
+        save(options.out, fresh, used)
     for target in targets:
         why = offline.missing(target)
         if why is not None:
@@ -181,10 +205,7 @@ def main() -> None:
         used.append(target)
         print(target, flush=True)
         take(compile_all(target))
-    kept = [r for r in load(options.out) if r.get("target", r.get("runtime")) not in used]
-    records = sorted(kept + fresh, key=lambda r: (r["how"] == "compiled", r.get("runtime", "")))
-    options.out.parent.mkdir(parents=True, exist_ok=True)
-    options.out.write_text("".join(json.dumps(record) + "\n" for record in records))
+    records = save(options.out, fresh, used)
     if options.docs:
         write_docs(options.docs, records)
     print(table(records))

@@ -2,8 +2,8 @@
 
 usage: python bench/portability_run.py DEVICE PARAMETERS SIZE
 
-PARAMETERS is one of SETS; SIZE is "full", or "tiny" for an interpreter, or "watched" for its check of uninitialised
-values.
+PARAMETERS is one of SETS; SIZE is "full", "short" (E up to 3: for a compiler that needs minutes for more), "tiny" for an
+interpreter, or "watched" for its check of uninitialised values.
 """
 
 from __future__ import annotations
@@ -181,20 +181,19 @@ def check_distances(device: str, n: int, E: int) -> tuple[bool, float, int]:
 
 def checks(device: str, name: str, size: str, fp64: bool) -> Iterator[Check]:
     """What is checked, and the function that returns (ok, largest error, comparisons)."""
-    full = size == "full"
-    n, small = (700, 300) if full else (80, 80)
+    n, small = (700, 300) if size in ("full", "short") else (80, 80)
+    top = {"full": 20, "short": 3}.get(size, 5)
     staged = SETS[name].get("class") == "gpu"
     for tau in LAGS:
-        for E in DIMS:
+        for E in DIMS[:2] if size == "short" else DIMS:
             for dtype in ("float32", "float64") if fp64 else ("float32",):
                 yield ({"function": "knn", "E": E, "tau": tau, "dtype": dtype},
                        lambda d=dtype, E=E, tau=tau: check_knn(device, d, n, E, tau, staged))  # fmt: skip
             yield {"function": "simplex", "E": E, "tau": tau}, lambda E=E, tau=tau: check_simplex(device, small, E, tau)
-        top = 20 if full else 5
         yield ({"function": "embed_dimension", "E": f"1-{top}", "tau": tau},
                lambda tau=tau, top=top: check_embed_dimension(device, small, top, tau))  # fmt: skip
         # Columns behind the last target are read and never used; where such reads are watched, all columns are targets.
-        dims = [3] * 8 if size == "watched" else [1, 3, 10, 20, 3]
+        dims = {"watched": [3] * 8, "short": [1, 3, 3]}.get(size, [1, 3, 10, 20, 3])
         for gaps in (False, True):
             yield ({"function": "xmap", "E": ",".join(map(str, sorted(set(dims)))), "tau": tau, "gaps": gaps},
                    lambda tau=tau, gaps=gaps, dims=dims: check_xmap(device, small, dims, tau, gaps))  # fmt: skip

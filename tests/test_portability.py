@@ -50,7 +50,7 @@ def small(runtime, parameters, size, watch="", log=None):
     return done.stdout.split()
 
 
-@pytest.mark.parametrize("parameters", ["default", "gpu-unroll4-tile256"])
+@pytest.mark.parametrize("parameters", ["gpu-unroll4-tile256", "gpu-unroll16-tile512"])
 def test_rusticl_agrees_with_the_oracles(parameters):
     assert small("rusticl", parameters, "full") == ["True"] * 4
 
