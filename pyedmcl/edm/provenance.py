@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,11 @@ from ..kernels import spec
 
 if TYPE_CHECKING:
     from ..device.executor import Executor
+
+
+@functools.cache
+def _digest(name: str) -> str:
+    return spec(name).digest()
 
 
 def provenance(
@@ -25,7 +31,7 @@ def provenance(
         "device_id": info.id,
         "driver": info.driver,
         "device_key": device_key(info).as_dict(),
-        "kernels": {name: spec(name).digest() for name in kernels},
+        "kernels": {name: _digest(name) for name in kernels},
         "parameters": dict(parameters),
         **more,
     }
