@@ -117,14 +117,16 @@ def compile_all(target: str) -> Iterator[Record]:
                    **result}  # fmt: skip
 
 
+_SIZES = {"watched": "uninitialised values watched", "tiny": "races watched", "short": "E up to 3"}
+
+
 def table(records: list[Record]) -> str:
     """Both tables as markdown."""
     lines = ["| runtime | driver | parameters | checks | passed |", "| --- | --- | --- | --- | --- |"]
     groups: dict[tuple[str, ...], list[Record]] = defaultdict(list)
     for r in records:
         if r["how"] == "executed":
-            size = {
-                "watched": "uninitialised values watched", "tiny": "races watched", "short": "E up to 3"}.get(r.get("size", ""), "")
+            size = _SIZES.get(r.get("size", ""), "")
             groups[r["runtime"], r.get("driver", ""), r["parameters"] + (f" ({size})" if size else "")].append(r)
     for key, rows in groups.items():
         lines.append(f"| {' | '.join(key)} | {len(rows)} | {sum(r['ok'] for r in rows)} |")

@@ -2,7 +2,8 @@
 
 usage: python bench/portability_run.py DEVICE PARAMETERS SIZE
 
-PARAMETERS is one of SETS; SIZE is "full", "short" (E up to 3: for a compiler that needs minutes for more), "tiny" for an
+PARAMETERS is one of SETS; SIZE is "full", "short" (E up to 3: for a compiler that needs minutes for more), "tiny"
+for an
 interpreter, or "watched" for its check of uninitialised values.
 """
 
