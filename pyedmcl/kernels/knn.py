@@ -28,7 +28,7 @@ SPEC = KernelSpec(
             "a buffer must hold k candidates, one step more, and the group of four that sorting reads past its end",
         ),
         Constraint(
-            lambda v: v["lanes"] > 1 or v["minimum"] == "fmin" or max(v["counts"]) <= v["list_registers"],
+            lambda v: v["lanes"] > 1 or v.get("minimum") != "select" or max(v["counts"]) <= v["list_registers"],
             "Intel's CPU vectoriser (2026.2) gets lists of lone lanes in memory wrong: keep them in registers",
         ),
         Constraint(lambda v: len(v["dims"]) == len(set(v["dims"])) == len(v["counts"]), "one count for each dimension"),
