@@ -146,7 +146,9 @@ class CrossMap:
         s = tables.sweep.search
         k = s.counts[s.dims.index(targets.E)]
         width = targets.end - targets.begin
-        chosen = parameters(spec("lookup"), {"dtype": self.dtype, "columns": width}, self.executor.info).parameters
+        given = {"dtype": self.dtype, "k": k, "columns": width}
+        sizes = {"rows": self.n_steps, "targets": width}
+        chosen = parameters(spec("lookup"), given, self.executor.info, sizes).parameters
         kernel = build(self.executor, spec("lookup"), {**chosen, "k": k, "dtype": self.dtype, "gaps": self.gaps})
         columns = chosen["target_lanes"] * chosen["lanes"] * chosen["vectors"]
         wg = chosen["target_lanes"] * chosen["row_lanes"]

@@ -96,7 +96,8 @@ class ExactSearch:
             passes = []
             for part in split_dims(dims, most):
                 given = {"dtype": self.search.dtype, "dims": part, "tau": self.search.tau}
-                chosen = parameters(spec("knn"), given, self.executor.info)
+                sizes = {"rows": self.search.n_query, "library": self.search.n_library}
+                chosen = parameters(spec("knn"), given, self.executor.info, sizes)
                 self.grade = chosen.grade
                 passes.append(Pass(self.search.restrict(part), emit, masked, chosen.parameters))
             allowed = min(int(p.parameters["dims_per_pass"]) for p in passes)

@@ -5,7 +5,9 @@ The place where an autotuner's database will be asked; today every answer comes 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Iterator, Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,8 +24,54 @@ class Choice:
     grade: str
 
 
-def parameters(spec: KernelSpec, specialisation: Mapping[str, Any], info: DeviceInfo) -> Choice:
-    """Parameters for a kernel, its specialisation and a device.
+_forced: ContextVar[Mapping[str, Mapping[str, Any]] | None] = ContextVar("forced", default=None)
+
+
+@contextlib.contextmanager
+def using(**kernels: Mapping[str, Any]) -> Iterator[None]:
+    """Within the block, kernels named here take these parameters (others stay as chosen), with grade "forced".
+
+    How a tuner tries a configuration: whole functions then run with it, through the same launches as ever.
+
+    Parameters
+    ----------
+    **kernels : mapping
+        Kernel name to some or all of its tuned parameters.
+    """
+    token = _forced.set({**(_forced.get() or {}), **kernels})
+    try:
+        yield
+    finally:
+        _forced.reset(token)
+
+
+def parameters(
+    spec: KernelSpec, specialisation: Mapping[str, Any], info: DeviceInfo, sizes: Mapping[str, int] | None = None
+) -> Choice:
+    """Parameters for a kernel, its specialisation, a device and the size of the problem.
+
+    Parameters
+    ----------
+    spec : KernelSpec
+    specialisation : mapping
+        What the kernel's source is specialised by, as far as it is known.
+    info : DeviceInfo
+    sizes : mapping, optional
+        What the best parameters may depend on beside the source, such as rows and libraries.
+
+    Returns
+    -------
+    Choice
+    """
+    forced = (_forced.get() or {}).get(spec.name)
+    chosen = _defaults(spec, specialisation, info)
+    if forced:
+        return Choice({**chosen, **forced}, "forced")
+    return Choice(chosen, "default")
+
+
+def _defaults(spec: KernelSpec, specialisation: Mapping[str, Any], info: DeviceInfo) -> dict[str, Any]:
+    """Safe parameters of the device's class, adapted to the specialisation.
 
     float64 halves the lanes of a SIMD register, and groups respect the device's limit.
     """
@@ -47,4 +95,4 @@ def parameters(spec: KernelSpec, specialisation: Mapping[str, Any], info: Device
             chosen["lanes"] //= 2
     if "wg" in chosen:
         chosen["wg"] = min(chosen["wg"], quirks.max_work_group)
-    return Choice(chosen, "default")
+    return chosen
