@@ -1,0 +1,184 @@
+"""Which rows are library and which are predicted: ranges and masks of the caller as plain arrays.
+
+A range is a segment of its own: the lags of its library rows and their targets must lie inside it, so that a library
+made of several pieces (replicates, years) never joins the end of one to the start of the next. A mask has no ends: its
+rows are taken as they are.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InputError
+from . import arguments
+
+Mask = NDArray[np.bool_]
+Rows = NDArray[np.int64]
+_BARRED = 1e32  # above FAR in clkernels/numeric.clh
+
+
+def segments(name: str, given: Any, n: int) -> list[tuple[int, int]]:
+    """A (begin, end) pair or a sequence of them, 0-based and half-open, as ascending segments within [0, n).
+
+    Raises
+    ------
+    InputError
+        A range is empty, lies outside the data, or overlaps another.
+    """
+    wanted = f"a pair (begin, end) with 0 <= begin < end <= {n}, a list of such pairs, or a mask of {n} booleans"
+    try:
+        array = np.asarray(given)
+    except ValueError:  # pairs of different lengths
+        raise InputError(f"{name}={given!r}: {wanted} is needed") from None
+    if array.ndim == 1 and array.shape == (2,):
+        array = array[None]
+    if array.ndim != 2 or array.shape[1] != 2 or len(array) == 0 or array.dtype == bool:
+        raise InputError(f"{name}={given!r}: {wanted} is needed")
+    found = sorted(tuple(arguments.integer(name, end) for end in pair) for pair in array.tolist())
+    for begin, end in found:
+        if not 0 <= begin < end <= n:
+            raise InputError(f"{name}: the range ({begin}, {end}) cannot be used; {wanted} is needed")
+    for before, after in itertools.pairwise(found):
+        if after[0] < before[1]:
+            raise InputError(f"{name}: the ranges {before} and {after} overlap; make them one or part them")
+    return [(begin, end) for begin, end in found]
+
+
+def mask(name: str, given: Any, n: int) -> Mask | None:
+    """``given`` as a mask (n,) if it is one of booleans; None if it is something else.
+
+    Raises
+    ------
+    InputError
+        A mask of another length.
+    """
+    try:
+        array = np.asarray(given)
+    except ValueError:
+        return None
+    if array.dtype != bool:
+        return None
+    if array.shape != (n,):
+        raise InputError(f"{name} is a mask of shape {array.shape}; one boolean for each of the {n} rows is needed")
+    found: Mask = array
+    return found
+
+
+def library_mask(
+    n: int, *, E: int, tau: int, Tp: int, lib_range: Any = None, valid_lib: Any = None
+) -> Mask | None:
+    """Rows that may be neighbours as far as ranges and masks say; None if all those inside the series may.
+
+    Gaps and the ends of the series itself are the search's affair.
+
+    Parameters
+    ----------
+    n : int
+        Rows of the library series.
+    E, tau, Tp : int
+        Delay embedding (E = 1 for coordinates that are given as they are) and prediction interval: row j is in a
+        segment if j - (E-1) tau, j and j + Tp are.
+    lib_range : (int, int), sequence of (int, int), or mask (n,), optional
+        Segments, 0-based and half-open; or a mask, whose rows are taken as they are.
+    valid_lib : mask (n,), optional
+        Rows that may be used, in addition (conditional embedding).
+
+    Returns
+    -------
+    ndarray of bool (n,) or None
+
+    Raises
+    ------
+    InputError
+        A range or a mask does not fit, or no row is left.
+    """
+    if lib_range is None and valid_lib is None:
+        return None
+    allowed = np.ones(n, bool)
+    if lib_range is not None:
+        as_mask = mask("lib_range", lib_range, n)
+        if as_mask is not None:
+            allowed = as_mask.copy()
+        else:
+            allowed[:] = False
+            for begin, end in segments("lib_range", lib_range, n):
+                first = max(begin + (E - 1) * tau, begin - Tp)
+                allowed[first : max(min(end, end - Tp), first)] = True
+            if not allowed.any():
+                raise InputError(
+                    f"lib_range={lib_range!r} holds no library row for E={E}, tau={tau}, Tp={Tp}: a segment needs more "
+                    f"than {max((E - 1) * tau + max(Tp, 0), -Tp)} rows"
+                )
+    if valid_lib is not None:
+        as_mask = mask("valid_lib", valid_lib, n)
+        if as_mask is None:
+            raise InputError(f"valid_lib holds no booleans; a mask with one for each of the {n} rows is needed")
+        allowed &= as_mask
+        if not allowed.any():
+            raise InputError("valid_lib leaves no library row; at least one of the rows in the library must be True")
+    return allowed
+
+
+def prediction_rows(n: int, first: int, pred_range: Any = None) -> Rows:
+    """Rows t that are predicted, ascending: those of ``pred_range`` from ``first`` = (E-1) tau on.
+
+    Lags of a predicted row may lie before its range: they are observed.
+
+    Parameters
+    ----------
+    n : int
+        Rows of the predicted series.
+    first : int
+        First row that has an embedding.
+    pred_range : (int, int), sequence of (int, int), or mask (n,), optional
+        All rows by default.
+
+    Raises
+    ------
+    InputError
+        A range or a mask does not fit, or holds no embedded row.
+    """
+    chosen = np.ones(n, bool)
+    if pred_range is not None:
+        as_mask = mask("pred_range", pred_range, n)
+        if as_mask is not None:
+            chosen = as_mask.copy()
+        else:
+            chosen[:] = False
+            for begin, end in segments("pred_range", pred_range, n):
+                chosen[begin:end] = True
+    chosen[:first] = False
+    rows: Rows = np.flatnonzero(chosen)
+    if not len(rows):
+        raise InputError(f"pred_range={pred_range!r}: none of its rows is embedded; the first that is is row {first}")
+    return rows
+
+
+def penalty(allowed: Mask, dtype: str) -> NDArray[Any]:
+    """0 for rows that may be neighbours, a huge distance for others: (n + 32,), as the neighbour search reads it."""
+    out = np.zeros(len(allowed) + 32, dtype)
+    out[: len(allowed)][~allowed] = _BARRED
+    return out
+
+
+def finite_target(target: NDArray[Any], Tp: int) -> Mask:
+    """Rows j whose ``target[j + Tp]`` exists and is no gap: (n,)."""
+    n = len(target)
+    ok = np.zeros(n, bool)
+    there = np.isfinite(target)
+    if Tp >= 0:
+        ok[: max(n - Tp, 0)] = there[Tp:]
+    else:
+        ok[-Tp:] = there[: max(n + Tp, 0)]
+    return ok
+
+
+def observed_at(values: NDArray[Any], rows: Rows, Tp: int) -> NDArray[np.float64]:
+    """``values[t + Tp]`` for each row t, NaN outside the series."""
+    at = rows + Tp
+    inside = (at >= 0) & (at < len(values))
+    return np.where(inside, values[np.where(inside, at, 0)], np.nan).astype(np.float64)
