@@ -1,0 +1,110 @@
+"""Oracle of recurrence analysis: the whole matrix in memory, its lines found one after the other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Matrix = npt.NDArray[np.bool_]
+Floats = npt.NDArray[np.floating[Any]]
+
+
+def points_of(x: npt.ArrayLike, m: int, tau: int, dtype: str = "float64") -> Floats:
+    """Points (x[t], x[t + tau], ..., x[t + (m-1) tau]) as rows; an array (n, features) with m = 1 stays as it is."""
+    values = np.asarray(x).astype(dtype)
+    if values.ndim == 2:
+        return values
+    n = len(values) - (m - 1) * tau
+    return np.stack([values[e * tau : e * tau + n] for e in range(m)], axis=1)
+
+
+def compared(points: Floats, others: Floats, metric: str) -> Floats:
+    """What is compared with a limit, for all pairs: sums of squares (Euclidean) or of magnitudes, or the largest one.
+
+    Coordinates are added in ascending order, each operation rounded to the points' precision. NaN stays NaN.
+    """
+    total = np.zeros((len(points), len(others)), points.dtype)
+    with np.errstate(over="ignore", under="ignore"):
+        for a, b in zip(points.T, others.T, strict=True):
+            difference = a[:, None] - b[None, :]
+            if metric == "euclidean":
+                total = total + difference * difference
+            elif metric == "manhattan":
+                total = total + np.abs(difference)
+            else:
+                total = np.maximum(total, np.abs(difference))
+    return total
+
+
+def recurrence_matrix(
+    distances: Floats, limit: npt.ArrayLike, *, inner: float | None = None, strict: bool = True
+) -> Matrix:
+    """Cells whose compared distance lies below ``limit`` (a number, or one per column) and above ``inner``."""
+    limit = np.asarray(limit, np.float64)
+    with np.errstate(invalid="ignore"):
+        if strict:
+            matrix = distances < limit
+            return matrix if inner is None else matrix & (distances > inner)
+        matrix = distances <= limit
+        return matrix if inner is None else matrix & (distances >= inner)
+
+
+def runs(line: Matrix) -> list[tuple[bool, int, int]]:
+    """Runs of equal cells as (recurrent, first cell, length)."""
+    found: list[tuple[bool, int, int]] = []
+    start = 0
+    for at in range(1, len(line) + 1):
+        if at == len(line) or line[at] != line[start]:
+            found.append((bool(line[start]), start, at - start))
+            start = at
+    return found
+
+
+def line_counts(matrix: Matrix, *, theiler: int = 0, theiler_everywhere: bool = False) -> dict[str, Any]:
+    """All integer counts of a matrix, by the names of ``pyedmcl.rqa.counts.Counts``."""
+    n_rows, n_columns = matrix.shape
+    offset = np.arange(n_columns)[None, :] - np.arange(n_rows)[:, None]
+    outside = matrix & (np.abs(offset) >= theiler)
+    kept = outside if theiler_everywhere else matrix
+    longest = max(n_rows, n_columns) + 1
+    diagonals, verticals, whites, borders = (np.zeros(longest, np.int64) for _ in range(4))
+    per_diagonal = np.zeros(n_rows + n_columns - 1, np.int64)
+    for k in range(-(n_rows - 1), n_columns):
+        per_diagonal[k + n_rows - 1] = int(np.diagonal(kept, k).sum())
+        for black, _, length in runs(np.diagonal(outside, k)):
+            diagonals[length] += black
+    sums = dict.fromkeys(("period_sum", "period_count", "gap_sum", "gap_count"), 0)
+    for column in kept.T:
+        blacks = []
+        for black, first, length in runs(column):
+            if black:
+                verticals[length] += 1
+                blacks.append((first, length))
+            elif first == 0 or first + length == n_rows:
+                borders[length] += 1
+            else:
+                whites[length] += 1
+        if blacks:
+            sums["period_sum"] += blacks[-1][0] - blacks[0][0]
+            sums["period_count"] += len(blacks) - 1
+            sums["gap_sum"] += sum(blacks[-1]) - 1 - blacks[0][0]
+            sums["gap_count"] += int(column.sum()) - 1
+    return {
+        "n_rows": n_rows,
+        "n_columns": n_columns,
+        "points": int(kept.sum()),
+        "diagonals": _trimmed(diagonals),
+        "verticals": _trimmed(verticals),
+        "whites": _trimmed(whites),
+        "white_borders": _trimmed(borders),
+        "columns": kept.sum(axis=0).astype(np.int64),
+        "per_diagonal": per_diagonal,
+        **sums,
+    }
+
+
+def _trimmed(histogram: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    filled = np.flatnonzero(histogram)
+    return histogram[: int(filled[-1]) + 1 if len(filled) else 1]

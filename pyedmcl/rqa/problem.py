@@ -1,0 +1,115 @@
+"""Which cells of a recurrence matrix are recurrent and which are counted: plain numbers, picklable.
+
+Cell (i, j) joins row i (a point of ``x``) and column j (a point of ``y``, or of ``x`` where there is no ``y``). Point t
+of a series is (x[t], x[t + tau], ..., x[t + (m-1) tau]). The arithmetic is fixed, so that every device and every
+configuration finds the same cells: each difference is rounded to the working precision, squares are rounded on their
+own (no fused multiply-add), and sums run over the lags in ascending order. What is compared with a limit is that sum
+of squares (Euclidean), the sum of magnitudes (Manhattan) or the largest magnitude (maximum); no root is taken.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+METRICS = ("euclidean", "maximum", "manhattan")
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A recurrence matrix, for one or several radii at once.
+
+    A point with a NaN (a gap) recurs with no point: its row and its column are white. Everything that a convention
+    makes of gaps follows from the counts and from where the gaps are, on the host.
+
+    Attributes
+    ----------
+    m, tau : int
+        Embedding dimension and lag. 1 and 1 where the points are ``embedded`` already.
+    metric : str
+        One of :data:`METRICS`.
+    dtype : str
+        "float32" or "float64": what the sweep over the cells computes in.
+    exact : bool
+        The cells are those of float64 arithmetic on the given series, whatever ``dtype`` the sweep uses. Otherwise the
+        series and the limits are rounded to ``dtype`` first.
+    radii : tuple of float
+        Ascending; all in one pass.
+    inner : tuple of float or None
+        Radius corridor: one inner radius for each of ``radii``; recurrent is ``inner < d`` and ``d < radius``
+        (``inner <= d <= radius`` unless ``strict``).
+    strict : bool
+        ``d < r`` instead of ``d <= r``.
+    theiler : int
+        Cells with |i - j| < theiler are on no diagonal line; 0 keeps all.
+    theiler_everywhere : bool
+        These cells are also treated as not recurrent in vertical and white lines, columns, points and offsets.
+        White runs are then interrupted by nothing: a dropped cell is white.
+    n_rows, n_columns : int
+        Points (after embedding).
+    symmetric : bool
+        There is no ``y``: the matrix is its own transpose, and all its cells are counted.
+    embedded : bool
+        ``x`` (and ``y``) are given as points, shape (n_rows, n_features); else as series, shape (n,).
+    n_features : int
+        Coordinates of a given point; 1 for series.
+    limits : tuple of float or None
+        Where given, what stands in place of the radii in comparisons (in the unit of what is compared), in ``radii``'s
+        order: a threshold that was selected among the distances themselves is not the square of any radius.
+    column_limits : ndarray of float64 (n_columns,) or None
+        Where given, each column's own limit instead (fixed amount of neighbours). ``radii`` then has one entry that
+        counts for nothing, and the problem is not ``symmetric``.
+    joint : Problem or None
+        Joint recurrence: a cell is recurrent if it is so here and, with the same rank among the radii, there. The
+        partner has the same numbers of rows and columns, of radii, the same ``strict`` and Theiler fields.
+    """
+
+    m: int
+    tau: int
+    metric: str
+    dtype: str
+    exact: bool
+    radii: tuple[float, ...]
+    inner: tuple[float, ...] | None
+    strict: bool
+    theiler: int
+    theiler_everywhere: bool
+    n_rows: int
+    n_columns: int
+    symmetric: bool
+    embedded: bool = False
+    n_features: int = 1
+    limits: tuple[float, ...] | None = None
+    column_limits: NDArray[np.float64] | None = field(default=None, compare=False)
+    joint: Problem | None = None
+
+    @property
+    def arithmetic(self) -> str:
+        """The precision that decides which cells are recurrent: "float64" where ``exact``, else ``dtype``."""
+        return "float64" if self.exact else self.dtype
+
+    @property
+    def n_radii(self) -> int:
+        """How many matrices are counted at once."""
+        return len(self.radii)
+
+    def outer_limits(self) -> NDArray[np.float64]:
+        """What is compared with the sums, one per radius; numbers of :attr:`arithmetic`, held as float64."""
+        if self.limits is not None:
+            return np.asarray(self.limits, np.float64)
+        return limits_of(self.radii, self.metric, self.arithmetic)
+
+    def inner_limits(self) -> NDArray[np.float64] | None:
+        """As :meth:`outer_limits` for the corridor's inner radii; None without a corridor."""
+        return None if self.inner is None else limits_of(self.inner, self.metric, self.arithmetic)
+
+
+def limits_of(radii: tuple[float, ...], metric: str, arithmetic: str) -> NDArray[np.float64]:
+    """Radii in the unit of what is compared: rounded to ``arithmetic``, then squared and rounded again (Euclidean)."""
+    rounded: NDArray[Any] = np.asarray(radii, arithmetic)
+    with np.errstate(over="ignore", under="ignore"):
+        compared: NDArray[Any] = rounded * rounded if metric == "euclidean" else rounded
+    return compared.astype(np.float64)
