@@ -1,0 +1,222 @@
+"""The file of a tuning database: opened for each transaction, set aside where it cannot be used, replaced by memory.
+
+No connection outlives a transaction, so threads, forks and several processes need no care; a rollback journal and plain
+locks, since write-ahead logging does not work on network file systems.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import sqlite3
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+log = logging.getLogger(__name__)
+T = TypeVar("T")
+
+SCHEMA = 1
+_APPLICATION = 0x45444D4C  # "EDML": tells our files from other SQLite databases
+_WAIT_SECONDS = 30.0
+_TABLES = """
+CREATE TABLE devices (digest TEXT PRIMARY KEY, fields TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE trials (
+    id INTEGER PRIMARY KEY, device TEXT NOT NULL, kernel TEXT NOT NULL, digest TEXT NOT NULL,
+    specialisation TEXT NOT NULL, size TEXT NOT NULL, problem TEXT NOT NULL, parameters TEXT NOT NULL,
+    status TEXT NOT NULL, final INTEGER NOT NULL, median REAL, rounds TEXT NOT NULL, note TEXT NOT NULL,
+    at REAL NOT NULL, session TEXT NOT NULL, process TEXT NOT NULL
+);
+CREATE INDEX fastest ON trials (kernel, digest, status, final, device, specialisation, size, problem, median);
+CREATE TABLE limits (device TEXT PRIMARY KEY, work_group INTEGER NOT NULL, note TEXT NOT NULL, at REAL NOT NULL)
+    WITHOUT ROWID;
+"""
+
+
+class UnusableError(Exception):
+    """The file is no tuning database of this version; ``newer`` if it is one of a later version."""
+
+    def __init__(self, reason: str, *, newer: bool = False) -> None:
+        super().__init__(reason)
+        self.newer = newer
+
+
+class File:
+    """The SQLite file of a database.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+        Need not exist: reading finds nothing then, and the first writing makes it.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.problems: list[str] = []
+        self._memory: sqlite3.Connection | None = None
+        self._lock = threading.RLock()
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether trials are kept in memory only, since the file cannot be written."""
+        return self._memory is not None
+
+    def read(self, query: Callable[[sqlite3.Connection], T], otherwise: T) -> T:
+        """What ``query`` finds, or ``otherwise`` where there is no database that can be used."""
+        with self._lock:
+            if self._memory is not None:
+                return query(self._memory)
+            for _ in range(2):  # after a newer file comes our own beside it
+                if not self.path.exists():
+                    break
+                try:
+                    with contextlib.closing(self._attempt(writing=False)) as connection:
+                        return query(connection)
+                except (UnusableError, sqlite3.Error, OSError) as error:
+                    if not self._set_aside(error):
+                        self._tell(f"{self.path} cannot be read ({error}): the shipped defaults are used")
+                        break
+            return otherwise
+
+    def write(self, change: Callable[[sqlite3.Connection], T]) -> T:
+        """Do ``change`` as one transaction: in the file, or in memory where that cannot be written."""
+        with self._lock:
+            for _ in range(3):
+                if self._memory is not None:
+                    return _transaction(self._memory, change)
+                try:
+                    with contextlib.closing(self._attempt(writing=True)) as connection:
+                        return _transaction(connection, change)
+                except (UnusableError, sqlite3.Error, OSError) as error:
+                    if not self._set_aside(error):
+                        self._use_memory(error)
+            raise RuntimeError(f"{self.path}: a change failed in memory too")
+
+    def shrink(self) -> None:
+        """Give the space of removed rows back to the disk, if nobody else is using the file."""
+        with self._lock, contextlib.suppress(UnusableError, sqlite3.Error, OSError):
+            if self._memory is None and self.path.exists():
+                with contextlib.closing(self._attempt(writing=True)) as connection:
+                    connection.execute("VACUUM")
+
+    def _use_memory(self, error: Exception) -> None:
+        self._tell(
+            f"{self.path} cannot be written ({error}): what is tuned now is kept until this process ends. "
+            "Set PYEDMCL_DATA_DIR to a folder that can be written."
+        )
+        memory = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+        try:
+            with contextlib.closing(self._attempt(writing=False)) as before:
+                before.backup(memory)
+        except (UnusableError, sqlite3.Error, OSError):
+            memory = _empty()
+        self._memory = memory
+
+    def _attempt(self, *, writing: bool) -> sqlite3.Connection:
+        if writing:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+        mode = "rwc" if writing else "ro"
+        connection = sqlite3.connect(
+            f"{self.path.absolute().as_uri()}?mode={mode}", uri=True, timeout=_WAIT_SECONDS, isolation_level=None
+        )
+        try:
+            if not _known(connection):
+                if writing:
+                    connection.execute("PRAGMA journal_mode = DELETE")
+                    connection.execute("BEGIN IMMEDIATE")
+                    if not _known(connection):  # nobody else was faster
+                        _create(connection)
+                    connection.execute("COMMIT")
+                else:  # just being made by somebody else
+                    connection.close()
+                    return _empty()
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _set_aside(self, error: Exception) -> bool:
+        """Whether the next attempt meets another file: a newer one is left alone, a broken one renamed."""
+        if isinstance(error, UnusableError) and error.newer:
+            # Whoever wrote it goes on using it: keep our trials beside it.
+            beside = self.path.with_name(f"{self.path.stem}-{SCHEMA}{self.path.suffix}")
+            self._tell(f"{self.path} {error}: it is left as it is, and {beside.name} beside it is used instead")
+            self.path = beside
+            return True
+        if not isinstance(error, UnusableError) and not _broken(error):
+            return False
+        aside = self._free_name()
+        try:
+            self.path.rename(aside)
+        except FileNotFoundError:
+            return True  # another process has set it aside
+        except OSError as refused:
+            self._tell(f"{self.path} cannot be used ({error}), nor be renamed ({refused})")
+            return False
+        with contextlib.suppress(OSError):
+            self.path.with_name(f"{self.path.name}-journal").rename(aside.with_name(f"{aside.name}-journal"))
+        self._tell(
+            f"{self.path} cannot be used ({error}): it was kept as {aside.name}. "
+            "Work goes on with the shipped defaults; 'pyedmcl tune' fills a new one."
+        )
+        return True
+
+    def _free_name(self) -> Path:
+        moment = time.strftime("%Y%m%d-%H%M%S")
+        number = 1
+        while (aside := self.path.with_name(f"{self.path.name}.unusable-{moment}-{number}")).exists():
+            number += 1
+        return aside
+
+    def _tell(self, text: str) -> None:
+        if text not in self.problems:
+            self.problems.append(text)
+            log.warning("%s", text)
+
+
+def _transaction(connection: sqlite3.Connection, change: Callable[[sqlite3.Connection], T]) -> T:
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        result = change(connection)
+        connection.execute("COMMIT")
+    except BaseException:
+        with contextlib.suppress(sqlite3.Error):
+            connection.execute("ROLLBACK")
+        raise
+    return result
+
+
+def _known(connection: sqlite3.Connection) -> bool:
+    """Whether the file holds our tables; False for an empty one. Raises UnusableError for anything else."""
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    (application,) = connection.execute("PRAGMA application_id").fetchone()
+    if application == _APPLICATION and version > SCHEMA:
+        raise UnusableError(f"was written by a newer pyedmcl (layout {version}, this one knows {SCHEMA})", newer=True)
+    if application == _APPLICATION:
+        return True
+    if connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+        raise UnusableError("it is a database, but not one of pyedmcl")
+    return False
+
+
+def _create(connection: sqlite3.Connection) -> None:
+    for statement in _TABLES.split(";"):
+        if statement.strip():
+            connection.execute(statement)
+    connection.execute(f"PRAGMA application_id = {_APPLICATION}")
+    connection.execute(f"PRAGMA user_version = {SCHEMA}")
+
+
+def _empty() -> sqlite3.Connection:
+    memory = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+    _create(memory)
+    return memory
+
+
+def _broken(error: Exception) -> bool:
+    """Whether the file itself is damaged, rather than locked, out of reach or the disk full."""
+    # sqlite_errorcode exists from Python 3.11 on; the words are the same since SQLite 3.
+    words = ("not a database", "malformed", "file is encrypted", "no such table", "no such column")
+    return isinstance(error, sqlite3.DatabaseError) and any(word in str(error) for word in words)

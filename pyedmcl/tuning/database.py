@@ -1,0 +1,294 @@
+"""The database of trials: appended to as they end; what is best is a query."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import time
+import uuid
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from .. import config
+from ..errors import InputError
+from .connection import File
+from .journal import BARRING, ENDS, Trial, centre, process_token, seconds_of
+from .key import TuningKey, canonical, device_from
+
+#: Session of trials that came from a file: any trial of this machine is preferred to them.
+IMPORTED = "import"
+_COLUMNS = (
+    "t.id, d.fields, t.kernel, t.digest, t.specialisation, t.size, t.parameters, t.status, t.median, t.rounds, "
+    "t.note, t.at, t.session, t.problem, t.final, t.process"
+)
+_TRIALS = f"SELECT {_COLUMNS} FROM trials t JOIN devices d ON d.digest = t.device"
+
+
+def default_path() -> Path:
+    """Where the database lies: ``tuning.sqlite3`` in the user's data folder (``PYEDMCL_DATA_DIR``)."""
+    return config.current().data_dir / "tuning.sqlite3"
+
+
+def new_session() -> str:
+    """A name for one tuning."""
+    return f"{time.strftime('%Y%m%d-%H%M%S')}-{uuid.uuid4().hex[:6]}"
+
+
+class Database:
+    """Trials of all tunings on all devices of a user.
+
+    Several processes may use one at the same time. Trouble with the file is logged, is no error, and is listed by
+    :attr:`problems`: a broken file is renamed, a newer pyedmcl's is left alone, and where nothing can be written the
+    trials of this process are kept in memory.
+
+    Parameters
+    ----------
+    path : pathlib.Path, optional
+        :func:`default_path` where left out. Nothing is opened yet, and nothing made before the first trial.
+    """
+
+    def __init__(self, path: Path | None = None) -> None:
+        self._file = File(Path(path) if path is not None else default_path())
+
+    @property
+    def path(self) -> Path:
+        """The file used: another than asked for, where that one belongs to a newer pyedmcl."""
+        return self._file.path
+
+    @property
+    def problems(self) -> list[str]:
+        """What went wrong with the file so far, in words."""
+        return list(self._file.problems)
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether trials are kept in memory only."""
+        return self._file.in_memory
+
+    def start(
+        self, key: TuningKey, parameters: Mapping[str, Any], *, session: str, case: str = "", final: bool = False
+    ) -> int:
+        """Note that a configuration is about to be tried; returns the trial's number for :meth:`finish`.
+
+        Parameters
+        ----------
+        key : TuningKey
+        parameters : mapping
+            All tuned parameters of the kernel.
+        session : str
+            Of :func:`new_session`; a tuning that is resumed keeps its own.
+        case : str
+            The exact problem that is run: only times of one case are compared.
+        final : bool
+            Whether this run decides a tuning: the newest final trial that ends "ok" is what :meth:`best` gives, be it
+            slower than others. For the defaults too, where nothing else was faster beyond noise.
+        """
+        trial = Trial(key, parameters, "started", when=time.time(), session=session, case=case, final=final,
+                      process=process_token())  # fmt: skip
+        return self._file.write(lambda connection: _insert(connection, trial))
+
+    def finish(self, trial_id: int, *, status: str, seconds: Sequence[float] | None = None, note: str = "") -> None:
+        """Note how a trial ended.
+
+        Parameters
+        ----------
+        trial_id : int
+        status : str
+            "ok", "wrong", "failed", "hung" or "slow".
+        seconds : sequence of float, optional
+            Time on the device of each round; needed for "ok".
+        note : str
+            Why, for a trial that is not "ok".
+
+        Raises
+        ------
+        InputError
+            Another status, times that are none, or no such trial.
+        """
+        if status not in ENDS:
+            raise InputError(f"status={status!r}: one of {', '.join(ENDS)} is needed")
+        try:
+            rounds = seconds_of(list(seconds or []))
+        except ValueError as error:
+            raise InputError(f"seconds: {error}") from error
+        if status == "ok" and not rounds:
+            raise InputError("seconds=None: a trial that is 'ok' has times")
+        middle = centre(rounds)[0] if rounds else None
+        new = (status, middle, json.dumps(rounds), note, time.time(), trial_id)
+        statement = "UPDATE trials SET status=?, median=?, rounds=?, note=?, at=? WHERE id=?"
+        if self._file.write(lambda connection: connection.execute(statement, new).rowcount) != 1:
+            raise InputError(f"trial_id={trial_id!r}: there is no such trial in {self.path}")
+
+    def forget(self, trial_id: int) -> None:
+        """Remove a trial that was stopped for reasons of its own, such as Ctrl-C, so that it is not held against it."""
+        self._file.write(lambda connection: connection.execute("DELETE FROM trials WHERE id=?", (trial_id,)))
+
+    def add(self, trials: Iterable[Trial]) -> int:
+        """Append trials that have ended, as they are; those already there (same key, parameters, session and end) are
+        left out. Returns how many were new."""
+        return self._file.write(lambda connection: sum(_insert(connection, t, once=True) > 0 for t in trials))
+
+    def trials(
+        self, key: TuningKey | None = None, *, kernel: str | None = None, session: str | None = None,
+        status: str | None = None,
+    ) -> list[Trial]:  # fmt: skip
+        """Trials in the order they were started, of one key, kernel, session or status, or all."""
+        where: list[str] = []
+        values: list[Any] = []
+        if key is not None:
+            where += ["t.device=?", "t.kernel=?", "t.digest=?", "t.specialisation=?", "t.size=?"]
+            values += [key.device.digest(), key.kernel, key.digest, key.specialisation, key.size]
+        for name, wanted in (("kernel", kernel), ("session", session), ("status", status)):
+            if wanted is not None:
+                where.append(f"t.{name}=?")
+                values.append(wanted)
+        return self._select(" AND ".join(where), values)
+
+    def best(self, key: TuningKey) -> Trial | None:
+        """The outcome of the newest tuning of a key, or the fastest trial where none came to its end.
+
+        A configuration that is barred is never best.
+        """
+        return next((trial for trial in self.winners(key.kernel, key.digest) if trial.key == key), None)
+
+    def winners(self, kernel: str, digest: str) -> list[Trial]:
+        """The best trial of every key of a kernel's text."""
+        return self._file.read(lambda connection: _winners(connection, kernel, digest), [])
+
+    def barred(self, key: TuningKey) -> set[str]:
+        """Canonical parameters never to be tried again for the key's device, kernel and specialisation, whatever size:
+        wrong, failed or hung, or begun by a process that is gone."""
+        same = (key.device.digest(), key.kernel, key.digest, key.specialisation)
+        where = f"t.device=? AND t.kernel=? AND t.digest=? AND t.specialisation=? AND {_MAYBE_BARRED}"
+        return {trial.canonical for trial in self._select(where, same) if trial.barring}
+
+    def limit(self, device: str) -> int | None:
+        """Largest work-group that a device (digest of its key) was seen to accept, where it promised more."""
+        return self._file.read(lambda connection: _limit(connection, device), None)
+
+    def set_limit(self, device: str, work_group: int, note: str) -> None:
+        """Remember that a device refused work-groups that it had promised; a smaller limit stays."""
+        statement = (
+            "INSERT INTO limits VALUES (?, ?, ?, ?) ON CONFLICT (device) DO UPDATE SET work_group=excluded.work_group, "
+            "note=excluded.note, at=excluded.at WHERE excluded.work_group < work_group"
+        )
+        values = (device, int(work_group), note, time.time())
+        self._file.write(lambda connection: connection.execute(statement, values))
+
+    def limits(self) -> list[tuple[str, int, str]]:
+        """Digest of the device, largest work-group and reason, of each limit that was found."""
+        statement = "SELECT device, work_group, note FROM limits ORDER BY device"
+        return self._file.read(lambda connection: connection.execute(statement).fetchall(), [])
+
+    def remove(self, ids: Iterable[int]) -> int:
+        """Remove trials by their number; returns how many there were. The file is made smaller."""
+
+        def change(connection: sqlite3.Connection) -> int:
+            return sum(connection.execute("DELETE FROM trials WHERE id=?", (i,)).rowcount for i in list(ids))
+
+        removed = self._file.write(change)
+        self._file.shrink()
+        return removed
+
+    def check(self) -> str:
+        """What SQLite finds wrong with the file, or "ok"."""
+        statement = "PRAGMA quick_check(1)"
+        return str(self._file.read(lambda connection: connection.execute(statement).fetchone()[0], "there is none"))
+
+    def _select(self, where: str, values: Sequence[Any]) -> list[Trial]:
+        statement = f"{_TRIALS} {'WHERE ' + where if where else ''} ORDER BY t.id"
+        return self._file.read(lambda connection: [_trial(row) for row in connection.execute(statement, values)], [])
+
+
+_MAYBE_BARRED = f"t.status IN ({', '.join(repr(status) for status in (*BARRING, 'started'))})"
+
+
+def _insert(connection: sqlite3.Connection, trial: Trial, *, once: bool = False) -> int:
+    key = trial.key
+    device = key.device.digest()
+    row = (device, key.kernel, key.digest, key.specialisation, key.size, trial.case, trial.canonical, trial.status,
+           int(trial.final), trial.median, json.dumps(trial.rounds), trial.note, trial.when, trial.session,
+           trial.process)  # fmt: skip
+    if once:
+        same = (
+            "SELECT 1 FROM trials WHERE device=? AND kernel=? AND digest=? AND specialisation=? AND size=? "
+            "AND problem=? AND parameters=? AND status=? AND final=? AND rounds=? AND session=?"
+        )
+        if connection.execute(same, (*row[:9], row[10], row[13])).fetchone():
+            return 0
+    connection.execute(
+        "INSERT OR IGNORE INTO devices VALUES (?, ?)", (device, canonical(key.device.as_dict()))
+    )  # fmt: skip
+    cursor = connection.execute(f"INSERT INTO trials VALUES (NULL{', ?' * len(row)})", row)
+    return int(cursor.lastrowid or 0)
+
+
+def _trial(row: Sequence[Any]) -> Trial:
+    (number, device, kernel, digest, specialisation, size, parameters, status, middle, rounds, note, at, session, case,
+     final, process) = row  # fmt: skip
+    key = TuningKey(device_from(json.loads(device)), kernel, digest, specialisation, size)
+    times = tuple(json.loads(rounds))
+    spread = centre(times)[1] if times else None
+    return Trial(key, json.loads(parameters), status, middle, spread, times, note, at, session, case, bool(final),
+                 process, number)  # fmt: skip
+
+
+def _limit(connection: sqlite3.Connection, device: str) -> int | None:
+    found = connection.execute("SELECT work_group FROM limits WHERE device=?", (device,)).fetchone()
+    return None if found is None else int(found[0])
+
+
+def _winners(connection: sqlite3.Connection, kernel: str, digest: str) -> list[Trial]:
+    of = (kernel, digest)
+    bad = connection.execute(f"{_TRIALS} WHERE t.kernel=? AND t.digest=? AND {_MAYBE_BARRED}", of)
+    barred = {_barred_as(trial) for trial in map(_trial, bad) if trial.barring}
+    final = connection.execute(f"{_TRIALS} WHERE t.kernel=? AND t.digest=? AND t.status='ok' AND t.final=1", of)
+    found = [_trial(row) for row in final]
+    # SQLite takes the other columns from the row with the smallest median, which a long history makes worth while.
+    rows = connection.execute(_FASTEST, of)
+    others = [_trial(row) for row in rows]
+    if any(_barred_as(trial) in barred for trial in others):
+        rows = connection.execute(f"{_TRIALS} WHERE t.kernel=? AND t.digest=? AND t.status='ok' AND t.final=0", of)
+        others = list(_first((t for t in map(_trial, rows) if _barred_as(t) not in barred), _case, _seconds))
+    found += others
+    return list(_first((trial for trial in found if _barred_as(trial) not in barred), _place, _rank))
+
+
+_FASTEST = (
+    f"SELECT {_COLUMNS.replace('t.median', 'min(t.median)')} FROM trials t JOIN devices d ON d.digest = t.device "
+    "WHERE t.kernel=? AND t.digest=? AND t.status='ok' AND t.final=0 "
+    "GROUP BY t.device, t.specialisation, t.size, t.problem"
+)
+
+
+def _first(trials: Iterable[Trial], group: Callable[[Trial], Any], rank: Callable[[Trial], Any]) -> Iterable[Trial]:
+    """The trial of lowest rank in each group."""
+    best: dict[Any, Trial] = {}
+    for trial in trials:
+        place = group(trial)
+        if place not in best or rank(trial) < rank(best[place]):
+            best[place] = trial
+    return best.values()
+
+
+def _place(trial: Trial) -> tuple[str, str, str]:
+    return trial.key.device.digest(), trial.key.specialisation, trial.key.size
+
+
+def _case(trial: Trial) -> tuple[str, ...]:
+    return (*_place(trial), trial.case)
+
+
+def _barred_as(trial: Trial) -> tuple[str, str, str]:
+    return trial.key.device.digest(), trial.key.specialisation, trial.canonical
+
+
+def _seconds(trial: Trial) -> float:
+    assert trial.median is not None  # "ok" has times
+    return trial.median
+
+
+def _rank(trial: Trial) -> tuple[bool, bool, int]:
+    """Own before imported, outcomes of tunings before mere trials, then the newest."""
+    return trial.session == IMPORTED, not trial.final, -trial.id

@@ -1,0 +1,187 @@
+"""Trials: what was tried, by whom, and how it ended; also as JSON lines, so that a search can be replayed elsewhere."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import sys
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from ..errors import InputError
+from .key import TuningKey, canonical, key_as_dict, key_from
+
+#: How a trial ended, beside "started" for one that has not.
+ENDS = ("ok", "wrong", "failed", "hung", "slow")
+#: A configuration that ended so is never tried again, and never used.
+BARRING = ("wrong", "failed", "hung")
+# Of another host's process nothing can be known; no trial takes that long.
+_GONE_AFTER_SECONDS = 3600.0
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One configuration and how it did.
+
+    Attributes
+    ----------
+    key : TuningKey
+    parameters : mapping
+        All tuned parameters of the kernel.
+    status : str
+        "ok"; "wrong" (another answer than the oracle's); "failed" (did not compile or launch); "hung" (killed); "slow"
+        (given up early); "started" (running, or it took its process with it).
+    median, spread : float or None
+        Of the rounds, in seconds on the device; spread is the mean absolute deviation from the median.
+    rounds : tuple of float
+        Seconds of each round.
+    note : str
+        Why it failed, or anything else worth keeping.
+    when : float
+        End (else start), in seconds since 1970.
+    session : str
+        The tuning that it belongs to; "import" for one that came from a file.
+    case : str
+        The exact problem that was run; times of different cases cannot be compared.
+    final : bool
+        Whether it is the outcome of a tuning: compared again with the defaults, and kept.
+    process : str
+        Who runs it: see :func:`process_token`.
+    id : int
+        Row of the database; 0 for one from a file.
+    """
+
+    key: TuningKey
+    parameters: Mapping[str, Any]
+    status: str
+    median: float | None = None
+    spread: float | None = None
+    rounds: tuple[float, ...] = ()
+    note: str = ""
+    when: float = 0.0
+    session: str = ""
+    case: str = ""
+    final: bool = False
+    process: str = ""
+    id: int = 0
+
+    @property
+    def canonical(self) -> str:
+        """Canonical JSON of the parameters."""
+        return canonical(self.parameters)
+
+    @property
+    def barring(self) -> bool:
+        """Whether its configuration is not to be tried again: it ended badly, or it took its process with it."""
+        return self.status in BARRING or (self.status == "started" and not alive(self.process, self.when))
+
+
+def centre(rounds: Sequence[float]) -> tuple[float, float]:
+    """Median and mean absolute deviation from it."""
+    middle = median(rounds)
+    return middle, sum(abs(value - middle) for value in rounds) / len(rounds)
+
+
+def process_token() -> str:
+    """This process: host, process number and, where the system tells it, the moment it began."""
+    return f"{socket.gethostname()} {os.getpid()} {_born(os.getpid())}"
+
+
+def alive(process: str, since: float) -> bool:
+    """Whether the process of a token is still running; for another host's, whether ``since`` is recent."""
+    host, _, rest = process.partition(" ")
+    number, _, born = rest.partition(" ")
+    if not number.isdigit():
+        return False
+    if host != socket.gethostname() or sys.platform == "win32":  # os.kill would end the process there
+        return time.time() - since < _GONE_AFTER_SECONDS
+    try:
+        os.kill(int(number), 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    # Numbers are used again: a process that began at another moment is another one.
+    return born in ("", _born(int(number)))
+
+
+def _born(number: int) -> str:
+    try:
+        stat = Path(f"/proc/{number}/stat").read_text()
+    except (OSError, ValueError):
+        return ""
+    return stat.rpartition(")")[2].split()[19]
+
+
+def trial_line(trial: Trial) -> str:
+    """A trial as one line of JSON."""
+    record = {
+        **key_as_dict(trial.key), "parameters": dict(trial.parameters), "status": trial.status,
+        "rounds": list(trial.rounds), "note": trial.note, "when": round(trial.when, 3), "session": trial.session,
+        "case": trial.case, "final": trial.final,
+    }  # fmt: skip
+    return canonical(record)
+
+
+def trial_from(line: str) -> Trial:
+    """The reverse of :func:`trial_line`. Raises ValueError naming what is wrong."""
+    record = json.loads(line)
+    if not isinstance(record, dict):
+        raise ValueError("a trial is a JSON object")
+    key = key_from(record)
+    if not isinstance(record.get("parameters"), dict):
+        raise ValueError(f"'parameters' is {record.get('parameters')!r}; an object is needed")
+    if record.get("status") not in (*ENDS, "started"):
+        raise ValueError(f"'status' is {record.get('status')!r}; one of {', '.join(ENDS)} is needed")
+    rounds = seconds_of(record.get("rounds", []))
+    middle, spread = centre(rounds) if rounds else (None, None)
+    return Trial(
+        _shared(key), record["parameters"], record["status"], middle, spread, rounds, str(record.get("note", "")),
+        float(record.get("when", 0.0)), str(record.get("session", "")), str(record.get("case", "")),
+        record.get("final") is True,
+    )  # fmt: skip
+
+
+@lru_cache(maxsize=1024)
+def _shared(key: TuningKey) -> TuningKey:
+    return key
+
+
+def seconds_of(rounds: Any) -> tuple[float, ...]:
+    """Times as positive floats. Raises ValueError naming the first that is none."""
+    if not isinstance(rounds, (list, tuple)):
+        raise ValueError(f"times are {rounds!r}; a list of seconds is needed")
+    for value in rounds:
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < float("inf"):
+            raise ValueError(f"a time is {value!r}; seconds above 0 are needed")
+    return tuple(float(value) for value in rounds)
+
+
+def write_trials(path: Path, trials: Iterable[Trial]) -> int:
+    """Write trials as JSON lines; returns how many. Raises OSError."""
+    lines = [trial_line(trial) for trial in trials]
+    Path(path).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return len(lines)
+
+
+def read_trials(path: Path) -> list[Trial]:
+    """Trials of a file of JSON lines. Raises InputError naming the first line that is none, or the file."""
+    trials = []
+    try:
+        lines = Path(path).read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path} cannot be read: {error}") from error
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            trials.append(replace(trial_from(line), id=number))
+        except (ValueError, TypeError) as error:
+            raise InputError(f"{path}, line {number}: {error}") from error
+    return trials
