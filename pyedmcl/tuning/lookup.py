@@ -1,0 +1,143 @@
+"""Graded lookup: which of the known configurations suits a problem, and how good that knowledge is."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from ..device.fingerprint import DeviceKey
+from .key import TuningKey
+
+#: From the best to the least knowledge; "forced" parameters were given by the caller.
+GRADES = ("forced", "exact", "other driver", "other size", "same architecture", "shipped", "default")
+
+# Beyond these a configuration tells too little about the problem. Octaves of the specialisation (all together), and
+# steps of four of the size that differs most.
+_MOST_OCTAVES = 3.0
+_MOST_STEPS = 3.0
+_HALVED = frozenset({"tau"})  # its buckets are powers of four
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A configuration worth using.
+
+    Attributes
+    ----------
+    key : TuningKey
+        What it was tuned on.
+    parameters : mapping
+    seconds : float or None
+        Median time on the device of the case it was tuned on.
+    """
+
+    key: TuningKey
+    parameters: Mapping[str, Any]
+    seconds: float | None = None
+
+
+def ranked(entries: Iterable[Entry], key: TuningKey, *, shipped: bool = False) -> list[tuple[str, Entry]]:
+    """Entries that suit a key, best first, each with its grade.
+
+    "exact" (device, driver, specialisation and size); "other driver"; "other size" (the same device, a specialisation
+    or size near by); "same architecture" (a relative of the device). ``shipped`` entries are ranked alike, and graded
+    so. Only entries of the same kernel and text count.
+    """
+    found = []
+    for order, entry in enumerate(entries):
+        known = entry.key
+        if (known.kernel, known.digest) != (key.kernel, key.digest):
+            continue
+        device = relation(known.device, key.device)
+        far = distance(known, key)
+        if device is None or far is None:
+            continue
+        if device == "relative":
+            grade = "same architecture"
+        elif far > 0:
+            grade = "other size"
+        else:
+            grade = "exact" if device == "same" else "other driver"
+        units = abs(math.log2(max(known.device.compute_units, 1) / max(key.device.compute_units, 1)))
+        rank = (GRADES.index(grade), far, device != "same", units, order)
+        found.append((rank, "shipped" if shipped else grade, entry))
+    return [(grade, entry) for _, grade, entry in sorted(found, key=lambda item: item[0])]
+
+
+def relation(known: DeviceKey, asked: DeviceKey) -> str | None:
+    """How a known device stands to the one asked for: "same", "driver" (another one), "relative", or None."""
+    if known == asked:
+        return "same"
+    if (known.runtime, known.vendor) != (asked.runtime, asked.vendor):
+        return None
+    if (known.name, known.compute_units) == (asked.name, asked.compute_units):
+        return "driver"
+    return "relative" if family(known.name) == family(asked.name) else None
+
+
+@lru_cache(maxsize=256)
+def family(name: str) -> tuple[str, ...]:
+    """A device's name without what tells it from its siblings.
+
+    The words up to the model number, of which its letters stay, or its first digit (RTX 4090 and RTX 4080, H200 and
+    H100 are siblings); of AMD's gfx numbers all but the last two digits.
+    """
+    words = []
+    for word in re.split(r"[^0-9a-z]+", re.sub(r"\((?:r|tm)\)", " ", name.lower())):
+        gfx = re.fullmatch(r"(gfx\d+?)[0-9a-f]{2}", word)
+        digit = re.search(r"\d", word)
+        if digit is None:
+            words.append(word)
+            continue
+        words.append(gfx[1] if gfx else word[: digit.start()] or word[0])
+        break
+    return tuple(word for word in words if word)
+
+
+def distance(known: TuningKey, asked: TuningKey) -> float | None:
+    """How far apart two problems are, 0 for the same bucket; None where one says nothing about the other."""
+    if (known.specialisation, known.size) == (asked.specialisation, asked.size):
+        return 0.0
+    first, second = _fields(known.specialisation), _fields(asked.specialisation)
+    octaves = 0.0
+    for name in {**first, **second}:
+        if name not in first or name not in second:
+            octaves += 1.0
+            continue
+        a, b = first[name], second[name]
+        if a == b:
+            continue
+        # One dimension and several are different programs.
+        if not (_number(a) and _number(b)) or (name.endswith(".count") and 1 in (a, b)):
+            return None
+        octaves += _octaves(a, b) / (2 if name in _HALVED else 1)
+    one, other = _fields(known.size), _fields(asked.size)
+    steps = [_octaves(one[n], other[n]) / 2 if n in one and n in other else 1.0 for n in {**one, **other}]
+    if octaves > _MOST_OCTAVES or max(steps, default=0.0) > _MOST_STEPS:
+        return None
+    return octaves + sum(steps)
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _octaves(a: int, b: int) -> float:
+    return abs(math.log2(max(a, 0.5)) - math.log2(max(b, 0.5)))
+
+
+@lru_cache(maxsize=4096)
+def _fields(text: str) -> dict[str, Any]:
+    """Canonical JSON as names and values, members of objects as ``name.member``."""
+    flat: dict[str, Any] = {}
+    for name, value in json.loads(text).items():
+        if isinstance(value, dict):
+            flat.update({f"{name}.{member}": inner for member, inner in value.items()})
+        else:
+            flat[name] = value if not isinstance(value, list) else tuple(value)
+    return flat

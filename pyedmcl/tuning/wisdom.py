@@ -1,0 +1,158 @@
+"""Wisdom: tuned parameters as JSON lines, shipped with the package or exchanged between people."""
+
+from __future__ import annotations
+
+import functools
+import json
+import logging
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..codegen.texts import read_text
+from ..errors import BuildError, InputError
+from ..kernels import NAMES, spec
+from .journal import Trial, seconds_of
+from .key import canonical, key_as_dict, key_from, spec_digest
+from .lookup import Entry
+
+if TYPE_CHECKING:
+    from .database import Database
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a text of wisdom holds.
+
+    Attributes
+    ----------
+    entries : tuple of Entry
+        Those that can be used.
+    bad : tuple of str
+        Lines that are no entry, each with its number and why.
+    stale : mapping
+        Kernel to the number of its entries that belong to another text or search space than this version's.
+    """
+
+    entries: tuple[Entry, ...]
+    bad: tuple[str, ...]
+    stale: dict[str, int]
+
+    def problems(self, name: str) -> list[str]:
+        """Everything that was left out, in words; ``name`` is the file's."""
+        said = [f"{name}, {bad}: skipped" for bad in self.bad]
+        for kernel, count in sorted(self.stale.items()):
+            said.append(
+                f"{name}: {count} {'entry' if count == 1 else 'entries'} of the kernel {kernel} "
+                f"{'belongs' if count == 1 else 'belong'} to another version of it and "
+                f"{'is' if count == 1 else 'are'} ignored; 'pyedmcl tune {kernel}' finds new ones"
+            )
+        return said
+
+
+def line(entry: Entry) -> str:
+    """An entry as one line of JSON."""
+    record = {**key_as_dict(entry.key), "parameters": dict(entry.parameters)}
+    if entry.seconds is not None:
+        record["seconds"] = entry.seconds
+    return canonical(record)
+
+
+def parse(text: str) -> Reading:
+    """Entries of a text, one JSON object a line; lines that are none are named and skipped."""
+    entries, bad, stale = [], [], Counter[str]()
+    for number, content in enumerate(text.splitlines(), start=1):
+        if not content.strip():
+            continue
+        try:
+            entry = _entry(content)
+        except (ValueError, TypeError) as error:
+            bad.append(f"line {number}: {error}")
+            continue
+        if entry.key.digest == _digest(entry.key.kernel):
+            entries.append(entry)
+        else:
+            stale[entry.key.kernel] += 1
+    return Reading(tuple(entries), tuple(bad), dict(stale))
+
+
+def _entry(content: str) -> Entry:
+    try:
+        record = json.loads(content)
+    except ValueError as error:
+        raise ValueError(f"this is no JSON ({error})") from error
+    if not isinstance(record, dict):
+        raise ValueError("a JSON object is needed")
+    key = key_from(record)
+    parameters = record.get("parameters")
+    if not isinstance(parameters, dict) or not all(isinstance(v, (int, str, float)) for v in parameters.values()):
+        raise ValueError(f"'parameters' is {parameters!r}; an object of numbers or text is needed")
+    seconds = record.get("seconds")
+    return Entry(key, parameters, None if seconds is None else seconds_of([seconds])[0])
+
+
+def _digest(kernel: str) -> str | None:
+    return spec_digest(spec(kernel)) if kernel in NAMES else None
+
+
+@functools.cache
+def shipped(runtime: str) -> tuple[Entry, ...]:
+    """Entries that come with the package for the devices of a runtime: ``tuning/wisdom/<runtime>.jsonl``."""
+    name = f"{runtime}.jsonl"
+    reading = read_shipped(runtime)
+    for problem in reading.problems(f"tuning/wisdom/{name}"):
+        # No user can mend what was shipped; 'pyedmcl db doctor' tells it.
+        log.info("%s", problem)
+    return reading.entries
+
+
+def read_shipped(runtime: str) -> Reading:
+    """The shipped file of a runtime, empty where there is none."""
+    try:
+        return parse(read_text("tuning/wisdom", f"{runtime}.jsonl"))
+    except BuildError:
+        return Reading((), (), {})
+
+
+def export(database: Database, kernels: Iterable[str] = (), *, device: str | None = None) -> list[Entry]:
+    """The best configuration of every key of a database, for this version's kernels.
+
+    Parameters
+    ----------
+    database : Database
+    kernels : iterable of str
+        All where empty.
+    device : str, optional
+        Only of devices whose name or runtime contains this, in any case.
+    """
+    entries = []
+    for kernel in tuple(kernels) or NAMES:
+        for trial in database.winners(kernel, spec_digest(spec(kernel))):
+            if device is None or device.lower() in f"{trial.key.device.runtime} {trial.key.device.name}".lower():
+                entries.append(Entry(trial.key, trial.parameters, trial.median))
+    return sorted(entries, key=line)
+
+
+def read(path: Path) -> Reading:
+    """Entries of a file. Raises InputError where it cannot be read at all."""
+    try:
+        return parse(Path(path).read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path} cannot be read: {error}") from error
+
+
+def take_in(database: Database, entries: Iterable[Entry]) -> int:
+    """Add entries to a database, where this machine's own trials go before them; returns how many were new."""
+    from .database import IMPORTED
+
+    return database.add(
+        Trial(
+            entry.key, entry.parameters, "ok", entry.seconds, 0.0, () if entry.seconds is None else (entry.seconds,),
+            session=IMPORTED, final=True,
+        )
+        for entry in entries
+    )  # fmt: skip
