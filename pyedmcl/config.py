@@ -6,6 +6,9 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+#: Defaults only; what is known; also tune before long jobs; tune whatever is asked for.
+TUNE_MODES = ("never", "cached", "auto", "force")
+
 
 @dataclass(frozen=True)
 class Config:
@@ -19,6 +22,8 @@ class Config:
         ``PYEDMCL_MEMORY_FRACTION``: share of the device's memory that may be used, in (0, 1].
     memory_limit : int or None
         ``PYEDMCL_MEMORY_LIMIT``: upper bound of device memory in bytes.
+    tune : str
+        ``PYEDMCL_TUNE``: which tuned parameters are used where the caller does not say, one of :data:`TUNE_MODES`.
     cache_dir, data_dir : pathlib.Path
         ``PYEDMCL_CACHE_DIR`` and ``PYEDMCL_DATA_DIR``, else the platform's usual folders.
     """
@@ -26,6 +31,7 @@ class Config:
     device: str | None
     memory_fraction: float
     memory_limit: int | None
+    tune: str = "cached"
 
     @property
     def cache_dir(self) -> Path:
@@ -60,6 +66,15 @@ def _number(variable: str) -> float | None:
     return value
 
 
+def _tune() -> str:
+    mode = os.environ.get("PYEDMCL_TUNE", "").strip().lower() or "cached"
+    if mode not in TUNE_MODES:
+        from .errors import InputError
+
+        raise InputError(f"PYEDMCL_TUNE={mode!r}: one of {', '.join(TUNE_MODES)} is needed")
+    return mode
+
+
 def current() -> Config:
     """Read the environment."""
     limit = _number("PYEDMCL_MEMORY_LIMIT")
@@ -67,4 +82,5 @@ def current() -> Config:
         device=os.environ.get("PYEDMCL_DEVICE", "").strip() or None,
         memory_fraction=min(_number("PYEDMCL_MEMORY_FRACTION") or 0.5, 1.0),
         memory_limit=int(limit) if limit else None,
+        tune=_tune(),
     )

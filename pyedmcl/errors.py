@@ -16,7 +16,13 @@ class DeviceNotFoundError(PyedmclError, LookupError):
 
 
 class DeviceMemoryError(PyedmclError, MemoryError):
-    """A block does not fit on the device even at its smallest size; the message holds the numbers."""
+    """A block does not fit on the device even at its smallest size; the message holds the numbers.
+
+    ``kernel`` and ``work_group`` are set where a launch was refused, which on some drivers means its work-group.
+    """
+
+    kernel: str = ""
+    work_group: int = 0
 
 
 class BuildError(PyedmclError, RuntimeError):
@@ -28,7 +34,11 @@ class BuildError(PyedmclError, RuntimeError):
         The compiler's own words, unchanged.
     source : str
         The OpenCL C text that it was given.
+    kernel : str
+        Name of the kernel's spec, where it is known.
     """
+
+    kernel: str = ""
 
     def __init__(self, message: str, *, log: str = "", source: str = "") -> None:
         super().__init__(message)
@@ -37,7 +47,18 @@ class BuildError(PyedmclError, RuntimeError):
 
 
 class LaunchError(PyedmclError, RuntimeError):
-    """The driver refused or lost a kernel launch."""
+    """The driver refused or lost a kernel launch.
+
+    Attributes
+    ----------
+    kernel : str
+        The kernel that was refused; empty for other trouble.
+    work_group : int
+        Work-items of the group that was asked for; 0 where it was left to the driver.
+    """
+
+    kernel: str = ""
+    work_group: int = 0
 
 
 class StoreError(PyedmclError):

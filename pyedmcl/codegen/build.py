@@ -107,9 +107,11 @@ def build(executor: Executor, spec: KernelSpec, values: Mapping[str, Any], entry
     except BuildError as error:
         log = error.log or str(error)
         where = excerpt(log, spec, text)
-        raise BuildError(
+        failure = BuildError(
             f"kernel {spec.name} did not compile on {executor.info.name} ({executor.info.driver})\n"
             f"values: {dict(sorted(full.items()))}\n{where}\n{log[-4000:]}",
             log=error.log,
             source=text,
-        ) from error
+        )
+        failure.kernel = spec.name
+        raise failure from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 from collections import OrderedDict
@@ -19,6 +20,8 @@ from .opencl_memory import MemoryUse, OpenCLBuffer
 BASELINE = "-cl-std=CL1.2"
 _PROGRAMS_KEPT = 256
 _MEMORY_CODES = ("MEM_OBJECT_ALLOCATION_FAILURE", "OUT_OF_HOST_MEMORY", "OUT_OF_RESOURCES", "INVALID_BUFFER_SIZE")
+# What a driver says of a work-group that it cannot run, be it within the limits that it promised.
+_GROUP_CODES = ("INVALID_WORK_GROUP_SIZE", "INVALID_WORK_ITEM_SIZE", "OUT_OF_RESOURCES")
 
 
 class OpenCLEvent:
@@ -281,7 +284,10 @@ class OpenCLExecutor:
             )
         except self.errors as error:
             what = f"{kernel.name} with global size {tuple(global_size)} and local size {local_size} was refused"
-            raise self.failure(what, error, memory=True) from error
+            failure = self.failure(what, error, memory=True)
+            if any(code in str(error) for code in _GROUP_CODES):
+                failure.kernel, failure.work_group = kernel.name, math.prod(local_size or (0,))
+            raise failure from error
         return OpenCLEvent(event, self)
 
     def finish(self) -> None:
@@ -292,7 +298,7 @@ class OpenCLExecutor:
         except self.errors as error:
             raise self.failure("work on the device failed", error) from error
 
-    def failure(self, what: str, error: Exception, *, memory: bool = False) -> Exception:
+    def failure(self, what: str, error: Exception, *, memory: bool = False) -> DeviceMemoryError | LaunchError:
         """The typed error for a driver's ``error``.
 
         Only where ``memory`` is set can "out of resources" mean memory; after a launch it means a crashed kernel.

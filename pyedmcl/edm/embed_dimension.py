@@ -19,7 +19,9 @@ from ..neighbors.staging import Staging
 from ..plan import Search
 from ..results import EmbedDimensionResult
 from ..series import Series, as_series, check_embedding, require_rows
+from ..tuning.retry import tunable
 from . import arguments
+from .effort import announce
 from .masks import penalty_of
 from .provenance import provenance
 
@@ -30,6 +32,7 @@ Progress = Callable[[int, int, str], None]
 _BLOCK_CELLS = 1 << 24  # values of series handled at a time
 
 
+@tunable
 def embed_dimension(
     x: Any,
     *,
@@ -41,6 +44,7 @@ def embed_dimension(
     progress: Progress | None = None,
     dtype: str = "float32",
     device: str | None = None,
+    tune: str | None = None,
 ) -> EmbedDimensionResult:
     """Find the embedding dimension E = 1, ..., E_max whose simplex projection of a series by itself is best (rho).
 
@@ -64,6 +68,9 @@ def embed_dimension(
         What the device computes in.
     device : str, optional
         Which device; see ``pyedmcl devices``.
+    tune : {"never", "cached", "auto", "force"}, optional
+        Which tuned parameters kernels take, which changes speed and never the answer; ``PYEDMCL_TUNE`` or "cached" by
+        default.
 
     Returns
     -------
@@ -87,6 +94,8 @@ def embed_dimension(
     require_rows(series, E=E_max, tau=tau, Tp=Tp, k=1, what="x")
     executor = open_device(device)
     dtype = arguments.precision(dtype, executor.info.fp64, executor.info.name)
+    announce(executor.info, range(1, E_max + 1), n_library=series.n_steps, n_query=series.n_steps,
+             n_series=series.n_series)  # fmt: skip
     rho, record = self_skill(executor, series, range(1, E_max + 1), tau, Tp, radius, k, dtype, progress)
     best = np.where(np.isnan(rho), -np.inf, rho).argmax(axis=1) + 1
     single = getattr(x, "ndim", 2 if series.n_series > 1 else 1) == 1

@@ -14,11 +14,14 @@ from ..neighbors.staging import Staging
 from ..plan import Search
 from ..results import KnnResult
 from ..series import check_embedding, require_rows
+from ..tuning.retry import tunable
 from . import arguments
+from .effort import announce
 from .masks import penalty_of
 from .provenance import provenance
 
 
+@tunable
 def knn(
     x: Any,
     *,
@@ -30,6 +33,7 @@ def knn(
     query: Any = None,
     dtype: str = "float32",
     device: str | None = None,
+    tune: str | None = None,
 ) -> KnnResult:
     """Find the k nearest neighbours of every delay-embedded row, exactly.
 
@@ -53,6 +57,9 @@ def knn(
         What the device computes in.
     device : str, optional
         Which device; see ``pyedmcl devices``.
+    tune : {"never", "cached", "auto", "force"}, optional
+        Which tuned parameters kernels take, which changes speed and never the answer; ``PYEDMCL_TUNE`` or "cached" by
+        default.
 
     Returns
     -------
@@ -86,6 +93,7 @@ def knn(
         values = np.concatenate([values, asked.values])
     executor = open_device(device)
     dtype = arguments.precision(dtype, executor.info.fp64, executor.info.name)
+    announce(executor.info, (E,), n_library=series.n_steps, n_query=rows)
     ready = condition(values, dtype)
     data = Staging(executor, ready.values[: series.n_steps])
     other = None if query is None else Staging(executor, ready.values[series.n_steps :])

@@ -16,7 +16,9 @@ from ..neighbors.staging import Staging
 from ..plan import Search
 from ..results import SimplexResult
 from ..series import check_embedding, require_rows
+from ..tuning.retry import tunable
 from . import arguments, scores
+from .effort import announce
 from .masks import penalty_of
 from .provenance import provenance
 
@@ -28,6 +30,7 @@ def _observed(values: NDArray[Any], Tp: int, first: int) -> NDArray[np.float64]:
     return np.where(inside, values[np.where(inside, at, 0)], np.nan).astype(np.float64)
 
 
+@tunable
 def simplex(
     lib: Any,
     pred: Any = None,
@@ -40,6 +43,7 @@ def simplex(
     exclusion_radius: int = 0,
     dtype: str = "float32",
     device: str | None = None,
+    tune: str | None = None,
 ) -> SimplexResult:
     """Predict a series by its nearest neighbours in a delay embedding.
 
@@ -66,6 +70,9 @@ def simplex(
         What the device computes in.
     device : str, optional
         Which device; see ``pyedmcl devices``.
+    tune : {"never", "cached", "auto", "force"}, optional
+        Which tuned parameters kernels take, which changes speed and never the answer; ``PYEDMCL_TUNE`` or "cached" by
+        default.
 
     Returns
     -------
@@ -101,6 +108,7 @@ def simplex(
     aim = ready if target is None else condition(goal.values, dtype)
     penalty = penalty_of(goal.values[:, 0], Tp, dtype)
     n_query = library.n_steps if asked is None else asked.n_steps
+    announce(executor.info, (E,), n_library=library.n_steps, n_query=n_query)
     search = Search((E,), (k,), tau, Tp, radius if asked is None else -1, library.n_steps, n_query, dtype)
     engine = ExactSearch(executor, search, "weights", masked=penalty is not None)
     data = Staging(executor, ready.values[: library.n_steps])

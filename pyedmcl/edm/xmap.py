@@ -20,7 +20,9 @@ from ..kernels import spec
 from ..neighbors.crossmap import CrossMap
 from ..results import XmapResult
 from ..series import Series, as_series, check_embedding, require_rows, some
+from ..tuning.retry import tunable
 from . import arguments
+from .effort import announce
 from .embed_dimension import Progress, self_skill
 from .masks import penalty_of
 from .provenance import provenance
@@ -33,6 +35,7 @@ _BLOCK_SERIES = 512
 _KERNELS = ("stage", "knn", "lookup")
 
 
+@tunable
 def xmap(
     data: Any,
     *,
@@ -48,6 +51,7 @@ def xmap(
     progress: Progress | None = None,
     dtype: str = "float32",
     device: str | None = None,
+    tune: str | None = None,
 ) -> XmapResult:
     """Cross map every series onto every other: which series carries the trace of which.
 
@@ -86,6 +90,9 @@ def xmap(
         What the device computes in.
     device : str, optional
         Which device; see ``pyedmcl devices``.
+    tune : {"never", "cached", "auto", "force"}, optional
+        Which tuned parameters kernels take, which changes speed and never the answer; ``PYEDMCL_TUNE`` or "cached" by
+        default.
 
     Returns
     -------
@@ -114,6 +121,8 @@ def xmap(
     require_rows(series, E=E_max if dims is None else int(dims.max()), tau=tau, Tp=Tp, k=1)
     executor = open_device(device)
     dtype = arguments.precision(dtype, executor.info.fp64, executor.info.name)
+    announce(executor.info, range(1, E_max + 1) if dims is None else dims.tolist(), n_library=series.n_steps,
+             n_query=series.n_steps, n_series=series.n_series, n_targets=series.n_series)  # fmt: skip
     begun = time.perf_counter()
     kernels = (*_KERNELS, "predict", "skill") if dims is None else _KERNELS
     asked = {"E": "auto" if dims is None else _digest(dims), "tau": tau, "Tp": Tp, "exclusion_radius": radius,
@@ -211,7 +220,7 @@ def _mapping(
     ready = condition(series.values, dtype)
     flat = [series.names[column] for column in np.flatnonzero(ready.constant)]
     if flat:
-        warnings.warn(f"constant series, whose rho is NaN: {some(flat)}", RuntimeWarning, stacklevel=3)
+        warnings.warn(f"constant series, whose rho is NaN: {some(flat)}", RuntimeWarning, stacklevel=6)
     pattern = np.zeros(series.n_series, int)
     penalties: dict[int, Any] = {}
     known: dict[bytes, int] = {}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
 import sqlite3
 import threading
 import time
@@ -30,8 +31,10 @@ CREATE TABLE trials (
     at REAL NOT NULL, session TEXT NOT NULL, process TEXT NOT NULL
 );
 CREATE INDEX fastest ON trials (kernel, digest, status, final, device, specialisation, size, problem, median);
-CREATE TABLE limits (device TEXT PRIMARY KEY, work_group INTEGER NOT NULL, note TEXT NOT NULL, at REAL NOT NULL)
-    WITHOUT ROWID;
+CREATE TABLE limits (
+    device TEXT NOT NULL, kernel TEXT NOT NULL, work_group INTEGER NOT NULL, note TEXT NOT NULL, at REAL NOT NULL,
+    PRIMARY KEY (device, kernel)
+) WITHOUT ROWID;
 """
 
 
@@ -55,6 +58,7 @@ class File:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.problems: list[str] = []
+        self.changes = 0
         self._memory: sqlite3.Connection | None = None
         self._lock = threading.RLock()
 
@@ -83,6 +87,7 @@ class File:
     def write(self, change: Callable[[sqlite3.Connection], T]) -> T:
         """Do ``change`` as one transaction: in the file, or in memory where that cannot be written."""
         with self._lock:
+            self.changes += 1
             for _ in range(3):
                 if self._memory is not None:
                     return _transaction(self._memory, change)
@@ -186,6 +191,14 @@ def _transaction(connection: sqlite3.Connection, change: Callable[[sqlite3.Conne
             connection.execute("ROLLBACK")
         raise
     return result
+
+
+_files: dict[tuple[int, Path], File] = {}
+
+
+def file_at(path: Path) -> File:
+    """The one object of this process for a path: what it keeps in memory is then seen by all."""
+    return _files.setdefault((os.getpid(), path.absolute()), File(path))
 
 
 def _known(connection: sqlite3.Connection) -> bool:

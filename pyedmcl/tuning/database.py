@@ -12,12 +12,14 @@ from typing import Any
 
 from .. import config
 from ..errors import InputError
-from .connection import File
+from .connection import file_at
 from .journal import BARRING, ENDS, Trial, centre, process_token, seconds_of
 from .key import TuningKey, canonical, device_from
 
 #: Session of trials that came from a file: any trial of this machine is preferred to them.
 IMPORTED = "import"
+Known = tuple[list[Trial], set[tuple[str, str, str]], dict[str, int]]
+
 _COLUMNS = (
     "t.id, d.fields, t.kernel, t.digest, t.specialisation, t.size, t.parameters, t.status, t.median, t.rounds, "
     "t.note, t.at, t.session, t.problem, t.final, t.process"
@@ -49,7 +51,7 @@ class Database:
     """
 
     def __init__(self, path: Path | None = None) -> None:
-        self._file = File(Path(path) if path is not None else default_path())
+        self._file = file_at(Path(path) if path is not None else default_path())
 
     @property
     def path(self) -> Path:
@@ -154,7 +156,22 @@ class Database:
 
     def winners(self, kernel: str, digest: str) -> list[Trial]:
         """The best trial of every key of a kernel's text."""
-        return self._file.read(lambda connection: _winners(connection, kernel, digest), [])
+        return self.known(kernel, digest)[0]
+
+    def known(self, kernel: str, digest: str) -> Known:
+        """All that a lookup needs of a kernel's text, in one question.
+
+        Returns
+        -------
+        winners : list of Trial
+            The best of every key.
+        barred : set
+            Digest of a device, specialisation and parameters that must not be used together.
+        limits : dict
+            Digest of a device to the largest work-group that it was seen to accept.
+        """
+        nothing: Known = ([], set(), {})
+        return self._file.read(lambda connection: _known(connection, kernel, digest), nothing)
 
     def barred(self, key: TuningKey) -> set[str]:
         """Canonical parameters never to be tried again for the key's device, kernel and specialisation, whatever size:
@@ -163,22 +180,18 @@ class Database:
         where = f"t.device=? AND t.kernel=? AND t.digest=? AND t.specialisation=? AND {_MAYBE_BARRED}"
         return {trial.canonical for trial in self._select(where, same) if trial.barring}
 
-    def limit(self, device: str) -> int | None:
-        """Largest work-group that a device (digest of its key) was seen to accept, where it promised more."""
-        return self._file.read(lambda connection: _limit(connection, device), None)
-
-    def set_limit(self, device: str, work_group: int, note: str) -> None:
-        """Remember that a device refused work-groups that it had promised; a smaller limit stays."""
+    def set_limit(self, device: str, kernel: str, work_group: int, note: str) -> None:
+        """Remember that a device (digest of its key) refused work-groups it had promised; a smaller limit stays."""
         statement = (
-            "INSERT INTO limits VALUES (?, ?, ?, ?) ON CONFLICT (device) DO UPDATE SET work_group=excluded.work_group, "
-            "note=excluded.note, at=excluded.at WHERE excluded.work_group < work_group"
+            "INSERT INTO limits VALUES (?, ?, ?, ?, ?) ON CONFLICT (device, kernel) DO UPDATE SET note=excluded.note, "
+            "work_group=excluded.work_group, at=excluded.at WHERE excluded.work_group < work_group"
         )
-        values = (device, int(work_group), note, time.time())
+        values = (device, kernel, int(work_group), note, time.time())
         self._file.write(lambda connection: connection.execute(statement, values))
 
-    def limits(self) -> list[tuple[str, int, str]]:
-        """Digest of the device, largest work-group and reason, of each limit that was found."""
-        statement = "SELECT device, work_group, note FROM limits ORDER BY device"
+    def limits(self) -> list[tuple[str, str, int, str]]:
+        """Digest of the device, kernel, largest work-group and reason, of each limit that was found."""
+        statement = "SELECT device, kernel, work_group, note FROM limits ORDER BY device, kernel"
         return self._file.read(lambda connection: connection.execute(statement).fetchall(), [])
 
     def remove(self, ids: Iterable[int]) -> int:
@@ -234,25 +247,21 @@ def _trial(row: Sequence[Any]) -> Trial:
                  process, number)  # fmt: skip
 
 
-def _limit(connection: sqlite3.Connection, device: str) -> int | None:
-    found = connection.execute("SELECT work_group FROM limits WHERE device=?", (device,)).fetchone()
-    return None if found is None else int(found[0])
-
-
-def _winners(connection: sqlite3.Connection, kernel: str, digest: str) -> list[Trial]:
+def _known(connection: sqlite3.Connection, kernel: str, digest: str) -> Known:
     of = (kernel, digest)
     bad = connection.execute(f"{_TRIALS} WHERE t.kernel=? AND t.digest=? AND {_MAYBE_BARRED}", of)
     barred = {_barred_as(trial) for trial in map(_trial, bad) if trial.barring}
     final = connection.execute(f"{_TRIALS} WHERE t.kernel=? AND t.digest=? AND t.status='ok' AND t.final=1", of)
     found = [_trial(row) for row in final]
     # SQLite takes the other columns from the row with the smallest median, which a long history makes worth while.
-    rows = connection.execute(_FASTEST, of)
-    others = [_trial(row) for row in rows]
+    others = [_trial(row) for row in connection.execute(_FASTEST, of)]
     if any(_barred_as(trial) in barred for trial in others):
         rows = connection.execute(f"{_TRIALS} WHERE t.kernel=? AND t.digest=? AND t.status='ok' AND t.final=0", of)
         others = list(_first((t for t in map(_trial, rows) if _barred_as(t) not in barred), _case, _seconds))
     found += others
-    return list(_first((trial for trial in found if _barred_as(trial) not in barred), _place, _rank))
+    best = _first((trial for trial in found if _barred_as(trial) not in barred), _place, _rank)
+    limits = connection.execute("SELECT device, work_group FROM limits WHERE kernel=?", (kernel,)).fetchall()
+    return list(best), barred, dict(limits)
 
 
 _FASTEST = (

@@ -13,7 +13,7 @@ from ..device.fingerprint import DeviceKey, device_key
 from ..device.info import DeviceInfo
 
 # Follows from tuned parameters, so it cannot be part of what they are looked up by.
-_DERIVED = frozenset({"capacity"})
+_DERIVED = frozenset({"capacity", "capacities"})
 # Values whose effect on speed is coarser than that of the others, in powers of four; columns beyond a few groups of
 # the widest vectors are all alike.
 _COARSE = frozenset({"tau"})

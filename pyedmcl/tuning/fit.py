@@ -1,0 +1,92 @@
+"""Defaults bent to problem and device, and whether tuned parameters fit them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from ..codegen.spec import KernelSpec
+from ..device.info import DeviceInfo
+from ..device.quirks import quirks_for
+
+# Tunables whose product is the number of work-items in a group.
+_GROUP = ("wg", "target_lanes", "row_lanes")
+# Operations per second of a compute unit, roughly and rather too many: SIMD lanes times the share of them in use.
+_CPU_UNIT = 2e10
+_GPU_LANES = 128 * 0.4
+_GPU_CLOCK_MHZ = 1500
+
+
+def defaults(spec: KernelSpec, specialisation: Mapping[str, Any], info: DeviceInfo, most: int) -> dict[str, Any]:
+    """Safe parameters of the device's class, adapted to the specialisation, in groups of at most ``most`` work-items.
+
+    float64 halves the lanes of a SIMD register.
+    """
+    quirks = quirks_for(info)
+    chosen = spec.defaults(quirks.device_class)
+    if specialisation.get("dtype") == "float64" and chosen.get("lanes", 1) > 8:
+        chosen["lanes"] = 8
+    # Groups should share a unit's local memory.
+    if chosen.get("tile") and _tile_bytes(chosen, specialisation) > info.local_bytes // 4:
+        chosen["tile"] = 0
+    if quirks.device_class == "gpu" and "unroll" in chosen:
+        # Sweeps over several dimensions are long programs already; more steps at once overflow the instruction cache.
+        chosen["unroll"] = 16 if len(specialisation.get("dims", ())) == 1 else 4
+    if "columns" in specialisation and quirks.device_class == "cpu":
+        # Narrow classes of targets: no wider vectors than they fill.
+        while chosen["vectors"] > 1 and chosen["lanes"] * chosen["vectors"] // 2 >= specialisation["columns"]:
+            chosen["vectors"] //= 2
+        while chosen["lanes"] > 4 and chosen["lanes"] // 2 >= specialisation["columns"]:
+            chosen["lanes"] //= 2
+    while group(chosen) > max(most, 1):
+        widest = max((name for name in _GROUP if name in chosen), key=lambda name: int(chosen[name]))
+        chosen[widest] //= 2
+    return chosen
+
+
+def group(chosen: Mapping[str, Any]) -> int:
+    """Work-items of a group; 1 for kernels that leave it to the driver."""
+    return math.prod(int(chosen[name]) for name in _GROUP if name in chosen)
+
+
+def unfit(
+    spec: KernelSpec, chosen: Mapping[str, Any], specialisation: Mapping[str, Any], info: DeviceInfo, most: int
+) -> str | None:
+    """Why tuned parameters cannot be used here, or None where nothing speaks against them.
+
+    Constraints on values that are not known yet are left to the build.
+    """
+    tunables = {tunable.name: tunable for tunable in spec.tunables}
+    if set(chosen) != set(tunables):
+        return f"they name {', '.join(sorted(chosen)) or 'nothing'}, the kernel has {', '.join(sorted(tunables))}"
+    for name, value in chosen.items():
+        if value not in tunables[name].values or isinstance(value, bool) != isinstance(tunables[name].values[0], bool):
+            return f"{name} = {value!r} is none of {', '.join(map(repr, tunables[name].values))}"
+    if group(chosen) > most:
+        return f"groups of {group(chosen)} work-items, where {most} are possible"
+    if chosen.get("tile") and _tile_bytes(chosen, specialisation) > info.local_bytes:
+        return f"a tile of {_tile_bytes(chosen, specialisation):,} bytes, where {info.local_bytes:,} are possible"
+    quirks = quirks_for(info)
+    values = {**specialisation, **chosen, "fma": quirks.fma, "minimum": quirks.minimum}
+    for constraint in spec.constraints:
+        try:
+            holds = constraint.holds(values)
+        except KeyError:
+            continue
+        if not holds:
+            return constraint.reason
+    return None
+
+
+def operations_per_second(info: DeviceInfo) -> float:
+    """What a device might do, within a factor of a few: enough to tell seconds from hours."""
+    if quirks_for(info).device_class == "cpu":
+        return info.compute_units * _CPU_UNIT
+    return info.compute_units * _GPU_LANES * (info.clock_mhz or _GPU_CLOCK_MHZ) * 1e6
+
+
+def _tile_bytes(chosen: Mapping[str, Any], specialisation: Mapping[str, Any]) -> int:
+    """Local memory of a tile, staged with the rows that its oldest lags reach back to."""
+    halo = (max(specialisation.get("dims", (1,))) - 1) * int(specialisation.get("tau", 1))
+    return (int(chosen["tile"]) + int(halo)) * (8 if specialisation.get("dtype") == "float64" else 4)
