@@ -6,7 +6,8 @@ import importlib
 
 from ..codegen.spec import KernelSpec
 
-NAMES = ("stage", "knn", "lookup", "predict", "skill", "distances")
+NAMES = ("stage", "knn", "lookup", "predict", "skill", "distances", "smap_scale", "smap", "smap_solve",
+         "recurrence_image", "recurrence_ranks")
 
 
 def spec(name: str) -> KernelSpec:

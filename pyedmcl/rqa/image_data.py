@@ -1,0 +1,126 @@
+"""Series and limits as the sweep of a recurrence plot needs them, and guard bands that make float32 exact."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..condition import condition
+
+if TYPE_CHECKING:
+    from .problem import Problem
+
+Floats = NDArray[np.floating[Any]]
+
+_UNIT = 2.0**-24  # half a unit in the last place of 1, float32
+
+
+@dataclass(frozen=True)
+class SweepData:
+    """Both sides as the kernel reads them, coordinate by coordinate, shape (coordinates, n); NaN for gaps.
+
+    ``limits`` are compared by "less than": those of the sweep and those of float64.
+    """
+
+    rows: Floats
+    columns: Floats
+    dtype: str
+    exact: bool
+    limits: tuple[Floats, ...] = ()
+    limits64: tuple[Floats, ...] = ()
+    rows64: Floats | None = None
+    columns64: Floats | None = None
+    reach: float = 0.0
+    exponent: int = 0
+
+    def scale(self, largest: int) -> float:
+        """What distances are multiplied with before they are added as integers: no pixel's sum exceeds 2^62."""
+        return 2.0 ** (61 - int(np.frexp(max(self.reach, 1e-30))[1]) - int(largest).bit_length())
+
+    def unit(self, largest: int) -> float:
+        """The distance, in the unit of the data, that 1 stands for in a sum."""
+        return float(2.0**self.exponent / self.scale(largest))
+
+
+def prepare(problem: Problem, x: Floats, y: Floats, mean: bool) -> SweepData:
+    """Values and limits of the sweep, and, where float64 decides the open cells, what it needs."""
+    rows, columns = (np.atleast_2d(side.T if side.ndim == 2 else side) for side in (x, y))
+    terms = problem.n_features if problem.embedded else problem.m
+    arithmetic = problem.dtype if mean else problem.arithmetic
+    limits64 = () if mean else _less_than(problem, arithmetic)
+    if not mean and (arithmetic == problem.dtype):
+        # The cells are those of this arithmetic: the values are rounded to it and nothing else.
+        with np.errstate(over="ignore"):
+            return SweepData(rows.astype(arithmetic), columns.astype(arithmetic), arithmetic, False, limits64)
+    both = np.concatenate([rows, columns], axis=1).T
+    ready = condition(both, problem.dtype)
+    power = int(ready.exponent.max())
+    values = ready.values
+    if (ready.exponent != power).any():
+        values = np.ldexp(values, (ready.exponent - power).astype(np.int32)).astype(problem.dtype)
+    reach = float(np.nanmax(np.abs(values), initial=0.0))
+    split = rows.shape[1]
+    sides = values[:split].T, values[split:].T
+    if mean:
+        return SweepData(*sides, problem.dtype, False, reach=2 * reach * terms, exponent=power)
+    back = np.ldexp(values.astype(np.float64), power) + ready.shift
+    rounded = not np.array_equal(back, both, equal_nan=True)
+    # Taking out the shift rounds too, in float64 but relative to the values as they were.
+    before = float(np.ldexp(np.nanmax(np.abs(both), initial=0.0), -power)) * 2.0**-29
+    sweep = _guarded(problem, limits64, power, reach + before if rounded else 0.0, terms)
+    wide = rows.astype(np.float64), columns.astype(np.float64)
+    return SweepData(*sides, problem.dtype, True, sweep, limits64, *wide)
+
+
+def _less_than(problem: Problem, arithmetic: str) -> tuple[Floats, ...]:
+    """Outer and, in a corridor, inner limit such that a cell counts if it is below the one and not below the other.
+
+    Shape (), or (n_columns,) where each column has its own.
+    """
+    own = problem.column_limits
+    outer: Floats = np.asarray(problem.outer_limits()[0] if own is None else own, arithmetic)
+    above = np.asarray(np.inf, arithmetic)
+    found = [outer if problem.strict else np.nextafter(outer, above)]
+    limits = problem.inner_limits()
+    if limits is not None:
+        inner: Floats = np.asarray(limits[0], arithmetic)
+        found.append(np.nextafter(inner, above) if problem.strict else inner)
+    return tuple(found)
+
+
+def _guarded(
+    problem: Problem, limits64: tuple[Floats, ...], power: int, reach: float, terms: int
+) -> tuple[Floats, ...]:
+    """For each limit two in float32: cells below the first are surely below it, cells not below the second surely not.
+
+    A value is off by at most half a unit in the last place of the largest (0 where all are exact), a difference by
+    twice that, a distance over T coordinates by T times that at most (by its root for Euclidean distances, where T is
+    taken too); each further operation rounds once. A tenth more covers products of errors and float64's own rounding.
+    """
+    found: list[Floats] = []
+    euclidean = problem.metric == "euclidean"
+    for limit in limits64:
+        distance = np.ldexp(np.sqrt(limit) if euclidean else limit, -power)
+        away = 1.1 * (2 * terms * _UNIT * reach + (terms + 4) * _UNIT * distance)
+        low, high = np.maximum(distance - away, 0.0), distance + away
+        # Some devices flush what is below 2^-126 to zero.
+        tiny = (terms + 1) * 2.0**-125
+        low, high = (low * low - tiny, high * high + tiny) if euclidean else (low - tiny, high + tiny)
+        with np.errstate(over="ignore", under="ignore"):
+            found.append(np.nextafter(np.asarray(low, np.float32), np.float32(-np.inf)))
+            found.append(np.nextafter(np.asarray(high, np.float32), np.float32(np.inf)))
+    return tuple(found)
+
+
+def points_there(side: Floats, problem: Problem, n: int) -> NDArray[np.bool_]:
+    """Which points of a side (coordinates, n) have no gap."""
+    known: NDArray[np.bool_] = np.logical_not(np.isnan(side).any(axis=0))
+    if problem.embedded:
+        return known
+    whole = known[:n].copy()
+    for e in range(1, problem.m):
+        whole &= known[e * problem.tau : e * problem.tau + n]
+    return whole

@@ -1,0 +1,257 @@
+## A recurrence plot as an image: recurrent cells (or the sum of distances) per pixel, without the matrix.
+##
+## A work-item keeps the coordinates of its columns in registers and walks down the rows, which a group stages in local
+## memory; a cell costs a difference and a multiply-add per coordinate, a comparison and an addition. Counts are integers
+## and sums are fixed-point numbers, so that the order in which groups add to a pixel does not matter. In a symmetric
+## matrix only pixels on and above the diagonal are computed.
+<%
+columns = lanes * vectors            # of a work-item
+width = wg * columns                 # of a group
+halo = 0 if embedded else (m - 1) * tau
+mean = mode == "mean"
+sweeps = 2 if exact else 1           # limits that surely hold, and that may hold
+limits = [f"limit{s}" for s in range(sweeps)] + ([f"inner{s}" for s in range(sweeps)] if corridor else [])
+# Where float64 decides afterwards, float32 may be fused.
+fused = exact or mean
+words = 2 if mean else 1             # of a local sum
+def below(name, v):
+    return f"{name}_{v}" if per_column else name
+def row_at(e):
+    if staged:
+        return f"xs[{e * tile} + r]" if embedded else f"xs[r + {e * tau}]"
+    return f"rows[(size_t){e} * row_stride + i0 + r]" if embedded else f"rows[i0 + r + {e * tau}]"
+%>
+#define LANES ${lanes}
+#define REAL_BITS ${64 if dtype == 'float64' else 32}
+#define FMA_CONTRACT ${int(fma == 'contract' and fused)}
+#define MIN_SELECT ${int(minimum == 'select')}
+#define WIDTH ${width}
+#define WIDE ${int(wide)}
+#include "numeric.clh"
+%if exact:
+#pragma OPENCL EXTENSION cl_khr_fp64 : enable
+%endif
+
+// Adds to a number of two words: whoever makes the low word overflow carries.
+inline void add_local(volatile local uint* at, ulong value) {
+  const uint low = (uint)value, before = atomic_add(at, low);
+  const uint high = (uint)(value >> 32) + (before + low < before ? 1u : 0u);
+  if (high) atomic_add(at + 1, high);
+}
+inline void add_global(volatile global uint* at, ulong value) {
+  const uint low = (uint)value, before = atomic_add(at, low);
+#if WIDE
+  const uint high = (uint)(value >> 32) + (before + low < before ? 1u : 0u);
+  if (high) atomic_add(at + 1, high);
+#endif
+}
+
+// The pixel of a column: pixel p holds columns p * n / pixels, ..., (p + 1) * n / pixels - 1.
+inline int pixel_of(int column, int n, int pixels) { return (int)((((ulong)column + 1) * pixels - 1) / n); }
+
+kernel void clear_image(global uint* image, const ulong n) {
+  const size_t at = get_global_id(0);
+  if (at < n) image[at] = 0;
+}
+
+%if exact:
+// A column's recurrent cells of some rows as float64 arithmetic finds them: each operation rounded on its own.
+__attribute__((noinline)) int recount(global const double* rows64, const int row_stride, global const double* columns64,
+                                      const int column_stride, const int i0, const int n, const int j,
+                                      const double limit64${", const double inner64" if corridor else ""}) {
+#pragma OPENCL FP_CONTRACT OFF
+  int found = 0;
+  for (int r = 0; r < n; ++r) {
+    double a = 0;
+    for (int e = 0; e < ${m}; ++e) {
+%if embedded:
+      const double d = rows64[(size_t)e * row_stride + i0 + r] - columns64[(size_t)e * column_stride + j];
+%else:
+      const double d = rows64[i0 + r + e * ${tau}] - columns64[j + e * ${tau}];
+%endif
+%if metric == "euclidean":
+      const double square = d * d;
+      a = a + square;
+%elif metric == "manhattan":
+      a = a + fabs(d);
+%else:
+      a = fmax(a, fabs(d));
+%endif
+    }
+    found += a < limit64;
+%if corridor:
+    found -= a < inner64;
+%endif
+  }
+  return found;
+}
+%endif
+
+// rows, columns: ${"[coordinate][stride]" if embedded else "the series"}, with +inf for gaps of rows and -inf for those of columns, so that no gap is near
+// anything; columns are padded likewise to whole groups. pieces: (row of pixels, first row, end, first row of that row of
+// pixels). Group (x, y) does ${width} columns from those of chunk_begin + x on, and per_group pieces from
+// piece_begin + y * per_group on. Limits (of each column, or of all) are compared by "less than". image: [pixel row][pixels]${"[2]" if wide else ""}.
+kernel __attribute__((reqd_work_group_size(${wg}, 1, 1)))
+void recurrence_image(global const real* restrict rows, const int row_stride, global const real* restrict columns,
+                      const int column_stride, const int n_columns, global const int4* restrict pieces,
+                      const int piece_begin, const int piece_end, const int per_group, const int chunk_begin,
+                      const int pixels, const int symmetric, global uint* restrict image,
+%if mean:
+                      const real scale
+%else:
+                      ${", ".join(f"global const real* restrict {name}s" if per_column else f"const real {name}" for name in limits)}
+%endif
+%if exact:
+                      , global const double* restrict rows64, global const double* restrict columns64,
+                      ${"global const double* restrict limits64" if per_column else "const double limit64"}
+%if corridor:
+                      , const double inner64
+%endif
+%endif
+                      ) {
+  local uint sums[WIDTH * ${words}];
+  local int place[WIDTH];
+%if staged:
+  local real xs[${tile * m if embedded else tile + halo}];
+%endif
+  const int lid = get_local_id(0);
+  const int begin = (chunk_begin + (int)get_group_id(0)) * WIDTH, j = begin + lid * ${columns};
+  const int first = piece_begin + (int)get_group_id(1) * per_group, end = min(first + per_group, piece_end);
+  if (begin >= n_columns || first >= end || (symmetric && begin + WIDTH <= pieces[first].w)) return;
+  const int left = pixel_of(begin, n_columns, pixels);
+  const int places = pixel_of(min(begin + WIDTH, n_columns) - 1, n_columns, pixels) - left + 1;
+  for (int c = lid; c < WIDTH; c += ${wg}) {
+    place[c] = begin + c < n_columns ? pixel_of(begin + c, n_columns, pixels) - left : places - 1;
+%for word in range(words):
+    sums[c + ${word} * WIDTH] = 0;
+%endfor
+  }
+%for e in range(m):
+%for v in range(vectors):
+  const realv y${v}_${e} = LOADV(columns + ${f"(size_t){e} * column_stride" if embedded else e * tau} + j + ${v * lanes});
+%endfor
+%endfor
+%if per_column:
+%for name in limits:
+%for v in range(vectors):
+  const realv ${name}_${v} = LOADV(${name}s + j + ${v * lanes});
+%endfor
+%endfor
+%endif
+  barrier(CLK_LOCAL_MEM_FENCE);
+  for (int p = first; p < end; ++p) {
+    const int4 piece = pieces[p];
+    if (symmetric && begin + WIDTH <= piece.w) break;
+    ${"ulong" if mean else "uint"} total[${columns}];
+    for (int c = 0; c < ${columns}; ++c) total[c] = 0;
+    for (int i0 = piece.y; i0 < piece.z; i0 += ${tile}) {
+      const int n = min(${tile}, piece.z - i0);
+%if staged:
+      for (int s = lid; s < ${tile if embedded else tile + halo}; s += ${wg}) {
+%for e in range(m if embedded else 1):
+        xs[s${f" + {e * tile}" if e else ""}] = s < n + ${halo} ? rows[${f"(size_t){e} * row_stride + " if e else ""}i0 + s] : (real)INFINITY;
+%endfor
+      }
+      barrier(CLK_LOCAL_MEM_FENCE);
+%endif
+%for v in range(vectors):
+%if mean:
+      realv part${v} = 0;
+%else:
+      rowv ${", ".join(f"n_{name}_{v} = 0" for name in limits)};
+%endif
+%endfor
+      for (int r = 0; r < n; ++r) {
+        realv d, ${", ".join(f"a{v}" for v in range(vectors))};
+%for e in range(m):
+        {
+          const real x = ${row_at(e)};
+%for v in range(vectors):
+%if metric == "euclidean":
+%if fused:
+          d = x - y${v}_${e}; a${v} = ${f"FUSED(d, d, a{v})" if e else "d * d"};
+%else:
+          d = x - y${v}_${e}; d = d * d; a${v} = ${f"a{v} + d" if e else "d"};
+%endif
+%elif metric == "manhattan":
+          d = fabs(x - y${v}_${e}); a${v} = ${f"a{v} + d" if e else "d"};
+%else:
+          d = fabs(x - y${v}_${e}); a${v} = ${f"MAXIMUM(a{v}, d)" if e else "d"};
+%endif
+%endfor
+        }
+%endfor
+%for v in range(vectors):
+%if mean:
+          d = ${f"sqrt(a{v})" if metric == "euclidean" else f"a{v}"};
+          part${v} += CHOOSE((realv)(0), d, d < (realv)(INFINITY));
+%else:
+%for name in limits:
+        n_${name}_${v} ${"+" if lanes == 1 else "-"}= a${v} < ${below(name, v)};
+%endfor
+%endif
+%endfor
+      }
+%for v in range(vectors):
+%if mean:
+      {
+        real out[LANES];
+        STOREV(part${v}, out);
+        for (int l = 0; l < LANES; ++l) total[${v * lanes} + l] += (ulong)rint(out[l] * scale);
+      }
+%else:
+      {
+<%
+sure, maybe = [(f"n_limit{s}_{v}" + (f" - n_inner{s}_{v}" if corridor else "")) for s in (0, sweeps - 1)]
+same = f"n_limit0_{v} == n_limit1_{v}" + (f" && n_inner0_{v} == n_inner1_{v}" if corridor else "")
+%>
+        whole out[LANES];
+        STOREV(${sure}, out);
+%if exact:
+        const rowv open = !(${same});
+        whole is_open[LANES];
+        STOREV(open, is_open);
+        if (ANYV(open))
+          for (int l = 0; l < LANES; ++l)
+            if (is_open[l])
+              out[l] = recount(rows64, row_stride, columns64, column_stride, i0, n, j + ${v * lanes} + l,
+                               ${f"limits64[j + {v * lanes} + l]" if per_column else "limit64"}${", inner64" if corridor else ""});
+%endif
+        for (int l = 0; l < LANES; ++l) total[${v * lanes} + l] += (uint)out[l];
+      }
+%endif
+%endfor
+%if staged:
+      barrier(CLK_LOCAL_MEM_FENCE);
+%endif
+    }
+    {
+      // Neighbouring columns share a pixel as a rule.
+      int at = place[lid * ${columns}];
+      ${"ulong" if mean else "uint"} run = 0;
+      for (int c = 0; c < ${columns}; ++c) {
+        const int to = place[lid * ${columns} + c];
+        if (to != at) {
+          if (run) ${"add_local(sums + 2 * at, run)" if mean else "atomic_add((volatile local uint*)sums + at, run)"};
+          run = 0;
+          at = to;
+        }
+        run += total[c];
+      }
+      if (run) ${"add_local(sums + 2 * at, run)" if mean else "atomic_add((volatile local uint*)sums + at, run)"};
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (int k = lid; k < places; k += ${wg}) {
+%if mean:
+      const ulong value = sums[2 * k] | ((ulong)sums[2 * k + 1] << 32);
+      sums[2 * k] = sums[2 * k + 1] = 0;
+%else:
+      const uint value = sums[k];
+      sums[k] = 0;
+%endif
+      if (value && !(symmetric && left + k < piece.x))
+        add_global(image + ((size_t)piece.x * pixels + left + k) * ${2 if wide else 1}, value);
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+  }
+}
