@@ -1,0 +1,16 @@
+"""Cells of a recurrence matrix at or below a few limits, counted per column; distances between two limits."""
+
+from ..codegen.spec import KernelSpec, Tunable
+
+SPEC = KernelSpec(
+    name="recurrence_ranks",
+    producer="mako",
+    text="recurrence_ranks.cl.mako",
+    headers=("numeric.clh",),
+    specialisation=("m", "step", "stride", "metric", "dtype", "per_column"),
+    tunables=(
+        Tunable("wg", (16, 32, 64, 128, 256), {"cpu": 16, "gpu": 64}, "work-items of a group, a column each"),
+        Tunable("candidates", (7, 15, 31), {"cpu": 15, "gpu": 15}, "limits counted at once; more mean fewer sweeps"),
+    ),
+    oracle="pyedmcl.reference.rqa:compared",
+)

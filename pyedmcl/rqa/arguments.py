@@ -1,0 +1,167 @@
+"""Checks of what the recurrence functions are given: each wrong argument is named, with what is allowed."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..errors import InputError
+from .conventions import Convention
+from .problem import METRICS
+
+DTYPES = ("float32", "float64")
+THRESHOLDS = ("fixed", "corridor", "recurrence_rate", "neighbours")
+_MEANING = {
+    "lmin": "the least length of a diagonal line",
+    "vmin": "the least length of a vertical line",
+    "wmin": "the least length of a white vertical line",
+    "theiler": "the number of diagonals to leave out on either side of the main one, plus itself",
+}
+
+
+def integer(name: str, value: object, least: int) -> int:
+    """``value`` as an int of at least ``least``; booleans and fractions are refused."""
+    whole = isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_)) and float(value).is_integer()
+    if not whole or int(value) < least:  # type: ignore[call-overload]
+        meaning = f"{_MEANING[name]}, " if name in _MEANING else ""
+        raise InputError(f"{name}={value!r}: {meaning}an integer of at least {least} is needed")
+    return int(value)  # type: ignore[call-overload,no-any-return]
+
+
+def minimum(name: str, value: object) -> int:
+    """A least length of lines."""
+    return integer(name, value, 1)
+
+
+def metric_named(value: object) -> str:
+    """One of the metrics."""
+    if not isinstance(value, str) or value not in METRICS:
+        raise InputError(f"metric={value!r}: choose one of {', '.join(map(repr, METRICS))}")
+    return value
+
+
+def threshold_named(value: object) -> str:
+    """One of the kinds of threshold."""
+    if not isinstance(value, str) or value not in THRESHOLDS:
+        raise InputError(f"threshold={value!r}: choose one of {', '.join(map(repr, THRESHOLDS))}")
+    return value
+
+
+def precision(dtype: Any) -> str:
+    """``dtype`` as "float32" or "float64"."""
+    try:
+        name = str(np.dtype(dtype).name)
+    except TypeError:
+        name = str(dtype)
+    if name not in DTYPES:
+        raise InputError(f"dtype={dtype!r}: the kernels compute in float32 or float64")
+    return name
+
+
+def radii_of(value: object, threshold: str, name: str = "radius") -> tuple[list[Any], bool]:
+    """What ``radius`` means under a threshold, one entry per matrix, and whether a sequence was given.
+
+    Returns
+    -------
+    entries : list
+        Floats; pairs of floats for "corridor"; ints for "neighbours".
+    several : bool
+        A sequence was given, so that a table is wanted.
+    """
+    if threshold == "corridor":
+        items = _items(value)
+        if items is not None and len(items) == 2 and all(_items(item) is None for item in items):
+            return [_corridor(items, name)], False
+        if not items or any(_items(item) is None for item in items):
+            raise InputError(f"{name}={value!r}: threshold='corridor' needs a pair (inner, outer), or several pairs")
+        return [_corridor(item, name) for item in items], True
+    items = _items(value)
+    entries: Sequence[object] = [value] if items is None else items
+    if not entries:
+        raise InputError(f"{name}={value!r}: at least one radius is needed")
+    check = {"fixed": _radius, "recurrence_rate": _rate, "neighbours": _neighbours}[threshold]
+    return [check(entry, name) for entry in entries], items is not None
+
+
+def _items(value: object) -> list[Any] | None:
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        return None
+    return list(value) if isinstance(value, (Sequence, np.ndarray)) and not isinstance(value, str) else None
+
+
+def _real(value: object, name: str, wanted: str) -> float:
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        value = value.item()
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real):
+        raise InputError(f"{name}={value!r}: {wanted} is needed")
+    return float(value)
+
+
+def _radius(value: object, name: str) -> float:
+    radius = _real(value, name, "a positive number, in the unit of the data,")
+    if not radius > 0 or math.isinf(radius):
+        raise InputError(f"{name}={value!r}: a positive, finite number, in the unit of the data, is needed")
+    return radius
+
+
+def _rate(value: object, name: str) -> float:
+    rate = _real(value, name, "threshold='recurrence_rate' takes the wanted rate: a number in (0, 1)")
+    if not 0 < rate < 1:
+        raise InputError(f"{name}={value!r}: threshold='recurrence_rate' takes the wanted rate, a number in (0, 1)")
+    return rate
+
+
+def _neighbours(value: object, name: str) -> int:
+    try:
+        return integer(name, value, 1)
+    except InputError:
+        raise InputError(
+            f"{name}={value!r}: threshold='neighbours' takes the number of neighbours, an integer of at least 1"
+        ) from None
+
+
+def _corridor(value: Any, name: str) -> tuple[float, float]:
+    items = list(value)
+    if len(items) != 2:
+        raise InputError(f"{name}={value!r}: a corridor is a pair (inner, outer)")
+    inner, outer = (_real(v, name, "a pair of numbers (inner, outer)") for v in items)
+    if not 0 <= inner < outer < math.inf:
+        raise InputError(f"{name}={value!r}: 0 <= inner < outer is needed, both finite")
+    return inner, outer
+
+
+def window(theiler: object, convention: Convention, n_rows: int, n_columns: int) -> int:
+    """The Theiler window as the counts need it.
+
+    Raises
+    ------
+    InputError
+        If it covers the matrix, or the convention knows none.
+    """
+    width = integer("theiler", theiler, 0)
+    if not convention.has_theiler:
+        if width > 1:
+            raise InputError(
+                f"theiler={theiler!r} contradicts convention={convention.name!r}, which has no Theiler window; "
+                "leave it out, or choose another convention"
+            )
+        return 1  # the main diagonal is counted apart, since it is a line but not the longest
+    most = max(n_rows, n_columns)
+    if width >= most:
+        raise InputError(
+            f"theiler={theiler!r} leaves no cell of a {n_rows} x {n_columns} matrix: at most {most - 1} is possible"
+        )
+    return width
+
+
+def only_alone(convention: Convention, what: str) -> None:
+    """Refuse cross and joint recurrence under a convention that has none."""
+    if not convention.has_theiler:
+        raise InputError(
+            f"{what} contradicts convention={convention.name!r}, which knows recurrence of one series only; "
+            "choose another convention"
+        )

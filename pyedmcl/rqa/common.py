@@ -1,0 +1,141 @@
+"""The common path of all recurrence functions: points and options -> problem -> counts -> results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..device.session import open_device
+from ..errors import InputError
+from . import arguments
+from .conventions import Convention
+from .points import Points
+from .problem import Problem
+from .result import RecurrenceResult
+
+if TYPE_CHECKING:
+    from ..device.executor import Executor
+    from .counts import Counts
+
+Progress = Callable[[int, int, str], None]
+Device = str | Sequence[str] | None
+
+
+@dataclass(frozen=True)
+class Options:
+    """Checked options that all recurrence functions share."""
+
+    convention: Convention
+    lmin: int
+    vmin: int
+    wmin: int
+    dtype: str
+    exact: bool
+    tile: int | None
+
+
+def options_of(
+    *, convention: Any, lmin: Any, vmin: Any, wmin: Any, dtype: Any, exact: Any, tile: Any
+) -> Options:
+    """Check them; see :func:`pyedmcl.rqa.rqa.rqa`."""
+    from .conventions import convention_named
+
+    if not isinstance(exact, (bool, np.bool_)):
+        raise InputError(f"exact={exact!r}: True or False is needed")
+    return Options(
+        convention_named(convention),
+        arguments.minimum("lmin", lmin),
+        arguments.minimum("vmin", vmin),
+        arguments.minimum("wmin", wmin),
+        arguments.precision(dtype),
+        bool(exact),
+        None if tile is None else arguments.integer("tile", tile, 1),
+    )
+
+
+def executors_of(device: Device, options: Options) -> list[Executor]:
+    """The named devices, opened; each must compute in what the options ask for."""
+    names = [device] if device is None or isinstance(device, str) else list(device)
+    if not names:
+        raise InputError(f"device={device!r}: at least one device is needed, or None for the default one")
+    executors = [open_device(name) for name in names]
+    for executor in executors:
+        if options.dtype == "float64" and not executor.info.fp64:
+            raise InputError(
+                f"dtype='float64': the device {executor.info.name} has no double precision; use float32 or another "
+                "device"
+            )
+    return executors
+
+
+def problem_of(
+    rows: Points, columns: Points | None, options: Options, *, metric: Any, theiler: int
+) -> Problem:
+    """The problem of two sides (``columns`` None: of one series with itself), radii still to come."""
+    other = rows if columns is None else columns
+    return Problem(
+        m=rows.m, tau=rows.tau, metric=arguments.metric_named(metric), dtype=options.dtype, exact=options.exact,
+        radii=(), inner=None, strict=options.convention.strict, theiler=theiler,
+        theiler_everywhere=options.convention.theiler_everywhere, n_rows=rows.n, n_columns=other.n,
+        symmetric=columns is None, embedded=rows.embedded, n_features=rows.n_features,
+    )  # fmt: skip
+
+
+def count(
+    executors: Sequence[Executor], problem: Problem, rows: Any, columns: Any, options: Options,
+    progress: Progress | None,
+) -> list[Counts]:  # fmt: skip
+    """Counts of each radius: the one way from here to the devices.
+
+    ``rows`` and ``columns`` are :class:`Points`, or pairs of them for a joint problem.
+    """
+    from .engine import quantify
+
+    if problem.joint is None:
+        x, y = rows.values, columns.values
+    else:
+        x, y = tuple(side.values for side in rows), tuple(side.values for side in columns)
+    other = None if problem.symmetric else y
+    counted: list[Counts] = quantify(list(executors), problem, x, other, tile=options.tile, progress=progress)
+    return counted
+
+
+def result_of(
+    counts: Counts, radius: Any, problem: Problem, options: Options, complete: tuple[Any, Any],
+    executors: Sequence[Executor], **more: Any,
+) -> RecurrenceResult:  # fmt: skip
+    """The frozen result of one matrix."""
+    return RecurrenceResult(
+        counts=counts,
+        convention=options.convention,
+        radius=radius,
+        theiler=problem.theiler,
+        lmin=options.lmin,
+        vmin=options.vmin,
+        wmin=options.wmin,
+        complete=complete,
+        symmetric=problem.symmetric,
+        provenance=provenance(executors, problem, options, **more),
+    )
+
+
+def provenance(executors: Sequence[Executor], problem: Problem, options: Options, **more: Any) -> dict[str, Any]:
+    """What would be needed to get the same counts again."""
+    from .. import __version__
+
+    return {
+        "version": __version__,
+        "devices": [executor.info.name for executor in executors],
+        "drivers": [executor.info.driver for executor in executors],
+        "m": problem.m,
+        "tau": problem.tau,
+        "metric": problem.metric,
+        "dtype": problem.dtype,
+        "exact": problem.exact,
+        "convention": options.convention.name,
+        "tile": options.tile,
+        **more,
+    }

@@ -1,0 +1,138 @@
+"""Joint recurrence: two systems, each in its own space, that come back at the same pairs of times."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from ..errors import InputError
+from . import arguments, common
+from .common import Device, Progress
+from .points import points_of
+from .problem import Problem
+from .result import RecurrenceResult
+from .table import RecurrenceTable
+from .thresholds import Pass, passes_for
+
+
+def joint_rqa(
+    x: Any,
+    y: Any,
+    *,
+    m: int = 1,
+    tau: int = 1,
+    radius: Any,
+    metric: str = "euclidean",
+    m_y: int | None = None,
+    tau_y: int | None = None,
+    radius_y: Any = None,
+    metric_y: str | None = None,
+    theiler: int = 1,
+    lmin: int = 2,
+    vmin: int = 2,
+    wmin: int = 2,
+    convention: str = "pyrqa",
+    threshold: str = "fixed",
+    embedded: bool = False,
+    dtype: str = "float32",
+    exact: bool = True,
+    tile: int | None = None,
+    progress: Progress | None = None,
+    device: Device = None,
+) -> RecurrenceResult | RecurrenceTable:
+    """Quantify joint recurrence: cell (i, j) is recurrent where x recurs at times i and j and y does so too.
+
+    The two series may differ in what they measure, in embedding, radius and metric, but not in the number of points
+    (Romano et al., Physics Letters A 330, 214, 2004).
+
+    Parameters
+    ----------
+    x, y : array_like
+        As ``x`` of :func:`pyedmcl.rqa`; they must give equally many points.
+    m, tau, radius, metric
+        As for :func:`pyedmcl.rqa`.
+    m_y, tau_y, radius_y, metric_y
+        The same for ``y``; those left out are as for ``x``.
+    theiler, lmin, vmin, wmin, convention, threshold, embedded, dtype, exact, tile, progress, device
+        As for :func:`pyedmcl.rqa`; convention "accrqa" has no joint recurrence.
+
+    Returns
+    -------
+    RecurrenceResult or RecurrenceTable
+        ``radius`` is that of x. A table where ``radius`` is a sequence.
+
+    Raises
+    ------
+    InputError
+        An argument cannot be used, or x and y give different numbers of points or radii.
+    DeviceNotFoundError, DeviceMemoryError
+    """
+    options = common.options_of(
+        convention=convention, lmin=lmin, vmin=vmin, wmin=wmin, dtype=dtype, exact=exact, tile=tile
+    )
+    arguments.only_alone(options.convention, "joint_rqa")
+    kind = arguments.threshold_named(threshold)
+    wanted, several = arguments.radii_of(radius, kind)
+    wanted_y = wanted if radius_y is None else arguments.radii_of(radius_y, kind, "radius_y")[0]
+    if len(wanted) != len(wanted_y):
+        raise InputError(f"radius_y: {len(wanted_y)} entries, but radius has {len(wanted)}; give as many")
+    first = points_of(x, "x", m=m, tau=tau, embedded=embedded)
+    second = points_of(
+        y, "y", m=m if m_y is None else m_y, tau=tau if tau_y is None else tau_y, embedded=embedded, suffix="_y"
+    )
+    if first.n != second.n:
+        raise InputError(
+            f"y: joint recurrence needs as many points as x has, {first.n}, there are {second.n} (a series of n values "
+            "has n - (m-1) tau points); shorten the longer one"
+        )
+    window = arguments.window(theiler, options.convention, first.n, first.n)
+    alone = [
+        common.problem_of(first, None, options, metric=metric, theiler=window),
+        common.problem_of(second, None, options, metric=metric if metric_y is None else metric_y, theiler=window),
+    ]
+    executors = common.executors_of(device, options)
+    sides = [
+        passes_for(executors[0], problem, options.convention, points, points, kind, asked, name=name)
+        for problem, points, asked, name in zip(
+            alone, (first, second), (wanted, wanted_y), ("radius", "radius_y"), strict=True
+        )
+    ]
+    complete = first.complete & second.complete
+    found: dict[int, RecurrenceResult] = {}
+    for sweep in _joined(*sides):
+        counted = common.count(executors, sweep.problem, (first, second), (first, second), options, progress)
+        for counts, reported, entry in zip(counted, sweep.radii, sweep.entries, strict=True):
+            found[entry] = common.result_of(
+                counts, reported, alone[0], options, (complete, complete), executors,
+                threshold=kind, wanted=wanted[entry], wanted_y=wanted_y[entry], y=_described(alone[1]),
+            )  # fmt: skip
+    results = tuple(found[entry] for entry in range(len(wanted)))
+    return RecurrenceTable(results, "radius", tuple(wanted)) if several else results[0]
+
+
+def _described(problem: Problem) -> dict[str, Any]:
+    return {"m": problem.m, "tau": problem.tau, "metric": problem.metric}
+
+
+def _joined(x: Sequence[Pass], y: Sequence[Pass]) -> list[Pass]:
+    """Passes of joint problems: together where the radii of both ascend in the same order, else one by one."""
+    if [sweep.entries for sweep in x] == [sweep.entries for sweep in y]:
+        return [replace(a, problem=replace(a.problem, joint=b.problem)) for a, b in zip(x, y, strict=True)]
+    second = {entry: _single(sweep, rank) for sweep in y for rank, entry in enumerate(sweep.entries)}
+    joined = []
+    for sweep in x:
+        for rank, entry in enumerate(sweep.entries):
+            problem = replace(_single(sweep, rank), joint=second[entry])
+            joined.append(Pass(problem, (sweep.radii[rank],), (entry,)))
+    return joined
+
+
+def _single(sweep: Pass, rank: int) -> Problem:
+    p = sweep.problem
+    return replace(
+        p,
+        radii=(p.radii[rank],),
+        inner=None if p.inner is None else (p.inner[rank],),
+        limits=None if p.limits is None else (p.limits[rank],),
+    )

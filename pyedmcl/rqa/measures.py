@@ -1,0 +1,117 @@
+"""Measures of recurrence quantification, from histograms of line lengths.
+
+Histograms h[l] hold the number of lines of length l. What has no value (a mean over no lines) is NaN.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .counts import Histogram
+
+# The diagonals nearest to the corners are a few cells long and carry no rate (Webber and Zbilut 2005).
+TREND_BORDER = 10
+
+SHORT_NAMES = {
+    "RR": "recurrence_rate",
+    "DET": "determinism",
+    "L": "average_diagonal_line",
+    "Lmax": "longest_diagonal_line",
+    "DIV": "divergence",
+    "ENTR": "entropy_diagonal_lines",
+    "LAM": "laminarity",
+    "TT": "trapping_time",
+    "Vmax": "longest_vertical_line",
+    "VENTR": "entropy_vertical_lines",
+    "W": "average_white_vertical_line",
+    "Wmax": "longest_white_vertical_line",
+    "WDIV": "divergence_white_vertical_lines",
+    "WENTR": "entropy_white_vertical_lines",
+    "TREND": "trend",
+    "T1": "recurrence_time_1",
+    "T2": "recurrence_time_2",
+    "RTE": "recurrence_period_density_entropy",
+}
+
+
+def share(histogram: Histogram, least: int) -> float:
+    """Points on lines of at least ``least``, divided by the points on all lines (determinism, laminarity)."""
+    return ratio(points(histogram, least), points(histogram, 1))
+
+
+def average(histogram: Histogram, least: int) -> float:
+    """Mean length of the lines of at least ``least``."""
+    return ratio(points(histogram, least), int(histogram[least:].sum()))
+
+
+def longest(histogram: Histogram, least: int = 1) -> int:
+    """Length of the longest line of at least ``least``, 0 where there is none."""
+    filled = np.flatnonzero(histogram[least:])
+    return int(filled[-1]) + least if len(filled) else 0
+
+
+def inverse(length: int) -> float:
+    """1 / length; infinite for no line."""
+    return 1.0 / length if length else math.inf
+
+
+def entropy(histogram: Histogram, least: int) -> float:
+    """Shannon entropy (natural logarithm) of the lengths of at least ``least``."""
+    lines = histogram[least:]
+    lines = lines[lines > 0]
+    if not len(lines):
+        return math.nan
+    p = lines / lines.sum()
+    return max(float(-(p * np.log(p)).sum()), 0.0)  # never -0.0
+
+
+def period_entropy(whites: Histogram) -> float:
+    """Recurrence period density entropy: entropy of the recurrence times T over ln(T_max), in [0, 1].
+
+    T are the lengths of white vertical lines between two recurrences, of any length (Little et al., BioMedical
+    Engineering OnLine 6, 23, 2007). 0 where all are equal; NaN where nothing recurs twice.
+    """
+    most = longest(whites)
+    if most == 0:
+        return math.nan
+    return entropy(whites, 1) / math.log(most) if most > 1 else 0.0
+
+
+def trend(recurrent: NDArray[np.int64], cells: NDArray[np.int64], theiler: int) -> float:
+    """Slope of the diagonal-wise recurrence rate over the distance from the main diagonal, times 1000.
+
+    With RR[d] the rate of offset |j - i| = d - 1, d = 1, ..., N, and a = 1 + theiler, b = N - 10:
+    ``1000 sum_{d=a}^{b} (d - b/2) (RR[d] - mean(RR)) / sum_{d=a}^{b} (d - b/2)^2``, as RecurrenceAnalysis.jl 2.1
+    defines it (after Webber and Zbilut 2005). Offsets without cells are left out.
+
+    Parameters
+    ----------
+    recurrent, cells : ndarray (N,)
+        Recurrent cells, and all cells, at offset d - 1 to both sides together.
+    theiler : int
+        That many offsets are left out.
+    """
+    d = np.arange(1 + theiler, len(cells) - TREND_BORDER + 1)
+    d = d[cells[d - 1] > 0]
+    if not len(d):
+        return math.nan
+    rate = recurrent[d - 1] / cells[d - 1]
+    balanced = d - (len(cells) - TREND_BORDER) / 2
+    total = float((balanced * balanced).sum())
+    return 1000.0 * float((balanced * (rate - rate.mean())).sum()) / total if total else math.nan
+
+
+def points(histogram: Histogram, least: int) -> int:
+    """Cells on lines of at least ``least``."""
+    lines = histogram[least:]
+    return int((lines * np.arange(least, least + len(lines))).sum())
+
+
+def ratio(numerator: int, denominator: int) -> float:
+    """Quotient of two counts; NaN where there is nothing to divide by."""
+    return numerator / denominator if denominator else math.nan
+
+

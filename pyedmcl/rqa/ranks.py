@@ -1,0 +1,245 @@
+"""Order statistics among the distances of a recurrence matrix, exact and without the matrix.
+
+Distances are not negative, so that they order like their bit patterns. A limit is found by narrowing an interval of
+bit patterns: each sweep over the cells counts those at or below some limits inside the interval. Where few cells are
+left in it their distances are fetched and sorted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..codegen.build import build
+from ..device.memory import budget
+from ..device.quirks import quirks_for
+from ..errors import DeviceMemoryError, InputError
+from ..kernels import spec
+from ..neighbors.pacing import Pacer
+from ..tuning.policy import parameters
+
+if TYPE_CHECKING:
+    from ..device.executor import Buffer, Executor
+    from .problem import Problem
+
+_GATHERED = 1 << 20  # distances fetched to be sorted
+_SAMPLE = 1 << 16  # pairs looked at on the host for a first interval
+_COLUMNS = 1 << 20  # columns with limits of their own at once
+
+
+class Ranks:
+    """Counts of cells at or below given limits, on one device.
+
+    Parameters
+    ----------
+    executor : Executor
+    problem : Problem
+        Its points, metric and arithmetic; radii and Theiler fields do not enter.
+    x, y : ndarray
+        Rows and columns, as in :class:`pyedmcl.rqa.problem.Problem`; ``y`` None for a symmetric matrix.
+    window : int
+        Cells with |i - j| < window do not count.
+    lower : bool
+        Only cells below the main diagonal count.
+    """
+
+    def __init__(
+        self, executor: Executor, problem: Problem, x: NDArray[Any], y: NDArray[Any] | None, *,
+        window: int, lower: bool = False,
+    ) -> None:  # fmt: skip
+        self.dtype = np.dtype(problem.arithmetic)
+        if self.dtype == np.float64 and not executor.info.fp64:
+            raise InputError(
+                f"exact=True: the device {executor.info.name} has no double precision, which this threshold is "
+                "selected in; use exact=False or another device"
+            )
+        self.executor, self.problem = executor, problem
+        self.window, self.lower = window, lower
+        self._values: dict[str, Any] = {
+            "m": problem.n_features if problem.embedded else problem.m,
+            "step": 1 if problem.embedded else problem.tau,
+            "stride": problem.n_features,
+            "metric": problem.metric,
+            "dtype": self.dtype.name,
+        }
+        self._spec = spec("recurrence_ranks")
+        self._pacer = Pacer(quirks_for(executor.info).device_class)
+        chosen = parameters(self._spec, self._values, executor.info).parameters
+        self.candidates: int = chosen["candidates"]
+        self._values |= chosen
+        self._room(x, y)
+        self._held: list[Buffer] = []
+        with np.errstate(over="ignore"):
+            self._x = self._upload(x.astype(self.dtype))
+            self._y = self._x if y is None else self._upload(y.astype(self.dtype))
+
+    def _room(self, x: NDArray[Any], y: NDArray[Any] | None) -> None:
+        width = min(self.problem.n_columns, _COLUMNS)
+        limits = self.candidates * width * (self.dtype.itemsize + 4)
+        needed = (x.size + (0 if y is None else y.size)) * self.dtype.itemsize + max(limits, _GATHERED * 8)
+        room = budget(self.executor.info)
+        if needed > room.total or max(x.size, _GATHERED) * self.dtype.itemsize > room.largest:
+            raise DeviceMemoryError(
+                f"selecting a threshold among the distances of {len(x):,} points needs {needed:,} bytes; "
+                f"{room.total:,} may be used on {self.executor.info.name}, {room.largest:,} of them for one buffer "
+                "(raise PYEDMCL_MEMORY_FRACTION or PYEDMCL_MEMORY_LIMIT)"
+            )
+
+    def _upload(self, values: NDArray[Any]) -> Buffer:
+        self._held.append(self.executor.upload(np.ascontiguousarray(values)))
+        return self._held[-1]
+
+    def release(self) -> None:
+        """Give the device memory back."""
+        for buffer in self._held:
+            buffer.release()
+        self._held.clear()
+
+    def counts(self, limits: NDArray[Any], begin: int = 0) -> NDArray[np.int64]:
+        """Cells at or below the limits.
+
+        Parameters
+        ----------
+        limits : ndarray (candidates,) or (columns, candidates)
+            Common to all columns, or for the columns from ``begin`` on.
+
+        Returns
+        -------
+        ndarray (candidates,) or (columns, candidates)
+        """
+        own = limits.ndim == 2
+        n = len(limits) if own else self.problem.n_columns
+        width = n if own else min(n, _COLUMNS)
+        counted = np.zeros((self.candidates, width), np.uint32)
+        total = np.zeros(self.candidates, np.int64)
+        kernel = build(self.executor, self._spec, {**self._values, "per_column": own})
+        buffers = [self.executor.upload(np.ascontiguousarray(limits, self.dtype)), self.executor.upload(counted)]
+        try:
+            for first in range(begin, begin + n, width):
+                some = np.zeros((self.candidates, min(width, begin + n - first)), np.uint32)
+                self.executor.upload(some, buffers[1])
+                tail = [np.int32(first), np.int32(some.shape[1]), np.int32(self.window), np.int32(self.lower)]
+                self._sweep(kernel, [self._x, self._y, *buffers], tail, some.shape[1], self.candidates)
+                self.executor.download(buffers[1], some)
+                total += some.sum(axis=1, dtype=np.int64)
+                counted = some
+        finally:
+            for buffer in buffers:
+                buffer.release()
+        return counted.T.astype(np.int64) if own else total
+
+    def between(self, low: float, high: float) -> NDArray[Any]:
+        """The distances in (low, high], ascending; there must be at most :data:`_GATHERED`."""
+        found, filled = np.empty(_GATHERED, self.dtype), np.zeros(1, np.int32)
+        kernel = build(self.executor, self._spec, {**self._values, "per_column": False}, "recurrence_gather")
+        limits = np.array([low, high], self.dtype)
+        buffers = [self.executor.upload(limits), self.executor.allocate(found.nbytes), self.executor.upload(filled)]
+        try:
+            n = self.problem.n_columns
+            tail = [np.int32(n), np.int32(self.window), np.int32(self.lower)]
+            self._sweep(kernel, [self._x, self._y, *buffers, np.int32(_GATHERED)], tail, n, 2)
+            self.executor.download(buffers[2], filled)
+            part = found[: int(filled[0])]
+            if len(part):
+                self.executor.download(buffers[1], part)
+        finally:
+            for buffer in buffers:
+                buffer.release()
+        part.sort()
+        return part
+
+    def _sweep(self, kernel: Any, head: list[Any], tail: list[Any], n_columns: int, limits: int) -> None:
+        cost = float(n_columns) * (3 * self._values["m"] + 2 * limits)
+        groups = -(-n_columns // self._values["wg"])
+        row = 0
+        while row < self.problem.n_rows:
+            end = min(row + self._pacer.units(cost), self.problem.n_rows)
+            arguments = [*head, np.int32(row), np.int32(end), *tail]
+            event = self.executor.launch(kernel, (groups * self._values["wg"],), (self._values["wg"],), arguments)
+            self._pacer.launched(event, cost * (end - row))
+            row = end
+        self.executor.finish()
+
+    def kth(self, k: int, cells: int, sample: Callable[[int], NDArray[Any]]) -> float:
+        """The k-th smallest distance of all counted cells, k = 1, ..., as a number of the arithmetic.
+
+        Parameters
+        ----------
+        k, cells : int
+            ``cells`` of complete points are counted, and k is at most so many.
+        sample : callable
+            ``sample(n)`` gives some n distances of random cells; only speed depends on them.
+        """
+        seen = np.sort(sample(_SAMPLE))
+        low, high = -1, int(_bits(np.full(1, np.inf, self.dtype))[0])  # count(low) < k <= count(high)
+        inside = cells
+        trial = self._from_sample(seen, k / cells) if len(seen) else _spread(low, high, self.candidates)
+        below_low = 0
+        while high - low > 1:
+            if inside <= _GATHERED:
+                start = _value(low, self.dtype) if low >= 0 else -1.0
+                return float(self.between(start, _value(high, self.dtype))[k - below_low - 1])
+            counted = self.counts(_values(trial, self.dtype))
+            above = counted >= k
+            first = int(np.argmax(above)) if above.any() else len(trial)
+            if first < len(trial) and trial[first] < high:
+                high = int(trial[first])
+                inside_high = int(counted[first])
+            else:
+                inside_high = below_low + inside
+            if first > 0 and trial[first - 1] > low:
+                low, below_low = int(trial[first - 1]), int(counted[first - 1])
+            inside = inside_high - below_low
+            trial = _spread(low, high, self.candidates)
+        return _value(high, self.dtype)
+
+    def _from_sample(self, seen: NDArray[Any], share: float) -> NDArray[np.int64]:
+        """Limits around the wanted quantile of a sample, as far apart as its error is wide."""
+        n = len(seen)
+        error = 4 * np.sqrt(n * share * (1 - share)) + 4
+        places = np.rint(np.linspace(share * n - error, share * n + error, self.candidates)).astype(int)
+        chosen: NDArray[np.int64] = _bits(seen[np.clip(places, 0, n - 1)])
+        return chosen
+
+    def kth_of_columns(self, k: int) -> NDArray[np.float64]:
+        """The k-th smallest distance of each column; inf where a column has fewer counted cells without a gap."""
+        out = np.empty(self.problem.n_columns, np.float64)
+        for begin in range(0, len(out), _COLUMNS):
+            part = out[begin : begin + _COLUMNS]
+            low = np.full(len(part), -1, np.int64)
+            high = np.full(len(part), _bits(np.full(1, np.inf, self.dtype))[0], np.int64)
+            while (high - low > 1).any():
+                trial = _spread(low[:, None], high[:, None], self.candidates)
+                above = self.counts(_values(trial, self.dtype), begin) >= k
+                first = np.where(above.any(axis=1), above.argmax(axis=1), self.candidates)
+                rows = np.arange(len(part))
+                last = np.maximum(first - 1, 0)
+                low = np.where(first > 0, trial[rows, last], low)
+                capped = np.minimum(first, self.candidates - 1)
+                high = np.where(first < self.candidates, trial[rows, capped], high)
+            part[:] = _values(high, self.dtype)
+        return out
+
+
+def _bits(values: NDArray[Any]) -> NDArray[np.int64]:
+    kind = np.int32 if values.dtype == np.float32 else np.int64
+    return values.view(kind).astype(np.int64)
+
+
+def _values(bits: NDArray[np.int64], dtype: np.dtype[Any]) -> NDArray[Any]:
+    kind = np.int32 if dtype == np.float32 else np.int64
+    return np.ascontiguousarray(bits, kind).view(dtype)
+
+
+def _value(bits: int, dtype: np.dtype[Any]) -> float:
+    return float(_values(np.array([bits], np.int64), dtype)[0])
+
+
+def _spread(low: Any, high: Any, n: int) -> NDArray[np.int64]:
+    """n patterns above ``low`` and below ``high``, evenly spaced and ascending; ``high`` - 1 again where few are."""
+    step = np.maximum((np.asarray(high, np.int64) - low) // (n + 1), 1)
+    patterns: NDArray[np.int64] = np.minimum(low + step * np.arange(1, n + 1), np.asarray(high, np.int64) - 1)
+    return patterns

@@ -1,0 +1,120 @@
+"""Recurrence quantification of one series, or of two against each other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from . import arguments, common
+from .common import Device, Progress
+from .points import points_of, same_coordinates
+from .result import RecurrenceResult
+from .table import RecurrenceTable
+from .thresholds import passes_for
+
+
+def rqa(
+    x: Any,
+    y: Any = None,
+    *,
+    m: int = 1,
+    tau: int = 1,
+    radius: Any,
+    metric: str = "euclidean",
+    theiler: int = 1,
+    lmin: int = 2,
+    vmin: int = 2,
+    wmin: int = 2,
+    convention: str = "pyrqa",
+    threshold: str = "fixed",
+    embedded: bool = False,
+    dtype: str = "float32",
+    exact: bool = True,
+    tile: int | None = None,
+    progress: Progress | None = None,
+    device: Device = None,
+) -> RecurrenceResult | RecurrenceTable:
+    """Quantify recurrence: how often, how long and how regularly states come back.
+
+    Point t of a series is (x[t], x[t + tau], ..., x[t + (m-1) tau]); two points recur where their distance is below
+    the radius. Lines of the matrix of all pairs are counted by length, exactly and without holding the matrix
+    (Marwan et al., Physics Reports 438, 237, 2007).
+
+    Parameters
+    ----------
+    x : array_like (n,) or (n, d)
+        A series; d series, whose values at one time are one state; or, with ``embedded``, n points of d coordinates.
+        NaN marks gaps: a point that touches one recurs with no point and belongs to no cell.
+    y : array_like, optional
+        A second series, of another length perhaps: cross recurrence of the points of x and y. The plot has x along its
+        horizontal axis, so that vertical lines stay at one point of x (of y with convention "recurrenceanalysis").
+    m, tau : int
+        Embedding dimension and lag, at least 1.
+    radius : float or sequence
+        By ``threshold``: a radius in the unit of the data; a pair (inner, outer); a recurrence rate in (0, 1); a
+        number of neighbours. A sequence gives a table with a result for each; radii share one pass.
+    metric : {"euclidean", "maximum", "manhattan"}
+    theiler : int
+        Cells with abs(i - j) < theiler are left out: of diagonal lines, or (conventions "recurrenceanalysis" and
+        "crqa") of everything. 0 keeps all; 1 leaves out the main diagonal. Convention "accrqa" has no window: 0 and 1
+        are the same there.
+    lmin, vmin, wmin : int
+        Least lengths of diagonal, vertical and white vertical lines; can be changed on the result.
+    convention : {"pyrqa", "accrqa", "recurrenceanalysis", "crqa"}
+        Which tool's rules for the main diagonal, the Theiler window, the threshold at equality and the denominators.
+    threshold : {"fixed", "corridor", "recurrence_rate", "neighbours"}
+        What ``radius`` holds. "corridor": recurrent is inner < d < outer. "recurrence_rate": the smallest radius at
+        which the rate is reached. "neighbours": each column has its own radius, which holds as many recurrent points
+        outside the Theiler window (outside the main diagonal for theiler = 0), and more only where distances tie.
+    embedded : bool
+        ``x`` (and ``y``) hold points.
+    dtype : {"float32", "float64"}
+        What the sweep over all cells computes in.
+    exact : bool
+        Cells too close to the radius for ``dtype`` are decided in float64: the counts are those of float64 arithmetic,
+        the same integers on every device. Otherwise series and radius are rounded to ``dtype``.
+    tile : int, optional
+        Edge of the parts the matrix is divided into; changes speed and memory, never the counts.
+    progress : callable, optional
+        Called as ``progress(done, total, "tiles")``.
+    device : str or sequence of str, optional
+        Which device, or several that share the work; see ``pyedmcl devices``.
+
+    Returns
+    -------
+    RecurrenceResult or RecurrenceTable
+        A table where ``radius`` is a sequence.
+
+    Raises
+    ------
+    InputError
+        An argument cannot be used.
+    DeviceNotFoundError
+        No device matches.
+    DeviceMemoryError
+        Even the smallest tile does not fit.
+    """
+    options = common.options_of(
+        convention=convention, lmin=lmin, vmin=vmin, wmin=wmin, dtype=dtype, exact=exact, tile=tile
+    )
+    kind = arguments.threshold_named(threshold)
+    wanted, several = arguments.radii_of(radius, kind)
+    first = points_of(x, "x", m=m, tau=tau, embedded=embedded)
+    rows, columns = first, first
+    if y is not None:
+        arguments.only_alone(options.convention, "y= (cross recurrence)")
+        second = points_of(y, "y", m=m, tau=tau, embedded=embedded)
+        same_coordinates(first, second)
+        rows, columns = (second, first) if options.convention.columns == "x" else (first, second)
+    window = arguments.window(theiler, options.convention, rows.n, columns.n)
+    problem = common.problem_of(rows, None if y is None else columns, options, metric=metric, theiler=window)
+    executors = common.executors_of(device, options)
+    found: dict[int, RecurrenceResult] = {}
+    for sweep in passes_for(executors[0], problem, options.convention, rows, columns, kind, wanted):
+        counted = common.count(executors, sweep.problem, rows, columns, options, progress)
+        for counts, reported, entry in zip(counted, sweep.radii, sweep.entries, strict=True):
+            found[entry] = common.result_of(
+                counts, reported, problem, options, (rows.complete, columns.complete), executors,
+                threshold=kind, wanted=wanted[entry],
+            )  # fmt: skip
+    results = tuple(found[entry] for entry in range(len(wanted)))
+    return RecurrenceTable(results, "radius", tuple(wanted)) if several else results[0]

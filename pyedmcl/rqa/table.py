@@ -1,0 +1,83 @@
+"""Recurrence quantification of several matrices side by side."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InputError
+from ..io.optional import need
+from .measures import SHORT_NAMES
+from .result import RecurrenceResult
+
+
+@dataclass(frozen=True, eq=False)
+class RecurrenceTable(Sequence[RecurrenceResult]):
+    """Recurrence quantification of several matrices: of several radii, or of windows along a series.
+
+    Attributes
+    ----------
+    results : tuple of RecurrenceResult
+    label : str
+        What tells them apart: "radius" or "start".
+    labels : tuple
+        Its value for each.
+    """
+
+    results: tuple[RecurrenceResult, ...]
+    label: str
+    labels: tuple[Any, ...]
+
+    def __len__(self) -> int:
+        return len(self.results)
+
+    def __iter__(self) -> Iterator[RecurrenceResult]:
+        return iter(self.results)
+
+    @overload
+    def __getitem__(self, index: int) -> RecurrenceResult: ...
+    @overload
+    def __getitem__(self, index: slice) -> RecurrenceTable: ...
+    def __getitem__(self, index: int | slice) -> RecurrenceResult | RecurrenceTable:
+        if isinstance(index, slice):
+            return RecurrenceTable(self.results[index], self.label, self.labels[index])
+        return self.results[operator.index(index)]
+
+    def measure(self, name: str) -> NDArray[Any]:
+        """One measure (short or long name) of all matrices as an array."""
+        if name not in SHORT_NAMES and name not in SHORT_NAMES.values():
+            raise InputError(f"measure {name!r} is not known; choose one of {', '.join(SHORT_NAMES)} or a long name")
+        return np.array([result[name] for result in self.results])
+
+    def with_minimum(
+        self, *, lmin: int | None = None, vmin: int | None = None, wmin: int | None = None
+    ) -> RecurrenceTable:
+        """As :meth:`RecurrenceResult.with_minimum`, for all."""
+        changed = tuple(result.with_minimum(lmin=lmin, vmin=vmin, wmin=wmin) for result in self.results)
+        return replace(self, results=changed)
+
+    def to_dict(self, *, short: bool = False) -> dict[str, list[Any]]:
+        """Lists of the labels and of all measures."""
+        rows = [result.to_dict(short=short) for result in self.results]
+        names = SHORT_NAMES if short else SHORT_NAMES.values()
+        return {self.label: list(self.labels), **{name: [row[name] for row in rows] for name in names}}
+
+    def to_frame(self) -> Any:
+        """A pandas DataFrame: a row per matrix, a column per measure."""
+        table = self.to_dict()
+        labels = table.pop(self.label)
+        frame = need("pandas", "to_frame()").DataFrame(table)
+        frame.index = labels
+        frame.index.name = self.label
+        return frame
+
+    def plot(self, path: str | None = None, *, names: Sequence[str] = ("RR", "DET", "LAM", "ENTR")) -> Any:
+        """Measures over the label; saved to ``path`` if given. Needs matplotlib."""
+        from ..plot.recurrence import measure_curves
+
+        return measure_curves(self, names, path)

@@ -1,0 +1,170 @@
+"""From what the user asks of a threshold to passes over the matrix, each with a problem that has its limits."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InputError
+from .cells import cells_within
+from .conventions import Convention
+from .points import Points
+from .problem import Problem
+from .ranks import Ranks
+
+if TYPE_CHECKING:
+    from ..device.executor import Executor
+
+
+@dataclass(frozen=True)
+class Pass:
+    """One sweep: its problem, the radius that each of its matrices reports, and whose entries they are."""
+
+    problem: Problem
+    radii: tuple[Any, ...]
+    entries: tuple[int, ...]
+
+
+def passes_for(
+    executor: Executor, problem: Problem, convention: Convention, rows: Points, columns: Points, threshold: str,
+    wanted: Sequence[Any], *, name: str = "radius",
+) -> list[Pass]:  # fmt: skip
+    """Sweeps that give a matrix for each wanted entry.
+
+    Parameters
+    ----------
+    executor : Executor
+        Where limits are selected, if they must be.
+    problem : Problem
+        Without radii.
+    convention : Convention
+        Whose recurrence rate counts.
+    rows, columns : Points
+        The same object for one series with itself.
+    threshold : str
+    wanted : sequence
+        From :func:`pyedmcl.rqa.arguments.radii_of`.
+    name : str
+        The argument that held them.
+    """
+    if threshold == "neighbours":
+        return [
+            Pass(_with_neighbours(executor, problem, rows, columns, k, name), (math.nan,), (at,))
+            for at, k in enumerate(wanted)
+        ]
+    if threshold == "recurrence_rate":
+        limits = _limits_of_rates(executor, problem, convention, rows, columns, wanted, name)
+        order = sorted(range(len(wanted)), key=lambda at: limits[at])
+        ascending = tuple(limits[at] for at in order)
+        radii = tuple(math.sqrt(v) if problem.metric == "euclidean" else v for v in ascending)
+        return [Pass(replace(problem, radii=radii, limits=ascending, strict=False), radii, tuple(order))]
+    order = sorted(range(len(wanted)), key=lambda at: wanted[at][::-1] if threshold == "corridor" else wanted[at])
+    entries = tuple(wanted[at] for at in order)
+    if threshold == "corridor":
+        inner, outer = zip(*entries, strict=True)
+        return [Pass(replace(problem, radii=outer, inner=inner), entries, tuple(order))]
+    return [Pass(replace(problem, radii=entries), entries, tuple(order))]
+
+
+def _limits_of_rates(
+    executor: Executor, problem: Problem, convention: Convention, rows: Points, columns: Points,
+    rates: Sequence[float], name: str,
+) -> list[float]:  # fmt: skip
+    """The smallest limit for each rate at which the recurrence rate, as the convention counts it, reaches it."""
+    window = problem.theiler if problem.theiler_everywhere else 0
+    every = int(np.count_nonzero(rows.complete)) * int(np.count_nonzero(columns.complete))
+    dropped = cells_within(rows.complete, columns.complete, window)
+    outside = every - dropped
+    cells = every if convention.rate_over == "all" else outside
+    # A symmetric matrix is searched below its diagonal, on which every complete point recurs with itself.
+    identity = int(np.count_nonzero(rows.complete)) if problem.symmetric and window == 0 else 0
+    weight = 2 if problem.symmetric else 1
+    searched = (outside - identity) // weight
+    lower_window = max(window, 1) if problem.symmetric else window
+    ranks = Ranks(
+        executor, problem, rows.values, None if problem.symmetric else columns.values,
+        window=lower_window, lower=problem.symmetric,
+    )  # fmt: skip
+    limits = []
+    try:
+        for rate in rates:
+            k = -(-(_points_for(rate, cells) - identity) // weight)
+            if k > searched:
+                most = (identity + weight * searched) / max(cells, 1)
+                raise InputError(
+                    f"{name}={rate!r}: the recurrence rate can reach {most:.6g} at most, since cells within the "
+                    "Theiler window do not recur; choose a lower rate"
+                )
+            limits.append(0.0 if k < 1 else ranks.kth(k, searched, _sampler(problem, rows, columns, lower_window)))
+    finally:
+        ranks.release()
+    return limits
+
+
+def _points_for(rate: float, cells: int) -> int:
+    """The least number of recurrent points whose share of the cells is at least ``rate``."""
+    points = math.ceil(rate * cells)
+    while points > 0 and (points - 1) / cells >= rate:
+        points -= 1
+    while points / cells < rate:
+        points += 1
+    return points
+
+
+def _with_neighbours(
+    executor: Executor, problem: Problem, rows: Points, columns: Points, k: int, name: str
+) -> Problem:
+    window = max(problem.theiler, 1) if problem.symmetric else problem.theiler
+    there = rows.n - _widest(window, rows.n, columns.n)
+    if k > there:
+        raise InputError(
+            f"{name}={k!r}: a point has {there} neighbours at least outside the Theiler window; ask for fewer"
+        )
+    ranks = Ranks(executor, problem, rows.values, None if problem.symmetric else columns.values, window=window)
+    try:
+        limits = ranks.kth_of_columns(k)
+    finally:
+        ranks.release()
+    return replace(problem, radii=(math.nan,), column_limits=limits, symmetric=False, strict=False)
+
+
+def _widest(window: int, n_rows: int, n_columns: int) -> int:
+    """The most cells that one column has within the window."""
+    j = np.arange(n_columns)
+    return int((np.minimum(j + window, n_rows) - np.maximum(j - window + 1, 0)).clip(0).max()) if window else 0
+
+
+def _sampler(problem: Problem, rows: Points, columns: Points, window: int) -> Any:
+    def sample(n: int) -> NDArray[Any]:
+        rng = np.random.default_rng(0)
+        i, j = rng.integers(0, rows.n, n), rng.integers(0, columns.n, n)
+        kept = np.abs(i - j) >= window
+        found = compared_pairs(problem, rows, columns, i[kept], j[kept])
+        kept_values: NDArray[Any] = found[~np.isnan(found)]
+        return kept_values
+
+    return sample
+
+
+def compared_pairs(
+    problem: Problem, rows: Points, columns: Points, i: NDArray[np.int_], j: NDArray[np.int_]
+) -> NDArray[Any]:
+    """What is compared with a limit, for the cells (i, j), on the host; bit for bit what the devices find."""
+    total: NDArray[Any] = np.zeros(len(i), problem.arithmetic)
+    with np.errstate(over="ignore", under="ignore"):
+        x, y = (side.values.astype(problem.arithmetic, copy=False) for side in (rows, columns))
+        for e in range(problem.n_features if problem.embedded else problem.m):
+            a, b = (x[i, e], y[j, e]) if problem.embedded else (x[i + e * problem.tau], y[j + e * problem.tau])
+            difference = a - b
+            if problem.metric == "euclidean":
+                total = total + difference * difference
+            elif problem.metric == "manhattan":
+                total = total + np.abs(difference)
+            else:
+                total = np.maximum(total, np.abs(difference))
+    return total

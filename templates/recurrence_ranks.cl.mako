@@ -1,0 +1,88 @@
+## Ranks of distances: how many cells of a recurrence matrix lie at or below each of a few limits, for all columns, and
+## the distances between two limits. With these two any order statistic is found exactly in O(N) memory.
+##
+## A cell is the compared distance of pyedmcl.rqa.problem: sums in ascending order, no fused operations.
+#define REAL_BITS ${64 if dtype == 'float64' else 32}
+#define FMA_CONTRACT 0
+#include "numeric.clh"
+
+<%def name="distance(row)">
+      real s = 0;
+%for e in range(m):
+      {
+        const real d = x[(size_t)(${row}) * ${stride} + ${e * step}] - y${e};
+%if metric == "euclidean":
+        s = s + d * d;
+%elif metric == "manhattan":
+        s = s + fabs(d);
+%else:
+        const real a = fabs(d);
+        s = (a > s || a != a) ? a : s;
+%endif
+      }
+%endfor
+</%def>
+
+<%def name="column()">
+%for e in range(m):
+  const real y${e} = y[(size_t)j * ${stride} + ${e * step}];
+%endfor
+</%def>
+
+// x, y: coordinate e of point t lies at t * ${stride} + e * ${step}. Rows [row_begin, row_end) with |row - column| >= window
+// count, only those below the main diagonal if lower. counts[c * n_columns + column - column_begin] grows by the cells
+// at or below limit c: of the column, limits[(column - column_begin) * ${candidates} + c], or common to all.
+kernel __attribute__((reqd_work_group_size(${wg}, 1, 1)))
+void recurrence_ranks(global const real* restrict x, global const real* restrict y, global const real* restrict limits,
+                      global uint* restrict counts, const int row_begin, const int row_end, const int column_begin,
+                      const int n_columns, const int window, const int lower) {
+  const int at = get_global_id(0);
+  if (at >= n_columns) return;
+  const int j = column_begin + at;
+${column()}
+  global const real* restrict limit = limits${f" + (size_t)at * {candidates}" if per_column else ""};
+%for c in range(candidates):
+  const real limit${c} = limit[${c}];
+  uint n${c} = 0;
+%endfor
+  for (int side = lower ? 1 : 0; side < 2; ++side) {
+    const int begin = side ? max(row_begin, j + window) : row_begin;
+    const int end = side ? row_end : min(row_end, max(j - window + 1, row_begin));
+    // Without a window the upper part ends where the lower one begins.
+    const int stop = (side == 0 && window == 0) ? min(row_end, j) : end;
+    for (int i = begin; i < stop; ++i) {
+${distance("i")}
+%for c in range(candidates):
+      n${c} += s <= limit${c};
+%endfor
+    }
+  }
+%for c in range(candidates):
+  counts[(size_t)${c} * n_columns + at] += n${c};
+%endfor
+}
+
+// Distances with low < distance <= high of the same cells, in any order: found[0 .. capacity), filled[0] of them. low
+// and high are limits[0] and limits[1].
+kernel __attribute__((reqd_work_group_size(${wg}, 1, 1)))
+void recurrence_gather(global const real* restrict x, global const real* restrict y, global const real* restrict limits,
+                       global real* restrict found, global int* restrict filled, const int capacity,
+                       const int row_begin, const int row_end, const int n_columns, const int window,
+                       const int lower) {
+  const int j = get_global_id(0);
+  if (j >= n_columns) return;
+${column()}
+  const real low = limits[0], high = limits[1];
+  for (int side = lower ? 1 : 0; side < 2; ++side) {
+    const int begin = side ? max(row_begin, j + window) : row_begin;
+    const int end = side ? row_end : min(row_end, max(j - window + 1, row_begin));
+    const int stop = (side == 0 && window == 0) ? min(row_end, j) : end;
+    for (int i = begin; i < stop; ++i) {
+${distance("i")}
+      if (s > low && s <= high) {
+        const int slot = atomic_inc(filled);
+        if (slot < capacity) found[slot] = s;
+      }
+    }
+  }
+}
