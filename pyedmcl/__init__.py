@@ -13,24 +13,43 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from .edm.embed_dimension import embed_dimension
     from .edm.knn import knn
+    from .edm.predict_nonlinear import predict_nonlinear
     from .edm.simplex import simplex
+    from .edm.smap import smap
     from .edm.xmap import open_xmap, xmap
+    from .rqa.joint import joint_rqa
 
 _WHERE = {
     "knn": ".edm.knn",
     "simplex": ".edm.simplex",
+    "smap": ".edm.smap",
+    "predict_nonlinear": ".edm.predict_nonlinear",
     "embed_dimension": ".edm.embed_dimension",
     "xmap": ".edm.xmap",
     "open_xmap": ".edm.xmap",
+    "rqa": ".rqa",
+    "joint_rqa": ".rqa.joint",
 }
 
-__all__ = ["__version__", "embed_dimension", "knn", "open_xmap", "simplex", "xmap"]
+__all__ = [
+    "__version__",
+    "embed_dimension",
+    "joint_rqa",
+    "knn",
+    "open_xmap",
+    "predict_nonlinear",
+    "rqa",
+    "simplex",
+    "smap",
+    "xmap",
+]
 
 
 def __getattr__(name: str) -> Any:
     if name not in _WHERE:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(importlib.import_module(_WHERE[name], __name__), name)
+    module = importlib.import_module(_WHERE[name], __name__)
+    value = module if name == "rqa" else getattr(module, name)  # that room can itself be called
     globals()[name] = value
     return value
 
