@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from . import demo, devices, embed_dimension, export, plot, simplex, xmap
+from . import db, demo, devices, embed_dimension, export, plot, simplex, xmap
 from .exits import HELP, Commands, ask_for_traceback
 
 app = typer.Typer(
@@ -48,6 +48,7 @@ app.command("plot", epilog=HELP)(plot.plot)
 app.command("export", epilog=HELP)(export.export)
 app.command("devices", epilog=HELP)(devices.devices)
 app.command("demo", epilog=HELP)(demo.demo)
+app.add_typer(db.app)
 
 
 def main() -> None:

@@ -1,0 +1,243 @@
+"""``pyedmcl db``: what was tuned, which parameters are best, and how to pass them on."""
+
+from __future__ import annotations
+
+import json as json_lines
+import time
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ..errors import InputError
+from . import options
+from .exits import HELP
+from .talk import Talk
+
+if TYPE_CHECKING:
+    from ..tuning.database import Database
+    from ..tuning.journal import Trial
+
+app = typer.Typer(
+    name="db",
+    help="Look into the database of tuned parameters, and pass them on.",
+    epilog=HELP,
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+Kernels = Annotated[
+    list[str] | None, typer.Argument(metavar="[KERNEL]...", help="Only these kernels.", show_default=False)
+]
+OfDevice = Annotated[
+    str | None,
+    typer.Option("--device", metavar="NAME", help="Only devices whose name or runtime contains this.",
+                 show_default=False),
+]  # fmt: skip
+_STATES = ("ok", "slow", "wrong", "failed", "hung", "started")
+
+
+def _database() -> Database:
+    from ..tuning.database import Database
+
+    return Database()
+
+
+def _named(kernels: Sequence[str] | None) -> tuple[str, ...]:
+    from ..kernels import NAMES
+
+    for kernel in kernels or ():
+        if kernel not in NAMES:
+            raise InputError(f"KERNEL={kernel!r}: there is no such kernel; there are {', '.join(NAMES)}")
+    return tuple(kernels or ())
+
+
+def _digests() -> dict[str, str]:
+    from ..kernels import NAMES, spec
+    from ..tuning.key import spec_digest
+
+    return {name: spec_digest(spec(name)) for name in NAMES}
+
+
+def _is_of(trial: Trial, device: str | None) -> bool:
+    key = trial.key.device
+    return device is None or device.lower() in f"{key.runtime} {key.name}".lower()
+
+
+@app.command("show", epilog=HELP)
+def show(
+    kernels: Kernels = None, device: OfDevice = None, json: options.Json = False, debug: options.Debug = False
+) -> None:
+    """Count the trials of each device and kernel, by how they ended."""
+    talk = Talk(as_json=json)
+    wanted, database, current = _named(kernels), _database(), _digests()
+    counts: dict[tuple[str, str, str, bool], Counter[str]] = defaultdict(Counter)
+    newest: dict[tuple[str, str, str, bool], float] = {}
+    for trial in database.trials():
+        if _is_of(trial, device) and (not wanted or trial.key.kernel in wanted):
+            key = trial.key
+            place = (key.device.name, key.device.driver, key.kernel, current.get(key.kernel) == key.digest)
+            counts[place][trial.status] += 1
+            newest[place] = max(trial.when, newest.get(place, 0.0))
+    records: list[dict[str, Any]] = [
+        {"device": place[0], "driver": place[1], "kernel": place[2], "current": place[3], "newest": newest[place],
+         **{state: counts[place][state] for state in _STATES}}
+        for place in sorted(counts)
+    ]  # fmt: skip
+    rows = [
+        (r["kernel"], r["device"], r["driver"], "yes" if r["current"] else "no", *(r[state] for state in _STATES),
+         time.strftime("%Y-%m-%d", time.localtime(r["newest"])))
+        for r in records
+    ]  # fmt: skip
+    if rows:
+        talk.table(("kernel", "device", "driver", "current", *_STATES, "newest"), rows, right=_STATES)
+    else:
+        talk.summary("no trials" + (" of these" if wanted or device else "; 'pyedmcl tune' makes some"))
+    talk.summary(f"{database.path}")
+    talk.document({"path": str(database.path), "problems": database.problems, "trials": records})
+
+
+@app.command("best", epilog=HELP)
+def best(
+    kernels: Kernels = None, device: OfDevice = None, json: options.Json = False, debug: options.Debug = False
+) -> None:
+    """Show the best parameters of each kernel, device and size that was tuned."""
+    talk = Talk(as_json=json)
+    from ..tuning import wisdom
+    from ..tuning.key import key_as_dict
+
+    entries = wisdom.export(_database(), _named(kernels), device=device)
+    rows = [
+        (e.key.kernel, e.key.device.name, _words(e.key.specialisation), _words(e.key.size),
+         "" if e.seconds is None else f"{e.seconds * 1e3:.4g}",
+         ", ".join(f"{name}={value}" for name, value in e.parameters.items()))
+        for e in entries
+    ]  # fmt: skip
+    if rows:
+        talk.table(("kernel", "device", "specialised", "size", "ms", "parameters"), rows, right=("ms",))
+    else:
+        talk.summary("nothing was tuned for these kernels as they are now; 'pyedmcl tune' does it")
+    talk.document([{**key_as_dict(e.key), "parameters": e.parameters, "seconds": e.seconds} for e in entries])
+
+
+def _words(text: str) -> str:
+    """Canonical JSON as ``name=value`` for people."""
+
+    def word(value: Any) -> str:
+        return f"{value['count']} to {value['most']}" if isinstance(value, dict) else str(value)
+
+    return ", ".join(f"{name}={word(value)}" for name, value in json_lines.loads(text).items())
+
+
+@app.command("export", epilog=HELP)
+def export(
+    kernels: Kernels = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE.jsonl", help="Default: stdout.", show_default=False),
+    ] = None,
+    device: OfDevice = None,
+    trials: Annotated[
+        bool, typer.Option("--trials", help="All trials, for 'pyedmcl tune --replay', not only the best.")
+    ] = False,
+    quiet: options.Quiet = False,
+    debug: options.Debug = False,
+) -> None:
+    """Write the best parameters as JSON lines, for 'pyedmcl db import' on another machine."""
+    talk = Talk(quiet=quiet)
+    from ..tuning import wisdom
+    from ..tuning.journal import trial_line
+
+    wanted, database = _named(kernels), _database()
+    if trials:
+        found = [t for t in database.trials() if _is_of(t, device) and (not wanted or t.key.kernel in wanted)]
+        lines = [trial_line(trial) for trial in found]
+    else:
+        lines = [wisdom.line(entry) for entry in wisdom.export(database, wanted, device=device)]
+    if output is None:
+        for line in lines:
+            typer.echo(line)
+        return
+    from ..jobs.durable import write_failure, write_file
+    from .files import check_place
+
+    check_place(output)
+    try:
+        write_file(output, "".join(f"{line}\n" for line in lines).encode())
+    except OSError as error:
+        raise write_failure(f"{output} could not be written", ", then run the same command again", error) from error
+    talk.summary(f"{output}: {len(lines):,} {'trials' if trials else 'entries'}")
+
+
+@app.command("import", epilog=HELP)
+def take_in(
+    files: Annotated[list[Path], typer.Argument(metavar="FILE.jsonl...", help="What 'pyedmcl db export' wrote.")],
+    quiet: options.Quiet = False,
+    json: options.Json = False,
+    debug: options.Debug = False,
+) -> None:
+    """Add parameters that were tuned elsewhere; what was measured on this machine goes before them."""
+    talk = Talk(quiet=quiet, as_json=json)
+    from ..tuning import wisdom
+
+    database = _database()
+    readings = [(file, wisdom.read(file)) for file in files]  # all of them before any is taken in
+    records = []
+    for file, reading in readings:
+        new = wisdom.take_in(database, reading.entries)
+        problems = reading.problems(str(file))
+        for problem in problems:
+            talk.remark(problem)
+        talk.summary(f"{file}: {new:,} new of {len(reading.entries):,} entries that can be used")
+        records.append({"file": str(file), "new": new, "usable": len(reading.entries), "problems": problems})
+    talk.document({"path": str(database.path), "files": records})
+
+
+@app.command("prune", epilog=HELP)
+def prune(
+    older_than: Annotated[
+        float | None,
+        typer.Option("--older-than", metavar="DAYS", min=0, help="Also trials older than this.", show_default=False),
+    ] = None,
+    imported: Annotated[bool, typer.Option("--imported", help="Also what came from files.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="All trials.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say how many, remove none.")] = False,
+    quiet: options.Quiet = False,
+    json: options.Json = False,
+    debug: options.Debug = False,
+) -> None:
+    """Remove trials of kernels that have changed since: they are never looked up again."""
+    talk = Talk(quiet=quiet, as_json=json)
+    from ..tuning.database import IMPORTED
+
+    database, current = _database(), _digests()
+    before = None if older_than is None else time.time() - older_than * 86400
+    all_trials = database.trials()
+    chosen = [
+        trial.id
+        for trial in all_trials
+        if everything
+        or current.get(trial.key.kernel) != trial.key.digest
+        or (before is not None and trial.when < before)
+        or (imported and trial.session == IMPORTED)
+    ]
+    if chosen and not dry_run:
+        database.remove(chosen)
+    talk.summary(f"{len(chosen):,} of {len(all_trials):,} trials {'would be ' if dry_run else ''}removed")
+    found = {"trials": len(all_trials), "chosen": len(chosen), "removed": not dry_run}
+    talk.document({"path": str(database.path), **found})
+
+
+@app.command("doctor", epilog=HELP)
+def doctor(json: options.Json = False, debug: options.Debug = False) -> None:
+    """Check the database and the shipped parameters, and say what is in the way and how to mend it."""
+    talk = Talk(as_json=json)
+    from ..tuning.doctor import diagnose
+
+    findings = diagnose()
+    for finding in findings:
+        mend = f"\n         to mend it: {finding.how_to_mend}" if finding.how_to_mend else ""
+        talk.summary(f"{finding.level:<7}  {finding.what}{mend}")
+    talk.document([vars(finding) for finding in findings])

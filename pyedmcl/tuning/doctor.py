@@ -1,0 +1,64 @@
+"""What is wrong with tuned parameters, and how to mend it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from .. import config
+from ..device.doctor import Finding
+from ..kernels import NAMES, spec
+from . import wisdom
+from .database import Database, default_path
+from .key import spec_digest
+
+RUNTIMES = ("nvidia", "amd", "intel-gpu", "intel-cpu", "pocl", "rusticl", "oclgrind", "other")
+
+
+def diagnose() -> list[Finding]:
+    """Findings on the database, its folder and the shipped wisdom; a database that cannot be used is set aside."""
+    asked = default_path()
+    there = asked.exists()
+    database = Database()
+    trials = database.trials()
+    findings = [Finding("ok", f"{database.path}, trials: {len(trials):,}" if there else f"{asked}: not there yet", "")]
+    findings += [Finding("error", problem, "") for problem in database.problems]
+    state = database.check() if database.path.exists() else "ok"
+    if state != "ok":
+        findings.append(Finding("error", f"{database.path} is damaged: {state}", "rename or remove it"))
+    for path in sorted(asked.parent.glob("*.unusable-*")):
+        findings.append(Finding("warning", f"{path} was set aside and is not read", "remove it if nobody needs it"))
+    findings += _folder(asked.parent)
+    current = {name: spec_digest(spec(name)) for name in NAMES}
+    stale = sum(current.get(trial.key.kernel) != trial.key.digest for trial in trials)
+    if stale:
+        findings.append(Finding("warning", f"trials of kernels that have changed: {stale:,}", "pyedmcl db prune"))
+    lost = sum(trial.status == "started" and trial.barring for trial in trials)
+    if lost:
+        findings.append(Finding("warning", f"trials that ended with their process, to be skipped: {lost:,}", ""))
+    for device, kernel, most, note in database.limits():
+        findings.append(
+            Finding("warning", f"{kernel} gets at most {most} work-items on the device {device}, which refused more "
+                    f"({note.partition('. ')[0]})", "a newer driver may do better")
+        )  # fmt: skip
+    for runtime in RUNTIMES:
+        findings += _shipped(runtime)
+    findings.append(Finding("ok", f"mode {config.current().tune!r}", ""))
+    return findings
+
+
+def _folder(folder: Path) -> list[Finding]:
+    while not folder.exists() and folder.parent != folder:
+        folder = folder.parent
+    if folder.is_dir() and os.access(folder, os.W_OK):
+        return []
+    return [Finding("error", f"{folder} cannot be written", "set PYEDMCL_DATA_DIR to a folder that can")]
+
+
+def _shipped(runtime: str) -> list[Finding]:
+    reading = wisdom.read_shipped(runtime)
+    name = f"tuning/wisdom/{runtime}.jsonl"
+    findings = [Finding("warning", problem, "") for problem in reading.problems(name)]
+    if reading.entries:
+        findings.append(Finding("ok", f"{name}: {len(reading.entries):,} entries", ""))
+    return findings

@@ -1,0 +1,127 @@
+"""``pyedmcl db``: show, best, export, import, prune and doctor."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+from device_helpers import INTEL
+from tuning_helpers import Database, data_dir, key, run  # noqa: F401
+from typer.testing import CliRunner
+
+from pyedmcl.cli.app import app
+from pyedmcl.tuning.journal import read_trials
+
+pytestmark = pytest.mark.usefixtures("data_dir")
+
+
+def db(*words):
+    return CliRunner().invoke(app, ["db", *map(str, words)])
+
+
+def document(*words):
+    done = db(*words, "--json")
+    assert done.exit_code == 0, done.output
+    return json.loads(done.stdout)
+
+
+@pytest.fixture
+def filled():
+    database = Database()
+    run(database, key(rows=1000), {"wg": 64}, 0.002)
+    run(database, key(rows=1000), {"wg": 32}, 0.003)
+    run(database, key(rows=1000), {"wg": 128}, None, status="wrong")
+    run(database, key(info=INTEL), {"wg": 16}, 0.5)
+    run(database, replace(key(), digest="0" * 16), {"wg": 1}, 0.1)
+    return database
+
+
+def test_show_counts_trials_by_their_end(filled):
+    found = document("show")["trials"]
+    (nvidia,) = [r for r in found if r["device"] == "NVIDIA H200" and r["current"]]
+    assert (nvidia["ok"], nvidia["wrong"], nvidia["hung"]) == (2, 1, 0)
+    assert sum(not r["current"] for r in found) == 1 and len(found) == 3
+    assert len(document("show", "--device", "epyc")["trials"]) == 1
+    assert "NVIDIA H200" in db("show", "predict").stdout
+    assert document("show", "knn")["trials"] == []
+
+
+def test_show_without_a_database_says_how_to_get_one():
+    done = db("show")
+    assert done.exit_code == 0 and "no trials; 'pyedmcl tune' makes some" in done.stdout
+
+
+def test_an_unknown_kernel_is_named(filled):
+    done = db("best", "kknn")
+    assert done.exit_code == 3 and "KERNEL='kknn'" in done.output and "knn" in done.output
+
+
+def test_best_shows_one_configuration_for_each_key(filled):
+    found = document("best")
+    assert sorted((r["parameters"]["wg"], r["seconds"]) for r in found) == [(16, 0.5), (64, 0.002)]
+    words = db("best", "predict", "--device", "h200").stdout
+    assert "rows=1024" in words and "wg=64" in words and "EPYC" not in words
+
+
+def test_export_and_import_on_another_machine(filled, tmp_path, monkeypatch):
+    file = tmp_path / "wisdom.jsonl"
+    assert "2 entries" in db("export", "-o", file).stdout
+    assert db("export").stdout == file.read_text()
+    file.write_text(file.read_text() + "no JSON\n" + file.read_text().splitlines()[0].replace('"predict"', '"gone"'))
+    monkeypatch.setenv("PYEDMCL_DATA_DIR", str(tmp_path / "elsewhere"))
+    done = db("import", file)
+    assert done.exit_code == 0 and "2 new of 2 entries" in done.stdout
+    assert "wisdom.jsonl, line 3: this is no JSON" in done.stderr
+    assert "1 entry of the kernel gone belongs" in done.stderr
+    (record,) = document("import", file)["files"]
+    assert record["new"] == 0 and len(record["problems"]) == 2
+    assert len(document("best")) == 2
+    assert "2 of 2 trials would be removed" in db("prune", "--imported", "--dry-run").stdout
+    assert "2 of 2 trials removed" in db("prune", "--imported").stdout
+    assert Database().trials() == []
+
+
+def test_all_trials_can_be_exported_for_a_replay(filled, tmp_path):
+    file = tmp_path / "log.jsonl"
+    assert "4 trials" in db("export", "predict", "--trials", "--device", "h200", "-o", file).stdout
+    again = read_trials(file)
+    assert [t.status for t in again] == [t.status for t in filled.trials() if t.key.device.name == "NVIDIA H200"]
+
+
+def test_a_missing_file_is_an_error_and_nothing_is_taken_in(filled, tmp_path):
+    good = tmp_path / "good.jsonl"
+    db("export", "-o", good)
+    before = len(filled.trials())
+    done = db("import", good, tmp_path / "absent.jsonl")
+    assert done.exit_code == 3 and "absent.jsonl cannot be read" in done.output
+    assert len(filled.trials()) == before
+    done = db("export", "-o", tmp_path / "no" / "folder.jsonl")
+    assert done.exit_code == 3 and "there is no folder" in done.output
+
+
+def test_prune_removes_what_is_never_looked_up_again(filled):
+    assert "1 of 5 trials removed" in db("prune").stdout
+    assert document("prune", "--older-than", 1)["chosen"] == 0
+    assert document("prune", "--all")["chosen"] == 4
+    assert filled.trials() == []
+
+
+def test_doctor_says_what_is_wrong(filled, data_dir, caplog):  # noqa: F811
+    filled.set_limit(key().device.digest(), "predict", 32, "predict was refused: INVALID. More")
+    filled.start(key(), {"wg": 64}, session="s")
+    levels = {finding["what"]: finding["level"] for finding in document("doctor")}
+    assert any("trials: 6" in what for what in levels)
+    assert any("trials of kernels that have changed: 1" in what for what in levels)
+    assert any("predict gets at most 32 work-items" in what for what in levels)
+    assert "error" not in levels.values()
+    filled.path.write_bytes(b"overwritten" * 1000)
+    done = db("doctor")
+    assert "error" in done.stdout and "cannot be used (file is not a database)" in done.stdout
+    assert "unusable-" in done.stdout and "not there yet" in db("doctor").stdout
+
+
+def test_doctor_on_a_home_that_cannot_be_written(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("PYEDMCL_DATA_DIR", str(tmp_path / "file" / "data"))
+    assert "cannot be written" in db("doctor").stdout and "set PYEDMCL_DATA_DIR" in db("doctor").stdout
