@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from .edm.smap import smap
     from .edm.xmap import open_xmap, xmap
     from .rqa.joint import joint_rqa
+    from .rqa.recurrence_plot import distance_plot, recurrence_plot
+    from .rqa.network import recurrence_network
 
 _WHERE = {
     "knn": ".edm.knn",
@@ -29,15 +31,20 @@ _WHERE = {
     "open_xmap": ".edm.xmap",
     "rqa": ".rqa",
     "joint_rqa": ".rqa.joint",
+    "recurrence_plot": ".rqa.recurrence_plot",
+    "distance_plot": ".rqa.recurrence_plot",
+    "recurrence_network": ".rqa.network",
 }
 
 __all__ = [
     "__version__",
+    "distance_plot",
     "embed_dimension",
     "joint_rqa",
     "knn",
     "open_xmap",
     "predict_nonlinear",
+    "recurrence_network",
     "rqa",
     "simplex",
     "smap",

@@ -7,7 +7,7 @@ import importlib
 from ..codegen.spec import KernelSpec
 
 NAMES = ("stage", "knn", "lookup", "predict", "skill", "distances", "smap_scale", "smap", "smap_solve",
-         "recurrence_image", "recurrence_ranks")
+         "recurrence_image", "recurrence_ranks", "recurrence_network")
 
 
 def spec(name: str) -> KernelSpec:

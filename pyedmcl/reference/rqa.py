@@ -108,3 +108,19 @@ def line_counts(matrix: Matrix, *, theiler: int = 0, theiler_everywhere: bool = 
 def _trimmed(histogram: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     filled = np.flatnonzero(histogram)
     return histogram[: int(filled[-1]) + 1 if len(filled) else 1]
+
+
+def network(matrix: Matrix, theiler: int = 1) -> dict[str, Any]:
+    """Degrees, closed pairs of neighbours of each node, local clustering and transitivity of the recurrence network.
+
+    Links are the recurrent cells with |i - j| >= max(theiler, 1); the clustering of a node of degree below 2 is 0.
+    """
+    n = len(matrix)
+    apart = np.abs(np.arange(n)[:, None] - np.arange(n)[None, :])
+    links = (matrix & (apart >= max(theiler, 1))).astype(np.int64)
+    degree = links.sum(axis=1)
+    closed = np.diagonal(links @ links @ links)
+    pairs = degree * (degree - 1)
+    local = np.divide(closed, pairs, out=np.zeros(n), where=pairs > 0)
+    transitivity = closed.sum() / pairs.sum() if pairs.sum() else np.nan
+    return {"degree": degree, "closed": closed, "clustering": local, "transitivity": float(transitivity)}
