@@ -115,6 +115,25 @@ def test_a_trial_that_runs_is_not_barred_and_can_be_forgotten(database):
     assert database.trials() == []
 
 
+def test_a_writer_killed_within_a_transaction_leaves_what_was_before(database, tmp_path):
+    run(database, key(), FAST)
+    writer = sqlite3.connect(database.path, isolation_level=None)
+    writer.execute("PRAGMA cache_size = 1")  # changed pages reach the file before the transaction ends
+    writer.execute("BEGIN IMMEDIATE")
+    writer.execute("UPDATE trials SET note = 'half done'")
+    for i in range(500):
+        writer.execute("INSERT INTO devices VALUES (?, ?)", (f"{i}", "x" * 500))
+    # What lies on the disk at this moment is what a kill would leave.
+    for file in database.path.parent.iterdir():
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    writer.execute("ROLLBACK")
+    writer.close()
+    assert (tmp_path / "tuning.sqlite3-journal").exists()
+    after = Database(tmp_path / "tuning.sqlite3")
+    (trial,) = after.trials()
+    assert trial.note == "" and not after.problems and after.check() == "ok"
+
+
 def test_a_process_is_known_by_more_than_its_number():
     token = process_token()
     host, number, born = token.split(" ")

@@ -122,7 +122,9 @@ class File:
     def _attempt(self, *, writing: bool) -> sqlite3.Connection:
         if writing:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-        mode = "rwc" if writing else "ro"
+        # Not "ro": a reader, too, must be able to undo what a killed writer left half done. SQLite itself falls back to
+        # reading where the file cannot be written.
+        mode = "rwc" if writing else "rw"
         connection = sqlite3.connect(
             f"{self.path.absolute().as_uri()}?mode={mode}", uri=True, timeout=_WAIT_SECONDS, isolation_level=None
         )
