@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from .edm.smap import smap
     from .edm.xmap import open_xmap, xmap
     from .rqa.joint import joint_rqa
-    from .rqa.recurrence_plot import distance_plot, recurrence_plot
     from .rqa.network import recurrence_network
+    from .rqa.recurrence_plot import distance_plot, recurrence_plot
 
 _WHERE = {
     "knn": ".edm.knn",
@@ -45,6 +45,7 @@ __all__ = [
     "open_xmap",
     "predict_nonlinear",
     "recurrence_network",
+    "recurrence_plot",
     "rqa",
     "simplex",
     "smap",

@@ -1,0 +1,235 @@
+"""Pictures of recurrence analysis: recurrence and distance plots with axes, histograms of lines, measures by radius."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InputError
+from .figure import new_figure, save_figure
+
+if TYPE_CHECKING:
+    PathLike = str | os.PathLike[str]
+
+_PANELS = (
+    ("diagonal_lines", "diagonal lines", "lmin", ("DET", "L", "Lmax", "ENTR"), "#21526b"),
+    ("vertical_lines", "vertical lines", "vmin", ("LAM", "TT", "Vmax", "VENTR"), "#2a788e"),
+    ("white_vertical_lines", "white vertical lines", "wmin", ("W", "Wmax", "WENTR", "T2"), "#9aa5ab"),
+)
+_BARS = 64  # bars of a histogram; longer lines are put together in bins of equal width in the logarithm
+_DARKEST = 99.0  # percentile of the densities that is drawn black
+
+
+def darkest(density: NDArray[np.float64]) -> float:
+    """The density to draw black: 1 for single cells, else one that few pixels exceed."""
+    some = density[density > 0]
+    if not some.size or bool((some == 1).all()):
+        return 1.0
+    return float(np.percentile(some, _DARKEST))
+
+
+def shades(values: NDArray[np.float64], white: float, black: float) -> NDArray[np.uint8]:
+    """Values as grey (0 black, 255 white) on a linear scale, upside down: row 0 is the lowest line; NaN is white."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        dark = np.clip((values - white) / (black - white), 0.0, 1.0)
+    dark[np.isnan(dark)] = 0.0
+    return np.ascontiguousarray(np.rint(255 * (1 - dark)).astype(np.uint8)[::-1])
+
+
+def plot_image(
+    values: NDArray[np.float64],
+    cells: tuple[int, int],
+    path: PathLike | None = None,
+    *,
+    label: str,
+    title: str | None,
+    white: float,
+    black: float,
+    same: bool,
+    dpi: int = 150,
+) -> Any:
+    """An image of a recurrence matrix with axes: columns to the right, rows upwards.
+
+    Parameters
+    ----------
+    values : ndarray (pixel rows, pixel columns)
+    cells : (int, int)
+        Rows and columns of the matrix.
+    path : path, optional
+        Also write the picture there; the suffix chooses the format.
+    label : str
+        What the shades mean; "" for a picture of single cells, which needs no scale.
+    title : str or None
+    white, black : float
+        Values drawn so.
+    same : bool
+        Both axes are the same series.
+    dpi : int
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Raises
+    ------
+    InputError
+        The suffix of ``path`` names no format of pictures.
+    StoreWriteError
+        The file cannot be written.
+    MissingExtraError
+        matplotlib is not installed.
+    """
+    rows, columns = cells
+    longer = max(rows, columns)
+    width, height = 4.8 * max(columns / longer, 0.4), 4.8 * max(rows / longer, 0.3)
+    figure = new_figure(width + (1.6 if label else 0.8), height + 0.6)
+    ax = figure.add_subplot()
+    dark = np.clip((values - white) / (black - white), 0.0, 1.0)
+    image = ax.imshow(
+        white + dark * (black - white),
+        cmap="Greys" if white <= black else "Greys_r",
+        vmin=min(white, black),
+        vmax=max(white, black),
+        origin="lower",
+        extent=(-0.5, columns - 0.5, -0.5, rows - 0.5),
+        interpolation="nearest" if max(values.shape) <= 400 else "antialiased",
+        interpolation_stage="data",
+    )
+    ax.set_xlabel("point" if same else "point of x")
+    ax.set_ylabel("point" if same else "point of y")
+    if title:
+        ax.set_title(title, fontsize=10)
+    if label:
+        beyond = bool(np.nanmax(values, initial=0.0) > max(white, black))
+        extend = "max" if beyond else "neither"
+        figure.colorbar(image, ax=ax, shrink=0.9, pad=0.02, label=label, extend=extend)
+    if path is not None:
+        save_figure(figure, path, dpi=dpi)
+    return figure
+
+
+def line_histograms(result: Any, path: PathLike | None = None, *, title: str | None = None, dpi: int = 150) -> Any:
+    """How many diagonal, vertical and white vertical lines there are of each length, with the measures beside them.
+
+    Lines below the least length are drawn faint. Where lengths are many, they are put together in bins of equal width
+    in the logarithm, and the bar is the mean number of lines per length.
+
+    Parameters
+    ----------
+    result : RecurrenceResult
+    path : path, optional
+        Also write the picture there; the suffix chooses the format.
+    title : str, optional
+    dpi : int
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Raises
+    ------
+    InputError
+        The suffix of ``path`` names no format of pictures.
+    StoreWriteError
+        The file cannot be written.
+    MissingExtraError
+        matplotlib is not installed.
+    """
+    figure = new_figure(10.5, 3.6)
+    for ax, panel in zip(figure.subplots(1, 3), _PANELS, strict=True):
+        name, words, least_name, measures, colour = panel
+        histogram = np.asarray(getattr(result, name), np.float64)
+        least = int(getattr(result, least_name))
+        ax.set_title(words, fontsize=10)
+        ax.set_xlabel("length")
+        edges, heights = _bars(histogram)
+        if heights.size and heights.max() > 0:
+            kept = edges[:-1] + 0.5 >= least  # bars begin half a step before their first length
+            widths = np.diff(edges)
+            for part, alpha in ((kept, 1.0), (~kept, 0.35)):
+                ax.bar(edges[:-1][part], heights[part], widths[part], align="edge", color=colour, alpha=alpha,
+                       linewidth=0)  # fmt: skip
+            ax.set_yscale("log")
+            if edges[-1] > 50:
+                ax.set_xscale("log")
+        else:
+            ax.text(0.5, 0.5, "none", transform=ax.transAxes, ha="center", va="center", color="#777777")
+        text = "\n".join(f"{measure} = {result[measure]:.5g}" for measure in measures)
+        ax.text(0.97, 0.96, text, transform=ax.transAxes, ha="right", va="top", fontsize=8, linespacing=1.4,
+                bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8})  # fmt: skip
+    figure.axes[0].set_ylabel("lines of that length")
+    figure.suptitle(title or _heading(result), fontsize=11)
+    if path is not None:
+        save_figure(figure, path, dpi=dpi)
+    return figure
+
+
+def _bars(histogram: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Edges and heights of bars for lengths 1, 2, ...: one per length, or means over bins where they are many."""
+    longest = len(histogram) - 1
+    if longest < 1:
+        return np.empty(1), np.empty(0)
+    if longest <= _BARS:
+        lengths = np.arange(1, longest + 2)
+    else:
+        lengths = np.unique(np.rint(np.geomspace(1, longest + 1, _BARS)).astype(np.int64))
+    totals = np.add.reduceat(histogram, lengths[:-1])
+    edges: NDArray[np.float64] = lengths.astype(np.float64) - 0.5
+    return edges, totals / np.diff(edges)
+
+
+def _heading(result: Any) -> str:
+    radius = result.radius
+    shown = ", ".join(f"{part:.4g}" for part in radius) if isinstance(radius, tuple) else f"{radius:.4g}"
+    return f"{result.counts.n_rows:,} x {result.counts.n_columns:,} points, radius {shown}, RR = {result['RR']:.4g}"
+
+
+def measure_curves(
+    table: Any, names: Sequence[str], path: PathLike | None = None, *, title: str | None = None, dpi: int = 150
+) -> Any:
+    """Measures of several matrices over what tells these apart: the radius, or where a window starts.
+
+    Parameters
+    ----------
+    table : RecurrenceTable
+    names : sequence of str
+        Short or long names of measures, a panel each.
+    path : path, optional
+        Also write the picture there; the suffix chooses the format.
+    title : str, optional
+    dpi : int
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Raises
+    ------
+    InputError
+        No or unknown names, or the suffix of ``path`` names no format of pictures.
+    StoreWriteError
+        The file cannot be written.
+    MissingExtraError
+        matplotlib is not installed.
+    """
+    if isinstance(names, str) or not len(names):
+        raise InputError(f"names={names!r}: a list of measures is needed, such as ['RR', 'DET']")
+    values = [np.asarray(table.measure(name), np.float64) for name in names]
+    labels = list(table.labels)
+    where = np.array([label[-1] if isinstance(label, tuple) else label for label in labels], np.float64)
+    figure = new_figure(7.6, 1.4 + 1.5 * len(names))
+    panels = np.atleast_1d(figure.subplots(len(names), 1, sharex=True))
+    for ax, name, row in zip(panels, names, values, strict=True):
+        ax.plot(where, row, ".-" if len(where) <= 100 else "-", color="#21526b", linewidth=1.2, markersize=4)
+        ax.set_ylabel(name)
+        ax.grid(alpha=0.25)
+    panels[-1].set_xlabel("first point of the window" if table.label == "start" else table.label)
+    if title:
+        panels[0].set_title(title, fontsize=11)
+    if path is not None:
+        save_figure(figure, path, dpi=dpi)
+    return figure

@@ -1,0 +1,187 @@
+"""What recurrence and distance plots return: pixels that can be looked at, saved and computed with."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InputError
+from .image import pixel_edges
+
+_FAR = 99.0  # percentile of the distances that is drawn white
+
+
+@dataclass(frozen=True, eq=False)
+class RecurrencePlot:
+    """Recurrent cells, counted per pixel. Row p holds points of y (of x where there is no y), column q points of x.
+
+    Attributes
+    ----------
+    counts : ndarray of int64 (pixel rows, pixel columns)
+    n_rows, n_columns : int
+        Points, hence cells, of the whole matrix; pixel p of P holds rows floor(p n / P), ..., floor((p+1) n / P) - 1.
+    radius : float or tuple
+        In the unit of the data; (inner, outer) for a corridor; NaN where each column has its own.
+    provenance : mapping
+    """
+
+    counts: NDArray[np.int64]
+    n_rows: int
+    n_columns: int
+    radius: Any
+    provenance: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    @property
+    def density(self) -> NDArray[np.float64]:
+        """Share of each pixel's cells that are recurrent, in [0, 1]."""
+        return self.counts / _cells(self.counts.shape, self.n_rows, self.n_columns)
+
+    @property
+    def matrix(self) -> NDArray[np.bool_]:
+        """The recurrence matrix itself, where each pixel is a cell. Raises InputError where it is not."""
+        _require_cells(self.counts.shape, self.n_rows, self.n_columns)
+        return self.counts > 0
+
+    def save(self, path: str | os.PathLike[str], *, black: float | None = None) -> Path:
+        """Write the pixels as a grey PNG file: no axes, time to the right and upwards, dark where much recurs.
+
+        Parameters
+        ----------
+        path : path
+            Ends in .png. A file that is there is replaced.
+        black : float, optional
+            Density that is drawn black, in (0, 1]; lower ones are shades of grey in proportion. By default 1 for single
+            cells, else the 99th percentile of the densities above 0.
+
+        Raises
+        ------
+        InputError
+            Another suffix, or ``black`` out of range.
+        StoreWriteError
+            The file cannot be written.
+        """
+        from ..plot.png import save_png
+        from ..plot.recurrence import shades
+
+        density = self.density
+        return save_png(shades(density, 0.0, _black(black, density)), path)
+
+    def plot(
+        self, path: str | os.PathLike[str] | None = None, *, black: float | None = None, title: str | None = None,
+        dpi: int = 150,
+    ) -> Any:  # fmt: skip
+        """The plot with axes; saved to ``path`` if given. Needs matplotlib. ``black`` as for :meth:`save`."""
+        from ..plot.recurrence import plot_image
+
+        density = self.density
+        single = self.counts.shape == (self.n_rows, self.n_columns)
+        return plot_image(
+            density, (self.n_rows, self.n_columns), path, label="" if single else "share of recurrent cells",
+            title=title or _title(self.radius), white=0.0, black=_black(black, density),
+            same=not self.provenance.get("cross", False), dpi=dpi,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class DistancePlot:
+    """Mean distances per pixel, without a threshold; rows and columns as in :class:`RecurrencePlot`.
+
+    Attributes
+    ----------
+    means : ndarray of float64 (pixel rows, pixel columns)
+        In the unit of the data; the distance itself where a pixel is a cell. NaN where no cell is without a gap.
+    n_rows, n_columns : int
+        Points of the whole matrix.
+    provenance : mapping
+    """
+
+    means: NDArray[np.float64]
+    n_rows: int
+    n_columns: int
+    provenance: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    @property
+    def matrix(self) -> NDArray[np.float64]:
+        """The distance matrix itself, where each pixel is a cell. Raises InputError where it is not."""
+        _require_cells(self.means.shape, self.n_rows, self.n_columns)
+        return self.means
+
+    def save(self, path: str | os.PathLike[str], *, white: float | None = None) -> Path:
+        """Write the pixels as a grey PNG file: no axes, time to the right and upwards, dark where states are near.
+
+        Parameters
+        ----------
+        path : path
+            Ends in .png. A file that is there is replaced.
+        white : float, optional
+            Distance that is drawn white, positive; 0 is black. By default the 99th percentile. NaN is white.
+
+        Raises
+        ------
+        InputError
+            Another suffix, or ``white`` out of range.
+        StoreWriteError
+            The file cannot be written.
+        """
+        from ..plot.png import save_png
+        from ..plot.recurrence import shades
+
+        return save_png(shades(self.means, _white(white, self.means), 0.0), path)
+
+    def plot(
+        self, path: str | os.PathLike[str] | None = None, *, white: float | None = None, title: str | None = None,
+        dpi: int = 150,
+    ) -> Any:  # fmt: skip
+        """The plot with axes; saved to ``path`` if given. Needs matplotlib. ``white`` as for :meth:`save`."""
+        from ..plot.recurrence import plot_image
+
+        single = self.means.shape == (self.n_rows, self.n_columns)
+        return plot_image(
+            self.means, (self.n_rows, self.n_columns), path, label="distance" if single else "mean distance",
+            title=title, white=_white(white, self.means), black=0.0,
+            same=not self.provenance.get("cross", False), dpi=dpi,
+        )  # fmt: skip
+
+
+def _cells(shape: tuple[int, ...], n_rows: int, n_columns: int) -> NDArray[np.float64]:
+    sides = zip((n_rows, n_columns), shape, strict=True)
+    return np.outer(*(np.diff(pixel_edges(n, p)).astype(np.float64) for n, p in sides))
+
+
+def _require_cells(shape: tuple[int, ...], n_rows: int, n_columns: int) -> None:
+    if shape != (n_rows, n_columns):
+        raise InputError(
+            f"a pixel of this {shape[0]:,} x {shape[1]:,} image holds several of the {n_rows:,} x {n_columns:,} cells; "
+            f"for the matrix itself ask for pixels={max(n_rows, n_columns)}"
+        )
+
+
+def _black(black: float | None, density: NDArray[np.float64]) -> float:
+    if black is None:
+        from ..plot.recurrence import darkest
+
+        return darkest(density)
+    if not 0 < black <= 1:
+        raise InputError(f"black={black!r}: the density to draw black is needed, above 0 and at most 1")
+    return float(black)
+
+
+def _white(white: float | None, means: NDArray[np.float64]) -> float:
+    if white is None:
+        known = means[np.isfinite(means)]
+        return (float(np.percentile(known, _FAR)) if known.size else 0.0) or 1.0
+    if not 0 < white < np.inf:
+        raise InputError(f"white={white!r}: the distance to draw white is needed, a positive number")
+    return float(white)
+
+
+def _title(radius: Any) -> str | None:
+    if isinstance(radius, tuple):
+        return "radius " + " to ".join(f"{part:.4g}" for part in radius)
+    return None if np.isnan(radius) else f"radius {radius:.4g}"

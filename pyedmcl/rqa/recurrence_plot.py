@@ -1,0 +1,158 @@
+"""Recurrence and distance plots: the matrix of a short series, an image of a long one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..errors import InputError
+from . import arguments, common
+from .common import Device, Progress
+from .image import render_image
+from .plots import DistancePlot, RecurrencePlot
+from .points import Points, points_of, same_coordinates
+from .problem import Problem
+from .thresholds import passes_for
+
+_PIXELS = 2000  # of the longer side where none are asked for
+
+
+def recurrence_plot(
+    x: Any,
+    y: Any = None,
+    *,
+    m: int = 1,
+    tau: int = 1,
+    radius: Any,
+    metric: str = "euclidean",
+    theiler: int = 1,
+    convention: str = "pyrqa",
+    threshold: str = "fixed",
+    embedded: bool = False,
+    pixels: int | Sequence[int] | None = None,
+    dtype: str = "float32",
+    exact: bool = True,
+    progress: Progress | None = None,
+    device: Device = None,
+) -> RecurrencePlot:
+    """Which states come back when: the recurrence matrix, or, for a long series, an image of it.
+
+    The image counts the recurrent cells behind each pixel, so that nothing is lost between samples, and needs memory
+    for the series and the image only (Eckmann et al., Europhysics Letters 4, 973, 1987).
+
+    Parameters
+    ----------
+    x, y, m, tau, radius, metric, threshold, embedded, dtype, exact, device
+        As for :func:`pyedmcl.rqa`, with one radius and one device. The cells are those that it counts.
+    theiler : int
+        Only for what a threshold by rate or by neighbours is chosen from; all cells are drawn.
+    convention : str
+        Whether a distance equal to the radius recurs (not with "pyrqa").
+    pixels : int or (int, int), optional
+        Pixels of the longer side, or of (y, x). By default a cell each up to 2,000 points, else 2,000. Never more than
+        points.
+    progress : callable, optional
+        Called as ``progress(done, total, "rows")``.
+
+    Returns
+    -------
+    RecurrencePlot
+
+    Raises
+    ------
+    InputError
+        An argument cannot be used.
+    DeviceNotFoundError
+        No device matches.
+    DeviceMemoryError
+        Image and series do not fit.
+    """
+    options = common.options_of(
+        convention=convention, lmin=2, vmin=2, wmin=2, dtype=dtype, exact=exact, tile=None
+    )
+    kind = arguments.threshold_named(threshold)
+    wanted, several = arguments.radii_of(radius, kind)
+    if several:
+        raise InputError(f"radius={radius!r}: a plot has one radius")
+    columns = points_of(x, "x", m=m, tau=tau, embedded=embedded)
+    rows = _second(y, columns, m, tau, embedded)
+    window = arguments.window(theiler, options.convention, rows.n, columns.n)
+    problem = common.problem_of(rows, None if y is None else columns, options, metric=metric, theiler=window)
+    size = _size(pixels, rows.n, columns.n)
+    executor = _one(device, options)
+    sweep = passes_for(executor, problem, options.convention, rows, columns, kind, wanted)[0]
+    other = None if sweep.problem.symmetric else columns.values
+    image = render_image(executor, sweep.problem, rows.values, other, pixels=size, progress=progress)
+    record = common.provenance(
+        [executor], sweep.problem, options, threshold=kind, wanted=wanted[0], cross=y is not None,
+        parameters=image.parameters, grade=image.grade,
+    )  # fmt: skip
+    return RecurrencePlot(image.values, rows.n, columns.n, sweep.radii[0], record)
+
+
+def distance_plot(
+    x: Any,
+    y: Any = None,
+    *,
+    m: int = 1,
+    tau: int = 1,
+    metric: str = "euclidean",
+    embedded: bool = False,
+    pixels: int | Sequence[int] | None = None,
+    dtype: str = "float32",
+    progress: Progress | None = None,
+    device: Device = None,
+) -> DistancePlot:
+    """How far apart states are: the matrix of distances, or, for a long series, an image of their means.
+
+    Also called an unthresholded recurrence plot. Arguments and errors are those of :func:`recurrence_plot`. With
+    float32 distances and their means are within a relative 1e-5 or so of float64's.
+
+    Returns
+    -------
+    DistancePlot
+    """
+    options = common.options_of(
+        convention="pyrqa", lmin=2, vmin=2, wmin=2, dtype=dtype, exact=False, tile=None
+    )
+    columns = points_of(x, "x", m=m, tau=tau, embedded=embedded)
+    rows = _second(y, columns, m, tau, embedded)
+    problem: Problem = common.problem_of(rows, None if y is None else columns, options, metric=metric, theiler=0)
+    size = _size(pixels, rows.n, columns.n)
+    executor = _one(device, options)
+    other = None if y is None else columns.values
+    image = render_image(executor, problem, rows.values, other, pixels=size, mean=True, progress=progress)
+    record = common.provenance(
+        [executor], problem, options, cross=y is not None, parameters=image.parameters, grade=image.grade
+    )
+    return DistancePlot(image.values, rows.n, columns.n, record)
+
+
+def _second(y: Any, x: Points, m: int, tau: int, embedded: bool) -> Points:
+    if y is None:
+        return x
+    second = points_of(y, "y", m=m, tau=tau, embedded=embedded)
+    same_coordinates(x, second)
+    return second
+
+
+def _one(device: Device, options: common.Options) -> Any:
+    executors = common.executors_of(device, options)
+    if len(executors) != 1:
+        raise InputError(f"device={device!r}: a plot is drawn by one device")
+    return executors[0]
+
+
+def _size(pixels: int | Sequence[int] | None, n_rows: int, n_columns: int) -> tuple[int, int]:
+    """Rows and columns of pixels."""
+    if isinstance(pixels, (Sequence, np.ndarray)) and not isinstance(pixels, str):
+        if len(pixels) != 2:
+            raise InputError(f"pixels={pixels!r}: a number, or a pair (of y, of x), is needed")
+        down, across = (arguments.integer("pixels", p, 1) for p in pixels)
+    else:
+        longer = max(n_rows, n_columns)
+        wanted = min(_PIXELS if pixels is None else arguments.integer("pixels", pixels, 1), longer)
+        down, across = (max(round(wanted * n / longer), 1) for n in (n_rows, n_columns))
+    return min(down, n_rows), min(across, n_columns)
