@@ -124,13 +124,27 @@ class Pass:
         return -(-self.search.n_query // self.rows_per_task)
 
     @property
-    def capacity(self) -> int:
-        """Entries of a candidate buffer per row and dimension; it holds the group minima before the candidates.
+    def _most_groups(self) -> int:
+        """Groups of library rows at most: what is wanted, and room for an odd number in each tile."""
+        return _groups_for(max(self.search.counts)) * 4 // 3
+
+    @property
+    def merged(self) -> tuple[int, ...]:
+        """How many groups make one for each dimension: the fewer neighbours, the fewer minima have to be looked at."""
+        wanted = [_groups_for(k) for k in self.search.counts]
+        return tuple(max((2 * max(wanted) + g) // (2 * g), 1) for g in wanted)
+
+    @property
+    def capacities(self) -> tuple[int, ...]:
+        """Entries, of two numbers, of each dimension's candidate buffer; it holds the minima of groups before.
 
         Independent of the series' length, so that one compiled kernel serves all lengths.
         """
-        k = max(self.search.counts)
-        return round_up(max(_groups_for(k), k + max(k // 2, 8) + int(self.parameters["unroll"]) + 4), 4)
+        share, unroll = int(self.parameters["bound_share"]), int(self.parameters["unroll"])
+        return tuple(
+            round_up(max(-(-self._most_groups // (2 * merged)), k + k * share + 8 + unroll), 4)
+            for k, merged in zip(self.search.counts, self.merged, strict=True)
+        )
 
     @cached_property
     def _bound(self) -> tuple[int, int]:
@@ -138,14 +152,16 @@ class Pass:
 
         An odd number of groups per tile keeps a periodic series from falling into a few of them.
         """
-        s, unroll = self.search, self.parameters["unroll"]
-        n = s.library_end - s.library_begin
-        tile = self.parameters["tile"] or max(n, 1)
-        tiles = max(-(-n // tile), 1)
+        s, unroll, share = self.search, self.parameters["unroll"], self.parameters["bound_share"]
+        n = max(s.library_end - s.library_begin, 1)
         wanted = _groups_for(max(s.counts))
-        per_tile = max(min(-(-wanted // tiles) | 1, -(-min(tile, n) // unroll), self.capacity), 1)
-        used = min(tiles, self.capacity // per_tile)
-        return per_tile, min(s.library_begin + used * tile, s.library_end)
+        if not self.parameters["tile"]:
+            return max(min(wanted, -(-n // (unroll * share))), 1), s.library_end
+        tile = self.parameters["tile"]
+        tiles = -(-n // (tile * share))
+        per_tile = max(min(-(-wanted // tiles) | 1, -(-min(tile, n) // unroll), self._most_groups), 1)
+        used = min(tiles, self._most_groups // per_tile)
+        return per_tile, min(s.library_begin + used * tile * share, s.library_end)
 
     @property
     def groups_per_tile(self) -> int:
@@ -158,7 +174,8 @@ class Pass:
     @property
     def scratch_bytes(self) -> int:
         """Scratch memory of one work-group."""
-        return len(self.search.dims) * self.capacity * 2 * self.rows_per_task * self.search.itemsize
+        noted = int(self.parameters["hot"]) if self.parameters["lanes"] == 1 else 0
+        return (2 * sum(self.capacities) + noted) * self.rows_per_task * self.search.itemsize
 
     @property
     def strides(self) -> tuple[int, ...]:
@@ -179,7 +196,7 @@ class Pass:
         s = self.search
         return {
             **self.parameters, "dims": s.dims, "counts": s.counts, "tau": s.tau, "dtype": s.dtype, "emit": self.emit,
-            "masked": self.masked, "capacity": self.capacity,
+            "masked": self.masked, "capacities": self.capacities, "merged": self.merged,
         }  # fmt: skip
 
     def task_cost(self) -> float:

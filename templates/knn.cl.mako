@@ -3,6 +3,8 @@
 ## The squared distance of dimension E is the partial sum of the one of E+1, so one sweep over the library serves all.
 ##   1. bound:   the library is cut into groups; the k-th smallest of the groups' minima bounds the k-th distance from above.
 ##   2. collect: candidates not above the bound go into a buffer (about 1.2 k of them); a full buffer is compacted.
+##      Lanes of a vector do so dimension by dimension. A lone lane notes rows that any dimension wants, which costs one
+##      comparison a dimension and no branch, and sorts these few out afterwards (the dimensions share most of them).
 ##   3. emit:    the buffer is sorted by (distance, row) and written as neighbours, or as simplex weights.
 ## No L x L matrix, no lists in the inner loops. Whatever the tuned values, the result is the same to the last bit.
 <%
@@ -17,6 +19,7 @@ starts = masked or lanes == 1
 # Tables of weights are padded to four columns so that the lookup may load them as vectors.
 strides = [-(-k // 4) * 4 for k in counts] if emit == "weights" else list(counts)
 before = [0, *accumulate(strides)]
+capacity_before = [0, *accumulate(capacities)]
 
 def smallest(names):
     if len(names) == 1:
@@ -33,15 +36,22 @@ nearest_u = smallest([f"a{u}" for u in range(unroll)])
 #define LIST_IN_REGISTERS ${int(max(counts) <= list_registers)}
 #define SLOT_STRIDE ${group_lanes}
 #define DIMS ${len(dims)}
-#define CAPACITY ${capacity}
+#define GROUP_SCRATCH ((size_t)SLOT_STRIDE * ${2 * sum(capacities) + (hot if lanes == 1 else 0)})
 #define UNROLL ${unroll}
 #define WG ${wg}
 #define TILE ${tile}
 #define HALO ${halo}
+#define HOT ${hot}
+#define SHARE ${bound_share}
+#define LOW ${4 if bound_share == 1 else 8 * bound_share}
+#define BOUND_STEP ${unroll if staged else unroll * bound_share}
 #include "topk.clh"
 
 constant int K_OF[DIMS] = {${", ".join(map(str, counts))}};
 constant int K_STRIDE[DIMS] = {${", ".join(map(str, strides))}};
+constant int CAPACITY_OF[DIMS] = {${", ".join(map(str, capacities))}};
+constant int CAPACITY_BEFORE[DIMS] = {${", ".join(map(str, capacity_before[:-1]))}};
+constant int MERGED[DIMS] = {${", ".join(map(str, merged))}};
 constant int K_BEFORE[DIMS] = {${", ".join(map(str, before[:-1]))}};
 
 ## Squared distances of UNROLL library rows, all dimensions, with ``visit(slot)`` after each dimension asked for.
@@ -87,17 +97,42 @@ x = f"x_{'m' if quad < 0 else 'p'}{abs(quad)}.s{off % 4}" if staged else f"x[j +
 </%def>
 
 <%def name="collect(s)">
-  if (ANYV(${nearest_u} <= bound${s})) {
-%if lanes == 1:
+%if lanes == 1 and len(dims) > 1:
 %for u in range(unroll):
-    OFFER(${s}, ${counts[s]}, a${u}, bound${s}, j + ${u});
+  wanted${u} ${"|" if s else ""}= a${u} <= bound${s};
 %endfor
-%else:
-%for u in range(0, unroll, 4):
-    OFFER4(${s}, ${counts[s]}, ${", ".join(f"a{v}" if v < unroll else "(realv)(NOWHERE)" for v in range(u, u + 4))}, bound${s}, j + ${u});
+%elif lanes == 1:
+  if (${nearest_u} <= bound0) {
+%for u in range(unroll):
+    if (a${u} <= bound0) hot[HOT_AT(n_hot++)] = j - jt + ${u};
 %endfor
-%endif
   }
+%else:
+  if (ANYV(${nearest_u} <= bound${s})) {
+%for u in range(0, unroll, 4):
+    OFFER4(${s}, ${counts[s]}, ${capacity_before[s]}, ${capacities[s]}, ${", ".join(f"a{v}" if v < unroll else "(realv)(NOWHERE)" for v in range(u, u + 4))}, bound${s}, j + ${u});
+%endfor
+  }
+%endif
+</%def>
+
+<%def name="compact_full(spare)">
+%for s in range(len(dims)):
+          bounds[${s}] = bound${s};
+%if lanes == 1:
+          held[${s}] = held${s};
+%endif
+%endfor
+          for (int s = 0; s < DIMS; ++s)
+            if (largest_lane(held[s]) > CAPACITY_OF[s] - (${spare}))
+              compact(SLOT_BUFFER(CAPACITY_BEFORE[s]), K_OF[s], held + s, bounds + s);
+%for s in range(len(dims)):
+          bound${s} = bounds[${s}];
+%if lanes == 1:
+          held${s} = held[${s}];
+%endif
+%endfor
+          room = 1 << 30;
 </%def>
 
 <%def name="stage_tile()">
@@ -111,31 +146,33 @@ x = f"x_{'m' if quad < 0 else 'p'}{abs(quad)}.s{off % 4}" if staged else f"x[j +
 %endif
 </%def>
 
-%if staged:
+%if lanes == 1:
 typedef PASTE(REAL_NAME, 4) real4;
+typedef PASTE(WHOLE_NAME, 4) rowv4;
 %endif
 
+#define SLOT_BUFFER(S) (buffer + (size_t)(2 * SLOT_STRIDE) * (S))  // S: entries before
 #define IS_EXCLUDED(T, J) ((int)abs_diff(T, J) <= exclusion_radius)
 
 // Once k candidates not above the bound are held, a later row at the bound loses its tie: from then on it must be below,
 // which is one step down in the bits (a NaN below zero: nothing more). Without this rule, data with many equal distances
-// would fill every buffer again and again. Lone lanes keep their counts in registers, as offsets.
-#define LIMIT (CAPACITY - UNROLL)
+// would fill every buffer again and again. Lone lanes keep their counts in registers.
+// `room` is the least number of free places so far.
 %if lanes == 1:
-#define OFFER(S, K, A, BOUND, J) \
+#define OFFER(S, K, BEFORE, CAPACITY, A, BOUND, J) \
   if ((A) <= (BOUND)) { \
-    PUT_CANDIDATE(buffer + (S * CAPACITY * ENTRY + offset##S), A, J); \
-    offset##S += ENTRY; \
-    if (offset##S == K * ENTRY) BOUND = AS_REALV(AS_WHOLEV(BOUND) - 1); \
-    fullest = max(fullest, offset##S); \
+    PUT_CANDIDATE(SLOT_BUFFER(BEFORE) + ENTRY_AT(held##S), A, J); \
+    ++held##S; \
+    if (held##S == K) BOUND = AS_REALV(AS_WHOLEV(BOUND) - 1); \
+    room = min(room, CAPACITY - held##S); \
   }
 %else:
 // Four steps at once: most visits find one candidate, and its place is found with one reduction and one short loop.
-#define OFFER4(S, K, A0, A1, A2, A3, BOUND, J) \
-  offer(A0, A1, A2, A3, &BOUND, K, J, t0, exclusion_radius, (whole*)&held[S], buffer + S * CAPACITY * ENTRY, &fullest)
-__attribute__((noinline)) void offer(realv a0, realv a1, realv a2, realv a3, realv* restrict bounds, int k, int j, int t0,
+#define OFFER4(S, K, BEFORE, CAPACITY, A0, A1, A2, A3, BOUND, J) \
+  offer(A0, A1, A2, A3, &BOUND, K, CAPACITY, J, t0, exclusion_radius, (whole*)&held[S], SLOT_BUFFER(BEFORE), &room)
+__attribute__((noinline)) void offer(realv a0, realv a1, realv a2, realv a3, realv* restrict bounds, int k, int capacity, int j, int t0,
                                      int exclusion_radius, whole* restrict held, global whole* restrict buffer,
-                                     int* restrict fullest) {
+                                     int* restrict room) {
   const realv bound = *bounds;
   ulong bits = four_masks(a0 <= bound, a1 <= bound, a2 <= bound, a3 <= bound);
   whole value[4 * LANES];
@@ -150,10 +187,10 @@ __attribute__((noinline)) void offer(realv a0, realv a1, realv a2, realv a3, rea
     // The bound of a lane may have sunk since its mask was made.
     if (IS_EXCLUDED(t0 + lane, row) || !(PASTE(as_, REAL_NAME)(value[at]) <= PASTE(as_, REAL_NAME)(lane_bound[lane]))) continue;
     const int c = (int)held[lane]++;
-    buffer[(size_t)c * ENTRY + lane] = value[at];
-    buffer[(size_t)c * ENTRY + SLOT_STRIDE + lane] = row;
+    buffer[ENTRY_AT(c) + lane] = value[at];
+    buffer[ENTRY_AT(c) + SLOT_STRIDE + lane] = row;
     if (c + 1 == k) lane_bound[lane] -= 1;
-    *fullest = max(*fullest, (c + 1) * ENTRY);
+    *room = min(*room, capacity - (c + 1));
   }
 }
 %endif
@@ -170,9 +207,16 @@ void knn(global const real* restrict library, global const real* restrict query,
          const int task_end, global int* restrict out_row, global real* restrict out_value, const ulong rows_per_slot,
          global whole* restrict scratch) {
   const int lane0 = get_local_id(0) * LANES;
-  global whole* restrict buffer = scratch + (size_t)get_group_id(0) * DIMS * CAPACITY * ENTRY + LANE_OFFSET;
+  global whole* restrict buffer = scratch + (size_t)get_group_id(0) * GROUP_SCRATCH + LANE_OFFSET;
+    // Minima of groups lie densely, where candidates will.
+    global whole* restrict minima = scratch + (size_t)get_group_id(0) * GROUP_SCRATCH + lane0;
 %if staged:
   local real xs[TILE + HALO] __attribute__((aligned(32)));
+%endif
+%if lanes == 1:
+  // Rows that some dimension wants, of the tile at hand where there is one.
+  global int* restrict hot = (global int*)(scratch + ((size_t)get_group_id(0) + 1) * GROUP_SCRATCH) - HOT * WG + lane0;
+#define HOT_AT(n) ((n) * WG)
 %endif
   for (int task = task_begin + get_group_id(0); task < task_end; task += get_num_groups(0)) {
     const int which = task / n_tiles;
@@ -191,9 +235,12 @@ void knn(global const real* restrict library, global const real* restrict query,
     rowv held[DIMS];
     int groups = 0;
     {
+%for s in range(len(dims)):
+      realv m${s} = FAR;
+%endfor
       // A group takes every bound_groups-th step of a tile, so that neighbours in time fall into different groups.
 %if staged:
-      for (int jt = j_begin; jt < bound_end; jt += TILE) {
+      for (int jt = j_begin; jt < bound_end; jt += SHARE * TILE) {
         ${stage_tile()}
         const int tile_end = min(jt + TILE, j_end);
 %else:
@@ -201,10 +248,7 @@ void knn(global const real* restrict library, global const real* restrict query,
         const int jt = j_begin, tile_end = bound_end;
 %endif
         for (int g = 0; g < groups_per_tile; ++g) {
-%for s in range(len(dims)):
-          realv m${s} = FAR;
-%endfor
-          for (int j = jt + g * UNROLL; j < tile_end; j += groups_per_tile * UNROLL) {
+          for (int j = jt + g * BOUND_STEP; j < tile_end; j += groups_per_tile * BOUND_STEP) {
 %if lanes > 1:
             if (j > near_begin && j < near_end) continue;  // a bound over fewer rows still holds
 %endif
@@ -213,12 +257,18 @@ void knn(global const real* restrict library, global const real* restrict query,
 %endif
             ${distances(keep_minimum)}
           }
-%for s in range(len(dims)):
-          PUT_DISTANCE(buffer + (size_t)(${s} * CAPACITY + groups) * ENTRY, m${s});
-%endfor
           ++groups;
+%for s in range(len(dims)):
+<% put = f"STOREV(AS_WHOLEV(m{s}), minima + (size_t)SLOT_STRIDE * (2 * {capacity_before[s]} + groups / {merged[s]} - 1)); m{s} = FAR;" %>
+          ${put if merged[s] == 1 else f"if (groups % {merged[s]} == 0) {{ {put} }}"}
+%endfor
         }
       }
+%for s in range(len(dims)):
+%if merged[s] > 1:
+      if (groups % ${merged[s]}) STOREV(AS_WHOLEV(m${s}), minima + (size_t)SLOT_STRIDE * (2 * ${capacity_before[s]} + groups / ${merged[s]}));
+%endif
+%endfor
     }
     // The k-th smallest group minimum, by insertion of values alone.
     for (int s = 0; s < DIMS; ++s) {
@@ -226,8 +276,9 @@ void knn(global const real* restrict library, global const real* restrict query,
       realv least[K_MAX];
       UNROLL_K
       for (int i = 0; i < LIST_LENGTH(k); ++i) least[i] = FAR;
-      for (int g = 0; g < groups; ++g) {
-        realv v = CANDIDATE_DISTANCE(buffer + (size_t)(s * CAPACITY + g) * ENTRY);
+      const int own_groups = (groups + MERGED[s] - 1) / MERGED[s];
+      for (int g = 0; g < own_groups; ++g) {
+        realv v = AS_REALV(LOADV(minima + (size_t)SLOT_STRIDE * (2 * CAPACITY_BEFORE[s] + g)));
         UNROLL_K
         for (int i = 0; i < LIST_LENGTH(k); ++i) {
           const realv low = MINIMUM(least[i], v);
@@ -252,9 +303,9 @@ void knn(global const real* restrict library, global const real* restrict query,
     realv bound${SLOT[e + 1]} = CHOOSE(bounds[${SLOT[e + 1]}], (realv)(-1), largest > (realv)(LITERAL(1e15)));
 %endif
 %endfor
-    int fullest = 0;
+    int room = 1 << 30;
 %if lanes == 1:
-    int ${", ".join(f"offset{s} = 0" for s in range(len(dims)))};
+    int n_hot = 0, ${", ".join(f"held{s} = 0" for s in range(len(dims)))};
 %endif
 %if staged:
     for (int jt = j_begin; jt < j_end; jt += TILE) {
@@ -268,67 +319,110 @@ void knn(global const real* restrict library, global const real* restrict query,
 %if staged:
         local const real* xp = xs + (j - jt + HALO);
 %endif
+%if lanes == 1 and len(dims) > 1:
+        int ${", ".join(f"wanted{u}" for u in range(unroll))};
+%endif
         {
           ${distances(collect)}
         }
-        if (fullest >= LIMIT * ENTRY) {
-%for s in range(len(dims)):
-          bounds[${s}] = bound${s};
 %if lanes == 1:
-          held[${s}] = offset${s} / ENTRY;
-%endif
+%if len(dims) > 1:
+        if (${" | ".join(f"wanted{u}" for u in range(unroll))}) {
+%for u in range(unroll):
+          if (wanted${u}) hot[HOT_AT(n_hot++)] = j - jt + ${u};
 %endfor
-          for (int s = 0; s < DIMS; ++s)
-            if (largest_lane(held[s]) >= LIMIT)
-              compact(buffer + (size_t)s * CAPACITY * ENTRY, K_OF[s], held + s, bounds + s);
-%for s in range(len(dims)):
-          bound${s} = bounds[${s}];
-%if lanes == 1:
-          offset${s} = held[${s}] * ENTRY;
-%endif
-%endfor
-          fullest = 0;
         }
+%endif
+        // At the end of a tile, while it is still at hand.
+        if (n_hot > HOT - UNROLL || (n_hot && j + UNROLL >= tile_end)) {
+          for (int n = 0; n < n_hot; ++n) {
+            const int at = hot[HOT_AT(n)];
+%if staged:
+            local const real* past = xs + (at + HALO);
+%else:
+            global const real* past = x + jt + at;
+%endif
+            real d = q0 - past[0], a = d * d;
+%for e in range(E_max):
+%if e:
+            d = q${e} - past[${-e * tau}]; a = FUSED(d, d, a);
+%endif
+%if e + 1 in SLOT:
+            OFFER(${SLOT[e + 1]}, ${counts[SLOT[e + 1]]}, ${capacity_before[SLOT[e + 1]]}, ${capacities[SLOT[e + 1]]}, a, bound${SLOT[e + 1]}, jt + at);
+%endif
+%endfor
+            if (room < 1) {
+              ${compact_full(1)}
+            }
+          }
+          n_hot = 0;
+          // Neighbouring work-items run in step: what can be compacted together should not be one by one later.
+          if (room < LOW) {
+            ${compact_full("LOW")}
+          }
+        }
+%else:
+        if (room < UNROLL) {
+          ${compact_full("UNROLL")}
+        }
+%endif
       }
     }
 %if lanes == 1:
 %for s in range(len(dims)):
-    held[${s}] = offset${s} / ENTRY;
+    held[${s}] = held${s};
 %endfor
 %endif
     for (int s = 0; s < DIMS; ++s) {
       const int k = K_OF[s];
-      global whole* restrict best = buffer + (size_t)s * CAPACITY * ENTRY;
+      const size_t base = (size_t)K_BEFORE[s] * rows_per_slot + ((size_t)which * n_rows + t0) * K_STRIDE[s];
+      global whole* restrict sorted = SLOT_BUFFER(CAPACITY_BEFORE[s]);
       rowv count = held[s];
       realv last = FAR;
-      compact(best, k, &count, &last);
+      compact(sorted, k, &count, &last);
 %if emit == 'weights':
       // w = exp(-d / d_min), and 1 where d = 0 if d_min = 0; normalised. Sugihara & May 1990.
-      const realv nearest = sqrt(CANDIDATE_DISTANCE(best));
+      const realv d_min = sqrt(CANDIDATE_DISTANCE(sorted)), divisor = CHOOSE(d_min, (realv)(1), d_min == (realv)(0));
       realv sum = 0;
       for (int i = 0; i < k; ++i) {
-        const realv squared = CANDIDATE_DISTANCE(best + (size_t)i * ENTRY);
-        const realv ratio = sqrt(squared) / CHOOSE(nearest, (realv)(1), nearest == (realv)(0));
-        realv w = CHOOSE(exp(-ratio), (realv)(0), (nearest == (realv)(0)) && (squared > (realv)(0)));
+        const realv squared = CANDIDATE_DISTANCE(sorted + ENTRY_AT(i));
+        realv w = CHOOSE(exp(-(sqrt(squared) / divisor)), (realv)(0), (d_min == (realv)(0)) && (squared > (realv)(0)));
         w = CHOOSE(w, (realv)(0), squared >= (realv)(FAR));
         sum += w;
-        PUT_DISTANCE(best + (size_t)i * ENTRY, w);
+        STOREV(AS_WHOLEV(w), sorted + ENTRY_AT(i));
       }
       sum = CHOOSE(sum, (realv)(1), sum == (realv)(0));
+%if lanes > 1:
       for (int i = 0; i < k; ++i) {
-        global whole* at = best + (size_t)i * ENTRY;
-        PUT_DISTANCE(at, CANDIDATE_DISTANCE(at) / sum);
+        global whole* at = sorted + ENTRY_AT(i);
+        STOREV(AS_WHOLEV(CANDIDATE_DISTANCE(at) / sum), at);
       }
 %endif
-      const size_t base = (size_t)K_BEFORE[s] * rows_per_slot + ((size_t)which * n_rows + t0) * K_STRIDE[s];
-      for (int l = 0; l < LANES; ++l)
-        if (t0 + l < n_rows)
-          for (int i = 0; i < k; ++i) {
-            global const whole* at = best + (size_t)i * ENTRY + l;
-            const int row = (int)at[LANES == 1 ? 1 : SLOT_STRIDE];
-            out_row[base + (size_t)l * K_STRIDE[s] + i] = ${"row < 0 ? j_begin : row" if emit == "weights" else "row"};
-            out_value[base + (size_t)l * K_STRIDE[s] + i] = PASTE(as_, REAL_NAME)(at[0]);
-          }
+%endif
+%if lanes == 1 and emit == 'weights':
+      // Columns that pad a table to a multiple of four are never used, but their rows may be read.
+      if (t0 < n_rows)
+        for (int i = 0; i < k; i += 4) {
+          const four_pairs_ four = *(global const four_pairs_*)(sorted + ENTRY_AT(i));
+          const rowv4 row = four.odd;
+          *(global int4*)(out_row + base + i) = convert_int4(select(row, (rowv4)(j_begin), row < 0 || (rowv4)(i, i + 1, i + 2, i + 3) >= k));
+          *(global real4*)(out_value + base + i) = PASTE(PASTE(as_, REAL_NAME), 4)(four.even) / sum;
+        }
+%elif lanes == 1:
+      if (t0 < n_rows)
+        for (int i = 0; i < k; ++i) {
+          out_row[base + i] = (int)sorted[ENTRY_AT(i) + 1];
+          out_value[base + i] = CANDIDATE_DISTANCE(sorted + ENTRY_AT(i));
+        }
+%else:
+      for (int l = 0; l < LANES && t0 + l < n_rows; ++l)
+        for (int i = 0; i < k; ++i) {
+          global const whole* at = sorted + ENTRY_AT(i) + l;
+          const int row = (int)at[SLOT_STRIDE];
+          out_row[base + (size_t)l * K_STRIDE[s] + i] = ${"row < 0 ? j_begin : row" if emit == "weights" else "row"};
+          out_value[base + (size_t)l * K_STRIDE[s] + i] = PASTE(as_, REAL_NAME)(at[0]);
+        }
+%endif
     }
   }
 }

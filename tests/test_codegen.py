@@ -48,8 +48,8 @@ def fresh():
 
 @pytest.mark.parametrize(
     ("name", "old"),
-    [("knn.cl.mako", "  const int lane0 ="), ("knn.cl.mako", "    int fullest = 0;"),
-     ("topk.clh", "  const rowv filled ="), ("knn.cl.mako", "      const int k = K_OF[s];\n      global whole")],
+    [("knn.cl.mako", "  const int lane0 ="), ("knn.cl.mako", "    int room = 1 << 30;"),
+     ("topk.clh", "  const int most = largest_lane"), ("knn.cl.mako", "      const int k = K_OF[s];\n      const size_t base")],
 )  # fmt: skip
 def test_a_drivers_error_names_the_line_of_our_text(device, monkeypatch, name, old):
     line = broken(monkeypatch, name, old, "  undeclared_thing + " + old.lstrip())
@@ -63,11 +63,11 @@ def test_a_drivers_error_names_the_line_of_our_text(device, monkeypatch, name, o
 
 def test_a_driver_that_counts_the_produced_lines_is_understood(one_device):
     text = render.render("knn.cl.mako", {**knn_values(one_device), "fma": "builtin", "minimum": "fmin"})
-    produced = next(n for n, line in enumerate(text.splitlines(), 1) if "const rowv filled" in line)
+    produced = next(n for n, line in enumerate(text.splitlines(), 1) if "const int most = largest_lane" in line)
     header = texts.read_text("clkernels", "topk.clh").splitlines()
-    number = next(n for n, line in enumerate(header, 1) if "const rowv filled" in line)
+    number = next(n for n, line in enumerate(header, 1) if "const int most = largest_lane" in line)
     assert produced != number
-    log = f"<kernel>:{produced}:9: error: no such thing\n  const rowv filled = *count;\n        ^\n1 error generated."
+    log = f"<kernel>:{produced}:9: error: no such thing\n  const int most = largest_lane(filled);\n        ^\n1 error generated."
     assert f"clkernels/topk.clh:{number}\n" in build.excerpt(log, spec("knn"), text)
 
 
@@ -104,9 +104,9 @@ def test_values_must_be_complete_and_keep_the_constraints(one_device):
     with pytest.raises(BuildError, match="no value for tau"):
         build.source(spec("knn"), {k: v for k, v in values.items() if k != "tau"})
     with pytest.raises(BuildError, match="buffer must hold"):
-        build.source(spec("knn"), {**values, "capacity": 4})
+        build.source(spec("knn"), {**values, "capacities": (4, 4)})
     with pytest.raises(BuildError, match="multiples of four"):
-        build.source(spec("knn"), {**values, "lanes": 1, "tile": 64, "unroll": 2, "capacity": 64})
+        build.source(spec("knn"), {**values, "lanes": 1, "tile": 64, "unroll": 2, "capacities": (64, 64)})
 
 
 @pytest.mark.parametrize("name", NAMES)

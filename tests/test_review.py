@@ -4,30 +4,23 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from dataclasses import replace
 
 import naive
 import numpy as np
 import pytest
 
 import pyedmcl
+from pyedmcl.tuning.policy import using
 
 # What GPUs get, small enough for a test on a CPU.
 LONE_LANES = {"lanes": 1, "wg": 16, "unroll": 4, "tile": 64, "list_registers": 64}
 
 
 @pytest.fixture
-def lone_lanes(monkeypatch):
+def lone_lanes():
     """The neighbour search with the parameters of a GPU: staged tiles, a query row per work-item."""
-    from pyedmcl.neighbors import exact
-
-    plain = exact.parameters
-
-    def chosen(spec, specialisation, info):
-        choice = plain(spec, specialisation, info)
-        return replace(choice, parameters={**choice.parameters, **LONE_LANES})
-
-    monkeypatch.setattr(exact, "parameters", chosen)
+    with using(knn=LONE_LANES):
+        yield
 
 
 def single_event(n):
