@@ -134,6 +134,12 @@ def spec_digest(spec: KernelSpec) -> str:
     return _digest(_Spec(spec))
 
 
+@lru_cache(maxsize=256)
+def device_digest(device: DeviceKey) -> str:
+    """``device.digest()``, computed once per process."""
+    return device.digest()
+
+
 def device_from(fields: Mapping[str, Any]) -> DeviceKey:
     """A device key from :meth:`DeviceKey.as_dict`. Raises ValueError where a field is missing or of another type."""
     wanted = {name: int if kind == "int" else str for name, kind in DeviceKey.__annotations__.items()}

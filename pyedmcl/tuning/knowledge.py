@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from .. import config
 from ..errors import InputError
 from . import wisdom
-from .key import TuningKey, canonical
+from .key import TuningKey, canonical, device_digest
 from .lookup import Entry, ranked
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class Knowledge:
 
     def suitable(self, key: TuningKey) -> list[tuple[str, Entry]]:
         """Configurations for a key, best knowledge first, each with its grade; barred ones are left out."""
-        device, known = key.device.digest(), self._kernel(key)
+        device, known = device_digest(key.device), self._kernel(key)
         found = ranked(known.entries, key)
         found += ranked(wisdom.shipped(key.device.runtime), key, shipped=True)
         return [
@@ -77,7 +77,7 @@ class Knowledge:
 
     def limit(self, key: TuningKey) -> int:
         """Largest work-group that the device was seen to accept for the kernel, where it promised more."""
-        device = key.device.digest()
+        device = device_digest(key.device)
         limits = (self._kernel(key).limits.get(device), self.limits.get((device, key.kernel)))
         return min((limit for limit in limits if limit is not None), default=sys.maxsize)
 
@@ -89,7 +89,7 @@ class Knowledge:
 
     def record_limit(self, key: TuningKey, work_group: int, note: str) -> None:
         """Remember a work-group limit beyond this process."""
-        _open().set_limit(key.device.digest(), key.kernel, work_group, note[:2000])
+        _open().set_limit(device_digest(key.device), key.kernel, work_group, note[:2000])
 
     def _kernel(self, key: TuningKey) -> _Kernel:
         if self._seen is None:
