@@ -1,0 +1,165 @@
+"""S-map: prediction by locally weighted linear regression."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..device.session import open_device
+from ..neighbors.smap import Fits
+from ..tuning.retry import tunable
+from . import arguments
+from .provenance import provenance
+from .smap_fit import check_generation, fit_rows, generate, local_fits, skill
+from .smap_problem import Problem, check_knn, check_thetas, prepare
+from .smap_result import SmapResult
+from .smap_solvers import fit_by_estimator, solver_of
+
+KERNELS = ("smap_scale", "smap", "smap_solve")
+Doubles = NDArray[np.float64]
+
+
+@tunable
+def smap(
+    lib: Any,
+    pred: Any = None,
+    *,
+    target: Any = None,
+    E: int | None = None,
+    tau: int = 1,
+    Tp: int = 1,
+    theta: Any = 0.0,
+    knn: int | None = None,
+    exclusion_radius: int = 0,
+    solver: Any = "svd",
+    alpha: float = 1.0,
+    embedded: bool = False,
+    lib_range: Any = None,
+    pred_range: Any = None,
+    valid_lib: Any = None,
+    generate_steps: int = 0,
+    singular_values: bool = False,
+    dtype: str = "float32",
+    device: str | None = None,
+    tune: str | None = None,
+) -> SmapResult:
+    """Predict each row by a linear fit to the whole library, weighted by nearness to the row.
+
+    With d the distance of a library row and d_mean its mean over the query's neighbours, W = exp(-theta d / d_mean);
+    the fit minimises sum W^2 (y - c0 - c.x)^2 (Sugihara, Phil. Trans. R. Soc. A 348, 477, 1994). theta = 0 is the
+    linear autoregressive model; the slopes c are the row's Jacobian (Deyle et al., Proc. R. Soc. B 283, 20152258,
+    2016).
+
+    Parameters
+    ----------
+    lib : array_like (n,) or (n, columns)
+        The library series, time along the first axis, NaN for gaps. Of several columns each is embedded.
+    pred : array_like (m,) or (m, columns), optional
+        Other series to predict; by default ``lib`` itself, leaving each row out of its own fit.
+    target : array_like (n,), optional
+        The series whose values are predicted; ``lib`` by default, needed where that has several columns.
+    E, tau : int
+        Embedding dimension and lag, at least 1.
+    Tp : int
+        Steps ahead; 0 or negative are allowed.
+    theta : float or sequence of float
+        Localisation, at least 0; several are computed in one pass.
+    knn : int, optional
+        Only the nearest so many library rows enter a fit; all by default.
+    exclusion_radius : int
+        Library rows with |t - j| up to this are left out (0: the row itself). Without effect with ``pred``.
+    solver : "svd", "ridge", "lasso", "elasticnet" or a scikit-learn estimator
+        "svd" is least squares, of least norm where the fit is not unique. "ridge" adds alpha |c|^2. Both are computed
+        on the device. The others are fitted row by row on the host, with W^2 as sample weights where the estimator
+        takes them, else on columns and target multiplied by W.
+    alpha : float
+        Penalty of "ridge", and ``alpha`` of scikit-learn's Lasso and ElasticNet; above 0.
+    embedded : bool
+        The columns of ``lib`` are the coordinates themselves; E is then their number.
+    lib_range, pred_range : (int, int), sequence of (int, int), or mask of bool, optional
+        Rows of the library and rows that are predicted: ranges begin <= t < end, 0-based. Lags and targets of a library
+        row lie inside its own range. A mask's rows are taken as they are.
+    valid_lib : mask of bool (n,), optional
+        Library rows that may be used, in addition to ``lib_range``.
+    generate_steps : int
+        Continue the series instead: predict the step after its last one, append it, and so on, with an unchanging
+        library. For a single series with Tp = 1.
+    singular_values : bool
+        Also return those of each weighted fit (costs more than the fits).
+    dtype : {"float32", "float64"}
+        What distances and weights are computed in. Normal equations are float64 in either case.
+    device : str, optional
+        Which device; see ``pyedmcl devices``.
+    tune : {"never", "cached", "auto", "force"}, optional
+        Which tuned parameters kernels take, which changes speed and never the answer; ``PYEDMCL_TUNE`` or "cached" by
+        default.
+
+    Returns
+    -------
+    SmapResult
+        One entry per predicted row; with a sequence of theta a first axis over it.
+
+    Raises
+    ------
+    InputError
+        An argument cannot be used.
+    MissingExtraError
+        The solver needs scikit-learn, which is not installed.
+    DeviceNotFoundError, DeviceMemoryError
+        No device matches; the sums of a few rows do not fit on it.
+    """
+    thetas = check_thetas(theta)
+    neighbours = check_knn(knn)
+    steps = arguments.integer("generate_steps", generate_steps, 0)
+    arguments.precision(dtype)
+    chosen = solver_of(solver, alpha)
+    problem = prepare(
+        lib, pred, target, E=E, tau=tau, Tp=Tp, exclusion_radius=exclusion_radius, embedded=embedded,
+        lib_range=lib_range, pred_range=pred_range, valid_lib=valid_lib,
+    )  # fmt: skip
+    if steps:
+        check_generation(problem, chosen.estimator is not None, embedded, target is not None, steps)
+    executor = open_device(device)
+    dtype = arguments.precision(dtype, executor.info.fp64, executor.info.name)
+    if chosen.estimator is not None:
+        rows = fit_by_estimator(problem, thetas, neighbours, chosen.estimator)
+        return _result(problem, theta, thetas, rows, provenance(executor, (), {},
+        solver=type(chosen.estimator).__name__))
+    engine = local_fits(executor, problem, neighbours, chosen.alpha, dtype)
+    try:
+        if steps:
+            problem, rows = generate(engine, problem, steps, thetas, singular_values=singular_values)
+        else:
+            rows = fit_rows(engine, problem, thetas, singular_values=singular_values)
+        record = provenance(executor, KERNELS, engine.parameters, grade=engine.grade, solver=chosen.name)
+    finally:
+        engine.release()
+    return _result(problem, theta, thetas, rows, record)
+
+
+def _result(problem: Problem, theta: Any, thetas: Doubles, fits: Fits, record: dict[str, Any]) -> SmapResult:
+    rho, mae, rmse = skill(fits.predicted, problem.observed)
+    several = np.ndim(theta) > 0
+
+    def one(values: Any) -> Any:
+        return values if several else values[0]
+
+    sizes = fits.singular_values
+    return SmapResult(
+        time=problem.rows + problem.Tp,
+        observed=problem.observed,
+        theta=thetas if several else float(thetas[0]),
+        predicted=one(fits.predicted),
+        variance=one(fits.variance),
+        coefficients=one(fits.coefficients),
+        singular_values=None if sizes is None else one(sizes),
+        rho=rho if several else float(rho[0]),
+        mae=mae if several else float(mae[0]),
+        rmse=rmse if several else float(rmse[0]),
+        names=problem.names,
+        E=problem.E,
+        redone=fits.redone,
+        provenance=record,
+    )

@@ -1,0 +1,122 @@
+"""A problem's rows through the device: fits around all rows, skill over theta, and forecasts that feed themselves."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InputError
+from ..neighbors.smap import Fits, LocalFits
+from ..tuning import policy
+from . import scores
+from .smap_problem import Problem
+
+if TYPE_CHECKING:
+    from ..device.executor import Executor
+
+Doubles = NDArray[np.float64]
+
+
+def local_fits(executor: Executor, problem: Problem, knn: int | None, alpha: float, dtype: str) -> LocalFits:
+    """The library of a problem on a device.
+
+    Raises
+    ------
+    InputError
+        The device has no double precision, which sums of products need.
+    """
+    if not executor.info.fp64:
+        raise InputError(
+            f"device {executor.info.name}: S-map sums products in double precision, which this device lacks; choose "
+            "another one, such as device='cpu'"
+        )
+    return LocalFits(
+        executor, problem.library, problem.target, problem.library_rows,
+        exclusion_radius=problem.exclusion_radius, knn=knn, alpha=alpha, dtype=dtype,
+    )  # fmt: skip
+
+
+def fit_rows(engine: LocalFits, problem: Problem, thetas: Doubles, *, singular_values: bool = False) -> Fits:
+    """Fits around all rows of a problem; NaN where a row touches a gap."""
+    whole = np.asarray(np.isfinite(problem.points).all(axis=1))
+    pairs = float(len(problem.library)) * len(problem.rows)
+    policy.expect(pairs * (4 * problem.points.shape[1] + len(thetas) * engine.regressors**2), engine.executor.info)
+    if whole.all():
+        return engine.fit(problem.points, problem.rows, thetas, singular_values=singular_values)
+    shape = (len(thetas), len(whole))
+    width = problem.points.shape[1] + 1
+    filled = Fits(
+        np.full(shape, np.nan), np.full(shape, np.nan), np.full((*shape, width), np.nan),
+        np.full((*shape, width), np.nan) if singular_values else None, 0,
+    )  # fmt: skip
+    if not whole.any():
+        return filled
+    found = engine.fit(problem.points[whole], problem.rows[whole], thetas, singular_values=singular_values)
+    for name in ("predicted", "variance", "coefficients", "singular_values"):
+        if getattr(filled, name) is not None:
+            getattr(filled, name)[:, whole] = getattr(found, name)
+    return replace(filled, redone=found.redone)
+
+
+def skill(predicted: Doubles, observed: Doubles) -> tuple[Doubles, Doubles, Doubles]:
+    """rho, mae and rmse (n_thetas,) of predictions (n_thetas, n)."""
+    noise = 8 * float(np.finfo(np.float64).eps) * float(np.abs(predicted[np.isfinite(predicted)]).max(initial=0.0))
+    rho = scores.pearson(predicted, np.broadcast_to(observed, predicted.shape), noise)
+    errors = np.array([scores.errors(one, observed) for one in predicted])
+    return rho, errors[:, 0], errors[:, 1]
+
+
+def check_generation(problem: Problem, by_estimator: bool, embedded: bool, other_target: bool, steps: int) -> None:
+    """Refuse what cannot feed itself, naming why."""
+    reasons = (
+        (embedded, "embedded=True: coordinates cannot be continued by a prediction of one of them"),
+        (other_target, "target=...: the predicted series must be the embedded one"),
+        (len(problem.names) != problem.E, "lib has several columns; a single series is needed"),
+        (problem.Tp != 1, f"Tp={problem.Tp}: each prediction must be the next value, Tp=1"),
+        (by_estimator, "solver: forecasts that feed themselves are made with 'svd' or 'ridge'"),
+    )
+    for applies, why in reasons:
+        if applies:
+            raise InputError(f"generate_steps={steps} cannot be used with {why}")
+
+
+def generate(
+    engine: LocalFits, problem: Problem, steps: int, thetas: Doubles, *, singular_values: bool = False
+) -> tuple[Problem, Fits]:
+    """Continue the predicted series after the problem's last row, each theta on a path of its own.
+
+    Returns
+    -------
+    (Problem, Fits)
+        The problem of the generated rows, and their fits.
+    """
+    E, tau, last = problem.E, problem.tau, int(problem.rows[-1])
+    rows = np.arange(last, last + steps)
+    # The last row's window of values, newest last: lags that are no multiple of tau are seen by earlier rows.
+    window = np.full((E - 1) * tau + 1, np.nan)
+    for point, row in zip(problem.points[-tau:][::-1], problem.rows[-tau:][::-1], strict=True):
+        for e in range(E):
+            at = len(window) - 1 - (last - int(row)) - e * tau
+            if at >= 0:
+                window[at] = point[e]
+    parts: list[list[Fits]] = []
+    for theta in thetas:
+        values, path = window.copy(), []
+        for row in rows:
+            point = values[len(values) - 1 - tau * np.arange(E)][None]
+            one = replace(problem, points=point, rows=np.array([row]), observed=np.array([np.nan]))
+            path.append(fit_rows(engine, one, np.array([theta]), singular_values=singular_values))
+            values = np.append(values[1:], path[-1].predicted[0])
+        parts.append(path)
+
+    def join(name: str) -> Any:
+        return np.concatenate([np.concatenate([getattr(f, name) for f in path], axis=1) for path in parts])
+
+    fits = Fits(
+        join("predicted"), join("variance"), join("coefficients"), join("singular_values") if singular_values else None,
+        sum(f.redone for path in parts for f in path),
+    )  # fmt: skip
+    return replace(problem, rows=rows, observed=np.full(steps, np.nan)), fits

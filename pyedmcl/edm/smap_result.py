@@ -1,0 +1,132 @@
+"""What S-map returns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InputError, missing_extra
+
+
+def _pandas(purpose: str) -> Any:
+    try:
+        import pandas
+    except ImportError as error:
+        raise missing_extra("pandas", "io", purpose) from error
+    return pandas
+
+
+@dataclass(frozen=True)
+class SmapResult:
+    """Locally weighted linear predictions, one entry per predicted row t; of several theta along a first axis.
+
+    Attributes
+    ----------
+    time : ndarray of int (n,)
+        Row number t + Tp that is predicted.
+    observed : ndarray of float64 (n,)
+        Value there, NaN where there is none.
+    theta : float or ndarray (n_thetas,)
+    predicted, variance : ndarray of float64 (n,) or (n_thetas, n)
+        Value of the local fit at the row, and sum W (y - predicted)^2 / sum W; NaN where a row touches a gap or has no
+        neighbour.
+    coefficients : ndarray of float64 (n, D + 1) or (n_thetas, n, D + 1)
+        Intercept, then a slope per coordinate: the row's Jacobian, in units of the target per unit of the coordinate.
+    singular_values : ndarray of float64 like coefficients, or None
+        Of the weighted regressors (ones, coordinates), descending; where they were asked for.
+    rho, mae, rmse : float or ndarray (n_thetas,)
+        Pearson correlation (NaN for fewer than 3 pairs or zero variance), mean absolute and root mean square error.
+    names : tuple of str
+        The D coordinates.
+    E : int
+    redone : int
+        Local fits that were repeated by singular values in float64, since their normal equations were near singular.
+    """
+
+    time: NDArray[np.int64]
+    observed: NDArray[np.float64]
+    theta: Any
+    predicted: NDArray[np.float64]
+    variance: NDArray[np.float64]
+    coefficients: NDArray[np.float64]
+    singular_values: NDArray[np.float64] | None
+    rho: Any
+    mae: Any
+    rmse: Any
+    names: tuple[str, ...]
+    E: int
+    redone: int = 0
+    provenance: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    def at(self, theta: float) -> SmapResult:
+        """The part of a sweep that belongs to one theta. Raises InputError for one that was not computed."""
+        thetas = np.atleast_1d(self.theta)
+        found = np.flatnonzero(thetas == theta)
+        if not len(found):
+            raise InputError(f"theta={theta!r} is none of those computed: {', '.join(f'{v:g}' for v in thetas)}")
+        if np.ndim(self.theta) == 0:
+            return self
+        s = int(found[0])
+        sizes = None if self.singular_values is None else self.singular_values[s]
+        return SmapResult(
+            self.time, self.observed, float(thetas[s]), self.predicted[s], self.variance[s], self.coefficients[s],
+            sizes, float(self.rho[s]), float(self.mae[s]), float(self.rmse[s]), self.names, self.E, self.redone,
+            self.provenance,
+        )  # fmt: skip
+
+    def to_frame(self) -> Any:
+        """A pandas DataFrame: (theta,) time, observed, predicted, variance, C0 and a column per slope."""
+        pandas = _pandas("to_frame()")
+        frames = []
+        for theta in np.atleast_1d(self.theta):
+            one = self.at(float(theta))
+            columns: dict[str, Any] = {} if np.ndim(self.theta) == 0 else {"theta": np.full(len(self.time), theta)}
+            columns |= {name: getattr(one, name) for name in ("time", "observed", "predicted", "variance")}
+            columns["C0"] = one.coefficients[:, 0]
+            columns |= {f"d/d{name}": one.coefficients[:, i + 1] for i, name in enumerate(self.names)}
+            frames.append(pandas.DataFrame(columns))
+        return frames[0] if np.ndim(self.theta) == 0 else pandas.concat(frames, ignore_index=True)
+
+    def plot(self, path: str | None = None) -> Any:
+        """Observed against predicted over time, for the theta of the highest rho; saved to ``path`` if given."""
+        from ..plot import predictions
+
+        skill = np.atleast_1d(np.asarray(self.rho, np.float64))
+        best = int(np.where(np.isnan(skill), -np.inf, skill).argmax())
+        return predictions(self.at(float(np.atleast_1d(self.theta)[best])), path)
+
+
+@dataclass(frozen=True)
+class NonlinearResult:
+    """Forecast skill against theta: a rise from theta = 0 says that the dynamics depend on the state.
+
+    Attributes
+    ----------
+    theta : ndarray of float64 (n_thetas,)
+    rho, mae, rmse : ndarray of float64 (n_thetas,)
+    best : float
+        The theta of the highest rho (the smaller one of a tie); NaN where no rho is defined.
+    E : int
+    """
+
+    theta: NDArray[np.float64]
+    rho: NDArray[np.float64]
+    mae: NDArray[np.float64]
+    rmse: NDArray[np.float64]
+    E: int
+    provenance: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    @property
+    def best(self) -> float:
+        if np.isnan(self.rho).all():
+            return float("nan")
+        return float(self.theta[np.where(np.isnan(self.rho), -np.inf, self.rho).argmax()])
+
+    def to_frame(self) -> Any:
+        """A pandas DataFrame with columns theta, rho, mae, rmse."""
+        columns = ("theta", "rho", "mae", "rmse")
+        return _pandas("to_frame()").DataFrame({name: getattr(self, name) for name in columns})

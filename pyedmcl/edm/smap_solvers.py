@@ -1,0 +1,96 @@
+"""Other solvers of S-map's local fits: ridge on the device, scikit-learn's estimators row by row on the host."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..errors import InputError, missing_extra
+from ..neighbors.smap import Fits
+from ..neighbors.smap_exact import Library
+from .smap_problem import Doubles, Problem
+
+_NAMES = ("svd", "ridge", "lasso", "elasticnet")
+
+
+@dataclass(frozen=True)
+class Solver:
+    """How local fits are solved: on the device with penalty ``alpha``, or by an estimator."""
+
+    name: str
+    alpha: float = 0.0
+    estimator: Any = None
+
+
+def solver_of(solver: Any, alpha: Any) -> Solver:
+    """Check ``solver`` and ``alpha``.
+
+    Raises
+    ------
+    InputError
+        Neither a known name nor an object with ``fit`` and ``predict``; a penalty that is not above 0.
+    MissingExtraError
+        scikit-learn is not installed.
+    """
+    if isinstance(solver, str):
+        if solver not in _NAMES:
+            raise InputError(f"solver={solver!r}: one of {', '.join(map(repr, _NAMES))}, or a scikit-learn estimator")
+        if solver == "svd":
+            return Solver("svd")
+        if isinstance(alpha, bool) or not isinstance(alpha, (int, float, np.number)) or not 0 < float(alpha) < np.inf:
+            raise InputError(f"alpha={alpha!r}: the penalty of solver={solver!r} must be a finite number above 0")
+        if solver == "ridge":
+            return Solver("ridge", float(alpha))
+        try:
+            from sklearn import linear_model
+        except ImportError as error:
+            raise missing_extra("scikit-learn", "solvers", f"solver={solver!r}") from error
+        kind = linear_model.Lasso if solver == "lasso" else linear_model.ElasticNet
+        return Solver(solver, estimator=kind(alpha=float(alpha)))
+    if not (hasattr(solver, "fit") and hasattr(solver, "predict")):
+        raise InputError(f"solver={solver!r}: one of {', '.join(map(repr, _NAMES))}, or a scikit-learn estimator "
+                         "(with fit and predict)")  # fmt: skip
+    return Solver(type(solver).__name__, estimator=solver)
+
+
+def fit_by_estimator(
+    problem: Problem, thetas: Doubles, knn: int | None, estimator: Any, *, weighting: str = "samples"
+) -> Fits:
+    """Each row's fit by an estimator, on the host.
+
+    Parameters
+    ----------
+    problem : Problem
+    thetas : ndarray (n_thetas,)
+    knn : int or None
+    estimator : object
+        With ``fit`` and ``coef_`` afterwards; ``intercept_`` where it has one.
+    weighting : {"samples", "columns"}
+        W^2 as sample weights where the estimator takes them (else as "columns"), or columns and target multiplied by W,
+        with the estimator's own intercept left unweighted, as pyEDM does.
+    """
+    shape, width = (len(thetas), len(problem.rows)), problem.points.shape[1] + 1
+    out = Fits(np.full(shape, np.nan), np.full(shape, np.nan), np.full((*shape, width), np.nan), None, 0)
+    library = Library(problem.library, problem.target, problem.library_rows, problem.exclusion_radius, knn)
+    by_samples = weighting == "samples" and "sample_weight" in inspect.signature(estimator.fit).parameters
+    for t in np.flatnonzero(np.isfinite(problem.points).all(axis=1)):
+        point = problem.points[t]
+        for s, theta in enumerate(thetas):
+            near, w, top = library.weights(point, int(problem.rows[t]), float(theta))
+            if not len(near):
+                continue
+            x, y = library.x[near], library.y[near]
+            if by_samples:
+                fitted = estimator.fit(x, y, sample_weight=(w * top) ** 2)
+            else:
+                fitted = estimator.fit(x * (w * top)[:, None], y * w * top)
+            slopes = np.ravel(fitted.coef_)
+            intercept = float(np.ravel(getattr(fitted, "intercept_", 0.0))[0])
+            predicted = intercept + float(slopes @ point)
+            out.coefficients[s, t] = [intercept, *slopes]
+            out.predicted[s, t] = predicted
+            out.variance[s, t] = (w * (y - predicted) ** 2).sum() / w.sum()
+    return out

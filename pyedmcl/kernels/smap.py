@@ -1,0 +1,28 @@
+"""S-map's moments: weighted sums of products over the library for each query row and theta."""
+
+from ..codegen.spec import Constraint, KernelSpec, Tunable
+
+SPEC = KernelSpec(
+    name="smap",
+    producer="mako",
+    text="smap.cl.mako",
+    headers=("numeric.clh", "smap.clh", "moment.clh"),
+    specialisation=("coordinates", "regressors", "limited", "dtype"),
+    tunables=(
+        Tunable("lanes", (1, 4, 8, 16), {"cpu": 16, "gpu": 1}, "query rows of a work-item; a SIMD register on CPUs"),
+        Tunable("wg", (1, 32, 64, 128, 256), {"cpu": 1, "gpu": 64}, "work-items of a group"),
+        Tunable("tile", (0, 32, 64, 128), {"cpu": 64, "gpu": 0}, "library rows whose distances serve all thetas"),
+        Tunable("wide", (1, 4, 8), {"cpu": 8, "gpu": 1}, "lanes whose sums of doubles are taken together"),
+        Tunable("chunk", (8, 12, 16, 20, 24), {"cpu": 16, "gpu": 24}, "sums that are kept in registers at a time"),
+        Tunable("parts", (1, 2, 4, 8, 16, 32), {"cpu": 1, "gpu": 16}, "parts of the library, swept side by side"),
+    ),
+    constraints=(
+        Constraint(lambda v: v["tile"] > 0 or v["lanes"] == 1, "without a tile a work-item has one query row"),
+        Constraint(lambda v: v["lanes"] % min(v["wide"], v["lanes"]) == 0, "sums are taken for parts of the lanes"),
+        Constraint(
+            lambda v: v["tile"] == 0 or v["wg"] == 1, "the distances of a tile lie in the memory of a single work-item"
+        ),
+    ),
+    oracle="pyedmcl.reference.smap:moments",
+    exact=False,
+)

@@ -1,0 +1,14 @@
+"""S-map's local fits: a small symmetric system per query row and theta."""
+
+from ..codegen.spec import KernelSpec, Tunable
+
+SPEC = KernelSpec(
+    name="smap_solve",
+    producer="mako",
+    text="smap_solve.cl.mako",
+    headers=("numeric.clh", "moment.clh", "solve.clh"),
+    specialisation=("regressors", "rows", "penalised", "dtype"),
+    tunables=(Tunable("wg", (1, 8, 16, 32, 64), {"cpu": 1, "gpu": 32}, "work-items that solve a system together"),),
+    oracle="pyedmcl.reference.smap:solve",
+    exact=False,
+)

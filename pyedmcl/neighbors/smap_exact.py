@@ -1,0 +1,71 @@
+"""One row of an S-map by singular values in float64: the way out for rows whose normal equations cannot be trusted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Doubles = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Library:
+    """Legal library rows on the host.
+
+    Attributes
+    ----------
+    x, y : ndarray (m, D), (m,)
+        Rows whose target is NaN count as neighbours (for ``knn`` and the mean distance) but not in fits.
+    rows : ndarray of int (m,)
+        Ascending row numbers.
+    radius : int
+        Rows with |t - j| up to this are left out; -1 where none is.
+    knn : int or None
+        Neighbours per query; None for all.
+    alpha : float
+        Ridge penalty on the slopes; 0 for least squares.
+    """
+
+    x: Doubles
+    y: Doubles
+    rows: NDArray[np.int64]
+    radius: int
+    knn: int | None
+    alpha: float = 0.0
+
+    def weights(self, point: Doubles, row: int, theta: float) -> tuple[NDArray[np.int_], Doubles, float]:
+        """Neighbours of a query, their weights relative to the nearest one's, and that one's weight."""
+        squared = ((self.x - point) ** 2).sum(axis=1)
+        legal = np.flatnonzero(np.abs(self.rows - row) > self.radius)
+        if self.knn is not None and self.knn < len(legal):
+            order = np.argsort(squared[legal], kind="stable")[: self.knn]
+            legal = np.sort(legal[order])
+        d = np.sqrt(squared[legal])
+        if not len(legal):
+            return legal, d, 1.0
+        mean = d.mean()
+        rate = theta / mean if mean > 0 else 0.0
+        there = np.isfinite(self.y[legal])
+        w: Doubles = np.exp(-rate * (d - d.min()))[there]
+        return legal[there], w, float(np.exp(-rate * d.min()))
+
+    def fit(self, point: Doubles, row: int, theta: float) -> tuple[Doubles, float, float, Doubles]:
+        """Coefficients (D + 1,), prediction, variance, singular values (D + 1,) of one row; NaN without neighbours."""
+        near, w, top = self.weights(point, row, theta)
+        width = self.x.shape[1] + 1
+        if not len(near):
+            return np.full(width, np.nan), np.nan, np.nan, np.full(width, np.nan)
+        a = w[:, None] * np.column_stack([np.ones(len(near)), self.x[near]])
+        b = w * self.y[near]
+        sizes = np.zeros(width)
+        found = np.linalg.svd(a, compute_uv=False)
+        sizes[: len(found)] = found * top
+        if self.alpha:
+            a = np.vstack([a, np.sqrt(self.alpha) / max(top, 1e-300) * np.eye(width)[1:]])
+            b = np.concatenate([b, np.zeros(width - 1)])
+        c = np.asarray(np.linalg.lstsq(a, b, rcond=None)[0], np.float64)
+        predicted = float(c[0] + c[1:] @ point)
+        variance = float((w * (self.y[near] - predicted) ** 2).sum() / w.sum())
+        return c, predicted, variance, sizes

@@ -1,0 +1,125 @@
+"""Oracle of S-map: locally weighted linear regression by singular values in float64, a row at a time.
+
+Sugihara, Phil. Trans. R. Soc. A 348, 477 (1994): with weights W = exp(-theta d / d_mean), d_mean being the mean
+distance of the query's neighbours, the coefficients minimise sum W^2 (y - c0 - c.x)^2.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+Doubles = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.integer]
+
+
+class Fit(NamedTuple):
+    """Of n query rows: (n,) predictions and variances, (n, D + 1) intercept with slopes, and singular values."""
+
+    predicted: Doubles
+    variance: Doubles
+    coefficients: Doubles
+    singular_values: Doubles
+
+
+def _neighbours(
+    library: Doubles, rows: Integers, point: Doubles, row: int, exclusion_radius: int, knn: int | None
+) -> tuple[Integers, Doubles]:
+    """Places and distances of the legal library rows, the nearest ``knn`` where it is given (ties: the smaller row)."""
+    legal = np.flatnonzero(np.abs(np.asarray(rows, np.int64) - row) > exclusion_radius)
+    d = np.sqrt(((library[legal] - point) ** 2).sum(axis=1))
+    if knn is not None:
+        order = np.argsort(d, kind="stable")[:knn]
+        legal, d = legal[order], d[order]
+    return legal, d
+
+
+def smap_rows(
+    library: npt.ArrayLike,
+    target: npt.ArrayLike,
+    rows: Integers,
+    points: npt.ArrayLike,
+    point_rows: Integers,
+    theta: float,
+    *,
+    exclusion_radius: int = 0,
+    knn: int | None = None,
+    alpha: float = 0.0,
+) -> Fit:
+    """S-map around each query row.
+
+    Parameters
+    ----------
+    library : array_like (m, D)
+        Coordinates of the legal library rows.
+    target : array_like (m,)
+        What each of them leads to.
+    rows, point_rows : ndarray of int (m,), (n,)
+        Row numbers; pairs up to ``exclusion_radius`` apart are left out (-1: none is).
+    points : array_like (n, D)
+        Query rows.
+    theta : float
+        Localisation, at least 0.
+    knn : int, optional
+        Neighbours; all legal rows by default.
+    alpha : float
+        Ridge penalty on the squared slopes.
+
+    Returns
+    -------
+    Fit
+        NaN for rows without a neighbour.
+    """
+    x, y, q = (np.asarray(v, np.float64) for v in (library, target, points))
+    n, width = len(q), x.shape[1] + 1
+    out = Fit(np.full(n, np.nan), np.full(n, np.nan), np.full((n, width), np.nan), np.full((n, width), np.nan))
+    for t in range(n):
+        near, d = _neighbours(x, rows, q[t], int(point_rows[t]), exclusion_radius, knn)
+        if not len(near):
+            continue
+        mean = d.mean()
+        w = np.exp(-theta * d / mean) if mean > 0 else np.ones(len(near))
+        if not w.any():  # all of them underflow
+            continue
+        a = np.column_stack([w, w[:, None] * x[near]])
+        b = w * y[near]
+        sizes = np.linalg.svd(a, compute_uv=False)
+        out.singular_values[t] = 0
+        out.singular_values[t, : len(sizes)] = sizes
+        if alpha:
+            a = np.vstack([a, np.sqrt(alpha) * np.eye(width)[1:]])
+            b = np.concatenate([b, np.zeros(width - 1)])
+        c = np.asarray(np.linalg.lstsq(a, b, rcond=None)[0], np.float64)
+        out.coefficients[t] = c
+        out.predicted[t] = c[0] + c[1:] @ q[t]
+        out.variance[t] = (w * (y[near] - out.predicted[t]) ** 2).sum() / w.sum()
+    return out
+
+
+def scales(
+    library: Doubles, rows: Integers, points: Doubles, point_rows: Integers, *, exclusion_radius: int = 0,
+    knn: int | None = None,
+) -> tuple[Doubles, Doubles, Integers]:  # fmt: skip
+    """Per query row: distance of its nearest legal row, mean distance of its neighbours, and how many these are."""
+    found = [_neighbours(library, rows, q, int(t), exclusion_radius, knn)[1]
+             for q, t in zip(points, point_rows, strict=True)]  # fmt: skip
+    nearest = np.array([d.min() if len(d) else np.inf for d in found])
+    mean = np.array([d.mean() if len(d) else np.nan for d in found])
+    return nearest, mean, np.array([len(d) for d in found])
+
+
+def moments(regressors: Doubles, target: Doubles, weights: Doubles) -> Doubles:
+    """Sums over rows: W^2 v v' (packed lower triangle) and W^2 v y with v = (1, regressors), then W, W y, W y^2."""
+    v = np.column_stack([np.ones(len(target)), regressors])
+    weighted = weights[:, None] ** 2 * v
+    gram = weighted.T @ v
+    packed = [gram[b, a] for b in range(len(gram)) for a in range(b + 1)]
+    last = [weights.sum(), (weights * target).sum(), (weights * target**2).sum()]
+    return np.array([*packed, *(weighted.T @ target), *last])
+
+
+def solve(gram: Doubles, right: Doubles) -> Doubles:
+    """Solutions (n, K) of symmetric systems (n, K, K) and (n, K)."""
+    return np.asarray(np.linalg.solve(gram, right[..., None])[..., 0], np.float64)

@@ -1,0 +1,164 @@
+## Moments of S-map's locally weighted regressions: for each query row and theta the sums, over the legal library rows, of
+## W^2 v v' and W^2 v y with v = (1, z), from which smap_solve has the fit, and of W, W y and W y^2 for the variance.
+##
+## W = exp(-theta (d - d_nearest) / d_mean): W up to a factor, which the fit does not see, so that no theta underflows.
+## Weights are `real`; products and sums are double, as normal equations need. z are the regressors in a basis in which the
+## library is white (neighbors/smap_basis.py), minus the query's own: a neighbourhood is small beside its distance from the
+## origin, and the sums of uncentred products would lose that ratio squared.
+##   tile = 0: a sweep over the library per theta, all sums in registers.
+##   tile > 0: the distances of a tile serve all thetas; each theta's sums are taken a few (`chunk`) at a time.
+<%
+K = regressors
+gram = [(a, b) for b in range(K) for a in range(b + 1)]
+entries = gram + [(a, K) for a in range(K)]
+place = {pair: i for i, pair in enumerate(entries)}
+total = len(entries) + 3
+half = min(lanes, wide)
+
+# Sums by rows of the triangle: those of a row share W^2 v_a.
+ordered = [(a, b) for a in range(K) for b in range(a, K + 1)]
+chunks = [ordered[i:i + chunk] for i in range(0, len(ordered), chunk)] if tile else [ordered]
+# With several chunks the centred values of a tile are written down, so that each is subtracted once.
+noted = len(chunks) > 1
+%>
+#define LANES ${lanes}
+#define REAL_BITS ${64 if dtype == 'float64' else 32}
+#define FMA_CONTRACT ${int(fma == 'contract')}
+#define MIN_SELECT ${int(minimum == 'select')}
+#define COORDINATES ${coordinates}
+#define WG ${wg}
+#define TILE ${tile}
+#define HALF ${half}
+#define ENTRIES ${total}
+#define ROWS (WG * LANES)
+#include "smap.clh"
+#include "moment.clh"
+
+<%def name="add(pairs, with_weights, values)">
+        const momentv w2 = w * w;
+%for b in sorted({c for pair in pairs for c in pair if 0 < c < K}):
+%if noted:
+        const momentv v${b} = LOAD_MOMENTV(centred + (i * ${K - 1} + ${b - 1}) * HALF);
+%else:
+        const momentv v${b} = (momentv)(${values}[${b - 1}]) - z${b};
+%endif
+%endfor
+        const momentv v${K} = (momentv)(${values}[${K - 1}]);
+%for a in sorted({a for a, _ in pairs} - {0}):
+        const momentv t${a} = w2 * v${a};
+%endfor
+%for a, b in pairs:
+        s${place[a, b]} = ${f"FUSED({f't{a}' if a else 'w2'}, v{b}, s{place[a, b]})" if b else "s0 + w2"};
+%endfor
+%if with_weights:
+        const momentv wy = w * v${K};
+        s${total - 3} += w;
+        s${total - 2} += wy;
+        s${total - 1} = FUSED(wy, v${K}, s${total - 1});
+%endif
+</%def>
+
+// query, query_rows, library, library_rows: as smap_scale has them; regressors: [n_library][${K}], z and then the target;
+// query_z: [${K - 1}][query_stride].
+// nearest, rate, limit_*: from smap_scale. A task is (theta, part of the library, tile of queries), or (part, tile) where all
+// thetas share a sweep. moments: [part][tile][theta][ENTRIES][ROWS].
+kernel __attribute__((reqd_work_group_size(WG, 1, 1)))
+void smap(global const real* restrict query, global const whole* restrict query_rows, const int query_stride,
+          global const real* restrict library, global const int* restrict library_rows,
+          global const moment* restrict regressors, global const moment* restrict query_z, const int n_library,
+          const int radius,
+          global const real* restrict nearest_of, global const real* restrict rate_of,
+          global const real* restrict squared_of, global const whole* restrict row_of, global const real* restrict thetas,
+          const int n_thetas, const int n_parts, const int first_tile, const int n_tiles, const int task_begin,
+          global moment* restrict moments) {
+  int task = task_begin + get_group_id(0);
+%if not tile:
+  const int theta = task / (n_parts * n_tiles);
+  task -= theta * n_parts * n_tiles;
+%endif
+  const int part = task / n_tiles, tile = task - part * n_tiles;
+  const int lane0 = get_local_id(0) * LANES, t0 = (first_tile + tile) * ROWS + lane0;
+  const int j_begin = (int)((long)n_library * part / n_parts), j_end = (int)((long)n_library * (part + 1) / n_parts);
+  global moment* restrict out = moments + ((size_t)part * n_tiles + tile) * n_thetas * ENTRIES * ROWS + lane0;
+  realv q[COORDINATES];
+  _Pragma("unroll") for (int e = 0; e < COORDINATES; ++e) q[e] = LOADV(query + (size_t)e * query_stride + t0);
+  const rowv upper = LOADV(query_rows + t0);
+  const realv nearest = LOADV(nearest_of + t0), rate = LOADV(rate_of + t0);
+%if limited:
+  const realv limit_squared = LOADV(squared_of + t0);
+  const rowv limit_row = LOADV(row_of + t0);
+%endif
+%if not tile:
+  const realv slope = rate * thetas[theta];
+%for b in range(1, K):
+  const momentv z${b} = query_z[(size_t)${b - 1} * query_stride + t0];
+%endfor
+  momentv ${", ".join(f"s{i} = 0" for i in range(total))};
+  for (int j = j_begin; j < j_end; ++j) {
+    SQUARED_DISTANCE(squared, library + (size_t)j * COORDINATES);
+    const int row = library_rows[j];
+    const rowv barred = TOO_NEAR(row)${" || BEYOND(squared, row)" if limited else ""};
+    const momentv w = CONVERT_MOMENTV(CHOOSE(exp((nearest - sqrt(squared)) * slope), (realv)(0), barred));
+    global const moment* restrict values = regressors + (size_t)j * ${K};
+    {
+      ${add(ordered, True, "values")}
+    }
+  }
+  out += (size_t)theta * ENTRIES * ROWS;
+%for i in range(total):
+  STORE_MOMENTV(s${i}, out + (size_t)${i} * ROWS);
+%endfor
+%else:
+  real distance[TILE * LANES] __attribute__((aligned(64)));
+  moment weight[TILE * LANES] __attribute__((aligned(64)));
+  for (int jt = j_begin; jt < j_end; jt += TILE) {
+    const int n = min(TILE, j_end - jt);
+    for (int i = 0; i < n; ++i) {
+      SQUARED_DISTANCE(squared, library + (size_t)(jt + i) * COORDINATES);
+      const int row = library_rows[jt + i];
+      const rowv barred = TOO_NEAR(row)${" || BEYOND(squared, row)" if limited else ""};
+      STOREV(CHOOSE(sqrt(squared), (realv)(-1), barred), distance + i * LANES);
+    }
+    for (int theta = 0; theta < n_thetas; ++theta) {
+      const realv slope = rate * thetas[theta];
+      for (int i = 0; i < n; ++i) {
+        const realv d = LOADV(distance + i * LANES);
+        STORE_WEIGHTS(CHOOSE(exp((nearest - d) * slope), (realv)(0), d < (realv)(0)), weight + i * LANES);
+      }
+      for (int h = 0; h < LANES; h += HALF) {
+        global moment* restrict sums = out + (size_t)theta * ENTRIES * ROWS + h;
+%for b in range(1, K):
+        const momentv z${b} = LOAD_MOMENTV(query_z + (size_t)${b - 1} * query_stride + t0 + h);
+%endfor
+%if noted:
+        moment centred[TILE * ${K - 1} * HALF] __attribute__((aligned(64)));
+        for (int i = 0; i < n; ++i) {
+          global const moment* restrict values = regressors + (size_t)(jt + i) * ${K};
+%for b in range(1, K):
+          STORE_MOMENTV((momentv)(values[${b - 1}]) - z${b}, centred + (i * ${K - 1} + ${b - 1}) * HALF);
+%endfor
+        }
+%endif
+%for number, pairs in enumerate(chunks):
+<%
+names = [place[pair] for pair in pairs] + ([total - 3, total - 2, total - 1] if number == 0 else [])
+%>
+        {
+%for i in names:
+          momentv s${i} = jt == j_begin ? (momentv)(0) : LOAD_MOMENTV(sums + (size_t)${i} * ROWS);
+%endfor
+          for (int i = 0; i < n; ++i) {
+            const momentv w = LOAD_MOMENTV(weight + i * LANES + h);
+            global const moment* restrict values = regressors + (size_t)(jt + i) * ${K};
+            ${add(pairs, number == 0, "values")}
+          }
+%for i in names:
+          STORE_MOMENTV(s${i}, sums + (size_t)${i} * ROWS);
+%endfor
+        }
+%endfor
+      }
+    }
+  }
+%endif
+}

@@ -1,0 +1,141 @@
+## What S-map's weights need of each query row: the distance of the nearest legal library row and the mean distance of all
+## of them; with a limited number of neighbours, the distance and row of the k-th.
+##
+## The k-th is found by bisection on the bits of the squared distance, then on the row: any k, and no list.
+<%
+rows = wg // slices * lanes
+%>
+#define LANES ${lanes}
+#define REAL_BITS ${64 if dtype == 'float64' else 32}
+#define FMA_CONTRACT ${int(fma == 'contract')}
+#define MIN_SELECT ${int(minimum == 'select')}
+#define COORDINATES ${coordinates}
+#define WG ${wg}
+#define SLICES ${slices}
+#define BLOCK 64
+#include "smap.clh"
+
+<%def name="sweep(body)">
+  for (int jb = j_begin; jb < j_end; jb += BLOCK) {
+    const int stop = min(jb + BLOCK, j_end);
+    realv part = 0;
+    for (int j = jb; j < stop; ++j) {
+      SQUARED_DISTANCE(squared, library + (size_t)j * COORDINATES);
+      const int row = library_rows[j];
+      const rowv barred = TOO_NEAR(row);
+      ${body()}
+    }
+    total += part;
+  }
+</%def>
+
+<%def name="add_up()">
+      const realv d = sqrt(squared);
+      part += CHOOSE(d, (realv)(0), barred);
+      nearest = CHOOSE(MINIMUM(nearest, d), nearest, barred);
+      count += CHOOSE((rowv)(1), (rowv)(0), barred);
+</%def>
+
+<%def name="add_up_limited()">
+      const realv d = sqrt(squared);
+      const rowv out = barred || BEYOND(squared, row);
+      part += CHOOSE(d, (realv)(0), out);
+      count += CHOOSE((rowv)(1), (rowv)(0), out);
+</%def>
+
+<%def name="count_up_to_bits()">
+      count += CHOOSE((rowv)(1), (rowv)(0), barred || (AS_WHOLEV(squared) > middle));
+</%def>
+
+<%def name="count_up_to_row()">
+      count += CHOOSE((rowv)(1), (rowv)(0), barred || (AS_WHOLEV(squared) != high) || ((rowv)(row) > middle));
+</%def>
+
+## The sum over the slices of a query row, known to all of them.
+<%def name="gather(variable, type, operation)">
+%if slices > 1:
+    barrier(CLK_LOCAL_MEM_FENCE);
+    shared_${type}[get_local_id(0)] = ${variable};
+    barrier(CLK_LOCAL_MEM_FENCE);
+    ${variable} = shared_${type}[lane];
+    for (int s = 1; s < SLICES; ++s) ${variable} = ${operation(f"{variable}", f"shared_{type}[s * (WG / SLICES) + lane]")};
+%endif
+</%def>
+<%
+def plus(a, b):
+    return f"{a} + {b}"
+def least(a, b):
+    return f"MINIMUM({a}, {b})"
+%>
+
+// query: [COORDINATES][query_stride]; query_rows: t + radius per query, padded like it; library: [n_library][COORDINATES],
+// library_rows ascending. A work-group owns ${rows} queries, of which each of ${slices} slices looks at a part of the library.
+// Per query: distance of the nearest legal row, 1 / mean distance (0 where that is 0), number of legal rows, and
+// squared distance and row of the k-th.
+kernel __attribute__((reqd_work_group_size(WG, 1, 1)))
+void smap_scale(global const real* restrict query, global const whole* restrict query_rows, const int query_stride,
+                global const real* restrict library, global const int* restrict library_rows, const int n_library,
+                const int radius, const int k, const int row_steps, const int first_tile, global real* restrict out_nearest,
+                global real* restrict out_rate, global int* restrict out_count, global real* restrict out_squared,
+                global whole* restrict out_row) {
+  const int lane = get_local_id(0) % (WG / SLICES), slice = get_local_id(0) / (WG / SLICES);
+  const int t0 = ((first_tile + get_group_id(0)) * (WG / SLICES) + lane) * LANES;
+  const int j_begin = (int)((long)n_library * slice / SLICES), j_end = (int)((long)n_library * (slice + 1) / SLICES);
+%if slices > 1:
+  local realv shared_real[WG];
+  local rowv shared_row[WG];
+%endif
+  realv q[COORDINATES];
+  _Pragma("unroll") for (int e = 0; e < COORDINATES; ++e) q[e] = LOADV(query + (size_t)e * query_stride + t0);
+  const rowv upper = LOADV(query_rows + t0);
+  realv nearest = FAR, total = 0;
+  rowv count = 0;
+  ${sweep(add_up)}
+  ${gather("nearest", "real", least)}
+  ${gather("count", "row", plus)}
+%if limited:
+  const rowv wanted = min(count, (rowv)(k));
+  rowv low = -1, high = AS_WHOLEV((realv)(NOWHERE)), middle;
+  for (int step = 0; step < REAL_BITS; ++step) {
+    middle = low + ((high - low) >> (rowv)(1));
+    count = 0;
+    ${sweep(count_up_to_bits)}
+    ${gather("count", "row", plus)}
+    const rowv enough = count >= wanted;
+    high = CHOOSE(high, middle, enough);
+    low = CHOOSE(middle, low, enough);
+  }
+  const realv limit_squared = AS_REALV(high);
+  middle = high - (rowv)(1);
+  count = 0;
+  ${sweep(count_up_to_bits)}
+  ${gather("count", "row", plus)}
+  const rowv missing = wanted - count;
+  rowv row_low = -1, row_high = (rowv)(library_rows[n_library - 1]);
+  for (int step = 0; step < row_steps; ++step) {
+    middle = row_low + ((row_high - row_low) >> (rowv)(1));
+    count = 0;
+    ${sweep(count_up_to_row)}
+    ${gather("count", "row", plus)}
+    const rowv enough = count >= missing;
+    row_high = CHOOSE(row_high, middle, enough);
+    row_low = CHOOSE(middle, row_low, enough);
+  }
+  const rowv limit_row = row_high;
+  count = 0;
+  total = 0;
+  ${sweep(add_up_limited)}
+  ${gather("count", "row", plus)}
+%endif
+  ${gather("total", "real", plus)}
+  if (slice == 0) {
+    const realv mean = total / CHOOSE(CONVERT_REALV(count), (realv)(1), count == (rowv)(0));
+    STOREV(nearest, out_nearest + t0);
+    STOREV(CHOOSE((realv)(1) / CHOOSE(mean, (realv)(1), mean == (realv)(0)), (realv)(0), mean == (realv)(0)), out_rate + t0);
+    STORE_INT(count, out_count + t0);
+%if limited:
+    STOREV(limit_squared, out_squared + t0);
+    STOREV(limit_row, out_row + t0);
+%endif
+  }
+}
