@@ -1,41 +1,64 @@
-"""The oracle of recurrence analysis behind the signature of ``pyedmcl.rqa.engine.quantify``."""
+"""The oracle of recurrence analysis by the options of the public functions."""
 
 from __future__ import annotations
 
+import numpy as np
+
 from pyedmcl.reference.rqa import compared, line_counts, points_of, recurrence_matrix
+from pyedmcl.rqa.conventions import CONVENTIONS
 from pyedmcl.rqa.counts import Counts
 
 
-def distances(problem, x, y=None):
+def matrix(x, y=None, *, radius, m=1, tau=1, metric="euclidean", convention="pyrqa", dtype="float32", exact=True,
+           threshold="fixed", theiler=1):  # fmt: skip
+    """Recurrent cells (rows, columns), oriented as the convention wants it."""
+    arithmetic = np.dtype("float64" if exact else dtype)
+    points = points_of(x, m, tau, arithmetic)
+    others = points if y is None else points_of(y, m, tau, arithmetic)
+    rules = CONVENTIONS[convention]
+    if y is not None and rules.columns == "x":
+        points, others = others, points
+    inner, outer = (None, radius) if threshold == "fixed" else radius
+
+    def limit(value):
+        value = arithmetic.type(value)
+        return value * value if metric == "euclidean" else value
+
+    d = compared(points, others, metric)
+    return recurrence_matrix(d, limit(outer), inner=None if inner is None else limit(inner), strict=rules.strict)
+
+
+def expected(x, y=None, *, joint=None, joint_options=None, **options):
+    """Counts of the whole matrix."""
+    rules = CONVENTIONS[options.get("convention", "pyrqa")]
+    cells = matrix(x, y, **options)
+    if joint is not None:
+        cells &= matrix(joint, **joint_options)
+    theiler = options.get("theiler", 1) if rules.has_theiler else 1
+    return Counts(**line_counts(cells, theiler=theiler, theiler_everywhere=rules.theiler_everywhere))
+
+
+def quantify(problem, x, y=None):
+    """List of Counts, one per radius, as ``pyedmcl.rqa.engine.quantify``; joint problems take pairs."""
+    found = []
+    for cells in _matrices(problem, x, y):
+        assert cells.shape == (problem.n_rows, problem.n_columns)
+        counts = line_counts(cells, theiler=problem.theiler, theiler_everywhere=problem.theiler_everywhere)
+        found.append(Counts(**counts))
+    return found
+
+
+def _matrices(problem, x, y):
+    if problem.joint is not None:
+        x, x2 = x
+        y, y2 = (None, None) if y is None else y
     points = points_of(x, problem.m, problem.tau, problem.arithmetic)
     others = points if y is None else points_of(y, problem.m, problem.tau, problem.arithmetic)
-    return compared(points, others, problem.metric)
-
-
-def matrices(problem, x, y=None):
-    """One recurrence matrix per radius; for a joint problem ``x`` (and ``y``) are pairs."""
-    if problem.joint is not None:
-        pairs = y if y is not None else (None, None)
-        first = matrices(_alone(problem), x[0], pairs[0])
-        return [a & b for a, b in zip(first, matrices(problem.joint, x[1], pairs[1]), strict=True)]
-    d = distances(problem, x, y)
+    d = compared(points, others, problem.metric)
     inner = problem.inner_limits()
     limits = problem.outer_limits() if problem.column_limits is None else [problem.column_limits[None, :]]
     inners = [None] * problem.n_radii if inner is None else inner
-    return [recurrence_matrix(d, r, inner=q, strict=problem.strict) for r, q in zip(limits, inners, strict=True)]
-
-
-def _alone(problem):
-    from dataclasses import replace
-
-    return replace(problem, joint=None)
-
-
-def quantify(executors, problem, x, y=None, *, tile=None, progress=None):
-    """List of Counts, one per radius."""
-    found = []
-    for matrix in matrices(problem, x, y):
-        assert matrix.shape == (problem.n_rows, problem.n_columns)
-        counts = line_counts(matrix, theiler=problem.theiler, theiler_everywhere=problem.theiler_everywhere)
-        found.append(Counts(**counts))
-    return found
+    cells = [recurrence_matrix(d, r, inner=q, strict=problem.strict) for r, q in zip(limits, inners, strict=True)]
+    if problem.joint is None:
+        return cells
+    return [a & b for a, b in zip(cells, _matrices(problem.joint, x2, y2), strict=True)]

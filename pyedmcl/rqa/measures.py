@@ -65,7 +65,7 @@ def entropy(histogram: Histogram, least: int) -> float:
     if not len(lines):
         return math.nan
     p = lines / lines.sum()
-    return max(float(-(p * np.log(p)).sum()), 0.0)  # never -0.0
+    return float(-(p * np.log(p)).sum()) + 0.0  # never -0.0
 
 
 def period_entropy(whites: Histogram) -> float:

@@ -18,7 +18,7 @@ from .counts import Counts, Histogram, trimmed
 from .measures import SHORT_NAMES
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class RecurrenceResult:
     """Recurrence quantification of one matrix.
 
@@ -51,9 +51,9 @@ class RecurrenceResult:
     lmin: int
     vmin: int
     wmin: int
-    complete: tuple[Mask, Mask] = field(repr=False)
+    complete: tuple[Mask, Mask]
     symmetric: bool
-    provenance: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    provenance: Mapping[str, Any] = field(default_factory=dict)
 
     # Histograms as the convention counts them, indexed by length.
 
@@ -190,6 +190,11 @@ class RecurrenceResult:
     def recurrence_period_density_entropy(self) -> float:
         """RTE: normalised entropy of the lengths of white vertical lines between recurrences."""
         return measures.period_entropy(self.counts.whites)
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{name}={self[name]:.6g}" for name in ("RR", "DET", "L", "Lmax", "ENTR", "LAM", "TT"))
+        size = f"{self.counts.n_rows} x {self.counts.n_columns}"
+        return f"RecurrenceResult({size}, radius={self.radius!r}, convention={self.convention.name!r}, {shown})"
 
     def __getattr__(self, name: str) -> Any:
         if name in SHORT_NAMES:
