@@ -112,8 +112,9 @@ def render_image(
     if values["wide"]:
         found |= words[..., 1].astype(np.int64) << 32
     if symmetric:
-        upper = np.triu(found)
-        found = upper + np.triu(found, 1).T
+        diagonal = found.diagonal().copy()  # what lies below it is zero as yet
+        found = found + found.T
+        np.fill_diagonal(found, diagonal)
     if not mean:
         return Image(found, dict(choice.parameters), choice.grade)
     there = points_there(data.rows, problem, problem.n_rows), points_there(data.columns, problem, problem.n_columns)
