@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from .rqa.joint import joint_rqa
     from .rqa.network import recurrence_network
     from .rqa.recurrence_plot import distance_plot, recurrence_plot
+    from .rqa.windowed import windowed_rqa
 
 _WHERE = {
     "knn": ".edm.knn",
@@ -34,6 +35,7 @@ _WHERE = {
     "recurrence_plot": ".rqa.recurrence_plot",
     "distance_plot": ".rqa.recurrence_plot",
     "recurrence_network": ".rqa.network",
+    "windowed_rqa": ".rqa.windowed",
 }
 
 __all__ = [
@@ -49,6 +51,7 @@ __all__ = [
     "rqa",
     "simplex",
     "smap",
+    "windowed_rqa",
     "xmap",
 ]
 

@@ -86,3 +86,40 @@ ${distance("i")}
     }
   }
 }
+
+// The ${next} smallest distances above low[column - column_begin] of the same cells, ascending, inf where there are fewer:
+// found[(column - column_begin) * ${next} + rank], which holds those of the rows before row_begin, or inf.
+kernel __attribute__((reqd_work_group_size(${wg}, 1, 1)))
+void recurrence_next(global const real* restrict x, global const real* restrict y, global const real* restrict lows,
+                     global real* restrict found, const int row_begin, const int row_end, const int column_begin,
+                     const int n_columns, const int window, const int lower) {
+  const int at = get_global_id(0);
+  if (at >= n_columns) return;
+  const int j = column_begin + at;
+${column()}
+  const real low = lows[at];
+%for r in range(next):
+  real best${r} = found[(size_t)at * ${next} + ${r}];
+%endfor
+  for (int side = lower ? 1 : 0; side < 2; ++side) {
+    const int begin = side ? max(row_begin, j + window) : row_begin;
+    const int end = side ? row_end : min(row_end, max(j - window + 1, row_begin));
+    const int stop = (side == 0 && window == 0) ? min(row_end, j) : end;
+    for (int i = begin; i < stop; ++i) {
+${distance("i")}
+      if (s > low && s < best${next - 1}) {
+        best${next - 1} = s;
+%for r in reversed(range(next - 1)):
+        {
+          const real a = best${r}, b = best${r + 1};
+          best${r} = a < b ? a : b;
+          best${r + 1} = a < b ? b : a;
+        }
+%endfor
+      }
+    }
+  }
+%for r in range(next):
+  found[(size_t)at * ${next} + ${r}] = best${r};
+%endfor
+}

@@ -9,7 +9,7 @@ import pytest
 
 from pyedmcl.reference.rqa import line_counts, runs
 from pyedmcl.rqa import measures
-from pyedmcl.rqa.cells import both_sides, cells_by_offset, cells_within, identity_lines
+from pyedmcl.rqa.cells import both_sides, cells_by_offset, cells_of_columns, cells_within, identity_lines
 from pyedmcl.rqa.conventions import CONVENTIONS
 from pyedmcl.rqa.counts import Counts
 from pyedmcl.rqa.result import RecurrenceResult
@@ -111,6 +111,7 @@ def test_cells_are_counted_with_gaps(theiler):
     cells = rows[:, None] & columns[None, :]
     offset = np.arange(21)[None, :] - np.arange(30)[:, None]
     assert cells_within(rows, columns, theiler) == (cells & (np.abs(offset) < theiler)).sum()
+    assert list(cells_of_columns(rows, columns, theiler)) == list((cells & (np.abs(offset) >= theiler)).sum(axis=0))
     by_offset = cells_by_offset(rows, columns)
     assert list(by_offset) == [np.diagonal(cells, k).sum() for k in range(-29, 21)]
     assert list(cells_by_offset(np.ones(30, bool), np.ones(21, bool))) == [

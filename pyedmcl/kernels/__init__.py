@@ -6,8 +6,8 @@ import importlib
 
 from ..codegen.spec import KernelSpec
 
-NAMES = ("stage", "knn", "lookup", "predict", "skill", "distances", "smap_scale", "smap", "smap_solve",
-         "recurrence_image", "recurrence_ranks", "recurrence_network")
+NAMES = ("stage", "knn", "lookup", "predict", "skill", "distances", "smap_scale", "smap", "smap_shared", "smap_solve",
+         "recurrence_image", "recurrence_ranks", "recurrence_network", "recurrence_windows")
 
 
 def spec(name: str) -> KernelSpec:

@@ -11,6 +11,7 @@ SPEC = KernelSpec(
     tunables=(
         Tunable("wg", (16, 32, 64, 128, 256), {"cpu": 16, "gpu": 64}, "work-items of a group, a column each"),
         Tunable("candidates", (7, 15, 31), {"cpu": 15, "gpu": 15}, "limits counted at once; more mean fewer sweeps"),
+        Tunable("next", (1, 4, 8, 16), {"cpu": 8, "gpu": 8}, "distances of a column that the last sweep sorts"),
     ),
     oracle="pyedmcl.reference.rqa:compared",
 )

@@ -28,6 +28,16 @@ def cells_within(rows: Mask, columns: Mask, theiler: int) -> int:
     return int((before[end] - before[first]).sum())
 
 
+def cells_of_columns(rows: Mask, columns: Mask, theiler: int) -> NDArray[np.int64]:
+    """Cells of complete points with |i - j| >= theiler in each column."""
+    before = np.concatenate([[0], np.cumsum(rows, dtype=np.int64)])
+    j = np.arange(len(columns))
+    first, end = (np.clip(j + at, 0, len(rows)) for at in (1 - theiler, theiler))
+    within = before[end] - before[first] if theiler else 0
+    counted: NDArray[np.int64] = np.where(columns, before[-1] - within, 0)
+    return counted
+
+
 def cells_by_offset(rows: Mask, columns: Mask) -> NDArray[np.int64]:
     """Cells of complete points at each offset j - i = -(rows - 1), ..., columns - 1."""
     n, m = len(rows), len(columns)

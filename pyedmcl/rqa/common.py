@@ -71,6 +71,15 @@ def executors_of(device: Device, options: Options) -> list[Executor]:
     return executors
 
 
+def require_precision(executor: Executor, problem: Problem) -> None:
+    """Refuse a device that cannot compute in the problem's arithmetic."""
+    if problem.arithmetic == "float64" and not executor.info.fp64:
+        raise InputError(
+            f"exact=True: the device {executor.info.name} has no double precision, in which cells are decided here; "
+            "use exact=False or another device"
+        )
+
+
 def problem_of(
     rows: Points, columns: Points | None, options: Options, *, metric: Any, theiler: int
 ) -> Problem:

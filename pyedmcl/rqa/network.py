@@ -160,10 +160,7 @@ def recurrence_network(
 def _count(executor: Executor, problem: Problem, x: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Degrees and closed pairs of neighbours."""
     dtype = np.dtype(problem.arithmetic)
-    if dtype == np.float64 and not executor.info.fp64:
-        raise InputError(
-            f"exact=True: the device {executor.info.name} has no double precision; use exact=False or another device"
-        )
+    common.require_precision(executor, problem)
     n = problem.n_rows
     words = -(-n // 32)
     room = budget(executor.info)

@@ -16,10 +16,11 @@ from numpy.typing import NDArray
 from ..codegen.build import build
 from ..device.memory import budget
 from ..device.quirks import quirks_for
-from ..errors import DeviceMemoryError, InputError
+from ..errors import DeviceMemoryError
 from ..kernels import spec
 from ..neighbors.pacing import Pacer
 from ..tuning.policy import parameters
+from .common import require_precision
 
 if TYPE_CHECKING:
     from ..device.executor import Buffer, Executor
@@ -51,11 +52,7 @@ class Ranks:
         window: int, lower: bool = False,
     ) -> None:  # fmt: skip
         self.dtype = np.dtype(problem.arithmetic)
-        if self.dtype == np.float64 and not executor.info.fp64:
-            raise InputError(
-                f"exact=True: the device {executor.info.name} has no double precision, which this threshold is "
-                "selected in; use exact=False or another device"
-            )
+        require_precision(executor, problem)
         self.executor, self.problem = executor, problem
         self.window, self.lower = window, lower
         self._values: dict[str, Any] = {
@@ -204,24 +201,69 @@ class Ranks:
         chosen: NDArray[np.int64] = _bits(seen[np.clip(places, 0, n - 1)])
         return chosen
 
-    def kth_of_columns(self, k: int) -> NDArray[np.float64]:
-        """The k-th smallest distance of each column; inf where a column has fewer counted cells without a gap."""
+    def kth_of_columns(
+        self, k: int, cells: NDArray[np.int64], sample: Callable[[int], NDArray[Any]]
+    ) -> NDArray[np.float64]:
+        """The k-th smallest distance of each column; inf where a column has fewer.
+
+        Parameters
+        ----------
+        k : int
+        cells : ndarray (columns,)
+            How many cells of complete points of each column are counted.
+        sample : callable
+            As for :meth:`kth`.
+        """
+        seen = np.sort(sample(_SAMPLE))
         out = np.empty(self.problem.n_columns, np.float64)
         for begin in range(0, len(out), _COLUMNS):
             part = out[begin : begin + _COLUMNS]
-            low = np.full(len(part), -1, np.int64)
-            high = np.full(len(part), _bits(np.full(1, np.inf, self.dtype))[0], np.int64)
-            while (high - low > 1).any():
-                trial = _spread(low[:, None], high[:, None], self.candidates)
-                above = self.counts(_values(trial, self.dtype), begin) >= k
-                first = np.where(above.any(axis=1), above.argmax(axis=1), self.candidates)
-                rows = np.arange(len(part))
-                last = np.maximum(first - 1, 0)
-                low = np.where(first > 0, trial[rows, last], low)
-                capped = np.minimum(first, self.candidates - 1)
-                high = np.where(first < self.candidates, trial[rows, capped], high)
-            part[:] = _values(high, self.dtype)
+            part[:] = self._kth_of_columns(k, begin, cells[begin : begin + _COLUMNS], seen)
         return out
+
+    def _kth_of_columns(
+        self, k: int, begin: int, cells: NDArray[np.int64], seen: NDArray[Any]
+    ) -> NDArray[Any]:
+        n = len(cells)
+        high = np.full(n, _bits(np.full(1, np.inf, self.dtype))[0], np.int64)
+        low = np.where(cells < k, high - 1, -1)
+        below = np.where(cells < k, cells, 0)  # cells at or below low
+        trial = _spread(low[:, None], high[:, None], self.candidates)
+        if len(seen):  # a column's quantile is within some powers of two of that of all
+            shares = k / self.problem.n_rows * 2.0 ** (np.arange(self.candidates) - self.candidates // 2)
+            places = np.clip(np.rint(shares * len(seen)).astype(int), 0, len(seen) - 1)
+            trial = np.broadcast_to(_bits(seen[places]), trial.shape)
+        rows = np.arange(n)
+        while ((high - low > 1) & (k - below > self._values["next"])).any():
+            counted = self.counts(_values(trial, self.dtype), begin)
+            above = counted >= k
+            first = np.where(above.any(axis=1), above.argmax(axis=1), self.candidates)
+            last, capped = np.maximum(first - 1, 0), np.minimum(first, self.candidates - 1)
+            higher = (first > 0) & (trial[rows, last] > low)
+            below = np.where(higher, counted[rows, last], below)
+            low = np.where(higher, trial[rows, last], low)
+            high = np.where(first < self.candidates, np.minimum(trial[rows, capped], high), high)
+            trial = _spread(low[:, None], high[:, None], self.candidates)
+        limits = _values(high, self.dtype).copy()
+        rest = k - below
+        sorted_out = rest <= self._values["next"]
+        if sorted_out.any():
+            found = self._next(np.where(low >= 0, _values(np.maximum(low, 0), self.dtype), self.dtype.type(-1)), begin)
+            limits[sorted_out] = found[rows, np.minimum(rest, self._values["next"]) - 1][sorted_out]
+        return limits
+
+    def _next(self, low: NDArray[Any], begin: int) -> NDArray[Any]:
+        """The smallest distances above ``low`` of the columns from ``begin`` on, (columns, next)."""
+        found = np.full((len(low), self._values["next"]), np.inf, self.dtype)
+        kernel = build(self.executor, self._spec, {**self._values, "per_column": True}, "recurrence_next")
+        buffers = [self.executor.upload(np.ascontiguousarray(low, self.dtype)), self.executor.upload(found)]
+        try:
+            tail = [np.int32(v) for v in (begin, len(low), self.window, self.lower)]
+            self._sweep(kernel, [self._x, self._y, *buffers], tail, len(low), 4)
+            return self.executor.download(buffers[1], found)
+        finally:
+            for buffer in buffers:
+                buffer.release()
 
 
 def _bits(values: NDArray[Any]) -> NDArray[np.int64]:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
-from .cells import cells_within
+from .cells import cells_of_columns, cells_within
 from .conventions import Convention
 from .points import Points
 from .problem import Problem
@@ -120,23 +120,19 @@ def _with_neighbours(
     executor: Executor, problem: Problem, rows: Points, columns: Points, k: int, name: str
 ) -> Problem:
     window = max(problem.theiler, 1) if problem.symmetric else problem.theiler
-    there = rows.n - _widest(window, rows.n, columns.n)
-    if k > there:
+    # Gaps may leave a point with fewer; it then recurs with all that it has.
+    most = int(cells_of_columns(np.ones(rows.n, bool), np.ones(columns.n, bool), window).min())
+    if k > most:
         raise InputError(
-            f"{name}={k!r}: a point has {there} neighbours at least outside the Theiler window; ask for fewer"
+            f"{name}={k!r}: a point has {most} neighbours at least outside the Theiler window; ask for fewer"
         )
     ranks = Ranks(executor, problem, rows.values, None if problem.symmetric else columns.values, window=window)
     try:
-        limits = ranks.kth_of_columns(k)
+        there = cells_of_columns(rows.complete, columns.complete, window)
+        limits = ranks.kth_of_columns(k, there, _sampler(problem, rows, columns, window))
     finally:
         ranks.release()
     return replace(problem, radii=(math.nan,), column_limits=limits, symmetric=False, strict=False)
-
-
-def _widest(window: int, n_rows: int, n_columns: int) -> int:
-    """The most cells that one column has within the window."""
-    j = np.arange(n_columns)
-    return int((np.minimum(j + window, n_rows) - np.maximum(j - window + 1, 0)).clip(0).max()) if window else 0
 
 
 def _sampler(problem: Problem, rows: Points, columns: Points, window: int) -> Any:

@@ -1,0 +1,16 @@
+"""Recurrence quantification of overlapping windows, from bits that are evaluated once for all of them."""
+
+from ..codegen.spec import KernelSpec, Tunable
+
+SPEC = KernelSpec(
+    name="recurrence_windows",
+    producer="mako",
+    text="recurrence_windows.cl.mako",
+    headers=("numeric.clh",),
+    specialisation=("m", "step", "stride", "metric", "dtype", "strict"),
+    tunables=(
+        Tunable("wg", (8, 16, 32, 64, 128, 256), {"cpu": 16, "gpu": 64}, "work-items of a group that evaluates cells"),
+        Tunable("lanes", (1, 32, 64, 128, 256), {"cpu": 1, "gpu": 128}, "work-items that count lines of a window"),
+    ),
+    oracle="pyedmcl.reference.rqa:line_counts",
+)

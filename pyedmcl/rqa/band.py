@@ -1,0 +1,200 @@
+"""Counts of overlapping windows along a series: distances are evaluated once, lines are counted for each window."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..codegen.build import build
+from ..device.memory import budget
+from ..device.quirks import quirks_for
+from ..kernels import spec
+from ..neighbors.pacing import Pacer
+from ..tuning.policy import parameters
+from .counts import Counts, trimmed
+
+if TYPE_CHECKING:
+    from ..device.executor import Buffer, Executor
+    from .problem import Problem
+
+_POINTS = 8192  # of a part of the series at least, where it is that long: so that launches are worth their start
+_COUNTED = 64 << 20  # bytes of counts fetched at once
+_GROUPS_MOST = 60_000  # along the second axis of a launch; NVIDIA refuses more than 65,535
+
+
+@dataclass(frozen=True)
+class Part:
+    """Windows that are counted together: the first one, how many, and the points they span."""
+
+    first: int
+    windows: int
+    points: int
+
+    @property
+    def words(self) -> int:
+        """Words of a row of bits, one to spare."""
+        return -(-self.points // 32) + 1
+
+
+def part_size(executor: Executor, size: int, step: int, windows: int, x_bytes: int) -> int:
+    """Windows whose bits fit together; 0 where not even those of one do.
+
+    Parameters
+    ----------
+    size, step, windows : int
+        Points of a window, between the starts of two, number of windows.
+    x_bytes : int
+        What a part's points take at most.
+    """
+    room = budget(executor.info)
+
+    def fits(count: int) -> bool:
+        part = Part(0, count, size + (count - 1) * step)
+        bits = 4 * part.words * (part.points + size)
+        counted = _bytes_of(size) * count
+        return bits + counted + x_bytes <= room.total and max(4 * part.words * part.points, counted) <= room.largest
+
+    if not fits(1):
+        return 0
+    # Parts share no work: the more they overlap beyond a window, the less is evaluated twice.
+    most = (max(2 * size, _POINTS) - size) // step + 1
+    count = max(min(most, _COUNTED // _bytes_of(size), windows), 1)
+    while not fits(count):
+        count = max(count // 2, 1)
+    return count
+
+
+def _bytes_of(size: int) -> int:
+    return 4 * (4 * (size + 1) + 2 * size)
+
+
+class Band:
+    """Counts windows of ``size`` points, ``step`` apart, of a symmetric problem with one radius.
+
+    Parameters
+    ----------
+    executor : Executor
+    problem : Problem
+        Of a single window.
+    x : ndarray
+        The whole series or all points, as in :class:`pyedmcl.rqa.problem.Problem`.
+    step, windows : int
+    together : int
+        From :func:`part_size`.
+    """
+
+    def __init__(
+        self, executor: Executor, problem: Problem, x: NDArray[Any], *, step: int, windows: int, together: int
+    ) -> None:
+        self.executor, self.problem = executor, problem
+        self.step, self.windows, self.together = step, windows, together
+        with np.errstate(over="ignore"):
+            self._x = x.astype(problem.arithmetic, copy=False)
+        self._values: dict[str, Any] = {
+            "m": problem.n_features if problem.embedded else problem.m,
+            "step": 1 if problem.embedded else problem.tau,
+            "stride": problem.n_features,
+            "metric": problem.metric,
+            "dtype": problem.arithmetic,
+            "strict": problem.strict,
+        }
+        kernel_spec = spec("recurrence_windows")
+        self._values |= parameters(kernel_spec, self._values, executor.info).parameters
+        self._kernels = {
+            entry: build(executor, kernel_spec, self._values, entry)
+            for entry in ("band_columns", "band_diagonals", "recurrence_windows")
+        }
+        device_class = quirks_for(executor.info).device_class
+        self._pacers = {entry: Pacer(device_class) for entry in self._kernels}
+
+    def counts(self) -> Iterator[list[Counts]]:
+        """Counts of the windows in order, part by part."""
+        size = self.problem.n_rows
+        for first in range(0, self.windows, self.together):
+            count = min(self.together, self.windows - first)
+            yield self._part(Part(first, count, size + (count - 1) * self.step))
+
+    def _part(self, part: Part) -> list[Counts]:
+        size = self.problem.n_rows
+        begin = part.first * self.step
+        lag = 0 if self.problem.embedded else (self.problem.m - 1) * self.problem.tau
+        held: list[Buffer] = []
+        lanes = self._values["lanes"]
+        histograms = np.zeros((part.windows, 4, size + 1), np.uint32)
+        columns, diagonals = (np.empty((part.windows, size), np.uint32) for _ in range(2))
+        sums = np.empty((part.windows, lanes, 4), np.uint64)
+        try:
+            x = self.executor.upload(np.ascontiguousarray(self._x[begin : begin + part.points + lag]))
+            held.append(x)
+            held.append(self.executor.allocate(4 * part.words * part.points))
+            held.append(self.executor.allocate(4 * part.words * size))
+            self._evaluate("band_columns", x, held[1], part, part.points, (2 * size) // 32 + 2)
+            self._evaluate("band_diagonals", x, held[2], part, size, part.words)
+            held.append(self.executor.upload(histograms))
+            held += [self.executor.allocate(array.nbytes) for array in (columns, diagonals, sums)]
+            self._count(held[1:], part)
+            for buffer, array in zip(held[3:], (histograms, columns, diagonals, sums), strict=True):
+                self.executor.download(buffer, array)
+        finally:
+            for buffer in held:
+                buffer.release()
+        totals = sums.sum(axis=1).astype(np.int64)
+        return [self._counts(*found) for found in zip(histograms, columns, diagonals, totals.tolist(), strict=True)]
+
+    def _evaluate(self, entry: str, x: Buffer, bits: Buffer, part: Part, across: int, words: int) -> None:
+        """Bits of a part; a launch takes some of its words, or diagonals' words, per row."""
+        p, wg = self.problem, self._values["wg"]
+        dtype = np.dtype(p.arithmetic)
+        inner = p.inner_limits()
+        low, high = (-1.0 if inner is None else inner[0]), p.outer_limits()[0]
+        dropped = p.theiler if p.theiler_everywhere else 0
+        tail = [np.int32(v) for v in (part.points, part.words, p.n_rows, dropped)] + [dtype.type(low), dtype.type(high)]
+        groups = -(-across // wg) * wg
+        cost = float(across) * 32 * 4 * self._values["m"]
+        pacer, word = self._pacers[entry], 0
+        while word < words:
+            count = min(pacer.units(cost), words - word, _GROUPS_MOST)
+            event = self.executor.launch(
+                self._kernels[entry], (groups, count), (wg, 1), [x, bits, *tail, np.int32(word)]
+            )
+            pacer.launched(event, cost * count)
+            word += count
+
+    def _count(self, buffers: list[Buffer], part: Part) -> None:
+        lanes, size = self._values["lanes"], self.problem.n_rows
+        tail = [np.int32(v) for v in (part.words, size, self.step, self.problem.theiler)]
+        kernel, pacer = (held["recurrence_windows"] for held in (self._kernels, self._pacers))
+        cost = float(size) * size
+        window = 0
+        while window < part.windows:
+            count = min(pacer.units(cost), part.windows - window)
+            event = self.executor.launch(kernel, (count * lanes,), (lanes,), [*buffers, *tail, np.int32(window)])
+            pacer.launched(event, cost * count)
+            window += count
+
+    def _counts(
+        self, histograms: NDArray[np.uint32], columns: NDArray[np.uint32], diagonals: NDArray[np.uint32],
+        totals: list[int],
+    ) -> Counts:  # fmt: skip
+        size = self.problem.n_rows
+        diagonal, vertical, white, border = (trimmed(h) for h in histograms)
+        upper = diagonals.astype(np.int64)
+        return Counts(
+            n_rows=size,
+            n_columns=size,
+            points=int(columns.sum(dtype=np.int64)),
+            diagonals=diagonal,
+            verticals=vertical,
+            whites=white,
+            white_borders=border,
+            columns=columns.astype(np.int64),
+            per_diagonal=np.concatenate([upper[:0:-1], upper]),
+            period_sum=totals[0],
+            period_count=totals[1],
+            gap_sum=totals[2],
+            gap_count=totals[3],
+        )

@@ -1,0 +1,137 @@
+"""Recurrence quantification of windows along a series."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ..errors import InputError
+from . import arguments, common
+from .band import Band, part_size
+from .common import Device, Progress
+from .points import Points, points_of
+from .result import RecurrenceResult
+from .table import RecurrenceTable
+from .thresholds import passes_for
+
+
+def windowed_rqa(
+    x: Any,
+    window: int,
+    step: int,
+    *,
+    m: int = 1,
+    tau: int = 1,
+    radius: Any,
+    metric: str = "euclidean",
+    theiler: int = 1,
+    lmin: int = 2,
+    vmin: int = 2,
+    wmin: int = 2,
+    convention: str = "pyrqa",
+    threshold: str = "fixed",
+    embedded: bool = False,
+    dtype: str = "float32",
+    exact: bool = True,
+    tile: int | None = None,
+    progress: Progress | None = None,
+    device: Device = None,
+) -> RecurrenceTable:
+    """Quantify recurrence within windows that move along a series: how its dynamics change.
+
+    Each window has the result that :func:`pyedmcl.rqa` gives for x[start : start + window] alone. Distances are
+    evaluated once for all windows that share them, as long as the bits of a window fit the device's memory.
+
+    Parameters
+    ----------
+    x : array_like (n,) or (n, d)
+    window : int
+        Values of a window (points, with ``embedded``), at most n.
+    step : int
+        Values between the starts of successive windows. The last window is the last one that lies inside the series.
+    radius : float or (float, float)
+        One radius, or one corridor.
+    threshold : {"fixed", "corridor"}
+        Thresholds that are selected among distances would differ from window to window.
+    progress : callable, optional
+        Called as ``progress(done, total, "windows")``.
+    m, tau, metric, theiler, lmin, vmin, wmin, convention, embedded, dtype, exact, tile, device
+        As for :func:`pyedmcl.rqa`. The windows of a call are counted on the first device.
+
+    Returns
+    -------
+    RecurrenceTable
+        A result per window; ``labels`` are the starts. Each result keeps its counts, some 30 bytes per point of its
+        window.
+
+    Raises
+    ------
+    InputError
+        An argument cannot be used.
+    DeviceNotFoundError, DeviceMemoryError
+    """
+    options = common.options_of(
+        convention=convention, lmin=lmin, vmin=vmin, wmin=wmin, dtype=dtype, exact=exact, tile=tile
+    )
+    kind = arguments.threshold_named(threshold)
+    if kind not in ("fixed", "corridor"):
+        raise InputError(f"threshold={threshold!r}: windows share one radius; choose 'fixed' or 'corridor'")
+    wanted, several = arguments.radii_of(radius, kind)
+    if several:
+        raise InputError(f"radius={radius!r}: windows share one radius; call once for each")
+    points = points_of(x, "x", m=m, tau=tau, embedded=embedded)
+    steps = arguments.integer("step", step, 1)
+    length = arguments.integer("window", window, 1)
+    lag = (arguments.integer("m", m, 1) - 1) * arguments.integer("tau", tau, 1)
+    values = points.n + lag
+    if not lag + 2 <= length <= values:
+        raise InputError(
+            f"window={window!r}: a window has at least {lag + 2} values, which give two points, and at most the "
+            f"{values} of x"
+        )
+    size = length - lag
+    starts = range(0, points.n - size + 1, steps)
+    width = arguments.window(theiler, options.convention, size, size)
+    problem = replace(
+        common.problem_of(points, None, options, metric=metric, theiler=width), n_rows=size, n_columns=size
+    )
+    executors = common.executors_of(device, options)
+    sweep = passes_for(executors[0], problem, options.convention, points, points, kind, wanted)[0]
+    together = part_size(executors[0], size, steps, len(starts), points.values.nbytes)
+    if problem.arithmetic == "float64" and not executors[0].info.fp64:
+        together = 0
+    results: list[RecurrenceResult] = []
+
+    def take(counts: Any) -> None:
+        begin = starts[len(results)]
+        complete = points.complete[begin : begin + size]
+        results.append(
+            common.result_of(
+                counts, sweep.radii[0], problem, options, (complete, complete), executors, window=length, step=steps
+            )
+        )
+
+    if together:
+        band = Band(
+            executors[0], sweep.problem, points.values, step=steps, windows=len(starts), together=together
+        )
+        for counted in band.counts():
+            for counts in counted:
+                take(counts)
+            if progress is not None:
+                progress(len(results), len(starts), "windows")
+    else:
+        for begin in starts:
+            part = _part(points, begin, size)
+            take(common.count(executors, sweep.problem, part, part, options, None)[0])
+            if progress is not None:
+                progress(len(results), len(starts), "windows")
+    return RecurrenceTable(tuple(results), "start", tuple(starts))
+
+
+def _part(points: Points, begin: int, size: int) -> Points:
+    lag = 0 if points.embedded else (points.m - 1) * points.tau
+    values = np.ascontiguousarray(points.values[begin : begin + size + lag])
+    return replace(points, values=values, complete=points.complete[begin : begin + size])

@@ -1,0 +1,168 @@
+## Recurrence quantification of overlapping windows. Every distance of the band that the windows cover is evaluated once:
+## it becomes a bit, along columns (for vertical lines) and along diagonals. The windows then count runs of bits.
+##
+## A cell is the compared distance of pyedmcl.rqa.problem: sums in ascending order, no fused operations.
+#define REAL_BITS ${64 if dtype == 'float64' else 32}
+#define FMA_CONTRACT 0
+#include "numeric.clh"
+
+<%def name="state(name, at)">
+%for e in range(m):
+  const real ${name}${e} = x[(size_t)(${at}) * ${stride} + ${e * step}];
+%endfor
+</%def>
+
+## One cell: the bit of word that stands for it, from the state y* and the point at.
+<%def name="cell(at)">
+    real s = 0;
+%for e in range(m):
+    {
+      const real d = y${e} - x[(size_t)(${at}) * ${stride} + ${e * step}];
+%if metric == "euclidean":
+      s = s + d * d;
+%elif metric == "manhattan":
+      s = s + fabs(d);
+%else:
+      const real a = fabs(d);
+      s = (a > s || a != a) ? a : s;
+%endif
+    }
+%endfor
+    const uint recurs = s ${"<" if strict else "<="} outer && s ${">" if strict else ">="} inner;
+</%def>
+
+// Points [first, first + n) of x stand for rows and columns 0 .. n. columns[c * words + w], bit b: cell (32 w + b, c), for
+// the words that hold cells with |row - column| < reach; cells with |row - column| < dropped are white.
+kernel __attribute__((reqd_work_group_size(${wg}, 1, 1)))
+void band_columns(global const real* restrict x, global uint* restrict columns, const int n, const int words,
+                  const int reach, const int dropped, const real inner, const real outer, const int word_begin) {
+  const int c = get_global_id(0);
+  const int w = max(c - reach + 1, 0) / 32 + word_begin + (int)get_global_id(1);
+  if (c >= n || w >= words || 32 * w > c + reach - 1) return;
+${state("y", "c")}
+  uint word = 0;
+  const int end = min(32, n - 32 * w);
+  for (int b = 0; b < end; ++b) {
+    const int r = 32 * w + b;
+${cell("r")}
+    const int apart = r > c ? r - c : c - r;
+    word |= (recurs & (uint)(apart >= dropped)) << b;
+  }
+  columns[(size_t)c * words + w] = word;
+}
+
+// diagonals[k * words + w], bit b: cell (32 w + b, 32 w + b + k), k < reach; white where k < dropped.
+kernel __attribute__((reqd_work_group_size(${wg}, 1, 1)))
+void band_diagonals(global const real* restrict x, global uint* restrict diagonals, const int n, const int words,
+                    const int reach, const int dropped, const real inner, const real outer, const int word_begin) {
+  const int k = get_global_id(0), w = word_begin + get_global_id(1);
+  if (k >= reach) return;
+  uint word = 0;
+  const int end = k < dropped ? 0 : min(32, n - k - 32 * w);
+  for (int b = 0; b < end; ++b) {
+    const int i = 32 * w + b;
+${state("y", "i")}
+${cell("i + k")}
+    word |= recurs << b;
+  }
+  diagonals[(size_t)k * words + w] = word;
+}
+
+// 32 cells from bit p on; the rows end with a spare word.
+static uint cells_at(global const uint* restrict bits, const int p) {
+  const int shift = p & 31;
+  const uint low = bits[p >> 5] >> shift;
+  return shift ? low | bits[(p >> 5) + 1] << (32 - shift) : low;
+}
+
+%if lanes > 1:
+#define COUNT(bin, weight) atomic_add(&(bin), weight)
+%else:
+#define COUNT(bin, weight) ((bin) += (weight))
+%endif
+
+// Window g covers points g * step .. g * step + size. Its histograms, [diagonal, vertical, white, white border][size + 1],
+// start at zero; recurrent cells per column and per diagonal offset >= 0: [size] each; per work-item the sums of
+// pyedmcl.rqa.counts.Counts: period, its count, gap, its count.
+kernel __attribute__((reqd_work_group_size(${lanes}, 1, 1)))
+void recurrence_windows(global const uint* restrict columns, global const uint* restrict diagonals,
+                        global uint* restrict histograms, global uint* restrict per_column,
+                        global uint* restrict per_diagonal, global ulong* restrict sums, const int words,
+                        const int size, const int step, const int theiler,
+                        const int first_window) {
+  const int g = first_window + get_group_id(0), lane = get_local_id(0), start = g * step;
+  global uint* restrict diagonal = histograms + (size_t)g * 4 * (size + 1);
+  global uint* restrict vertical = diagonal + (size + 1);
+  global uint* restrict white = vertical + (size + 1);
+  global uint* restrict border = white + (size + 1);
+  ulong period = 0, periods = 0, gap = 0, gaps = 0;
+  for (int c = lane; c < size; c += ${lanes}) {
+    global const uint* restrict row = columns + (size_t)(start + c) * words;
+    int begin = 0, first = -1, last_begin = 0, last = -1, points = 0, blacks = 0;
+    uint black = 0;
+    for (int p = 0; p < size; p += 32) {
+      const uint here = size - p < 32 ? (1u << (size - p)) - 1 : 0xffffffffu;
+      const uint v = cells_at(row, start + p) & here;
+      points += popcount(v);
+      for (uint turns = (v ^ (v << 1 | black)) & here; turns; turns &= turns - 1) {
+        const int at = p + 31 - clz(turns & -turns);
+        if (v >> (at - p) & 1) {
+          if (at > begin) {
+            if (begin > 0) COUNT(white[at - begin], 1u);
+            else COUNT(border[at - begin], 1u);
+          }
+          if (first < 0) first = at;
+          last_begin = at;
+          ++blacks;
+        } else {
+          COUNT(vertical[at - begin], 1u);
+          last = at - 1;
+        }
+        begin = at;
+      }
+      black = v >> 31;
+    }
+    // Where the column ends black, its last turn began a run that nothing has ended.
+    if (blacks > 0 && last < last_begin) {
+      COUNT(vertical[size - begin], 1u);
+      last = size - 1;
+    } else {
+      COUNT(border[size - begin], 1u);
+    }
+    if (blacks > 0) {
+      period += last_begin - first;
+      periods += blacks - 1;
+      gap += last - first;
+      gaps += points - 1;
+    }
+    per_column[(size_t)g * size + c] = points;
+  }
+  for (int k = lane; k < size; k += ${lanes}) {
+    global const uint* restrict row = diagonals + (size_t)k * words;
+    const uint weight = k ? 2 : 1;  // the matrix is symmetric
+    const int length = size - k;
+    int begin = 0, points = 0;
+    uint black = 0;
+    for (int p = 0; p < length; p += 32) {
+      const uint here = length - p < 32 ? (1u << (length - p)) - 1 : 0xffffffffu;
+      const uint v = cells_at(row, start + p) & here;
+      points += popcount(v);
+      if (k >= theiler) {
+        for (uint turns = (v ^ (v << 1 | black)) & here; turns; turns &= turns - 1) {
+          const int at = p + 31 - clz(turns & -turns);
+          if (!(v >> (at - p) & 1)) COUNT(diagonal[at - begin], weight);
+          begin = at;
+        }
+        const int left = min(32, length - p);
+        black = v >> (left - 1) & 1;
+      }
+    }
+    if (black) COUNT(diagonal[length - begin], weight);
+    per_diagonal[(size_t)g * size + k] = points;
+  }
+  global ulong* restrict out = sums + ((size_t)g * ${lanes} + lane) * 4;
+  out[0] = period;
+  out[1] = periods;
+  out[2] = gap;
+  out[3] = gaps;
+}
