@@ -21,3 +21,15 @@ def coupled_maps(n_series: int, n_steps: int, seed: int = 0) -> np.ndarray:
 def mixed_dimensions(n_series: int, e_max: int = 20) -> list[int]:
     """Every embedding dimension from 1 to ``e_max`` in turn: E_i = 1 + 7919 i mod e_max."""
     return [1 + (i * 7919) % e_max for i in range(n_series)]
+
+
+def weather_like(n_steps: int, seed: int = 0) -> np.ndarray:
+    """A stationary red-noise series with a daily cycle, float32, for recurrence (m = 5, tau = 3, radius 0.7)."""
+    noise = 0.2 * np.random.default_rng(seed).standard_normal(n_steps)
+    x = np.empty(n_steps)
+    level = 0.0
+    for t, step in enumerate(noise.tolist()):
+        level = 0.98 * level + step
+        x[t] = level
+    x = (x - x.mean()) / x.std() + 0.3 * np.sin(np.arange(n_steps) * 2 * np.pi / 24)
+    return x.astype(np.float32)

@@ -193,6 +193,14 @@ def test_mean_distances(executor, metric, dtype):
             np.testing.assert_allclose(got, want, rtol=1e-5 if dtype == "float32" else 1e-6, atol=1e-5)
 
 
+def test_mean_distances_of_points(executor):
+    x, y = noise(150, 20, 3), noise(90, 21, 3) * [1, 10, 0.1]
+    x[11, 1] = np.nan
+    for other in (None, y):
+        got = render_image(executor, problem(x, other), x, other, pixels=(20, 20), mean=True).values
+        np.testing.assert_allclose(got, mean_distances(x, x if other is None else other, (20, 20)), rtol=1e-5)
+
+
 @pytest.mark.parametrize("size", [1e-30, 1e30])
 def test_mean_distances_of_extreme_magnitudes(executor, size):
     x = noise(200, 16) * size

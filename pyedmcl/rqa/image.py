@@ -176,7 +176,7 @@ def _launch_all(
         held.append(executor.allocate(image.nbytes))
         wide_held = [executor.upload(array) for array in wide]
         held += wide_held
-        executor.launch(clear, (-(-image.size // 64) * 64,), (64,), (held[3], np.uint64(image.size)))
+        executor.launch(clear, (image.size,), None, (held[3], np.uint64(image.size)))
         largest = int(np.diff(down).max()) * int(np.diff(pixel_edges(problem.n_columns, pixels[1])).max())
         # The kernel takes the limits that surely and maybe hold of the outer radius, then those of the inner one.
         if values["mode"] == "mean":
