@@ -122,6 +122,17 @@ def test_cells_are_counted_with_gaps(theiler):
     assert folded[0] == np.diagonal(cells).sum()
 
 
+@pytest.mark.parametrize(
+    ("convention", "symmetric", "cells"),
+    [("pyrqa", True, 100), ("accrqa", True, 100), ("crqa", True, 100), ("recurrenceanalysis", True, 7 * 8),
+     ("recurrenceanalysis", False, 100)],
+)  # fmt: skip
+def test_denominator_of_the_rate_follows_the_convention(convention, symmetric, cells):
+    found = result(np.ones((10, 10), bool), convention, theiler=3, symmetric=symmetric)
+    assert found.cells == cells
+    assert found.recurrence_rate == found.counts.points / cells
+
+
 def test_identity_lines_end_at_gaps():
     complete = np.array([1, 1, 0, 1, 1, 1, 0, 0, 1, 1], bool)
     assert list(identity_lines(complete)) == [0, 0, 2, 1]

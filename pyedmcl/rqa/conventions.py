@@ -25,7 +25,8 @@ class Convention:
     has_theiler : bool
         There is a Theiler window at all. Where not, the main diagonal always is a diagonal line, but not the longest.
     rate_over : str
-        Denominator of the recurrence rate: "all" cells, or those "outside" the Theiler window.
+        Denominator of the recurrence rate: "all" cells, or those "outside" the Theiler window. In cross recurrence,
+        where a window is the exception, all tools take all cells.
     longest_from_minimum : bool
         Longest diagonal lines shorter than lmin are no lines (0); else the longest line of any length.
     white_borders : bool

@@ -96,7 +96,8 @@ class RecurrenceResult:
         """Denominator of the recurrence rate."""
         rows, columns = self.complete
         every = int(np.count_nonzero(rows)) * int(np.count_nonzero(columns))
-        return every - cells_within(rows, columns, self.theiler) if self.convention.rate_over == "outside" else every
+        outside = self.convention.rate_over == "outside" and self.symmetric
+        return every - cells_within(rows, columns, self.theiler) if outside else every
 
     @property
     def recurrence_rate(self) -> float:

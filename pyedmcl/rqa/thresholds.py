@@ -80,7 +80,7 @@ def _limits_of_rates(
     every = int(np.count_nonzero(rows.complete)) * int(np.count_nonzero(columns.complete))
     dropped = cells_within(rows.complete, columns.complete, window)
     outside = every - dropped
-    cells = every if convention.rate_over == "all" else outside
+    cells = outside if convention.rate_over == "outside" and problem.symmetric else every
     # A symmetric matrix is searched below its diagonal, on which every complete point recurs with itself.
     identity = int(np.count_nonzero(rows.complete)) if problem.symmetric and window == 0 else 0
     weight = 2 if problem.symmetric else 1
