@@ -28,7 +28,7 @@ def row_at(e):
 #define WIDTH ${width}
 #define WIDE ${int(wide)}
 #include "numeric.clh"
-%if exact:
+%if exact and not listed:
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
 %endif
 
@@ -54,7 +54,7 @@ kernel void clear_image(global uint* image, const ulong n) {
   if (at < n) image[at] = 0;
 }
 
-%if exact:
+%if exact and not listed:
 // A column's recurrent cells of some rows as float64 arithmetic finds them: each operation rounded on its own.
 __attribute__((noinline)) int recount(global const double* rows64, const int row_stride, global const double* columns64,
                                       const int column_stride, const int i0, const int n, const int j,
@@ -90,7 +90,7 @@ __attribute__((noinline)) int recount(global const double* rows64, const int row
 // rows, columns: ${"[coordinate][stride]" if embedded else "the series"}, with +inf for gaps of rows and -inf for those of columns, so that no gap is near
 // anything; columns are padded likewise to whole groups. pieces: (row of pixels, first row, end, first row of that row of
 // pixels). Group (x, y) does ${width} columns from those of chunk_begin + x on, and per_group pieces from
-// piece_begin + y * per_group on. Limits (of each column, or of all) are compared by "less than". image: [pixel row][pixels]${"[2]" if wide else ""}.
+// piece_begin + y * per_group on. Limits (of each column, or of all) are compared by "less than".${" Runs of a column with open cells go to the list (first row, rows, column, row of pixels)." if listed else ""} image: [pixel row][pixels]${"[2]" if wide else ""}.
 kernel __attribute__((reqd_work_group_size(${wg}, 1, 1)))
 void recurrence_image(global const real* restrict rows, const int row_stride, global const real* restrict columns,
                       const int column_stride, const int n_columns, global const int4* restrict pieces,
@@ -101,7 +101,9 @@ void recurrence_image(global const real* restrict rows, const int row_stride, gl
 %else:
                       ${", ".join(f"global const real* restrict {name}s" if per_column else f"const real {name}" for name in limits)}
 %endif
-%if exact:
+%if listed:
+                      , global int4* restrict open_cells, volatile global uint* restrict n_open
+%elif exact:
                       , global const double* restrict rows64, global const double* restrict columns64,
                       ${"global const double* restrict limits64" if per_column else "const double limit64"}
 %if corridor:
@@ -213,9 +215,15 @@ same = f"n_limit0_{v} == n_limit1_{v}" + (f" && n_inner0_{v} == n_inner1_{v}" if
         STOREV(open, is_open);
         if (ANYV(open))
           for (int l = 0; l < LANES; ++l)
-            if (is_open[l])
+            if (is_open[l]) {
+%if listed:
+              out[l] = 0;
+              open_cells[atomic_inc(n_open)] = (int4)(i0, n, j + ${v * lanes} + l, piece.x);
+%else:
               out[l] = recount(rows64, row_stride, columns64, column_stride, i0, n, j + ${v * lanes} + l,
                                ${f"limits64[j + {v * lanes} + l]" if per_column else "limit64"}${", inner64" if corridor else ""});
+%endif
+            }
 %endif
         for (int l = 0; l < LANES; ++l) total[${v * lanes} + l] += (uint)out[l];
       }

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from pyedmcl.device.session import open_device
-from pyedmcl.errors import DeviceMemoryError
+from pyedmcl.errors import DeviceMemoryError, InputError
 from pyedmcl.reference.image import binned, mean_distances, pixel_edges, recurrence_counts
-from pyedmcl.rqa import image
+from pyedmcl.rqa import image, image_open
 from pyedmcl.rqa.image import render_image
 from pyedmcl.rqa.problem import METRICS, Problem
 from pyedmcl.tuning.policy import using
@@ -157,6 +157,44 @@ def test_both_devices_find_the_same(both_devices):
             for d in both_devices
         )
         np.testing.assert_array_equal(one, other)
+
+
+class NoDouble:
+    """A device as if it had no double precision."""
+
+    def __init__(self, executor):
+        self._executor = executor
+        self.info = replace(executor.info, fp64=False)
+
+    def __getattr__(self, name):
+        return getattr(self._executor, name)
+
+
+def test_without_double_precision_open_cells_are_decided_on_the_host(executor, monkeypatch):
+    single = NoDouble(executor)
+    build = executor.build
+    monkeypatch.setattr(executor, "build", lambda text, options: build(text, options) if "double" not in code(text)
+                        else pytest.fail("this device knows no double"))  # fmt: skip
+    x, y = on_a_grid(400, 22), on_a_grid(313, 23)
+    limits = np.round(np.random.default_rng(24).random(313 - 8), 1) ** 2
+    for runs in (1 << 21, 1):
+        monkeypatch.setattr(image_open, "_RUNS_MOST", runs)
+        monkeypatch.setattr(image_open, "_CELLS", 10_000 if runs == 1 else 1 << 20)
+        for other in (None, y):
+            check(single, problem(x, other, m=3, tau=4, radius=1.2), x, other, (37, 37))
+        check(single, problem(x, m=2, radius=1.0, inner=0.5, strict=False), x)
+        own = replace(problem(x, y, m=3, tau=4), column_limits=limits)
+        got = render_image(single, own, x, y, pixels=(40, 30)).values
+        np.testing.assert_array_equal(got, recurrence_counts(x, y, (40, 30), limit=limits, m=3, tau=4))
+    points = np.round(noise(150, 25, 4), 1)
+    check(single, problem(points, radius=2.5, metric="manhattan"), points)
+    with pytest.raises(InputError, match="no double precision"):
+        render_image(single, problem(x, dtype="float64"), x, pixels=(5, 5))
+
+
+def code(text):
+    """The OpenCL C that a float32 program keeps after its preprocessor's choice of the number type."""
+    return text.replace("typedef double real;", "").replace("#define REAL_NAME double", "")
 
 
 def test_counts_beyond_32_bits(executor):

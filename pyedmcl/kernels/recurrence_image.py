@@ -10,7 +10,7 @@ SPEC = KernelSpec(
     text="recurrence_image.cl.mako",
     headers=("numeric.clh",),
     specialisation=("m", "tau", "metric", "dtype", "mode", "embedded", "exact", "corridor", "per_column",
-                    "wide"),
+                    "listed", "wide"),
     tunables=(
         Tunable("wg", (1, 2, 32, 64, 128, 256), {"cpu": 1, "gpu": 128}, "work-items of a group, side by side"),
         Tunable("lanes", (1, 4, 8, 16), {"cpu": 16, "gpu": 1}, "columns of a SIMD vector"),
@@ -29,6 +29,7 @@ SPEC = KernelSpec(
             lambda v: not v["exact"] or (v["dtype"] == "float32" and v["mode"] == "count"),
             "only counts swept in float32 are decided in float64 afterwards",
         ),
+        Constraint(lambda v: v["exact"] or not v["listed"], "only open cells are listed"),
         Constraint(lambda v: v["mode"] == "count" or v["wide"], "sums need the wide image"),
         Constraint(lambda v: not (v["corridor"] and v["per_column"]), "a corridor is one for all columns"),
     ),

@@ -17,6 +17,7 @@ from ..kernels import spec
 from ..neighbors.pacing import Pacer
 from ..tuning.policy import Choice, parameters
 from .image_data import Floats, SweepData, points_there, prepare
+from .image_open import OpenCells
 
 if TYPE_CHECKING:
     from ..device.executor import Buffer, Executor
@@ -90,10 +91,10 @@ def render_image(
         raise InputError(f"radius={problem.radii!r}: a plot has one radius and is of one pair of series")
     other = x if y is None else y
     data = prepare(problem, x, other, mean)
-    if (data.exact or data.dtype == "float64") and executor.info.fp64 is False:
+    if data.dtype == "float64" and not executor.info.fp64:
         raise InputError(
-            f"exact=True, dtype={problem.dtype!r}: the device {executor.info.name} has no double precision; use "
-            "exact=False with float32, or another device"
+            f"dtype='float64': the device {executor.info.name} has no double precision; use float32, which exact=True "
+            "decides in float64 on the processor where it must, or another device"
         )
     symmetric = problem.symmetric and pixels[0] == pixels[1]
     terms = problem.n_features if problem.embedded else problem.m
@@ -103,14 +104,18 @@ def render_image(
         "m": terms, "tau": 1 if problem.embedded else problem.tau, "metric": problem.metric, "dtype": data.dtype,
         "mode": "mean" if mean else "count", "embedded": problem.embedded, "exact": data.exact,
         "corridor": problem.inner is not None and not mean,
-        "per_column": problem.column_limits is not None and not mean, "wide": mean or largest >= 2**32,
+        "per_column": problem.column_limits is not None and not mean,
+        "listed": data.exact and not executor.info.fp64, "wide": mean or largest >= 2**32,
     }  # fmt: skip
     choice = _parameters(executor, values, problem)
     values |= choice.parameters
-    words = _launch_all(executor, problem, data, values, pixels, down, symmetric, progress)
+    open_cells = OpenCells(problem, data, pixels, symmetric) if values["listed"] else None
+    words = _launch_all(executor, problem, data, values, pixels, down, symmetric, open_cells, progress)
     found = words[..., 0].astype(np.int64)
     if values["wide"]:
         found |= words[..., 1].astype(np.int64) << 32
+    if open_cells is not None:
+        found += open_cells.counts
     if symmetric:
         diagonal = found.diagonal().copy()  # what lies below it is zero as yet
         found = found + found.T
@@ -155,7 +160,7 @@ def _pieces(down: NDArray[np.int64], most: int) -> NDArray[np.int32]:
 
 def _launch_all(
     executor: Executor, problem: Problem, data: SweepData, values: dict[str, Any], pixels: tuple[int, int],
-    down: NDArray[np.int64], symmetric: bool, progress: Progress | None,
+    down: NDArray[np.int64], symmetric: bool, open_cells: OpenCells | None, progress: Progress | None,
 ) -> NDArray[np.uint32]:  # fmt: skip
     kernel_spec = spec("recurrence_image")
     kernel = build(executor, kernel_spec, values)
@@ -163,19 +168,20 @@ def _launch_all(
     real = np.dtype(data.dtype).type
     width = values["wg"] * values["lanes"] * values["vectors"]
     chunks = -(-problem.n_columns // width)
-    pieces = _pieces(down, values["piece"])
+    pieces = _pieces(down, values["tile"] if values["listed"] else values["piece"])
     words = 2 if values["wide"] else 1
     image = np.empty((*pixels, words), np.uint32)
     rows, columns = _side(data.rows, 0, np.inf), _side(data.columns, width, -np.inf)
-    wide = [] if data.rows64 is None or data.columns64 is None else [
-        _side(data.rows64, 0, np.inf), _side(data.columns64, width, -np.inf)]  # fmt: skip
-    _check_room(executor, [rows, columns, image, pieces, *wide])
+    more: list[NDArray[Any]] = []
+    if open_cells is not None:
+        more = [np.empty((open_cells.room(chunks * width), 4), np.int32), np.zeros(1, np.uint32)]
+    elif data.rows64 is not None and data.columns64 is not None:
+        more = [_side(data.rows64, 0, np.inf), _side(data.columns64, width, -np.inf)]
+    _check_room(executor, [rows, columns, image, pieces, *more])
     held: list[Buffer] = []
     try:
-        held += [executor.upload(array) for array in (rows, columns, pieces)]
-        held.append(executor.allocate(image.nbytes))
-        wide_held = [executor.upload(array) for array in wide]
-        held += wide_held
+        for array in (rows, columns, pieces, image, *more):
+            held.append(executor.allocate(array.nbytes) if array is image else executor.upload(array))
         executor.launch(clear, (image.size,), None, (held[3], np.uint64(image.size)))
         largest = int(np.diff(down).max()) * int(np.diff(pixel_edges(problem.n_columns, pixels[1])).max())
         # The kernel takes the limits that surely and maybe hold of the outer radius, then those of the inner one.
@@ -184,20 +190,23 @@ def _launch_all(
         else:
             limits, limits64 = (
                 [_limit(executor, limit, width, held) for limit in some]
-                for some in (data.limits, data.limits64 if data.exact else ())
+                for some in (data.limits, data.limits64 if data.exact and not open_cells else ())
             )
-        tail = [*limits, *wide_held, *limits64]
+        tail = [*limits, *held[4 : 4 + len(more)], *limits64]
         pacer = Pacer(quirks_for(executor.info).device_class)
         cost = 3.0 * values["m"] + 4 + (20 if values["mode"] == "mean" else 0)
         heights = (pieces[:, 2] - pieces[:, 1]).astype(np.int64)
         per_group = max(1, values["piece"] // max(int(heights.mean()), 1))
         at = 0
+        steps = -(-heights // values["tile"])
         while at < len(pieces):
             chunk = int(pieces[at, 3]) // width if symmetric else 0
             across = (chunks - chunk) * width
             room = max(pacer.units(cost) // across, 1)
             end = at + int(np.searchsorted(np.cumsum(heights[at : at + _GROUPS_MOST * per_group]), room, side="right"))
             end = min(max(end, at + per_group), len(pieces))
+            if open_cells is not None:
+                end = open_cells.fitting(at, end, steps, across)
             groups = (chunks - chunk) * values["wg"], -(-(end - at) // per_group)
             head = (
                 held[0], np.int32(rows.shape[1]), held[1], np.int32(columns.shape[1]), np.int32(problem.n_columns),
@@ -206,6 +215,8 @@ def _launch_all(
             )  # fmt: skip
             event = executor.launch(kernel, groups, (values["wg"], 1), (*head, *tail))
             pacer.launched(event, cost * across * float(heights[at:end].sum()))
+            if open_cells is not None:
+                open_cells.take(executor, held[4], held[5])
             at = end
             if progress is not None:
                 progress(int(pieces[at - 1, 2]), problem.n_rows, "rows")

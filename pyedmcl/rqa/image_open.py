@@ -1,0 +1,103 @@
+"""Cells near the radius, decided on the host where the device has no double precision."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .image_data import Floats, SweepData
+
+if TYPE_CHECKING:
+    from ..device.executor import Buffer, Executor
+    from .problem import Problem
+
+_RUNS_MOST = 1 << 21  # of a launch: 32 MB
+_CELLS = 1 << 20  # decided at a time
+
+
+class OpenCells:
+    """Collects runs of cells that a launch left open, and counts what recurs in them.
+
+    Parameters
+    ----------
+    problem : Problem
+    data : SweepData
+        With what float64 needs.
+    pixels : (int, int)
+    symmetric : bool
+        Pixels below the diagonal are not counted.
+
+    Attributes
+    ----------
+    counts : ndarray of int64 (pixel rows, pixel columns)
+    """
+
+    def __init__(self, problem: Problem, data: SweepData, pixels: tuple[int, int], symmetric: bool) -> None:
+        self._problem, self._data, self._symmetric = problem, data, symmetric
+        self.counts = np.zeros(pixels, np.int64)
+        self._capacity = 0
+
+    def room(self, columns: int) -> int:
+        """Runs that the list must hold, given the columns of a launch: at least one for each of them."""
+        self._capacity = max(_RUNS_MOST, columns)
+        return self._capacity
+
+    def fitting(self, at: int, end: int, steps: NDArray[np.int64], columns: int) -> int:
+        """The end of the pieces from ``at``, at most ``end``, whose runs surely fit; one piece of one step does."""
+        most = max(self._capacity // max(columns, 1), 1)
+        return at + max(int(np.searchsorted(np.cumsum(steps[at:end]), most, side="right")), 1)
+
+    def take(self, executor: Executor, listed: Buffer, counter: Buffer) -> None:
+        """Decide what a launch has left open, and empty the list."""
+        n = np.empty(1, np.uint32)
+        executor.download(counter, n)
+        if not n[0]:
+            return
+        runs = executor.download(listed, np.empty((int(n[0]), 4), np.int32))
+        executor.upload(np.zeros(1, np.uint32), counter)
+        across = self.counts.shape[1]
+        pixel = ((runs[:, 2].astype(np.int64) + 1) * across - 1) // self._problem.n_columns
+        if self._symmetric:
+            kept = pixel >= runs[:, 3]
+            runs, pixel = runs[kept], pixel[kept]
+        step = max(_CELLS // max(int(runs[:, 1].max(initial=1)), 1), 1)
+        for a in range(0, len(runs), step):
+            part = runs[a : a + step]
+            np.add.at(self.counts, (part[:, 3], pixel[a : a + step]), self._recurrent(part))
+
+    def _recurrent(self, runs: NDArray[np.int32]) -> NDArray[np.int64]:
+        """Recurrent cells of each run (first row, rows, column): each operation rounded on its own."""
+        longest = int(runs[:, 1].max())
+        down = np.arange(longest)
+        inside = down[None, :] < runs[:, 1:2]
+        i = np.where(inside, runs[:, 0:1] + down[None, :], runs[:, 0:1])
+        j = runs[:, 2]
+        total = np.zeros(i.shape)
+        with np.errstate(over="ignore", under="ignore"):
+            for rows, columns in self._coordinates(i, j):
+                difference = rows - columns[:, None]
+                if self._problem.metric == "euclidean":
+                    total = total + difference * difference
+                elif self._problem.metric == "manhattan":
+                    total = total + np.abs(difference)
+                else:
+                    total = np.maximum(total, np.abs(difference))
+        outer, *inner = (limit if limit.ndim == 0 else limit[j][:, None] for limit in self._data.limits64)
+        recurrent = (total < outer) & inside
+        for limit in inner:
+            recurrent &= ~(total < limit)
+        counts: NDArray[np.int64] = recurrent.sum(axis=1)
+        return counts
+
+    def _coordinates(self, i: NDArray[np.int_], j: NDArray[np.int32]) -> Any:
+        rows, columns = self._data.rows64, self._data.columns64
+        assert rows is not None and columns is not None
+        for e in range(self._problem.n_features if self._problem.embedded else self._problem.m):
+            found: tuple[Floats, Floats]
+            if self._problem.embedded:
+                found = rows[e][i], columns[e][j]
+            else:
+                found = rows[0][i + e * self._problem.tau], columns[0][j + e * self._problem.tau]
+            yield found
