@@ -84,3 +84,10 @@ def current() -> Config:
         memory_limit=int(limit) if limit else None,
         tune=_tune(),
     )
+
+
+def child_environment() -> dict[str, str]:
+    """The environment for a Python process of ours: as it is, and it finds this very package."""
+    here = str(Path(__file__).resolve().parents[1])
+    path = os.pathsep.join(filter(None, [here, os.environ.get("PYTHONPATH")]))
+    return {**os.environ, "PYTHONPATH": path}

@@ -32,13 +32,13 @@ class _Partial(dict[str, Any]):
 
     def __init__(self, values: Mapping[str, Any], undecided: frozenset[str]) -> None:
         super().__init__(values)
-        self._undecided = undecided
+        self.undecided = undecided
 
     def __missing__(self, name: str) -> Any:
-        raise _UndecidedError(name) if name in self._undecided else KeyError(name)
+        raise _UndecidedError(name) if name in self.undecided else KeyError(name)
 
     def get(self, name: str, default: Any = None) -> Any:
-        return self[name] if name in self or name in self._undecided else default
+        return self[name] if name in self or name in self.undecided else default
 
 
 @dataclass(frozen=True)
@@ -57,8 +57,10 @@ class Relation:
             return bool(self.constraint.holds(values))
         except _UndecidedError as asked:
             return asked.name
-        except KeyError:
-            return True
+        except KeyError as unknown:
+            # A constraint may have copied the values, and missed a tunable there.
+            name = unknown.args[0] if unknown.args else None
+            return name if isinstance(name, str) and name in values.undecided else True
 
 
 class Space:

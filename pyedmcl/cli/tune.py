@@ -1,0 +1,232 @@
+"""``pyedmcl tune``: find fast parameters for this device, and remember them."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ..errors import InputError, Interrupted
+from . import options
+from .talk import Talk
+from .tune_table import Board, Lines, Table, first_line, seconds_text
+
+if TYPE_CHECKING:
+    from ..device.info import DeviceInfo
+    from ..tuning.outcome import Outcome
+
+_HEADER = ("kernel", "case", "default", "best", "gain", "tried", "bad", "note")
+_NUMBERS = ("default", "best", "gain", "tried", "bad")
+_UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
+_SHOWN = 5
+
+
+def tune(
+    kernels: Annotated[
+        list[str] | None, typer.Argument(metavar="[KERNEL]...", help="Default: all.", show_default=False)
+    ] = None,
+    mode: Annotated[
+        str, typer.Option("--mode", metavar="rapid|normal|exhaustive", help="How many problems, and how thoroughly.")
+    ] = "normal",
+    budget: Annotated[
+        str | None,
+        typer.Option("--budget", metavar="60s|5m|1h", show_default=False,
+                     help="Time for everything together. Default: rapid 20 s and normal 60 s for each problem."),
+    ] = None,
+    device: options.Device = None,
+    seed: Annotated[int, typer.Option("--seed", help="Of the search.")] = 0,
+    strategy: Annotated[
+        str | None,
+        typer.Option("--strategy", metavar="greedy|random|exhaustive", help="Default: the mode's.", show_default=False),
+    ] = None,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Time again what earlier tunings have timed; bad ones stay barred.")
+    ] = False,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Show what would be searched, with reasons, and run nothing.")
+    ] = False,
+    replay: Annotated[
+        Path | None,
+        typer.Option("--replay", metavar="LOG", show_default=False,
+                     help="Search again on trials that 'pyedmcl db export --trials' wrote; needs no device."),
+    ] = None,
+    quiet: options.Quiet = False,
+    json: options.Json = False,
+    debug: options.Debug = False,
+) -> None:  # fmt: skip
+    """Tune kernels on a device: try configurations, verify them, and remember the fastest.
+
+    Answers never change. Everything that has ended is kept: after Ctrl-C the same command goes on where it was.
+    """
+    talk = Talk(quiet=quiet, as_json=json)
+    seconds = _seconds(budget)
+    if strategy is not None:
+        _strategy(strategy)
+    if replay is not None:
+        _replay(talk, replay, kernels or [], strategy, seed)
+        return
+    from ..device.select import select
+
+    info = select(device).device
+    if explain:
+        _explain(talk, kernels or [], mode, seconds, info)
+        return
+    _tune(talk, kernels or [], info, mode=mode, budget=seconds, seed=seed, fresh=fresh, strategy=strategy)
+
+
+def _tune(talk: Talk, kernels: list[str], info: DeviceInfo, **wanted: Any) -> None:
+    from ..tuning.database import Database
+    from ..workloads import campaign
+
+    plans = campaign.plan(kernels, wanted["mode"], info, wanted["budget"])
+    database = Database()
+    talk.remark(f"{info.name} ({info.platform}, driver {info.driver}): {len(plans)} problems")
+    outcomes: list[Outcome] = []
+    board: Board = Table(len(plans)) if sys.stderr.isatty() and not talk.quiet else Lines(talk.remark)
+    with _ended_in_order(), board:
+        try:
+            for outcome in campaign.tune(kernels, info, database=database, report=board.show, **wanted):
+                outcomes.append(outcome)
+                board.done(outcome)
+        except KeyboardInterrupt as stop:
+            raise Interrupted(
+                f"stopped: {len(outcomes)} of {len(plans)} problems are tuned. Every trial that had ended is kept in "
+                f"{database.path}; the same command goes on there"
+            ) from stop
+    rows = [
+        (o.case.kernel, o.case.name, seconds_text(o.default_seconds), seconds_text(o.seconds), f"{o.gain:.2f}x",
+         o.standing.tried, len(o.standing.trouble), first_line(o.note))
+        for o in outcomes
+    ]  # fmt: skip
+    if not talk.quiet:
+        talk.table(_HEADER, rows, right=_NUMBERS)
+    for outcome in outcomes:
+        for parameters, status, why in outcome.standing.trouble[:_SHOWN]:
+            talk.remark(f"{outcome.case.kernel}: {status}: {_words(parameters)}: {first_line(why)}")
+        if len(outcome.standing.trouble) > _SHOWN:
+            talk.remark(f"{outcome.case.kernel}: {len(outcome.standing.trouble) - _SHOWN} more that cannot be used")
+    if len(outcomes) < len(plans):
+        talk.remark(f"the time was up before {len(plans) - len(outcomes)} more problems: give a larger --budget")
+    for problem in database.problems:
+        talk.remark(problem)
+    talk.summary(f"kept in {'memory only' if database.in_memory else database.path}")
+    talk.document({
+        "device": info.as_dict(),
+        "database": None if database.in_memory else str(database.path),
+        "cases": [
+            {
+                "kernel": o.case.kernel, "case": o.case.name, "parameters": o.parameters, "kept": o.kept,
+                "seconds": o.seconds, "default_seconds": o.default_seconds, "gain": o.gain,
+                "counts": dict(o.standing.counts), "note": o.note,
+                "trouble": [{"parameters": p, "status": s, "why": w} for p, s, w in o.standing.trouble],
+            }
+            for o in outcomes
+        ],
+    })  # fmt: skip
+
+
+def _explain(talk: Talk, kernels: list[str], mode: str, seconds: float | None, info: DeviceInfo) -> None:
+    from ..kernels import spec
+    from ..tuning.space import Space
+    from ..workloads import campaign
+
+    plans = campaign.plan(kernels, mode, info, seconds)
+    depth = campaign.DEPTH[mode]
+    told: list[dict[str, Any]] = []
+    for name in dict.fromkeys(one.case.kernel for one in plans):
+        cases = [one.case for one in plans if one.case.kernel == name]
+        kernel = spec(name)
+        space = Space(kernel, info, cases[0].numbers.get("given"))
+        defaults = space.defaults()
+        count = space.count()
+        talk.summary(
+            f"\n{name}: {space.raw_count():,} combinations, {count:,} of them valid for {cases[0].name} on {info.name}"
+        )
+        rows = [
+            (t.name, ", ".join(map(str, t.values)), defaults[t.name], t.why) for t in kernel.tunables
+        ]
+        talk.table(("tunable", "values", "default", "what it does"), rows)
+        for relation in space.relations:
+            talk.summary(f"  must hold: {relation.reason}")
+        exact = "to the last bit" if kernel.exact else "within a stated tolerance"
+        talk.summary(f"  verified against {kernel.oracle} {exact}")
+        for case in cases:
+            talk.summary(f"  problem: {case.name}")
+        told.append({
+            "kernel": name, "combinations": space.raw_count(), "valid": count,
+            "tunables": [{"name": t.name, "values": list(t.values), "default": defaults[t.name], "why": t.why}
+                         for t in kernel.tunables],
+            "constraints": [relation.reason for relation in space.relations],
+            "oracle": kernel.oracle, "exact": kernel.exact, "cases": [dict(c.numbers, name=c.name) for c in cases],
+        })  # fmt: skip
+    share = "no limit" if seconds is None and depth.seconds == float("inf") else (
+        f"{seconds:g} s for all" if seconds is not None else f"{depth.seconds:g} s for each problem"
+    )
+    settings = depth.settings
+    talk.summary(f"\nmode {mode}: {settings.strategy} search, {settings.rounds} rounds, {share}")
+    talk.document({"device": info.as_dict(), "mode": mode, "strategy": settings.strategy, "kernels": told})
+
+
+def _replay(talk: Talk, log: Path, kernels: list[str], strategy: str | None, seed: int) -> None:
+    from ..tuning.journal import read_trials
+    from ..tuning.replay import replay
+    from ..tuning.strategies import STRATEGIES
+
+    strategies = (strategy,) if strategy is not None else tuple(STRATEGIES)
+    found, remarks = replay(read_trials(log), kernels=kernels, strategies=strategies, seed=seed)
+    for remark in remarks:
+        talk.remark(remark)
+    rows = [
+        (r.kernel, r.case, r.strategy, r.recorded, r.met, r.needed, seconds_text(r.first), seconds_text(r.best),
+         seconds_text(r.best_recorded))
+        for r in found
+    ]  # fmt: skip
+    header = ("kernel", "case", "strategy", "recorded", "met", "needed", "first", "best", "best recorded")
+    talk.table(header, rows, right=header[3:])
+    talk.summary("met: configurations of the log that the search asked for; needed: until one within 1 % of its best")
+    talk.document([vars(r) for r in found])
+
+
+def _seconds(text: str | None) -> float | None:
+    """``60s``, ``5m``, ``1h`` or plain seconds."""
+    if text is None:
+        return None
+    number = text.strip().rstrip("abcdefghijklmnopqrstuvwxyz")
+    unit = text.strip()[len(number) :]
+    try:
+        seconds = float(number) * _UNITS[unit]
+    except (ValueError, KeyError):
+        seconds = -1.0
+    if not 0 < seconds < float("inf"):
+        raise InputError(f"--budget {text}: a time such as 60s, 5m or 1h is needed")
+    return seconds
+
+
+def _strategy(name: str) -> None:
+    from ..tuning.strategies import STRATEGIES
+
+    if name not in STRATEGIES:
+        raise InputError(f"--strategy {name}: one of {', '.join(STRATEGIES)} is needed")
+
+
+def _words(parameters: Any) -> str:
+    return ", ".join(f"{name}={value}" for name, value in parameters.items())
+
+
+@contextmanager
+def _ended_in_order() -> Iterator[None]:
+    """Whoever ends this process politely gets what Ctrl-C gets: what is under way is forgotten, the rest kept."""
+
+    def stop(number: int, frame: Any) -> None:
+        raise KeyboardInterrupt
+
+    before: Callable[..., Any] | int | None = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -1,0 +1,187 @@
+"""Workload of the neighbour search: tables of many libraries, one dimension or many at once."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..condition import condition
+from ..device.executor import Executor
+from ..device.info import DeviceInfo
+from ..edm.masks import penalty_of
+from ..neighbors.exact import ExactSearch
+from ..neighbors.staging import Staging
+from ..plan import Search, table_stride
+from ..reference import knn_float32_exact, knn_float64_exact
+from ..tuning.verify import require_equal
+from ..tuning.workload import Answer, Case, Workload
+from .common import Ragged, maps, on_gpu, ragged, some, units
+
+_ALL = tuple(range(1, 21))
+_SHOWN = 2  # libraries whose tables are compared
+
+
+class KnnWorkload(Workload):
+    """All-kNN with simplex weights, as the cross map asks for it."""
+
+    kernel = "knn"
+    # Rows are compared to the last bit; a weight is an exponential, which vectors may round otherwise than scalars.
+    tolerance = (1e-5, 1e-7)
+
+    def cases(self, mode: str, info: DeviceInfo) -> list[Case]:
+        rows = 2000 if on_gpu(info) else 1000
+        cases = [_case((3,), rows, info), _case(_ALL, rows, info)]
+        if mode != "rapid":
+            cases += [_case(dims, length, info) for length in (3780, 96) for dims in ((3,), _ALL)]
+        if mode == "exhaustive" or (mode != "rapid" and on_gpu(info)):
+            cases += [_case(dims, 8528, info) for dims in ((3,), _ALL)]
+        if mode == "exhaustive":
+            cases += [_case((10,), rows, info), _case((2, 5, 8), rows, info)]
+            if info.fp64:
+                cases += [_case(dims, rows, info, dtype="float64") for dims in ((3,), _ALL)]
+        return cases
+
+    def like(self, specialisation: Mapping[str, Any], sizes: Mapping[str, int], info: DeviceInfo) -> Case | None:
+        dims = tuple(int(E) for E in specialisation.get("dims", ()))
+        rows = int(sizes.get("rows", 0))
+        if not dims or rows <= (max(dims) - 1) * int(specialisation.get("tau", 1)) + 2:
+            return None
+        return _case(dims, rows, info, dtype=specialisation["dtype"], tau=int(specialisation["tau"]),
+                     library=int(sizes.get("library", rows)))  # fmt: skip
+
+    @contextmanager
+    def open(self, executor: Executor, case: Case) -> Iterator[Callable[[], Answer]]:
+        n = case.numbers
+        search = _search(n)
+        values = maps(max(n["rows"], n["library"]), n["libraries"], n["given"]["dtype"])
+        data = Staging(executor, values[: n["library"]])
+        query = None if n["rows"] == n["library"] else Staging(executor, values[: n["rows"]])
+        engine = ExactSearch(executor, search, "weights", data_bytes=values.nbytes)
+        shown = min(_SHOWN, n["libraries"])
+
+        def go() -> Answer:
+            answer: dict[str, NDArray[Any]] = {}
+            for tables in engine.tables(*engine.load(data, 0, n["libraries"], query)):
+                if tables.first:
+                    continue
+                for E in tables.sweep.search.dims:
+                    rows, weights = _table(executor, tables, E, "weights", shown)
+                    rows[weights == 0] = -1  # such a place is empty, whatever row it names
+                    answer[f"rows of E={E}"], answer[f"weights of E={E}"] = rows, weights
+            executor.finish()
+            return answer
+
+        try:
+            yield go
+        finally:
+            engine.release()
+            for staged in (data, query):
+                if staged is not None:
+                    staged.release()
+
+    def verify(self, executor: Executor, case: Case) -> None:
+        given = case.numbers["given"]
+        front = (max(given["dims"]) - 1) * given["tau"]
+        for number, problem in enumerate(ragged(front, given["dtype"])):
+            _verify(executor, given, number, problem)
+
+    def pairs(self, case: Case) -> float:
+        n = case.numbers
+        return float(n["rows"] * n["library"] * n["libraries"])
+
+    def operations(self, case: Case) -> float:
+        """A difference and a multiply-add (counted as one) per dimension, and a comparison for each dimension asked."""
+        dims = case.numbers["given"]["dims"]
+        return float(self.pairs(case) * (2.0 * max(dims) + len(dims)))
+
+    def bytes(self, case: Case) -> float:
+        n = case.numbers
+        item = np.dtype(n["given"]["dtype"]).itemsize
+        table = sum(table_stride(k, "weights") for k in n["given"]["counts"]) * n["rows"] * (4 + item)
+        return float(n["libraries"] * (n["library"] * item + table))
+
+
+def _case(
+    dims: Sequence[int], rows: int, info: DeviceInfo, *, dtype: str = "float32", tau: int = 1, library: int = 0
+) -> Case:
+    library = library or rows
+    counts = [E + 1 for E in dims]
+    # Pairs, and neighbours to sort: some tens of milliseconds of them on a processor, some milliseconds on a GPU.
+    cost = rows * (library * (max(dims) + len(dims)) + 600.0 * sum(counts))
+    libraries = max(min(int(units(info, 500, 1200, 1 << 30) * 1e6 / cost), 4096), 2)
+    name = f"E={dims[0]}" if len(dims) == 1 else f"E={dims[0]}..{dims[-1]}"
+    return Case("knn", f"{name}, {libraries} x {rows}" + ("" if dtype == "float32" else f", {dtype}"), {
+        "rows": rows, "library": library, "libraries": libraries,
+        "given": {"dims": list(dims), "counts": counts, "tau": tau, "dtype": dtype},
+    })  # fmt: skip
+
+
+def _search(n: Mapping[str, Any]) -> Search:
+    g = n["given"]
+    radius = 0 if n["rows"] == n["library"] else -1
+    return Search(tuple(g["dims"]), tuple(g["counts"]), g["tau"], 0, radius, n["library"], n["rows"], g["dtype"])
+
+
+def _table(executor: Executor, tables: Any, E: int, emit: str, libraries: int) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Rows and values (libraries, n_query, k) of the first libraries."""
+    s = tables.sweep.search
+    k = s.counts[s.dims.index(E)]
+    stride = table_stride(k, emit)
+    shape = (min(libraries, tables.n_libraries), s.n_query, stride)
+    rows, values = np.empty(shape, np.int32), np.empty(shape, np.dtype(s.dtype))
+    begin = tables.begin(E)
+    executor.download(tables.rows, rows, begin * rows.itemsize)
+    executor.download(tables.values, values, begin * values.itemsize)
+    return rows[..., :k], values[..., :k]
+
+
+def _verify(executor: Executor, given: Mapping[str, Any], number: int, problem: Ragged) -> None:
+    dims, counts, dtype = tuple(given["dims"]), tuple(given["counts"]), given["dtype"]
+    library, asked = problem.library, problem.query
+    search = Search(
+        dims, counts, given["tau"], problem.Tp, problem.exclusion_radius if asked is None else -1, len(library),
+        len(library if asked is None else asked), dtype,
+    )  # fmt: skip
+    # Gaps of the target rule out rows; both series have theirs at the same places.
+    penalty = penalty_of(library[:, 0], problem.Tp, dtype) if problem.Tp and np.isnan(library).any() else None
+    data = Staging(executor, condition(library, dtype).values)
+    query = None if asked is None else Staging(executor, condition(asked, dtype).values)
+    engine = ExactSearch(executor, search, "neighbours", masked=penalty is not None)
+    try:
+        barred = None if penalty is None else executor.upload(penalty)
+        for tables in engine.tables(*engine.load(data, 0, 2, query), barred):
+            for E in tables.sweep.search.dims:
+                if not problem.thorough and E not in some(dims):
+                    continue
+                rows, squared = _table(executor, tables, E, "neighbours", 2)
+                squared[rows < 0] = np.inf
+                for which in range(2):
+                    of = number, E, counts[dims.index(E)], given["tau"], dtype, which
+                    wanted, indices = _oracle(*of, max(dims))
+                    what = f"E={E}, {len(rows[which])} rows of series {which} among {len(library)}"
+                    require_equal(f"neighbours for {what}", rows[which], indices)
+                    require_equal(f"squared distances for {what}", squared[which], wanted)
+    finally:
+        engine.release()
+        data.release()
+        if query is not None:
+            query.release()
+
+
+@functools.lru_cache(maxsize=512)
+def _oracle(number: int, E: int, k: int, tau: int, dtype: str, which: int, most: int) -> tuple[Any, Any]:
+    """Squared distances and rows; kept, since every candidate is compared with the same."""
+    problem = list(ragged((most - 1) * tau, dtype))[number]
+    oracle: Any = knn_float32_exact if dtype == "float32" else knn_float64_exact
+    query = None if problem.query is None else problem.query[:, which]
+    squared, rows = oracle(problem.library[:, which], E=E, tau=tau, k=k, Tp=problem.Tp,
+                           exclusion_radius=problem.exclusion_radius, query=query)  # fmt: skip
+    return squared, rows
+
+
+WORKLOAD = KnnWorkload()

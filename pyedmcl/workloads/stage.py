@@ -1,0 +1,75 @@
+"""Workload of staging: raw data into the time-major layout of targets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import numpy as np
+
+from ..device.executor import Executor
+from ..device.info import DeviceInfo
+from ..neighbors.staging import Staging
+from ..plan import round_up
+from ..tuning.verify import require_close
+from ..tuning.workload import Answer, Case, Workload
+from .common import maps, units
+
+
+class StageWorkload(Workload):
+    """Centring and rearranging; there is nothing to tune, and its time is part of every job."""
+
+    kernel = "stage"
+    entries = ("centre", "stage_targets", "stage_series")
+
+    def cases(self, mode: str, info: DeviceInfo) -> list[Case]:
+        series = units(info, 256, 16)
+        return [Case("stage", f"{series} x 2000", {"rows": 2000, "series": series, "given": {"dtype": "float32"}})]
+
+    @contextmanager
+    def open(self, executor: Executor, case: Case) -> Iterator[Callable[[], Answer]]:
+        n = case.numbers
+        values = maps(n["rows"], n["series"], n["given"]["dtype"])
+        stride = round_up(n["series"], 16)
+        into = executor.allocate(n["rows"] * stride * values.itemsize)
+        columns = np.arange(n["series"], dtype=np.int32)
+
+        def go() -> Answer:
+            data = Staging(executor, values)
+            try:
+                data.targets(columns, stride, into)
+                return {"targets": executor.download(into, np.empty((4, stride), values.dtype))[:, : n["series"]]}
+            finally:
+                data.release()
+
+        try:
+            yield go
+        finally:
+            into.release()
+
+    def verify(self, executor: Executor, case: Case) -> None:
+        dtype = case.numbers["given"]["dtype"]
+        values = maps(61, 37, dtype)
+        order = np.random.default_rng(1).permutation(37).astype(np.int32)
+        into = executor.allocate(61 * 48 * values.itemsize)
+        data = Staging(executor, values)
+        try:
+            data.targets(order, 48, into)
+            got = executor.download(into, np.empty((61, 48), dtype))[:, order]
+            shift, exponent = data.scaling()
+        finally:
+            data.release()
+            into.release()
+        back = got.astype(np.float64) * 2.0**exponent + shift
+        require_close("staged targets", back, values.astype(np.float64), 0.0, 2e-7)
+
+    def pairs(self, case: Case) -> float:
+        """Values."""
+        return float(case.numbers["rows"] * case.numbers["series"])
+
+    def bytes(self, case: Case) -> float:
+        """Read to be centred, read again, and written."""
+        return float(3.0 * self.pairs(case) * np.dtype(case.numbers["given"]["dtype"]).itemsize)
+
+
+WORKLOAD = StageWorkload()
