@@ -46,18 +46,12 @@ def fit_rows(engine: LocalFits, problem: Problem, thetas: Doubles, *, singular_v
     policy.expect(pairs * (4 * problem.points.shape[1] + len(thetas) * engine.regressors**2), engine.executor.info)
     if whole.all():
         return engine.fit(problem.points, problem.rows, thetas, singular_values=singular_values)
-    shape = (len(thetas), len(whole))
-    width = problem.points.shape[1] + 1
-    filled = Fits(
-        np.full(shape, np.nan), np.full(shape, np.nan), np.full((*shape, width), np.nan),
-        np.full((*shape, width), np.nan) if singular_values else None, 0,
-    )  # fmt: skip
+    filled = Fits.empty(len(thetas), len(whole), problem.points.shape[1] + 1, singular_values)
     if not whole.any():
         return filled
     found = engine.fit(problem.points[whole], problem.rows[whole], thetas, singular_values=singular_values)
-    for name in ("predicted", "variance", "coefficients", "singular_values"):
-        if getattr(filled, name) is not None:
-            getattr(filled, name)[:, whole] = getattr(found, name)
+    for into, values in zip(filled.arrays(), found.arrays(), strict=True):
+        into[:, whole] = values
     return replace(filled, redone=found.redone)
 
 

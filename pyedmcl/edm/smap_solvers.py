@@ -72,8 +72,7 @@ def fit_by_estimator(
         W^2 as sample weights where the estimator takes them (else as "columns"), or columns and target multiplied by W,
         with the estimator's own intercept left unweighted, as pyEDM does.
     """
-    shape, width = (len(thetas), len(problem.rows)), problem.points.shape[1] + 1
-    out = Fits(np.full(shape, np.nan), np.full(shape, np.nan), np.full((*shape, width), np.nan), None, 0)
+    out = Fits.empty(len(thetas), len(problem.rows), problem.points.shape[1] + 1, False)
     library = Library(problem.library, problem.target, problem.library_rows, problem.exclusion_radius, knn)
     by_samples = weighting == "samples" and "sample_weight" in inspect.signature(estimator.fit).parameters
     for t in np.flatnonzero(np.isfinite(problem.points).all(axis=1)):

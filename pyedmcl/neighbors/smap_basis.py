@@ -18,6 +18,9 @@ Doubles = NDArray[np.float64]
 
 # Above this ratio of variances the eigenvectors of the covariance are accurate enough to whiten with.
 _SAFE_RATIO = 1e-9
+# Directions this much smaller than the largest one are read off differences of large numbers: more digits are needed.
+_FLAT = 1e-6
+_EXTENDED = np.finfo(np.longdouble).eps < 1e-18
 
 
 @dataclass(frozen=True)
@@ -34,6 +37,8 @@ class Basis:
     exponent : int
         Coordinates for distances are ``(x - shift) * 2**-exponent``, of magnitude at most 1 in the library.
     aim_shift, aim_scale : float
+    flat : bool
+        Some directions are less than 1e-6 of the largest one.
     """
 
     shift: Doubles
@@ -42,6 +47,12 @@ class Basis:
     exponent: int
     aim_shift: float
     aim_scale: float
+    flat: bool = False
+
+    @property
+    def sound(self) -> bool:
+        """Whether regressors have enough digits on this machine."""
+        return not self.flat or bool(_EXTENDED)
 
     @property
     def rank(self) -> int:
@@ -59,8 +70,9 @@ class Basis:
 
     def regressors(self, x: Doubles) -> Doubles:
         """Rows (n, D) of coordinates in the basis: (n, rank)."""
-        out: Doubles = (x - self.shift) @ self.map
-        return out
+        if self.flat:
+            x = x.astype(np.longdouble)
+        return np.asarray((x - self.shift) @ self.map, np.float64)
 
     def coordinates(self, x: Doubles, dtype: str) -> NDArray[Any]:
         """Rows (n, D) as distances are computed from: shifted, scaled by a power of two, rounded."""
@@ -90,6 +102,7 @@ def basis_of(x: Doubles, y: Doubles) -> Basis:
     rounding = 4 * np.finfo(float).eps * float(np.ldexp(np.abs(x).max(initial=0.0), -exponent)) * np.sqrt(m)
     kept = sizes > max(np.finfo(float).eps * max(m, dims + 1) * float(sizes.max(initial=0.0)), rounding)
     directions, sizes = directions[:, kept], sizes[kept] / np.sqrt(m)
+    flat = bool(len(sizes)) and float(sizes.min()) < _FLAT * float(sizes.max())
     aim_shift = float(y.mean())
     aim_scale = float(np.abs(y - aim_shift).max(initial=0.0)) or 1.0
     return Basis(
@@ -99,6 +112,7 @@ def basis_of(x: Doubles, y: Doubles) -> Basis:
         exponent=exponent,
         aim_shift=aim_shift,
         aim_scale=aim_scale,
+        flat=flat,
     )
 
 

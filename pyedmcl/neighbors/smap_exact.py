@@ -36,12 +36,13 @@ class Library:
     alpha: float = 0.0
 
     def weights(self, point: Doubles, row: int, theta: float) -> tuple[NDArray[np.int_], Doubles, float]:
-        """Neighbours of a query, their weights relative to the nearest one's, and that one's weight."""
+        """Neighbours of a query, nearest first, their weights relative to the nearest one's, and that one's weight.
+
+        Solvers by reflections keep the digits of heavy rows only where these come first.
+        """
         squared = ((self.x - point) ** 2).sum(axis=1)
         legal = np.flatnonzero(np.abs(self.rows - row) > self.radius)
-        if self.knn is not None and self.knn < len(legal):
-            order = np.argsort(squared[legal], kind="stable")[: self.knn]
-            legal = np.sort(legal[order])
+        legal = legal[np.argsort(squared[legal], kind="stable")[: self.knn]]
         d = np.sqrt(squared[legal])
         if not len(legal):
             return legal, d, 1.0
@@ -51,7 +52,9 @@ class Library:
         w: Doubles = np.exp(-rate * (d - d.min()))[there]
         return legal[there], w, float(np.exp(-rate * d.min()))
 
-    def fit(self, point: Doubles, row: int, theta: float) -> tuple[Doubles, float, float, Doubles]:
+    def fit(
+        self, point: Doubles, row: int, theta: float, *, singular_values: bool = True
+    ) -> tuple[Doubles, float, float, Doubles]:
         """Coefficients (D + 1,), prediction, variance, singular values (D + 1,) of one row; NaN without neighbours."""
         near, w, top = self.weights(point, row, theta)
         width = self.x.shape[1] + 1
@@ -60,8 +63,9 @@ class Library:
         a = w[:, None] * np.column_stack([np.ones(len(near)), self.x[near]])
         b = w * self.y[near]
         sizes = np.zeros(width)
-        found = np.linalg.svd(a, compute_uv=False)
-        sizes[: len(found)] = found * top
+        if singular_values:
+            found = np.linalg.svd(a, compute_uv=False)
+            sizes[: len(found)] = found * top
         if self.alpha:
             a = np.vstack([a, np.sqrt(self.alpha) / max(top, 1e-300) * np.eye(width)[1:]])
             b = np.concatenate([b, np.zeros(width - 1)])

@@ -27,13 +27,14 @@ class Fit(NamedTuple):
 def _neighbours(
     library: Doubles, rows: Integers, point: Doubles, row: int, exclusion_radius: int, knn: int | None
 ) -> tuple[Integers, Doubles]:
-    """Places and distances of the legal library rows, the nearest ``knn`` where it is given (ties: the smaller row)."""
+    """Places and distances of the legal library rows, nearest first (ties: the smaller row), at most ``knn``.
+
+    The order matters to rounding: solvers by reflections keep the digits of heavy rows only where these come first.
+    """
     legal = np.flatnonzero(np.abs(np.asarray(rows, np.int64) - row) > exclusion_radius)
     d = np.sqrt(((library[legal] - point) ** 2).sum(axis=1))
-    if knn is not None:
-        order = np.argsort(d, kind="stable")[:knn]
-        legal, d = legal[order], d[order]
-    return legal, d
+    order = np.argsort(d, kind="stable")[:knn]
+    return legal[order], d[order]
 
 
 def smap_rows(

@@ -1,0 +1,33 @@
+"""S-map's moments for many regressors: work-items of a group share the sums of a tile of query rows."""
+
+from ..codegen.spec import Constraint, KernelSpec, Tunable
+
+
+def _slices(v: dict[str, int]) -> int:
+    """Work-items that compute weights for the same query row; 0 where they do not come out even."""
+    queries = v["wg"] // v["lanes_p"] * v["rq"]
+    return v["wg"] // queries if queries and v["wg"] % queries == 0 else 0
+
+
+SPEC = KernelSpec(
+    name="smap_shared",
+    producer="mako",
+    text="smap_shared.cl.mako",
+    headers=("numeric.clh", "smap.clh", "moment.clh"),
+    specialisation=("coordinates", "regressors", "limited", "dtype"),
+    tunables=(
+        Tunable("wg", (64, 128, 256), {"cpu": 64, "gpu": 256}, "work-items of a group"),
+        Tunable("lanes_p", (8, 16, 32), {"cpu": 32, "gpu": 32}, "work-items along the sums of a query row"),
+        Tunable("rq", (1, 2, 4, 8), {"cpu": 4, "gpu": 8}, "query rows of a work-item"),
+        Tunable("rp", (4, 6, 8), {"cpu": 8, "gpu": 8}, "sums of a work-item per query row, at most"),
+        Tunable("tile", (8, 16, 32), {"cpu": 16, "gpu": 16}, "library rows at a time in local memory"),
+        Tunable("parts", (1, 2, 3, 4, 5, 6, 8, 12, 16), {"cpu": 1, "gpu": 5}, "parts of the library, side by side"),
+    ),
+    constraints=(
+        Constraint(lambda v: v["wg"] % v["lanes_p"] == 0, "work-items must fill a rectangle of query rows by sums"),
+        Constraint(lambda v: _slices(dict(v)) > 0, "query rows must share the work-items evenly"),
+        Constraint(lambda v: v["tile"] >= _slices(dict(v)), "the last sums need a row of the tile for each slice"),
+    ),
+    oracle="pyedmcl.reference.smap:moments",
+    exact=False,
+)

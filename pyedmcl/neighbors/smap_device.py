@@ -1,0 +1,220 @@
+"""The device's part of S-map: from query rows to the coefficients of their fits, in one of two layouts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..codegen.build import build
+from ..device.memory import budget
+from ..device.quirks import quirks_for
+from ..errors import DeviceMemoryError
+from ..kernels import spec
+from ..plan import round_up
+from ..tuning.policy import parameters
+from .pacing import Pacer
+from .pool import Pool
+from .smap_basis import Basis
+from .smap_exact import Library
+
+if TYPE_CHECKING:
+    from ..device.executor import Buffer, Executor
+
+Doubles = NDArray[np.float64]
+
+LAYOUTS = ("lanes", "shared")
+_NO_ROW = -(2**30)  # farther from every row than any radius
+_MOST_MOMENTS = 256 << 20
+
+
+@dataclass(frozen=True)
+class Solved:
+    """Fits as the device has them, for n rows.
+
+    Attributes
+    ----------
+    fits : ndarray (n_thetas, K + 4, n)
+        Coefficients in the basis, doubt in roundings, sums of W, W y and W y^2.
+    counts : ndarray of int (n,)
+        Legal neighbours.
+    centred : bool
+        Whether regressors are centred on the query, so that its prediction is the intercept.
+    """
+
+    fits: Doubles
+    counts: NDArray[np.int32]
+    centred: bool
+
+
+class Sweeps:
+    """A library on the device.
+
+    Parameters
+    ----------
+    executor : Executor
+    library : Library
+    basis : Basis
+    dtype : str
+    """
+
+    def __init__(self, executor: Executor, library: Library, basis: Basis, dtype: str) -> None:
+        self.executor, self.library, self.basis, self.dtype = executor, library, basis, dtype
+        self.regressors = basis.rank + 1
+        self.entries = self.regressors * (self.regressors + 1) // 2 + self.regressors + 3
+        self.limited = library.knn is not None and library.knn < len(library.rows)
+        self.pool = Pool(executor)
+        self._whole: Any = np.int64 if dtype == "float64" else np.int32
+        self._fitted = np.isfinite(library.y)
+        info = executor.info
+        given: dict[str, Any] = {"coordinates": library.x.shape[1], "regressors": self.regressors}
+        given |= {"limited": self.limited, "dtype": dtype}
+        sizes = {"library": len(library.rows)}
+        chosen = parameters(spec("smap"), given, info, sizes)
+        self.grade = chosen.grade
+        self.layout = "shared" if self.regressors >= int(chosen.parameters["share_from"]) else "lanes"
+        self._values = {"lanes": {**given, **chosen.parameters}}
+        if self.layout == "shared":
+            chosen = parameters(spec("smap_shared"), given, info, sizes)
+            self._values["shared"] = {**given, **chosen.parameters}
+        self.parameters = dict(chosen.parameters)
+        self._scale = {**given, **parameters(spec("smap_scale"), given, info, sizes).parameters}
+        solving = {**given, "penalised": library.alpha > 0}
+        self._solve = {**solving, **parameters(spec("smap_solve"), solving, info, sizes).parameters}
+        kind = quirks_for(info).device_class
+        self._pacers = {name: Pacer(kind) for name in ("scale", *LAYOUTS)}
+
+    def load(self) -> None:
+        """Put the library on the device."""
+        lib, basis, fitted = self.library, self.basis, self._fitted
+        aim = (lib.y[fitted] - basis.aim_shift) / basis.aim_scale
+        penalty = np.zeros((self.regressors, self.regressors))
+        penalty[1:, 1:] = lib.alpha * basis.map.T @ basis.map
+        self.put("library", basis.coordinates(lib.x, self.dtype))
+        self.put("library_rows", lib.rows.astype(np.int32))
+        self.put("regressors", np.column_stack([basis.regressors(lib.x[fitted]), aim]))
+        self.put("penalty", penalty)
+        if not fitted.all():
+            self.put("fitted", basis.coordinates(lib.x[fitted], self.dtype))
+            self.put("fitted_rows", lib.rows[fitted].astype(np.int32))
+
+    def put(self, name: str, values: NDArray[Any]) -> Buffer:
+        """Upload to the buffer called ``name``."""
+        values = np.ascontiguousarray(values)
+        return self.executor.upload(values, self.pool.get(name, max(values.nbytes, 1)))
+
+    def get(self, name: str, shape: tuple[int, ...], dtype: Any = np.float64) -> NDArray[Any]:
+        """Download the beginning of the buffer called ``name``."""
+        return self.executor.download(self.pool.get(name, 0), np.empty(shape, dtype))
+
+    def rows(self, layout: str) -> int:
+        """Query rows of a work-group."""
+        v = self._values[layout]
+        return int(v["lanes"] * v["wg"] if layout == "lanes" else v["wg"] // v["lanes_p"] * v["rq"])
+
+    def parts(self, layout: str) -> int:
+        """Parts of the library that are swept side by side."""
+        return int(self._values[layout]["parts"])
+
+    def align(self, layout: str) -> int:
+        """Blocks of query rows are padded to a multiple of this."""
+        per_scale = int(self._scale["wg"]) // int(self._scale["slices"]) * int(self._scale["lanes"])
+        return int(np.lcm(self.rows(layout), per_scale))
+
+    def block(self, layout: str, n_thetas: int) -> int:
+        """Query rows at a time, as memory for their moments allows. Raises DeviceMemoryError where none fit."""
+        allowed = budget(self.executor.info)
+        room = min(_MOST_MOMENTS, allowed.largest, allowed.total // 4)
+        each, align = self.entries * n_thetas * self.parts(layout) * 8, self.align(layout)
+        if room < each * align:
+            raise DeviceMemoryError(
+                f"the sums of {align} rows for {n_thetas} theta need {each * align:,} bytes; {room:,} may be used on "
+                f"{self.executor.info.name}. Ask for fewer theta at once or raise PYEDMCL_MEMORY_LIMIT."
+            )
+        return room // each // align * align
+
+    def run(self, points: Doubles, rows: NDArray[np.int64], n_thetas: int, layout: str) -> Solved:
+        """Fit around one block of query rows; thetas were put before."""
+        n = len(points)
+        padded = round_up(n, self.align(layout))
+        filled = np.concatenate([np.arange(n), np.full(padded - n, n - 1)])
+        radius = self.library.radius
+        reach = rows + min(radius, 2**29) if radius >= 0 else np.full(n, _NO_ROW)
+        self.put("query", self.basis.coordinates(points, self.dtype)[filled].T)
+        self.put("query_z", self.basis.regressors(points)[filled].T)
+        self.put("query_rows", reach[filled].astype(self._whole))
+        self._scales(padded)
+        self._sums(padded, n_thetas, layout)
+        self._solved(padded, n_thetas, layout)
+        fits = self.get("fits", (n_thetas, self.regressors + 4, padded))[:, :, :n]
+        return Solved(fits, self.get("count", (n,), np.int32), layout == "lanes")
+
+    def moments(self, n: int, n_thetas: int, layout: str) -> Doubles:
+        """Moments (n_thetas, n, entries) of the last block."""
+        padded, rows = round_up(n, self.align(layout)), self.rows(layout)
+        shape = (self.parts(layout), padded // rows, n_thetas, self.entries, rows)
+        found = self.get("moments", shape).sum(axis=0)
+        out: Doubles = np.moveaxis(found, 1, 0).swapaxes(2, 3).reshape(n_thetas, padded, self.entries)[:, :n]
+        return out
+
+    def _reach(self) -> np.int32:
+        return np.int32(min(max(self.library.radius, 0), 2**29))
+
+    def _scales(self, padded: int) -> None:
+        i, item, get = np.int32, np.dtype(self.dtype).itemsize, self.pool.get
+        lib, m, wg = self.library, len(self.library.rows), int(self._scale["wg"])
+        kernel = build(self.executor, spec("smap_scale"), self._scale)
+        per_group = wg // int(self._scale["slices"]) * int(self._scale["lanes"])
+        sizes = {"nearest": item, "rate": item, "count": 4, "limit_squared": item, "limit_row": item}
+        outs = [get(name, padded * size) for name, size in sizes.items()]
+        fixed = (
+            get("query", 0), get("query_rows", 0), i(padded), get("library", 0), get("library_rows", 0), i(m),
+            self._reach(), i(min(lib.knn or m, m)), i(int(lib.rows[-1]).bit_length() + 1),
+        )  # fmt: skip
+        sweeps = 1 + (8 * item + 34 if self.limited else 0)
+        cost = float(2 * lib.x.shape[1] + 12) * m * per_group * sweeps
+        pacer, begin, tiles = self._pacers["scale"], 0, padded // per_group
+        while begin < tiles:
+            end = min(begin + pacer.units(cost), tiles)
+            event = self.executor.launch(kernel, ((end - begin) * wg,), (wg,), (*fixed, i(begin), *outs))
+            pacer.launched(event, cost * (end - begin))
+            begin = end
+
+    def _sums(self, padded: int, n_thetas: int, layout: str) -> None:
+        i, get, v = np.int32, self.pool.get, self._values[layout]
+        m, wg, parts, tiles = int(self._fitted.sum()), int(v["wg"]), int(v["parts"]), padded // self.rows(layout)
+        whole = m == len(self._fitted)
+        name = "smap" if layout == "lanes" else "smap_shared"
+        kernel = build(self.executor, spec(name), v)
+        moments = get("moments", padded * n_thetas * self.entries * parts * 8)
+        together = layout == "lanes" and bool(v["tile"])
+        blocks = 1 if layout == "lanes" else -(-(self.entries - 3) // (int(v["lanes_p"]) * int(v["rp"])))
+        tasks = tiles * parts * blocks * (1 if together else n_thetas)
+        per_theta = 2 * self.library.x.shape[1] + 28 + 2.0 * self.entries / blocks
+        cost = self.rows(layout) * (m / parts) * per_theta * (n_thetas if together else 1)
+        fixed = (
+            get("query", 0), get("query_rows", 0), i(padded), get("library" if whole else "fitted", 0),
+            get("library_rows" if whole else "fitted_rows", 0), get("regressors", 0), get("query_z", 0), i(m),
+            self._reach(), get("nearest", 0), get("rate", 0), get("limit_squared", 0), get("limit_row", 0),
+            get("thetas", 0), i(n_thetas), i(parts), i(0), i(tiles),
+        )  # fmt: skip
+        pacer, begin = self._pacers[layout], 0
+        while begin < tasks:
+            end = min(begin + pacer.units(cost), tasks)
+            event = self.executor.launch(kernel, ((end - begin) * wg,), (wg,), (*fixed, i(begin), moments))
+            pacer.launched(event, cost * (end - begin))
+            begin = end
+
+    def _solved(self, padded: int, n_thetas: int, layout: str) -> None:
+        i, get, wg = np.int32, self.pool.get, int(self._solve["wg"])
+        values = {**self._solve, "rows": self.rows(layout), "centred": layout == "lanes"}
+        kernel = build(self.executor, spec("smap_solve"), values)
+        fits = get("fits", n_thetas * (self.regressors + 4) * padded * 8)
+        groups = min(padded * n_thetas, self.executor.info.compute_units * 64)
+        self.executor.launch(
+            kernel, (groups * wg,), (wg,),
+            (get("moments", 0), i(self.parts(layout)), i(n_thetas), i(padded), get("penalty", 0), get("query_z", 0),
+             get("nearest", 0), get("rate", 0), get("thetas", 0), fits),
+        )  # fmt: skip

@@ -1,0 +1,144 @@
+## S-map's moments for many regressors: a work-group keeps the sums of a tile of query rows, as a matrix product does.
+##
+## The sums over j of W_tj^2 (v_j v_j') are a product of the weights (queries x library) with the products of regressors
+## (library x pairs), none of which is ever stored: both factors are made for a few library rows at a time in local memory,
+## and a work-item adds up a block of queries by pairs in registers. Regressors are not centred on the query here, for
+## then the products would differ for each; rows whose sums lose too much by that are noticed by smap_solve and done by smap.
+<%
+K = regressors
+entries = [(a, b) for b in range(K) for a in range(b + 1)] + [(a, K) for a in range(K)]
+total = len(entries) + 3
+lanes_q = wg // lanes_p
+blocks = -(-len(entries) // (lanes_p * rp))
+columns = -(-len(entries) // (blocks * lanes_p))     # sums of a work-item per query
+width = lanes_p * columns
+padded = entries + [(0, 0)] * (blocks * width - len(entries))
+queries = lanes_q * rq
+slices = wg // queries
+%>
+#define LANES 1
+#define REAL_BITS ${64 if dtype == 'float64' else 32}
+#define FMA_CONTRACT ${int(fma == 'contract')}
+#define MIN_SELECT ${int(minimum == 'select')}
+#define COORDINATES ${coordinates}
+#define WG ${wg}
+#define TILE ${tile}
+#define VALUES ${K + 1}
+#define WIDTH ${width}
+#define ROWS ${queries}
+#define SLICES ${slices}
+#define ENTRIES ${total}
+#define SUMS ${len(entries)}
+#define BLOCKS ${blocks}
+#include "smap.clh"
+#include "moment.clh"
+
+// Regressors of each sum: 0 is the constant, K the target. Filled up with unused sums.
+constant uchar FIRST[BLOCKS * WIDTH] = {${", ".join(str(a) for a, _ in padded)}};
+constant uchar SECOND[BLOCKS * WIDTH] = {${", ".join(str(b) for _, b in padded)}};
+
+// Arguments and layouts as smap's. A task is (theta, part of the library, tile of queries, block of sums).
+kernel __attribute__((reqd_work_group_size(WG, 1, 1)))
+void smap_shared(global const real* restrict query, global const whole* restrict query_rows, const int query_stride,
+                 global const real* restrict library, global const int* restrict library_rows,
+                 global const moment* restrict regressors, global const moment* restrict query_z, const int n_library,
+                 const int radius, global const real* restrict nearest_of, global const real* restrict rate_of,
+                 global const real* restrict squared_of, global const whole* restrict row_of,
+                 global const real* restrict thetas, const int n_thetas, const int n_parts, const int first_tile,
+                 const int n_tiles, const int task_begin, global moment* restrict moments) {
+  local real near[TILE * COORDINATES];
+  local int near_rows[TILE];
+  local moment values[TILE * VALUES];
+  local moment weights[TILE * ROWS];
+  local moment products[TILE * WIDTH];
+  int task = task_begin + get_group_id(0);
+  const int block = task % BLOCKS;
+  task /= BLOCKS;
+  const int theta = task / (n_parts * n_tiles);
+  task -= theta * n_parts * n_tiles;
+  const int part = task / n_tiles, tile = task - part * n_tiles;
+  const int j_begin = (int)((long)n_library * part / n_parts), j_end = (int)((long)n_library * (part + 1) / n_parts);
+  const int lid = get_local_id(0);
+
+  // For weights a work-item keeps to one query; for sums it has rows ${rq} * row .. and columns column + ${lanes_p} * i.
+  const int lane = lid % ROWS, slice = lid / ROWS, t0 = (first_tile + tile) * ROWS + lane;
+  const int column = lid % ${lanes_p}, row0 = lid / ${lanes_p} * ${rq};
+  realv q[COORDINATES];
+  _Pragma("unroll") for (int e = 0; e < COORDINATES; ++e) q[e] = query[(size_t)e * query_stride + t0];
+  const rowv upper = query_rows[t0];
+  const realv nearest = nearest_of[t0], slope = rate_of[t0] * thetas[theta];
+%if limited:
+  const realv limit_squared = squared_of[t0];
+  const rowv limit_row = row_of[t0];
+%endif
+  moment sum_w = 0, sum_wy = 0, sum_wyy = 0;
+%for r in range(rq):
+  moment ${", ".join(f"s{r}_{i} = 0" for i in range(columns))};
+%endfor
+
+  for (int jt = j_begin; jt < j_end; jt += TILE) {
+    const int n = min(TILE, j_end - jt);
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (int i = lid; i < n * COORDINATES; i += WG) near[i] = library[(size_t)jt * COORDINATES + i];
+    for (int i = lid; i < n; i += WG) near_rows[i] = library_rows[jt + i];
+    for (int i = lid; i < TILE * VALUES; i += WG) {
+      const int j = i / VALUES, b = i - j * VALUES;
+      values[i] = j >= n ? 0 : b == 0 ? 1 : regressors[(size_t)(jt + j) * (VALUES - 1) + b - 1];
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (int i = lid; i < TILE * WIDTH; i += WG) {
+      const int j = i / WIDTH, p = block * WIDTH + i - j * WIDTH;
+      products[i] = values[j * VALUES + FIRST[p]] * values[j * VALUES + SECOND[p]];
+    }
+    for (int j = slice; j < TILE; j += SLICES) {
+      moment w = 0;
+      if (j < n) {
+        SQUARED_DISTANCE(squared, near + j * COORDINATES);
+        const int row = near_rows[j];
+        const rowv barred = TOO_NEAR(row)${" || BEYOND(squared, row)" if limited else ""};
+        w = CHOOSE(exp((nearest - sqrt(squared)) * slope), (realv)(0), barred);
+        const moment y = values[j * VALUES + VALUES - 1], wy = w * y;
+        sum_w += w;
+        sum_wy += wy;
+        sum_wyy = FUSED(wy, y, sum_wyy);
+      }
+      weights[j * ROWS + lane] = w * w;
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (int j = 0; j < TILE; ++j) {
+%for r in range(rq):
+      const moment w${r} = weights[j * ROWS + row0 + ${r}];
+%endfor
+%for i in range(columns):
+      const moment p${i} = products[j * WIDTH + column + ${i * lanes_p}];
+%endfor
+%for r in range(rq):
+%for i in range(columns):
+      s${r}_${i} = FUSED(w${r}, p${i}, s${r}_${i});
+%endfor
+%endfor
+    }
+  }
+  global moment* restrict out =
+      moments + (((size_t)part * n_tiles + tile) * n_thetas + theta) * ENTRIES * ROWS;
+%for i in range(columns):
+  if (block * WIDTH + column + ${i * lanes_p} < SUMS) {
+    global moment* restrict to = out + (size_t)(block * WIDTH + column + ${i * lanes_p}) * ROWS + row0;
+%for r in range(rq):
+    to[${r}] = s${r}_${i};
+%endfor
+  }
+%endfor
+  // The sums of W are spread over the slices.
+  if (block == 0) {
+%for k, name in enumerate(("sum_w", "sum_wy", "sum_wyy")):
+    barrier(CLK_LOCAL_MEM_FENCE);
+    weights[slice * ROWS + lane] = ${name};
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (slice == 0) {
+      for (int s = 1; s < SLICES; ++s) ${name} += weights[s * ROWS + lane];
+      out[(size_t)(SUMS + ${k}) * ROWS + lane] = ${name};
+    }
+%endfor
+  }
+}
