@@ -142,7 +142,7 @@ class Pass:
         """
         share, unroll = int(self.parameters["bound_share"]), int(self.parameters["unroll"])
         return tuple(
-            round_up(max(-(-self._most_groups // (2 * merged)), k + k * share + 8 + unroll), 4)
+            round_up(max(-(-self._most_groups // (2 * merged)), k + 5 * k * share // 8 + 8 + unroll), 4)
             for k, merged in zip(self.search.counts, self.merged, strict=True)
         )
 
@@ -174,8 +174,10 @@ class Pass:
     @property
     def scratch_bytes(self) -> int:
         """Scratch memory of one work-group."""
-        noted = int(self.parameters["hot"]) if self.parameters["lanes"] == 1 else 0
-        return (2 * sum(self.capacities) + noted) * self.rows_per_task * self.search.itemsize
+        places = 2 * sum(self.capacities) * self.search.itemsize
+        if self.parameters["lanes"] == 1:  # the rows noted: in a tile two bytes are enough
+            places += int(self.parameters["hot"]) * (2 if self.parameters["tile"] else 4)
+        return places * self.rows_per_task
 
     @property
     def strides(self) -> tuple[int, ...]:

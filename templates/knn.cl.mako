@@ -36,7 +36,9 @@ nearest_u = smallest([f"a{u}" for u in range(unroll)])
 #define LIST_IN_REGISTERS ${int(max(counts) <= list_registers)}
 #define SLOT_STRIDE ${group_lanes}
 #define DIMS ${len(dims)}
-#define GROUP_SCRATCH ((size_t)SLOT_STRIDE * ${2 * sum(capacities) + (hot if lanes == 1 else 0)})
+#define HOT_ROW ${"ushort" if staged else "int"}
+<% hot_bytes = hot * (2 if staged else 4) if lanes == 1 else 0 %>
+#define GROUP_SCRATCH ((size_t)SLOT_STRIDE * ${2 * sum(capacities) + hot_bytes // (8 if dtype == 'float64' else 4)})
 #define UNROLL ${unroll}
 #define WG ${wg}
 #define TILE ${tile}
@@ -103,8 +105,13 @@ x = f"x_{'m' if quad < 0 else 'p'}{abs(quad)}.s{off % 4}" if staged else f"x[j +
 %endfor
 %elif lanes == 1:
   if (${nearest_u} <= bound0) {
-%for u in range(unroll):
-    if (a${u} <= bound0) hot[HOT_AT(n_hot++)] = j - jt + ${u};
+%for first in range(0, unroll, 4):
+<% some = range(first, min(first + 4, unroll)) %>
+    if (${smallest([f"a{u}" for u in some])} <= bound0) {
+%for u in some:
+      if (a${u} <= bound0) hot[HOT_AT(n_hot++)] = j - jt + ${u};
+%endfor
+    }
 %endfor
   }
 %else:
@@ -215,7 +222,7 @@ void knn(global const real* restrict library, global const real* restrict query,
 %endif
 %if lanes == 1:
   // Rows that some dimension wants, of the tile at hand where there is one.
-  global int* restrict hot = (global int*)(scratch + ((size_t)get_group_id(0) + 1) * GROUP_SCRATCH) - HOT * WG + lane0;
+  global HOT_ROW* restrict hot = (global HOT_ROW*)(scratch + ((size_t)get_group_id(0) + 1) * GROUP_SCRATCH) - HOT * WG + lane0;
 #define HOT_AT(n) ((n) * WG)
 %endif
   for (int task = task_begin + get_group_id(0); task < task_end; task += get_num_groups(0)) {

@@ -5,31 +5,53 @@
 <%
 columns = vectors * lanes            # targets of a work-item
 group_columns = target_lanes * columns
-wg = target_lanes * row_lanes
+wg = target_lanes * row_lanes * library_lanes
+group_rows = row_lanes * library_lanes
+staged = stage_rows > 0
 sums = ["p", "o", "pp", "oo", "po"] + (["n"] if gaps else [])
 k_stride = -(-k // 4) * 4
+# A staged target is read from local memory, where a block of columns is kept for all steps; else from the caches.
+def target(row):
+    at = f"y + ({'int' if staged else 'size_t'})({row}) * STRIDE + {{}}"
+    return f"(*(local const realv*)({at}))" if staged else f"LOADV({at})"
 %>
 #define LANES ${lanes}
 #define REAL_BITS ${64 if dtype == 'float64' else 32}
 #define FMA_CONTRACT ${int(fma == 'contract')}
 #define MIN_SELECT ${int(minimum == 'select')}
 #define CHUNK 64
+#define STRIDE ${group_columns if staged else "target_stride"}
 #include "reduce.clh"
 
 // targets: [n_steps][target_stride], conditioned, GAP where a target has one; rows, weights: a dimension's table from
-// table_begin on, [library][n_rows][${k_stride}]. A group owns one library and ${group_columns} columns; its work-items take every ${row_lanes}-th query
-// row t in [t_begin, t_end), observed at t + Tp. rho: [library][rho_stride], written from
-// row first_library on to column target_of[c].
+// table_begin on, [library][n_rows][${k_stride}]. A group owns ${group_columns} columns and every n_slices-th ${"library" if library_lanes == 1 else f"{library_lanes} libraries"};
+// its work-items take every ${row_lanes}-th query row t in [t_begin, t_end), observed at t + Tp. rho:
+// [library][rho_stride], written from row first_library on to column target_of[c].
 kernel __attribute__((reqd_work_group_size(${wg}, 1, 1)))
 void lookup(global const real* restrict targets, global const int* restrict rows, global const real* restrict weights,
             global const int* restrict target_of, global real* restrict rho, const int target_stride, const int column_begin,
             const int column_end, const int n_rows, const int t_begin, const int t_end, const int Tp, const int n_libraries,
-            const int first_library, const int rho_stride, const ulong table_begin) {
+            const int first_library, const int rho_stride, const ulong table_begin, const int n_slices) {
   // Neighbouring groups differ in the library and share their block of targets, which then stays in cache.
-  const int which = get_group_id(0) % n_libraries;
-  const int lane = get_local_id(0) % ${target_lanes}, row_lane = get_local_id(0) / ${target_lanes};
-  const int c0 = column_begin + (get_group_id(0) / n_libraries) * ${group_columns} + lane * ${columns};
+  const int slice = get_group_id(0) % n_slices;
+  const int lane = get_local_id(0) % ${target_lanes}, row_lane = get_local_id(0) / ${target_lanes} % ${row_lanes};
+  const int library_lane = get_local_id(0) / ${target_lanes * row_lanes};
+  const int block_begin = column_begin + (get_group_id(0) / n_slices) * ${group_columns}, c0 = block_begin + lane * ${columns};
+%if row_lanes > 1:
+  local real shared_sum[${group_rows} * ${group_columns}], shared_rest[${group_rows} * ${group_columns}];
+%endif
+%if staged:
+  local real ys[${stage_rows} * ${group_columns}] __attribute__((aligned(64)));
+  for (int i = get_local_id(0); i < n_rows * ${group_columns}; i += ${wg})
+    ys[i] = targets[(size_t)(i / ${group_columns}) * target_stride + block_begin + i % ${group_columns}];
+  barrier(CLK_LOCAL_MEM_FENCE);
+  local const real* restrict y = ys + Tp * ${group_columns} + lane * ${columns};
+%else:
   global const real* restrict y = targets + (ptrdiff_t)Tp * target_stride + c0;
+%endif
+  for (int first = slice * ${library_lanes}; first < n_libraries; first += n_slices * ${library_lanes}) {
+  // All work-items of a group walk alike: what lies past the last library repeats it and is not written.
+  const int which = min(first + library_lane, n_libraries - 1);
 %for v in range(vectors):
   realv ${", ".join(f"sum_{s}{v} = 0, rest_{s}{v} = 0" for s in sums)};
 %endfor
@@ -42,7 +64,7 @@ void lookup(global const real* restrict targets, global const int* restrict rows
     rowv seen = 0;
     for (int t = t_begin; t < t_end && !ALLV(seen); ++t) {
       if (!(weights[table_begin + ((size_t)which * n_rows + t) * ${k_stride}] > 0)) continue;
-      const realv o = LOADV(y + (size_t)t * target_stride + ${v * lanes});
+      const realv o = ${target("t").format(v * lanes)};
       const rowv there = (fabs(o) < (realv)(LITERAL(1e15))) && !seen;
       origin${v} = CHOOSE(origin${v}, o, there);
       seen = seen || there;
@@ -69,9 +91,9 @@ void lookup(global const real* restrict targets, global const int* restrict rows
 %for i in range(k):
       {
         const realv w = ${f"weight{i // 4}.s{i % 4}" if quads else f"weights[at + {i}]"};
-        global const real* restrict neighbour = y + (size_t)${f"row{i // 4}.s{i % 4}" if quads else f"rows[at + {i}]"} * target_stride;
+        const int row = ${f"row{i // 4}.s{i % 4}" if quads else f"rows[at + {i}]"};
 %for v in range(vectors):
-        p${v} = FUSED(w, LOADV(neighbour + ${v * lanes}), p${v});
+        p${v} = FUSED(w, ${target("row").format(v * lanes)}, p${v});
 %endfor
       }
 %endfor
@@ -80,7 +102,7 @@ void lookup(global const real* restrict targets, global const int* restrict rows
 %endif
 %for v in range(vectors):
       {
-        realv o = LOADV(y + (size_t)t * target_stride + ${v * lanes});
+        realv o = ${target("t").format(v * lanes)};
 %if gaps:
         const rowv there = (fabs(o) < (realv)(LITERAL(1e15))) && (rowv)(any_neighbour > 0);
         o = CHOOSE((realv)(0), o - origin${v}, there);
@@ -102,25 +124,28 @@ void lookup(global const real* restrict targets, global const int* restrict rows
 %endfor
   }
 %if row_lanes > 1:
-  // Row lanes are summed in their order by the first of them: the same result for any launch.
-  local real shared_sum[${2 * len(sums)} * ${row_lanes} * ${group_columns}];
+  // Row lanes are summed pair by pair in a fixed order: the same result for any launch.
 %for v in range(vectors):
-%for n, s in enumerate(sums):
-  STOREV(sum_${s}${v}, shared_sum + (${2 * n} * ${row_lanes} + row_lane) * ${group_columns} + lane * ${columns} + ${v * lanes});
-  STOREV(rest_${s}${v}, shared_sum + (${2 * n + 1} * ${row_lanes} + row_lane) * ${group_columns} + lane * ${columns} + ${v * lanes});
-%endfor
-%endfor
-  barrier(CLK_LOCAL_MEM_FENCE);
-  if (row_lane > 0) return;
-  for (int r = 1; r < ${row_lanes}; ++r) {
-%for v in range(vectors):
-%for n, s in enumerate(sums):
-    ADD_EXACT(sum_${s}${v}, rest_${s}${v}, LOADV(shared_sum + (${2 * n} * ${row_lanes} + r) * ${group_columns} + lane * ${columns} + ${v * lanes}));
-    rest_${s}${v} += LOADV(shared_sum + (${2 * n + 1} * ${row_lanes} + r) * ${group_columns} + lane * ${columns} + ${v * lanes});
-%endfor
-%endfor
+%for s in sums:
+  {
+    const int at = (library_lane * ${row_lanes} + row_lane) * ${group_columns} + lane * ${columns};
+    barrier(CLK_LOCAL_MEM_FENCE);
+    STOREV(sum_${s}${v}, shared_sum + at);
+    STOREV(rest_${s}${v}, shared_rest + at);
+    for (int apart = ${row_lanes // 2}; apart > 0; apart /= 2) {
+      barrier(CLK_LOCAL_MEM_FENCE);
+      if (row_lane < apart) {
+        ADD_EXACT(sum_${s}${v}, rest_${s}${v}, LOADV(shared_sum + at + apart * ${group_columns}));
+        rest_${s}${v} += LOADV(shared_rest + at + apart * ${group_columns});
+        STOREV(sum_${s}${v}, shared_sum + at);
+        STOREV(rest_${s}${v}, shared_rest + at);
+      }
+    }
   }
+%endfor
+%endfor
 %endif
+  if (row_lane == 0 && first + library_lane < n_libraries) {
 %for v in range(vectors):
   {
     const realv n = ${f"sum_n{v}" if gaps else "(realv)(max(t_end - t_begin, 0))"};
@@ -133,4 +158,6 @@ void lookup(global const real* restrict targets, global const int* restrict rows
     }
   }
 %endfor
+  }
+  }
 }

@@ -49,7 +49,8 @@ def fresh():
 @pytest.mark.parametrize(
     ("name", "old"),
     [("knn.cl.mako", "  const int lane0 ="), ("knn.cl.mako", "    int room = 1 << 30;"),
-     ("topk.clh", "  const int most = largest_lane"), ("knn.cl.mako", "      const int k = K_OF[s];\n      const size_t base")],
+     ("topk.clh", "  const int most = largest_lane"),
+     ("knn.cl.mako", "      const int k = K_OF[s];\n      const size_t base")],
 )  # fmt: skip
 def test_a_drivers_error_names_the_line_of_our_text(device, monkeypatch, name, old):
     line = broken(monkeypatch, name, old, "  undeclared_thing + " + old.lstrip())
@@ -67,7 +68,7 @@ def test_a_driver_that_counts_the_produced_lines_is_understood(one_device):
     header = texts.read_text("clkernels", "topk.clh").splitlines()
     number = next(n for n, line in enumerate(header, 1) if "const int most = largest_lane" in line)
     assert produced != number
-    log = f"<kernel>:{produced}:9: error: no such thing\n  const int most = largest_lane(filled);\n        ^\n1 error generated."
+    log = f"<kernel>:{produced}:9: error: no such thing\n  const int most = ...;\n        ^\n1 error generated."
     assert f"clkernels/topk.clh:{number}\n" in build.excerpt(log, spec("knn"), text)
 
 

@@ -32,6 +32,8 @@ class Quirks:
         Part of the reported memory that may be planned with, before the user's own PYEDMCL_MEMORY_FRACTION.
     largest_bytes : int
         Largest single allocation in bytes.
+    local_bytes : int
+        Local memory, in bytes, that the arrays declared in a kernel may take.
     whole_memory_in_one : bool
         The reported largest allocation is no real limit; ``largest_bytes`` is all of the memory then.
     unusable : str or None
@@ -49,6 +51,7 @@ class Quirks:
     max_work_group: int = 256
     memory_share: float = 1.0
     largest_bytes: int = 0
+    local_bytes: int = 0
     whole_memory_in_one: bool = False
     unusable: str | None = None
     instead: str = ""
@@ -98,6 +101,17 @@ TABLE: tuple[Row, ...] = (
         "written at its end",
     ),
     Row(
+        lambda info: info.runtime == "nvidia",
+        {"max_work_group": 1024},
+        "one group may fill a multiprocessor: it shares what is staged in local memory",
+    ),
+    Row(
+        lambda info: info.runtime == "nvidia" and re.search(r"\b(H100|H200|GH200)\b", info.name) is not None,
+        {"local_bytes": 227 << 10},
+        "the driver reports 48 KiB of local memory and grants arrays declared in a kernel all that a multiprocessor "
+        "has for one group (Hopper: 227 KiB)",
+    ),
+    Row(
         lambda info: info.runtime == "pocl" and re.search(r"x86_64\S*-generic$", info.version) is not None,
         {
             "unusable": "the compiler inside this PoCL does not know the processor and refuses every kernel "
@@ -124,5 +138,6 @@ def quirks_for(info: DeviceInfo) -> Quirks:
     return replace(
         quirks,
         max_work_group=max(1, min(quirks.max_work_group, info.max_work_group)),
+        local_bytes=quirks.local_bytes or info.local_bytes,
         largest_bytes=info.global_bytes if quirks.whole_memory_in_one else info.max_alloc_bytes,
     )

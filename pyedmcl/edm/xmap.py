@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from ..device.executor import Executor
     from ..jobs.store import XmapStore
 
-_BLOCK_SERIES = 512
+_BLOCK_SERIES = 1024
 _KERNELS = ("stage", "knn", "lookup")
 
 
@@ -134,7 +134,7 @@ def xmap(
         try:
             for a in range(0, series.n_series, _BLOCK_SERIES):
                 b = min(a + _BLOCK_SERIES, series.n_series)
-                rho[a:b] = mapping.skill(a, b)
+                mapping.skill(a, b, rho[a:b])
                 if progress is not None:
                     progress(b, series.n_series, "series")
         finally:

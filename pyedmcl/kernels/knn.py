@@ -13,13 +13,15 @@ SPEC = KernelSpec(
         Tunable("wg", (1, 32, 64, 128, 256), {"cpu": 1, "gpu": 128}, "work-items of a group; they share a tile"),
         Tunable("unroll", (1, 2, 4, 8, 16), {"cpu": 4, "gpu": 8}, "library rows per step: independent chains"),
         Tunable(
-            "tile", (0, 256, 512, 1024, 2048, 4096, 8192), {"cpu": 0, "gpu": 2048},
+            "tile",
+            (0, 256, 512, 1024, 2048, 4096, 8192),
+            {"cpu": 0, "gpu": 2048},
             "library rows staged in local memory; 0: none",
-        ),  # fmt: skip
+        ),
         Tunable("bound_share", (1, 2, 3, 4, 8), {"cpu": 1, "gpu": 1}, "the bound looks at one in so many rows"),
-        Tunable("hot", (32, 64, 128, 256, 512), {"cpu": 64, "gpu": 256}, "rows a lone lane notes before sorting them out"),
+        Tunable("hot", (32, 64, 128, 256, 512), {"cpu": 64, "gpu": 256}, "rows a lone lane notes before it sorts them"),
         Tunable("dims_per_pass", (3, 5, 7, 10, 20), {"cpu": 20, "gpu": 20}, "dimensions E that share one sweep"),
-        Tunable("groups_per_unit", (2, 3, 4, 6, 8, 12, 16), {"cpu": 4, "gpu": 6}, "work-groups launched per compute unit"),
+        Tunable("groups_per_unit", (2, 3, 4, 6, 8, 12, 16), {"cpu": 4, "gpu": 6}, "work-groups per compute unit"),
         Tunable("list_registers", (4, 8, 12, 24), {"cpu": 8, "gpu": 24}, "longest sorted list kept in registers"),
     ),
     constraints=(
@@ -29,7 +31,9 @@ SPEC = KernelSpec(
             "staged rows are read four at a time, so steps must be multiples of four and fill the tile",
         ),
         Constraint(
-            lambda v: all(c >= k + v["unroll"] and c % 4 == 0 for c, k in zip(v["capacities"], v["counts"], strict=True)),
+            lambda v: all(
+                c >= k + v["unroll"] and c % 4 == 0 for c, k in zip(v["capacities"], v["counts"], strict=True)
+            ),
             "a buffer must hold k candidates and one step more, and sorting reads it four at a time",
         ),
         Constraint(

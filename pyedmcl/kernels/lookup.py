@@ -10,16 +10,25 @@ SPEC = KernelSpec(
     producer="mako",
     text="lookup.cl.mako",
     headers=("numeric.clh", "reduce.clh"),
-    specialisation=("k", "dtype", "gaps"),
+    specialisation=("k", "dtype", "gaps", "stage_rows"),
     tunables=(
         Tunable("lanes", (1, 2, 4, 8, 16), {"cpu": 16, "gpu": 2}, "adjacent targets in one vector"),
         Tunable("vectors", (1, 2, 4), {"cpu": 4, "gpu": 1}, "vectors of targets that share rows and weights"),
-        Tunable("target_lanes", (1, 4, 8, 16, 32), {"cpu": 1, "gpu": 16}, "work-items of a group along the targets"),
-        Tunable("row_lanes", (1, 4, 8, 16, 32), {"cpu": 1, "gpu": 8}, "work-items of a group along the query rows"),
+        Tunable(
+            "target_lanes", (1, 2, 3, 4, 8, 16, 32), {"cpu": 1, "gpu": 16}, "work-items of a group along the targets"
+        ),
+        Tunable(
+            "row_lanes", (1, 4, 8, 16, 32, 64, 128), {"cpu": 1, "gpu": 8}, "work-items of a group along the query rows"
+        ),
+        Tunable("library_lanes", (1, 2, 4, 8, 16, 32), {"cpu": 1, "gpu": 1}, "libraries that a group looks up at once"),
+        Tunable("stage", (False, True), {"cpu": False, "gpu": False}, "keep a group's targets in local memory"),
         Tunable("quads", (False, True), {"cpu": False, "gpu": True}, "load rows and weights four at a time"),
     ),
     constraints=(
-        Constraint(lambda v: v["target_lanes"] * v["row_lanes"] <= 256, "a group has at most 256 work-items"),
+        Constraint(
+            lambda v: v["target_lanes"] * v["row_lanes"] * v["library_lanes"] <= 1024,
+            "a group has at most 1,024 work-items",
+        ),
         Constraint(
             lambda v: v["target_lanes"] * v["lanes"] * v["vectors"] <= MOST_COLUMNS,
             "the last group reads past the last target, where the padding is that wide",

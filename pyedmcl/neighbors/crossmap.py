@@ -16,15 +16,14 @@ from ..errors import DeviceMemoryError
 from ..kernels import spec
 from ..kernels.lookup import MOST_COLUMNS
 from ..plan import Search, round_up
-from ..tuning.policy import parameters
 from .exact import ExactSearch, Tables
+from .lookup import Shapes
 from .pacing import Pacer
 from .pool import Pool
 from .staging import Staging
 
 if TYPE_CHECKING:
     from ..device.executor import Buffer, Executor
-
 
 
 @dataclass(frozen=True)
@@ -73,6 +72,7 @@ class CrossMap:
         self.n_steps, self.n = values.shape
         self.tau, self.Tp, self.gaps = tau, Tp, gaps
         self.dtype = values.dtype.name
+        self._shapes = Shapes(executor.info, self.n_steps, self.dtype)
         self._pool = Pool(executor)
         room = self._allocate_targets(values.itemsize)
         scored = (np.maximum((E - 1) * tau, -Tp) + Tp, min(self.n_steps, self.n_steps + Tp))
@@ -123,12 +123,16 @@ class CrossMap:
     @property
     def parameters(self) -> dict[str, Any]:
         """Tuned parameters of the search and of the lookup."""
-        lookup = parameters(spec("lookup"), {"dtype": self.dtype}, self.executor.info).parameters
+        group = self._groups[0]
+        widest = max(group.classes.values(), key=lambda targets: targets.end - targets.begin)
+        search = group.search.search
+        lookup = self._shapes.chosen(search.counts[search.dims.index(widest.E)], widest.end - widest.begin)
         return {"knn": self._groups[0].search.parameters, "lookup": dict(lookup)}
 
-    def skill(self, a: int, b: int) -> NDArray[Any]:
-        """rho (b - a, n_series) of libraries a to b against all targets."""
-        out = np.empty((b - a, self.n), np.dtype(self.dtype))
+    def skill(self, a: int, b: int, out: NDArray[Any] | None = None) -> NDArray[Any]:
+        """rho (b - a, n_series) of libraries a to b against all targets, in ``out`` (contiguous) where it is given."""
+        if out is None:
+            out = np.empty((b - a, self.n), np.dtype(self.dtype))
         for first in range(a, b, self._block):
             self._skill(first, out[first - a : first - a + self._block])
         return out
@@ -146,28 +150,26 @@ class CrossMap:
         s = tables.sweep.search
         k = s.counts[s.dims.index(targets.E)]
         width = targets.end - targets.begin
-        given = {"dtype": self.dtype, "k": k, "columns": width}
-        sizes = {"rows": self.n_steps, "targets": width}
-        chosen = parameters(spec("lookup"), given, self.executor.info, sizes).parameters
-        kernel = build(self.executor, spec("lookup"), {**chosen, "k": k, "dtype": self.dtype, "gaps": self.gaps})
-        columns = chosen["target_lanes"] * chosen["lanes"] * chosen["vectors"]
-        wg = chosen["target_lanes"] * chosen["row_lanes"]
+        shape = self._shapes.shape(k, width, tables.n_libraries)
+        values = {**shape.parameters, "k": k, "dtype": self.dtype, "gaps": self.gaps, "stage_rows": shape.stage_rows}
+        kernel = build(self.executor, spec("lookup"), values)
         t_begin, t_end = max((targets.E - 1) * self.tau, -self.Tp), min(self.n_steps, self.n_steps - self.Tp)
         i = np.int32
-        cost = 2.0 * columns * (k + 5) * max(t_end - t_begin, 1)
+        blocks = -(-width // shape.columns)
+        cost = 2.0 * shape.columns * (k + 5) * max(t_end - t_begin, 1) * tables.n_libraries
         pacer = self._pacers[targets.E]
-        blocks = -(-width // columns)
         # A launch takes whole blocks of columns: the groups of one share it, so it stays in cache.
-        share = max(pacer.units(cost * tables.n_libraries), 1)
+        share = max(pacer.units(cost), 1)
         for block in range(0, blocks, share):
             some = min(share, blocks - block)
             event = self.executor.launch(
-                kernel, (some * tables.n_libraries * wg,), (wg,),
+                kernel, (some * shape.slices * shape.group,), (shape.group,),
                 (self.targets, tables.rows, tables.values, self.target_of, rho, i(self.stride),
-                 i(targets.begin + block * columns), i(targets.end), i(self.n_steps), i(t_begin), i(t_end), i(self.Tp),
-                 i(tables.n_libraries), i(tables.first), i(self.n), np.uint64(tables.begin(targets.E))),
+                 i(targets.begin + block * shape.columns), i(targets.end), i(self.n_steps), i(t_begin), i(t_end),
+                 i(self.Tp), i(tables.n_libraries), i(tables.first), i(self.n), np.uint64(tables.begin(targets.E)),
+                 i(shape.slices)),
             )  # fmt: skip
-            pacer.launched(event, cost * some * tables.n_libraries)
+            pacer.launched(event, cost * some)
 
     def release(self) -> None:
         """Give the device memory back."""

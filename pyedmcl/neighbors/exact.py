@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from .staging import Staging
 
 # Working memory grows with the data, from a floor that a small job on a shared device can afford.
-_SCRATCH_LEAST, _TABLE_LEAST = 96 << 20, 176 << 20
+_SCRATCH_LEAST, _TABLE_LEAST = 160 << 20, 112 << 20
 _TIMES_DATA = 32
-_BUSY_GROUPS = 4  # per compute unit: with fewer, fewer dimensions per sweep are the better use of scratch memory
+_BUSY_GROUPS = 2  # per compute unit: with fewer, fewer dimensions per sweep are the better use of scratch memory
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,8 @@ class ExactSearch:
         self._room = room if room is not None else self._budget.total
         self._scratch_limit = self._share(_SCRATCH_LEAST, data_bytes)
         self._table_limit = self._share(_TABLE_LEAST, data_bytes)
-        self.passes = self._split(emit, masked)
+        libraries = max(data_bytes // (search.n_library * search.itemsize), 1)
+        self.passes = self._split(emit, masked, libraries)
         self.parameters = dict(self.passes[-1].parameters)
         self._pacers = [Pacer(device_class) for _ in self.passes]
         self._pool = pool or Pool(executor)
@@ -88,7 +89,7 @@ class ExactSearch:
     def _share(self, least: int, data_bytes: int) -> int:
         return min(max(least, _TIMES_DATA * data_bytes), max(self._room // 4, 1 << 16), self._budget.largest)
 
-    def _split(self, emit: str, masked: bool) -> list[Pass]:
+    def _split(self, emit: str, masked: bool, libraries: int) -> list[Pass]:
         """Passes of as many dimensions as pay: sharing a sweep saves arithmetic and costs scratch memory per group."""
         dims, units = self.search.dims, self.executor.info.compute_units
         most = len(dims)
@@ -101,7 +102,7 @@ class ExactSearch:
                 self.grade = chosen.grade
                 passes.append(Pass(self.search.restrict(part), emit, masked, chosen.parameters))
             allowed = min(int(p.parameters["dims_per_pass"]) for p in passes)
-            scratch = max(p.scratch_bytes for p in passes) * units * _BUSY_GROUPS
+            scratch = max(p.scratch_bytes * min(p.tiles * libraries, units * _BUSY_GROUPS) for p in passes)
             if most == 1 or (most <= allowed and scratch <= self._scratch_limit):
                 return passes
             most = min(allowed, most - 1)

@@ -11,19 +11,30 @@ from ..device.info import DeviceInfo
 from ..device.quirks import quirks_for
 
 # Tunables whose product is the number of work-items in a group.
-_GROUP = ("wg", "target_lanes", "row_lanes")
+_GROUP = ("wg", "target_lanes", "row_lanes", "library_lanes")
 # Operations per second of a compute unit, roughly and rather too many: SIMD lanes times the share of them in use.
 _CPU_UNIT = 2e10
+# A lookup with staged targets: 16-byte loads, work-items of a group and those along the query rows.
+_STAGED_LANES = 4
+_STAGED_GROUP = 1024
+_STAGED_ROWS = 16
+_ROWS_EACH = 96
 _GPU_LANES = 128 * 0.4
 _GPU_CLOCK_MHZ = 1500
 
 
-def defaults(spec: KernelSpec, specialisation: Mapping[str, Any], info: DeviceInfo, most: int) -> dict[str, Any]:
-    """Safe parameters of the device's class, adapted to the specialisation, in groups of at most ``most`` work-items.
+def defaults(
+    spec: KernelSpec,
+    specialisation: Mapping[str, Any],
+    info: DeviceInfo,
+    most: int,
+    sizes: Mapping[str, int] | None = None,
+) -> dict[str, Any]:
+    """Safe parameters of the device's class, adapted to the problem, in groups of at most ``most`` work-items.
 
     float64 halves the lanes of a SIMD register.
     """
-    quirks = quirks_for(info)
+    quirks, rows = quirks_for(info), (sizes or {}).get("rows", 0)
     chosen = spec.defaults(quirks.device_class)
     if specialisation.get("dtype") == "float64" and chosen.get("lanes", 1) > 8:
         chosen["lanes"] = 8
@@ -39,10 +50,37 @@ def defaults(spec: KernelSpec, specialisation: Mapping[str, Any], info: DeviceIn
             chosen["vectors"] //= 2
         while chosen["lanes"] > 4 and chosen["lanes"] // 2 >= specialisation["columns"]:
             chosen["lanes"] //= 2
+    if "columns" in specialisation and quirks.device_class == "gpu":
+        itemsize = 8 if specialisation.get("dtype") == "float64" else 4
+        _fit_lookup(chosen, specialisation["columns"], rows, quirks.local_bytes // itemsize)
+    if "tile" in chosen and quirks.device_class == "gpu" and rows:
+        while chosen["wg"] > 32 and chosen["wg"] // 2 >= rows:
+            chosen["wg"] //= 2
     while group(chosen) > max(most, 1):
         widest = max((name for name in _GROUP if name in chosen), key=lambda name: int(chosen[name]))
         chosen[widest] //= 2
     return chosen
+
+
+def _fit_lookup(chosen: dict[str, Any], width: int, rows: int, places: int) -> None:
+    """Stage a block of targets in local memory of ``places`` numbers; else take one that narrow classes fill."""
+    fit = places // max(rows, 1)
+    if rows and fit >= _STAGED_LANES and width >= _STAGED_LANES:
+        lanes = _STAGED_LANES
+        target_lanes = row_lanes = 1
+        # Half of the memory is left to a second group, or to the sums.
+        while target_lanes < 8 and 2 * target_lanes * lanes <= min(width, 2 * fit // 3):
+            target_lanes *= 2
+        # The sums of row lanes are put together at the end, which short series do not repay.
+        while row_lanes < _STAGED_ROWS and row_lanes * _ROWS_EACH < rows:
+            row_lanes *= 2
+        libraries = max(min(_STAGED_GROUP // (target_lanes * row_lanes), 32), 1)
+        chosen.update(stage=True, lanes=lanes, vectors=1, target_lanes=target_lanes, row_lanes=row_lanes)
+        chosen["library_lanes"] = libraries
+        return
+    while chosen["target_lanes"] > 1 and chosen["lanes"] * chosen["target_lanes"] // 2 >= width:
+        chosen["target_lanes"] //= 2
+        chosen["row_lanes"] = min(2 * chosen["row_lanes"], 128)
 
 
 def group(chosen: Mapping[str, Any]) -> int:

@@ -236,7 +236,7 @@ def _answered(asked: Asked, wanted: str, forced: Mapping[str, Any] | None) -> As
     spec, specialisation, info = asked.spec, asked.specialisation, asked.info
     key = asked.key()
     most = min(quirks_for(info).max_work_group, knowledge.limit(key)) if wanted != "never" else info.max_work_group
-    defaults = fit.defaults(spec, specialisation, info, min(most, quirks_for(info).max_work_group))
+    defaults = fit.defaults(spec, specialisation, info, min(most, quirks_for(info).max_work_group), asked.sizes)
     if forced:
         choice = Choice({**defaults, **forced}, "forced")
     else:
