@@ -174,13 +174,12 @@ def test_plans_that_make_no_sense_are_refused(kernels, mode, budget, words):
 # Workloads
 
 
-# Their workloads are still to be written; a new kernel brings its own.
-WAITING = {"smap_scale", "smap", "smap_shared", "smap_solve", "recurrence_image", "recurrence_ranks",
-           "recurrence_network", "recurrence_windows"}  # fmt: skip
+# Families whose workloads are still to be written; any other kernel brings its own.
+WAITING = ("smap", "recurrence")
 
 
 def test_every_kernel_has_a_workload():
-    assert set(NAMES) - set(names()) <= WAITING
+    assert [name for name in NAMES if name not in names() and not name.startswith(WAITING)] == []
 
 
 @pytest.mark.parametrize("name", names())
@@ -199,8 +198,8 @@ def test_workloads_describe_their_cases(name):
 
 # One small problem per kernel, and how many configurations of it are tried.
 SMALL = {
-    "knn": ({"dims": (1, 3, 8), "tau": 2, "dtype": "float32"}, {"rows": 150, "library": 150}, 5),
-    "lookup": ({"k": 4, "dtype": "float32", "columns": 19}, {"rows": 120, "targets": 19}, 6),
+    "knn": ({"dims": (1, 3, 8), "tau": 2, "dtype": "float32"}, {"rows": 150, "library": 150}, 4),
+    "lookup": ({"k": 4, "dtype": "float32", "columns": 19}, {"rows": 120, "targets": 19}, 4),
     "predict": ({"dtype": "float32"}, {}, 4),
     "skill": ({"dtype": "float32"}, {}, 2),
     "distances": ({"E": 3, "tau": 1, "metric": "euclidean", "dtype": "float32"}, {}, 2),
@@ -314,7 +313,7 @@ def test_answers_are_compared():
 
 
 def test_the_command_tunes_and_the_result_is_used(one_device, own_database):
-    done = shell("tune", "predict", "--mode", "rapid", "--budget", "8s", "--device", one_device, "--json")
+    done = shell("tune", "predict", "--mode", "rapid", "--budget", "5s", "--device", one_device, "--json")
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
     (case,) = told["cases"]

@@ -25,8 +25,6 @@ from . import names, workload
 
 WORKER = (sys.executable, "-m", "pyedmcl.workloads.worker")
 _WORKERS_MOST = 4
-# A case that gets less than this is left out.
-_LEAST_SECONDS = 8.0
 # What a case may take beyond its time: the last comparison is estimated.
 _GRACE = 10.0
 
@@ -42,17 +40,20 @@ class Mode:
     settings : Settings
     compile_seconds, run_seconds : float
         After which a configuration counts as hanging.
+    least : float
+        Seconds that a case must get to be worth while: with a smaller budget the less common cases are left out.
     """
 
     seconds: float
     settings: Settings
     compile_seconds: float
     run_seconds: float
+    least: float = 8.0
 
 
 DEPTH = {
     "rapid": Mode(20.0, Settings("greedy", rounds=3, duel=7, batch=8), 15.0, 10.0),
-    "normal": Mode(60.0, Settings("greedy", rounds=5, duel=11, batch=8), 60.0, 20.0),
+    "normal": Mode(60.0, Settings("greedy", rounds=5, duel=11, batch=8), 60.0, 20.0, 20.0),
     "exhaustive": Mode(math.inf, Settings("exhaustive", rounds=5, duel=11, batch=16), 60.0, 20.0),
 }
 
@@ -100,12 +101,14 @@ def plan(kernels: Sequence[str], mode: str, info: DeviceInfo, budget: float | No
         if name not in tunable:
             raise InputError(f"KERNEL={name!r}: there is nothing to tune; one of {', '.join(tunable)} is needed")
     cases = {name: workload(name).cases(mode, info) for name in (dict.fromkeys(kernels) or tunable)}
-    while budget is not None and sum(map(len, cases.values())) * _LEAST_SECONDS > budget:
-        longest = max(cases.values(), key=len)
-        if len(longest) == 1:
-            break
-        longest.pop()
     weights = {name: math.log2(Space(spec(name), info).raw_count()) + 1.0 for name in cases}
+    while budget is not None and sum(map(len, cases.values())) * DEPTH[mode].least > budget:
+        # Kernels with much to tune keep more of their cases.
+        longest = max((name for name in cases if len(cases[name]) > 1), default=None,
+                      key=lambda name: len(cases[name]) / weights[name])  # fmt: skip
+        if longest is None:
+            break
+        cases[longest].pop()
     return [Plan(case, weights[name]) for name, some in cases.items() for case in some]
 
 
@@ -149,7 +152,7 @@ def tune(
             if budget is None:
                 until = now + depth.seconds
             else:
-                if number and now > end - _LEAST_SECONDS / 2:
+                if number and now > end - depth.least / 2:
                     return
                 until = now + (end - now) * one.weight / sum(p.weight for p in plans[number:])
             workers.until = until + _GRACE

@@ -48,11 +48,12 @@ class KnnWorkload(Workload):
 
     def like(self, specialisation: Mapping[str, Any], sizes: Mapping[str, int], info: DeviceInfo) -> Case | None:
         dims = tuple(int(E) for E in specialisation.get("dims", ()))
-        rows = int(sizes.get("rows", 0))
-        if not dims or rows <= (max(dims) - 1) * int(specialisation.get("tau", 1)) + 2:
+        most = 16384 if on_gpu(info) else 4096  # a search grows with the square
+        rows = min(int(sizes.get("rows", 0)), most)
+        library = min(int(sizes.get("library", rows)), most)
+        if not dims or min(rows, library) <= (max(dims) - 1) * int(specialisation.get("tau", 1)) + 2:
             return None
-        return _case(dims, rows, info, dtype=specialisation["dtype"], tau=int(specialisation["tau"]),
-                     library=int(sizes.get("library", rows)))  # fmt: skip
+        return _case(dims, rows, info, dtype=specialisation["dtype"], tau=int(specialisation["tau"]), library=library)
 
     @contextmanager
     def open(self, executor: Executor, case: Case) -> Iterator[Callable[[], Answer]]:

@@ -47,8 +47,8 @@ class LookupWorkload(Workload):
         return cases
 
     def like(self, specialisation: Mapping[str, Any], sizes: Mapping[str, int], info: DeviceInfo) -> Case | None:
-        k, rows = int(specialisation.get("k", 0)), int(sizes.get("rows", 0))
-        targets = int(sizes.get("targets", specialisation.get("columns", 0)))
+        k, rows = int(specialisation.get("k", 0)), min(int(sizes.get("rows", 0)), 4096)
+        targets = min(int(sizes.get("targets", specialisation.get("columns", 0))), 4096)
         if k < 2 or targets < 1 or rows < k + 10:
             return None
         return _case(k, rows, targets, info, dtype=specialisation["dtype"])

@@ -28,13 +28,13 @@ class SkillWorkload(Workload):
 
     def cases(self, mode: str, info: DeviceInfo) -> list[Case]:
         rows = 2000 if on_gpu(info) else 1000
-        cases = [_case("float32", rows, units(info, 500, 400, 1 << 17))]
+        cases = [_case("float32", rows, units(info, 500, 60, 1 << 14))]
         if mode == "exhaustive" and info.fp64:
-            cases.append(_case("float64", rows, units(info, 500, 400, 1 << 17)))
+            cases.append(_case("float64", rows, units(info, 500, 60, 1 << 14)))
         return cases
 
     def like(self, specialisation: Mapping[str, Any], sizes: Mapping[str, int], info: DeviceInfo) -> Case | None:
-        return _case(specialisation["dtype"], 1000, units(info, 500, 400, 1 << 17))
+        return _case(specialisation["dtype"], 1000, units(info, 500, 60, 1 << 14))
 
     @contextmanager
     def open(self, executor: Executor, case: Case) -> Iterator[Callable[[], Answer]]:
@@ -88,10 +88,11 @@ def _case(dtype: str, rows: int, pairs: int) -> Case:
 def _problem(n_pairs: int, n_rows: int, dtype: str) -> tuple[Floats, Floats, Any]:
     """Predictions with gaps, padded observations with gaps, and which belongs to which."""
     rng = np.random.default_rng(5)
-    n_series = max(n_pairs // 2, 1)
+    n_series = min(max(n_pairs // 2, 1), 200)
     observed = rng.standard_normal((n_series, n_rows + 13)).astype(dtype)
     series = rng.integers(0, n_series, n_pairs)
-    predicted = (0.6 * observed[series, :n_rows] + 0.5 * rng.standard_normal((n_pairs, n_rows))).astype(dtype)
+    noise = rng.standard_normal((n_series, n_rows)).astype(dtype)
+    predicted = np.asarray(0.6, dtype) * observed[series, :n_rows] + np.asarray(0.5, dtype) * noise[series[::-1]]
     if n_rows > 10:
         predicted[:, 5::97] = np.nan
         observed[:, 7::89] = _GAP
