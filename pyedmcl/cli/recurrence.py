@@ -1,0 +1,156 @@
+"""What the two recurrence commands share: options, and from a file's series to the points of a plot."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from .inputs import load, parse_columns
+
+if TYPE_CHECKING:
+    from ..series import Series
+
+_STATES = "Recurrence"
+
+Column = Annotated[
+    str | None,
+    typer.Option(
+        "--column", metavar="X", help="The series: a name, or digits for a position from 0. (default: the only one)",
+        show_default=False,
+    ),
+]  # fmt: skip
+Against = Annotated[
+    str | None,
+    typer.Option("--against", metavar="Y", help="Cross recurrence of X with this series.", show_default=False),
+]
+Together = Annotated[
+    str | None,
+    typer.Option(
+        "--columns", metavar="A,B,...", help="In place of --column: several series whose values at one time are one "
+        "state ('all' takes every series).", show_default=False,
+    ),
+]  # fmt: skip
+M = Annotated[int, typer.Option("--m", help="Embedding dimension: values of a state.", rich_help_panel=_STATES)]
+Tau = Annotated[int, typer.Option("--tau", help="Lag between them, in steps.", rich_help_panel=_STATES)]
+Metric = Annotated[
+    str,
+    typer.Option(
+        "--metric", metavar="euclidean|maximum|manhattan", help="Distance of states.", rich_help_panel=_STATES
+    ),
+]
+Theiler = Annotated[
+    int,
+    typer.Option("--theiler", metavar="W", help="Cells |i - j| < W are left out of lines.", rich_help_panel=_STATES),
+]
+Convention = Annotated[
+    str,
+    typer.Option(
+        "--convention", metavar="pyrqa|accrqa|recurrenceanalysis|crqa", help="Whose rules (docs/recurrence.md).",
+        rich_help_panel=_STATES,
+    ),
+]  # fmt: skip
+Threshold = Annotated[
+    str,
+    typer.Option(
+        "--threshold", metavar="fixed|corridor|recurrence_rate|neighbours", help="What --radius holds.",
+        rich_help_panel=_STATES,
+    ),
+]  # fmt: skip
+Exact = Annotated[
+    bool,
+    typer.Option(
+        "--exact/--no-exact", help="Decide cells near the radius in float64, whatever --dtype says.",
+        rich_help_panel="Running",
+    ),
+]  # fmt: skip
+Pixels = Annotated[
+    int | None,
+    typer.Option(
+        "--pixels", min=1, help="Pixels of the longer side. (default: a cell each up to 2000)", show_default=False
+    ),
+]
+RADIUS_HELP = "In the unit of the data; by --threshold, a corridor 0.2:0.5, a rate, or a number of neighbours."
+
+
+def parse_radius(text: str, threshold: str) -> Any:
+    """The radius as :func:`pyedmcl.rqa` takes it: one value, or a list for ``0.5,0.7``."""
+    parse, wanted = _FORMS.get(threshold, (float, "a number"))
+    try:
+        values = [parse(item) for item in text.split(",")]
+    except ValueError:
+        raise typer.BadParameter(f"--radius {text}: {wanted} is needed, or several with commas") from None
+    return values if len(values) > 1 else values[0]
+
+
+def _corridor(text: str) -> tuple[float, float]:
+    inner, outer = (float(part) for part in text.split(":"))
+    return inner, outer
+
+
+_FORMS: dict[str, tuple[Callable[[str], Any], str]] = {
+    "corridor": (_corridor, "a pair such as 0.2:0.5"),
+    "neighbours": (int, "a number of neighbours"),
+}
+
+
+def check_pictures(*paths: Path | None) -> None:
+    """Refuse, before anything is computed, what cannot be drawn."""
+    wanted = [path for path in paths if path is not None]
+    if not wanted:
+        return
+    from ..plot.figure import check_format, new_figure
+    from .files import check_place
+
+    for path in wanted:
+        check_format(path)
+        check_place(path)
+    new_figure(1, 1)  # a missing matplotlib is told now and not after the work
+
+
+def states(
+    path: Path, column: str | None, together: str | None, against: str | None, time_column: str | None,
+    dataset: str | None,
+) -> tuple[Series, Series | None]:  # fmt: skip
+    """The series that are embedded and, for cross recurrence, the other ones.
+
+    Raises
+    ------
+    InputError
+        For what cannot be read.
+    typer.BadParameter
+        Options that contradict each other, or do not say which series is meant.
+    """
+    if together is not None and column is not None:
+        raise typer.BadParameter("--columns stands in place of --column: give one of them")
+    if together is not None and against is not None:
+        raise typer.BadParameter("--against compares single series: use it with --column")
+    if against is not None and column is None:
+        raise typer.BadParameter("--against needs --column")
+    wanted = None if together in (None, "all") else parse_columns(together)
+    if column is not None:
+        wanted = [column, *([against] if against not in (None, column) else [])]
+    series = load(path, wanted, time_column, dataset)
+    if column is None and together is None and series.n_series > 1:
+        shown = ", ".join(series.names[:8]) + (", ..." if series.n_series > 8 else "")
+        raise typer.BadParameter(
+            f"--column is needed to say which of these series is meant: {shown} (or --columns, for several as a state)"
+        )
+    if against is None:
+        return series, None
+    return one(series, 0), one(series, series.n_series - 1)
+
+
+def one(series: Series, place: int) -> Series:
+    """A single one of several series."""
+    from ..series import build_series
+
+    return build_series(series.values[:, place], [series.names[place]], series.time)
+
+
+def title(x: Series, y: Series | None) -> str:
+    """What a plot shows, in few words."""
+    shown = ", ".join(x.names[:3]) + (f" and {x.n_series - 3} more" if x.n_series > 3 else "")
+    return shown if y is None else f"{shown} (x) and {y.names[0]} (y)"

@@ -1,0 +1,129 @@
+"""``pyedmcl recurrence-plot``: the plot alone, of series of any length."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from . import options
+from . import recurrence as shared
+from .files import check_place
+from .talk import Talk
+
+
+def recurrence_plot(
+    input: options.Input,
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output", "-o", metavar="RP.png", help="The picture (.png, .pdf, .svg), or the pixels as numbers (.npy).",
+            show_default=False,
+        ),
+    ],
+    radius: Annotated[
+        str | None,
+        typer.Option(
+            "--radius", metavar="R", help=shared.RADIUS_HELP + " Without it distances are drawn.", show_default=False,
+            rich_help_panel="Recurrence",
+        ),
+    ] = None,
+    column: shared.Column = None,
+    against: shared.Against = None,
+    columns: shared.Together = None,
+    m: shared.M = 1,
+    tau: shared.Tau = 1,
+    metric: shared.Metric = "euclidean",
+    convention: shared.Convention = "pyrqa",
+    threshold: shared.Threshold = "fixed",
+    pixels: shared.Pixels = None,
+    plain: Annotated[
+        bool, typer.Option("--plain", help="Only the pixels, without axes; .png, and needs no matplotlib.")
+    ] = False,
+    black: Annotated[
+        float | None,
+        typer.Option("--black", metavar="SHARE", help="Share of recurrent cells drawn black. (default: chosen)",
+                     show_default=False),
+    ] = None,
+    time_column: options.TimeColumn = None,
+    dataset: options.Dataset = None,
+    exact: shared.Exact = True,
+    dtype: options.Dtype = "float32",
+    device: options.Device = None,
+    progress: options.Progress = None,
+    quiet: options.Quiet = False,
+    json: options.Json = False,
+    debug: options.Debug = False,
+) -> None:
+    """Draw which states come back when, or, without --radius, how far apart they are."""  # fmt: skip
+    talk = Talk(quiet=quiet, as_json=json, progress=progress)
+    if radius is None and black is not None:
+        raise typer.BadParameter("--black is a share of recurrent cells: give --radius")
+    _check(output, plain)
+    wanted = None if radius is None else shared.parse_radius(radius, threshold)
+    x, y = shared.states(input, column, columns, against, time_column, dataset)
+    import pyedmcl
+
+    common: dict[str, Any] = {"m": m, "tau": tau, "metric": metric, "pixels": pixels, "dtype": dtype, "device": device}
+    with talk.progress("drawing") as report:
+        if wanted is None:
+            found: Any = pyedmcl.distance_plot(x, y, progress=report, **common)
+        else:
+            found = pyedmcl.recurrence_plot(
+                x, y, radius=wanted, convention=convention, threshold=threshold, exact=exact, progress=report, **common
+            )
+    values = found.means if wanted is None else found.counts
+    shade = {} if black is None else {"black": black}
+    if output.suffix.lower() == ".npy":
+        _save_numbers(output, values)
+    elif plain:
+        found.save(output, **shade)
+    else:
+        found.plot(output, title=f"{shared.title(x, y)}, m = {m}, tau = {tau}", **shade)
+    down, across = values.shape
+    talk.summary(
+        f"{output}: {across:,} x {down:,} pixels of {found.n_columns:,} x {found.n_rows:,} "
+        + ("distances" if wanted is None else "cells")
+    )
+    talk.document(
+        {
+            "output": str(output),
+            "series": list(x.names),
+            "against": None if y is None else y.names[0],
+            "pixels": [down, across],
+            "n_rows": found.n_rows,
+            "n_columns": found.n_columns,
+            "radius": None if wanted is None else found.radius,
+            "recurrent": None if wanted is None else int(found.counts.sum()),
+            "provenance": dict(found.provenance),
+        }
+    )
+
+
+def _check(output: Path, plain: bool) -> None:
+    """Refuse, before anything is computed, what cannot be written."""
+    if output.suffix.lower() == ".npy":
+        check_place(output)
+    elif plain:
+        from ..plot.png import check_png
+
+        check_png(output)
+        check_place(output)
+    else:
+        shared.check_pictures(output)
+
+
+def _save_numbers(path: Path, values: Any) -> None:
+    import io
+
+    import numpy as np
+
+    from ..jobs.durable import write_failure, write_file
+
+    memory = io.BytesIO()
+    np.save(memory, values)
+    try:
+        write_file(path, memory.getvalue())
+    except OSError as error:
+        raise write_failure(f"{path} could not be written", ", then run the same command again", error) from error
