@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from . import db, demo, devices, embed_dimension, export, plot, simplex, xmap
+from . import db, demo, devices, embed_dimension, export, plot, recurrence_plot, rqa, simplex, tune, xmap
 from .exits import HELP, Commands, ask_for_traceback
 
 app = typer.Typer(
@@ -44,8 +44,11 @@ def _common(
 app.command("xmap", epilog=HELP)(xmap.xmap)
 app.command("embed-dimension", epilog=HELP)(embed_dimension.embed_dimension)
 app.command("simplex", epilog=HELP)(simplex.simplex)
+app.command("rqa", epilog=HELP)(rqa.rqa)
+app.command("recurrence-plot", epilog=HELP)(recurrence_plot.recurrence_plot)
 app.command("plot", epilog=HELP)(plot.plot)
 app.command("export", epilog=HELP)(export.export)
+app.command("tune", epilog=HELP)(tune.tune)
 app.command("devices", epilog=HELP)(devices.devices)
 app.command("demo", epilog=HELP)(demo.demo)
 app.add_typer(db.app)
