@@ -2,25 +2,33 @@
 ##
 ## The sums over j of W_tj^2 (v_j v_j') are a product of the weights (queries x library) with the products of regressors
 ## (library x pairs), none of which is ever stored: both factors are made for a few library rows at a time in local memory,
-## and a work-item adds up a block of queries by pairs in registers. Regressors are not centred on the query here, for
-## then the products would differ for each; rows whose sums lose too much by that are noticed by smap_solve and done by smap.
+## and a work-item adds up a block of queries by pairs in registers. Regressors are not centred on the query here, for then
+## the products would differ for each; rows whose sums lose too much by that are noticed by smap_solve and done by smap.
 <%
 K = regressors
 entries = [(a, b) for b in range(K) for a in range(b + 1)] + [(a, K) for a in range(K)]
 total = len(entries) + 3
 lanes_q = wg // lanes_p
 blocks = -(-len(entries) // (lanes_p * rp))
-columns = -(-len(entries) // (blocks * lanes_p))     # sums of a work-item per query
+columns = -(-len(entries) // (blocks * lanes_p * 2)) * 2     # sums of a work-item per query
 width = lanes_p * columns
 padded = entries + [(0, 0)] * (blocks * width - len(entries))
 queries = lanes_q * rq
 slices = wg // queries
+near_stride = -(-coordinates // 4) * 4
+bundle = min(wg, 32)
+sub = min(sub_p, lanes_p, bundle)
+product_columns = -(-width // wg)
+product_slots = max(wg // width, 1)
+def loads(n):
+    return range(-(-n // wg))
 %>
 #define LANES 1
 #define REAL_BITS ${64 if dtype == 'float64' else 32}
 #define FMA_CONTRACT ${int(fma == 'contract')}
 #define MIN_SELECT ${int(minimum == 'select')}
 #define COORDINATES ${coordinates}
+#define NEAR_STRIDE ${near_stride}
 #define WG ${wg}
 #define TILE ${tile}
 #define VALUES ${K + 1}
@@ -37,6 +45,23 @@ slices = wg // queries
 constant uchar FIRST[BLOCKS * WIDTH] = {${", ".join(str(a) for a, _ in padded)}};
 constant uchar SECOND[BLOCKS * WIDTH] = {${", ".join(str(b) for _, b in padded)}};
 
+## What a work-item will put into local memory for the tile that begins at `from`; loaded early, so that it arrives in time.
+<%def name="fetch(start)">
+%for i in loads(tile * (K + 1)):
+  {
+    const int at = lid + ${i} * WG, j = at / VALUES, b = at - j * VALUES, row = ${start} + j;
+    value${i} = j >= TILE || row >= j_end ? 0 : b == 0 ? 1 : regressors[(size_t)row * (VALUES - 1) + b - 1];
+  }
+%endfor
+%for i in loads(tile * coordinates):
+  {
+    const int at = lid + ${i} * WG, row = ${start} + at / COORDINATES;
+    near${i} = at >= TILE * COORDINATES || row >= j_end ? 0 : library[(size_t)${start} * COORDINATES + at];
+  }
+%endfor
+  near_row = lid < TILE && ${start} + lid < j_end ? library_rows[${start} + lid] : 0;
+</%def>
+
 // Arguments and layouts as smap's. A task is (theta, part of the library, tile of queries, block of sums).
 kernel __attribute__((reqd_work_group_size(WG, 1, 1)))
 void smap_shared(global const real* restrict query, global const whole* restrict query_rows, const int query_stride,
@@ -46,11 +71,11 @@ void smap_shared(global const real* restrict query, global const whole* restrict
                  global const real* restrict squared_of, global const whole* restrict row_of,
                  global const real* restrict thetas, const int n_thetas, const int n_parts, const int first_tile,
                  const int n_tiles, const int task_begin, global moment* restrict moments) {
-  local real near[TILE * COORDINATES];
+  local real near[TILE * NEAR_STRIDE] __attribute__((aligned(32)));
   local int near_rows[TILE];
   local moment values[TILE * VALUES];
-  local moment weights[TILE * ROWS];
-  local moment products[TILE * WIDTH];
+  local moment weights[TILE * ROWS] __attribute__((aligned(32)));
+  local moment products[TILE * WIDTH] __attribute__((aligned(32)));
   int task = task_begin + get_group_id(0);
   const int block = task % BLOCKS;
   task /= BLOCKS;
@@ -60,9 +85,12 @@ void smap_shared(global const real* restrict query, global const whole* restrict
   const int j_begin = (int)((long)n_library * part / n_parts), j_end = (int)((long)n_library * (part + 1) / n_parts);
   const int lid = get_local_id(0);
 
-  // For weights a work-item keeps to one query; for sums it has rows ${rq} * row .. and columns column + ${lanes_p} * i.
+  // For weights a work-item keeps to one query row. For sums it has pairs of rows and pairs of columns; those that run in step
+  // form a rectangle of ${sub} by ${bundle // sub}, so that they read few different values.
   const int lane = lid % ROWS, slice = lid / ROWS, t0 = (first_tile + tile) * ROWS + lane;
-  const int column = lid % ${lanes_p}, row0 = lid / ${lanes_p} * ${rq};
+  const int bundle = lid / ${bundle}, place = lid % ${bundle};
+  const int column = 2 * (bundle % ${lanes_p // sub} * ${sub} + place % ${sub});
+  const int row0 = 2 * (bundle / ${lanes_p // sub} * ${bundle // sub} + place / ${sub});
   realv q[COORDINATES];
   _Pragma("unroll") for (int e = 0; e < COORDINATES; ++e) q[e] = query[(size_t)e * query_stride + t0];
   const rowv upper = query_rows[t0];
@@ -71,29 +99,48 @@ void smap_shared(global const real* restrict query, global const whole* restrict
   const realv limit_squared = squared_of[t0];
   const rowv limit_row = row_of[t0];
 %endif
+  // Which regressors a work-item multiplies.
+  const int slot = lid / ${min(width, wg)}, mine = lid % ${min(width, wg)};
+%for i in range(product_columns):
+  const int column${i} = mine + ${i} * WG;
+  const int first${i} = column${i} < WIDTH ? FIRST[block * WIDTH + column${i}] : 0;
+  const int second${i} = column${i} < WIDTH ? SECOND[block * WIDTH + column${i}] : 0;
+%endfor
   moment sum_w = 0, sum_wy = 0, sum_wyy = 0;
 %for r in range(rq):
   moment ${", ".join(f"s{r}_{i} = 0" for i in range(columns))};
 %endfor
+  moment ${", ".join(f"value{i}" for i in loads(tile * (K + 1)))};
+  real ${", ".join(f"near{i}" for i in loads(tile * coordinates))};
+  int near_row;
+  ${fetch("j_begin")}
 
   for (int jt = j_begin; jt < j_end; jt += TILE) {
     const int n = min(TILE, j_end - jt);
     barrier(CLK_LOCAL_MEM_FENCE);
-    for (int i = lid; i < n * COORDINATES; i += WG) near[i] = library[(size_t)jt * COORDINATES + i];
-    for (int i = lid; i < n; i += WG) near_rows[i] = library_rows[jt + i];
-    for (int i = lid; i < TILE * VALUES; i += WG) {
-      const int j = i / VALUES, b = i - j * VALUES;
-      values[i] = j >= n ? 0 : b == 0 ? 1 : regressors[(size_t)(jt + j) * (VALUES - 1) + b - 1];
+%for i in loads(tile * (K + 1)):
+    if (lid + ${i} * WG < TILE * VALUES) values[lid + ${i} * WG] = value${i};
+%endfor
+%for i in loads(tile * coordinates):
+    {
+      const int at = lid + ${i} * WG;
+      if (at < TILE * COORDINATES) near[at / COORDINATES * NEAR_STRIDE + at % COORDINATES] = near${i};
     }
+%endfor
+    if (lid < TILE) near_rows[lid] = near_row;
+    ${fetch("(jt + TILE)")}
     barrier(CLK_LOCAL_MEM_FENCE);
-    for (int i = lid; i < TILE * WIDTH; i += WG) {
-      const int j = i / WIDTH, p = block * WIDTH + i - j * WIDTH;
-      products[i] = values[j * VALUES + FIRST[p]] * values[j * VALUES + SECOND[p]];
-    }
+    if (slot < ${product_slots})
+      for (int j = slot; j < TILE; j += ${product_slots}) {
+        local const moment* restrict v = values + j * VALUES;
+%for i in range(product_columns):
+        if (column${i} < WIDTH) products[j * WIDTH + column${i}] = v[first${i}] * v[second${i}];
+%endfor
+      }
     for (int j = slice; j < TILE; j += SLICES) {
       moment w = 0;
       if (j < n) {
-        SQUARED_DISTANCE(squared, near + j * COORDINATES);
+        SQUARED_DISTANCE(squared, near + j * NEAR_STRIDE);
         const int row = near_rows[j];
         const rowv barred = TOO_NEAR(row)${" || BEYOND(squared, row)" if limited else ""};
         w = CHOOSE(exp((nearest - sqrt(squared)) * slope), (realv)(0), barred);
@@ -106,15 +153,15 @@ void smap_shared(global const real* restrict query, global const whole* restrict
     }
     barrier(CLK_LOCAL_MEM_FENCE);
     for (int j = 0; j < TILE; ++j) {
-%for r in range(rq):
-      const moment w${r} = weights[j * ROWS + row0 + ${r}];
+%for r in range(0, rq, 2):
+      const double2 w${r} = *(local const double2*)(weights + j * ROWS + row0 + ${r * lanes_q});
 %endfor
-%for i in range(columns):
-      const moment p${i} = products[j * WIDTH + column + ${i * lanes_p}];
+%for i in range(0, columns, 2):
+      const double2 p${i} = *(local const double2*)(products + j * WIDTH + column + ${i * lanes_p});
 %endfor
 %for r in range(rq):
 %for i in range(columns):
-      s${r}_${i} = FUSED(w${r}, p${i}, s${r}_${i});
+      s${r}_${i} = FUSED(w${r // 2 * 2}.s${r % 2}, p${i // 2 * 2}.s${i % 2}, s${r}_${i});
 %endfor
 %endfor
     }
@@ -122,10 +169,10 @@ void smap_shared(global const real* restrict query, global const whole* restrict
   global moment* restrict out =
       moments + (((size_t)part * n_tiles + tile) * n_thetas + theta) * ENTRIES * ROWS;
 %for i in range(columns):
-  if (block * WIDTH + column + ${i * lanes_p} < SUMS) {
-    global moment* restrict to = out + (size_t)(block * WIDTH + column + ${i * lanes_p}) * ROWS + row0;
+  if (block * WIDTH + column + ${i // 2 * 2 * lanes_p + i % 2} < SUMS) {
+    global moment* restrict to = out + (size_t)(block * WIDTH + column + ${i // 2 * 2 * lanes_p + i % 2}) * ROWS + row0;
 %for r in range(rq):
-    to[${r}] = s${r}_${i};
+    to[${r // 2 * 2 * lanes_q + r % 2}] = s${r}_${i};
 %endfor
   }
 %endfor

@@ -1,4 +1,4 @@
-## S-map's local fits from their moments: a work-group solves one system after the other.
+## S-map's local fits from their moments, taken back to the data's units: a work-group solves one system after the other.
 <%
 K = regressors
 n_gram = K * (K + 1) // 2
@@ -9,39 +9,47 @@ n_gram = K * (K + 1) // 2
 #define MIN_SELECT ${int(minimum == 'select')}
 #define WG ${wg}
 #define K ${K}
+#define RANK ${K - 1}
+#define COORDINATES ${coordinates}
 #define N_GRAM ${n_gram}
 #define ENTRIES ${n_gram + K + 3}
 #define ROWS ${rows}
 #include "solve.clh"
 
-// moments: [part][tile][theta][ENTRIES][ROWS] of smap. fits: [theta][K + 4][n_rows]: coefficients (the intercept first), the
-// bound on the prediction's error in roundings, then the sums of W, W y and W y^2. n_rows is a multiple of ROWS.
+// moments: [part][tile][theta][ENTRIES][ROWS] of smap, for n_padded rows; points: [n_rows][COORDINATES]; query_z, nearest and
+// rate as there. fits: [theta][3][n_rows], prediction, variance and the bound on the prediction's error in roundings;
+// coefficients: [theta][n_rows][COORDINATES + 1], intercept and slopes.
 %if penalised:
-// penalty: [K][K], what is added to the matrix for each unit of W^2 of the nearest row (nearest, rate: from smap_scale).
+// penalty: [K][K], what is added to the matrix for each unit of W^2 of the nearest row.
 %endif
 kernel __attribute__((reqd_work_group_size(WG, 1, 1)))
 void smap_solve(global const moment* restrict moments, const int n_parts, const int n_thetas, const int n_rows,
-                global const moment* restrict penalty, global const moment* restrict query_z, global const real* restrict nearest,
-                global const real* restrict rate, global const real* restrict thetas, global moment* restrict fits) {
+                const int n_padded, global const moment* restrict penalty, global const moment* restrict points,
+                global const moment* restrict query_z, global const real* restrict nearest,
+                global const real* restrict rate, global const real* restrict thetas,
+                global const moment* restrict basis, const moment aim_shift, const moment aim_scale,
+                global moment* restrict fits, global moment* restrict coefficients) {
   local moment a[N_GRAM + 2 * K + 3];
   local moment scale[K];
+  local moment sums[3];
+  local moment slopes[COORDINATES];
   const int lane = get_local_id(0), systems = n_rows * n_thetas;
   for (int system = get_group_id(0); system < systems; system += get_num_groups(0)) {
     const int theta = system / n_rows, t = system - theta * n_rows;
     global const moment* restrict from =
         moments + (((size_t)(t / ROWS) * n_thetas + theta) * ENTRIES) * ROWS + t % ROWS;
-    const size_t part_stride = (size_t)n_rows * n_thetas * ENTRIES;
-    global moment* restrict fit = fits + (size_t)theta * (K + 4) * n_rows + t;
+    const size_t part_stride = (size_t)n_padded * n_thetas * ENTRIES;
     for (int i = lane; i < ENTRIES; i += WG) {
       moment sum = from[(size_t)i * ROWS];
       for (int part = 1; part < n_parts; ++part) sum += from[part * part_stride + (size_t)i * ROWS];
       if (i < N_GRAM + K)
         a[i] = sum;
       else
-        fit[(size_t)(K + 1 + i - N_GRAM - K) * n_rows] = sum;
+        sums[i - N_GRAM - K] = sum;
     }
     // The prediction is the intercept where regressors are centred on the query.
-    for (int i = lane; i < K; i += WG) a[AT(K + 1, i)] = i == 0 ? 1 : ${"0" if centred else "query_z[(size_t)(i - 1) * n_rows + t]"};
+    for (int i = lane; i < K; i += WG)
+      a[AT(K + 1, i)] = i == 0 ? 1 : ${"0" if centred else "query_z[(size_t)(i - 1) * n_padded + t]"};
     barrier(CLK_LOCAL_MEM_FENCE);
 %if penalised:
     // Weights are relative to that of the nearest row: so is the penalty.
@@ -51,8 +59,28 @@ void smap_solve(global const moment* restrict moments, const int n_parts, const 
     barrier(CLK_LOCAL_MEM_FENCE);
 %endif
     const moment doubt = solve(a, scale, K, lane, WG);
-    for (int i = lane; i < K; i += WG) fit[(size_t)i * n_rows] = a[AT(K, i)];
-    if (lane == 0) fit[(size_t)K * n_rows] = doubt;
+    moment inner = a[AT(K, 0)];
+%if not centred:
+    for (int b = 0; b < RANK; ++b) inner += a[AT(K, b + 1)] * query_z[(size_t)b * n_padded + t];
+%endif
+    global moment* restrict row = coefficients + ((size_t)theta * n_rows + t) * (COORDINATES + 1);
+    for (int d = lane; d < COORDINATES; d += WG) {
+      moment slope = 0;
+      for (int b = 0; b < RANK; ++b) slope = FUSED(basis[d * RANK + b], a[AT(K, b + 1)], slope);
+      slopes[d] = slope * aim_scale;
+      row[d + 1] = slopes[d];
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (lane == 0) {
+      global moment* restrict fit = fits + (size_t)theta * 3 * n_rows + t;
+      const moment predicted = aim_shift + aim_scale * inner;
+      moment intercept = predicted;
+      for (int d = 0; d < COORDINATES; ++d) intercept -= slopes[d] * points[(size_t)t * COORDINATES + d];
+      row[0] = intercept;
+      fit[0] = predicted;
+      fit[n_rows] = fmax(sums[2] - 2 * inner * sums[1] + inner * inner * sums[0], (moment)0) / sums[0] * aim_scale * aim_scale;
+      fit[2 * (size_t)n_rows] = doubt;
+    }
     barrier(CLK_LOCAL_MEM_FENCE);
   }
 }

@@ -88,10 +88,10 @@ GPU_LAYOUTS = [{"lanes": 1, "tile": 0, "wide": 1, "wg": wg, "parts": parts} for 
 
 
 SHARED_LAYOUTS = [
-    {"wg": 256, "lanes_p": 32, "rq": 8, "rp": 8, "tile": 16, "parts": 5},
-    {"wg": 64, "lanes_p": 32, "rq": 4, "rp": 8, "tile": 8, "parts": 1},
-    {"wg": 128, "lanes_p": 16, "rq": 2, "rp": 4, "tile": 32, "parts": 2},
-    {"wg": 64, "lanes_p": 8, "rq": 8, "rp": 6, "tile": 16, "parts": 16},
+    {"wg": 256, "lanes_p": 32, "sub_p": 8, "rq": 8, "rp": 8, "tile": 16, "parts": 5},
+    {"wg": 64, "lanes_p": 32, "sub_p": 32, "rq": 4, "rp": 8, "tile": 8, "parts": 1},
+    {"wg": 128, "lanes_p": 16, "sub_p": 16, "rq": 2, "rp": 4, "tile": 32, "parts": 2},
+    {"wg": 64, "lanes_p": 8, "sub_p": 4, "rq": 8, "rp": 6, "tile": 16, "parts": 16},
 ]
 
 
@@ -153,20 +153,25 @@ def test_solve_is_that_of_the_oracle(executor, layout):
         packed = engine.device.moments(24, 1, layout)[0]
     finally:
         engine.release()
-    fits = solved.fits[0]
     gram = np.zeros((24, 5, 5))
     for b in range(5):
         for a in range(b + 1):
             gram[:, a, b] = gram[:, b, a] = packed[:, b * (b + 1) // 2 + a]
-    np.testing.assert_allclose(fits[:5].T, oracle.solve(gram, packed[:, 15:20]), rtol=1e-9)
+    fits, basis = oracle.solve(gram, packed[:, 15:20]), engine.basis
+    z = basis.regressors(points) if layout == "shared" else np.zeros((24, 4))
+    inner = fits[:, 0] + (fits[:, 1:] * z).sum(axis=1)
+    slopes = basis.aim_scale * fits[:, 1:] @ basis.map.T
+    predicted = basis.aim_shift + basis.aim_scale * inner
+    np.testing.assert_allclose(solved.predicted[0], predicted, rtol=1e-9)
+    np.testing.assert_allclose(solved.coefficients[0, :, 1:], slopes, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(solved.coefficients[0, :, 0], predicted - (slopes * points).sum(axis=1), rtol=1e-9)
     # How far the prediction moves at most when the scaled system does by one unit.
     scale = 1 / np.sqrt(np.einsum("nii->ni", gram))
     inverse = np.linalg.inv(gram * scale[:, None] * scale[:, :, None])
     right = packed[:, 15:20] * scale
-    size = np.abs(fits[:5].T / scale).sum(axis=1) + np.abs(right).max(axis=1)
-    z = engine.basis.regressors(points) if layout == "shared" else np.zeros((24, 4))
+    size = np.abs(fits / scale).sum(axis=1) + np.abs(right).max(axis=1)
     row = np.einsum("nij,nj->ni", inverse, np.column_stack([np.ones(24), z]) * scale)
-    np.testing.assert_allclose(fits[5], np.abs(row).sum(axis=1) * size, rtol=1e-8)
+    np.testing.assert_allclose(solved.doubt[0], np.abs(row).sum(axis=1) * size, rtol=1e-8)
 
 
 def test_blocks_of_rows_change_nothing(executor, monkeypatch):

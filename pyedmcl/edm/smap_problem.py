@@ -126,10 +126,10 @@ def prepare(
         observed_in = asked.values[:, 0].astype(np.float64) if own else np.full(asked.n_steps, np.nan)
     rows = ranges.prediction_rows(asked.n_steps, first, pred_range)
     return Problem(
-        library=coordinates[library_rows],
+        library=_rows(coordinates, library_rows),
         target=goal[library_rows + Tp],
         library_rows=library_rows,
-        points=points[rows],
+        points=_rows(points, rows),
         rows=rows,
         observed=ranges.observed_at(observed_in, rows, Tp),
         exclusion_radius=radius if pred is None else -1,
@@ -138,6 +138,13 @@ def prepare(
         tau=tau,
         Tp=Tp,
     )
+
+
+def _rows(table: Doubles, rows: Integers) -> Doubles:
+    """Ascending rows of a table, without a copy where they lie together."""
+    if rows[-1] - rows[0] + 1 == len(rows):
+        return table[rows[0] : rows[-1] + 1]
+    return table[rows]
 
 
 def _goal(series: Series, target: Any) -> Doubles:

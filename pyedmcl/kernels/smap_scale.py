@@ -11,7 +11,7 @@ SPEC = KernelSpec(
     tunables=(
         Tunable("lanes", (1, 4, 8, 16), {"cpu": 16, "gpu": 1}, "query rows of a work-item; a SIMD register on CPUs"),
         Tunable("wg", (1, 64, 128, 256), {"cpu": 1, "gpu": 256}, "work-items of a group"),
-        Tunable("slices", (1, 2, 4, 8, 16), {"cpu": 1, "gpu": 8}, "work-items that share a query row"),
+        Tunable("slices", (1, 2, 4, 8, 16), {"cpu": 1, "gpu": 16}, "work-items that share a query row"),
     ),
     constraints=(Constraint(lambda v: v["wg"] % v["slices"] == 0, "each query row has the same number of work-items"),),
     oracle="pyedmcl.reference.smap:scales",

@@ -18,7 +18,8 @@ SPEC = KernelSpec(
     tunables=(
         Tunable("wg", (64, 128, 256), {"cpu": 64, "gpu": 256}, "work-items of a group"),
         Tunable("lanes_p", (8, 16, 32), {"cpu": 32, "gpu": 32}, "work-items along the sums of a query row"),
-        Tunable("rq", (1, 2, 4, 8), {"cpu": 4, "gpu": 8}, "query rows of a work-item"),
+        Tunable("sub_p", (4, 8, 16, 32), {"cpu": 32, "gpu": 8}, "of these, how many among 32 that run in step"),
+        Tunable("rq", (2, 4, 8), {"cpu": 4, "gpu": 8}, "query rows of a work-item"),
         Tunable("rp", (4, 6, 8), {"cpu": 8, "gpu": 8}, "sums of a work-item per query row, at most"),
         Tunable("tile", (8, 16, 32), {"cpu": 16, "gpu": 16}, "library rows at a time in local memory"),
         Tunable("parts", (1, 2, 3, 4, 5, 6, 8, 12, 16), {"cpu": 1, "gpu": 5}, "parts of the library, side by side"),
@@ -26,6 +27,11 @@ SPEC = KernelSpec(
     constraints=(
         Constraint(lambda v: v["wg"] % v["lanes_p"] == 0, "work-items must fill a rectangle of query rows by sums"),
         Constraint(lambda v: _slices(dict(v)) > 0, "query rows must share the work-items evenly"),
+        Constraint(
+            lambda v: v["lanes_p"] % v["sub_p"] == 0 and v["wg"] // v["lanes_p"] % (32 // v["sub_p"]) == 0,
+            "the work-items that run in step form a rectangle of query rows by sums",
+        ),
+        Constraint(lambda v: v["rp"] % 2 == 0, "sums are taken in pairs"),
         Constraint(lambda v: v["tile"] >= _slices(dict(v)), "the last sums need a row of the tile for each slice"),
     ),
     oracle="pyedmcl.reference.smap:moments",

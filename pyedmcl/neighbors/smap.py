@@ -153,9 +153,9 @@ class LocalFits:
     ) -> NDArray[np.bool_]:  # fmt: skip
         """Fit the chosen rows on the device, in blocks; says which of all fits (n_thetas, n) cannot be trusted."""
         bad = np.zeros(out.predicted.shape, bool)
-        step = self.device.block(layout, len(thetas))
+        step, every = self.device.block(layout, len(thetas)), len(chosen) == len(points)
         for a in range(0, len(chosen), step):
-            at = chosen[a : a + step]
+            at: Any = slice(a, a + step) if every else chosen[a : a + step]
             solved = self.device.run(points[at], rows[at], len(thetas), layout)
             bad[:, at] = self._take(solved, points[at], out, at)
             if out.singular_values is not None:
@@ -164,33 +164,21 @@ class LocalFits:
                 out.singular_values[:, at] = sizes
         return bad
 
-    def _take(self, solved: Solved, points: Doubles, out: Fits, at: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """From fits in the basis to predictions, variances and coefficients of the data."""
-        basis, K, fits = self.basis, self.regressors, solved.fits
-        z = basis.regressors(points)
-        found = np.moveaxis(fits[:, :K], 1, 2).copy()
-        inner = np.einsum("snd,nd->sn", found[..., 1:], z)
-        if solved.centred:
-            scaled = fits[:, 0]
-            found[..., 0] -= inner
-        else:
-            scaled = found[..., 0] + inner
-        coefficients = basis.coefficients(found)
-        predicted = basis.aim_shift + basis.aim_scale * scaled
-        if basis.rank < points.shape[1]:  # a query may lie off the library's plane
+    def _take(self, solved: Solved, points: Doubles, out: Fits, at: Any) -> NDArray[np.bool_]:
+        """Keep a block's fits; says which of them cannot be trusted."""
+        basis, predicted, coefficients = self.basis, solved.predicted, solved.coefficients
+        if basis.rank < points.shape[1]:  # of least norm; and a query may lie off the library's plane
+            coefficients -= (coefficients @ basis.null) @ basis.null.T
             predicted = coefficients[..., 0] + np.einsum("snd,nd->sn", coefficients[..., 1:], points)
-            scaled = (predicted - basis.aim_shift) / basis.aim_scale
-        weight, first, second = fits[:, K + 1], fits[:, K + 2], fits[:, K + 3]
-        with np.errstate(invalid="ignore", divide="ignore"):
-            spread = (second - 2 * scaled * first + scaled**2 * weight) / weight
-        bad: NDArray[np.bool_] = ~(fits[:, K] * _ROUNDING <= ALLOWED_ERROR[self.dtype]) | ~np.isfinite(predicted)
+        bad: NDArray[np.bool_] = ~(solved.doubt * _ROUNDING <= ALLOWED_ERROR[self.dtype]) | ~np.isfinite(predicted)
         if not basis.sound:
             bad[:] = True
         none = solved.counts == 0
         bad[:, none] = False
-        for values, target in ((predicted, out.predicted), (np.maximum(spread, 0) * basis.aim_scale**2, out.variance),
+        for values, target in ((predicted, out.predicted), (solved.variance, out.variance),
                                (coefficients, out.coefficients)):  # fmt: skip
-            values[:, none] = np.nan
+            if none.any():
+                values[:, none] = np.nan
             target[:, at] = values
         return bad
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +19,7 @@ Doubles = NDArray[np.float64]
 _SAFE_RATIO = 1e-9
 # Directions this much smaller than the largest one are read off differences of large numbers: more digits are needed.
 _FLAT = 1e-6
+_ENOUGH = 1000
 _EXTENDED = np.finfo(np.longdouble).eps < 1e-18
 
 
@@ -35,7 +35,7 @@ class Basis:
     inverse : ndarray (rank, D)
         ``x = shift + z @ inverse`` within the library's own plane.
     exponent : int
-        Coordinates for distances are ``(x - shift) * 2**-exponent``, of magnitude at most 1 in the library.
+        Coordinates for distances are ``(x - shift) * 2**-exponent``, of magnitude 1 or so in the library.
     aim_shift, aim_scale : float
     flat : bool
         Some directions are less than 1e-6 of the largest one.
@@ -74,33 +74,41 @@ class Basis:
             x = x.astype(np.longdouble)
         return np.asarray((x - self.shift) @ self.map, np.float64)
 
-    def coordinates(self, x: Doubles, dtype: str) -> NDArray[Any]:
-        """Rows (n, D) as distances are computed from: shifted, scaled by a power of two, rounded."""
-        return np.ldexp(x - self.shift, -self.exponent).astype(dtype)
-
-    def coefficients(self, fits: Doubles) -> Doubles:
-        """Fits (..., rank + 1) in the basis as intercept and slopes (..., D + 1) of the data, of least norm."""
-        slopes = fits[..., 1:] @ self.map.T * self.aim_scale
-        intercept = self.aim_shift + self.aim_scale * fits[..., 0] - slopes @ self.shift
-        raw = np.concatenate([intercept[..., None], slopes], axis=-1)
-        if self.rank < len(self.shift):
-            raw -= (raw @ self.null) @ self.null.T
-        out: Doubles = raw
-        return out
-
 
 def basis_of(x: Doubles, y: Doubles) -> Basis:
-    """The basis of a library (m, D) with targets (m,), all finite."""
+    """The basis of a library (m, D) with targets (m,), all finite.
+
+    Some rows are enough for it, unless they leave a doubt whether all directions are there.
+    """
+    if len(x) > 2 * _ENOUGH:
+        some = _basis_of(x[:: len(x) // _ENOUGH], y)
+        if some is not None:
+            return some
+    found = _basis_of(x, y, final=True)
+    assert found is not None
+    return found
+
+
+def _basis_of(x: Doubles, y: Doubles, *, final: bool = False) -> Basis | None:
     m, dims = x.shape
     shift = x.mean(axis=0)
     centred = x - shift
     largest = float(np.abs(centred).max(initial=0.0))
     exponent = int(np.frexp(largest)[1]) if largest > 0 else 0
     scaled = np.ldexp(centred, -exponent)
-    directions, sizes = _directions(scaled)
+    squares, directions = np.linalg.eigh(scaled.T @ scaled)
+    if squares[0] > _SAFE_RATIO * squares[-1]:
+        sizes = np.sqrt(squares)
+    elif final:
+        _, sizes, rows = np.linalg.svd(scaled, full_matrices=False)
+        directions = rows.T
+    else:
+        return None
     # What is left of a constant column is the rounding of its mean.
     rounding = 4 * np.finfo(float).eps * float(np.ldexp(np.abs(x).max(initial=0.0), -exponent)) * np.sqrt(m)
     kept = sizes > max(np.finfo(float).eps * max(m, dims + 1) * float(sizes.max(initial=0.0)), rounding)
+    if not (final or kept.all()):
+        return None
     directions, sizes = directions[:, kept], sizes[kept] / np.sqrt(m)
     flat = bool(len(sizes)) and float(sizes.min()) < _FLAT * float(sizes.max())
     aim_shift = float(y.mean())
@@ -114,12 +122,3 @@ def basis_of(x: Doubles, y: Doubles) -> Basis:
         aim_scale=aim_scale,
         flat=flat,
     )
-
-
-def _directions(x: Doubles) -> tuple[Doubles, Doubles]:
-    """Right singular vectors (D, D) and singular values of centred rows (m, D)."""
-    squares, vectors = np.linalg.eigh(x.T @ x)
-    if squares[0] > _SAFE_RATIO * squares[-1]:
-        return vectors, np.sqrt(squares)
-    _, sizes, rows = np.linalg.svd(x, full_matrices=False)
-    return rows.T, sizes

@@ -36,17 +36,19 @@ class Solved:
 
     Attributes
     ----------
-    fits : ndarray (n_thetas, K + 4, n)
-        Coefficients in the basis, doubt in roundings, sums of W, W y and W y^2.
+    predicted, variance, doubt : ndarray (n_thetas, n)
+        The last: what the prediction may be off by, in roundings of the scaled targets.
+    coefficients : ndarray (n_thetas, n, D + 1)
+        Intercept and slopes in the data's units.
     counts : ndarray of int (n,)
         Legal neighbours.
-    centred : bool
-        Whether regressors are centred on the query, so that its prediction is the intercept.
     """
 
-    fits: Doubles
+    predicted: Doubles
+    variance: Doubles
+    doubt: Doubles
+    coefficients: Doubles
     counts: NDArray[np.int32]
-    centred: bool
 
 
 class Sweeps:
@@ -82,23 +84,40 @@ class Sweeps:
         self.parameters = dict(chosen.parameters)
         self._scale = {**given, **parameters(spec("smap_scale"), given, info, sizes).parameters}
         solving = {**given, "penalised": library.alpha > 0}
+        self._given = given
         self._solve = {**solving, **parameters(spec("smap_solve"), solving, info, sizes).parameters}
         kind = quirks_for(info).device_class
         self._pacers = {name: Pacer(kind) for name in ("scale", *LAYOUTS)}
 
     def load(self) -> None:
         """Put the library on the device."""
-        lib, basis, fitted = self.library, self.basis, self._fitted
-        aim = (lib.y[fitted] - basis.aim_shift) / basis.aim_scale
-        penalty = np.zeros((self.regressors, self.regressors))
-        penalty[1:, 1:] = lib.alpha * basis.map.T @ basis.map
-        self.put("library", basis.coordinates(lib.x, self.dtype))
+        lib, basis = self.library, self.basis
+        self.put("shift", basis.shift)
+        self.put("basis", basis.map)
         self.put("library_rows", lib.rows.astype(np.int32))
-        self.put("regressors", np.column_stack([basis.regressors(lib.x[fitted]), aim]))
+        self._stage(lib.x, lib.y, "library")
+        if not self._fitted.all():
+            self.put("fitted_rows", lib.rows[self._fitted].astype(np.int32))
+            self._stage(lib.x[self._fitted], lib.y[self._fitted], "fitted")
+        penalty = np.zeros((self.regressors, self.regressors))
+        if lib.alpha:
+            penalty[1:, 1:] = lib.alpha * basis.map.T @ basis.map
         self.put("penalty", penalty)
-        if not fitted.all():
-            self.put("fitted", basis.coordinates(lib.x[fitted], self.dtype))
-            self.put("fitted_rows", lib.rows[fitted].astype(np.int32))
+
+    def _stage(self, x: Doubles, y: Doubles, name: str) -> None:
+        basis, m, f = self.basis, len(x), np.float64
+        near = self.pool.get(name, x.size * np.dtype(self.dtype).itemsize)
+        regressors = self.pool.get("regressors", m * self.regressors * 8)
+        held = self.put("raw", x), self.put("raw_target", y)
+        kernel = build(self.executor, spec("smap_stage"), self._given, "stage_library")
+        self.executor.launch(
+            kernel, (round_up(m, 64),), None,
+            (*held, np.int32(m), self.pool.get("shift", 0), self.pool.get("basis", 0), f(2.0**-basis.exponent),
+             f(basis.aim_shift), f(1 / basis.aim_scale), near, regressors),
+        )  # fmt: skip
+        if basis.flat:
+            aim = (y - basis.aim_shift) / basis.aim_scale
+            self.put("regressors", np.column_stack([basis.regressors(x), aim]))
 
     def put(self, name: str, values: NDArray[Any]) -> Buffer:
         """Upload to the buffer called ``name``."""
@@ -139,17 +158,33 @@ class Sweeps:
         """Fit around one block of query rows; thetas were put before."""
         n = len(points)
         padded = round_up(n, self.align(layout))
-        filled = np.concatenate([np.arange(n), np.full(padded - n, n - 1)])
         radius = self.library.radius
-        reach = rows + min(radius, 2**29) if radius >= 0 else np.full(n, _NO_ROW)
-        self.put("query", self.basis.coordinates(points, self.dtype)[filled].T)
-        self.put("query_z", self.basis.regressors(points)[filled].T)
-        self.put("query_rows", reach[filled].astype(self._whole))
+        reach = np.full(padded, _NO_ROW, self._whole)
+        if radius >= 0:
+            reach[:n] = rows + min(radius, 2**29)
+            reach[n:] = reach[n - 1]
+        self.put("query_rows", reach)
+        self._points(points, padded)
         self._scales(padded)
         self._sums(padded, n_thetas, layout)
-        self._solved(padded, n_thetas, layout)
-        fits = self.get("fits", (n_thetas, self.regressors + 4, padded))[:, :, :n]
-        return Solved(fits, self.get("count", (n,), np.int32), layout == "lanes")
+        self._solved(n, padded, n_thetas, layout)
+        fits = self.get("fits", (n_thetas, 3, n))
+        coefficients = self.get("coefficients", (n_thetas, n, points.shape[1] + 1))
+        return Solved(fits[:, 0], fits[:, 1], fits[:, 2], coefficients, self.get("count", (n,), np.int32))
+
+    def _points(self, points: Doubles, padded: int) -> None:
+        (n, dims), i = points.shape, np.int32
+        query = self.pool.get("query", padded * dims * np.dtype(self.dtype).itemsize)
+        query_z = self.pool.get("query_z", max(padded * self.basis.rank * 8, 1))
+        kernel = build(self.executor, spec("smap_stage"), self._given, "stage_points")
+        self.executor.launch(
+            kernel, (round_up(padded, 64),), None,
+            (self.put("points", points), i(n), i(padded), self.pool.get("shift", 0), self.pool.get("basis", 0),
+             np.float64(2.0**-self.basis.exponent), query, query_z),
+        )  # fmt: skip
+        if self.basis.flat:
+            z = self.basis.regressors(points)
+            self.put("query_z", np.concatenate([z, np.repeat(z[-1:], padded - n, axis=0)]).T)
 
     def moments(self, n: int, n_thetas: int, layout: str) -> Doubles:
         """Moments (n_thetas, n, entries) of the last block."""
@@ -207,14 +242,16 @@ class Sweeps:
             pacer.launched(event, cost * (end - begin))
             begin = end
 
-    def _solved(self, padded: int, n_thetas: int, layout: str) -> None:
+    def _solved(self, n: int, padded: int, n_thetas: int, layout: str) -> None:
         i, get, wg = np.int32, self.pool.get, int(self._solve["wg"])
         values = {**self._solve, "rows": self.rows(layout), "centred": layout == "lanes"}
         kernel = build(self.executor, spec("smap_solve"), values)
-        fits = get("fits", n_thetas * (self.regressors + 4) * padded * 8)
-        groups = min(padded * n_thetas, self.executor.info.compute_units * 64)
+        fits = get("fits", n_thetas * 3 * n * 8)
+        coefficients = get("coefficients", n_thetas * n * (self.library.x.shape[1] + 1) * 8)
+        groups = min(n * n_thetas, self.executor.info.compute_units * 64)
         self.executor.launch(
             kernel, (groups * wg,), (wg,),
-            (get("moments", 0), i(self.parts(layout)), i(n_thetas), i(padded), get("penalty", 0), get("query_z", 0),
-             get("nearest", 0), get("rate", 0), get("thetas", 0), fits),
+            (get("moments", 0), i(self.parts(layout)), i(n_thetas), i(n), i(padded), get("penalty", 0),
+             get("points", 0), get("query_z", 0), get("nearest", 0), get("rate", 0), get("thetas", 0),
+             get("basis", 0), np.float64(self.basis.aim_shift), np.float64(self.basis.aim_scale), fits, coefficients),
         )  # fmt: skip

@@ -1,0 +1,13 @@
+"""Coordinates into the layouts of S-map's kernels: the program holds stage_library and stage_points."""
+
+from ..codegen.spec import KernelSpec
+
+SPEC = KernelSpec(
+    name="smap_stage",
+    producer="mako",
+    text="smap_stage.cl.mako",
+    headers=("numeric.clh", "moment.clh"),
+    specialisation=("coordinates", "regressors", "dtype"),
+    oracle="pyedmcl.neighbors.smap_basis:basis_of",
+    exact=False,
+)

@@ -1,0 +1,41 @@
+## Rows of coordinates into what S-map's kernels read: shifted and scaled for distances, and as regressors in a basis in which
+## the library is white. The program holds stage_library and stage_points.
+#define LANES 1
+#define REAL_BITS ${64 if dtype == 'float64' else 32}
+#define FMA_CONTRACT ${int(fma == 'contract')}
+#define MIN_SELECT ${int(minimum == 'select')}
+#define COORDINATES ${coordinates}
+#define RANK ${regressors - 1}
+#include "moment.clh"
+
+// z_b = (x - shift) . column b of basis, [COORDINATES][RANK].
+inline moment regressor(global const moment* restrict x, global const moment* restrict shift,
+                        global const moment* restrict basis, const int b) {
+  moment sum = 0;
+  for (int d = 0; d < COORDINATES; ++d) sum = FUSED(x[d] - shift[d], basis[d * RANK + b], sum);
+  return sum;
+}
+
+// x: [n][COORDINATES]; near: [n][COORDINATES]; regressors: [n][RANK + 1], the (shifted, scaled) target behind the z.
+kernel void stage_library(global const moment* restrict x, global const moment* restrict target, const int n,
+                          global const moment* restrict shift, global const moment* restrict basis, const moment unit,
+                          const moment aim_shift, const moment aim_unit, global real* restrict near,
+                          global moment* restrict regressors) {
+  const int t = get_global_id(0);
+  if (t >= n) return;
+  x += (size_t)t * COORDINATES;
+  for (int d = 0; d < COORDINATES; ++d) near[(size_t)t * COORDINATES + d] = (real)((x[d] - shift[d]) * unit);
+  for (int b = 0; b < RANK; ++b) regressors[(size_t)t * (RANK + 1) + b] = regressor(x, shift, basis, b);
+  regressors[(size_t)t * (RANK + 1) + RANK] = (target[t] - aim_shift) * aim_unit;
+}
+
+// query: [COORDINATES][n_padded]; query_z: [RANK][n_padded]; the last row is repeated up to n_padded.
+kernel void stage_points(global const moment* restrict x, const int n, const int n_padded,
+                         global const moment* restrict shift, global const moment* restrict basis, const moment unit,
+                         global real* restrict query, global moment* restrict query_z) {
+  const int t = get_global_id(0);
+  if (t >= n_padded) return;
+  x += (size_t)min(t, n - 1) * COORDINATES;
+  for (int d = 0; d < COORDINATES; ++d) query[(size_t)d * n_padded + t] = (real)((x[d] - shift[d]) * unit);
+  for (int b = 0; b < RANK; ++b) query_z[(size_t)b * n_padded + t] = regressor(x, shift, basis, b);
+}
