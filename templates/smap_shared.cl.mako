@@ -152,6 +152,7 @@ void smap_shared(global const real* restrict query, global const whole* restrict
       weights[j * ROWS + lane] = w * w;
     }
     barrier(CLK_LOCAL_MEM_FENCE);
+#pragma unroll ${steps}
     for (int j = 0; j < TILE; ++j) {
 %for r in range(0, rq, 2):
       const double2 w${r} = *(local const double2*)(weights + j * ROWS + row0 + ${r * lanes_q});

@@ -16,8 +16,8 @@ n_gram = K * (K + 1) // 2
 #define ROWS ${rows}
 #include "solve.clh"
 
-// moments: [part][tile][theta][ENTRIES][ROWS] of smap, for n_padded rows; points: [n_rows][COORDINATES]; query_z, nearest and
-// rate as there. fits: [theta][3][n_rows], prediction, variance and the bound on the prediction's error in roundings;
+// moments: [part][tile][theta][ENTRIES][ROWS] of smap, for n_padded rows; points, start, step, lag: as smap_stage has them;
+// query_z, nearest and rate as in smap. fits: [theta][3][n_rows], prediction, variance and the bound on the prediction's error in roundings;
 // coefficients: [theta][n_rows][COORDINATES + 1], intercept and slopes.
 %if penalised:
 // penalty: [K][K], what is added to the matrix for each unit of W^2 of the nearest row.
@@ -25,8 +25,8 @@ n_gram = K * (K + 1) // 2
 kernel __attribute__((reqd_work_group_size(WG, 1, 1)))
 void smap_solve(global const moment* restrict moments, const int n_parts, const int n_thetas, const int n_rows,
                 const int n_padded, global const moment* restrict penalty, global const moment* restrict points,
-                global const moment* restrict query_z, global const real* restrict nearest,
-                global const real* restrict rate, global const real* restrict thetas,
+                const long start, const int step, const int lag, global const moment* restrict query_z,
+                global const real* restrict nearest, global const real* restrict rate, global const real* restrict thetas,
                 global const moment* restrict basis, const moment aim_shift, const moment aim_scale,
                 global moment* restrict fits, global moment* restrict coefficients) {
   local moment a[N_GRAM + 2 * K + 3];
@@ -75,7 +75,7 @@ void smap_solve(global const moment* restrict moments, const int n_parts, const 
       global moment* restrict fit = fits + (size_t)theta * 3 * n_rows + t;
       const moment predicted = aim_shift + aim_scale * inner;
       moment intercept = predicted;
-      for (int d = 0; d < COORDINATES; ++d) intercept -= slopes[d] * points[(size_t)t * COORDINATES + d];
+      for (int d = 0; d < COORDINATES; ++d) intercept -= slopes[d] * points[start + (long)t * step + d * (long)lag];
       row[0] = intercept;
       fit[0] = predicted;
       fit[n_rows] = fmax(sums[2] - 2 * inner * sums[1] + inner * inner * sums[0], (moment)0) / sums[0] * aim_scale * aim_scale;

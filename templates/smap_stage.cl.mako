@@ -9,33 +9,36 @@
 #include "moment.clh"
 
 // z_b = (x - shift) . column b of basis, [COORDINATES][RANK].
-inline moment regressor(global const moment* restrict x, global const moment* restrict shift,
+inline moment regressor(global const moment* restrict x, const int lag, global const moment* restrict shift,
                         global const moment* restrict basis, const int b) {
   moment sum = 0;
-  for (int d = 0; d < COORDINATES; ++d) sum = FUSED(x[d] - shift[d], basis[d * RANK + b], sum);
+  for (int d = 0; d < COORDINATES; ++d) sum = FUSED(x[(ptrdiff_t)d * lag] - shift[d], basis[d * RANK + b], sum);
   return sum;
 }
 
-// x: [n][COORDINATES]; near: [n][COORDINATES]; regressors: [n][RANK + 1], the (shifted, scaled) target behind the z.
-kernel void stage_library(global const moment* restrict x, global const moment* restrict target, const int n,
-                          global const moment* restrict shift, global const moment* restrict basis, const moment unit,
+// Coordinate d of row t is x[start + t * step + d * lag]: a table, or delays of a series. near: [n][COORDINATES]; regressors:
+// [n][RANK + 1], the (shifted, scaled) target behind the z.
+kernel void stage_library(global const moment* restrict x, const long start, const int step, const int lag,
+                          global const moment* restrict target, const int n, global const moment* restrict shift, global const moment* restrict basis, const moment unit,
                           const moment aim_shift, const moment aim_unit, global real* restrict near,
                           global moment* restrict regressors) {
   const int t = get_global_id(0);
   if (t >= n) return;
-  x += (size_t)t * COORDINATES;
-  for (int d = 0; d < COORDINATES; ++d) near[(size_t)t * COORDINATES + d] = (real)((x[d] - shift[d]) * unit);
-  for (int b = 0; b < RANK; ++b) regressors[(size_t)t * (RANK + 1) + b] = regressor(x, shift, basis, b);
+  x += start + (long)t * step;
+  for (int d = 0; d < COORDINATES; ++d)
+    near[(size_t)t * COORDINATES + d] = (real)((x[(ptrdiff_t)d * lag] - shift[d]) * unit);
+  for (int b = 0; b < RANK; ++b) regressors[(size_t)t * (RANK + 1) + b] = regressor(x, lag, shift, basis, b);
   regressors[(size_t)t * (RANK + 1) + RANK] = (target[t] - aim_shift) * aim_unit;
 }
 
 // query: [COORDINATES][n_padded]; query_z: [RANK][n_padded]; the last row is repeated up to n_padded.
-kernel void stage_points(global const moment* restrict x, const int n, const int n_padded,
-                         global const moment* restrict shift, global const moment* restrict basis, const moment unit,
+kernel void stage_points(global const moment* restrict x, const long start, const int step, const int lag, const int n,
+                         const int n_padded, global const moment* restrict shift, global const moment* restrict basis, const moment unit,
                          global real* restrict query, global moment* restrict query_z) {
   const int t = get_global_id(0);
   if (t >= n_padded) return;
-  x += (size_t)min(t, n - 1) * COORDINATES;
-  for (int d = 0; d < COORDINATES; ++d) query[(size_t)d * n_padded + t] = (real)((x[d] - shift[d]) * unit);
-  for (int b = 0; b < RANK; ++b) query_z[(size_t)b * n_padded + t] = regressor(x, shift, basis, b);
+  x += start + (long)min(t, n - 1) * step;
+  for (int d = 0; d < COORDINATES; ++d)
+    query[(size_t)d * n_padded + t] = (real)((x[(ptrdiff_t)d * lag] - shift[d]) * unit);
+  for (int b = 0; b < RANK; ++b) query_z[(size_t)b * n_padded + t] = regressor(x, lag, shift, basis, b);
 }

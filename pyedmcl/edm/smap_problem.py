@@ -51,8 +51,16 @@ class Problem:
 
 
 def embed(values: NDArray[Any], E: int, tau: int) -> Doubles:
-    """Delay coordinates (n, E * columns) of each column in turn; NaN before row (E-1) tau."""
+    """Delay coordinates (n, E * columns) of each column in turn; NaN before row (E-1) tau.
+
+    Of a single column they are a view of the series with NaN before it.
+    """
     n, columns = values.shape
+    if columns == 1:
+        front = (E - 1) * tau
+        padded = np.full(front + n, np.nan)
+        padded[front:] = values[:, 0]
+        return np.ndarray((n, E), np.float64, padded, 8 * front, (8, -8 * tau))
     out = np.full((n, E * columns), np.nan)
     for c in range(columns):
         for e in range(E):

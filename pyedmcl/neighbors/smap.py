@@ -88,7 +88,7 @@ class LocalFits:
         self.dtype = dtype
         self.library = Library(library, target, rows, exclusion_radius, knn, alpha)
         fitted = np.isfinite(target)
-        self.basis = basis_of(library[fitted], target[fitted])
+        self.basis = basis_of(*(each if fitted.all() else each[fitted] for each in (library, target)))
         self.device = Sweeps(executor, self.library, self.basis, dtype)
         try:
             self.device.load()
@@ -131,7 +131,9 @@ class LocalFits:
             Not even a block of some rows fits on the device.
         """
         n, dims = points.shape
-        out = Fits.empty(len(thetas), n, dims + 1, singular_values)
+        flat, deep = (len(thetas), n), (len(thetas), n, dims + 1)
+        sizes_of = np.empty(deep) if singular_values else None
+        out = Fits(np.empty(flat), np.empty(flat), np.empty(deep), sizes_of, 0)
         self.device.put("thetas", thetas.astype(self.dtype))
         bad = self._pass(points, rows, thetas, out, np.arange(n), self.device.layout)
         if self.device.layout == "shared" and bad.any():
@@ -156,7 +158,8 @@ class LocalFits:
         step, every = self.device.block(layout, len(thetas)), len(chosen) == len(points)
         for a in range(0, len(chosen), step):
             at: Any = slice(a, a + step) if every else chosen[a : a + step]
-            solved = self.device.run(points[at], rows[at], len(thetas), layout)
+            into = out.coefficients[:, at] if every else None
+            solved = self.device.run(points[at], rows[at], len(thetas), layout, into)
             bad[:, at] = self._take(solved, points[at], out, at)
             if out.singular_values is not None:
                 sizes = self._singular_values(points[at], thetas, layout)
@@ -179,7 +182,8 @@ class LocalFits:
                                (coefficients, out.coefficients)):  # fmt: skip
             if none.any():
                 values[:, none] = np.nan
-            target[:, at] = values
+            if not np.may_share_memory(values, target):
+                target[:, at] = values
         return bad
 
     def _singular_values(self, points: Doubles, thetas: Doubles, layout: str) -> Doubles:

@@ -70,6 +70,7 @@ class Sweeps:
         self.pool = Pool(executor)
         self._whole: Any = np.int64 if dtype == "float64" else np.int32
         self._fitted = np.isfinite(library.y)
+        self._series: NDArray[Any] | None = None  # which one lies on the device
         info = executor.info
         given: dict[str, Any] = {"coordinates": library.x.shape[1], "regressors": self.regressors}
         given |= {"limited": self.limited, "dtype": dtype}
@@ -104,11 +105,26 @@ class Sweeps:
             penalty[1:, 1:] = lib.alpha * basis.map.T @ basis.map
         self.put("penalty", penalty)
 
+    def _raw(self, name: str, x: Doubles) -> tuple[Buffer, np.int64, np.int32, np.int32]:
+        """Rows (n, D) on the device: buffer, first element, and steps from row to row and from column to column.
+
+        Delays of a series are a view of it (see ``embed``): the series is sent, and only once.
+        """
+        base = x.base
+        if isinstance(base, np.ndarray) and base.ndim == 1 and base.dtype == x.dtype and base.flags.c_contiguous:
+            if base is not self._series:
+                self.put("series", base)
+                self._series = base
+            start = (x.__array_interface__["data"][0] - base.__array_interface__["data"][0]) // 8
+            step, lag = (stride // 8 for stride in x.strides)
+            return self.pool.get("series", 0), np.int64(start), np.int32(step), np.int32(lag)
+        return self.put(name, x), np.int64(0), np.int32(x.shape[1]), np.int32(1)
+
     def _stage(self, x: Doubles, y: Doubles, name: str) -> None:
         basis, m, f = self.basis, len(x), np.float64
         near = self.pool.get(name, x.size * np.dtype(self.dtype).itemsize)
         regressors = self.pool.get("regressors", m * self.regressors * 8)
-        held = self.put("raw", x), self.put("raw_target", y)
+        held = *self._raw("raw", x), self.put("raw_target", y)
         kernel = build(self.executor, spec("smap_stage"), self._given, "stage_library")
         self.executor.launch(
             kernel, (round_up(m, 64),), None,
@@ -154,8 +170,10 @@ class Sweeps:
             )
         return room // each // align * align
 
-    def run(self, points: Doubles, rows: NDArray[np.int64], n_thetas: int, layout: str) -> Solved:
-        """Fit around one block of query rows; thetas were put before."""
+    def run(
+        self, points: Doubles, rows: NDArray[np.int64], n_thetas: int, layout: str, into: Doubles | None = None
+    ) -> Solved:
+        """Fit around one block of query rows; thetas were put before. Coefficients go to ``into`` where it is given."""
         n = len(points)
         padded = round_up(n, self.align(layout))
         radius = self.library.radius
@@ -169,7 +187,9 @@ class Sweeps:
         self._sums(padded, n_thetas, layout)
         self._solved(n, padded, n_thetas, layout)
         fits = self.get("fits", (n_thetas, 3, n))
-        coefficients = self.get("coefficients", (n_thetas, n, points.shape[1] + 1))
+        if into is None or not into.flags.c_contiguous:
+            into = np.empty((n_thetas, n, points.shape[1] + 1))
+        coefficients = self.executor.download(self.pool.get("coefficients", 0), into)
         return Solved(fits[:, 0], fits[:, 1], fits[:, 2], coefficients, self.get("count", (n,), np.int32))
 
     def _points(self, points: Doubles, padded: int) -> None:
@@ -177,9 +197,10 @@ class Sweeps:
         query = self.pool.get("query", padded * dims * np.dtype(self.dtype).itemsize)
         query_z = self.pool.get("query_z", max(padded * self.basis.rank * 8, 1))
         kernel = build(self.executor, spec("smap_stage"), self._given, "stage_points")
+        self._place = self._raw("points", points)
         self.executor.launch(
             kernel, (round_up(padded, 64),), None,
-            (self.put("points", points), i(n), i(padded), self.pool.get("shift", 0), self.pool.get("basis", 0),
+            (*self._place, i(n), i(padded), self.pool.get("shift", 0), self.pool.get("basis", 0),
              np.float64(2.0**-self.basis.exponent), query, query_z),
         )  # fmt: skip
         if self.basis.flat:
@@ -252,6 +273,6 @@ class Sweeps:
         self.executor.launch(
             kernel, (groups * wg,), (wg,),
             (get("moments", 0), i(self.parts(layout)), i(n_thetas), i(n), i(padded), get("penalty", 0),
-             get("points", 0), get("query_z", 0), get("nearest", 0), get("rate", 0), get("thetas", 0),
+             *self._place, get("query_z", 0), get("nearest", 0), get("rate", 0), get("thetas", 0),
              get("basis", 0), np.float64(self.basis.aim_shift), np.float64(self.basis.aim_scale), fits, coefficients),
         )  # fmt: skip
