@@ -6,7 +6,21 @@ from typing import Annotated
 
 import typer
 
-from . import db, demo, devices, embed_dimension, export, plot, recurrence_plot, rqa, simplex, tune, xmap
+from . import (
+    db,
+    demo,
+    devices,
+    embed_dimension,
+    export,
+    plot,
+    predict_nonlinear,
+    recurrence_plot,
+    rqa,
+    simplex,
+    smap,
+    tune,
+    xmap,
+)
 from .exits import HELP, Commands, ask_for_traceback
 
 app = typer.Typer(
@@ -44,6 +58,8 @@ def _common(
 app.command("xmap", epilog=HELP)(xmap.xmap)
 app.command("embed-dimension", epilog=HELP)(embed_dimension.embed_dimension)
 app.command("simplex", epilog=HELP)(simplex.simplex)
+app.command("smap", epilog=HELP)(smap.smap)
+app.command("predict-nonlinear", epilog=HELP)(predict_nonlinear.predict_nonlinear)
 app.command("rqa", epilog=HELP)(rqa.rqa)
 app.command("recurrence-plot", epilog=HELP)(recurrence_plot.recurrence_plot)
 app.command("plot", epilog=HELP)(plot.plot)

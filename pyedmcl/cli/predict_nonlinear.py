@@ -1,0 +1,86 @@
+"""``pyedmcl predict-nonlinear``: forecast skill against the localisation of S-map."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from . import options
+from .files import check_table, write_table
+from .smap import (
+    Ahead,
+    Columns,
+    Dimension,
+    Embedded,
+    Library,
+    Neighbours,
+    Predicted,
+    Target,
+    chosen,
+    parse_ranges,
+    parse_thetas,
+)
+from .talk import Talk
+
+_HEADER = ("theta", "rho", "mae", "rmse")
+
+
+def predict_nonlinear(
+    input: options.Input,
+    E: Dimension = None,
+    column: Columns = None,
+    target: Target = None,
+    theta: Annotated[
+        str | None,
+        typer.Option("--theta", metavar="T,T,...", help="Localisations to try (default: 15 of them, 0.01 to 9).",
+                     show_default=False),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="SKILL.csv", help="Write theta, rho, mae and rmse (.csv, .tsv, .json).",
+                     show_default=False),
+    ] = None,
+    tau: options.Tau = 1,
+    Tp: Ahead = 1,
+    exclusion_radius: options.Exclusion = 0,
+    knn: Neighbours = None,
+    embedded: Embedded = False,
+    lib: Library = None,
+    pred: Predicted = None,
+    time_column: options.TimeColumn = None,
+    dataset: options.Dataset = None,
+    dtype: options.Dtype = "float32",
+    device: options.Device = None,
+    quiet: options.Quiet = False,
+    json: options.Json = False,
+    debug: options.Debug = False,
+) -> None:
+    """Find out whether local linear fits predict better than a global one: skill of S-map over theta."""  # fmt: skip
+    talk = Talk(quiet=quiet, as_json=json)
+    if output is not None:
+        check_table(output)
+    _, embedded_series, goal = chosen(input, column, target, time_column, dataset)
+    import pyedmcl
+
+    from ..edm.predict_nonlinear import THETAS
+
+    result = pyedmcl.predict_nonlinear(
+        embedded_series, target=goal, E=E, tau=tau, Tp=Tp, knn=knn, exclusion_radius=exclusion_radius,
+        embedded=embedded, lib_range=parse_ranges(lib, "--lib"), pred_range=parse_ranges(pred, "--pred"),
+        theta=THETAS if theta is None else parse_thetas(theta), dtype=dtype, device=device,
+    )  # fmt: skip
+    rows = list(zip(*(getattr(result, name).tolist() for name in _HEADER), strict=True))
+    if output is not None:
+        write_table(output, _HEADER, rows)
+    if not quiet:
+        talk.table(_HEADER, [[f"{value:.6g}" for value in row] for row in rows], right=_HEADER)
+    where = f"; table in {output}" if output is not None else ""
+    gain = float(result.rho.max() - result.rho[result.theta.argmin()])
+    talk.summary(f"best theta = {result.best:g}; rho gains {gain:.4g} over the most global fit{where}")
+    talk.document(
+        {"columns": list(embedded_series.names), "E": result.E, "best": result.best,
+         "skill": [dict(zip(_HEADER, row, strict=True)) for row in rows],
+         "output": None if output is None else str(output)}
+    )  # fmt: skip

@@ -1,0 +1,185 @@
+"""``pyedmcl smap``: predict a series by locally weighted linear fits, with their slopes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from . import options
+from .files import check_table, write_table
+from .inputs import load, parse_columns
+from .simplex import _when
+from .talk import Talk
+
+if TYPE_CHECKING:
+    from ..series import Series
+
+Columns = Annotated[
+    str | None,
+    typer.Option(
+        "--column", metavar="X[,Y,...]", show_default=False,
+        help="The series that are embedded: names, or digits for positions from 0.",
+    ),
+]  # fmt: skip
+Target = Annotated[
+    str | None,
+    typer.Option("--target", metavar="Y", help="The series that is predicted. (default: the embedded one)",
+                 show_default=False),
+]  # fmt: skip
+Dimension = Annotated[
+    int | None,
+    typer.Option("--E", help="Embedding dimension; left out with --embedded.", show_default=False,
+                 rich_help_panel="Embedding"),
+]  # fmt: skip
+Ahead = Annotated[int, typer.Option("--Tp", help="Steps ahead to predict.", rich_help_panel="Embedding")]
+Embedded = Annotated[
+    bool,
+    typer.Option("--embedded", help="The columns are the coordinates themselves.", rich_help_panel="Embedding"),
+]
+Neighbours = Annotated[
+    int | None,
+    typer.Option("--knn", help="Library rows in a fit, the nearest ones (default: all).", show_default=False,
+                 rich_help_panel="Embedding"),
+]  # fmt: skip
+Library = Annotated[
+    str | None,
+    typer.Option("--lib", metavar="A:B[,C:D]", help="Library rows, from A up to but not B, counted from 0.",
+                 show_default=False, rich_help_panel="Rows"),
+]  # fmt: skip
+Predicted = Annotated[
+    str | None,
+    typer.Option("--pred", metavar="A:B[,C:D]", help="Rows that are predicted, likewise.", show_default=False,
+                 rich_help_panel="Rows"),
+]  # fmt: skip
+
+
+def parse_ranges(text: str | None, option: str) -> list[tuple[int, int]] | None:
+    """``0:100,150:200`` as pairs."""
+    if text is None:
+        return None
+    try:
+        pairs = [tuple(int(end) for end in part.split(":")) for part in text.split(",")]
+    except ValueError:
+        pairs = []
+    if not pairs or any(len(pair) != 2 for pair in pairs):
+        raise typer.BadParameter(f"{option} {text!r}: ranges of rows such as 0:100 or 0:100,150:200 are needed")
+    return [(pair[0], pair[1]) for pair in pairs]
+
+
+def parse_thetas(text: str) -> float | list[float]:
+    """One theta, or several with commas between them."""
+    try:
+        values = [float(item) for item in text.split(",")]
+    except ValueError:
+        raise typer.BadParameter(f"--theta {text!r}: a number of at least 0, or several such as 0,1,2") from None
+    return values if len(values) > 1 else values[0]
+
+
+def chosen(
+    input: Path, column: str | None, target: str | None, time_column: str | None, dataset: str | None
+) -> tuple[Series, Any, Any]:
+    """(all series read, those embedded, the target or None)."""
+    from ..series import build_series
+
+    names = parse_columns(column)
+    wanted = None if names is None else [*names, *([target] if target is not None and target not in names else [])]
+    series = load(input, wanted, time_column, dataset)
+    if names is None:
+        if series.n_series > 1 or target is not None:
+            shown = ", ".join(series.names[:8]) + (", ..." if series.n_series > 8 else "")
+            raise typer.BadParameter(f"--column is needed to say which of these series to embed: {shown}")
+        return series, series, None
+    lib = build_series(series.values[:, : len(names)], series.names[: len(names)], series.time)
+    if target is None or [target] == names:
+        return series, lib, None
+    place = names.index(target) if target in names else series.n_series - 1
+    return series, lib, build_series(series.values[:, place], [series.names[place]], series.time)
+
+
+def smap(
+    input: options.Input,
+    E: Dimension = None,
+    column: Columns = None,
+    target: Target = None,
+    theta: Annotated[
+        str, typer.Option("--theta", metavar="T[,T,...]", help="Localisation; 0 is one linear fit for all rows.")
+    ] = "0",
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", metavar="PREDICTIONS.csv", show_default=False,
+            help="Write (theta,) time, observed, predicted, variance, intercept and slopes (.csv, .tsv, .json).",
+        ),
+    ] = None,
+    tau: options.Tau = 1,
+    Tp: Ahead = 1,
+    exclusion_radius: options.Exclusion = 0,
+    knn: Neighbours = None,
+    embedded: Embedded = False,
+    lib: Library = None,
+    pred: Predicted = None,
+    solver: Annotated[
+        str, typer.Option("--solver", metavar="svd|ridge|lasso|elasticnet", help="How fits are solved.")
+    ] = "svd",
+    alpha: Annotated[float, typer.Option("--alpha", help="Penalty of the solvers other than svd.")] = 1.0,
+    generate: Annotated[
+        int, typer.Option("--generate", metavar="STEPS", help="Continue the series by so many steps instead.")
+    ] = 0,
+    time_column: options.TimeColumn = None,
+    dataset: options.Dataset = None,
+    dtype: options.Dtype = "float32",
+    device: options.Device = None,
+    quiet: options.Quiet = False,
+    json: options.Json = False,
+    debug: options.Debug = False,
+) -> None:
+    """Predict each row by a linear fit weighted by nearness (S-map); the slopes are the local Jacobian."""  # fmt: skip
+    talk = Talk(quiet=quiet, as_json=json)
+    if output is not None:
+        check_table(output)
+    thetas = parse_thetas(theta)
+    series, embedded_series, goal = chosen(input, column, target, time_column, dataset)
+    import numpy as np
+
+    import pyedmcl
+
+    result = pyedmcl.smap(
+        embedded_series, target=goal, E=E, tau=tau, Tp=Tp, theta=thetas, knn=knn, exclusion_radius=exclusion_radius,
+        solver=solver, alpha=alpha, embedded=embedded, lib_range=parse_ranges(lib, "--lib"),
+        pred_range=parse_ranges(pred, "--pred"), generate_steps=generate, dtype=dtype, device=device,
+    )  # fmt: skip
+    if output is not None:
+        _write(output, series, result)
+    where = f"; predictions in {output}" if output is not None else ""
+    what = (goal or embedded_series).names[0]
+    found = []
+    for one in (result.at(float(value)) for value in np.atleast_1d(result.theta)):
+        n = int((np.isfinite(one.predicted) & np.isfinite(one.observed)).sum())
+        skill = {name: float(getattr(one, name)) for name in ("rho", "mae", "rmse")}
+        found.append({"theta": one.theta, **skill, "n": n})
+        if generate:
+            continue
+        words = ", ".join(f"{name} = {value:.5g}" for name, value in skill.items())
+        names = "+".join(embedded_series.names)
+        talk.summary(f"{names} -> {what}, E = {result.E}, theta = {one.theta:g}: {words} over {n:,} predictions{where}")
+    if generate:
+        talk.summary(f"{what}: {generate:,} steps generated after row {int(result.time[0]) - 1:,}{where}")
+    talk.document({"columns": list(embedded_series.names), "target": what, "E": result.E, "skill": found,
+                   "redone": result.redone, "output": None if output is None else str(output)})  # fmt: skip
+
+
+def _write(output: Path, series: Series, result: Any) -> None:
+    import numpy as np
+
+    several = np.ndim(result.theta) > 0
+    header = [*(["theta"] if several else []), "time", "observed", "predicted", "variance", "C0",
+              *(f"d/d{name}" for name in result.names)]  # fmt: skip
+    rows = []
+    when = _when(series, np.asarray(result.time))
+    for one in (result.at(float(value)) for value in np.atleast_1d(result.theta)):
+        columns = [one.observed.tolist(), one.predicted.tolist(), one.variance.tolist(), *one.coefficients.T.tolist()]
+        head = [[one.theta] * len(when)] if several else []
+        rows += list(zip(*head, when, *columns, strict=True))
+    write_table(output, header, rows)
