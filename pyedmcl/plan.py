@@ -183,14 +183,25 @@ class Pass:
     def strides(self) -> tuple[int, ...]:
         return tuple(table_stride(k, self.emit) for k in self.search.counts)
 
+    @property
+    def table_tile(self) -> int:
+        """Query rows whose weights lie side by side, neighbour by neighbour: those of a work-item, so that it stores
+        whole vectors. Entry (t, i) of a table of stride k is at ``t // tile * tile * k + i * tile + t % tile``."""
+        return int(self.parameters["lanes"]) if self.emit == "weights" else 1
+
+    @property
+    def table_rows(self) -> int:
+        """Query rows of a table, in whole tiles."""
+        return round_up(self.search.n_query, self.table_tile)
+
     def table_bytes(self, n_libraries: int) -> int:
         """Rows and values of all dimensions for ``n_libraries``."""
-        return sum(self.strides) * self.search.n_query * n_libraries * (4 + self.search.itemsize)
+        return sum(self.strides) * self.table_rows * n_libraries * (4 + self.search.itemsize)
 
     def table_begin(self, E: int, n_libraries: int) -> int:
         """Element at which the table of ``E`` begins."""
         before = self.strides[: self.search.dims.index(E)]
-        return sum(before) * self.search.n_query * n_libraries
+        return sum(before) * self.table_rows * n_libraries
 
     @property
     def values(self) -> dict[str, Any]:

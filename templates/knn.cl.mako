@@ -26,6 +26,7 @@ def smallest(names):
         return names[0]
     half = (len(names) + 1) // 2
     return f"MINIMUM({smallest(names[:half])}, {smallest(names[half:])})"
+steps = 8 if unroll >= 8 else 4  # of a visit to offer()
 nearest_u = smallest([f"a{u}" for u in range(unroll)])
 %>
 #define LANES ${lanes}
@@ -116,8 +117,8 @@ x = f"x_{'m' if quad < 0 else 'p'}{abs(quad)}.s{off % 4}" if staged else f"x[j +
   }
 %else:
   if (ANYV(${nearest_u} <= bound${s})) {
-%for u in range(0, unroll, 4):
-    OFFER4(${s}, ${counts[s]}, ${capacity_before[s]}, ${capacities[s]}, ${", ".join(f"a{v}" if v < unroll else "(realv)(NOWHERE)" for v in range(u, u + 4))}, bound${s}, j + ${u});
+%for u in range(0, unroll, 8):
+    OFFER(${s}, ${counts[s]}, ${capacity_before[s]}, ${capacities[s]}, (${", ".join(f"a{v}" if v < unroll else "(realv)(NOWHERE)" for v in range(u, u + steps))}), bound${s}, j + ${u});
 %endfor
   }
 %endif
@@ -174,23 +175,35 @@ typedef PASTE(WHOLE_NAME, 4) rowv4;
     room = min(room, CAPACITY - held##S); \
   }
 %else:
-// Four steps at once: most visits find one candidate, and its place is found with one reduction and one short loop.
-#define OFFER4(S, K, BEFORE, CAPACITY, A0, A1, A2, A3, BOUND, J) \
-  offer(A0, A1, A2, A3, &BOUND, K, CAPACITY, J, t0, exclusion_radius, (whole*)&held[S], SLOT_BUFFER(BEFORE), &room)
-__attribute__((noinline)) void offer(realv a0, realv a1, realv a2, realv a3, realv* restrict bounds, int k, int capacity, int j, int t0,
+// Several steps at once: most visits find one or two candidates, and their places are found with one reduction and one
+// short loop.
+#define OFFER(S, K, BEFORE, CAPACITY, STEPS, BOUND, J) \
+  offer(UNWRAP STEPS, &BOUND, K, CAPACITY, J, t0, exclusion_radius, (whole*)&held[S], SLOT_BUFFER(BEFORE), &room)
+#define UNWRAP(...) __VA_ARGS__
+__attribute__((noinline)) void offer(${", ".join(f"realv a{u}" for u in range(steps))}, realv* restrict bounds, int k, int capacity, int j, int t0,
                                      int exclusion_radius, whole* restrict held, global whole* restrict buffer,
                                      int* restrict room) {
   const realv bound = *bounds;
   ulong bits = four_masks(a0 <= bound, a1 <= bound, a2 <= bound, a3 <= bound);
-  whole value[4 * LANES];
-  STOREV(AS_WHOLEV(a0), value);
-  STOREV(AS_WHOLEV(a1), value + LANES);
-  STOREV(AS_WHOLEV(a2), value + 2 * LANES);
-  STOREV(AS_WHOLEV(a3), value + 3 * LANES);
+  whole value[${steps} * LANES];
+%for u in range(steps):
+  STOREV(AS_WHOLEV(a${u}), value + ${u} * LANES);
+%endfor
+%if steps == 8:
+  ulong later = four_masks(a4 <= bound, a5 <= bound, a6 <= bound, a7 <= bound);
+  int base = 0;
+  if (!bits) { bits = later; later = 0; base = 4 * LANES; }
+%endif
   whole* restrict lane_bound = (whole*)bounds;
   while (bits) {
-    const int at = 63 - (int)clz(bits & -bits), lane = at % LANES, row = j + at / LANES;
+    const int at = ${"base + " if steps == 8 else ""}63 - (int)clz(bits & -bits), lane = at % LANES, row = j + at / LANES;
     bits &= bits - 1;
+%if steps == 8:
+    const ulong next = bits ? bits : later;
+    base = bits ? base : 4 * LANES;
+    later = bits ? later : 0;
+    bits = next;
+%endif
     // The bound of a lane may have sunk since its mask was made.
     if (IS_EXCLUDED(t0 + lane, row) || !(PASTE(as_, REAL_NAME)(value[at]) <= PASTE(as_, REAL_NAME)(lane_bound[lane]))) continue;
     const int c = (int)held[lane]++;
@@ -205,13 +218,14 @@ __attribute__((noinline)) void offer(realv a0, realv a1, realv a2, realv a3, rea
 // library, query: [series][stride], row 0 at column `front`, gaps and all columns before row 0 hold GAP;
 // library rows from j_end on hold GAP too. penalty: [n_steps], 0 for legal rows (only where a target has gaps).
 // A task is (library from first_library on, tile of query rows); groups take tasks task_begin + group, + groups, ... below task_end.
-// out_*: per dimension s [library][row][K_STRIDE[s]], dimensions one behind another; squared distances and -1, FAR-like
-// values where there is no neighbour, or weights, with weight 0 for a row that can be read where there is none.
+// out_*: per dimension s [library][table_rows][K_STRIDE[s]], dimensions one behind another; squared distances and -1,
+// FAR-like values where there is no neighbour, or weights, with weight 0 for a row that can be read where there is none.
+// Weights are tiled by LANES rows: [LANES rows][neighbour][row].
 kernel __attribute__((reqd_work_group_size(WG, 1, 1)))
 void knn(global const real* restrict library, global const real* restrict query, global const real* restrict penalty_of,
          const int library_stride, const int query_stride, const int front, const int n_rows, const int j_begin, const int j_end,
          const int bound_end, const int groups_per_tile, const int exclusion_radius, const int n_tiles, const int first_library, const int task_begin,
-         const int task_end, global int* restrict out_row, global real* restrict out_value, const ulong rows_per_slot,
+         const int task_end, global int* restrict out_row, global real* restrict out_value, const int table_rows, const ulong rows_per_slot,
          global whole* restrict scratch) {
   const int lane0 = get_local_id(0) * LANES;
   global whole* restrict buffer = scratch + (size_t)get_group_id(0) * GROUP_SCRATCH + LANE_OFFSET;
@@ -382,29 +396,33 @@ void knn(global const real* restrict library, global const real* restrict query,
 %endif
     for (int s = 0; s < DIMS; ++s) {
       const int k = K_OF[s];
-      const size_t base = (size_t)K_BEFORE[s] * rows_per_slot + ((size_t)which * n_rows + t0) * K_STRIDE[s];
+      const size_t base = (size_t)K_BEFORE[s] * rows_per_slot + ((size_t)which * table_rows + t0) * K_STRIDE[s];
+%if lanes == 1:
       global whole* restrict sorted = SLOT_BUFFER(CAPACITY_BEFORE[s]);
       rowv count = held[s];
       realv last = FAR;
       compact(sorted, k, &count, &last);
+#define NEAREST(I) CANDIDATE_DISTANCE(sorted + ENTRY_AT(I))
+#define SET_NEAREST(I, W) STOREV(AS_WHOLEV(W), sorted + ENTRY_AT(I))
+%else:
+      realv nearest[K_MAX];
+      rowv rows[K_MAX];
+      sort_candidates(SLOT_BUFFER(CAPACITY_BEFORE[s]), k, held[s], nearest, rows);
+#define NEAREST(I) nearest[I]
+#define SET_NEAREST(I, W) nearest[I] = W
+%endif
 %if emit == 'weights':
       // w = exp(-d / d_min), and 1 where d = 0 if d_min = 0; normalised. Sugihara & May 1990.
-      const realv d_min = sqrt(CANDIDATE_DISTANCE(sorted)), divisor = CHOOSE(d_min, (realv)(1), d_min == (realv)(0));
+      const realv d_min = sqrt(NEAREST(0)), divisor = CHOOSE(d_min, (realv)(1), d_min == (realv)(0));
       realv sum = 0;
       for (int i = 0; i < k; ++i) {
-        const realv squared = CANDIDATE_DISTANCE(sorted + ENTRY_AT(i));
+        const realv squared = NEAREST(i);
         realv w = CHOOSE(exp(-(sqrt(squared) / divisor)), (realv)(0), (d_min == (realv)(0)) && (squared > (realv)(0)));
         w = CHOOSE(w, (realv)(0), squared >= (realv)(FAR));
         sum += w;
-        STOREV(AS_WHOLEV(w), sorted + ENTRY_AT(i));
+        SET_NEAREST(i, w);
       }
       sum = CHOOSE(sum, (realv)(1), sum == (realv)(0));
-%if lanes > 1:
-      for (int i = 0; i < k; ++i) {
-        global whole* at = sorted + ENTRY_AT(i);
-        STOREV(AS_WHOLEV(CANDIDATE_DISTANCE(at) / sum), at);
-      }
-%endif
 %endif
 %if lanes == 1 and emit == 'weights':
       // Columns that pad a table to a multiple of four are never used, but their rows may be read.
@@ -421,13 +439,16 @@ void knn(global const real* restrict library, global const real* restrict query,
           out_row[base + i] = (int)sorted[ENTRY_AT(i) + 1];
           out_value[base + i] = CANDIDATE_DISTANCE(sorted + ENTRY_AT(i));
         }
+%elif emit == 'weights':
+      for (int i = 0; i < k; ++i) {
+        STOREV(TO_INTV(CHOOSE(rows[i], (rowv)(j_begin), rows[i] < (rowv)(0))), out_row + base + i * LANES);
+        STOREV(nearest[i] / sum, out_value + base + i * LANES);
+      }
 %else:
       for (int l = 0; l < LANES && t0 + l < n_rows; ++l)
         for (int i = 0; i < k; ++i) {
-          global const whole* at = sorted + ENTRY_AT(i) + l;
-          const int row = (int)at[SLOT_STRIDE];
-          out_row[base + (size_t)l * K_STRIDE[s] + i] = ${"row < 0 ? j_begin : row" if emit == "weights" else "row"};
-          out_value[base + (size_t)l * K_STRIDE[s] + i] = PASTE(as_, REAL_NAME)(at[0]);
+          out_row[base + (size_t)l * K_STRIDE[s] + i] = (int)((const whole*)(rows + i))[l];
+          out_value[base + (size_t)l * K_STRIDE[s] + i] = ((const real*)(nearest + i))[l];
         }
 %endif
     }

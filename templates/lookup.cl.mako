@@ -20,18 +20,24 @@ def target(row):
 #define FMA_CONTRACT ${int(fma == 'contract')}
 #define MIN_SELECT ${int(minimum == 'select')}
 #define CHUNK 64
+// Where the nearest neighbour of row t is; the others follow ${table_tile} numbers apart.
+%if table_tile == 1:
+#define ENTRY_OF(T) (table + (size_t)(T) * ${k_stride})
+%else:
+#define ENTRY_OF(T) (table + (size_t)((T) / ${table_tile}) * ${table_tile * k_stride} + (T) % ${table_tile})
+%endif
 #define STRIDE ${group_columns if staged else "target_stride"}
 #include "reduce.clh"
 
 // targets: [n_steps][target_stride], conditioned, GAP where a target has one; rows, weights: a dimension's table from
-// table_begin on, [library][n_rows][${k_stride}]. A group owns ${group_columns} columns and every n_slices-th ${"library" if library_lanes == 1 else f"{library_lanes} libraries"};
+// table_begin on, [library][table_rows][${k_stride}] in tiles of ${table_tile} rows. A group owns ${group_columns} columns and every n_slices-th ${"library" if library_lanes == 1 else f"{library_lanes} libraries"};
 // its work-items take every ${row_lanes}-th query row t in [t_begin, t_end), observed at t + Tp. rho:
 // [library][rho_stride], written from row first_library on to column target_of[c].
 kernel __attribute__((reqd_work_group_size(${wg}, 1, 1)))
 void lookup(global const real* restrict targets, global const int* restrict rows, global const real* restrict weights,
             global const int* restrict target_of, global real* restrict rho, const int target_stride, const int column_begin,
             const int column_end, const int n_rows, const int t_begin, const int t_end, const int Tp, const int n_libraries,
-            const int first_library, const int rho_stride, const ulong table_begin, const int n_slices) {
+            const int first_library, const int rho_stride, const ulong table_begin, const int table_rows, const int n_slices) {
   // Neighbouring groups differ in the library and share their block of targets, which then stays in cache.
   const int slice = get_group_id(0) % n_slices;
   const int lane = get_local_id(0) % ${target_lanes}, row_lane = get_local_id(0) / ${target_lanes} % ${row_lanes};
@@ -52,6 +58,7 @@ void lookup(global const real* restrict targets, global const int* restrict rows
   for (int first = slice * ${library_lanes}; first < n_libraries; first += n_slices * ${library_lanes}) {
   // All work-items of a group walk alike: what lies past the last library repeats it and is not written.
   const int which = min(first + library_lane, n_libraries - 1);
+  const size_t table = table_begin + (size_t)which * table_rows * ${k_stride};
 %for v in range(vectors):
   realv ${", ".join(f"sum_{s}{v} = 0, rest_{s}{v} = 0" for s in sums)};
 %endfor
@@ -63,7 +70,7 @@ void lookup(global const real* restrict targets, global const int* restrict rows
   {
     rowv seen = 0;
     for (int t = t_begin; t < t_end && !ALLV(seen); ++t) {
-      if (!(weights[table_begin + ((size_t)which * n_rows + t) * ${k_stride}] > 0)) continue;
+      if (!(weights[ENTRY_OF(t)] > 0)) continue;
       const realv o = ${target("t").format(v * lanes)};
       const rowv there = (fabs(o) < (realv)(LITERAL(1e15))) && !seen;
       origin${v} = CHOOSE(origin${v}, o, there);
@@ -78,8 +85,8 @@ void lookup(global const real* restrict targets, global const int* restrict rows
 %endfor
     const int stop = min(chunk + CHUNK * ${row_lanes}, t_end);
     for (int t = chunk + row_lane; t < stop; t += ${row_lanes}) {
-      const size_t at = table_begin + ((size_t)which * n_rows + t) * ${k_stride};
-%if quads:
+      const size_t at = ENTRY_OF(t);
+%if quads and table_tile == 1:
 %for q in range(k_stride // 4):
       const int4 row${q} = *(global const int4*)(rows + at + ${4 * q});
       const PASTE(REAL_NAME, 4) weight${q} = *(global const PASTE(REAL_NAME, 4)*)(weights + at + ${4 * q});
@@ -90,8 +97,8 @@ void lookup(global const real* restrict targets, global const int* restrict rows
 %endfor
 %for i in range(k):
       {
-        const realv w = ${f"weight{i // 4}.s{i % 4}" if quads else f"weights[at + {i}]"};
-        const int row = ${f"row{i // 4}.s{i % 4}" if quads else f"rows[at + {i}]"};
+        const realv w = ${f"weight{i // 4}.s{i % 4}" if quads and table_tile == 1 else f"weights[at + {i * table_tile}]"};
+        const int row = ${f"row{i // 4}.s{i % 4}" if quads and table_tile == 1 else f"rows[at + {i * table_tile}]"};
 %for v in range(vectors):
         p${v} = FUSED(w, ${target("row").format(v * lanes)}, p${v});
 %endfor

@@ -10,6 +10,7 @@ before = [0, *accumulate(strides)][:-1]
 #define REAL_BITS ${64 if dtype == 'float64' else 32}
 #define FMA_CONTRACT ${int(fma == 'contract')}
 #define MIN_SELECT ${int(minimum == 'select')}
+#define TILE ${table_tile}
 #include "numeric.clh"
 
 constant int K_OF[${len(counts)}] = {${", ".join(map(str, counts))}};
@@ -17,26 +18,28 @@ constant int K_STRIDE[${len(counts)}] = {${", ".join(map(str, strides))}};
 constant int K_BEFORE[${len(counts)}] = {${", ".join(map(str, before))}};
 
 // targets: [series][target_stride], row 0 at column target_front, from first_series on; rows, weights: per dimension
-// [series][n_rows][K_STRIDE]; predicted, variance: [dimension][series][n_rows], NaN for rows without a neighbour.
+// [series][table_rows][K_STRIDE] in tiles of TILE rows; predicted, variance: [dimension][series][n_rows], NaN for rows without a neighbour.
 kernel __attribute__((reqd_work_group_size(${wg}, 1, 1)))
 void predict(global const real* restrict targets, const int target_stride, const int target_front, const int first_series,
              global const int* restrict rows, global const real* restrict weights, const int n_rows, const int Tp,
-             const ulong rows_per_slot, global real* restrict predicted, global real* restrict variance) {
+             const ulong rows_per_slot, const int table_rows, const ulong table_rows_per_slot, global real* restrict predicted, global real* restrict variance) {
   const size_t at = get_global_id(0);
   if (at >= ${len(counts)} * rows_per_slot) return;
   const int s = (int)(at / rows_per_slot);
   const size_t cell = at - s * rows_per_slot;
   global const real* restrict y = targets + (first_series + cell / n_rows) * target_stride + target_front + Tp;
-  const size_t table = K_BEFORE[s] * rows_per_slot + cell * K_STRIDE[s];
+  const size_t series = cell / n_rows;
+  const int t = (int)(cell - series * n_rows);
+  const size_t table = K_BEFORE[s] * table_rows_per_slot + (series * table_rows + t / TILE * TILE) * K_STRIDE[s] + t % TILE;
   global const int* restrict row = rows + table;
   global const real* restrict weight = weights + table;
   const int k = K_OF[s];
   real mean = 0, spread = 0;
-  for (int i = 0; i < k; ++i) mean = FUSED(weight[i], y[row[i]], mean);
+  for (int i = 0; i < k; ++i) mean = FUSED(weight[i * TILE], y[row[i * TILE]], mean);
   for (int i = 0; i < k; ++i) {
-    const real d = y[row[i]] - mean;
+    const real d = y[row[i * TILE]] - mean;
     // A weight of zero marks an empty place, whose value may be a gap.
-    if (weight[i] > 0) spread = FUSED(weight[i] * d, d, spread);
+    if (weight[i * TILE] > 0) spread = FUSED(weight[i * TILE] * d, d, spread);
   }
   const bool any = weight[0] > 0;
   predicted[at] = any ? mean : (real)NAN;

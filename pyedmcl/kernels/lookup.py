@@ -10,7 +10,7 @@ SPEC = KernelSpec(
     producer="mako",
     text="lookup.cl.mako",
     headers=("numeric.clh", "reduce.clh"),
-    specialisation=("k", "dtype", "gaps", "stage_rows"),
+    specialisation=("k", "dtype", "gaps", "stage_rows", "table_tile"),
     tunables=(
         Tunable("lanes", (1, 2, 4, 8, 16), {"cpu": 16, "gpu": 2}, "adjacent targets in one vector"),
         Tunable("vectors", (1, 2, 4), {"cpu": 4, "gpu": 1}, "vectors of targets that share rows and weights"),

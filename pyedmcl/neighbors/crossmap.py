@@ -151,7 +151,8 @@ class CrossMap:
         k = s.counts[s.dims.index(targets.E)]
         width = targets.end - targets.begin
         shape = self._shapes.shape(k, width, tables.n_libraries)
-        values = {**shape.parameters, "k": k, "dtype": self.dtype, "gaps": self.gaps, "stage_rows": shape.stage_rows}
+        values = {**shape.parameters, "k": k, "dtype": self.dtype, "gaps": self.gaps, "stage_rows": shape.stage_rows,
+                  "table_tile": tables.sweep.table_tile}  # fmt: skip
         kernel = build(self.executor, spec("lookup"), values)
         t_begin, t_end = max((targets.E - 1) * self.tau, -self.Tp), min(self.n_steps, self.n_steps - self.Tp)
         i = np.int32
@@ -167,7 +168,7 @@ class CrossMap:
                 (self.targets, tables.rows, tables.values, self.target_of, rho, i(self.stride),
                  i(targets.begin + block * shape.columns), i(targets.end), i(self.n_steps), i(t_begin), i(t_end),
                  i(self.Tp), i(tables.n_libraries), i(tables.first), i(self.n), np.uint64(tables.begin(targets.E)),
-                 i(shape.slices)),
+                 i(tables.sweep.table_rows), i(shape.slices)),
             )  # fmt: skip
             pacer.launched(event, cost * some)
 

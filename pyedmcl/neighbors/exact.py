@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..codegen.build import build
 from ..device.memory import budget
@@ -50,6 +51,19 @@ class Tables:
     def begin(self, E: int) -> int:
         """Element where the table of dimension ``E`` begins."""
         return self.sweep.table_begin(E, self.n_libraries)
+
+    def read(self, executor: Executor, E: int, libraries: int) -> tuple[NDArray[np.int32], NDArray[Any]]:
+        """Rows and values (libraries, n_query, k) of dimension ``E`` and the first libraries, as host arrays."""
+        sweep, s = self.sweep, self.sweep.search
+        place = s.dims.index(E)
+        tile, n = sweep.table_tile, min(libraries, self.n_libraries)
+        shape = (n, sweep.table_rows // tile, sweep.strides[place], tile)
+        found = []
+        for buffer, dtype in ((self.rows, np.dtype(np.int32)), (self.values, np.dtype(s.dtype))):
+            table = executor.download(buffer, np.empty(shape, dtype), self.begin(E) * dtype.itemsize)
+            by_row = table.transpose(0, 1, 3, 2).reshape(n, sweep.table_rows, shape[2])
+            found.append(by_row[:, : s.n_query, : s.counts[place]])
+        return found[0], found[1]
 
 
 class ExactSearch:
@@ -186,7 +200,7 @@ class ExactSearch:
         self, sweep: Pass, pacer: Pacer, library: Buffer, query: Buffer, first: int, n: int, penalty: Buffer | None
     ) -> Tables:
         executor, whole, s = self.executor, self.search, sweep.search
-        cells = sum(sweep.strides) * s.n_query * n
+        cells = sum(sweep.strides) * sweep.table_rows * n
         if cells * s.itemsize > self._budget.largest:
             raise DeviceMemoryError(
                 f"the neighbour table of {n} series of {s.n_query:,} rows with k = {s.counts} needs "
@@ -206,7 +220,7 @@ class ExactSearch:
             i(whole.front), i(s.n_query), i(s.library_begin), i(s.library_end), i(sweep.bound_end),
             i(sweep.groups_per_tile), i(min(s.exclusion_radius, s.n_library)), i(sweep.tiles), i(first),
         )  # fmt: skip
-        behind = (rows, values, np.uint64(s.n_query * n), scratch)
+        behind = (rows, values, i(sweep.table_rows), np.uint64(sweep.table_rows * n), scratch)
         begin = 0
         while begin < tasks:
             end = min(begin + max(pacer.units(cost), groups), tasks)

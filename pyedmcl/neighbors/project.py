@@ -46,12 +46,15 @@ class Projection:
         total = len(s.dims) * tables.n_libraries * s.n_query
         out = (self._out.get("predicted", total * s.itemsize), self._out.get("variance", total * s.itemsize))
         chosen = parameters(spec("predict"), {"dtype": s.dtype}, self.executor.info).parameters
-        kernel = build(self.executor, spec("predict"), {**chosen, "counts": s.counts, "dtype": s.dtype})
+        sweep = tables.sweep
+        values = {**chosen, "counts": s.counts, "dtype": s.dtype, "table_tile": sweep.table_tile}
+        kernel = build(self.executor, spec("predict"), values)
         wg, i = int(chosen["wg"]), np.int32
         self.executor.launch(
             kernel, (round_up(total, wg),), (wg,),
             (self.targets, i(self.stride), i(0), i(tables.first), tables.rows, tables.values, i(s.n_query), i(s.Tp),
-             np.uint64(tables.n_libraries * s.n_query), *out),
+             np.uint64(tables.n_libraries * s.n_query), i(sweep.table_rows),
+             np.uint64(tables.n_libraries * sweep.table_rows), *out),
         )  # fmt: skip
         return out
 

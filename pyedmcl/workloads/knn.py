@@ -71,7 +71,7 @@ class KnnWorkload(Workload):
                 if tables.first:
                     continue
                 for E in tables.sweep.search.dims:
-                    rows, weights = _table(executor, tables, E, "weights", shown)
+                    rows, weights = tables.read(executor, E, shown)
                     rows[weights == 0] = -1  # such a place is empty, whatever row it names
                     answer[f"rows of E={E}"], answer[f"weights of E={E}"] = rows, weights
             executor.finish()
@@ -128,19 +128,6 @@ def _search(n: Mapping[str, Any]) -> Search:
     return Search(tuple(g["dims"]), tuple(g["counts"]), g["tau"], 0, radius, n["library"], n["rows"], g["dtype"])
 
 
-def _table(executor: Executor, tables: Any, E: int, emit: str, libraries: int) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Rows and values (libraries, n_query, k) of the first libraries."""
-    s = tables.sweep.search
-    k = s.counts[s.dims.index(E)]
-    stride = table_stride(k, emit)
-    shape = (min(libraries, tables.n_libraries), s.n_query, stride)
-    rows, values = np.empty(shape, np.int32), np.empty(shape, np.dtype(s.dtype))
-    begin = tables.begin(E)
-    executor.download(tables.rows, rows, begin * rows.itemsize)
-    executor.download(tables.values, values, begin * values.itemsize)
-    return rows[..., :k], values[..., :k]
-
-
 def _verify(executor: Executor, given: Mapping[str, Any], number: int, problem: Ragged) -> None:
     dims, counts, dtype = tuple(given["dims"]), tuple(given["counts"]), given["dtype"]
     library, asked = problem.library, problem.query
@@ -159,7 +146,7 @@ def _verify(executor: Executor, given: Mapping[str, Any], number: int, problem: 
             for E in tables.sweep.search.dims:
                 if not problem.thorough and E not in some(dims):
                     continue
-                rows, squared = _table(executor, tables, E, "neighbours", 2)
+                rows, squared = tables.read(executor, E, 2)
                 squared[rows < 0] = np.inf
                 for which in range(2):
                     of = number, E, counts[dims.index(E)], given["tau"], dtype, which
