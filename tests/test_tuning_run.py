@@ -203,6 +203,7 @@ SMALL = {
     "predict": ({"dtype": "float32"}, {}, 4),
     "skill": ({"dtype": "float32"}, {}, 2),
     "distances": ({"E": 3, "tau": 1, "metric": "euclidean", "dtype": "float32"}, {}, 2),
+    "recurrence_image": ({"m": 3, "tau": 2, "mode": "count"}, {"rows": 150, "columns": 150}, 3),
 }
 
 
