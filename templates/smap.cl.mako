@@ -61,7 +61,8 @@ noted = len(chunks) > 1
 // query, query_rows, library, library_rows: as smap_scale has them; regressors: [n_library][${K}], z and then the target;
 // query_z: [${K - 1}][query_stride].
 // nearest, rate, limit_*: from smap_scale. A task is (theta, part of the library, tile of queries), or (part, tile) where all
-// thetas share a sweep. moments: [part][tile][theta][ENTRIES][ROWS].
+// thetas share a sweep. A launch does n_tiles tiles from first_tile on, in n_parts parts of the library each. moments:
+// [slot][theta][ENTRIES][ROWS]; slots are all n_slots tiles for the first part, then those of a launch for each further one.
 kernel __attribute__((reqd_work_group_size(WG, 1, 1)))
 void smap(global const real* restrict query, global const whole* restrict query_rows, const int query_stride,
           global const real* restrict library, global const int* restrict library_rows,
@@ -69,7 +70,7 @@ void smap(global const real* restrict query, global const whole* restrict query_
           const int radius,
           global const real* restrict nearest_of, global const real* restrict rate_of,
           global const real* restrict squared_of, global const whole* restrict row_of, global const real* restrict thetas,
-          const int n_thetas, const int n_parts, const int first_tile, const int n_tiles, const int task_begin,
+          const int n_thetas, const int n_parts, const int first_tile, const int n_tiles, const int n_slots, const int task_begin,
           global moment* restrict moments) {
   int task = task_begin + get_group_id(0);
 %if not tile:
@@ -79,7 +80,8 @@ void smap(global const real* restrict query, global const whole* restrict query_
   const int part = task / n_tiles, tile = task - part * n_tiles;
   const int lane0 = get_local_id(0) * LANES, t0 = (first_tile + tile) * ROWS + lane0;
   const int j_begin = (int)((long)n_library * part / n_parts), j_end = (int)((long)n_library * (part + 1) / n_parts);
-  global moment* restrict out = moments + ((size_t)part * n_tiles + tile) * n_thetas * ENTRIES * ROWS + lane0;
+  const size_t slot = part == 0 ? first_tile + tile : n_slots + (size_t)(part - 1) * n_tiles + tile;
+  global moment* restrict out = moments + slot * n_thetas * ENTRIES * ROWS + lane0;
   realv q[COORDINATES];
   _Pragma("unroll") for (int e = 0; e < COORDINATES; ++e) q[e] = LOADV(query + (size_t)e * query_stride + t0);
   const rowv upper = LOADV(query_rows + t0);
@@ -95,7 +97,7 @@ void smap(global const real* restrict query, global const whole* restrict query_
 %endfor
   momentv ${", ".join(f"s{i} = 0" for i in range(total))};
   for (int j = j_begin; j < j_end; ++j) {
-    SQUARED_DISTANCE(squared, library + (size_t)j * COORDINATES);
+    SQUARED_DISTANCE(squared, global, library + (size_t)j * NEAR_STRIDE);
     const int row = library_rows[j];
     const rowv barred = TOO_NEAR(row)${" || BEYOND(squared, row)" if limited else ""};
     const momentv w = CONVERT_MOMENTV(CHOOSE(exp((nearest - sqrt(squared)) * slope), (realv)(0), barred));
@@ -114,7 +116,7 @@ void smap(global const real* restrict query, global const whole* restrict query_
   for (int jt = j_begin; jt < j_end; jt += TILE) {
     const int n = min(TILE, j_end - jt);
     for (int i = 0; i < n; ++i) {
-      SQUARED_DISTANCE(squared, library + (size_t)(jt + i) * COORDINATES);
+      SQUARED_DISTANCE(squared, global, library + (size_t)(jt + i) * NEAR_STRIDE);
       const int row = library_rows[jt + i];
       const rowv barred = TOO_NEAR(row)${" || BEYOND(squared, row)" if limited else ""};
       STOREV(CHOOSE(sqrt(squared), (realv)(-1), barred), distance + i * LANES);

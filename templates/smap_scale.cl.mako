@@ -20,7 +20,7 @@ rows = wg // slices * lanes
     const int stop = min(jb + BLOCK, j_end);
     realv part = 0;
     for (int j = jb; j < stop; ++j) {
-      SQUARED_DISTANCE(squared, library + (size_t)j * COORDINATES);
+      SQUARED_DISTANCE(squared, global, library + (size_t)j * NEAR_STRIDE);
       const int row = library_rows[j];
       const rowv barred = TOO_NEAR(row);
       ${body()}
@@ -68,7 +68,7 @@ def least(a, b):
     return f"MINIMUM({a}, {b})"
 %>
 
-// query: [COORDINATES][query_stride]; query_rows: t + radius per query, padded like it; library: [n_library][COORDINATES],
+// query: [COORDINATES][query_stride]; query_rows: t + radius per query, padded like it; library: [n_library][NEAR_STRIDE],
 // library_rows ascending. A work-group owns ${rows} queries, of which each of ${slices} slices looks at a part of the library.
 // Per query: distance of the nearest legal row, 1 / mean distance (0 where that is 0), number of legal rows, and
 // squared distance and row of the k-th.

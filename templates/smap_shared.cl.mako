@@ -28,7 +28,6 @@ def loads(n):
 #define FMA_CONTRACT ${int(fma == 'contract')}
 #define MIN_SELECT ${int(minimum == 'select')}
 #define COORDINATES ${coordinates}
-#define NEAR_STRIDE ${near_stride}
 #define WG ${wg}
 #define TILE ${tile}
 #define VALUES ${K + 1}
@@ -53,10 +52,10 @@ constant uchar SECOND[BLOCKS * WIDTH] = {${", ".join(str(b) for _, b in padded)}
     value${i} = j >= TILE || row >= j_end ? 0 : b == 0 ? 1 : regressors[(size_t)row * (VALUES - 1) + b - 1];
   }
 %endfor
-%for i in loads(tile * coordinates):
+%for i in loads(tile * near_stride):
   {
-    const int at = lid + ${i} * WG, row = ${start} + at / COORDINATES;
-    near${i} = at >= TILE * COORDINATES || row >= j_end ? 0 : library[(size_t)${start} * COORDINATES + at];
+    const int at = lid + ${i} * WG, row = ${start} + at / NEAR_STRIDE;
+    near${i} = at >= TILE * NEAR_STRIDE || row >= j_end ? 0 : library[(size_t)${start} * NEAR_STRIDE + at];
   }
 %endfor
   near_row = lid < TILE && ${start} + lid < j_end ? library_rows[${start} + lid] : 0;
@@ -70,7 +69,7 @@ void smap_shared(global const real* restrict query, global const whole* restrict
                  const int radius, global const real* restrict nearest_of, global const real* restrict rate_of,
                  global const real* restrict squared_of, global const whole* restrict row_of,
                  global const real* restrict thetas, const int n_thetas, const int n_parts, const int first_tile,
-                 const int n_tiles, const int task_begin, global moment* restrict moments) {
+                 const int n_tiles, const int n_slots, const int task_begin, global moment* restrict moments) {
   local real near[TILE * NEAR_STRIDE] __attribute__((aligned(32)));
   local int near_rows[TILE];
   local moment values[TILE * VALUES];
@@ -111,7 +110,7 @@ void smap_shared(global const real* restrict query, global const whole* restrict
   moment ${", ".join(f"s{r}_{i} = 0" for i in range(columns))};
 %endfor
   moment ${", ".join(f"value{i}" for i in loads(tile * (K + 1)))};
-  real ${", ".join(f"near{i}" for i in loads(tile * coordinates))};
+  real ${", ".join(f"near{i}" for i in loads(tile * near_stride))};
   int near_row;
   ${fetch("j_begin")}
 
@@ -121,11 +120,8 @@ void smap_shared(global const real* restrict query, global const whole* restrict
 %for i in loads(tile * (K + 1)):
     if (lid + ${i} * WG < TILE * VALUES) values[lid + ${i} * WG] = value${i};
 %endfor
-%for i in loads(tile * coordinates):
-    {
-      const int at = lid + ${i} * WG;
-      if (at < TILE * COORDINATES) near[at / COORDINATES * NEAR_STRIDE + at % COORDINATES] = near${i};
-    }
+%for i in loads(tile * near_stride):
+    if (lid + ${i} * WG < TILE * NEAR_STRIDE) near[lid + ${i} * WG] = near${i};
 %endfor
     if (lid < TILE) near_rows[lid] = near_row;
     ${fetch("(jt + TILE)")}
@@ -140,7 +136,7 @@ void smap_shared(global const real* restrict query, global const whole* restrict
     for (int j = slice; j < TILE; j += SLICES) {
       moment w = 0;
       if (j < n) {
-        SQUARED_DISTANCE(squared, near + j * NEAR_STRIDE);
+        SQUARED_DISTANCE(squared, local, near + j * NEAR_STRIDE);
         const int row = near_rows[j];
         const rowv barred = TOO_NEAR(row)${" || BEYOND(squared, row)" if limited else ""};
         w = CHOOSE(exp((nearest - sqrt(squared)) * slope), (realv)(0), barred);
@@ -167,8 +163,8 @@ void smap_shared(global const real* restrict query, global const whole* restrict
 %endfor
     }
   }
-  global moment* restrict out =
-      moments + (((size_t)part * n_tiles + tile) * n_thetas + theta) * ENTRIES * ROWS;
+  const size_t to_slot = part == 0 ? first_tile + tile : n_slots + (size_t)(part - 1) * n_tiles + tile;
+  global moment* restrict out = moments + (to_slot * n_thetas + theta) * ENTRIES * ROWS;
 %for i in range(columns):
   if (block * WIDTH + column + ${i // 2 * 2 * lanes_p + i % 2} < SUMS) {
     global moment* restrict to = out + (size_t)(block * WIDTH + column + ${i // 2 * 2 * lanes_p + i % 2}) * ROWS + row0;

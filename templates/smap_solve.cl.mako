@@ -16,15 +16,15 @@ n_gram = K * (K + 1) // 2
 #define ROWS ${rows}
 #include "solve.clh"
 
-// moments: [part][tile][theta][ENTRIES][ROWS] of smap, for n_padded rows; points, start, step, lag: as smap_stage has them;
+// moments: from smap, of n_padded rows, in n_parts parts for tiles from n_head on and in one for those before; points, start, step, lag: as smap_stage has them;
 // query_z, nearest and rate as in smap. fits: [theta][3][n_rows], prediction, variance and the bound on the prediction's error in roundings;
 // coefficients: [theta][n_rows][COORDINATES + 1], intercept and slopes.
 %if penalised:
 // penalty: [K][K], what is added to the matrix for each unit of W^2 of the nearest row.
 %endif
 kernel __attribute__((reqd_work_group_size(WG, 1, 1)))
-void smap_solve(global const moment* restrict moments, const int n_parts, const int n_thetas, const int n_rows,
-                const int n_padded, global const moment* restrict penalty, global const moment* restrict points,
+void smap_solve(global const moment* restrict moments, const int n_parts, const int n_head, const int n_thetas,
+                const int n_rows, const int n_padded, global const moment* restrict penalty, global const moment* restrict points,
                 const long start, const int step, const int lag, global const moment* restrict query_z,
                 global const real* restrict nearest, global const real* restrict rate, global const real* restrict thetas,
                 global const moment* restrict basis, const moment aim_shift, const moment aim_scale,
@@ -36,12 +36,14 @@ void smap_solve(global const moment* restrict moments, const int n_parts, const 
   const int lane = get_local_id(0), systems = n_rows * n_thetas;
   for (int system = get_group_id(0); system < systems; system += get_num_groups(0)) {
     const int theta = system / n_rows, t = system - theta * n_rows;
-    global const moment* restrict from =
-        moments + (((size_t)(t / ROWS) * n_thetas + theta) * ENTRIES) * ROWS + t % ROWS;
-    const size_t part_stride = (size_t)n_padded * n_thetas * ENTRIES;
+    const int tile = t / ROWS, n_tail = n_padded / ROWS - n_head;
+    const size_t slot_stride = (size_t)n_thetas * ENTRIES * ROWS;
+    global const moment* restrict from = moments + ((size_t)tile * n_thetas + theta) * ENTRIES * ROWS + t % ROWS;
+    global const moment* restrict more = from + (size_t)n_tail * slot_stride;
     for (int i = lane; i < ENTRIES; i += WG) {
       moment sum = from[(size_t)i * ROWS];
-      for (int part = 1; part < n_parts; ++part) sum += from[part * part_stride + (size_t)i * ROWS];
+      if (tile >= n_head)
+        for (int part = 1; part < n_parts; ++part) sum += more[(part - 1) * n_tail * slot_stride + (size_t)i * ROWS];
       if (i < N_GRAM + K)
         a[i] = sum;
       else

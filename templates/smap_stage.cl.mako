@@ -6,6 +6,7 @@
 #define MIN_SELECT ${int(minimum == 'select')}
 #define COORDINATES ${coordinates}
 #define RANK ${regressors - 1}
+#include "smap.clh"
 #include "moment.clh"
 
 // z_b = (x - shift) . column b of basis, [COORDINATES][RANK].
@@ -16,7 +17,7 @@ inline moment regressor(global const moment* restrict x, const int lag, global c
   return sum;
 }
 
-// Coordinate d of row t is x[start + t * step + d * lag]: a table, or delays of a series. near: [n][COORDINATES]; regressors:
+// Coordinate d of row t is x[start + t * step + d * lag]: a table, or delays of a series. near: [n][NEAR_STRIDE]; regressors:
 // [n][RANK + 1], the (shifted, scaled) target behind the z.
 kernel void stage_library(global const moment* restrict x, const long start, const int step, const int lag,
                           global const moment* restrict target, const int n, global const moment* restrict shift, global const moment* restrict basis, const moment unit,
@@ -25,8 +26,8 @@ kernel void stage_library(global const moment* restrict x, const long start, con
   const int t = get_global_id(0);
   if (t >= n) return;
   x += start + (long)t * step;
-  for (int d = 0; d < COORDINATES; ++d)
-    near[(size_t)t * COORDINATES + d] = (real)((x[(ptrdiff_t)d * lag] - shift[d]) * unit);
+  for (int d = 0; d < NEAR_STRIDE; ++d)
+    near[(size_t)t * NEAR_STRIDE + d] = d < COORDINATES ? (real)((x[(ptrdiff_t)d * lag] - shift[d]) * unit) : 0;
   for (int b = 0; b < RANK; ++b) regressors[(size_t)t * (RANK + 1) + b] = regressor(x, lag, shift, basis, b);
   regressors[(size_t)t * (RANK + 1) + RANK] = (target[t] - aim_shift) * aim_unit;
 }

@@ -23,7 +23,7 @@ SPEC = KernelSpec(
         Tunable("rp", (4, 6, 8), {"cpu": 8, "gpu": 8}, "sums of a work-item per query row, at most"),
         Tunable("tile", (8, 16, 32), {"cpu": 16, "gpu": 16}, "library rows at a time in local memory"),
         Tunable("steps", (1, 2, 4), {"cpu": 1, "gpu": 2}, "library rows whose sums are unrolled"),
-        Tunable("parts", (1, 2, 3, 4, 5, 6, 8, 12, 16), {"cpu": 1, "gpu": 5}, "parts of the library, side by side"),
+        Tunable("parts", (1, 2, 4, 8, 16), {"cpu": 2, "gpu": 16}, "parts of the library for a last, small wave"),
     ),
     constraints=(
         Constraint(lambda v: v["wg"] % v["lanes_p"] == 0, "work-items must fill a rectangle of query rows by sums"),

@@ -28,6 +28,7 @@ Doubles = NDArray[np.float64]
 LAYOUTS = ("lanes", "shared")
 _NO_ROW = -(2**30)  # farther from every row than any radius
 _MOST_MOMENTS = 256 << 20
+_MOST_ROWS = 1 << 26
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,7 @@ class Sweeps:
         self.pool = Pool(executor)
         self._whole: Any = np.int64 if dtype == "float64" else np.int32
         self._fitted = np.isfinite(library.y)
+        self.units = executor.info.compute_units
         self._series: NDArray[Any] | None = None  # which one lies on the device
         info = executor.info
         given: dict[str, Any] = {"coordinates": library.x.shape[1], "regressors": self.regressors}
@@ -122,7 +124,7 @@ class Sweeps:
 
     def _stage(self, x: Doubles, y: Doubles, name: str) -> None:
         basis, m, f = self.basis, len(x), np.float64
-        near = self.pool.get(name, x.size * np.dtype(self.dtype).itemsize)
+        near = self.pool.get(name, m * round_up(x.shape[1], 4) * np.dtype(self.dtype).itemsize)
         regressors = self.pool.get("regressors", m * self.regressors * 8)
         held = *self._raw("raw", x), self.put("raw_target", y)
         kernel = build(self.executor, spec("smap_stage"), self._given, "stage_library")
@@ -149,9 +151,29 @@ class Sweeps:
         v = self._values[layout]
         return int(v["lanes"] * v["wg"] if layout == "lanes" else v["wg"] // v["lanes_p"] * v["rq"])
 
-    def parts(self, layout: str) -> int:
-        """Parts of the library that are swept side by side."""
-        return int(self._values[layout]["parts"])
+    def split(self, tiles: int, n_thetas: int, layout: str) -> tuple[int, int]:
+        """(tiles swept in one piece, parts of the library for each of the others).
+
+        A work-group of the shared layout fills a compute unit: a last wave of few groups is cut into parts.
+        """
+        most = int(self._values[layout]["parts"])
+        if layout == "lanes":
+            return 0, most
+        each = n_thetas * self._blocks(layout)
+        head = tiles * each // self.units * self.units // each
+        tail = (tiles - head) * each
+        return (head, min(max(self.units // tail, 1), most)) if tail else (tiles, 1)
+
+    def _blocks(self, layout: str) -> int:
+        """Work-groups that share the sums of a tile."""
+        v = self._values[layout]
+        return 1 if layout == "lanes" else -(-(self.entries - 3) // (int(v["lanes_p"]) * int(v["rp"])))
+
+    def _slots(self, padded: int, n_thetas: int, layout: str) -> int:
+        """Tiles' worth of moments, those of parts included."""
+        tiles = padded // self.rows(layout)
+        head, parts = self.split(tiles, n_thetas, layout)
+        return tiles + (parts - 1) * (tiles - head)
 
     def align(self, layout: str) -> int:
         """Blocks of query rows are padded to a multiple of this."""
@@ -162,13 +184,17 @@ class Sweeps:
         """Query rows at a time, as memory for their moments allows. Raises DeviceMemoryError where none fit."""
         allowed = budget(self.executor.info)
         room = min(_MOST_MOMENTS, allowed.largest, allowed.total // 4)
-        each, align = self.entries * n_thetas * self.parts(layout) * 8, self.align(layout)
-        if room < each * align:
+        align, tile = self.align(layout), self.rows(layout) * self.entries * n_thetas * 8
+        rows = align
+        if room < self._slots(align, n_thetas, layout) * tile:
             raise DeviceMemoryError(
-                f"the sums of {align} rows for {n_thetas} theta need {each * align:,} bytes; {room:,} may be used on "
-                f"{self.executor.info.name}. Ask for fewer theta at once or raise PYEDMCL_MEMORY_LIMIT."
+                f"the sums of {align} rows for {n_thetas} theta need {self._slots(align, n_thetas, layout) * tile:,} "
+                f"bytes; {room:,} may be used on {self.executor.info.name}. Ask for fewer theta at once or raise "
+                f"PYEDMCL_MEMORY_LIMIT."
             )
-        return room // each // align * align
+        while rows < _MOST_ROWS and self._slots(2 * rows, n_thetas, layout) * tile <= room:
+            rows *= 2
+        return rows
 
     def run(
         self, points: Doubles, rows: NDArray[np.int64], n_thetas: int, layout: str, into: Doubles | None = None
@@ -210,8 +236,11 @@ class Sweeps:
     def moments(self, n: int, n_thetas: int, layout: str) -> Doubles:
         """Moments (n_thetas, n, entries) of the last block."""
         padded, rows = round_up(n, self.align(layout)), self.rows(layout)
-        shape = (self.parts(layout), padded // rows, n_thetas, self.entries, rows)
-        found = self.get("moments", shape).sum(axis=0)
+        tiles = padded // rows
+        head, parts = self.split(tiles, n_thetas, layout)
+        slots = self.get("moments", (self._slots(padded, n_thetas, layout), n_thetas, self.entries, rows))
+        found = slots[:tiles].copy()
+        found[head:] += slots[tiles:].reshape(parts - 1, tiles - head, *slots.shape[1:]).sum(axis=0)
         out: Doubles = np.moveaxis(found, 1, 0).swapaxes(2, 3).reshape(n_thetas, padded, self.entries)[:, :n]
         return out
 
@@ -240,28 +269,32 @@ class Sweeps:
 
     def _sums(self, padded: int, n_thetas: int, layout: str) -> None:
         i, get, v = np.int32, self.pool.get, self._values[layout]
-        m, wg, parts, tiles = int(self._fitted.sum()), int(v["wg"]), int(v["parts"]), padded // self.rows(layout)
+        m, wg, tiles = int(self._fitted.sum()), int(v["wg"]), padded // self.rows(layout)
         whole = m == len(self._fitted)
-        name = "smap" if layout == "lanes" else "smap_shared"
-        kernel = build(self.executor, spec(name), v)
-        moments = get("moments", padded * n_thetas * self.entries * parts * 8)
-        together = layout == "lanes" and bool(v["tile"])
-        blocks = 1 if layout == "lanes" else -(-(self.entries - 3) // (int(v["lanes_p"]) * int(v["rp"])))
-        tasks = tiles * parts * blocks * (1 if together else n_thetas)
-        per_theta = 2 * self.library.x.shape[1] + 28 + 2.0 * self.entries / blocks
-        cost = self.rows(layout) * (m / parts) * per_theta * (n_thetas if together else 1)
+        kernel = build(self.executor, spec("smap" if layout == "lanes" else "smap_shared"), v)
+        size = self.rows(layout) * n_thetas * self.entries * 8
+        moments = get("moments", self._slots(padded, n_thetas, layout) * size)
+        together, blocks = layout == "lanes" and bool(v["tile"]), self._blocks(layout)
         fixed = (
             get("query", 0), get("query_rows", 0), i(padded), get("library" if whole else "fitted", 0),
             get("library_rows" if whole else "fitted_rows", 0), get("regressors", 0), get("query_z", 0), i(m),
             self._reach(), get("nearest", 0), get("rate", 0), get("limit_squared", 0), get("limit_row", 0),
-            get("thetas", 0), i(n_thetas), i(parts), i(0), i(tiles),
+            get("thetas", 0), i(n_thetas),
         )  # fmt: skip
-        pacer, begin = self._pacers[layout], 0
-        while begin < tasks:
-            end = min(begin + pacer.units(cost), tasks)
-            event = self.executor.launch(kernel, ((end - begin) * wg,), (wg,), (*fixed, i(begin), moments))
-            pacer.launched(event, cost * (end - begin))
-            begin = end
+        per_theta = 2 * self.library.x.shape[1] + 28 + 2.0 * self.entries / blocks
+        head, parts = self.split(tiles, n_thetas, layout)
+        pacer = self._pacers[layout]
+        for first, n, cut in ((0, head, 1), (head, tiles - head, parts)):
+            tasks, begin = n * cut * blocks * (1 if together else n_thetas), 0
+            cost = self.rows(layout) * (m / cut) * per_theta * (n_thetas if together else 1)
+            while begin < tasks:
+                end = min(begin + pacer.units(cost), tasks)
+                event = self.executor.launch(
+                    kernel, ((end - begin) * wg,), (wg,),
+                    (*fixed, i(cut), i(first), i(n), i(tiles), i(begin), moments),
+                )  # fmt: skip
+                pacer.launched(event, cost * (end - begin))
+                begin = end
 
     def _solved(self, n: int, padded: int, n_thetas: int, layout: str) -> None:
         i, get, wg = np.int32, self.pool.get, int(self._solve["wg"])
@@ -269,10 +302,11 @@ class Sweeps:
         kernel = build(self.executor, spec("smap_solve"), values)
         fits = get("fits", n_thetas * 3 * n * 8)
         coefficients = get("coefficients", n_thetas * n * (self.library.x.shape[1] + 1) * 8)
+        head, parts = self.split(padded // self.rows(layout), n_thetas, layout)
         groups = min(n * n_thetas, self.executor.info.compute_units * 64)
         self.executor.launch(
             kernel, (groups * wg,), (wg,),
-            (get("moments", 0), i(self.parts(layout)), i(n_thetas), i(n), i(padded), get("penalty", 0),
+            (get("moments", 0), i(parts), i(head), i(n_thetas), i(n), i(padded), get("penalty", 0),
              *self._place, get("query_z", 0), get("nearest", 0), get("rate", 0), get("thetas", 0),
              get("basis", 0), np.float64(self.basis.aim_shift), np.float64(self.basis.aim_scale), fits, coefficients),
         )  # fmt: skip

@@ -1,0 +1,120 @@
+"""S-map's other ways: forecasts that feed themselves, ridge, estimators; and input that cannot be used."""
+
+from __future__ import annotations
+
+import naive
+import numpy as np
+import pytest
+
+import pyedmcl
+from pyedmcl.edm.smap_problem import embed
+from pyedmcl.errors import InputError
+from pyedmcl.reference.smap import smap_rows
+
+
+def noisy(n, seed=0):
+    rng = np.random.default_rng(seed)
+    return naive.noisy_maps(1, n, seed)[:, 0].astype(float) + 0.02 * rng.standard_normal(n)
+
+
+X = noisy(180)
+
+
+def test_generated_steps_feed_themselves(device):
+    result = pyedmcl.smap(X, E=3, tau=2, theta=[1, 3], generate_steps=6, device=device)
+    np.testing.assert_array_equal(result.time, range(180, 186))
+    assert np.isnan(result.observed).all()
+    assert np.isnan(result.rho).all()
+    legal = np.arange(4, 179)
+    table = embed(X[:, None], 3, 2)
+    for s, theta in enumerate((1, 3)):
+        path = list(X)
+        for step in range(6):
+            point = np.array([[path[-1], path[-3], path[-5]]])
+            fit = smap_rows(table[legal], X[legal + 1], legal, point, np.array([179 + step]), theta)
+            path.append(float(fit.predicted[0]))
+            assert result.predicted[s, step] == pytest.approx(path[-1], abs=1e-5)
+            path[-1] = result.predicted[s, step]  # chaos: errors of one step must not enter the next
+            np.testing.assert_allclose(result.coefficients[s, step], fit.coefficients[0], atol=1e-3)
+
+
+def test_ridge_is_the_penalised_fit(device):
+    result = pyedmcl.smap(X, E=3, theta=2, solver="ridge", alpha=0.5, device=device)
+    table, legal = embed(X[:, None], 3, 1), np.arange(2, 179)
+    expected = smap_rows(table[legal], X[legal + 1], legal, table[2:], np.arange(2, 180), 2, alpha=0.5)
+    np.testing.assert_allclose(result.predicted, expected.predicted, atol=1e-6)
+    np.testing.assert_allclose(result.coefficients, expected.coefficients, atol=1e-5)
+    plain = pyedmcl.smap(X, E=3, theta=2, device=device)
+    lengths = [np.linalg.norm(r.coefficients[:, 1:], axis=1) for r in (result, plain)]
+    assert (lengths[0] < lengths[1]).all()
+
+
+def test_estimators(one_device):
+    linear_model = pytest.importorskip("sklearn.linear_model", reason="scikit-learn is not installed")
+    some = {"E": 2, "pred_range": (20, 40), "device": one_device}
+    plain = pyedmcl.smap(X, theta=2, **some)
+    least = pyedmcl.smap(X, theta=2, solver=linear_model.LinearRegression(), **some)
+    np.testing.assert_allclose(least.predicted, plain.predicted, atol=1e-6)
+    np.testing.assert_allclose(least.coefficients, plain.coefficients, atol=1e-5)
+    table = embed(X[:, None], 2, 1)
+    near = np.array([j for j in range(1, 179) if j != 25])
+    d = np.linalg.norm(table[near] - table[25], axis=1)
+    w = np.exp(-2 * d / d.mean())
+    for name, kind in (("lasso", linear_model.Lasso), ("elasticnet", linear_model.ElasticNet)):
+        result = pyedmcl.smap(X, theta=2, solver=name, alpha=0.01, **some)
+        fit = kind(alpha=0.01).fit(table[near], X[near + 1], sample_weight=w**2)
+        assert result.predicted[5] == pytest.approx(fit.predict(table[25:26])[0], abs=1e-9)
+
+
+SHORT = noisy(60, 5)
+PAIR = np.column_stack([SHORT, SHORT[::-1]])
+INFINITE = SHORT.copy()
+INFINITE[7] = np.inf
+
+
+@pytest.mark.parametrize(
+    ("lib", "options", "words"),
+    [
+        (SHORT, {}, "E=None"),
+        (SHORT, {"E": 0}, "E=0"),
+        (SHORT, {"E": 3, "tau": 0}, "tau=0"),
+        (SHORT, {"E": 3, "theta": -1}, "theta=-1.*at least 0"),
+        (SHORT, {"E": 3, "theta": [0, np.nan]}, "theta=nan"),
+        (SHORT, {"E": 3, "theta": []}, "theta=\\[\\]"),
+        (SHORT, {"E": 3, "theta": "two"}, "theta='two'"),
+        (SHORT, {"E": 3, "knn": 0}, "knn=0"),
+        (SHORT, {"E": 3, "Tp": 0.5}, "Tp=0.5"),
+        (SHORT, {"E": 3, "exclusion_radius": -1}, "exclusion_radius=-1"),
+        (SHORT, {"E": 3, "solver": "qr"}, "solver='qr'.*ridge"),
+        (SHORT, {"E": 3, "solver": 3}, "solver=3"),
+        (SHORT, {"E": 3, "solver": "ridge", "alpha": 0}, "alpha=0.*above 0"),
+        (SHORT, {"E": 3, "dtype": "int8"}, "int8"),
+        (SHORT, {"E": 3, "lib_range": (0, 61)}, r"lib_range.*\(0, 61\)"),
+        (SHORT, {"E": 3, "lib_range": (0, 3)}, "lib_range=.*no library row"),
+        (SHORT, {"E": 3, "pred_range": (70, 80)}, r"pred_range.*\(70, 80\)"),
+        (SHORT, {"E": 3, "valid_lib": [True] * 59}, "valid_lib.*59.*60"),
+        (SHORT, {"E": 60}, r"E=60.*62 rows, there are 60"),
+        (SHORT, {"E": 3, "target": SHORT[1:]}, "target has 59 steps and lib 60"),
+        (SHORT, {"E": 3, "generate_steps": -1}, "generate_steps=-1"),
+        (SHORT, {"E": 3, "generate_steps": 2, "Tp": 2}, "generate_steps=2.*Tp=2"),
+        (SHORT, {"E": 3, "generate_steps": 2, "target": SHORT}, "generate_steps=2.*target"),
+        (PAIR, {"E": 3}, "target=None.*2 columns"),
+        (PAIR, {"E": 3, "target": SHORT, "embedded": True}, "E=3.*columns of lib, 2"),
+        (PAIR, {"E": 1, "target": SHORT, "pred": SHORT}, "pred has 1 columns and lib 2"),
+        (INFINITE, {"E": 3}, "infinite in row 7"),
+        (np.full(60, np.nan), {"E": 3}, "lib: no row"),
+    ],
+)  # fmt: skip
+def test_bad_input_is_refused_with_the_reason(lib, options, words):
+    with pytest.raises(InputError, match=f"(?s){words}"):
+        pyedmcl.smap(lib, **options)
+
+
+def test_a_missing_package_is_named(monkeypatch):
+    import sys
+
+    from pyedmcl.errors import MissingExtraError
+
+    monkeypatch.setitem(sys.modules, "sklearn", None)
+    with pytest.raises(MissingExtraError, match=r"scikit-learn.*pyedmcl\[solvers\]"):
+        pyedmcl.smap(SHORT, E=2, solver="lasso")
