@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from .edm.ccm import ccm, ccm_lagged
     from .edm.embed_dimension import embed_dimension
     from .edm.knn import knn
     from .edm.predict_nonlinear import predict_nonlinear
@@ -28,6 +29,8 @@ _WHERE = {
     "smap": ".edm.smap",
     "predict_nonlinear": ".edm.predict_nonlinear",
     "embed_dimension": ".edm.embed_dimension",
+    "ccm": ".edm.ccm",
+    "ccm_lagged": ".edm.ccm",
     "xmap": ".edm.xmap",
     "open_xmap": ".edm.xmap",
     "rqa": ".rqa",
@@ -40,6 +43,8 @@ _WHERE = {
 
 __all__ = [
     "__version__",
+    "ccm",
+    "ccm_lagged",
     "distance_plot",
     "embed_dimension",
     "joint_rqa",

@@ -1,0 +1,152 @@
+"""What convergent cross mapping returns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InputError, missing_extra
+from .convergence import Convergence, convergence, means
+
+
+def pandas_for(purpose: str) -> Any:
+    try:
+        import pandas
+    except ImportError as error:
+        raise missing_extra("pandas", "io", purpose) from error
+    return pandas
+
+
+@dataclass(frozen=True)
+class CcmResult:
+    """Cross-map skill of two series in both directions against library size.
+
+    Attributes
+    ----------
+    lib_sizes : ndarray of int (n_sizes,)
+    rho : ndarray of float64 (2, n_sizes, samples)
+        Skill of each random sub-library; the first axis is the direction, see ``links``.
+    links : ((str, str), (str, str))
+        (library, target) of each direction: the library's states predict the target, so that a skill that converges
+        says that the *target* drives the library.
+    n_rows : (int, int)
+        Predicted rows of each direction.
+    E : (int, int)
+        Coordinates of the states of each direction's library.
+    tau, Tp : int
+    seed : int
+        Chooses the random sub-libraries; the same seed gives the same ones on every device.
+    method : str
+    """
+
+    lib_sizes: NDArray[np.int_]
+    rho: NDArray[np.float64]
+    links: tuple[tuple[str, str], tuple[str, str]]
+    n_rows: tuple[int, int]
+    E: tuple[int, int]
+    tau: int
+    Tp: int
+    seed: int
+    method: str = "simplex"
+    provenance: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    @property
+    def mean(self) -> NDArray[np.float64]:
+        """Mean skill (2, n_sizes) over the samples that have one."""
+        return means(self.rho)
+
+    @property
+    def median(self) -> NDArray[np.float64]:
+        """Median skill (2, n_sizes)."""
+        return self.quantiles((0.5,))[..., 0]
+
+    def quantiles(self, q: Sequence[float] = (0.05, 0.25, 0.5, 0.75, 0.95)) -> NDArray[np.float64]:
+        """Quantiles (2, n_sizes, len(q)) of the skill; NaN where no sample has one."""
+        wanted = np.asarray(q, np.float64)
+        if wanted.ndim != 1 or not ((wanted >= 0) & (wanted <= 1)).all():
+            raise InputError(f"q={q!r}: a sequence of numbers from 0 to 1 is needed")
+        out = np.full((*self.rho.shape[:2], len(wanted)), np.nan)
+        for place in np.ndindex(*self.rho.shape[:2]):
+            there = self.rho[place][np.isfinite(self.rho[place])]
+            if there.size:
+                out[place] = np.quantile(there, wanted)
+        return out
+
+    @property
+    def convergence(self) -> tuple[Convergence, Convergence]:
+        """Tests of both directions: does skill grow with the library?"""
+        first, second = (convergence(self.rho[d], self.lib_sizes, self.n_rows[d]) for d in (0, 1))
+        return first, second
+
+    def to_frame(self, samples: bool = False) -> Any:
+        """A pandas DataFrame: library, target, lib_size, mean, median and quantiles; or one row per sample."""
+        pandas = pandas_for("to_frame()")
+        frames = []
+        spread = self.quantiles((0.05, 0.25, 0.5, 0.75, 0.95))
+        for d, (library, target) in enumerate(self.links):
+            head = {"library": library, "target": target}
+            if samples:
+                n = self.rho.shape[2]
+                numbers = np.tile(np.arange(n), len(self.lib_sizes))
+                frames.append(pandas.DataFrame({**head, "lib_size": np.repeat(self.lib_sizes, n), "sample": numbers,
+                                                "rho": self.rho[d].reshape(-1)}))  # fmt: skip
+                continue
+            names = ("q05", "q25", "median", "q75", "q95")
+            frames.append(pandas.DataFrame({
+                **head, "lib_size": self.lib_sizes, "mean": self.mean[d],
+                **{name: spread[d, :, q] for q, name in enumerate(names)}}))  # fmt: skip
+        return pandas.concat(frames, ignore_index=True)
+
+    def plot(self, path: str | None = None) -> Any:
+        """Skill against library size with bands; saved to ``path`` if given. Needs matplotlib."""
+        from ..plot.libraries import skill_against_library
+
+        return skill_against_library(self, path)
+
+
+@dataclass(frozen=True)
+class LaggedCcmResult:
+    """Cross-map skill of two series in both directions against the interval Tp between state and target.
+
+    A driver is best seen at Tp < 0: the state of what it drives remembers it.
+
+    Attributes
+    ----------
+    Tp : ndarray of int (n_lags,)
+    rho : ndarray of float64 (2, n_lags)
+        Mean skill over the samples.
+    links : ((str, str), (str, str))
+        (library, target) of each direction, as in :class:`CcmResult`.
+    lib_size : int or None
+        Rows of a random sub-library; None for all.
+    best : (int, int)
+        Tp of the highest skill in each direction, nearest to 0 of a tie.
+    """
+
+    Tp: NDArray[np.int_]
+    rho: NDArray[np.float64]
+    links: tuple[tuple[str, str], tuple[str, str]]
+    lib_size: int | None
+    seed: int
+    provenance: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    @property
+    def best(self) -> tuple[int, int]:
+        order = np.argsort(np.abs(self.Tp), kind="stable")
+        found = [int(self.Tp[order[np.where(np.isnan(r), -np.inf, r)[order].argmax()]]) for r in self.rho]
+        return found[0], found[1]
+
+    def to_frame(self) -> Any:
+        """A pandas DataFrame with a row per Tp and a column per direction."""
+        columns = {f"{library}:{target}": self.rho[d] for d, (library, target) in enumerate(self.links)}
+        return pandas_for("to_frame()").DataFrame({"Tp": self.Tp, **columns})
+
+    def plot(self, path: str | None = None) -> Any:
+        """Skill against Tp; saved to ``path`` if given. Needs matplotlib."""
+        from ..plot.libraries import skill_against_Tp
+
+        return skill_against_Tp(self, path)

@@ -1,0 +1,75 @@
+"""From series to states: what simplex, cross mapping and multiview search among."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..condition import condition
+from ..neighbors.ccm import States
+from ..neighbors.coordinates import coordinate_search, delay_search, lay_out, lay_out_states
+
+
+def embed(values: NDArray[Any], E: int, tau: int) -> NDArray[Any]:
+    """Delay coordinates (n, E * columns) of each column in turn, newest first; NaN before row (E-1) tau."""
+    n, columns = values.shape
+    out = np.full((n, E * columns), np.nan, values.dtype)
+    for c in range(columns):
+        for e in range(E):
+            out[e * tau :, c * E + e] = values[: max(n - e * tau, 0), c]
+    return out
+
+
+def delay_states(
+    values: NDArray[Any], E: int, tau: int, *, k: int, Tp: int, exclusion_radius: int, dtype: str
+) -> States:
+    """States of each column (n_steps, n_series) by itself."""
+    n = len(values)
+    ready = condition(values, dtype).values
+    search = delay_search(E, tau, k, Tp, exclusion_radius, n, n, dtype)
+    library = lay_out(ready, search, n, search.library_end)
+    query = library if search.library_end == n else lay_out(ready, search, n, n)
+    there = np.isfinite(values)
+    embedded = np.zeros((values.shape[1], n), bool)
+    if n > (E - 1) * tau:
+        embedded[:, (E - 1) * tau :] = True
+        for e in range(E):
+            embedded[:, (E - 1) * tau :] &= there[(E - 1) * tau - e * tau : n - e * tau].T
+    return States(search, library, query, embedded)
+
+
+def given_states(
+    coordinates: NDArray[Any], *, k: int, Tp: int, exclusion_radius: int, dtype: str
+) -> States:
+    """One series of states with these coordinates (n_steps, n_coordinates)."""
+    n = len(coordinates)
+    ready = condition_together(coordinates, dtype)
+    search = coordinate_search(coordinates.shape[1], k, Tp, exclusion_radius, n, n, dtype)
+    library = lay_out_states(ready, search, n, search.library_end)
+    query = library if search.library_end == n else lay_out_states(ready, search, n, n)
+    return States(search, library, query, np.isfinite(coordinates).all(axis=1)[None])
+
+
+def condition_together(coordinates: NDArray[Any], dtype: str) -> NDArray[Any]:
+    """Coordinates as the kernels may have them: each may be shifted, all are scaled by one power of two.
+
+    Distances between states then are those of the data, up to that power.
+    """
+    wide = coordinates.astype(np.float64)
+    if np.dtype(dtype).itemsize < coordinates.dtype.itemsize:
+        there = np.isfinite(wide)
+        middle = [np.median(column[ok]) if ok.any() else 0.0 for column, ok in zip(wide.T, there.T, strict=True)]
+        exact = np.array_equal(wide.astype(dtype), wide, equal_nan=True)
+        wide = wide if exact else wide - middle
+    out: NDArray[Any] = condition(wide.reshape(-1, 1), dtype).values.reshape(coordinates.shape)
+    return out
+
+
+def future(target: NDArray[Any], Tp: int) -> NDArray[np.float64]:
+    """``target[t + Tp]`` for each row t (n_steps,), NaN where there is none."""
+    n = len(target)
+    at = np.arange(n) + Tp
+    inside = (at >= 0) & (at < n)
+    return np.where(inside, np.asarray(target, np.float64)[np.where(inside, at, 0)], np.nan)

@@ -1,0 +1,23 @@
+"""Skill of many random sub-libraries, found by scanning each row's sorted neighbours for their members."""
+
+from ..codegen.spec import KernelSpec, Tunable
+
+SAMPLES = 16  # of a column: the bits of a word, as in ccm.clh
+CHUNK = 64  # rows whose sums are taken together
+SUMS = 6
+
+SPEC = KernelSpec(
+    name="ccm",
+    producer="mako",
+    text="ccm.cl.mako",
+    headers=("numeric.clh", "reduce.clh", "ccm.clh"),
+    specialisation=("k", "dtype"),
+    tunables=(
+        Tunable("lanes", (1, 4, 8, 16), {"cpu": 16, "gpu": 1}, "samples of a work-item; a SIMD register on CPUs"),
+        Tunable("wg", (1, 16, 32, 64, 128, 256), {"cpu": 1, "gpu": 64}, "work-items of a group"),
+        Tunable("row_chains", (1, 2, 3, 4), {"cpu": 3, "gpu": 1}, "query rows that a work-item scans side by side"),
+        Tunable("unroll", (1, 2, 4, 8), {"cpu": 2, "gpu": 4}, "neighbours looked at between two tests for the end"),
+    ),
+    oracle="pyedmcl.reference.ccm:ccm_skill",
+    exact=False,
+)

@@ -1,0 +1,18 @@
+"""Skill of many small random sub-libraries, by distances to all their members."""
+
+from ..codegen.spec import KernelSpec, Tunable
+
+SPEC = KernelSpec(
+    name="ccm_direct",
+    producer="mako",
+    text="ccm_direct.cl.mako",
+    headers=("numeric.clh", "reduce.clh", "ccm.clh"),
+    specialisation=("E", "k", "dtype"),
+    tunables=(
+        Tunable("lanes", (1, 4, 8, 16), {"cpu": 16, "gpu": 1}, "query rows of a work-item; a SIMD register on CPUs"),
+        Tunable("vectors", (1, 2, 3, 4), {"cpu": 2, "gpu": 1}, "vectors of rows of a work-item, side by side"),
+        Tunable("wg", (1, 32, 64, 128, 256), {"cpu": 1, "gpu": 64}, "work-items of a group"),
+    ),
+    oracle="pyedmcl.reference.ccm:ccm_skill",
+    exact=False,
+)

@@ -1,0 +1,21 @@
+"""Random sub-libraries: words of membership, sixteen samples at a time, and lists of members."""
+
+from ..codegen.spec import Constraint, KernelSpec, Tunable
+
+SPEC = KernelSpec(
+    name="ccm_draw",
+    producer="mako",
+    text="ccm_draw.cl.mako",
+    headers=("numeric.clh", "reduce.clh", "ccm.clh", "philox.clh"),
+    specialisation=(),
+    tunables=(
+        Tunable("lanes", (1, 16), {"cpu": 16, "gpu": 1}, "samples of a work-item"),
+        Tunable("wg", (1, 16, 32, 64, 128), {"cpu": 1, "gpu": 64}, "work-items of a group"),
+    ),
+    constraints=(
+        Constraint(
+            lambda v: v["lanes"] > 1 or v["wg"] % 16 == 0, "the samples of a word meet in the memory of one group"
+        ),
+    ),
+    oracle="pyedmcl.reference.ccm:sub_library",
+)

@@ -1,0 +1,82 @@
+"""Cross-map skill against library size, with its spread over samples, and against the prediction interval."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+
+from .figure import new_figure, save_figure
+
+_COLORS = ("#2a788e", "#d1495b")
+
+
+def skill_against_library(
+    result: Any, path: str | os.PathLike[str] | None = None, *, title: str | None = None, dpi: int = 150
+) -> Any:
+    """Median skill of both directions with bands that hold the middle half and nine tenths of the samples.
+
+    Parameters
+    ----------
+    result : CcmResult
+    path : path, optional
+        Also write the picture there; the suffix chooses the format.
+    title : str, optional
+    dpi : int
+        Dots per inch of the file.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Raises
+    ------
+    InputError, StoreWriteError, MissingExtraError
+        As for the other pictures: an unknown format, no place to write, no matplotlib.
+    """
+    figure = new_figure(6.4, 4.2)
+    ax = figure.add_subplot()
+    order = np.argsort(result.lib_sizes)
+    sizes, spread = result.lib_sizes[order], result.quantiles((0.05, 0.25, 0.5, 0.75, 0.95))[:, order]
+    for d, (library, target) in enumerate(result.links):
+        color = _COLORS[d]
+        ax.plot(sizes, spread[d, :, 2], "o-", color=color, markersize=3, linewidth=1.4,
+                label=f"{library} predicts {target} ({target} drives {library}?)")  # fmt: skip
+        for low, high, alpha in ((0, 4, 0.12), (1, 3, 0.22)):
+            ax.fill_between(sizes, spread[d, :, low], spread[d, :, high], color=color, alpha=alpha, linewidth=0)
+    ax.set_xlabel("library size (states)")
+    ax.set_ylabel("cross-map skill rho")
+    ax.grid(alpha=0.25)
+    ax.legend(fontsize=8, frameon=False, loc="best")
+    ax.set_title(title or f"median of {result.rho.shape[2]} samples, middle 50 and 90 %", fontsize=10)
+    if path is not None:
+        save_figure(figure, path, dpi=dpi)
+    return figure
+
+
+def skill_against_Tp(
+    result: Any, path: str | os.PathLike[str] | None = None, *, title: str | None = None, dpi: int = 150
+) -> Any:
+    """Skill of both directions against Tp with the best of each; arguments as for :func:`skill_against_library`.
+
+    Parameters
+    ----------
+    result : LaggedCcmResult
+    """
+    figure = new_figure(6.4, 4.2)
+    ax = figure.add_subplot()
+    order = np.argsort(result.Tp)
+    for d, (library, target) in enumerate(result.links):
+        ax.plot(result.Tp[order], result.rho[d][order], "o-", color=_COLORS[d], markersize=3, linewidth=1.4,
+                label=f"{library} predicts {target} (best at Tp = {result.best[d]})")  # fmt: skip
+        ax.axvline(result.best[d], color=_COLORS[d], linewidth=0.8, linestyle=":")
+    ax.set_xlabel("steps from state to target, Tp")
+    ax.set_ylabel("cross-map skill rho")
+    ax.grid(alpha=0.25)
+    ax.legend(fontsize=8, frameon=False, loc="best")
+    if title:
+        ax.set_title(title, fontsize=10)
+    if path is not None:
+        save_figure(figure, path, dpi=dpi)
+    return figure

@@ -1,0 +1,128 @@
+"""Oracle of convergent cross mapping: random sub-libraries bit for bit as a device draws them, and their skill.
+
+A sub-library is drawn without replacement by going through the legal rows in order and taking each with the chance
+that what is still wanted has among what is left (selection sampling: Fan, Muller and Rezucha, J. Am. Stat. Assoc. 57,
+387, 1962). The random numbers are those of Philox4x32-10 (Salmon et al., Proc. SC11, 16, 2011), whose output is a
+function of key and counter alone: no draw depends on another.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from .edm import Doubles, Floats, knn_float64_exact, legal_rows, simplex_predict
+from .edm import pearson as pearson_of
+
+Words = npt.NDArray[np.uint32]
+Mask = npt.NDArray[np.bool_]
+
+_MULTIPLIERS = np.uint64(0xD2511F53), np.uint64(0xCD9E8D57)
+_STEPS = np.uint32(0x9E3779B9), np.uint32(0xBB67AE85)
+_LOW = np.uint64(0xFFFFFFFF)
+_HALF = np.uint64(32)
+
+
+def philox4x32(counter: npt.ArrayLike, key: npt.ArrayLike) -> Words:
+    """Ten rounds of Philox.
+
+    Parameters
+    ----------
+    counter : array_like of uint32 (..., 4)
+    key : array_like of uint32 (2,)
+
+    Returns
+    -------
+    ndarray of uint32 (..., 4)
+    """
+    c = np.moveaxis(np.asarray(counter, np.uint32), -1, 0).copy()
+    k0, k1 = np.asarray(key, np.uint32)
+    with np.errstate(over="ignore"):
+        for _ in range(10):
+            first, second = (c[0].astype(np.uint64) * _MULTIPLIERS[0], c[2].astype(np.uint64) * _MULTIPLIERS[1])
+            c = np.stack([
+                (second >> _HALF).astype(np.uint32) ^ c[1] ^ k0, (second & _LOW).astype(np.uint32),
+                (first >> _HALF).astype(np.uint32) ^ c[3] ^ k1, (first & _LOW).astype(np.uint32),
+            ])  # fmt: skip
+            k0, k1 = k0 + _STEPS[0], k1 + _STEPS[1]
+    return np.moveaxis(c, 0, -1)
+
+
+def stream_key(seed: int, lib_size: int) -> Words:
+    """Key of the streams of a library size: two words that NumPy's SeedSequence makes of both."""
+    words: Words = np.random.SeedSequence(entropy=seed, spawn_key=(lib_size,)).generate_state(2).astype(np.uint32)
+    return words
+
+
+def sub_library(
+    n_legal: int, lib_size: int, *, seed: int, library: int, target: int, sample: int
+) -> npt.NDArray[np.int64]:
+    """Ranks (lib_size,) among the legal rows, ascending, that a sample draws.
+
+    Parameters
+    ----------
+    n_legal, lib_size : int
+        Rows there are, and rows wanted, at most as many.
+    seed : int
+    library, target : int
+        Numbers of the two series, which choose the stream.
+    sample : int
+        Number of the sample.
+    """
+    blocks = -(-n_legal // 4)
+    counter = np.zeros((blocks, 4), np.uint32)
+    counter[:, 0] = np.arange(blocks)
+    counter[:, 1:] = sample, library, target
+    numbers = philox4x32(counter, stream_key(seed, lib_size)).reshape(-1).tolist()
+    taken: list[int] = []
+    for p in range(n_legal):
+        if numbers[p] * (n_legal - p) >> 32 < lib_size - len(taken):
+            taken.append(p)
+    return np.array(taken, np.int64)
+
+
+def ccm_skill(
+    x: npt.ArrayLike,
+    y: npt.ArrayLike,
+    lib_size: int,
+    *,
+    E: int,
+    tau: int = 1,
+    Tp: int = 0,
+    k: int | None = None,
+    exclusion_radius: int = 0,
+    seed: int = 0,
+    library: int = 0,
+    target: int = 1,
+    sample: int = 0,
+    allowed: Mask | None = None,
+) -> float:
+    """rho of ``y`` predicted from a random sub-library of the embedding of ``x``, in float64.
+
+    Parameters
+    ----------
+    x, y : array_like (L,)
+        Library series, whose every embedded row is predicted from, and target series.
+    lib_size : int
+    library, target, sample, seed : int
+        See :func:`sub_library`.
+    allowed : ndarray of bool (L,), optional
+        Rows that may be drawn.
+    """
+    of: Floats = np.asarray(x, np.float64)
+    aim: Floats = np.asarray(y, np.float64)
+    legal = legal_rows(of, E, tau, Tp, aim)
+    if allowed is not None:
+        legal &= allowed
+    rows = np.flatnonzero(legal)
+    members = np.zeros(len(of), bool)
+    members[rows[sub_library(len(rows), lib_size, seed=seed, library=library, target=target, sample=sample)]] = True
+    squared, indices = knn_float64_exact(
+        of, E=E, tau=tau, k=k, Tp=Tp, exclusion_radius=exclusion_radius, target=aim, library_rows=members
+    )
+    predicted: Doubles = simplex_predict(indices, np.sqrt(squared), aim, Tp)[0]
+    observed = np.full(len(of), np.nan)
+    at = np.arange(len(of)) + Tp
+    inside = (at >= 0) & (at < len(of))
+    observed[inside] = aim[at[inside]]
+    return pearson_of(predicted, observed)
