@@ -133,7 +133,7 @@ def test_every_layout_gives_the_moments(executor, layout, dims):
 def test_fits_are_those_of_singular_values(executor, dims, layout, dtype, options):
     case = problem(80, dims, seed=3)
     thetas = [0.0, 0.3, 4.0]
-    with using(smap={"share_from": 4 if layout == "shared" else 999}):
+    with using(smap={"share_from": 4 if layout == "shared" else 48}):
         engine, fits = fitted(executor, case, thetas, dtype=dtype, **options)
     assert engine.device.layout == layout
     for s, theta in enumerate(thetas):
@@ -189,10 +189,23 @@ def test_blocks_of_rows_change_nothing(executor, monkeypatch):
         np.testing.assert_array_equal(getattr(whole, name), getattr(parts, name))
 
 
+def test_many_coordinates(executor):
+    """Beyond what a program can spell out, and with less local memory than a tile would like."""
+    rng = np.random.default_rng(8)
+    x = rng.standard_normal((150, 60)) + 1.0
+    case = x, x @ rng.standard_normal(60) + rng.standard_normal(150), np.arange(150), x[:20], np.arange(20)
+    engine, fits = fitted(executor, case, [0.0, 1.0], dtype="float64")
+    assert engine.device.layout == "shared"
+    for s, theta in enumerate((0.0, 1.0)):
+        expected = oracle.smap_rows(*case, theta)
+        np.testing.assert_allclose(fits.predicted[s], expected.predicted, atol=1e-6)
+        np.testing.assert_allclose(fits.coefficients[s], expected.coefficients, atol=1e-5)
+
+
 def test_contradictory_layouts_are_refused():
     values = {"coordinates": 2, "regressors": 3, "limited": False, "dtype": "float32"}
     values |= {"fma": "builtin", "minimum": "fmin"}
-    sound = {"lanes": 16, "wg": 1, "tile": 64, "wide": 8, "chunk": 16, "parts": 1, "share_from": 999}
+    sound = {"lanes": 16, "wg": 1, "tile": 64, "wide": 8, "chunk": 16, "parts": 1, "share_from": 48}
     assert "kernel" in source(spec("smap"), {**values, **sound})
     source(spec("smap"), {**values, **sound, "lanes": 4})
     for change, words in (({"tile": 0}, "one query row"), ({"wg": 64}, "single work-item"),
@@ -201,7 +214,7 @@ def test_contradictory_layouts_are_refused():
             source(spec("smap"), {**values, **sound, **change})
 
 
-@pytest.mark.parametrize("share_from", [4, 999])
+@pytest.mark.parametrize("share_from", [4, 48])
 @pytest.mark.parametrize(("dtype", "tolerance"), [("float32", 2e-5), ("float64", 2e-7)])
 def test_near_singular_neighbourhoods_are_noticed(executor, dtype, tolerance, share_from):
     """Rows nearly on a line, few neighbours: what is not repaired must be right all the same."""

@@ -101,6 +101,7 @@ INFINITE[7] = np.inf
         (PAIR, {"E": 3}, "target=None.*2 columns"),
         (PAIR, {"E": 3, "target": SHORT, "embedded": True}, "E=3.*columns of lib, 2"),
         (PAIR, {"E": 1, "target": SHORT, "pred": SHORT}, "pred has 1 columns and lib 2"),
+        (np.zeros((60, 33)), {"E": 2, "target": SHORT}, "33 columns with E=2 are 66 coordinates; at most 64"),
         (INFINITE, {"E": 3}, "infinite in row 7"),
         (np.full(60, np.nan), {"E": 3}, "lib: no row"),
     ],

@@ -15,6 +15,8 @@ from . import arguments, ranges
 Doubles = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
+MOST_COORDINATES = 64
+
 
 @dataclass(frozen=True)
 class Problem:
@@ -101,6 +103,11 @@ def prepare(
     lags = 1 if embedded else E
     Tp = arguments.integer("Tp", Tp)
     radius = arguments.integer("exclusion_radius", exclusion_radius, 0)
+    if series.n_series * lags > MOST_COORDINATES:
+        raise InputError(
+            f"lib: {series.n_series} columns with E={lags} are {series.n_series * lags} coordinates; at most "
+            f"{MOST_COORDINATES} are supported"
+        )
     require_rows(series, E=lags, tau=tau, Tp=Tp, k=1, what="lib")
     goal = _goal(series, target)
     n, first = series.n_steps, (lags - 1) * tau

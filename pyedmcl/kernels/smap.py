@@ -14,7 +14,7 @@ SPEC = KernelSpec(
         Tunable("tile", (0, 32, 64, 128), {"cpu": 64, "gpu": 0}, "library rows whose distances serve all thetas"),
         Tunable("wide", (1, 4, 8), {"cpu": 8, "gpu": 1}, "lanes whose sums of doubles are taken together"),
         Tunable("chunk", (8, 12, 16, 20, 24), {"cpu": 16, "gpu": 24}, "sums that are kept in registers at a time"),
-        Tunable("share_from", (4, 6, 8, 10, 12, 999), {"cpu": 999, "gpu": 9}, "regressors from which sums are shared"),
+        Tunable("share_from", (4, 6, 8, 9, 10, 12, 48), {"cpu": 48, "gpu": 9}, "regressors from which sums are shared"),
         Tunable("parts", (1, 2, 4, 8, 16, 32), {"cpu": 1, "gpu": 16}, "parts of the library, swept side by side"),
     ),
     constraints=(

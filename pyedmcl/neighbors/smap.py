@@ -20,6 +20,8 @@ Doubles = NDArray[np.float64]
 # What a prediction may be off by, in parts of the targets' range, as the device estimates it (within a factor of three
 # to five of the truth); rows beyond are fitted again.
 ALLOWED_ERROR = {"float32": 1e-6, "float64": 1e-8}
+# A program that spells out all sums of more regressors than this takes a compiler too long.
+_MOST_SPELT = 48
 _ROUNDING = float(np.finfo(np.float64).eps)
 
 
@@ -136,7 +138,7 @@ class LocalFits:
         out = Fits(np.empty(flat), np.empty(flat), np.empty(deep), sizes_of, 0)
         self.device.put("thetas", thetas.astype(self.dtype))
         bad = self._pass(points, rows, thetas, out, np.arange(n), self.device.layout)
-        if self.device.layout == "shared" and bad.any():
+        if self.device.layout == "shared" and self.regressors <= _MOST_SPELT and bad.any():
             # Centred sums keep more digits: these rows once more in the other layout.
             again = np.flatnonzero(bad.any(axis=0))
             bad[:, again] = self._pass(points, rows, thetas, out, again, "lanes")[:, again]

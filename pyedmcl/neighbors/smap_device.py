@@ -83,7 +83,9 @@ class Sweeps:
         self._values = {"lanes": {**given, **chosen.parameters}}
         if self.layout == "shared":
             chosen = parameters(spec("smap_shared"), given, info, sizes)
-            self._values["shared"] = {**given, **chosen.parameters}
+            self._values["shared"] = shared = {**given, **chosen.parameters}
+            while shared["tile"] > 8 and self._local_bytes() > info.local_bytes:
+                shared["tile"] //= 2
         self.parameters = dict(chosen.parameters)
         self._scale = {**given, **parameters(spec("smap_scale"), given, info, sizes).parameters}
         solving = {**given, "penalised": library.alpha > 0}
@@ -168,6 +170,13 @@ class Sweeps:
         """Work-groups that share the sums of a tile."""
         v = self._values[layout]
         return 1 if layout == "lanes" else -(-(self.entries - 3) // (int(v["lanes_p"]) * int(v["rp"])))
+
+    def _local_bytes(self) -> int:
+        """Local memory of a work-group of the shared layout."""
+        v = self._values["shared"]
+        width = min(int(v["lanes_p"]) * int(v["rp"]), self.entries + 2 * int(v["lanes_p"]))
+        each = 8 * (self.regressors + 1 + self.rows("shared") + width) + 4
+        return int(v["tile"]) * (each + round_up(int(v["coordinates"]), 4) * np.dtype(self.dtype).itemsize)
 
     def _slots(self, padded: int, n_thetas: int, layout: str) -> int:
         """Tiles' worth of moments, those of parts included."""
