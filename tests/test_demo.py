@@ -117,8 +117,10 @@ def test_demo_leaves_what_it_says(demo):
     folder, answer, _ = demo
     assert {entry.name for entry in folder.iterdir()} == {"pyedmcl-demo"}
     left = folder / "pyedmcl-demo"
-    assert {entry.name for entry in left.iterdir()} == {"series.csv", "links.csv", "edges.csv", "map.zarr", "map.png"}
-    assert (left / "map.png").read_bytes().startswith(b"\x89PNG")
+    assert {entry.name for entry in left.iterdir()} == {"series.csv", "links.csv", "edges.csv", "map.zarr", "map.png",
+                                                       "roessler.csv", "recurrence.png"}  # fmt: skip
+    for picture in ("map.png", "recurrence.png"):
+        assert (left / picture).read_bytes().startswith(b"\x89PNG")
     with (left / "links.csv").open(newline="") as lines:
         links = {(row["cause"], row["effect"]) for row in csv.DictReader(lines)}
     assert len(links) == answer["n_links"]
@@ -128,6 +130,19 @@ def test_demo_leaves_what_it_says(demo):
     assert all((edge["truth"] == "link") == ((edge["cause"], edge["effect"]) in links) for edge in edges)
     rho = [float(edge["rho"]) for edge in edges]
     assert rho == sorted(rho, reverse=True)
+
+
+def test_demo_quantifies_recurrence(demo, one_device):
+    import pyedmcl
+    from pyedmcl.io import read_series
+
+    folder, answer, _ = demo
+    found = answer["recurrence"]
+    x = read_series(folder / "pyedmcl-demo" / "roessler.csv").values[:, 0]
+    again = pyedmcl.recurrence_plot(x, m=3, tau=10, radius=1.3, pixels=1, device=one_device)
+    assert found["recurrent"] == again.counts.sum()
+    assert found["first_half"]["longest_diagonal_line"] > found["second_half"]["longest_diagonal_line"] > 100
+    assert found["first_half"]["recurrence_rate"] > found["second_half"]["recurrence_rate"] > 0
 
 
 def test_demo_map_and_truth_agree_with_its_files(demo):
@@ -152,7 +167,7 @@ def test_demo_runs_again_in_the_same_place_and_says_what_it_found(demo, one_devi
     done = shell("demo", "--device", one_device, cwd=folder)
     assert done.returncode == 0, done.stderr
     assert f"ROC AUC against the true links: {answer['auc']:.3f}" in done.stdout
-    assert "map.png" in done.stdout
+    assert "map.png" in done.stdout and "recurrence.png" in done.stdout
     strongest = answer["edges"][0]
     assert any(strongest["cause"] in line and strongest["effect"] in line and strongest["truth"] in line
                for line in done.stdout.splitlines())  # fmt: skip

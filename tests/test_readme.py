@@ -25,7 +25,10 @@ def run(arguments, folder):
 def test_python_example(tmp_path, one_device, monkeypatch):
     monkeypatch.setenv("PYEDMCL_DEVICE", one_device)
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    (text,) = (text for language, text in BLOCKS if language == "python")
+    text, recurrence = (text for language, text in BLOCKS if language == "python")
+    measures = [float(value) for value in run(["-c", recurrence], tmp_path).split()]
+    assert len(measures) == 3 and 0.9 < measures[0] <= 1
+    assert (tmp_path / "rp.png").read_bytes().startswith(b"\x89PNG")
     lines = run(["-c", text], tmp_path).splitlines()
     assert len(lines) == 6
     assert len(re.findall(r"\d+", lines[0])) == 8
@@ -42,11 +45,13 @@ def test_shell_examples(tmp_path, one_device, monkeypatch):
     network = coupled_maps(n_series=6, n_steps=300)  # the demo's own series are more of the same
     rows = [network.names, *network.values.tolist()]
     (tmp_path / "pyedmcl-demo" / "series.csv").write_text("\n".join(",".join(map(str, row)) for row in rows))
+    (tmp_path / "pyedmcl-demo" / "roessler.csv").write_text("\n".join(["x", *map(str, network.values[:, 0].tolist())]))
     lines = [line for line in SHELL.splitlines() if line.startswith("pyedmcl ")]
-    assert len(lines) == 5
+    assert len(lines) == 6
     for line in lines:
         run(["-m", "pyedmcl", *shlex.split(line)[1:]], tmp_path)
-    assert (tmp_path / "map.png").read_bytes().startswith(b"\x89PNG")
+    for picture in ("map.png", "recurrence.png"):
+        assert (tmp_path / picture).read_bytes().startswith(b"\x89PNG")
     assert len((tmp_path / "edges.csv").read_text().splitlines()) == 1 + 20
 
 

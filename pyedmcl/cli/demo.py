@@ -29,7 +29,7 @@ def demo(
     json: options.Json = False,
     debug: options.Debug = False,
 ) -> None:
-    """Simulate 64 coupled maps, map all pairs and hold the answer against the truth (under a minute)."""
+    """Simulate 64 coupled maps, map all pairs and hold the answer against the truth; then quantify recurrence."""
     talk = Talk(quiet=quiet, as_json=json, progress=progress)
     start = time.perf_counter()
     _make_folder(output)
@@ -76,8 +76,14 @@ def demo(
         f"\nROC AUC against the true links: {auc:.3f} (0.5 is guessing, 1 is perfect)\n"
         f"of the {len(edges)} strongest pairs, as many as there are links, {true} are links\n"
         f"{seconds:.1f} s on {_device_name(result.provenance)}, compiling the kernels included\n"
-        f"heat map: {picture} (true links are framed); series, links, edges and map are beside it\n"
-        f"next:     pyedmcl xmap {output / 'series.csv'} -o {output / 'again.zarr'} --edges 10"
+        f"heat map: {picture} (true links are framed); series, links, edges and map are beside it"
+    )
+    from .demo_recurrence import show
+
+    recurrence = show(output, talk, device)
+    talk.summary(
+        f"\nnext:     pyedmcl xmap {output / 'series.csv'} -o {output / 'again.zarr'} --edges 10\n"
+        f"          pyedmcl rqa {output / 'roessler.csv'} --m 3 --tau 10 --radius 1.3"
     )
     talk.document(
         {
@@ -89,6 +95,7 @@ def demo(
             "E": E,
             "edges": edges,
             "seconds": seconds,
+            "recurrence": recurrence,
             "provenance": dict(result.provenance),
         }
     )
