@@ -6,9 +6,11 @@ import importlib
 
 from ..codegen.spec import KernelSpec
 
-NAMES = ("stage", "knn", "lookup", "predict", "skill", "distances", "smap_stage", "smap_scale", "smap", "smap_shared", "smap_solve",
-         "recurrence_image", "recurrence_ranks", "recurrence_network", "recurrence_windows",
-         "ccm_draw", "ccm", "ccm_direct")
+NAMES = (
+    "stage", "knn", "lookup", "predict", "skill", "distances", "smap_stage", "smap_scale", "smap", "smap_shared",
+    "smap_solve", "recurrence_bits", "recurrence_turn", "recurrence_lines", "recurrence_image",
+    "recurrence_ranks", "recurrence_network", "recurrence_windows", "ccm_draw", "ccm", "ccm_direct",
+)
 
 
 def spec(name: str) -> KernelSpec:

@@ -1,0 +1,33 @@
+"""Recurrence bits: cells of a tile, 32 along a diagonal to a word."""
+
+from ..codegen.spec import Constraint, KernelSpec, Tunable
+
+SPEC = KernelSpec(
+    name="recurrence_bits",
+    producer="mako",
+    text="recurrence_bits.cl.mako",
+    headers=("numeric.clh",),
+    specialisation=(
+        "m", "tau", "metric", "dtype", "embedded", "exact", "strict", "corridor", "per_column", "also",
+        "n_radii", "limits_per_radius", "coordinates",
+    ),
+    tunables=(
+        Tunable("wg", (1, 32, 64, 128, 256), {"cpu": 1, "gpu": 128}, "work-items of a group, side by side"),
+        Tunable("lanes", (1, 4, 8, 16), {"cpu": 16, "gpu": 1}, "diagonals of a work-item; a SIMD register on CPUs"),
+        Tunable("words", (1, 2, 4, 8, 16, 32), {"cpu": 32, "gpu": 8}, "words of 32 rows that a group goes through"),
+        Tunable("staged", (False, True), {"cpu": False, "gpu": True}, "keep a group's values in local memory"),
+        Tunable("most_shared", (0, 64, 96), {"cpu": 96, "gpu": 96}, "terms kept for a word; more are found anew"),
+        Tunable(
+            "edge", (512, 1024, 2048, 4096, 8192, 16384, 32768, 65536), {"cpu": 4096, "gpu": 32768},
+            "rows and diagonals of a tile",
+        ),
+    ),
+    constraints=(
+        Constraint(lambda v: not v["staged"] or v["lanes"] == 1, "staged values are read by lone lanes"),
+        Constraint(lambda v: v["dtype"] == "float32" or not v["exact"], "sweeps in float64 are exact already"),
+        Constraint(lambda v: not v["per_column"] or v["n_radii"] == 1, "columns have one limit each"),
+        Constraint(lambda v: not (v["per_column"] and v["corridor"]), "a corridor is one for all columns"),
+        Constraint(lambda v: v["edge"] % 32 == 0, "tiles hold whole words"),
+    ),
+    oracle="pyedmcl.reference.rqa:recurrence_matrix",
+)

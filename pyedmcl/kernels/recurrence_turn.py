@@ -1,0 +1,12 @@
+"""Words of recurrence bits along diagonals turned into words along rows and along columns."""
+
+from ..codegen.spec import KernelSpec, Tunable
+
+SPEC = KernelSpec(
+    name="recurrence_turn",
+    producer="mako",
+    text="recurrence_turn.cl.mako",
+    specialisation=(),
+    tunables=(Tunable("wg", (1, 32, 64, 128), {"cpu": 4, "gpu": 64}, "work-items of a group, a block each"),),
+    oracle="pyedmcl.reference.rqa:recurrence_matrix",
+)

@@ -1,0 +1,138 @@
+"""Divide and recombine: a recurrence matrix cut into rows for devices and tiles, and its counts put together."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .counts import Counts
+from .partial import Partial, finish, join
+from .problem import Problem
+from .sweep import Sweep
+
+if TYPE_CHECKING:
+    from ..device.executor import Executor
+
+Progress = Callable[[int, int, str], None]
+
+
+def quantify(
+    executors: Executor | Sequence[Executor], problem: Problem, x: Any, y: Any = None, *, tile: int | None = None,
+    progress: Progress | None = None,
+) -> list[Counts]:  # fmt: skip
+    """Count the lines of a recurrence matrix.
+
+    Parameters
+    ----------
+    executors : Executor or sequence of Executor
+        Devices; each takes a part of the rows. The counts are the same for any number of them.
+    problem : Problem
+    x, y : ndarray or tuple of ndarray
+        Series (n,) or points (n, features) of the rows and of the columns; ``y`` None where the problem is symmetric,
+        pairs where it is joint.
+    tile : int, optional
+        Edge of a tile, in cells; the tuned one where left out. Counts do not depend on it.
+    progress : callable, optional
+        Called with cells done, all cells and "cells".
+
+    Returns
+    -------
+    list of Counts
+        One for each radius.
+
+    Raises
+    ------
+    DeviceMemoryError
+        Not even a small tile fits; nothing is ever left out.
+    """
+    devices = list(executors) if isinstance(executors, Sequence) else [executors]
+    ranges = split_rows(problem, len(devices))
+    told = _together(progress, problem, len(ranges))
+    if len(ranges) == 1:
+        parts = [count_rows(devices[0], problem, x, y, ranges[0], tile=tile, told=told[0])]
+    else:
+        with ThreadPoolExecutor(len(ranges)) as pool:
+            futures = [pool.submit(count_rows, device, problem, x, y, rows, tile=tile, told=one)
+                       for device, rows, one in zip(devices, ranges, told, strict=False)]  # fmt: skip
+            parts = [future.result() for future in futures]
+    return combine(problem, parts, x)
+
+
+def count_rows(
+    executor: Executor, problem: Problem, x: Any, y: Any, rows: tuple[int, int], *, tile: int | None = None,
+    told: Callable[[int], None] | None = None,
+) -> list[Partial]:  # fmt: skip
+    """What the rows [begin, end) contribute, per radius; ``begin`` is a multiple of 32."""
+    sweep = Sweep(executor, problem, x, y, tile)
+    try:
+        return sweep.run(*rows, told)
+    finally:
+        sweep.release()
+
+
+def combine(problem: Problem, parts: Sequence[Sequence[Partial]], x: Any) -> list[Counts]:
+    """Counts of each radius from parts that cover all rows, in any order."""
+    k_first = 0 if problem.symmetric else 1 - problem.n_rows
+    theiler = max(problem.theiler, 1) if problem.symmetric else problem.theiler
+    whole = [join([part[radius] for part in parts], theiler, k_first) for radius in range(problem.n_radii)]
+    return [
+        finish(
+            one, n_rows=problem.n_rows, n_columns=problem.n_columns, symmetric=problem.symmetric,
+            theiler=problem.theiler, theiler_everywhere=problem.theiler_everywhere,
+            identity=_identity(problem, x, radius) if problem.symmetric else np.zeros(0, bool),
+        )
+        for radius, one in enumerate(whole)
+    ]  # fmt: skip
+
+
+def split_rows(problem: Problem, parts: int) -> list[tuple[int, int]]:
+    """Ranges of rows with about the same number of cells, cut at multiples of 32."""
+    n, columns = problem.n_rows, problem.n_columns
+    row = np.arange(0, n, 32, dtype=np.float64)
+    cells = np.cumsum(np.maximum(columns - row, 1) if problem.symmetric else np.full(len(row), float(columns)))
+    wanted = cells[-1] * np.arange(1, parts) / parts
+    cuts = [0, *(32 * (int(c) + 1) for c in np.searchsorted(cells, wanted)), n]
+    return [(a, b) for a, b in zip(cuts, cuts[1:], strict=False) if a < b]
+
+
+def _identity(problem: Problem, x: Any, radius: int) -> NDArray[np.bool_]:
+    """Recurrent cells of the main diagonal: points without a gap, whose distance to themselves is 0."""
+    if problem.joint is not None:
+        return _identity_of(problem, x[0], radius) & _identity_of(problem.joint, x[1], radius)
+    return _identity_of(problem, x, radius)
+
+
+def _identity_of(problem: Problem, x: NDArray[Any], radius: int) -> NDArray[np.bool_]:
+    outer, inner = problem.outer_limits()[radius], problem.inner_limits()
+    inside = 0 < outer if problem.strict else 0 <= outer
+    if inner is not None:
+        inside = bool(inside and (0 > inner[radius] if problem.strict else 0 >= inner[radius]))
+    finite = np.isfinite(x).all(axis=1) if x.ndim == 2 else np.isfinite(x)
+    whole = np.ones(problem.n_rows, bool)
+    for e in range(1 if problem.embedded else problem.m):
+        whole &= finite[e * problem.tau : e * problem.tau + problem.n_rows]
+    return whole & bool(inside)
+
+
+def _together(progress: Progress | None, problem: Problem, parts: int) -> list[Callable[[int], None] | None]:
+    """One reporter for each device; what they say is added up."""
+    if progress is None:
+        return [None] * parts
+    total = problem.n_rows * problem.n_columns // (2 if problem.symmetric else 1)
+    done = [0] * parts
+    lock = threading.Lock()
+
+    def teller(place: int) -> Callable[[int], None]:
+        def told(cells: int) -> None:
+            with lock:
+                done[place] = cells
+                progress(min(sum(done), total), total, "cells")
+
+        return told
+
+    return [teller(place) for place in range(parts)]

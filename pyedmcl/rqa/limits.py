@@ -1,0 +1,65 @@
+"""Series as a sweep in float32 sees them, and the band of sums within which float32 decides nothing."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Doubles = NDArray[np.float64]
+
+_UNIT = 2.0**-24  # rounding of float32
+_SAFETY = 1.5
+
+
+def shift_and_scale(x: Doubles, y: Doubles) -> tuple[float, float, float]:
+    """(shift, scale, largest magnitude after both): float32 has its best relative precision near zero, and powers of two
+    cost none. Gaps are left out."""
+    values = np.concatenate([x.ravel(), y.ravel()])
+    values = values[np.isfinite(values)]
+    if not len(values):
+        return 0.0, 1.0, 1.0
+    low, high = float(values.min()), float(values.max())
+    shift = low / 2 + high / 2
+    largest = max(high - shift, shift - low)
+    if largest == 0:
+        return shift, 1.0, 1.0
+    exponent = math.frexp(largest)[1]
+    return shift, 2.0**-exponent, largest * 2.0**-exponent
+
+
+def band(limit: Doubles, metric: str, coordinates: int, largest: float, offset: float) -> tuple[Doubles, Doubles]:
+    """Sums below the first are below the limit in float64, too; sums above the second are above it.
+
+    A coordinate is rounded once (at most largest * 2**-24, and what subtracting the shift in float64 lost), a
+    difference once more, then squares and sums: the standard bounds, first order, times a margin.
+
+    Parameters
+    ----------
+    limit : ndarray of float64
+        What sums are compared with, scaled like the series (by the square for the Euclidean metric).
+    metric : str
+    coordinates : int
+        Of a point.
+    largest : float
+        Largest magnitude of a coordinate as float32 sees it.
+    offset : float
+        Magnitude of the shift on the same scale: subtracting it in float64 was rounded to 2**-53 of that.
+    """
+    each = 2 * (largest * _UNIT + (largest + abs(offset)) * 2.0**-52)
+    magnitude = np.abs(limit)
+    if metric == "euclidean":
+        error = 2 * each * np.sqrt(coordinates * magnitude) + coordinates * each**2
+    else:
+        error = np.full_like(limit, each * (coordinates if metric == "manhattan" else 1))
+    error = _SAFETY * (error + (coordinates + 4) * _UNIT * magnitude) + 2.0**-100
+    return _towards(limit - error, -np.inf), _towards(limit + error, np.inf)
+
+
+def _towards(values: Doubles, where: float) -> Doubles:
+    with np.errstate(over="ignore"):
+        rounded: NDArray[Any] = values.astype(np.float32)
+        rounded = np.nextafter(rounded, np.float32(where))
+    return rounded.astype(np.float64)

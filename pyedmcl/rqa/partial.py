@@ -1,0 +1,170 @@
+"""Counts of some rows of a recurrence matrix, and their recombination: associative, in any order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .cells import identity_lines
+from .counts import Counts, Histogram, trimmed
+
+FIRST_START, FIRST_END, LAST_START, LAST_END, COUNT = range(5)
+DIAGONAL, BLACK, WHITE = range(3)
+
+Known = NDArray[np.int32]
+
+
+@dataclass(frozen=True, eq=False)
+class Partial:
+    """What rows ``begin`` to ``end`` of a matrix contribute; for one radius.
+
+    Attributes
+    ----------
+    begin, end : int
+        Rows, half open.
+    diagonals, rows, columns : ndarray of int32 (5, number of lines)
+        Per line the first black run [start, end), the last one, and the number of black cells; a first start of -1
+        where there is none. ``rows`` has no lines unless the matrix is symmetric: below its diagonal column i goes on as
+        row i, so that only cells above the diagonal are looked at.
+    histograms : ndarray of int64 (3, longest + 1)
+        Diagonal lines, black verticals and white verticals that lie between the first and the last run of their line.
+    """
+
+    begin: int
+    end: int
+    diagonals: Known
+    rows: Known
+    columns: Known
+    histograms: NDArray[np.int64]
+
+
+def join(parts: Sequence[Partial], theiler: int, k_first: int) -> Partial:
+    """Neighbouring parts as one. The order in which they were found does not matter, nor how rows were split.
+
+    Parameters
+    ----------
+    parts : sequence of Partial
+    theiler, k_first : int
+        Diagonals with |offset| < theiler count no lines; ``k_first`` is the offset of the first diagonal.
+
+    Raises
+    ------
+    ValueError
+        Parts overlap or leave rows out.
+    """
+    ordered = sorted(parts, key=lambda part: part.begin)
+    whole = ordered[0]
+    for part in ordered[1:]:
+        if part.begin != whole.end:
+            raise ValueError(f"rows {whole.end} to {part.begin} of the matrix are missing or counted twice")
+        histograms = whole.histograms + part.histograms
+        diagonals = join_lines(whole.diagonals, part.diagonals, histograms[DIAGONAL], None,
+                               counted=_outside(whole.diagonals.shape[1], theiler, k_first))  # fmt: skip
+        columns = join_lines(whole.columns, part.columns, histograms[BLACK], histograms[WHITE])
+        rows = join_lines(whole.rows, part.rows, histograms[BLACK], histograms[WHITE])
+        whole = Partial(whole.begin, part.end, diagonals, rows, columns, histograms)
+    return whole
+
+
+def join_lines(
+    a: Known, b: Known, black: NDArray[np.int64], white: NDArray[np.int64] | None,
+    counted: NDArray[np.bool_] | None = None,
+) -> Known:  # fmt: skip
+    """Segments ``a`` and then ``b`` of each line; runs that become final are added to the histograms in place.
+
+    The same algebra as in ``clkernels/segments.clh``.
+    """
+    in_a, in_b = a[FIRST_START] >= 0, b[FIRST_START] >= 0
+    both = in_a & in_b
+    out = np.where(in_a, a, b)
+    out[COUNT] = a[COUNT] + b[COUNT]
+    out[LAST_START], out[LAST_END] = np.where(in_b, b[LAST_START], a[LAST_START]), np.where(in_b, b[LAST_END], a[LAST_END])
+    seam = both & (a[LAST_END] == b[FIRST_START])
+    a_single, b_single = a[FIRST_START] == a[LAST_START], b[FIRST_START] == b[LAST_START]
+    out[FIRST_END] = np.where(seam & a_single, b[FIRST_END], out[FIRST_END])
+    out[LAST_START] = np.where(seam & b_single, a[LAST_START], out[LAST_START])
+    apart = both & ~seam
+    kept = np.ones(a.shape[1], bool) if counted is None else counted
+    _add(black, (b[FIRST_END] - a[LAST_START])[seam & ~a_single & ~b_single & kept])
+    _add(black, (a[LAST_END] - a[LAST_START])[apart & ~a_single & kept])
+    _add(black, (b[FIRST_END] - b[FIRST_START])[apart & ~b_single & kept])
+    if white is not None:
+        _add(white, (b[FIRST_START] - a[LAST_END])[apart])
+    return out
+
+
+def finish(part: Partial, *, n_rows: int, n_columns: int, symmetric: bool, theiler: int, theiler_everywhere: bool,
+           identity: NDArray[np.bool_]) -> Counts:  # fmt: skip
+    """Counts of the whole matrix.
+
+    Parameters
+    ----------
+    part : Partial
+        Of all rows.
+    n_rows, n_columns, symmetric, theiler, theiler_everywhere
+        As in :class:`pyedmcl.rqa.problem.Problem`.
+    identity : ndarray of bool (n_rows,)
+        Recurrent cells of the main diagonal, where the matrix is symmetric: its lines are counted once, others twice.
+    """
+    histograms = part.histograms.copy()
+    k_first = 0 if symmetric else 1 - n_rows
+    outside = _outside(part.diagonals.shape[1], max(theiler, 1) if symmetric else theiler, k_first)
+    _add_ends(histograms[DIAGONAL], part.diagonals[:, outside])
+    diagonals, per_diagonal = histograms[DIAGONAL], part.diagonals[COUNT].astype(np.int64)
+    columns = part.columns
+    if symmetric:
+        diagonals = 2 * diagonals
+        if theiler == 0:
+            lines = identity_lines(identity)
+            diagonals[: len(lines)] += lines
+        per_diagonal = np.concatenate([per_diagonal[:0:-1], per_diagonal])
+        columns = join_lines(part.columns, part.rows, histograms[BLACK], histograms[WHITE])
+    _add_ends(histograms[BLACK], columns)
+    filled = columns[:, columns[FIRST_START] >= 0].astype(np.int64)
+    borders = np.zeros(n_rows + 1, np.int64)
+    _add(borders, filled[FIRST_START])
+    _add(borders, n_rows - filled[LAST_END])
+    borders[0] = 0
+    borders[n_rows] += columns.shape[1] - filled.shape[1]
+    whites = trimmed(histograms[WHITE])
+    counts = columns[COUNT].astype(np.int64)
+    runs = trimmed(histograms[BLACK])
+    return Counts(
+        n_rows=n_rows,
+        n_columns=n_columns,
+        points=int(counts.sum()),
+        diagonals=trimmed(diagonals),
+        verticals=runs,
+        whites=whites,
+        white_borders=trimmed(borders),
+        columns=counts,
+        per_diagonal=per_diagonal,
+        period_sum=int((filled[LAST_START] - filled[FIRST_START]).sum()),
+        period_count=int(runs.sum()) - filled.shape[1],
+        gap_sum=int((filled[LAST_END] - 1 - filled[FIRST_START]).sum()),
+        gap_count=int(counts.sum()) - filled.shape[1],
+    )
+
+
+def _add_ends(histogram: Histogram, lines: Known) -> None:
+    """First and last runs, which joining kept back."""
+    filled = lines[:, lines[FIRST_START] >= 0]
+    _add(histogram, filled[FIRST_END] - filled[FIRST_START])
+    several = filled[LAST_START] != filled[FIRST_START]
+    _add(histogram, (filled[LAST_END] - filled[LAST_START])[several])
+
+
+def _add(histogram: NDArray[np.int64], lengths: NDArray[np.integer]) -> None:
+    if len(lengths):
+        found = np.bincount(lengths)
+        histogram[: len(found)] += found
+
+
+def _outside(n: int, theiler: int, k_first: int) -> NDArray[np.bool_]:
+    """Diagonals that count lines."""
+    offsets = np.arange(k_first, k_first + n)
+    outside: NDArray[np.bool_] = np.abs(offsets) >= theiler
+    return outside

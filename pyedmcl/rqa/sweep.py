@@ -1,0 +1,245 @@
+"""A device's sweep over rows of a recurrence matrix, tile by tile: divide, and recombine on the spot."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..codegen.build import build
+from ..device.memory import budget
+from ..errors import DeviceMemoryError
+from ..kernels import spec
+from ..plan import round_up
+from ..tuning.policy import parameters
+from .partial import Partial
+from .sides import Padding, Sides
+
+if TYPE_CHECKING:
+    from ..device.executor import Buffer, Executor
+    from .problem import Problem
+
+_LEAST_EDGE = 32
+_FOLD_CELLS = 6 << 30  # cells between two looks at 32-bit counts: no kind of line is on more than half of the cells
+_WAIT_TILES = 8  # a queue holds no more, so that Ctrl-C is heard
+
+
+class Sweep:
+    """Counts rows of the matrix of ``problem`` on one device.
+
+    Parameters
+    ----------
+    executor : Executor
+    problem : Problem
+    x, y : ndarray or tuple of ndarray
+        Series or points; pairs where the problem is joint. ``y`` is None where it is symmetric.
+    tile : int, optional
+        Edge of a tile in cells, else the tuned one; made smaller where memory does not suffice.
+    """
+
+    def __init__(self, executor: Executor, problem: Problem, x: Any, y: Any, tile: int | None = None) -> None:
+        self.executor, self.problem = executor, problem
+        pairs = [(problem, x, y)] if problem.joint is None else [
+            (problem, x[0], None if y is None else y[0]), (problem.joint, x[1], None if y is None else y[1])]  # fmt: skip
+        self._bits_values = [self._chosen(one, also=place > 0) for place, (one, _, _) in enumerate(pairs)]
+        self._turn = dict(parameters(spec("recurrence_turn"), {}, executor.info).parameters)
+        self._lines = dict(parameters(spec("recurrence_lines"), {}, executor.info).parameters)
+        self.edge = self._edge(tile)
+        # Tiles reach past the last row and column, by a word and by what a group stages.
+        reach = max((one.m - 1) * one.tau for one, _, _ in pairs)
+        padding = Padding(self.edge + 64, 2 * self.edge + reach + 1536)
+        self._held: list[Buffer] = []
+        self.sides: list[Sides] = []
+        try:
+            for one, rows, columns in pairs:
+                self.sides.append(Sides(executor, one, rows, columns, padding))
+            self._allocate()
+        except BaseException:
+            self.release()
+            raise
+
+    @property
+    def k_first(self) -> int:
+        """Offset of the first diagonal."""
+        return 0 if self.problem.symmetric else 1 - self.problem.n_rows
+
+    @property
+    def used(self) -> dict[str, dict[str, Any]]:
+        """Parameters of each kernel."""
+        names = {t.name for t in spec("recurrence_bits").tunables}
+        bits = {name: value for name, value in self._bits_values[0].items() if name in names}
+        return {"recurrence_bits": {**bits, "edge": self.edge}, "recurrence_turn": self._turn,
+                "recurrence_lines": self._lines}  # fmt: skip
+
+    def _chosen(self, one: Problem, also: bool) -> dict[str, Any]:
+        exact = one.exact and one.dtype == "float32"
+        corridor = one.inner is not None
+        values: dict[str, Any] = {
+            "m": one.n_features if one.embedded else one.m, "tau": one.tau, "metric": one.metric, "dtype": one.dtype,
+            "embedded": one.embedded, "exact": exact, "strict": one.strict, "corridor": corridor,
+            "per_column": one.column_limits is not None, "also": also, "n_radii": one.n_radii,
+            "limits_per_radius": (2 if exact else 1) * (2 if corridor else 1),
+            "coordinates": one.n_features if one.embedded else 1,
+        }  # fmt: skip
+        sizes = {"rows": one.n_rows, "columns_of_matrix": one.n_columns}
+        values |= parameters(spec("recurrence_bits"), values, self.executor.info, sizes).parameters
+        # What a group stages must fit, however long the embedding.
+        reach = 0 if one.embedded else (one.m - 1) * one.tau
+        staged = values["coordinates"] * (2 * (32 * values["words"] + reach) + values["wg"])
+        if staged * np.dtype(one.dtype).itemsize > self.executor.info.local_bytes // 2:
+            values["staged"] = False
+        return values
+
+    def _edge(self, tile: int | None) -> int:
+        """Edge of a tile: as asked for or tuned, no longer than the matrix, and such that its bits fit."""
+        longest = max(self.problem.n_rows, self.problem.n_columns)
+        asked = tile if tile is not None else int(self._bits_values[0]["edge"])
+        edge = min(round_up(max(asked, 1), _LEAST_EDGE), round_up(longest, _LEAST_EDGE))
+        room = budget(self.executor.info)
+        while True:
+            bits = edge * edge // 8
+            if bits * max(self.problem.n_radii, 2) <= room.largest and bits * (self.problem.n_radii + 3) <= room.total // 2:
+                return edge
+            if edge == _LEAST_EDGE:
+                raise DeviceMemoryError(
+                    f"a tile of {edge} x {edge} cells for {self.problem.n_radii} radii needs "
+                    f"{bits * (self.problem.n_radii + 3):,} bytes; {room.total // 2:,} may be used for it on "
+                    f"{self.executor.info.name}. Ask for fewer radii at once or raise PYEDMCL_MEMORY_LIMIT."
+                )
+            edge = round_up(edge // 2, _LEAST_EDGE)
+
+    def _allocate(self) -> None:
+        p, edge = self.problem, self.edge
+        lines = (p.n_columns - self.k_first, p.n_rows if p.symmetric else 1, p.n_columns)
+        longest = max(p.n_rows, p.n_columns)
+        need = p.n_radii * (20 * sum(lines) + 36 * (longest + 1)) + edge * edge // 8 * (p.n_radii + 3)
+        room = budget(self.executor.info)
+        if need > room.total:
+            raise DeviceMemoryError(
+                f"counts of {p.n_rows:,} x {p.n_columns:,} cells for {p.n_radii} radii need {need:,} bytes on the "
+                f"device; {room.total:,} may be used on {self.executor.info.name}. Ask for fewer radii at once or raise "
+                "PYEDMCL_MEMORY_LIMIT."
+            )
+        words = edge // 32
+        self._bits = self._new(4 * words * edge * p.n_radii)
+        self._rows = self._new(4 * words * edge)
+        self._columns = self._new(4 * words * 2 * edge)
+        self._known = [tuple(self._new(20 * n) for n in lines) for _ in range(p.n_radii)]
+        self._lengths = lines
+        self._longest = longest
+        self._counts = [self._new(12 * (longest + 1)) for _ in range(p.n_radii)]
+        self._sums = [self.executor.upload(np.zeros(3 * (longest + 1), np.uint64)) for _ in range(p.n_radii)]
+        self._held += self._sums
+        lines_spec = spec("recurrence_lines")
+        self._kernels = {name: build(self.executor, lines_spec, self._lines, name)
+                         for name in ("recurrence_lines", "recurrence_fold", "recurrence_clear")}  # fmt: skip
+        for name in ("turn_to_rows", "turn_to_columns"):
+            self._kernels[name] = build(self.executor, spec("recurrence_turn"), self._turn, name)
+        self._bits_kernels = [build(self.executor, spec("recurrence_bits"), values) for values in self._bits_values]
+
+    def _new(self, nbytes: int) -> Buffer:
+        self._held.append(self.executor.allocate(nbytes))
+        return self._held[-1]
+
+    def tiles(self, begin: int, end: int) -> list[tuple[int, int, int, int]]:
+        """Tiles of rows ``begin`` to ``end``: (first row, words of rows, first diagonal, diagonals), in the order that
+        :meth:`run` takes them: further down later, and within a strip from the last diagonal back."""
+        found = []
+        for i0 in range(begin, end, self.edge):
+            i1 = min(i0 + self.edge, end)
+            k_start = 0 if self.problem.symmetric else -round_up(i1 - 1, 32)
+            k_end = self.problem.n_columns - i0
+            strip = [
+                (i0, -(-(i1 - i0) // 32), k0, min(self.edge, round_up(k_end - k0, 32)))
+                for k0 in range(k_start, k_end, self.edge)
+            ]
+            found += strip[::-1]
+        return found
+
+    def run(self, begin: int, end: int, told: Callable[[int], None] | None = None) -> list[Partial]:
+        """Count rows ``begin`` to ``end`` (``begin`` a multiple of 32): one :class:`Partial` per radius.
+
+        ``told`` is given the number of cells done so far by this call.
+        """
+        p, i = self.problem, np.int32
+        for known, counts in zip(self._known, self._counts, strict=True):
+            for buffer, n in zip(known, self._lengths, strict=True):
+                self._launch("recurrence_clear", (round_up(n, 64),), None, (buffer, np.uint64(n)))
+            self.executor.upload(np.zeros(3 * (self._longest + 1), np.uint32), counts)
+        waiting = unfolded = done = 0
+        for i0, n_words, k0, n_diagonals in self.tiles(begin, end):
+            self._find_bits(i0, n_words, k0, n_diagonals, end)
+            cells = n_words * 32 * n_diagonals
+            for radius in range(p.n_radii):
+                at = np.uint64(radius * n_words * n_diagonals)
+                self._launch("turn_to_rows", (n_diagonals // 32, n_words), None,
+                             (self._bits, self._rows, i(n_words), i(n_diagonals), at))  # fmt: skip
+                self._launch("turn_to_columns", (n_diagonals // 32 + n_words, n_words), None,
+                             (self._rows, self._columns, i(n_words), i(n_diagonals),
+                              i(0 if p.symmetric and k0 == 0 else -1)))  # fmt: skip
+                event = self._walk(radius, i0, n_words, k0, n_diagonals, at)
+            unfolded += cells
+            if unfolded + self.edge**2 > _FOLD_CELLS:
+                self._fold()
+                unfolded = 0
+            waiting, done = waiting + 1, done + cells
+            if waiting == _WAIT_TILES:
+                event.wait()
+                waiting = 0
+                if told is not None:
+                    told(done)
+        self._fold()
+        return [self._partial(radius, begin, end) for radius in range(p.n_radii)]
+
+    def _find_bits(self, i0: int, n_words: int, k0: int, n_diagonals: int, end: int) -> None:
+        i, p = np.int32, self.problem
+        for values, kernel, side in zip(self._bits_values, self._bits_kernels, self.sides, strict=True):
+            wg = values["wg"]
+            groups = -(-n_diagonals // (wg * values["lanes"])), -(-n_words // values["words"])
+            self.executor.launch(
+                kernel, (groups[0] * wg, groups[1]), (wg, 1),
+                (side.x, side.y, side.x64, side.y64, side.limits, side.limits64, i(side.x_stride), i(side.y_stride),
+                 i(side.front), i(i0), i(k0), i(n_words), i(n_diagonals), i(side.limit_stride),
+                 i(p.theiler if p.theiler_everywhere else 0), i(end), self._bits),
+            )  # fmt: skip
+
+    def _walk(self, radius: int, i0: int, n_words: int, k0: int, n_diagonals: int, at: np.uint64) -> Any:
+        p, i, wg = self.problem, np.int32, self._lines["wg"]
+        together = wg * self._lines["lanes"]
+        diagonals = -(-n_diagonals // together)
+        rows = -(-32 * n_words // together) if p.symmetric else 0
+        groups = diagonals + rows + -(-(n_diagonals + 32 * n_words) // together)
+        return self._launch(
+            "recurrence_lines", (groups * wg,), (wg,),
+            (self._bits, self._rows, self._columns, i(n_words), i(n_diagonals), i(i0), i(k0), i(p.n_rows),
+             i(p.n_columns), i(self.k_first), i(p.n_columns), i(max(p.theiler, 1) if p.symmetric else p.theiler),
+             i(diagonals), i(rows), *self._known[radius], self._counts[radius], i(self._longest), at),
+        )  # fmt: skip
+
+    def _launch(self, name: str, size: tuple[int, ...], local: tuple[int, ...] | None, arguments: tuple[Any, ...]) -> Any:
+        return self.executor.launch(self._kernels[name], size, local, arguments)
+
+    def _fold(self) -> None:
+        n = 3 * (self._longest + 1)
+        for counts, sums in zip(self._counts, self._sums, strict=True):
+            self._launch("recurrence_fold", (round_up(n, 64),), None, (counts, sums, np.int32(n)))
+
+    def _partial(self, radius: int, begin: int, end: int) -> Partial:
+        known = [
+            self.executor.download(buffer, np.empty((5, n), np.int32))
+            for buffer, n in zip(self._known[radius], self._lengths, strict=True)
+        ]
+        n = 3 * (self._longest + 1)
+        sums = self.executor.download(self._sums[radius], np.empty(n, np.uint64))
+        self.executor.upload(np.zeros(n, np.uint64), self._sums[radius])
+        return Partial(begin, end, *known, sums.astype(np.int64).reshape(3, -1))
+
+    def release(self) -> None:
+        """Give the device memory back."""
+        for side in self.sides:
+            side.release()
+        for buffer in self._held:
+            buffer.release()
+        self._held.clear()

@@ -1,0 +1,201 @@
+## Recurrence bits: 32 cells along a diagonal are one word, whatever the metric.
+##
+## Cell (i, i + k) compares point i of the rows with point i + k of the columns. Along a diagonal the terms of neighbouring
+## cells are the same: q(t) = (x[t] - y[t + k])^2 is found once and a cell is q(i) + q(i + tau) + ... in ascending lags,
+## bit for bit what a direct sum gives. With ${dtype} sweeps and float64 cells ("exact") two words are made, of cells that
+## are recurrent for sure and of those that may be; where they differ the cell is decided in float64.
+<%
+span = 32 + (m - 1) * tau
+shared = not embedded and span <= most_shared
+reach = 0 if embedded else (m - 1) * tau
+
+def term(x, y):
+    return f"({x} - {y})"
+
+def square(q):
+    return {"euclidean": f"{q} * {q}", "manhattan": f"fabs({q})", "maximum": f"fabs({q})"}[metric]
+
+def joined(a, b):
+    return f"MAXIMUM({a}, {b})" if metric == "maximum" else f"{a} + {b}"
+
+less = "<" if strict else "<="
+more = ">" if strict else ">="
+%>
+#define LANES ${lanes}
+#define REAL_BITS ${64 if dtype == 'float64' else 32}
+#define FMA_CONTRACT 0
+#define MIN_SELECT 1
+#define WG ${wg}
+#define WORDS ${words}
+#include "numeric.clh"
+#pragma OPENCL FP_CONTRACT OFF
+%if exact:
+#pragma OPENCL EXTENSION cl_khr_fp64 : enable
+%endif
+
+%if lanes == 1:
+typedef uint uintv;
+#define BIT(MASK, B) ((MASK) ? 1u << (B) : 0u)
+%else:
+typedef uint${lanes} uintv;
+%if dtype == "float64":
+#define BIT(MASK, B) convert_uint${lanes}(as_ulong${lanes}(MASK) & (ulong)(1u << (B)))
+%else:
+#define BIT(MASK, B) (as_uint${lanes}(MASK) & (1u << (B)))
+%endif
+%endif
+
+%if exact:
+// One cell in float64, as the definition says: what is compared with the limits.
+double exact_cell(global const double* restrict x, global const double* restrict y, const int x_stride, const int y_stride) {
+  double s = 0;
+%if embedded:
+  for (int e = 0; e < ${m}; ++e) {
+    const double d = x[(size_t)e * x_stride] - y[(size_t)e * y_stride];
+%else:
+  for (int e = 0; e < ${m}; ++e) {
+    const double d = x[e * ${tau}] - y[e * ${tau}];
+%endif
+%if metric == "maximum":
+    s = fmax(s, fabs(d));
+%elif metric == "manhattan":
+    s = s + fabs(d);
+%else:
+    s = s + d * d;
+%endif
+  }
+  return s;
+}
+%endif
+
+// x: [coordinate][x_stride], rows 0, 1, ...; y: [coordinate][y_stride], column 0 at y_front; both padded with values that
+// recur with nothing. limits: per radius ${"sure below, below at all" if exact else "outer"}${", sure above, above at all" if exact and corridor else (", inner" if corridor else "")}; limits64: ${"per radius outer" + (", inner" if corridor else "") if exact else "unused"}.
+// per column instead where so specialised. bits: [radius][word of 32 rows][diagonal], rows from i0, diagonals from k0 on.
+kernel __attribute__((reqd_work_group_size(WG, 1, 1)))
+void recurrence_bits(global const real* restrict x, global const real* restrict y, global const ${"double" if exact else "real"}* restrict x64,
+                     global const ${"double" if exact else "real"}* restrict y64, global const real* restrict limits, global const ${"double" if exact else "real"}* restrict limits64,
+                     const int x_stride, const int y_stride, const int y_front, const int i0, const int k0, const int n_words,
+                     const int n_diagonals, const int limit_stride, const int theiler, const int i_end, global uint* restrict bits) {
+  const int first = get_group_id(1) * WORDS, end = min(first + WORDS, n_words);
+%if staged:
+  // The rows' values are the same for all work-items, the columns' overlap.
+  local real xs[${coordinates} * (32 * WORDS + ${reach})], ys[${coordinates} * (32 * WORDS + ${reach} + WG)];
+  {
+    const int from = i0 + 32 * first, n = 32 * (end - first) + ${reach};
+    global const real* restrict column = y + y_front + from + k0 + (int)(get_group_id(0) * WG);
+    for (int c = 0; c < ${coordinates}; ++c) {
+      for (int t = get_local_id(0); t < n; t += WG) xs[c * (32 * WORDS + ${reach}) + t] = x[(size_t)c * x_stride + from + t];
+      for (int t = get_local_id(0); t < n + WG; t += WG) ys[c * (32 * WORDS + ${reach} + WG) + t] = column[(size_t)c * y_stride + t];
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+  }
+  local const real* restrict px = xs;
+  local const real* restrict py = ys + get_local_id(0);
+#define XS (32 * WORDS + ${reach})
+#define YS (32 * WORDS + ${reach} + WG)
+%else:
+  global const real* restrict px = x + i0 + 32 * first;
+  global const real* restrict py = y + y_front + i0 + k0 + (ptrdiff_t)get_global_id(0) * LANES + 32 * first;
+#define XS (size_t)x_stride
+#define YS (size_t)y_stride
+%endif
+  const int k_local = get_global_id(0) * LANES, k = k0 + k_local;
+  if (k_local >= n_diagonals) return;
+%for r in range(n_radii):
+%if not per_column:
+%for n in range(limits_per_radius):
+  const real limit${r}_${n} = limits[${r * limits_per_radius + n}];
+%endfor
+%endif
+%endfor
+  for (int w = first; w < end; ++w, px += 32, py += 32) {
+    uintv ${", ".join(f"in{r} = 0" + (f", open{r} = 0" if exact else "") for r in range(n_radii))};
+%if shared:
+    realv ${", ".join(f"q{t}" for t in range(span))};
+%for t in range(span):
+    q${t} = ${term(f"px[{t}]", f"LOADV(py + {t})")}; q${t} = ${square(f"q{t}")};
+%endfor
+%endif
+%for b in ((range(32)) if shared else ("b",)):
+%if shared:
+    {
+      realv s = q${b};
+%for e in range(1, m):
+      s = ${joined("s", f"q{b + e * tau}")};
+%endfor
+%else:
+    for (int b = 0; b < 32; ++b) {
+      realv s = 0;
+%if embedded:
+      for (int e = 0; e < ${m}; ++e) {
+        realv q = px[e * XS + b] - LOADV(py + e * YS + b);
+%else:
+      for (int e = 0; e < ${m}; ++e) {
+        realv q = px[b + e * ${tau}] - LOADV(py + b + e * ${tau});
+%endif
+        q = ${square("q")};
+        s = ${joined("s", "q")};
+      }
+%endif
+%if per_column:
+      const size_t column = y_front + i0 + 32 * w + ${b} + k;
+%for n in range(limits_per_radius):
+      const realv limit0_${n} = LOADV(limits + ${n} * (size_t)limit_stride + column);
+%endfor
+%endif
+%for r in range(n_radii):
+%if exact:
+<%
+sure = f"s < limit{r}_0" + (f" && s > limit{r}_2" if corridor else "")
+maybe = f"s <= limit{r}_1" + (f" && s >= limit{r}_3" if corridor else "")
+%>
+      in${r} |= BIT(${sure}, ${b});
+      open${r} |= BIT(${maybe}, ${b});
+%else:
+      in${r} |= BIT(s ${less} limit${r}_0${f" && s {more} limit{r}_1" if corridor else ""}, ${b});
+%endif
+%endfor
+    }
+%endfor
+%if exact:
+%for r in range(n_radii):
+    open${r} &= ~in${r};
+    if (${f"open{r}" if lanes == 1 else f"any(as_int{lanes}(open{r} != 0))"}) {
+      uint undecided[LANES], decided[LANES];
+      ${f"undecided[0] = open{r}; decided[0] = in{r};" if lanes == 1 else f"vstore{lanes}(open{r}, 0, undecided); vstore{lanes}(in{r}, 0, decided);"}
+      for (int l = 0; l < LANES; ++l)
+        while (undecided[l]) {
+          const int b = 31 - (int)clz(undecided[l] & -undecided[l]);
+          undecided[l] &= undecided[l] - 1;
+          const size_t row = i0 + 32 * w + b, column = y_front + row + k + l;
+          const double s = exact_cell(x64 + row, y64 + column, x_stride, y_stride);
+%if per_column:
+          if (s ${less} limits64[column]) decided[l] |= 1u << b;
+%else:
+          if (s ${less} limits64[${r * (2 if corridor else 1)}]${f" && s {more} limits64[{2 * r + 1}]" if corridor else ""}) decided[l] |= 1u << b;
+%endif
+        }
+      in${r} = ${"decided[0]" if lanes == 1 else f"vload{lanes}(0, decided)"};
+    }
+%endfor
+%endif
+    const int rows_left = i_end - (i0 + 32 * w);
+    const uint kept = rows_left < 32 ? (1u << rows_left) - 1 : ~0u;
+%for r in range(n_radii):
+    in${r} &= kept;
+    {
+      global uint* at = bits + ((size_t)${r} * n_words + w) * n_diagonals + k_local;
+%if lanes == 1:
+      if (abs(k) < theiler) in${r} = 0;
+      *at = ${"*at & " if also else ""}in${r};
+%else:
+      uint word[LANES];
+      vstore${lanes}(in${r}, 0, word);
+      for (int l = 0; l < LANES && k < theiler && k + LANES > -theiler; ++l)
+        if (abs(k + l) < theiler) word[l] = 0;
+      vstore${lanes}(vload${lanes}(0, word)${f" & vload{lanes}(0, at)" if also else ""}, 0, at);
+%endif
+    }
+%endfor
+  }
+}
