@@ -119,3 +119,15 @@ def test_a_missing_package_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "sklearn", None)
     with pytest.raises(MissingExtraError, match=r"scikit-learn.*pyedmcl\[solvers\]"):
         pyedmcl.smap(SHORT, E=2, solver="lasso")
+
+
+def test_a_device_without_double_precision_is_named():
+    from types import SimpleNamespace
+
+    from device_helpers import ARC
+
+    from pyedmcl.edm.smap_fit import local_fits
+
+    poor = SimpleNamespace(info=SimpleNamespace(fp64=False, name=ARC.name))
+    with pytest.raises(InputError, match=r"Arc.*double precision.*device='cpu'"):
+        local_fits(poor, None, None, 0.0, "float32")
