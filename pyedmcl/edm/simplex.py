@@ -1,33 +1,18 @@
-"""Simplex projection of one series."""
+"""Simplex projection: prediction by nearest neighbours."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from ..condition import condition
 from ..device.session import open_device
-from ..errors import InputError
-from ..neighbors.exact import ExactSearch
-from ..neighbors.project import Projection
-from ..neighbors.staging import Staging
-from ..plan import Search
 from ..results import SimplexResult
-from ..series import check_embedding, require_rows
 from ..tuning.retry import tunable
-from . import arguments, scores
+from . import arguments
 from .effort import announce
-from .masks import penalty_of
 from .provenance import provenance
+from .simplex_fit import check_generation, generate, prepare, project
 
-
-def _observed(values: NDArray[Any], Tp: int, first: int) -> NDArray[np.float64]:
-    """Value at t + Tp for t = first, ..., n-1; NaN outside."""
-    at = np.arange(first, len(values)) + Tp
-    inside = (at >= 0) & (at < len(values))
-    return np.where(inside, values[np.where(inside, at, 0)], np.nan).astype(np.float64)
+KERNELS = ("knn", "predict")
 
 
 @tunable
@@ -36,11 +21,16 @@ def simplex(
     pred: Any = None,
     *,
     target: Any = None,
-    E: int,
+    E: int | None = None,
     tau: int = 1,
     Tp: int = 1,
     knn: int | None = None,
     exclusion_radius: int = 0,
+    embedded: bool = False,
+    lib_range: Any = None,
+    pred_range: Any = None,
+    valid_lib: Any = None,
+    generate_steps: int = 0,
     dtype: str = "float32",
     device: str | None = None,
     tune: str | None = None,
@@ -52,20 +42,31 @@ def simplex(
 
     Parameters
     ----------
-    lib : array_like (n,)
-        The library series, time along the first axis, NaN for gaps.
-    pred : array_like (m,), optional
+    lib : array_like (n,) or (n, columns)
+        The library series, time along the first axis, NaN for gaps. Of several columns each is embedded.
+    pred : array_like (m,) or (m, columns), optional
         Another series to predict; by default ``lib`` itself, leaving each row out of its own neighbours.
     target : array_like (n,), optional
-        Series of the library's length whose values are predicted; ``lib`` by default.
+        Series of the library's length whose values are predicted; ``lib`` by default, needed where that has several
+        columns.
     E, tau : int
         Embedding dimension and lag, at least 1.
     Tp : int
         Steps ahead; 0 or negative are allowed.
     knn : int, optional
-        Neighbours; E + 1 by default.
+        Neighbours; the number of coordinates + 1 by default.
     exclusion_radius : int
         Rows with |t - j| up to this are no neighbours (0: the row itself). Without effect with ``pred``.
+    embedded : bool
+        The columns of ``lib`` are the coordinates themselves; E is then their number.
+    lib_range, pred_range : (int, int), sequence of (int, int), or mask of bool, optional
+        Rows of the library and rows that are predicted: ranges begin <= t < end, 0-based. Lags and targets of a library
+        row lie inside its own range. A mask's rows are taken as they are.
+    valid_lib : mask of bool (n,), optional
+        Library rows that may be used, in addition to ``lib_range`` (conditional embedding).
+    generate_steps : int
+        Continue the series instead: predict the step after its last one, append it, and so on, with an unchanging
+        library. For a single series with Tp = 1.
     dtype : {"float32", "float64"}
         What the device computes in.
     device : str, optional
@@ -77,7 +78,7 @@ def simplex(
     Returns
     -------
     SimplexResult
-        One entry per embedded row of the predicted series.
+        One entry per predicted row, by default each embedded row of the predicted series.
 
     Raises
     ------
@@ -86,70 +87,29 @@ def simplex(
     DeviceNotFoundError
         No device matches.
     """
-    E, tau = check_embedding(E, tau)
-    k = arguments.count("knn", knn) or E + 1
-    Tp = arguments.integer("Tp", Tp)
-    radius = arguments.integer("exclusion_radius", exclusion_radius, 0)
+    steps = arguments.integer("generate_steps", generate_steps, 0)
     arguments.precision(dtype)
-    library = arguments.one_series(lib, "lib")
-    require_rows(library, E=E, tau=tau, Tp=Tp, k=1, what="lib")
-    goal = library if target is None else arguments.one_series(target, "target")
-    if goal.n_steps != library.n_steps:
-        raise InputError(f"target has {goal.n_steps} steps and lib {library.n_steps}: they must be equally long")
-    values, first = library.values, (E - 1) * tau
-    asked = None if pred is None else arguments.one_series(pred, "pred")
-    if asked is not None:
-        if asked.n_steps <= first:
-            raise InputError(f"pred: E={E}, tau={tau} needs at least {first + 1} rows, there are {asked.n_steps}")
-        values = np.concatenate([values, asked.values])
+    problem = prepare(
+        lib, pred, target, E=E, tau=tau, Tp=Tp, knn=knn, exclusion_radius=exclusion_radius, embedded=embedded,
+        lib_range=lib_range, pred_range=pred_range, valid_lib=valid_lib,
+    )  # fmt: skip
+    if steps:
+        check_generation(problem, target is not None, embedded, pred_range, steps)
     executor = open_device(device)
     dtype = arguments.precision(dtype, executor.info.fp64, executor.info.name)
-    ready = condition(values, dtype)
-    aim = ready if target is None else condition(goal.values, dtype)
-    penalty = penalty_of(goal.values[:, 0], Tp, dtype)
-    n_query = library.n_steps if asked is None else asked.n_steps
-    announce(executor.info, (E,), n_library=library.n_steps, n_query=n_query)
-    search = Search((E,), (k,), tau, Tp, radius if asked is None else -1, library.n_steps, n_query, dtype)
-    engine = ExactSearch(executor, search, "weights", masked=penalty is not None)
-    data = Staging(executor, ready.values[: library.n_steps])
-    other = None if asked is None else Staging(executor, ready.values[library.n_steps :])
-    scored = (max(first, -Tp) + Tp, min(library.n_steps, library.n_steps + Tp))
-    goals = Staging(executor, aim.values, scored=scored)
-    projection = Projection(executor, goals, 0, 1)
-    mean, spread = np.empty(n_query, dtype), np.empty(n_query, dtype)
-    try:
-        barred = None if penalty is None else executor.upload(penalty)
-        table = next(engine.tables(*engine.load(data, 0, 1, other), barred))
-        for buffer, values in zip(projection.predict(table), (mean, spread), strict=True):
-            executor.download(buffer, values)
-        shift, exponent = goals.scaling()
-    finally:
-        for held in (projection, engine, data, other, goals):
-            if held is not None:
-                held.release()
-    # Back through both scalings: the device's centring, and that of extreme data.
-    power = int(exponent[0])
-    predicted = np.ldexp(mean[first:].astype(np.float64), power)
-    there = predicted[np.isfinite(predicted)]
-    noise = 8 * float(np.finfo(dtype).eps) * float(np.abs(there).max(initial=0.0)) * 2.0 ** int(aim.exponent[0])
-    predicted += float(shift[0])
-    predicted = np.ldexp(predicted, int(aim.exponent[0])) + aim.shift[0]
-    variance = np.ldexp(spread[first:].astype(np.float64), 2 * (power + int(aim.exponent[0])))
-    if asked is None:
-        observed = _observed(goal.values[:, 0], Tp, first)
-    elif target is None:
-        observed = _observed(asked.values[:, 0], Tp, first)
-    else:  # nobody has observed another target beside the new series
-        observed = np.full(len(predicted), np.nan)
-    mae, rmse = scores.errors(predicted, observed)
+    announce(executor.info, (problem.E,), n_library=len(problem.library), n_query=len(problem.query))
+    if steps:
+        problem, found, used, grade = generate(executor, problem, steps, dtype)
+    else:
+        found, used, grade = project(executor, problem, dtype)
     return SimplexResult(
-        time=np.arange(first, n_query) + Tp,
-        observed=observed,
-        predicted=predicted,
-        variance=variance,
-        rho=float(scores.pearson(predicted, observed, noise)),
-        mae=mae,
-        rmse=rmse,
-        E=E,
-        provenance=provenance(executor, ["knn", "predict"], engine.parameters, grade=engine.grade),
+        time=problem.rows + problem.Tp,
+        observed=problem.observed,
+        predicted=found.predicted,
+        variance=found.variance,
+        rho=found.rho,
+        mae=found.mae,
+        rmse=found.rmse,
+        E=problem.E,
+        provenance=provenance(executor, KERNELS, used, grade=grade),
     )

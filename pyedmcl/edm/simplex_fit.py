@@ -1,0 +1,222 @@
+"""From the arguments of simplex to states, and from states to predictions; shared by all that predicts so."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..condition import condition
+from ..errors import InputError
+from ..neighbors.coordinates import coordinate_search, delay_search, lay_out, lay_out_states
+from ..neighbors.projected import Projector
+from ..plan import Search
+from ..series import Series, as_series, check_embedding, require_rows
+from . import arguments, ranges, scores
+from .states import condition_together, embed, future
+
+if TYPE_CHECKING:
+    from ..device.executor import Executor
+
+Doubles = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Projection:
+    """What is predicted from what.
+
+    Attributes
+    ----------
+    library, query : ndarray (n, columns), (m, columns)
+        Series, of which each column is embedded; ``query`` is ``library`` where a series predicts itself.
+    goal : ndarray (n,) of float64
+        The series whose values are predicted.
+    lags : int
+        Lags of each column; 1 where the columns are the coordinates.
+    tau, Tp, k : int
+    exclusion_radius : int
+        -1 where library and query are different series.
+    allowed : ndarray of bool (n,) or None
+        Library rows that ranges and masks leave.
+    rows : ndarray of int
+        Query rows that are predicted.
+    observed : ndarray of float64
+        Value at each row + Tp, NaN where there is none.
+    """
+
+    library: NDArray[Any]
+    query: NDArray[Any]
+    goal: Doubles
+    lags: int
+    tau: int
+    Tp: int
+    k: int
+    exclusion_radius: int
+    allowed: Mask | None
+    rows: NDArray[np.int64]
+    observed: Doubles
+
+    @property
+    def E(self) -> int:
+        """Coordinates of a state."""
+        return self.lags * int(self.library.shape[1])
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """Predictions of a projection's rows, their variance and skill."""
+
+    predicted: Doubles
+    variance: Doubles
+    rho: float
+    mae: float
+    rmse: float
+
+
+def prepare(
+    lib: Any, pred: Any, target: Any, *, E: Any, tau: Any, Tp: Any, knn: Any, exclusion_radius: Any, embedded: bool,
+    lib_range: Any, pred_range: Any, valid_lib: Any,
+) -> Projection:  # fmt: skip
+    """Check the arguments of :func:`pyedmcl.simplex`.
+
+    Raises
+    ------
+    InputError
+        An argument cannot be used; the message names it, its value, and what is legal.
+    """
+    series = as_series(lib, what="lib")
+    if embedded:
+        if E not in (None, series.n_series):
+            raise InputError(f"E={E!r}: with embedded=True, E is the number of columns of lib, {series.n_series}")
+        lags, tau = 1, 1
+    elif E is None:
+        raise InputError(
+            "E=None: the number of lags is needed, an integer of at least 1; with embedded=True, E is that of columns"
+        )
+    else:
+        lags, tau = check_embedding(E, tau)
+    Tp = arguments.integer("Tp", Tp)
+    k = arguments.count("knn", knn) or lags * series.n_series + 1
+    radius = arguments.integer("exclusion_radius", exclusion_radius, 0)
+    require_rows(series, E=lags, tau=tau, Tp=Tp, k=1, what="lib")
+    goal = _goal(series, target, embedded)
+    first = (lags - 1) * tau
+    asked = series
+    if pred is not None:
+        asked = as_series(pred, what="pred")
+        if asked.n_series != series.n_series:
+            raise InputError(f"pred has {asked.n_series} columns and lib {series.n_series}: they must be the same")
+        if asked.n_steps <= first:
+            raise InputError(f"pred: E={lags}, tau={tau} needs at least {first + 1} rows, there are {asked.n_steps}")
+    if pred is None:
+        seen = goal
+    elif target is None:
+        seen = asked.values[:, 0].astype(np.float64)
+    else:  # nobody has observed another target beside the new series
+        seen = np.full(asked.n_steps, np.nan)
+    rows = ranges.prediction_rows(asked.n_steps, first, pred_range)
+    return Projection(
+        library=series.values, query=asked.values, goal=goal, lags=lags, tau=tau, Tp=Tp, k=k,
+        exclusion_radius=radius if pred is None else -1,
+        allowed=ranges.library_mask(series.n_steps, E=lags, tau=tau, Tp=Tp, lib_range=lib_range, valid_lib=valid_lib),
+        rows=rows, observed=ranges.observed_at(seen, rows, Tp),
+    )  # fmt: skip
+
+
+def _goal(series: Series, target: Any, embedded: bool) -> Doubles:
+    if target is None:
+        if series.n_series > 1:
+            raise InputError(
+                f"target=None: lib has {series.n_series} series, so the one to predict must be given; if one series "
+                "was meant (1-D), pass a column"
+            )
+        return series.values[:, 0].astype(np.float64)
+    goal = arguments.one_series(target, "target")
+    if goal.n_steps != series.n_steps:
+        raise InputError(f"target has {goal.n_steps} steps and lib {series.n_steps}: they must be equally long")
+    return goal.values[:, 0].astype(np.float64)
+
+
+def laid_out(p: Projection, dtype: str) -> tuple[Search, NDArray[Any], NDArray[Any]]:
+    """The search of a projection, and library and query states in its layout."""
+    n, m, own = len(p.library), len(p.query), p.query is p.library
+    kind = np.result_type(p.library, p.query)
+    values = p.library if own else np.concatenate([p.library.astype(kind), p.query.astype(kind)])
+    search: Search
+    if p.library.shape[1] == 1:
+        ready = condition(values, dtype).values
+        search = delay_search(p.lags, p.tau, p.k, p.Tp, p.exclusion_radius, n, m, dtype)
+        library = lay_out(ready[:n], search, n, search.library_end)
+        query = ready if own else ready[n:]
+        return search, library, library if own and search.library_end == n else lay_out(query, search, m, m)
+    ready = condition_together(values, dtype)
+    states = embed(ready[:n], p.lags, p.tau)
+    given = coordinate_search(states.shape[1], p.k, p.Tp, p.exclusion_radius, n, m, dtype)
+    library = lay_out_states(states, given, n, given.library_end)
+    if own and given.library_end == n:
+        return given, library, library
+    return given, library, lay_out_states(states if own else embed(ready[n:], p.lags, p.tau), given, m, m)
+
+
+def project(executor: Executor, p: Projection, dtype: str) -> tuple[Forecast, dict[str, Any], str]:
+    """Predict the rows of a projection; with the parameters that kernels had, and their grade."""
+    search, library, query = laid_out(p, dtype)
+    barred = None if p.allowed is None else ~p.allowed
+    projector = Projector(executor, search, future(p.goal, p.Tp), barred)
+    try:
+        predicted, variance, noise = projector.predict(library, query)
+        used, grade = projector.engine.parameters, projector.engine.grade
+    finally:
+        projector.release()
+    at, spread = predicted[0, p.rows], variance[0, p.rows]
+    mae, rmse = scores.errors(at, p.observed)
+    # Predictions of a constant differ by rounding only, which is no skill; an offset of the data is no part of it.
+    moved = at - projector.shift
+    return Forecast(at, spread, float(scores.pearson(moved, p.observed, noise)), mae, rmse), used, grade
+
+
+def generate(
+    executor: Executor, p: Projection, steps: int, dtype: str
+) -> tuple[Projection, Forecast, dict[str, Any], str]:
+    """Continue the predicted series after its end, each prediction being the next step's newest value.
+
+    The library does not grow. Returns the projection of the generated rows and their forecast.
+    """
+    n, reach = len(p.query), (p.lags - 1) * p.tau + 1
+    series = p.query[:, 0].astype(np.float64)
+    window = series[-reach:]
+    predicted, variance = np.full((2, steps), np.nan)
+    used: dict[str, Any] = {}
+    grade = ""
+    allowed = np.ones(len(p.library), bool) if p.allowed is None else p.allowed
+    for step in range(steps):
+        # The query is a series of its own; rows near its true place in time are barred as they would be there.
+        near = np.abs(np.arange(len(p.library)) - (n - 1 + step)) <= p.exclusion_radius
+        one = replace(
+            p, query=window[:, None], allowed=allowed & ~near, exclusion_radius=-1, rows=np.array([reach - 1]),
+            observed=np.array([np.nan]),
+        )  # fmt: skip
+        found, used, grade = project(executor, one, dtype)
+        predicted[step], variance[step] = found.predicted[0], found.variance[0]
+        window = np.append(window[1:], predicted[step])
+    rows = np.arange(n - 1, n - 1 + steps)
+    nothing = float("nan")
+    made = replace(p, rows=rows, observed=np.full(steps, np.nan))
+    return made, Forecast(predicted, variance, nothing, nothing, nothing), used, grade
+
+
+def check_generation(p: Projection, other_target: bool, embedded: bool, pred_range: Any, steps: int) -> None:
+    """Refuse what cannot feed itself, naming why."""
+    reasons = (
+        (embedded, "embedded=True: coordinates cannot be continued by a prediction of one of them"),
+        (other_target, "target=...: the predicted series must be the embedded one"),
+        (p.library.shape[1] > 1, "lib has several columns; a single series is needed"),
+        (p.Tp != 1, f"Tp={p.Tp}: each prediction must be the next value, Tp=1"),
+        (pred_range is not None, "pred_range=...: what is predicted follows the end of the series"),
+    )
+    for applies, why in reasons:
+        if applies:
+            raise InputError(f"generate_steps={steps} cannot be used with {why}")
