@@ -12,8 +12,12 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from .edm.ccm import ccm, ccm_lagged
+    from .edm.embed import embed
     from .edm.embed_dimension import embed_dimension
     from .edm.knn import knn
+    from .edm.multiview import multiview
+    from .edm.predict_exclusion_radius import predict_exclusion_radius
+    from .edm.predict_interval import predict_interval
     from .edm.predict_nonlinear import predict_nonlinear
     from .edm.simplex import simplex
     from .edm.smap import smap
@@ -31,6 +35,10 @@ _WHERE = {
     "embed_dimension": ".edm.embed_dimension",
     "ccm": ".edm.ccm",
     "ccm_lagged": ".edm.ccm",
+    "embed": ".edm.embed",
+    "multiview": ".edm.multiview",
+    "predict_exclusion_radius": ".edm.predict_exclusion_radius",
+    "predict_interval": ".edm.predict_interval",
     "xmap": ".edm.xmap",
     "open_xmap": ".edm.xmap",
     "rqa": ".rqa",
@@ -46,10 +54,14 @@ __all__ = [
     "ccm",
     "ccm_lagged",
     "distance_plot",
+    "embed",
     "embed_dimension",
     "joint_rqa",
     "knn",
+    "multiview",
     "open_xmap",
+    "predict_exclusion_radius",
+    "predict_interval",
     "predict_nonlinear",
     "recurrence_network",
     "recurrence_plot",

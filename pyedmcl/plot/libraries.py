@@ -80,3 +80,27 @@ def skill_against_Tp(
     if path is not None:
         save_figure(figure, path, dpi=dpi)
     return figure
+
+
+def skill_against_parameter(
+    result: Any, path: str | os.PathLike[str] | None = None, *, title: str | None = None, dpi: int = 150
+) -> Any:
+    """Forecast skill against a parameter with its best value; arguments as for :func:`skill_against_library`.
+
+    Parameters
+    ----------
+    result : SkillResult
+    """
+    figure = new_figure(6.4, 4.0)
+    ax = figure.add_subplot()
+    order = np.argsort(result.values)
+    ax.plot(result.values[order], result.rho[order], "o-", color=_COLORS[0], markersize=3, linewidth=1.4)
+    if result.best is not None:
+        ax.axvline(result.best, color=_COLORS[1], linewidth=0.8, linestyle=":")
+    ax.set_xlabel(result.parameter.replace("_", " "))
+    ax.set_ylabel("forecast skill rho")
+    ax.grid(alpha=0.25)
+    ax.set_title(title or f"simplex projection, E = {result.E}", fontsize=10)
+    if path is not None:
+        save_figure(figure, path, dpi=dpi)
+    return figure

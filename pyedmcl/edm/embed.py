@@ -1,0 +1,70 @@
+"""Delay embedding as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InputError
+from ..series import as_series, check_embedding
+from .ccm_result import pandas_for
+from .states import embed as delays
+
+
+@dataclass(frozen=True)
+class EmbedResult:
+    """Delay coordinates.
+
+    Attributes
+    ----------
+    values : ndarray (n_steps, n_series * E)
+        Each series' lags in turn, newest first; NaN where a lag lies before the first row.
+    names : tuple of str
+        ``x(t-0)``, ``x(t-tau)``, ... of each series.
+    time : ndarray or None
+        Of the rows, where the data had it.
+    """
+
+    values: NDArray[np.floating[Any]]
+    names: tuple[str, ...]
+    time: NDArray[Any] | None = None
+
+    def to_frame(self) -> Any:
+        """A pandas DataFrame, with the time as its index where there is one."""
+        return pandas_for("to_frame()").DataFrame(self.values, columns=list(self.names), index=self.time)
+
+
+def embed(data: Any, *, E: int, tau: int = 1, columns: Sequence[str | int] | str | int | None = None) -> EmbedResult:
+    """Delay coordinates of one or several series: what ``embedded=True`` takes.
+
+    Parameters
+    ----------
+    data : array_like (n_steps,) or (n_steps, n_series)
+        Time along the first axis, NaN for gaps.
+    E, tau : int
+        Lags of each series, and steps between them; at least 1.
+    columns : optional
+        Which series to take, by name or position.
+
+    Returns
+    -------
+    EmbedResult
+
+    Raises
+    ------
+    InputError
+        An argument cannot be used, or no row has all its lags.
+    """
+    E, tau = check_embedding(E, tau)
+    series = as_series(data, columns=columns)
+    if series.n_steps <= (E - 1) * tau:
+        raise InputError(
+            f"data: E={E}, tau={tau} needs at least {(E - 1) * tau + 1} rows, there are {series.n_steps}; use a "
+            "smaller E or tau"
+        )
+    names = tuple(f"{name}(t-{e * tau})" for name in series.names for e in range(E))
+    return EmbedResult(delays(series.values, E, tau), names, series.time)

@@ -1,0 +1,59 @@
+"""Forecast skill against the prediction interval: how fast does a system forget?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..tuning.retry import tunable
+from .skill_result import SkillResult
+from .vary import integers, skill_over
+
+
+@tunable
+def predict_interval(
+    lib: Any,
+    pred: Any = None,
+    *,
+    target: Any = None,
+    Tp: Any = tuple(range(1, 11)),
+    E: int | None = None,
+    tau: int = 1,
+    knn: int | None = None,
+    exclusion_radius: int = 0,
+    embedded: bool = False,
+    lib_range: Any = None,
+    pred_range: Any = None,
+    valid_lib: Any = None,
+    dtype: str = "float32",
+    device: str | None = None,
+    tune: str | None = None,
+) -> SkillResult:
+    """Skill of simplex projection for several prediction intervals Tp.
+
+    Skill that falls with Tp tells deterministic chaos from noise that is correlated in time (Sugihara and May, Nature
+    344, 734, 1990).
+
+    Parameters
+    ----------
+    Tp : int or sequence of int
+        Steps ahead; 0 or negative are allowed.
+    lib, pred, target, E, tau, knn, exclusion_radius, embedded, lib_range, pred_range, valid_lib, dtype, device, tune
+        As for :func:`pyedmcl.simplex`.
+
+    Returns
+    -------
+    SkillResult
+        ``values`` are those of Tp.
+
+    Raises
+    ------
+    InputError
+        An argument cannot be used.
+    DeviceNotFoundError
+        No device matches.
+    """
+    options = {
+        "E": E, "tau": tau, "knn": knn, "exclusion_radius": exclusion_radius, "embedded": embedded,
+        "lib_range": lib_range, "pred_range": pred_range, "valid_lib": valid_lib,
+    }  # fmt: skip
+    return skill_over("Tp", integers("Tp", Tp), lib, pred, target, options, dtype, device)
