@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,8 @@ from ..device.session import open_device
 from ..errors import InputError
 from . import arguments
 from .conventions import Convention
+from .engine import Progress as Progress
+from .engine import quantify
 from .points import Points
 from .problem import Problem
 from .result import RecurrenceResult
@@ -20,8 +23,8 @@ if TYPE_CHECKING:
     from ..device.executor import Executor
     from .counts import Counts
 
-Progress = Callable[[int, int, str], None]
 Device = str | Sequence[str] | None
+Checkpoint = str | os.PathLike[str] | None
 
 
 @dataclass(frozen=True)
@@ -95,21 +98,33 @@ def problem_of(
 
 def count(
     executors: Sequence[Executor], problem: Problem, rows: Any, columns: Any, options: Options,
-    progress: Progress | None,
+    progress: Progress | None, checkpoint: Checkpoint = None,
 ) -> list[Counts]:  # fmt: skip
     """Counts of each radius: the one way from here to the devices.
 
     ``rows`` and ``columns`` are :class:`Points`, or pairs of them for a joint problem.
     """
-    from .engine import quantify
-
     if problem.joint is None:
         x, y = rows.values, columns.values
     else:
         x, y = tuple(side.values for side in rows), tuple(side.values for side in columns)
     other = None if problem.symmetric else y
-    counted: list[Counts] = quantify(list(executors), problem, x, other, tile=options.tile, progress=progress)
-    return counted
+    if checkpoint is not None:
+        from .checkpoint import quantify_with_checkpoint
+
+        return quantify_with_checkpoint(
+            checkpoint, executors, problem, x, other, tile=options.tile, progress=progress
+        )
+    return quantify(list(executors), problem, x, other, tile=options.tile, progress=progress)
+
+
+def one_pass(passes: Sequence[Any], checkpoint: Checkpoint) -> None:
+    """Refuse a checkpoint for several sweeps: a file holds one."""
+    if checkpoint is not None and len(passes) > 1:
+        raise InputError(
+            f"checkpoint={str(checkpoint)!r}: {len(passes)} sweeps are needed for these thresholds, and a file holds "
+            "one; call once for each, with a file of its own"
+        )
 
 
 def result_of(

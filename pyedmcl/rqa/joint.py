@@ -8,7 +8,7 @@ from typing import Any
 
 from ..errors import InputError
 from . import arguments, common
-from .common import Device, Progress
+from .common import Checkpoint, Device, Progress
 from .points import points_of
 from .problem import Problem
 from .result import RecurrenceResult
@@ -39,6 +39,7 @@ def joint_rqa(
     exact: bool = True,
     tile: int | None = None,
     progress: Progress | None = None,
+    checkpoint: Checkpoint = None,
     device: Device = None,
 ) -> RecurrenceResult | RecurrenceTable:
     """Quantify joint recurrence: cell (i, j) is recurrent where x recurs at times i and j and y does so too.
@@ -54,7 +55,7 @@ def joint_rqa(
         As for :func:`pyedmcl.rqa`.
     m_y, tau_y, radius_y, metric_y
         The same for ``y``; those left out are as for ``x``.
-    theiler, lmin, vmin, wmin, convention, threshold, embedded, dtype, exact, tile, progress, device
+    theiler, lmin, vmin, wmin, convention, threshold, embedded, dtype, exact, tile, progress, checkpoint, device
         As for :func:`pyedmcl.rqa`; convention "accrqa" has no joint recurrence.
 
     Returns
@@ -100,8 +101,11 @@ def joint_rqa(
     ]
     complete = first.complete & second.complete
     found: dict[int, RecurrenceResult] = {}
-    for sweep in _joined(*sides):
-        counted = common.count(executors, sweep.problem, (first, second), (first, second), options, progress)
+    passes = _joined(*sides)
+    common.one_pass(passes, checkpoint)
+    for sweep in passes:
+        both = (first, second)
+        counted = common.count(executors, sweep.problem, both, both, options, progress, checkpoint)
         for counts, reported, entry in zip(counted, sweep.radii, sweep.entries, strict=True):
             found[entry] = common.result_of(
                 counts, reported, alone[0], options, (complete, complete), executors,

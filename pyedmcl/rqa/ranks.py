@@ -204,7 +204,7 @@ class Ranks:
     def kth_of_columns(
         self, k: int, cells: NDArray[np.int64], sample: Callable[[int], NDArray[Any]]
     ) -> NDArray[np.float64]:
-        """The k-th smallest distance of each column; inf where a column has fewer.
+        """The k-th smallest distance of each column, the largest where it has fewer, -1 where it has none.
 
         Parameters
         ----------
@@ -226,17 +226,17 @@ class Ranks:
     ) -> NDArray[Any]:
         n = len(cells)
         high = np.full(n, _bits(np.full(1, np.inf, self.dtype))[0], np.int64)
-        low = np.where(cells < k, high - 1, -1)
-        below = np.where(cells < k, cells, 0)  # cells at or below low
+        low, below = np.full(n, -1, np.int64), np.zeros(n, np.int64)  # below: cells at or below low
+        rank = np.minimum(k, cells)
         trial = _spread(low[:, None], high[:, None], self.candidates)
         if len(seen):  # a column's quantile is within some powers of two of that of all
             shares = k / self.problem.n_rows * 2.0 ** (np.arange(self.candidates) - self.candidates // 2)
             places = np.clip(np.rint(shares * len(seen)).astype(int), 0, len(seen) - 1)
             trial = np.broadcast_to(_bits(seen[places]), trial.shape)
         rows = np.arange(n)
-        while ((high - low > 1) & (k - below > self._values["next"])).any():
+        while ((high - low > 1) & (rank - below > self._values["next"])).any():
             counted = self.counts(_values(trial, self.dtype), begin)
-            above = counted >= k
+            above = counted >= rank[:, None]
             first = np.where(above.any(axis=1), above.argmax(axis=1), self.candidates)
             last, capped = np.maximum(first - 1, 0), np.minimum(first, self.candidates - 1)
             higher = (first > 0) & (trial[rows, last] > low)
@@ -245,12 +245,12 @@ class Ranks:
             high = np.where(first < self.candidates, np.minimum(trial[rows, capped], high), high)
             trial = _spread(low[:, None], high[:, None], self.candidates)
         limits = _values(high, self.dtype).copy()
-        rest = k - below
+        rest = rank - below
         sorted_out = rest <= self._values["next"]
         if sorted_out.any():
             found = self._next(np.where(low >= 0, _values(np.maximum(low, 0), self.dtype), self.dtype.type(-1)), begin)
-            limits[sorted_out] = found[rows, np.minimum(rest, self._values["next"]) - 1][sorted_out]
-        return limits
+            limits[sorted_out] = found[rows, np.clip(rest, 1, self._values["next"]) - 1][sorted_out]
+        return np.where(cells > 0, limits, -1)
 
     def _next(self, low: NDArray[Any], begin: int) -> NDArray[Any]:
         """The smallest distances above ``low`` of the columns from ``begin`` on, (columns, next)."""

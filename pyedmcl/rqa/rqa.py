@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from . import arguments, common
-from .common import Device, Progress
+from .common import Checkpoint, Device, Progress
 from .points import points_of, same_coordinates
 from .result import RecurrenceResult
 from .table import RecurrenceTable
@@ -31,6 +31,7 @@ def rqa(
     exact: bool = True,
     tile: int | None = None,
     progress: Progress | None = None,
+    checkpoint: Checkpoint = None,
     device: Device = None,
 ) -> RecurrenceResult | RecurrenceTable:
     """Quantify recurrence: how often, how long and how regularly states come back.
@@ -75,7 +76,10 @@ def rqa(
     tile : int, optional
         Edge of the parts the matrix is divided into; changes speed and memory, never the counts.
     progress : callable, optional
-        Called as ``progress(done, total, "tiles")``.
+        Called as ``progress(done, total, "cells")``.
+    checkpoint : path, optional
+        A file for very long runs: finished rows are kept there, and the same call continues behind them after it was
+        killed. The counts are the same however often that happens.
     device : str or sequence of str, optional
         Which device, or several that share the work; see ``pyedmcl devices``.
 
@@ -92,6 +96,10 @@ def rqa(
         No device matches.
     DeviceMemoryError
         Even the smallest tile does not fit.
+    StoreError
+        The checkpoint cannot be used or written; the subclass says why.
+    Interrupted
+        Ctrl-C during a run with a checkpoint.
     """
     options = common.options_of(
         convention=convention, lmin=lmin, vmin=vmin, wmin=wmin, dtype=dtype, exact=exact, tile=tile
@@ -109,8 +117,10 @@ def rqa(
     problem = common.problem_of(rows, None if y is None else columns, options, metric=metric, theiler=window)
     executors = common.executors_of(device, options)
     found: dict[int, RecurrenceResult] = {}
-    for sweep in passes_for(executors[0], problem, options.convention, rows, columns, kind, wanted):
-        counted = common.count(executors, sweep.problem, rows, columns, options, progress)
+    passes = passes_for(executors[0], problem, options.convention, rows, columns, kind, wanted)
+    common.one_pass(passes, checkpoint)
+    for sweep in passes:
+        counted = common.count(executors, sweep.problem, rows, columns, options, progress, checkpoint)
         for counts, reported, entry in zip(counted, sweep.radii, sweep.entries, strict=True):
             found[entry] = common.result_of(
                 counts, reported, problem, options, (rows.complete, columns.complete), executors,

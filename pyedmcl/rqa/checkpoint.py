@@ -1,0 +1,175 @@
+"""Counts of a long sweep that may be killed at any moment: finished rows are kept in a file, to go on from there."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import time
+import zipfile
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import Interrupted, StoreForeignError, StoreMismatchError
+from ..jobs import durable
+from .counts import Counts
+from .engine import Progress, combine, count_rows
+from .partial import Partial, join
+from .problem import Problem
+
+if TYPE_CHECKING:
+    from ..device.executor import Executor
+
+_FORMAT = "pyedmcl recurrence checkpoint 1"
+_BLOCK_SECONDS = 20.0  # between two writes, once the speed is known
+_FIRST_CELLS = 1 << 32
+_FIELDS = tuple(f.name for f in fields(Partial))
+
+
+def quantify_with_checkpoint(
+    path: str | os.PathLike[str], executors: Sequence[Executor], problem: Problem, x: Any, y: Any, *,
+    tile: int | None, progress: Progress | None,
+) -> list[Counts]:  # fmt: skip
+    """As :func:`pyedmcl.rqa.engine.quantify`, block of rows by block of rows; each finished one is on disk at once.
+
+    Parameters
+    ----------
+    path : path
+        The file; where it exists, the work goes on behind the rows that it holds.
+    executors, problem, x, y, tile, progress
+        As for the engine.
+
+    Raises
+    ------
+    StoreForeignError
+        The file is something else.
+    StoreMismatchError
+        It belongs to other data or parameters; the message says which differ.
+    StoreWriteError
+        It cannot be written.
+    Interrupted
+        Ctrl-C; the message says what is kept.
+    """
+    file = Path(path)
+    identity = identity_of(problem, x, y)
+    state = read(file, identity)
+    theiler = max(problem.theiler, 1) if problem.symmetric else problem.theiler
+    k_first = 0 if problem.symmetric else 1 - problem.n_rows
+    every = _cells(problem, 0, problem.n_rows)
+    done, wanted = (state[0].end if state else 0), _FIRST_CELLS
+    try:
+        while done < problem.n_rows:
+            start = time.monotonic()
+            end = _end_of_block(problem, done, wanted)
+            found = _block(executors, problem, x, y, done, end, tile)
+            parts = [*([state] if state else []), *found]
+            state = [join([part[r] for part in parts], theiler, k_first) for r in range(problem.n_radii)]
+            write(file, identity, state)
+            rate = _cells(problem, done, end) / max(time.monotonic() - start, 1e-3)
+            done, wanted = end, int(max(rate * _BLOCK_SECONDS, _FIRST_CELLS))
+            if progress is not None:
+                progress(_cells(problem, 0, done), every, "cells")
+    except KeyboardInterrupt:
+        raise Interrupted(
+            f"stopped: {done:,} of {problem.n_rows:,} rows are kept in {file}; the same call goes on from there"
+        ) from None
+    assert state is not None
+    return combine(problem, [state], x)
+
+
+def _block(
+    executors: Sequence[Executor], problem: Problem, x: Any, y: Any, begin: int, end: int, tile: int | None
+) -> list[list[Partial]]:
+    """Rows ``begin`` to ``end``, shared among the devices."""
+    share = -(-(end - begin) // (32 * len(executors))) * 32
+    ranges = [(a, min(a + share, end)) for a in range(begin, end, share)]
+    if len(ranges) == 1:
+        return [count_rows(executors[0], problem, x, y, ranges[0], tile=tile)]
+    with ThreadPoolExecutor(len(ranges)) as pool:
+        pairs = zip(executors, ranges, strict=False)
+        return list(pool.map(lambda pair: count_rows(pair[0], problem, x, y, pair[1], tile=tile), pairs))
+
+
+def _end_of_block(problem: Problem, begin: int, cells: int) -> int:
+    """The row behind a block of about so many cells; a multiple of 32, or the last one."""
+    width = max(problem.n_columns - begin, 1) if problem.symmetric else problem.n_columns
+    rows = max(cells // width // 32, 1) * 32
+    return min(begin + rows, problem.n_rows)
+
+
+def _cells(problem: Problem, begin: int, end: int) -> int:
+    if not problem.symmetric:
+        return (end - begin) * problem.n_columns
+    return (end - begin) * problem.n_columns - (end * (end - 1) - begin * (begin - 1)) // 2
+
+
+def identity_of(problem: Problem, x: Any, y: Any) -> dict[str, str]:
+    """What a checkpoint belongs to: the problem's fields and the data's digests, as JSON texts."""
+    given = asdict(problem)
+    sides = [side for pair in (x, y) if pair is not None for side in (pair if isinstance(pair, tuple) else (pair,))]
+    described: dict[str, Any] = {"data": [_digest(side) for side in sides]}
+    for name, value in given.items():
+        described[name] = _digest(value) if isinstance(value, np.ndarray) else value
+    if given["joint"] is not None and given["joint"]["column_limits"] is not None:
+        described["joint"] = {**given["joint"], "column_limits": _digest(given["joint"]["column_limits"])}
+    # As text, so that a radius that is NaN equals itself.
+    return {name: json.dumps(value) for name, value in described.items()}
+
+
+def _digest(values: NDArray[Any]) -> str:
+    head = f"{values.dtype.name} {values.shape} ".encode()
+    return hashlib.sha256(head + np.ascontiguousarray(values).tobytes()).hexdigest()
+
+
+def write(file: Path, identity: dict[str, str], state: Sequence[Partial]) -> None:
+    """Replace the file by ``state``: rows 0 to ``state[0].end``, a part per radius."""
+    head = {"format": _FORMAT, "identity": identity}
+    arrays: dict[str, Any] = {}
+    for r, part in enumerate(state):
+        arrays |= {f"{name}{r}": np.asarray(getattr(part, name)) for name in _FIELDS}
+    held = io.BytesIO()
+    np.savez(held, head=np.frombuffer(json.dumps(head).encode(), np.uint8), **arrays)
+    try:
+        durable.make_folder(file.parent.absolute())
+        durable.write_file(file, held.getbuffer())
+    except OSError as error:
+        raise durable.write_failure(
+            f"checkpoint={str(file)!r} could not be written", "; finished rows of before are kept", error
+        ) from error
+
+
+def read(file: Path, identity: dict[str, str]) -> list[Partial] | None:
+    """What the file holds, or None where there is none."""
+    if not file.exists():
+        return None
+    try:
+        with np.load(file, allow_pickle=False) as held:
+            head = json.loads(bytes(held["head"]))
+            if head["format"] != _FORMAT:
+                raise ValueError(head["format"])
+            radii = range((len(held.files) - 1) // len(_FIELDS))
+            parts = [{name: held[f"{name}{r}"] for name in _FIELDS} for r in radii]
+    except (OSError, EOFError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
+        raise StoreForeignError(
+            f"checkpoint={str(file)!r} is no recurrence checkpoint of this version; name another file, or remove it"
+        ) from error
+    stored = head["identity"]
+    if stored != identity:
+        names = [name for name in identity if stored.get(name) != identity[name]]
+        shown = "; ".join(
+            "data differ" if name == "data" else f"{name} = {stored.get(name)} there, {identity[name]} asked for"
+            for name in names
+        )
+        raise StoreMismatchError(f"checkpoint={str(file)!r} belongs to another run ({shown}); name another file")
+    return [Partial(**_unpacked(part)) for part in parts]
+
+
+def _unpacked(part: dict[str, NDArray[Any]]) -> dict[str, Any]:
+    return {name: int(array) if array.ndim == 0 else array for name, array in part.items()}

@@ -1,0 +1,117 @@
+"""Windowed quantification: each window is what it would be alone, however windows overlap and share work."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from rqa_oracle import expected
+
+import pyedmcl
+from pyedmcl.errors import InputError
+from pyedmcl.rqa import band
+from pyedmcl.tuning.policy import using
+
+
+def series(n, seed=0):
+    return np.cumsum(np.random.default_rng(seed).standard_normal(n)) / 3
+
+
+CASES = {
+    "plain": (400, 100, 30, {"radius": 0.8}),
+    "embedded-lags": (330, 97, 41, {"m": 3, "tau": 2, "radius": 1.3, "theiler": 4, "metric": "maximum"}),
+    "everywhere": (300, 64, 7, {"m": 2, "radius": 1.0, "theiler": 5, "convention": "recurrenceanalysis"}),
+    "identity": (200, 33, 50, {"radius": 0.5, "theiler": 0, "metric": "manhattan", "exact": False}),
+    "accrqa": (150, 32, 1, {"radius": 0.5, "convention": "accrqa", "dtype": "float64"}),
+    "corridor": (260, 129, 60, {"m": 2, "radius": (0.3, 1.1), "threshold": "corridor"}),
+    "one": (90, 90, 5, {"radius": 30.0}),
+}
+
+
+@pytest.mark.parametrize("gaps", [False, True])
+@pytest.mark.parametrize("case", CASES)
+def test_each_window_is_what_it_is_alone(device, case, gaps):
+    n, window, step, options = CASES[case]
+    x = series(n, n)
+    if gaps:
+        x[[0, n // 2, n - 1]] = np.nan
+    table = pyedmcl.windowed_rqa(x, window, step, device=device, **options)
+    assert table.label == "start" and table.labels == tuple(range(0, n - window + 1, step))
+    for start, found in zip(table.labels, table, strict=True):
+        wanted = expected(x[start : start + window], **options)
+        assert found.counts == wanted, (start, found.counts.differences(wanted))
+
+
+def test_several_states_and_given_points(one_device):
+    x = np.stack([series(120, 1), series(120, 2)], axis=1)
+    table = pyedmcl.windowed_rqa(x, 40, 16, m=2, tau=3, radius=1.5, device=one_device)
+    for start, found in zip(table.labels, table, strict=True):
+        part = x[start : start + 40]
+        assert found.counts == expected(np.concatenate([part[:-3], part[3:]], axis=1), radius=1.5)
+    given = pyedmcl.windowed_rqa(x, 40, 16, embedded=True, radius=1.0, device=one_device)
+    assert given[3].counts == expected(x[48:88], radius=1.0)
+
+
+@pytest.mark.parametrize("together", [1, 3, 8])
+def test_parts_of_the_series_change_nothing(one_device, monkeypatch, together):
+    x, options = series(300, 3), {"m": 2, "radius": 0.9, "device": one_device}
+    whole = pyedmcl.windowed_rqa(x, 80, 20, **options)
+    monkeypatch.setattr("pyedmcl.rqa.windowed.part_size", lambda *_: together)
+    for one, other in zip(whole, pyedmcl.windowed_rqa(x, 80, 20, **options), strict=True):
+        assert one.counts == other.counts
+
+
+def test_windows_whose_bits_do_not_fit_are_divided_like_any_matrix(one_device, monkeypatch):
+    x, options = series(200, 4), {"radius": 0.9, "device": one_device}
+    whole = pyedmcl.windowed_rqa(x, 80, 40, **options)
+    monkeypatch.setattr("pyedmcl.rqa.windowed.part_size", lambda *_: 0)
+    for one, other in zip(whole, pyedmcl.windowed_rqa(x, 80, 40, **options), strict=True):
+        assert one.counts == other.counts
+
+
+def test_memory_decides_how_many_windows_go_together(one_device, monkeypatch):
+    from pyedmcl.device.session import open_device
+
+    executor = open_device(one_device)
+    many = band.part_size(executor, 1000, 100, 500, 80_000)
+    monkeypatch.setenv("PYEDMCL_MEMORY_LIMIT", "1000000")
+    few = band.part_size(executor, 1000, 100, 500, 80_000)
+    assert many > few >= 1
+    monkeypatch.setenv("PYEDMCL_MEMORY_LIMIT", "200000")
+    assert band.part_size(executor, 1000, 100, 500, 80_000) == 0
+
+
+def test_tuned_parameters_change_nothing(device):
+    x, options = series(260, 5), {"m": 2, "radius": 0.9, "device": device}
+    wanted = pyedmcl.windowed_rqa(x, 90, 30, **options)
+    for wg, lanes in ((32, 32), (8, 1), (64, 128)):
+        with using(recurrence_windows={"wg": wg, "lanes": lanes}):
+            for one, other in zip(wanted, pyedmcl.windowed_rqa(x, 90, 30, **options), strict=True):
+                assert one.counts == other.counts
+
+
+def test_table_of_windows(one_device):
+    seen = []
+    x = series(200, 6)
+    table = pyedmcl.windowed_rqa(
+        x, 50, 25, radius=0.7, progress=lambda *at: seen.append(at), device=one_device
+    )
+    assert seen[-1] == (7, 7, "windows")
+    frame = table.to_frame()
+    assert list(frame.index) == [0, 25, 50, 75, 100, 125, 150] and frame.index.name == "start"
+    np.testing.assert_array_equal(frame["determinism"], table.measure("DET"))
+    assert table.with_minimum(lmin=4)[2].DET == table[2].with_minimum(lmin=4).DET
+    with pytest.raises(InputError, match="measure 'XYZ'"):
+        table.measure("XYZ")
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [({"window": 101}, "window=101: .* at most the 100 of x"), ({"window": 5}, "window=5: a window has at least 6"),
+     ({"step": 0}, "step=0"), ({"theiler": 46}, "theiler=46 leaves no cell of a 46 x 46 matrix"),
+     ({"radius": [1.0, 2.0]}, "one radius"), ({"threshold": "recurrence_rate", "radius": 0.1}, "threshold="),
+     ({"threshold": "neighbours", "radius": 3}, "threshold=")],
+)  # fmt: skip
+def test_bad_input(one_device, changes, message):
+    given = {"window": 50, "step": 10, "m": 3, "tau": 2, "radius": 1.0, **changes}
+    with pytest.raises(InputError, match=message):
+        pyedmcl.windowed_rqa(series(100), given.pop("window"), given.pop("step"), device=one_device, **given)
