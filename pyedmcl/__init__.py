@@ -19,9 +19,12 @@ if TYPE_CHECKING:
     from .edm.predict_exclusion_radius import predict_exclusion_radius
     from .edm.predict_interval import predict_interval
     from .edm.predict_nonlinear import predict_nonlinear
+    from .edm.significance import ccm_significance, false_discovery
     from .edm.simplex import simplex
     from .edm.smap import smap
+    from .edm.surrogate import surrogate
     from .edm.xmap import open_xmap, xmap
+    from .edm.xmap_significance import xmap_significance
     from .rqa.joint import joint_rqa
     from .rqa.network import recurrence_network
     from .rqa.recurrence_plot import distance_plot, recurrence_plot
@@ -35,6 +38,10 @@ _WHERE = {
     "embed_dimension": ".edm.embed_dimension",
     "ccm": ".edm.ccm",
     "ccm_lagged": ".edm.ccm",
+    "ccm_significance": ".edm.significance",
+    "false_discovery": ".edm.significance",
+    "surrogate": ".edm.surrogate",
+    "xmap_significance": ".edm.xmap_significance",
     "embed": ".edm.embed",
     "multiview": ".edm.multiview",
     "predict_exclusion_radius": ".edm.predict_exclusion_radius",
@@ -53,9 +60,11 @@ __all__ = [
     "__version__",
     "ccm",
     "ccm_lagged",
+    "ccm_significance",
     "distance_plot",
     "embed",
     "embed_dimension",
+    "false_discovery",
     "joint_rqa",
     "knn",
     "multiview",
@@ -68,8 +77,10 @@ __all__ = [
     "rqa",
     "simplex",
     "smap",
+    "surrogate",
     "windowed_rqa",
     "xmap",
+    "xmap_significance",
 ]
 
 

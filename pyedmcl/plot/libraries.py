@@ -104,3 +104,29 @@ def skill_against_parameter(
     if path is not None:
         save_figure(figure, path, dpi=dpi)
     return figure
+
+
+def skill_against_surrogates(
+    result: Any, path: str | os.PathLike[str] | None = None, *, title: str | None = None, dpi: int = 150
+) -> Any:
+    """Skill of both directions beside the distribution of their surrogates'; arguments as for the others.
+
+    Parameters
+    ----------
+    result : CcmSignificance
+    """
+    figure = new_figure(7.2, 3.4)
+    panels = figure.subplots(1, 2, sharey=True)
+    for d, (library, target) in enumerate(result.links):
+        ax = panels[d]
+        there = result.surrogates[d][np.isfinite(result.surrogates[d])]
+        ax.hist(there, bins=min(max(len(there) // 8, 5), 40), color="#9aa5ab", label=f"{len(there)} surrogates")
+        ax.axvline(result.rho[d], color=_COLORS[1], linewidth=2, label=f"rho = {result.rho[d]:.3f}")
+        ax.set_title(f"{library} predicts {target}: p = {result.p_value[d]:.3g}", fontsize=10)
+        ax.set_xlabel("cross-map skill rho")
+        ax.legend(fontsize=8, frameon=False, loc="best")
+    if title:
+        figure.suptitle(title, fontsize=11)
+    if path is not None:
+        save_figure(figure, path, dpi=dpi)
+    return figure

@@ -1,0 +1,236 @@
+"""Significance of cross-map skill against surrogates of the target."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..device.session import open_device
+from ..errors import InputError
+from ..neighbors.ccm import SampledSkill
+from ..neighbors.subsets import Link
+from ..series import Series, build_series
+from ..tuning.retry import tunable
+from . import arguments
+from .ccm import KERNELS
+from .ccm_problem import Direction, check_seed, direction, library_sizes, sides, states_of
+from .ccm_result import pandas_for
+from .convergence import means
+from .effort import announce
+from .provenance import provenance
+from .states import future
+from .surrogate import check_method, draw, maker
+
+if TYPE_CHECKING:
+    from ..device.executor import Executor
+
+Doubles = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class CcmSignificance:
+    """Cross-map skill of two series against that of surrogates of the target.
+
+    Attributes
+    ----------
+    links : ((str, str), (str, str))
+        (library, target) of each direction: a significant skill says that the target drives the library, or that both
+        share a driver whose trace the surrogates lost.
+    rho : ndarray of float64 (2,)
+        Skill; the mean over samples where sub-libraries are drawn.
+    surrogates : ndarray of float64 (2, n)
+        Skill of the same states for surrogates of the target.
+    p_value : ndarray of float64 (2,)
+        (1 + surrogates that do as well) / (1 + n): one-sided, never 0. NaN where the skill is.
+    q_value : ndarray of float64 (2,)
+        Adjusted for the two directions (Benjamini and Hochberg).
+    lib_size : int or None
+        Rows of a random sub-library; None for all.
+    method : str
+        Of the surrogates.
+    seed : int
+    """
+
+    links: tuple[tuple[str, str], tuple[str, str]]
+    rho: Doubles
+    surrogates: Doubles
+    p_value: Doubles
+    q_value: Doubles
+    lib_size: int | None
+    method: str
+    seed: int
+    provenance: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    def to_frame(self) -> Any:
+        """A pandas DataFrame: library, target, rho, the surrogates' 95 % quantile, p_value, q_value."""
+        return pandas_for("to_frame()").DataFrame({
+            "library": [link[0] for link in self.links], "target": [link[1] for link in self.links], "rho": self.rho,
+            "surrogates_q95": [_quantile(row, 0.95) for row in self.surrogates], "p_value": self.p_value,
+            "q_value": self.q_value,
+        })  # fmt: skip
+
+    def plot(self, path: str | None = None) -> Any:
+        """Skill beside the surrogates' distribution; saved to ``path`` if given. Needs matplotlib."""
+        from ..plot.libraries import skill_against_surrogates
+
+        return skill_against_surrogates(self, path)
+
+
+def _quantile(values: Doubles, q: float) -> float:
+    there = values[np.isfinite(values)]
+    return float(np.quantile(there, q)) if there.size else float("nan")
+
+
+def false_discovery(p_values: Any) -> Doubles:
+    """Smallest false discovery rate at which each test would be called significant, NaN where there is no p-value.
+
+    Benjamini and Hochberg, J. R. Stat. Soc. B 57, 289 (1995).
+
+    Parameters
+    ----------
+    p_values : array_like
+        Of any shape, from 0 to 1; NaN for tests that were not made.
+    """
+    p = np.asarray(p_values, np.float64)
+    there = np.isfinite(p)
+    found = p[there]
+    if ((found < 0) | (found > 1)).any():
+        raise InputError("p_values: numbers from 0 to 1 are needed")
+    order = np.argsort(found, kind="stable")
+    scaled = found[order] * len(found) / np.arange(1, len(found) + 1)
+    adjusted = np.empty_like(scaled)
+    adjusted[order] = np.minimum(np.minimum.accumulate(scaled[::-1])[::-1], 1.0)
+    out = np.full(p.shape, np.nan)
+    out[there] = adjusted
+    return out
+
+
+def exceedance(observed: Any, surrogates: Doubles) -> Doubles:
+    """(1 + surrogates at least as large) / (1 + surrogates) along the last axis; undefined surrogates do not count.
+
+    NaN where ``observed`` is, or where no surrogate has a value.
+    """
+    observed = np.asarray(observed, np.float64)
+    there = np.isfinite(surrogates)
+    with np.errstate(invalid="ignore"):
+        reached = (there & (surrogates >= observed[..., None])).sum(axis=-1)
+    n = there.sum(axis=-1)
+    return np.where(np.isfinite(observed) & (n > 0), (1.0 + reached) / (1.0 + n), np.nan)
+
+
+@tunable
+def ccm_significance(
+    x: Any,
+    y: Any,
+    *,
+    E: int | Sequence[int],
+    tau: int = 1,
+    Tp: int = 0,
+    surrogate: str = "phase",
+    n: int = 199,
+    lib_size: int | None = None,
+    sample: int = 30,
+    seed: int | None = None,
+    exclusion_radius: int = 0,
+    knn: int | None = None,
+    period: int | None = None,
+    recurrence: float = 0.1,
+    lib_range: Any = None,
+    valid_lib: Any = None,
+    dtype: str = "float32",
+    device: str | None = None,
+    tune: str | None = None,
+) -> CcmSignificance:
+    """Does cross mapping of two series do better than chance that shares the target's own properties?
+
+    Both directions. Each target is replaced by surrogates, which keep its spectrum, say, but know nothing of the other
+    series; all are predicted from the same states and, with ``lib_size``, the same random sub-libraries.
+
+    Parameters
+    ----------
+    surrogate : str
+        Method of :func:`pyedmcl.surrogate`: "phase" asks whether autocorrelation alone could explain a skill,
+        "seasonal" whether a common cycle could.
+    n : int
+        Surrogates of each target. The smallest p-value that can be found is 1 / (n + 1).
+    lib_size : int, optional
+        Rows of random sub-libraries, over which skill is averaged; by default all rows are used at once.
+    sample : int
+        Sub-libraries, where ``lib_size`` is given.
+    seed : int, optional
+        Chooses surrogates and sub-libraries; by default a fresh one, which the result names.
+    period, recurrence
+        As for :func:`pyedmcl.surrogate`; "twin" takes E and tau of the target.
+    x, y, E, tau, Tp, exclusion_radius, knn, lib_range, valid_lib, dtype, device, tune
+        As for :func:`pyedmcl.ccm`.
+
+    Returns
+    -------
+    CcmSignificance
+
+    Raises
+    ------
+    InputError
+        An argument cannot be used, or a series has gaps that the method does not allow.
+    DeviceNotFoundError, DeviceMemoryError
+        No device matches; sixteen samples of a library do not fit on it.
+    """
+    Tp = arguments.integer("Tp", Tp)
+    radius = arguments.integer("exclusion_radius", exclusion_radius, 0)
+    count = arguments.integer("n", n, 1)
+    samples = arguments.integer("sample", sample, 1) if lib_size is not None else 1
+    k, number = arguments.count("knn", knn), check_seed(seed)
+    check_method(surrogate, "surrogate")
+    arguments.precision(dtype)
+    one, other, tau = sides(x, y, E, tau, False)
+    ways = [
+        direction(library, target, d, tau=tau, Tp=Tp, knn=k, lib_range=lib_range, valid_lib=valid_lib)
+        for d, (library, target) in enumerate(((one, other), (other, one)))
+    ]
+    made = []
+    for way in ways:
+        aimed = _first(way.target.series)
+        make = maker(aimed, surrogate, period=period, E=way.target.lags, tau=tau, recurrence=recurrence)
+        made.append(draw(make, count, number, way.number, aimed.n_steps))
+    executor = open_device(device)
+    dtype = arguments.precision(dtype, executor.info.fp64, executor.info.name)
+    n_steps = one.series.n_steps
+    announce(executor.info, [one.E, other.E], n_library=n_steps, n_query=n_steps, n_series=2,
+             n_targets=samples * (count + 1))  # fmt: skip
+    rho, found = np.empty(2), np.empty((2, count))
+    used: dict[str, Any] = {}
+    grade = ""
+    for way, drawn in zip(ways, made, strict=True):
+        sizes = library_sizes([int(way.legal.sum()) if lib_size is None else lib_size], [way], k)
+        skill, used, grade = _skill(executor, way, drawn, sizes, samples, number, tau, Tp, radius, dtype)
+        rho[way.number], found[way.number] = skill[0], skill[1:]
+    p_value = exceedance(rho, found)
+    return CcmSignificance(
+        links=((one.name, other.name), (other.name, one.name)), rho=rho, surrogates=found, p_value=p_value,
+        q_value=false_discovery(p_value), lib_size=lib_size, method=surrogate, seed=number,
+        provenance=provenance(executor, KERNELS, used, grade=grade),
+    )  # fmt: skip
+
+
+def _first(series: Series) -> Series:
+    return build_series(np.ascontiguousarray(series.values[:, 0]), [series.names[0]], series.time)
+
+
+def _skill(
+    executor: Executor, way: Direction, drawn: Doubles, sizes: NDArray[np.int_], samples: int, seed: int, tau: int,
+    Tp: int, radius: int, dtype: str,
+) -> tuple[Doubles, dict[str, Any], str]:  # fmt: skip
+    """Mean skill (1 + n,) of the target and of its surrogates, for the same states and sub-libraries."""
+    states = states_of(way, tau=tau, Tp=Tp, exclusion_radius=radius, dtype=dtype)
+    targets = np.concatenate([way.target.series.values[:, :1].T.astype(np.float64), drawn])
+    engine = SampledSkill(executor, states, np.array([future(target, Tp) for target in targets]), way.allowed)
+    links = [Link(0, place, (way.number, 1 - way.number)) for place in range(len(targets))]
+    try:
+        rho = engine.skill(links, sizes.tolist(), samples, seed)
+    finally:
+        engine.release()
+    return means(rho[:, 0]), engine.parameters, engine.grade

@@ -1,0 +1,193 @@
+"""Significance of all-pairs cross mapping: every skill against surrogates of its target, adjusted for all pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..device.memory import budget
+from ..device.session import open_device
+from ..errors import InputError
+from ..series import Series, as_series, build_series, check_embedding, require_rows
+from ..tuning.retry import tunable
+from . import arguments
+from .ccm_problem import check_seed
+from .ccm_result import pandas_for
+from .effort import announce
+from .embed_dimension import Progress
+from .provenance import provenance
+from .significance import exceedance, false_discovery
+from .surrogate import check_method, draw, maker
+from .xmap import _KERNELS, _dimensions, _find, _mapping
+
+Doubles = NDArray[np.float64]
+_MOST_TARGETS = 16384  # surrogates looked up together
+
+
+@dataclass(frozen=True)
+class XmapSignificance:
+    """All-pairs cross-map skill and its significance.
+
+    Attributes
+    ----------
+    rho : ndarray of float64 (n_series, n_series)
+        Row = library, column = target, as of :func:`pyedmcl.xmap`.
+    p_value : ndarray of float64 (n_series, n_series)
+        (1 + surrogates of the target that do as well) / (1 + n): one-sided; NaN on the diagonal and where rho is.
+    q_value : ndarray of float64 (n_series, n_series)
+        Adjusted for all pairs off the diagonal (Benjamini and Hochberg).
+    E : ndarray of int (n_series,)
+        Embedding dimension of each target.
+    names : tuple of str
+    n : int
+        Surrogates of each target.
+    method : str
+        Of the surrogates.
+    seed : int
+    """
+
+    rho: Doubles
+    p_value: Doubles
+    q_value: Doubles
+    E: NDArray[np.int_]
+    names: tuple[str, ...]
+    n: int
+    method: str
+    seed: int
+    provenance: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    def significant(self, rate: float = 0.05) -> NDArray[np.bool_]:
+        """Pairs (n_series, n_series) that are called significant at a false discovery rate."""
+        if not 0 < rate < 1:
+            raise InputError(f"rate={rate!r}: a number between 0 and 1 is needed")
+        found: NDArray[np.bool_] = self.q_value <= rate
+        return found
+
+    def to_frame(self, rate: float | None = None) -> Any:
+        """A pandas DataFrame of pairs off the diagonal: library, target, rho, p_value, q_value, E, the strongest first.
+
+        With ``rate``, only those significant at this false discovery rate.
+        """
+        chosen = ~np.eye(len(self.names), dtype=bool) if rate is None else self.significant(rate)
+        library, target = np.nonzero(chosen)
+        strength = np.where(np.isnan(self.rho), -np.inf, self.rho)[library, target]
+        order = np.lexsort((target, library, -strength))
+        library, target = library[order], target[order]
+        return pandas_for("to_frame()").DataFrame({
+            "library": [self.names[i] for i in library], "target": [self.names[j] for j in target],
+            "rho": self.rho[library, target], "p_value": self.p_value[library, target],
+            "q_value": self.q_value[library, target], "E": self.E[target],
+        })  # fmt: skip
+
+    def plot(self, path: str | None = None, rate: float = 0.05) -> Any:
+        """Map of the significant skills; saved to ``path`` if given. Needs matplotlib."""
+        from ..plot import heat_map
+
+        return heat_map(np.where(self.significant(rate), self.rho, np.nan), self.names, path)
+
+
+@tunable
+def xmap_significance(
+    data: Any,
+    *,
+    E: str | int | Sequence[int] = "auto",
+    tau: int = 1,
+    Tp: int = 0,
+    surrogate: str = "phase",
+    n: int = 99,
+    seed: int | None = None,
+    exclusion_radius: int = 0,
+    knn: int | None = None,
+    E_max: int = 20,
+    period: int | None = None,
+    recurrence: float = 0.1,
+    columns: Sequence[str | int] | str | int | None = None,
+    progress: Progress | None = None,
+    dtype: str = "float32",
+    device: str | None = None,
+    tune: str | None = None,
+) -> XmapSignificance:
+    """Cross map every series onto every other, and onto surrogates of it: which skills are more than chance?
+
+    Parameters
+    ----------
+    data : array_like (n_steps, n_series)
+        Time along the first axis, NaN for gaps (which only the methods "shuffle" and "seasonal" allow).
+    surrogate : str
+        Method of :func:`pyedmcl.surrogate`.
+    n : int
+        Surrogates of each target. The smallest p-value is 1 / (n + 1): with many pairs, many surrogates are needed.
+    seed : int, optional
+        Chooses the surrogates; by default a fresh one, which the result names.
+    period, recurrence
+        As for :func:`pyedmcl.surrogate`; "twin" takes each target's E, and tau.
+    progress : callable, optional
+        Called as ``progress(done, total, "series")`` with targets whose surrogates are done.
+    E, tau, Tp, exclusion_radius, knn, E_max, columns, dtype, device, tune
+        As for :func:`pyedmcl.xmap`.
+
+    Returns
+    -------
+    XmapSignificance
+
+    Raises
+    ------
+    InputError
+        Data or an argument cannot be used.
+    DeviceNotFoundError, DeviceMemoryError
+        No device matches; the surrogates of one target or a table do not fit.
+    """
+    _, tau = check_embedding(1, tau)
+    Tp = arguments.integer("Tp", Tp)
+    radius = arguments.integer("exclusion_radius", exclusion_radius, 0)
+    count, number = arguments.integer("n", n, 1), check_seed(seed)
+    k = arguments.count("knn", knn)
+    arguments.precision(dtype)
+    E_max = arguments.integer("E_max", E_max, 1)
+    check_method(surrogate, "surrogate")
+    series = as_series(data, columns=columns)
+    if series.n_series < 2:
+        raise InputError("data: there is one series; pairs need two at least")
+    dims = _dimensions(E, series, tau)
+    require_rows(series, E=E_max if dims is None else int(dims.max()), tau=tau, Tp=Tp, k=1)
+    executor = open_device(device)
+    dtype = arguments.precision(dtype, executor.info.fp64, executor.info.name)
+    N, L = series.n_series, series.n_steps
+    announce(executor.info, range(1, E_max + 1) if dims is None else dims.tolist(), n_library=L, n_query=L, n_series=N,
+             n_targets=N * (count + 1))  # fmt: skip
+    dims = _find(executor, series, dims, E_max, tau, radius, k, dtype, None)
+    ones = [build_series(np.ascontiguousarray(series.values[:, j]), [series.names[j]]) for j in range(N)]
+    makers = [
+        maker(one, surrogate, E=int(dims[j]), tau=tau, period=period, recurrence=recurrence)
+        for j, one in enumerate(ones)
+    ]
+    # All series are libraries; of targets, as many surrogates at a time as fit into an eighth of the memory.
+    fit = int(budget(executor.info).total // 8 // (L * np.dtype(dtype).itemsize))
+    each = max((min(fit, _MOST_TARGETS) - N) // count, 1)
+    rho, p_value = np.empty((N, N)), np.empty((N, N))
+    used: dict[str, Any] = {}
+    for a in range(0, N, each):
+        b = min(a + each, N)
+        drawn = np.concatenate([draw(makers[j], count, number, j, L) for j in range(a, b)])
+        values = np.concatenate([series.values, drawn.T.astype(series.values.dtype)], axis=1)
+        names = (*series.names, *(f"{series.names[j]}~{i}" for j in range(a, b) for i in range(count)))
+        together = Series(np.ascontiguousarray(values), names)
+        mapping = _mapping(executor, together, np.concatenate([dims, np.repeat(dims[a:b], count)]), tau, Tp, radius, k,
+                           dtype)  # fmt: skip
+        try:
+            found = mapping.skill(0, N).astype(np.float64)
+            used = mapping.parameters
+        finally:
+            mapping.release()
+        rho[:, a:b] = found[:, a:b]
+        p_value[:, a:b] = exceedance(rho[:, a:b], found[:, N:].reshape(N, b - a, count))
+        if progress is not None:
+            progress(b, N, "series")
+    p_value[np.diag_indices(N)] = np.nan
+    record = provenance(executor, _KERNELS, used)
+    q_value = false_discovery(p_value)
+    return XmapSignificance(rho, p_value, q_value, dims, series.names, count, surrogate, number, record)

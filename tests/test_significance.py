@@ -1,0 +1,147 @@
+"""Significance of cross-map skill: p-values by counting, adjusted for many, right for noise and for causes."""
+
+from __future__ import annotations
+
+import naive
+import numpy as np
+import pytest
+from test_ccm import driven
+
+import pyedmcl
+from pyedmcl.edm.significance import exceedance
+from pyedmcl.errors import InputError
+
+
+def test_false_discovery_by_definition():
+    rng = np.random.default_rng(1)
+    p = rng.random((4, 5)) ** 2
+    p[2, 3] = np.nan
+    q = pyedmcl.false_discovery(p)
+    flat = np.sort(p[np.isfinite(p)])
+    for place in np.ndindex(p.shape):
+        if np.isnan(p[place]):
+            assert np.isnan(q[place])
+            continue
+        larger = [flat[i] * len(flat) / (i + 1) for i in range(len(flat)) if flat[i] >= p[place]]
+        assert q[place] == pytest.approx(min(*larger, 1.0))
+    np.testing.assert_array_equal(pyedmcl.false_discovery([0.5]), [0.5])
+    with pytest.raises(InputError, match="0 to 1"):
+        pyedmcl.false_discovery([0.5, 1.5])
+
+
+def test_false_discovery_agrees_with_scipy():
+    stats = pytest.importorskip("scipy.stats", reason="scipy is not installed")
+    p = np.random.default_rng(2).random(30) ** 3
+    np.testing.assert_allclose(pyedmcl.false_discovery(p), stats.false_discovery_control(p))
+
+
+def test_p_values_are_counts():
+    surrogates = np.array([[0.1, 0.5, 0.5, np.nan], [0.1, 0.2, 0.3, 0.4], [np.nan] * 4, [0.0] * 4])
+    found = exceedance(np.array([0.5, 0.9, 0.1, np.nan]), surrogates)
+    np.testing.assert_allclose(found, [3 / 4, 1 / 5, np.nan, np.nan])
+
+
+def test_ccm_against_surrogates_by_hand(device):
+    x, y = driven(150, strength=0.1)
+    result = pyedmcl.ccm_significance(x, y, E=2, n=12, seed=7, device=device)
+    assert result.links == (("x", "y"), ("y", "x")) and result.surrogates.shape == (2, 12)
+    for d, (one, other) in enumerate(((x, y), (y, x))):
+        whole = pyedmcl.simplex(one, target=other, E=2, Tp=0, device=device)
+        assert result.rho[d] == pytest.approx(whole.rho, abs=1e-6)
+        # Surrogates of y are number 0 of the seed: those of its own function.
+        drawn = pyedmcl.surrogate(other, "phase", n=12, seed=7) if d == 0 else None
+        if drawn is not None:
+            expected = [pyedmcl.simplex(one, target=row, E=2, Tp=0, device=device).rho for row in drawn]
+            np.testing.assert_allclose(result.surrogates[d], expected, atol=1e-5)
+        reached = (result.surrogates[d] >= result.rho[d]).sum()
+        assert result.p_value[d] == (1 + reached) / 13
+    np.testing.assert_allclose(result.q_value, pyedmcl.false_discovery(result.p_value))
+
+
+def test_random_sub_libraries_are_shared(one_device):
+    x, y = driven(200)
+    result = pyedmcl.ccm_significance(x, y, E=2, n=9, lib_size=40, sample=20, seed=3, device=one_device)
+    whole = pyedmcl.ccm(x, y, E=2, lib_sizes=40, sample=20, seed=3, device=one_device)
+    np.testing.assert_allclose(result.rho, whole.mean[:, 0])
+    drawn = pyedmcl.surrogate(y, "phase", n=9, seed=3)
+    one = pyedmcl.ccm(x, drawn[4], E=2, lib_sizes=40, sample=20, seed=3, device=one_device)
+    assert result.surrogates[0, 4] == pytest.approx(one.mean[0, 0], abs=1e-6)
+
+
+def test_a_cause_is_significant_and_noise_is_not(one_device):
+    x, y = driven(300)
+    result = pyedmcl.ccm_significance(x, y, E=2, n=99, seed=1, device=one_device)
+    assert result.p_value[1] == 0.01 and result.q_value[1] <= 0.02
+    rng = np.random.default_rng(4)
+    p = [pyedmcl.ccm_significance(*rng.standard_normal((2, 80)), E=2, n=19, seed=i, device=one_device).p_value
+         for i in range(30)]  # fmt: skip
+    assert 0.3 < np.mean(p) < 0.7 and np.min(p) < 0.3
+
+
+def test_frame_and_picture(one_device, tmp_path):
+    x, y = driven(120)
+    result = pyedmcl.ccm_significance(x, y, E=2, n=19, surrogate="shuffle", seed=1, device=one_device)
+    pytest.importorskip("pandas", reason="pandas is not installed")
+    frame = result.to_frame()
+    assert frame["rho"].tolist() == result.rho.tolist()
+    assert frame["surrogates_q95"][1] == np.quantile(result.surrogates[1], 0.95)
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+    assert len(result.plot(str(tmp_path / "a.png")).axes) == 2
+
+
+def test_all_pairs_by_hand(device, monkeypatch):
+    data = naive.noisy_maps(4, 140, 3)
+    options = {"E": [2, 3, 2, 1], "tau": 1, "seed": 5, "device": device}
+    result = pyedmcl.xmap_significance(data, n=8, surrogate="iaaft", **options)
+    np.testing.assert_array_equal(result.rho.astype(np.float32), pyedmcl.xmap(data, E=[2, 3, 2, 1], device=device).rho)
+    drawn = pyedmcl.surrogate(data[:, 0], "iaaft", n=8, seed=5)  # series 0 of the seed
+    for i in (1, 3):
+        skill = np.array([pyedmcl.simplex(data[:, i], target=row, E=2, Tp=0, device=device).rho for row in drawn])
+        assert result.p_value[i, 0] == (1 + (skill >= result.rho[i, 0]).sum()) / 9
+    assert np.isnan(np.diag(result.p_value)).all() and np.isfinite(result.p_value).sum() == 12
+    np.testing.assert_allclose(result.q_value, pyedmcl.false_discovery(result.p_value))
+    # In blocks of one target each, nothing changes.
+    monkeypatch.setattr("pyedmcl.edm.xmap_significance._MOST_TARGETS", 1)
+    again = pyedmcl.xmap_significance(data, n=8, surrogate="iaaft", **options)
+    np.testing.assert_array_equal(again.p_value, result.p_value)
+
+
+def test_all_pairs_find_the_chain(one_device):
+    x, y = driven(300)
+    rng = np.random.default_rng(1)
+    data = {"x": x, "y": y, "noise": rng.standard_normal(300), "more": rng.standard_normal(300)}
+    told = []
+    result = pyedmcl.xmap_significance(data, E=2, n=99, seed=2, device=one_device, progress=lambda *a: told.append(a))
+    assert told[-1] == (4, 4, "series")
+    found = result.significant(0.2)
+    assert found[1, 0] and not found[2:].any() and not found[:, 2:].any()
+    with pytest.raises(InputError, match="rate=2"):
+        result.significant(2)
+    pytest.importorskip("pandas", reason="pandas is not installed")
+    frame = result.to_frame()
+    assert len(frame) == 12 and frame["library"][0] == "y" and frame["target"][0] == "x"
+    assert len(result.to_frame(rate=0.2)) == found.sum()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [({"surrogate": "fourier"}, "surrogate='fourier'"), ({"n": 0}, "n=0"), ({"surrogate": "seasonal"}, "period"),
+     ({"E": 0}, "E=0"), ({"seed": "a"}, "seed='a'")],
+)  # fmt: skip
+def test_bad_input_is_named(options, words):
+    x, y = driven(60)
+    with pytest.raises(InputError, match=words):
+        pyedmcl.ccm_significance(x, y, **{"E": 2, "n": 3, **options})
+    with pytest.raises(InputError, match=words):
+        pyedmcl.xmap_significance(np.column_stack([x, y]), **{"E": 2, "n": 3, **options})
+
+
+def test_pairs_need_two_series_without_gaps():
+    x, y = driven(60)
+    with pytest.raises(InputError, match="one series"):
+        pyedmcl.xmap_significance(x, E=2)
+    y[7] = np.nan
+    with pytest.raises(InputError, match="gap in row 7"):
+        pyedmcl.xmap_significance(np.column_stack([x, y]), E=2)
+    with pytest.raises(InputError, match="lib_sizes: 70 rows"):
+        pyedmcl.ccm_significance(x, x + 1, E=2, lib_size=70)

@@ -1,0 +1,139 @@
+"""Surrogates keep what they promise, and nothing else; the same seed gives the same ones."""
+
+from __future__ import annotations
+
+import itertools
+
+import naive
+import numpy as np
+import pytest
+
+import pyedmcl
+from pyedmcl.edm.twins import twin_groups, twin_path
+from pyedmcl.errors import InputError
+
+
+def red(n, seed=0):
+    """Red noise, skewed: its values and its spectrum say different things."""
+    rng = np.random.default_rng(seed)
+    x = np.zeros(n)
+    for t in range(1, n):
+        x[t] = 0.9 * x[t - 1] + rng.standard_normal()
+    return np.exp(x / 4)
+
+
+@pytest.mark.parametrize("method", ["shuffle", "phase", "iaaft", "twin", "seasonal"])
+def test_seeds(method):
+    x = red(120)
+    one = pyedmcl.surrogate(x, method, n=6, seed=3, period=12)
+    assert one.shape == (6, 120) and np.isfinite(one).all()
+    np.testing.assert_array_equal(pyedmcl.surrogate(x, method, n=2, seed=3, period=12), one[:2])
+    assert len({row.tobytes() for row in one}) == 6
+    assert not np.array_equal(pyedmcl.surrogate(x, method, n=6, seed=4, period=12), one)
+    fresh = [pyedmcl.surrogate(x, method, n=1, period=12) for _ in range(2)]
+    assert not np.array_equal(*fresh)
+
+
+def test_shuffled_values_stay_the_same():
+    x = red(100)
+    x[[3, 50]] = np.nan
+    for row in pyedmcl.surrogate(x, "shuffle", n=5, seed=1):
+        np.testing.assert_array_equal(np.sort(row), np.sort(x))
+        np.testing.assert_array_equal(np.isnan(row), np.isnan(x))
+
+
+@pytest.mark.parametrize("n", [100, 101])
+def test_random_phases_keep_the_spectrum(n):
+    x = red(n)
+    power = np.abs(np.fft.rfft(x))
+    drawn = pyedmcl.surrogate(x, "phase", n=400, seed=1)
+    found = np.abs(np.fft.rfft(drawn, axis=1))
+    inner = slice(0, -1 if n % 2 == 0 else None)
+    np.testing.assert_allclose(found[:, inner] - power[inner], 0, atol=1e-9 * power.max())
+    if n % 2 == 0:  # on average only
+        assert (found[:, -1] ** 2).mean() == pytest.approx(power[-1] ** 2, rel=0.2)
+    # Phases are uniform: no frequency keeps its own.
+    angle = np.angle(np.fft.rfft(drawn, axis=1)[:, 5])
+    assert np.abs(np.exp(1j * angle).mean()) < 0.15
+
+
+def test_adjusted_surrogates_keep_values_and_nearly_the_spectrum():
+    x = red(256)
+    power = np.abs(np.fft.rfft(x - x.mean()))
+    shuffled = pyedmcl.surrogate(x, "shuffle", n=5, seed=1)
+    for row, other in zip(pyedmcl.surrogate(x, "iaaft", n=5, seed=1), shuffled, strict=True):
+        np.testing.assert_array_equal(np.sort(row), np.sort(x))
+        off = np.abs(np.abs(np.fft.rfft(row - row.mean())) - power).sum() / power.sum()
+        worse = np.abs(np.abs(np.fft.rfft(other - other.mean())) - power).sum() / power.sum()
+        assert off < 0.15 and off < worse / 4
+
+
+def test_seasonal_surrogates_keep_the_mean_cycle():
+    cycle = np.array([0.0, 5, 9, -3])
+    x = np.tile(cycle, 25) + np.random.default_rng(1).standard_normal(100)
+    x[7] = np.nan
+    drawn = pyedmcl.surrogate(x, "seasonal", n=200, seed=1, period=4)
+    assert np.isnan(drawn[:, 7]).all() and np.isnan(drawn).sum() == 200
+    means = [np.nanmean(x[p::4]) for p in range(4)]
+    for p in range(4):
+        assert np.nanmean(drawn[:, p::4]) == pytest.approx(means[p], abs=0.05)
+    rest = np.sort((x - np.array(means)[np.arange(100) % 4])[np.isfinite(x)])
+    np.testing.assert_allclose(np.sort((drawn[0] - np.array(means)[np.arange(100) % 4])[np.isfinite(x)]), rest)
+
+
+def test_twins_have_the_same_recurrences():
+    x = np.round(np.sin(np.arange(200) * 0.7), 1)
+    groups = twin_groups(x, 2, 3, 0.2)
+    states = np.column_stack([x[3:], x[:-3]])
+    distance = np.abs(states[:, None] - states[None]).max(axis=2)
+    threshold = np.quantile(distance, 0.2)
+    near = distance <= threshold
+    same = (near[:, None, :] == near[None, :, :]).all(axis=2)
+    np.testing.assert_array_equal(groups[:, None] == groups[None, :], same)
+    assert 1 < len(np.unique(groups)) < 197
+    path = twin_path(groups, 5000, np.random.default_rng(0))
+    jumps = 0
+    for a, b in itertools.pairwise(path):
+        twins = np.flatnonzero(groups == groups[a])
+        if b - 1 not in twins:
+            assert 196 in twins  # a path that ends begins anywhere
+        jumps += b != a + 1
+    assert 0 < jumps < 5000
+    # Each twin is as likely as the row itself.
+    group = np.flatnonzero(groups == groups[path[10]])
+    nexts = [b - 1 for a, b in itertools.pairwise(path) if groups[a] == groups[path[10]] and b - 1 in group]
+    share = np.array([nexts.count(row) for row in group if row < 196]) / len(nexts)
+    assert share.max() < 2.5 * share.min()
+
+
+def test_twin_surrogates_are_paths_of_the_series():
+    x = naive.coupled_maps(2, 300)[:, 1].astype(float)
+    drawn = pyedmcl.surrogate(x, "twin", n=3, seed=2, E=2)
+    assert np.isin(drawn, x).all()
+
+
+X = red(60)
+GAPPY = X.copy()
+GAPPY[17] = np.nan
+
+
+@pytest.mark.parametrize(
+    ("x", "options", "words"),
+    [
+        (X, {"method": "fourier"}, "method='fourier'"),
+        (X, {"n": 0}, "n=0"),
+        (X, {"seed": -2}, "seed=-2"),
+        (X, {"method": "seasonal"}, "period=None"),
+        (X, {"method": "seasonal", "period": 1}, "period=1"),
+        (X, {"method": "seasonal", "period": 31}, "period=31"),
+        (X, {"method": "twin", "recurrence": 1.0}, "recurrence=1.0"),
+        (X, {"method": "twin", "E": 59}, "E=59"),
+        (GAPPY, {"method": "phase"}, "gap in row 17"),
+        (GAPPY, {"method": "twin"}, "gap in row 17"),
+        (X[:3], {}, "at least 4"),
+        (np.ones((9, 2)), {}, "one series"),
+    ],
+)
+def test_bad_input_is_named(x, options, words):
+    with pytest.raises(InputError, match=words):
+        pyedmcl.surrogate(x, **options)
