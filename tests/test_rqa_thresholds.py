@@ -36,8 +36,9 @@ def distances(x, y, exact, metric="euclidean", columns="x"):
     return d.T if y is not None and columns == "x" else d
 
 
-@pytest.mark.parametrize("gathered", [1 << 20, 40], ids=["gather", "narrow"])
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(
+    ("case", "gathered"), [*((case, 1 << 20) for case in CASES), ("plain", 40), ("float32", 40), ("cross", 40)]
+)
 def test_recurrence_rate_is_reached_by_the_smallest_radius(device, monkeypatch, case, gathered):
     monkeypatch.setattr(ranks, "_GATHERED", gathered)
     options, cross = CASES[case]

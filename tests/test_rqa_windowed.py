@@ -115,3 +115,19 @@ def test_bad_input(one_device, changes, message):
     given = {"window": 50, "step": 10, "m": 3, "tau": 2, "radius": 1.0, **changes}
     with pytest.raises(InputError, match=message):
         pyedmcl.windowed_rqa(series(100), given.pop("window"), given.pop("step"), device=one_device, **given)
+
+
+def test_short_or_close_windows_share_distances(one_device, monkeypatch):
+    from pyedmcl.rqa import windowed
+
+    ways = []
+    monkeypatch.setattr("pyedmcl.rqa.windowed.part_size", lambda *_: ways.append("shared") or 0)
+    monkeypatch.setattr(windowed, "_SHORT", 50)
+    monkeypatch.setattr(windowed, "_CLOSE", 10)
+    options = {"radius": 1.0, "device": one_device}
+    for window, step, way in ((50, 50, ["shared"]), (90, 10, ["shared"]), (90, 45, [])):
+        ways.clear()
+        assert pyedmcl.windowed_rqa(series(180), window, step, **options)[1].counts == expected(
+            series(180)[step : step + window], radius=1.0
+        )
+        assert ways == way

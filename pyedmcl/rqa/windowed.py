@@ -16,6 +16,10 @@ from .result import RecurrenceResult
 from .table import RecurrenceTable
 from .thresholds import passes_for
 
+# Where windows are long and overlap little, dividing each like any matrix takes less time than sharing distances: by
+# measurement on two CPU cores both are as fast for 4,000 points every 400 and for 16,000 every 400.
+_SHORT, _CLOSE = 2048, 400
+
 
 def windowed_rqa(
     x: Any,
@@ -41,8 +45,8 @@ def windowed_rqa(
 ) -> RecurrenceTable:
     """Quantify recurrence within windows that move along a series: how its dynamics change.
 
-    Each window has the result that :func:`pyedmcl.rqa` gives for x[start : start + window] alone. Distances are
-    evaluated once for all windows that share them, as long as the bits of a window fit the device's memory.
+    Each window has the result that :func:`pyedmcl.rqa` gives for x[start : start + window] alone. Windows that are
+    short or close together share their distances, which are evaluated once for all of them.
 
     Parameters
     ----------
@@ -99,9 +103,9 @@ def windowed_rqa(
     )
     executors = common.executors_of(device, options)
     sweep = passes_for(executors[0], problem, options.convention, points, points, kind, wanted)[0]
-    together = part_size(executors[0], size, steps, len(starts), points.values.nbytes)
-    if problem.arithmetic == "float64" and not executors[0].info.fp64:
-        together = 0
+    together = 0
+    if (size <= _SHORT or steps <= _CLOSE) and (problem.arithmetic == "float32" or executors[0].info.fp64):
+        together = part_size(executors[0], size, steps, len(starts), points.values.nbytes)
     results: list[RecurrenceResult] = []
 
     def take(counts: Any) -> None:
