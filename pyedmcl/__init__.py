@@ -12,6 +12,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from .edm.ccm import ccm, ccm_lagged
+    from .edm.ccm_matrix import ccm_matrix, open_ccm_matrix
     from .edm.embed import embed
     from .edm.embed_dimension import embed_dimension
     from .edm.knn import knn
@@ -38,6 +39,8 @@ _WHERE = {
     "embed_dimension": ".edm.embed_dimension",
     "ccm": ".edm.ccm",
     "ccm_lagged": ".edm.ccm",
+    "ccm_matrix": ".edm.ccm_matrix",
+    "open_ccm_matrix": ".edm.ccm_matrix",
     "ccm_significance": ".edm.significance",
     "false_discovery": ".edm.significance",
     "surrogate": ".edm.surrogate",
@@ -60,6 +63,7 @@ __all__ = [
     "__version__",
     "ccm",
     "ccm_lagged",
+    "ccm_matrix",
     "ccm_significance",
     "distance_plot",
     "embed",
@@ -68,6 +72,7 @@ __all__ = [
     "joint_rqa",
     "knn",
     "multiview",
+    "open_ccm_matrix",
     "open_xmap",
     "predict_exclusion_radius",
     "predict_interval",

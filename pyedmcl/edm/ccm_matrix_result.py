@@ -1,0 +1,108 @@
+"""What convergent cross mapping of all pairs returns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InputError
+from .ccm_result import pandas_for
+from .convergence import kendall
+from .significance import false_discovery
+
+Doubles = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class CcmMatrixResult:
+    """Cross-map skill of all pairs against library size.
+
+    Attributes
+    ----------
+    lib_sizes : ndarray of int (n_sizes,)
+    matrices : tuple of array_like (n_series, n_series)
+        Mean skill for each library size; row = library, column = target: ``at(size)[i, j]`` is the skill with which
+        random states of series i predict series j. Arrays, or lazy ones where ``out=`` was given. The diagonal is NaN.
+    E : ndarray of int (n_series,)
+        Embedding dimension of each library.
+    names : tuple of str
+    sample : int
+        Random sub-libraries of each pair and size.
+    seed : int
+    """
+
+    lib_sizes: NDArray[np.int_]
+    matrices: tuple[Any, ...] = field(repr=False)
+    E: NDArray[np.int_]
+    names: tuple[str, ...]
+    sample: int
+    seed: int
+    provenance: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    def at(self, size: int) -> Any:
+        """Matrix of a library size. Raises InputError for one that was not computed."""
+        found = np.flatnonzero(self.lib_sizes == size)
+        if not len(found):
+            raise InputError(f"size={size!r} is none of those computed: {', '.join(map(str, self.lib_sizes))}")
+        return self.matrices[int(found[0])]
+
+    @property
+    def rho(self) -> Doubles:
+        """Mean skill (n_sizes, n_series, n_series), read as a whole."""
+        return np.array([np.asarray(matrix, np.float64) for matrix in self.matrices])
+
+    @property
+    def gain(self) -> Doubles:
+        """Skill at the largest library less that at the smallest (n_series, n_series)."""
+        order = np.argsort(self.lib_sizes)
+        high, low = (np.asarray(self.matrices[order[place]], np.float64) for place in (-1, 0))
+        return high - low
+
+    def trend(self) -> tuple[Doubles, Doubles]:
+        """Kendall's tau of mean skill against library size and its one-sided p-value, each (n_series, n_series).
+
+        As for :class:`pyedmcl.edm.convergence.Convergence`; NaN for fewer than 3 sizes.
+        """
+        rho = self.rho[np.argsort(self.lib_sizes)]
+        tau, p_value = np.full((2, *rho.shape[1:]), np.nan)
+        known: dict[bytes, tuple[float, float]] = {}
+        for place in np.ndindex(*rho.shape[1:]):
+            values = rho[(slice(None), *place)]
+            if not np.isfinite(values).all():
+                continue
+            # Tests look at ranks only, and few orders occur.
+            ranks = np.unique(values, return_inverse=True)[1]
+            key = ranks.tobytes()
+            if key not in known:
+                known[key] = kendall(ranks.astype(np.float64))
+            tau[place], p_value[place] = known[key]
+        return tau, p_value
+
+    def to_frame(self) -> Any:
+        """A pandas DataFrame of pairs off the diagonal, the highest final skill first.
+
+        Columns library, target, rho (largest library), gain, tau, p_value, q_value (of the trend, adjusted for all
+        pairs) and E.
+        """
+        final = np.asarray(self.matrices[int(np.argmax(self.lib_sizes))], np.float64)
+        tau, p_value = self.trend()
+        gain, q_value = self.gain, false_discovery(p_value)
+        library, target = np.nonzero(~np.eye(len(self.names), dtype=bool))
+        strength = np.where(np.isnan(final), -np.inf, final)[library, target]
+        order = np.lexsort((target, library, -strength))
+        library, target = library[order], target[order]
+        at = (library, target)
+        return pandas_for("to_frame()").DataFrame({
+            "library": [self.names[i] for i in library], "target": [self.names[j] for j in target], "rho": final[at],
+            "gain": gain[at], "tau": tau[at], "p_value": p_value[at], "q_value": q_value[at], "E": self.E[library],
+        })  # fmt: skip
+
+    def plot(self, path: str | None = None) -> Any:
+        """Map of the skill at the largest library; saved to ``path`` if given. Needs matplotlib."""
+        from ..plot import heat_map
+
+        return heat_map(np.asarray(self.matrices[int(np.argmax(self.lib_sizes))]), self.names, path)

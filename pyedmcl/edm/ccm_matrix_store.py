@@ -1,0 +1,145 @@
+"""The folder of a matrix of convergent cross mapping: one resumable store of all pairs for each library size."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..errors import StoreForeignError, StoreMismatchError
+from ..jobs.manifest import Manifest
+from ..jobs.store import XmapStore, open_store
+
+_NAME = re.compile(r"library_(\d+)")
+
+
+def store_name(size: int) -> str:
+    """Folder of a library size."""
+    return f"library_{size:07d}"
+
+
+def sizes_there(path: str | os.PathLike[str]) -> dict[int, Path]:
+    """Library sizes that have a store in a folder, ascending, and where.
+
+    Raises
+    ------
+    StoreForeignError
+        The folder holds other things, or it is none.
+    """
+    folder = Path(path)
+    if not os.path.lexists(folder):
+        return {}
+    if not folder.is_dir():
+        raise StoreForeignError(f"{folder} exists, is not a folder, and is left alone: choose another output path")
+    found = {}
+    for name in os.listdir(folder):
+        match = _NAME.fullmatch(name)
+        if match:
+            found[int(match[1])] = folder / name
+        elif not name.startswith("."):
+            raise StoreForeignError(
+                f"{folder} holds {name!r}, which pyedmcl ccm-matrix did not write, and is left alone: choose another "
+                "output path"
+            )
+    return dict(sorted(found.items()))
+
+
+def stored_seed(path: str | os.PathLike[str]) -> int | None:
+    """The seed of a result that is there already; None for a new folder."""
+    for store in sizes_there(path).values():
+        with contextlib.suppress(StoreForeignError):
+            return int(open_store(store).manifest.parameters["seed"])
+    return None
+
+
+@dataclass
+class Stores:
+    """Stores of several library sizes that are written together.
+
+    Attributes
+    ----------
+    by_size : mapping of int to XmapStore
+    """
+
+    by_size: Mapping[int, XmapStore]
+
+    @property
+    def first(self) -> XmapStore:
+        return next(iter(self.by_size.values()))
+
+    def pending(self) -> list[int]:
+        """Blocks that some size lacks."""
+        return sorted({block for store in self.by_size.values() for block in store.pending()})
+
+    def sizes_lacking(self, block: int) -> list[int]:
+        """Library sizes whose store lacks a block."""
+        return [size for size, store in self.by_size.items() if block in store.pending()]
+
+
+def _essence(manifest: Manifest) -> Any:
+    """What library sizes of one result have in common."""
+    own = {name: value for name, value in manifest.parameters.items() if name != "lib_size"}
+    return manifest.input_digest, tuple(manifest.names), own
+
+
+@contextlib.contextmanager
+def open_stores(
+    path: str | os.PathLike[str], sizes: Sequence[int], manifest: Mapping[str, Any], *, resume: bool
+) -> Iterator[Stores]:
+    """Stores of all sizes, open for writing.
+
+    Parameters
+    ----------
+    path : path-like
+    sizes : sequence of int
+    manifest : mapping
+        Arguments of :class:`~pyedmcl.jobs.manifest.Manifest`; the library size is added to its parameters.
+    resume : bool
+
+    Raises
+    ------
+    StoreForeignError, StoreMismatchError, StoreWriteError, StoreError
+        As for :meth:`~pyedmcl.jobs.store.XmapStore.create_or_resume`.
+    """
+    wanted = _essence(Manifest(**manifest))
+    for size, where in sizes_there(path).items():
+        if size not in sizes and _essence(open_store(where).manifest) != wanted:
+            raise StoreMismatchError(
+                f"{path} holds library size {size}, computed from other data or with other parameters: choose another "
+                f"output path, or remove its folder {store_name(size)}"
+            )
+    with contextlib.ExitStack() as stack:
+        stores = {}
+        for size in sizes:
+            own = Manifest(**{**manifest, "parameters": {**manifest["parameters"], "lib_size": size}})
+            where = Path(path) / store_name(size)
+            stores[size] = stack.enter_context(XmapStore.create_or_resume(where, own, resume=resume))
+        yield Stores(stores)
+
+
+def read_stores(path: str | os.PathLike[str]) -> dict[int, XmapStore]:
+    """Stores of a result, for reading.
+
+    Raises
+    ------
+    StoreForeignError
+        There is no such result.
+    StoreMismatchError
+        Its library sizes were computed from different data or with different parameters.
+    """
+    there = sizes_there(path)
+    if not there:
+        raise StoreForeignError(f"{path} is no result of pyedmcl ccm-matrix: name the folder that it wrote")
+    stores = {size: open_store(where) for size, where in there.items()}
+    first = _essence(next(iter(stores.values())).manifest)
+    for size, store in stores.items():
+        if _essence(store.manifest) != first:
+            raise StoreMismatchError(
+                f"{path}: library size {size} was computed from other data or with other parameters than "
+                f"{next(iter(stores))}; compute it again, or remove its folder {store_name(size)}"
+            )
+    return stores
