@@ -7,17 +7,22 @@ from typing import Annotated
 import typer
 
 from . import (
+    ccm,
+    ccm_matrix,
     db,
     demo,
     devices,
     embed_dimension,
     export,
+    multiview,
     plot,
+    predict_interval,
     predict_nonlinear,
     recurrence_plot,
     rqa,
     simplex,
     smap,
+    surrogate_test,
     tune,
     xmap,
 )
@@ -60,6 +65,11 @@ app.command("embed-dimension", epilog=HELP)(embed_dimension.embed_dimension)
 app.command("simplex", epilog=HELP)(simplex.simplex)
 app.command("smap", epilog=HELP)(smap.smap)
 app.command("predict-nonlinear", epilog=HELP)(predict_nonlinear.predict_nonlinear)
+app.command("predict-interval", epilog=HELP)(predict_interval.predict_interval)
+app.command("multiview", epilog=HELP)(multiview.multiview)
+app.command("ccm", epilog=HELP)(ccm.ccm)
+app.command("ccm-matrix", epilog=HELP)(ccm_matrix.ccm_matrix)
+app.command("surrogate-test", epilog=HELP)(surrogate_test.surrogate_test)
 app.command("rqa", epilog=HELP)(rqa.rqa)
 app.command("recurrence-plot", epilog=HELP)(recurrence_plot.recurrence_plot)
 app.command("plot", epilog=HELP)(plot.plot)

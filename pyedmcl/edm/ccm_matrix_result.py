@@ -82,11 +82,11 @@ class CcmMatrixResult:
             tau[place], p_value[place] = known[key]
         return tau, p_value
 
-    def to_frame(self) -> Any:
-        """A pandas DataFrame of pairs off the diagonal, the highest final skill first.
+    def pairs(self) -> list[tuple[Any, ...]]:
+        """Pairs off the diagonal, the highest final skill first, as
+        (library, target, rho, gain, tau, p_value, q_value, E).
 
-        Columns library, target, rho (largest library), gain, tau, p_value, q_value (of the trend, adjusted for all
-        pairs) and E.
+        rho is that of the largest library; q_value is the trend's p_value adjusted for all pairs.
         """
         final = np.asarray(self.matrices[int(np.argmax(self.lib_sizes))], np.float64)
         tau, p_value = self.trend()
@@ -95,11 +95,14 @@ class CcmMatrixResult:
         strength = np.where(np.isnan(final), -np.inf, final)[library, target]
         order = np.lexsort((target, library, -strength))
         library, target = library[order], target[order]
-        at = (library, target)
-        return pandas_for("to_frame()").DataFrame({
-            "library": [self.names[i] for i in library], "target": [self.names[j] for j in target], "rho": final[at],
-            "gain": gain[at], "tau": tau[at], "p_value": p_value[at], "q_value": q_value[at], "E": self.E[library],
-        })  # fmt: skip
+        columns = [table[library, target].tolist() for table in (final, gain, tau, p_value, q_value)]
+        names = [self.names[i] for i in library], [self.names[j] for j in target]
+        return list(zip(*names, *columns, self.E[library].tolist(), strict=True))
+
+    def to_frame(self) -> Any:
+        """A pandas DataFrame of :meth:`pairs`."""
+        columns = ["library", "target", "rho", "gain", "tau", "p_value", "q_value", "E"]
+        return pandas_for("to_frame()").DataFrame(self.pairs(), columns=columns)
 
     def plot(self, path: str | None = None) -> Any:
         """Map of the skill at the largest library; saved to ``path`` if given. Needs matplotlib."""

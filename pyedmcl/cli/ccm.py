@@ -1,0 +1,123 @@
+"""``pyedmcl ccm``: convergent cross mapping of two series."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from . import options
+from .ccm_options import First, Interval, LibSizes, Sample, Second, Seed, parse_pair_E, parse_sizes
+from .files import check_place, check_table, write_table
+from .inputs import load
+from .talk import Talk
+
+if TYPE_CHECKING:
+    from ..series import Series
+
+_HEADER = ("library", "target", "lib_size", "mean", "q05", "q25", "median", "q75", "q95")
+
+
+def two_series(
+    input: Path, x: str | None, y: str | None, time_column: str | None, dataset: str | None
+) -> tuple[Series, Series]:
+    """Two series of a file: those named, or the only two there are."""
+    from ..series import build_series
+
+    if (x is None) != (y is None):
+        raise typer.BadParameter("--x and --y: name both variables, or neither where the file has two series")
+    if x is not None and x == y:
+        raise typer.BadParameter(f"--x and --y both name {x!r}: two different series are needed")
+    series = load(input, None if x is None or y is None else [x, y], time_column, dataset)
+    if series.n_series != 2:
+        shown = ", ".join(series.names[:8]) + (", ..." if series.n_series > 8 else "")
+        raise typer.BadParameter(f"--x and --y are needed to choose two of the {series.n_series} series: {shown}")
+    one, other = (build_series(series.values[:, i].copy(), [series.names[i]], series.time) for i in (0, 1))
+    return one, other
+
+
+def ccm(
+    input: options.Input,
+    E: Annotated[
+        str,
+        typer.Option("--E", metavar="E|E,E", help="Embedding dimension, or one for x and one for y.",
+                     show_default=False, rich_help_panel="Embedding"),
+    ],
+    x: First = None,
+    y: Second = None,
+    lib_sizes: LibSizes = None,
+    sample: Sample = 100,
+    seed: Seed = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="SKILL.csv", show_default=False,
+                     help="Write mean and quantiles of the skill per direction and size (.csv, .tsv, .json)."),
+    ] = None,
+    picture: Annotated[
+        Path | None,
+        typer.Option("--plot", metavar="SKILL.png", help="Draw skill against library size.", show_default=False),
+    ] = None,
+    tau: options.Tau = 1,
+    Tp: Interval = 0,
+    exclusion_radius: options.Exclusion = 0,
+    knn: options.Knn = None,
+    method: Annotated[
+        str, typer.Option("--method", metavar="simplex|smap", help="How rows are predicted.")
+    ] = "simplex",
+    theta: Annotated[float, typer.Option("--theta", help="Localisation of --method smap.")] = 1.0,
+    time_column: options.TimeColumn = None,
+    dataset: options.Dataset = None,
+    dtype: options.Dtype = "float32",
+    device: options.Device = None,
+    quiet: options.Quiet = False,
+    json: options.Json = False,
+    debug: options.Debug = False,
+) -> None:
+    """Predict two series from random parts of each other's states: does skill grow with the library?
+
+    "x predicts y" with growing skill says that y drives x.
+    """
+    talk = Talk(quiet=quiet, as_json=json)
+    if output is not None:
+        check_table(output)
+    if picture is not None:
+        from ..plot.figure import check_format
+
+        check_format(picture)
+        check_place(picture)
+    dims, sizes = parse_pair_E(E), parse_sizes(lib_sizes)
+    one, other = two_series(input, x, y, time_column, dataset)
+    import pyedmcl
+
+    result = pyedmcl.ccm(
+        one, other, E=dims, tau=tau, Tp=Tp, lib_sizes=sizes, sample=sample, seed=seed,
+        exclusion_radius=exclusion_radius, knn=knn, method=method, theta=theta, dtype=dtype, device=device,
+    )  # fmt: skip
+    if output is not None:
+        write_table(output, _HEADER, _rows(result))
+    if picture is not None:
+        result.plot(str(picture))
+    found = []
+    for d, (library, target) in enumerate(result.links):
+        test = result.convergence[d]
+        first, last = int(result.lib_sizes.argmin()), int(result.lib_sizes.argmax())
+        talk.summary(
+            f"{library} predicts {target} ({target} drives {library}?): rho = {result.mean[d, first]:.3f} at "
+            f"{result.lib_sizes[first]:,} rows, {result.mean[d, last]:.3f} at {result.lib_sizes[last]:,}; trend "
+            f"tau = {test.tau:.2f}, p = {test.p_value:.2g}"
+        )
+        found.append({"library": library, "target": target, "mean": result.mean[d], "median": result.median[d],
+                      "tau": test.tau, "p_value": test.p_value, "gain": test.gain, "p_gain": test.p_gain,
+                      "overlap": test.overlap})  # fmt: skip
+    talk.remark(f"seed {result.seed}" + (f"; skill in {output}" if output is not None else ""))
+    talk.document({"lib_sizes": result.lib_sizes, "sample": sample, "seed": result.seed, "E": list(result.E),
+                   "directions": found, "output": None if output is None else str(output)})  # fmt: skip
+
+
+def _rows(result: Any) -> list[list[Any]]:
+    spread = result.quantiles((0.05, 0.25, 0.5, 0.75, 0.95))
+    return [
+        [library, target, int(size), float(result.mean[d, s]), *map(float, spread[d, s])]
+        for d, (library, target) in enumerate(result.links) for s, size in enumerate(result.lib_sizes)
+    ]  # fmt: skip

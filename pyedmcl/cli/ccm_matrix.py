@@ -1,0 +1,89 @@
+"""``pyedmcl ccm-matrix``: convergent cross mapping of all pairs, into a folder that another run can continue."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from . import options
+from .ccm_options import Interval, LibSizes, Sample, Seed, parse_sizes
+from .files import check_table, write_table
+from .inputs import load, parse_columns, parse_E
+from .talk import Talk
+from .xmap import _FILES
+
+_HEADER = ("library", "target", "rho", "gain", "tau", "p_value", "q_value", "E")
+
+
+def ccm_matrix(
+    input: options.Input,
+    output: Annotated[
+        Path,
+        typer.Option("--output", "-o", metavar="FOLDER", help="Folder of the result: a Zarr group per library size.",
+                     show_default=False),
+    ],
+    E: Annotated[
+        str,
+        typer.Option("--E", metavar="auto|E|E,E,...", rich_help_panel="Embedding",
+                     help="Embedding dimension of the libraries; auto finds each one's own."),
+    ] = "auto",
+    lib_sizes: LibSizes = None,
+    sample: Sample = 30,
+    seed: Seed = None,
+    tau: options.Tau = 1,
+    Tp: Interval = 0,
+    exclusion_radius: options.Exclusion = 0,
+    knn: options.Knn = None,
+    E_max: options.EMax = 20,
+    columns: options.Columns = None,
+    time_column: options.TimeColumn = None,
+    dataset: options.Dataset = None,
+    resume: Annotated[
+        bool,
+        typer.Option("--resume/--no-resume", help="Continue a result that is there, or start these sizes anew.",
+                     rich_help_panel="Running"),
+    ] = True,
+    pairs: Annotated[
+        Path | None,
+        typer.Option("--pairs", metavar="PAIRS.csv", show_default=False,
+                     help="Also write every pair's final skill, gain and trend (.csv, .tsv, .json)."),
+    ] = None,
+    dtype: options.Dtype = "float32",
+    device: options.Device = None,
+    progress: options.Progress = None,
+    quiet: options.Quiet = False,
+    json: options.Json = False,
+    debug: options.Debug = False,
+) -> None:
+    """Map all pairs of series for several library sizes: where does skill grow with the library?
+
+    After an interruption the same command continues where it ended; other library sizes are added to what is there.
+    """
+    talk = Talk(quiet=quiet, as_json=json, progress=progress)
+    if pairs is not None:
+        check_table(pairs)
+    if output.suffix.lower() in _FILES:
+        raise typer.BadParameter(f"{output}: -o names the folder of the result; --pairs writes a file")
+    sizes, dimension = parse_sizes(lib_sizes), parse_E(E)
+    series = load(input, parse_columns(columns), time_column, dataset)
+    talk.remark(f"{input}: {series.n_series:,} series of {series.n_steps:,} steps")
+    import pyedmcl
+
+    with talk.progress("cross mapping") as report:
+        result = pyedmcl.ccm_matrix(
+            series, lib_sizes=sizes, sample=sample, E=dimension, tau=tau, Tp=Tp, seed=seed,
+            exclusion_radius=exclusion_radius, knn=knn, E_max=E_max, out=output, resume=resume, progress=report,
+            dtype=dtype, device=device,
+        )  # fmt: skip
+    shown = ", ".join(f"{size:,}" for size in result.lib_sizes)
+    talk.summary(f"{output}: {series.n_series:,} x {series.n_series:,} pairs for libraries of {shown} rows, "
+                 f"{sample} samples, seed {result.seed}")  # fmt: skip
+    if pairs is not None:
+        table = result.pairs()
+        write_table(pairs, _HEADER, table)
+        talk.summary(f"{pairs}: {len(table):,} pairs")
+    talk.document({"output": str(output), "n_series": series.n_series, "n_steps": series.n_steps,
+                   "names": list(result.names), "E": result.E, "lib_sizes": result.lib_sizes, "sample": sample,
+                   "seed": result.seed, "pairs": None if pairs is None else str(pairs)})  # fmt: skip

@@ -1,0 +1,68 @@
+"""``pyedmcl predict-interval``: forecast skill against the steps ahead."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from . import options
+from .ccm_options import parse_integers
+from .files import check_table, write_table
+from .smap import Columns, Dimension, Embedded, Library, Predicted, Target, chosen, parse_ranges
+from .talk import Talk
+
+_HEADER = ("Tp", "rho", "mae", "rmse")
+
+
+def predict_interval(
+    input: options.Input,
+    E: Dimension = None,
+    column: Columns = None,
+    target: Target = None,
+    Tp: Annotated[
+        str, typer.Option("--Tp", metavar="T,T,...|A:B", help="Steps ahead: a list, or from A to B.")
+    ] = "1:10",
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="SKILL.csv", help="Write the skill per Tp (.csv, .tsv, .json).",
+                     show_default=False),
+    ] = None,
+    tau: options.Tau = 1,
+    exclusion_radius: options.Exclusion = 0,
+    knn: options.Knn = None,
+    embedded: Embedded = False,
+    lib: Library = None,
+    pred: Predicted = None,
+    time_column: options.TimeColumn = None,
+    dataset: options.Dataset = None,
+    dtype: options.Dtype = "float32",
+    device: options.Device = None,
+    quiet: options.Quiet = False,
+    json: options.Json = False,
+    debug: options.Debug = False,
+) -> None:
+    """Predict a series several steps ahead: how fast does the skill of its nearest neighbours fade?"""  # fmt: skip
+    talk = Talk(quiet=quiet, as_json=json)
+    if output is not None:
+        check_table(output)
+    steps = parse_integers(Tp, "--Tp")
+    _, states, goal = chosen(input, column, target, time_column, dataset)
+    import pyedmcl
+
+    result = pyedmcl.predict_interval(
+        states, target=goal, Tp=steps, E=E, tau=tau, knn=knn, exclusion_radius=exclusion_radius, embedded=embedded,
+        lib_range=parse_ranges(lib, "--lib"), pred_range=parse_ranges(pred, "--pred"), dtype=dtype, device=device,
+    )  # fmt: skip
+    rows = list(zip(*(getattr(result, name).tolist() for name in ("values", "rho", "mae", "rmse")), strict=True))
+    if output is not None:
+        write_table(output, _HEADER, rows)
+    what = (goal or states).names[0]
+    best = "no skill is defined" if result.best is None else f"best at Tp = {result.best}"
+    talk.summary(f"{'+'.join(states.names)} -> {what}, E = {result.E}: {best}")
+    if not quiet:
+        talk.table(_HEADER, [[str(t), *(f"{v:.5g}" for v in skill)] for t, *skill in rows], right=_HEADER)
+    talk.document({"columns": list(states.names), "target": what, "E": result.E, "best": result.best,
+                   "skill": [dict(zip(_HEADER, row, strict=True)) for row in rows],
+                   "output": None if output is None else str(output)})  # fmt: skip

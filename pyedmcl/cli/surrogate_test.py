@@ -1,0 +1,124 @@
+"""``pyedmcl surrogate-test``: is cross-map skill more than chance? One pair, or all pairs of a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from . import options
+from .ccm import two_series
+from .ccm_options import First, Interval, Second, Seed, parse_pair_E
+from .files import check_table, write_table
+from .inputs import load, parse_columns, parse_E
+from .talk import Talk
+
+if TYPE_CHECKING:
+    from ..edm.xmap_significance import XmapSignificance
+
+_PAIR = ("library", "target", "rho", "surrogates_q95", "p_value", "q_value")
+_PAIRS = ("library", "target", "rho", "p_value", "q_value", "E")
+_SHOWN = 20
+
+
+def surrogate_test(
+    input: options.Input,
+    E: Annotated[
+        str,
+        typer.Option("--E", metavar="E|E,E|auto", rich_help_panel="Embedding", show_default=False,
+                     help="Embedding dimension: of a pair, or as for xmap (of the targets; auto finds it)."),
+    ],
+    x: First = None,
+    y: Second = None,
+    method: Annotated[
+        str, typer.Option("--method", metavar="phase|shuffle|iaaft|twin|seasonal", help="What surrogates keep.")
+    ] = "phase",
+    n: Annotated[
+        int | None,
+        typer.Option("--n", help="Surrogates of each target (default: 199 of a pair, 99 of all).", show_default=False),
+    ] = None,
+    seed: Seed = None,
+    period: Annotated[
+        int | None, typer.Option("--period", help="Steps of a cycle, for --method seasonal.", show_default=False)
+    ] = None,
+    rate: Annotated[
+        float, typer.Option("--rate", help="False discovery rate at which pairs are called significant.")
+    ] = 0.05,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="PAIRS.csv", show_default=False,
+                     help="Write skill, p-value and q-value of each pair (.csv, .tsv, .json)."),
+    ] = None,
+    tau: options.Tau = 1,
+    Tp: Interval = 0,
+    exclusion_radius: options.Exclusion = 0,
+    knn: options.Knn = None,
+    E_max: options.EMax = 20,
+    columns: options.Columns = None,
+    time_column: options.TimeColumn = None,
+    dataset: options.Dataset = None,
+    dtype: options.Dtype = "float32",
+    device: options.Device = None,
+    progress: options.Progress = None,
+    quiet: options.Quiet = False,
+    json: options.Json = False,
+    debug: options.Debug = False,
+) -> None:
+    """Compare cross-map skill with that of surrogates of the target, which know nothing of the library.
+
+    With --x and --y for one pair in both directions; without for all pairs, adjusted for their number.
+    """
+    talk = Talk(quiet=quiet, as_json=json, progress=progress)
+    if output is not None:
+        check_table(output)
+    if not 0 < rate < 1:
+        raise typer.BadParameter(f"--rate {rate:g}: a number between 0 and 1 is needed")
+    import pyedmcl
+
+    shared: dict[str, Any] = {
+        "tau": tau, "Tp": Tp, "surrogate": method, "seed": seed, "period": period, "knn": knn, "dtype": dtype,
+        "exclusion_radius": exclusion_radius, "device": device,
+    }  # fmt: skip
+    if n is not None:
+        shared["n"] = n
+    rows: list[list[Any]]
+    if x is not None or y is not None:
+        if columns is not None:
+            raise typer.BadParameter("--columns: of a pair only --x and --y are named")
+        pair = pyedmcl.ccm_significance(*two_series(input, x, y, time_column, dataset), E=parse_pair_E(E), **shared)
+        import numpy as np
+
+        rows = [[*pair.links[d], float(pair.rho[d]), float(np.nanquantile(pair.surrogates[d], 0.95)),
+                 float(pair.p_value[d]), float(pair.q_value[d])] for d in (0, 1)]  # fmt: skip
+        header, used, count = _PAIR, pair.seed, pair.surrogates.shape[1]
+    else:
+        series = load(input, parse_columns(columns), time_column, dataset)
+        with talk.progress("surrogates") as report:
+            every = pyedmcl.xmap_significance(series, E=parse_E(E), E_max=E_max, progress=report, **shared)
+        rows, header, used, count = _every_pair(every), _PAIRS, every.seed, every.n
+    if output is not None:
+        write_table(output, header, rows)
+    place = header.index("q_value")
+    hits = [row for row in rows if row[place] <= rate]
+    where = f"; pairs in {output}" if output is not None else ""
+    talk.summary(f"{len(hits)} of {len(rows)} directions are significant at a false discovery rate of {rate:g} "
+                 f"({count} surrogates by {method}, seed {used}){where}")  # fmt: skip
+    shown = rows if header is _PAIR else hits[:_SHOWN]
+    if shown and not quiet:
+        talk.table(header, [[f"{cell:.4g}" if isinstance(cell, float) else str(cell) for cell in row] for row in shown],
+                   right=header[2:])  # fmt: skip
+    talk.document({"method": method, "n": count, "seed": used, "rate": rate, "significant": len(hits),
+                   "pairs": [dict(zip(header, row, strict=True)) for row in rows],
+                   "output": None if output is None else str(output)})  # fmt: skip
+
+
+def _every_pair(result: XmapSignificance) -> list[list[Any]]:
+    """Pairs off the diagonal, the highest skill first."""
+    names, n = result.names, len(result.names)
+    found = [
+        [names[i], names[j], float(result.rho[i, j]), float(result.p_value[i, j]), float(result.q_value[i, j]),
+         int(result.E[j])]
+        for i in range(n) for j in range(n) if i != j
+    ]  # fmt: skip
+    return sorted(found, key=lambda row: -row[2] if row[2] == row[2] else 2.0)
