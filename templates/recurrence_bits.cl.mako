@@ -18,6 +18,8 @@ def square(q):
 def joined(a, b):
     return f"MAXIMUM({a}, {b})" if metric == "maximum" else f"{a} + {b}"
 
+# Lone lanes collect the signs of differences: a subtraction and a shift a cell. No NaN comes here.
+signs = shared and lanes == 1 and dtype == "float32" and not corridor
 less = "<" if strict else "<="
 more = ">" if strict else ">="
 %>
@@ -28,11 +30,15 @@ more = ">" if strict else ">="
 #define WG ${wg}
 #define WORDS ${words}
 #include "numeric.clh"
+%if turned:
+#include "turn.clh"
+%endif
 #pragma OPENCL FP_CONTRACT OFF
 %if exact:
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
 %endif
 
+typedef PASTE(REAL_NAME, 4) real4;
 %if lanes == 1:
 typedef uint uintv;
 #define BIT(MASK, B) ((MASK) ? 1u << (B) : 0u)
@@ -75,24 +81,25 @@ kernel __attribute__((reqd_work_group_size(WG, 1, 1)))
 void recurrence_bits(global const real* restrict x, global const real* restrict y, global const ${"double" if exact else "real"}* restrict x64,
                      global const ${"double" if exact else "real"}* restrict y64, global const real* restrict limits, global const ${"double" if exact else "real"}* restrict limits64,
                      const int x_stride, const int y_stride, const int y_front, const int i0, const int k0, const int n_words,
-                     const int n_diagonals, const int limit_stride, const int theiler, const int i_end, global uint* restrict bits) {
+                     const int n_diagonals, const int limit_stride, const int theiler, const int i_end, global uint* restrict bits, global uint* restrict rows) {
   const int first = get_group_id(1) * WORDS, end = min(first + WORDS, n_words);
 %if staged:
+#define XS (32 * WORDS + ${-(-reach // 4) * 4})
+#define YS (32 * WORDS + ${reach} + WG)
   // The rows' values are the same for all work-items, the columns' overlap.
-  local real xs[${coordinates} * (32 * WORDS + ${reach})], ys[${coordinates} * (32 * WORDS + ${reach} + WG)];
+  local real xs[${coordinates} * XS] __attribute__((aligned(32)));
+  local real ys[${coordinates} * (32 * WORDS + ${reach} + WG)];
   {
     const int from = i0 + 32 * first, n = 32 * (end - first) + ${reach};
     global const real* restrict column = y + y_front + from + k0 + (int)(get_group_id(0) * WG);
     for (int c = 0; c < ${coordinates}; ++c) {
-      for (int t = get_local_id(0); t < n; t += WG) xs[c * (32 * WORDS + ${reach}) + t] = x[(size_t)c * x_stride + from + t];
-      for (int t = get_local_id(0); t < n + WG; t += WG) ys[c * (32 * WORDS + ${reach} + WG) + t] = column[(size_t)c * y_stride + t];
+      for (int t = get_local_id(0); t < n; t += WG) xs[c * XS + t] = x[(size_t)c * x_stride + from + t];
+      for (int t = get_local_id(0); t < n + WG; t += WG) ys[c * YS + t] = column[(size_t)c * y_stride + t];
     }
     barrier(CLK_LOCAL_MEM_FENCE);
   }
   local const real* restrict px = xs;
   local const real* restrict py = ys + get_local_id(0);
-#define XS (32 * WORDS + ${reach})
-#define YS (32 * WORDS + ${reach} + WG)
 %else:
   global const real* restrict px = x + i0 + 32 * first;
   global const real* restrict py = y + y_front + i0 + k0 + (ptrdiff_t)get_global_id(0) * LANES + 32 * first;
@@ -100,7 +107,13 @@ void recurrence_bits(global const real* restrict x, global const real* restrict 
 #define YS (size_t)y_stride
 %endif
   const int k_local = get_global_id(0) * LANES, k = k0 + k_local;
+%if turned:
+  // Words of the group, in blocks of 32 diagonals that lie 33 words apart: work-items then meet no other's bank.
+  local uint held[${n_radii} * 33 * WG / 32 * WORDS];
+#define HELD(R, W, LANE) held[33 * (((R) * WORDS + (W)) * (WG / 32) + (LANE) / 32) + (LANE) % 32]
+%else:
   if (k_local >= n_diagonals) return;
+%endif
 %for r in range(n_radii):
 %if not per_column:
 %for n in range(limits_per_radius):
@@ -113,10 +126,13 @@ void recurrence_bits(global const real* restrict x, global const real* restrict 
 %if shared:
     realv ${", ".join(f"q{t}" for t in range(span))};
 %for t in range(span):
-    q${t} = ${term(f"px[{t}]", f"LOADV(py + {t})")}; q${t} = ${square(f"q{t}")};
+%if staged and t % 4 == 0:
+    const real4 x${t} = *(local const real4*)(px + ${t});
+%endif
+    q${t} = ${term(f"x{t - t % 4}.s{t % 4}" if staged else f"px[{t}]", f"LOADV(py + {t})")}; q${t} = ${square(f"q{t}")};
 %endfor
 %endif
-%for b in ((range(32)) if shared else ("b",)):
+%for b in (range(31, -1, -1) if shared else ("b",)):
 %if shared:
     {
       realv s = q${b};
@@ -149,14 +165,28 @@ void recurrence_bits(global const real* restrict x, global const real* restrict 
 sure = f"s < limit{r}_0" + (f" && s > limit{r}_2" if corridor else "")
 maybe = f"s <= limit{r}_1" + (f" && s >= limit{r}_3" if corridor else "")
 %>
+%if signs:
+      in${r} = in${r} << 1 | as_uint(s - limit${r}_0) >> 31;
+      open${r} = open${r} << 1 | as_uint(limit${r}_1 - s) >> 31;
+%else:
       in${r} |= BIT(${sure}, ${b});
       open${r} |= BIT(${maybe}, ${b});
+%endif
+%else:
+%if signs:
+      in${r} = in${r} << 1 | as_uint(${f"s - limit{r}_0" if strict else f"limit{r}_0 - s"}) >> 31;
 %else:
       in${r} |= BIT(s ${less} limit${r}_0${f" && s {more} limit{r}_1" if corridor else ""}, ${b});
+%endif
 %endif
 %endfor
     }
 %endfor
+%if signs:
+%for r in range(n_radii):
+    ${f"open{r} = ~open{r};" if exact else ("" if strict else f"in{r} = ~in{r};")}
+%endfor
+%endif
 %if exact:
 %for r in range(n_radii):
     open${r} &= ~in${r};
@@ -187,7 +217,15 @@ maybe = f"s <= limit{r}_1" + (f" && s >= limit{r}_3" if corridor else "")
       global uint* at = bits + ((size_t)${r} * n_words + w) * n_diagonals + k_local;
 %if lanes == 1:
       if (abs(k) < theiler) in${r} = 0;
+%if turned:
+      if (k_local < n_diagonals) {
+        ${"in%d &= *at;" % r if also else ""}
+        *at = in${r};
+      }
+      HELD(${r}, w - first, (int)get_local_id(0)) = k_local < n_diagonals ? in${r} : 0;
+%else:
       *at = ${"*at & " if also else ""}in${r};
+%endif
 %else:
       uint word[LANES];
       vstore${lanes}(in${r}, 0, word);
@@ -198,4 +236,24 @@ maybe = f"s <= limit{r}_1" + (f" && s >= limit{r}_3" if corridor else "")
     }
 %endfor
   }
+%if turned:
+  // Blocks turned: words along rows, [word of 32 diagonals][row].
+  barrier(CLK_LOCAL_MEM_FENCE);
+  const int blocks = ${n_radii} * WORDS * (WG / 32);
+  for (int block = get_local_id(0); block < blocks; block += WG) {
+    uint a[32];
+#pragma unroll
+    for (int p = 0; p < 32; ++p) a[p] = held[33 * block + p];
+    turn(a);
+#pragma unroll
+    for (int p = 0; p < 32; ++p) held[33 * block + p] = a[p];
+  }
+  barrier(CLK_LOCAL_MEM_FENCE);
+  for (int i = get_local_id(0); i < 32 * blocks; i += WG) {
+    const int block = i / 32, r = block / (WORDS * (WG / 32)), w = first + block / (WG / 32) % WORDS;
+    const int q = (int)get_group_id(0) * (WG / 32) + block % (WG / 32);
+    if (w < end && 32 * q < n_diagonals)
+      rows[(((size_t)r * (n_diagonals / 32) + q) * n_words + w) * 32 + i % 32] = held[33 * block + i % 32];
+  }
+%endif
 }

@@ -9,10 +9,10 @@ SPEC = KernelSpec(
     headers=("segments.clh",),
     specialisation=(),
     tunables=(
-        Tunable("wg", (1, 32, 64, 128, 256), {"cpu": 1, "gpu": 64}, "work-items of a group; they share histograms"),
+        Tunable("wg", (1, 32, 64, 128, 256), {"cpu": 1, "gpu": 256}, "work-items of a group; they share histograms"),
         Tunable("lanes", (1, 4, 8, 16), {"cpu": 16, "gpu": 1}, "lines of a work-item, side by side"),
-        Tunable("ahead", (1, 2, 4, 8, 16), {"cpu": 1, "gpu": 8}, "words of a line that are loaded at once"),
-        Tunable("bins", (64, 256, 1024), {"cpu": 256, "gpu": 256}, "line lengths counted in local memory"),
+        Tunable("batch", (1, 2, 4, 8, 16), {"cpu": 1, "gpu": 8}, "words of a line that are looked at together"),
+        Tunable("bins", (64, 256, 512, 1024, 2048), {"cpu": 1024, "gpu": 1024}, "line lengths counted in local memory"),
     ),
     oracle="pyedmcl.reference.rqa:line_counts",
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -97,7 +98,7 @@ def split_rows(problem: Problem, parts: int) -> list[tuple[int, int]]:
     cells = np.cumsum(np.maximum(columns - row, 1) if problem.symmetric else np.full(len(row), float(columns)))
     wanted = cells[-1] * np.arange(1, parts) / parts
     cuts = [0, *(32 * (int(c) + 1) for c in np.searchsorted(cells, wanted)), n]
-    return [(a, b) for a, b in zip(cuts, cuts[1:], strict=False) if a < b]
+    return [(a, b) for a, b in itertools.pairwise(cuts) if a < b]
 
 
 def _identity(problem: Problem, x: Any, radius: int) -> NDArray[np.bool_]:
@@ -109,9 +110,9 @@ def _identity(problem: Problem, x: Any, radius: int) -> NDArray[np.bool_]:
 
 def _identity_of(problem: Problem, x: NDArray[Any], radius: int) -> NDArray[np.bool_]:
     outer, inner = problem.outer_limits()[radius], problem.inner_limits()
-    inside = 0 < outer if problem.strict else 0 <= outer
+    inside = outer > 0 if problem.strict else outer >= 0
     if inner is not None:
-        inside = bool(inside and (0 > inner[radius] if problem.strict else 0 >= inner[radius]))
+        inside = bool(inside and (inner[radius] < 0 if problem.strict else inner[radius] <= 0))
     finite = np.isfinite(x).all(axis=1) if x.ndim == 2 else np.isfinite(x)
     whole = np.ones(problem.n_rows, bool)
     for e in range(1 if problem.embedded else problem.m):

@@ -15,8 +15,8 @@ _SAFETY = 1.5
 
 
 def shift_and_scale(x: Doubles, y: Doubles) -> tuple[float, float, float]:
-    """(shift, scale, largest magnitude after both): float32 has its best relative precision near zero, and powers of two
-    cost none. Gaps are left out."""
+    """(shift, scale, largest magnitude after both), gaps left out: float32 is relatively best near zero, and
+    powers of two cost none."""
     values = np.concatenate([x.ravel(), y.ravel()])
     values = values[np.isfinite(values)]
     if not len(values):

@@ -27,8 +27,8 @@ class Partial:
         Rows, half open.
     diagonals, rows, columns : ndarray of int32 (5, number of lines)
         Per line the first black run [start, end), the last one, and the number of black cells; a first start of -1
-        where there is none. ``rows`` has no lines unless the matrix is symmetric: below its diagonal column i goes on as
-        row i, so that only cells above the diagonal are looked at.
+        where there is none. ``rows`` has no lines unless the matrix is symmetric: below its diagonal column i goes on
+        as row i, so that only cells above the diagonal are looked at.
     histograms : ndarray of int64 (3, longest + 1)
         Diagonal lines, black verticals and white verticals that lie between the first and the last run of their line.
     """
@@ -81,7 +81,8 @@ def join_lines(
     both = in_a & in_b
     out = np.where(in_a, a, b)
     out[COUNT] = a[COUNT] + b[COUNT]
-    out[LAST_START], out[LAST_END] = np.where(in_b, b[LAST_START], a[LAST_START]), np.where(in_b, b[LAST_END], a[LAST_END])
+    for last in (LAST_START, LAST_END):
+        out[last] = np.where(in_b, b[last], a[last])
     seam = both & (a[LAST_END] == b[FIRST_START])
     a_single, b_single = a[FIRST_START] == a[LAST_START], b[FIRST_START] == b[LAST_START]
     out[FIRST_END] = np.where(seam & a_single, b[FIRST_END], out[FIRST_END])
@@ -112,7 +113,12 @@ def finish(part: Partial, *, n_rows: int, n_columns: int, symmetric: bool, theil
     histograms = part.histograms.copy()
     k_first = 0 if symmetric else 1 - n_rows
     outside = _outside(part.diagonals.shape[1], max(theiler, 1) if symmetric else theiler, k_first)
-    _add_ends(histograms[DIAGONAL], part.diagonals[:, outside])
+    inner = np.flatnonzero(~outside)
+    if len(inner):  # the window's offsets lie side by side
+        for some in (part.diagonals[:, : inner[0]], part.diagonals[:, inner[-1] + 1 :]):
+            _add_ends(histograms[DIAGONAL], some)
+    else:
+        _add_ends(histograms[DIAGONAL], part.diagonals)
     diagonals, per_diagonal = histograms[DIAGONAL], part.diagonals[COUNT].astype(np.int64)
     columns = part.columns
     if symmetric:
@@ -123,12 +129,14 @@ def finish(part: Partial, *, n_rows: int, n_columns: int, symmetric: bool, theil
         per_diagonal = np.concatenate([per_diagonal[:0:-1], per_diagonal])
         columns = join_lines(part.columns, part.rows, histograms[BLACK], histograms[WHITE])
     _add_ends(histograms[BLACK], columns)
-    filled = columns[:, columns[FIRST_START] >= 0].astype(np.int64)
+    black = columns[FIRST_START] >= 0
+    filled = columns if black.all() else columns[:, black]
     borders = np.zeros(n_rows + 1, np.int64)
     _add(borders, filled[FIRST_START])
     _add(borders, n_rows - filled[LAST_END])
     borders[0] = 0
     borders[n_rows] += columns.shape[1] - filled.shape[1]
+    first, last, end = (int(filled[of].sum(dtype=np.int64)) for of in (FIRST_START, LAST_START, LAST_END))
     whites = trimmed(histograms[WHITE])
     counts = columns[COUNT].astype(np.int64)
     runs = trimmed(histograms[BLACK])
@@ -142,19 +150,23 @@ def finish(part: Partial, *, n_rows: int, n_columns: int, symmetric: bool, theil
         white_borders=trimmed(borders),
         columns=counts,
         per_diagonal=per_diagonal,
-        period_sum=int((filled[LAST_START] - filled[FIRST_START]).sum()),
+        period_sum=last - first,
         period_count=int(runs.sum()) - filled.shape[1],
-        gap_sum=int((filled[LAST_END] - 1 - filled[FIRST_START]).sum()),
+        gap_sum=end - first - filled.shape[1],
         gap_count=int(counts.sum()) - filled.shape[1],
     )
 
 
 def _add_ends(histogram: Histogram, lines: Known) -> None:
     """First and last runs, which joining kept back."""
-    filled = lines[:, lines[FIRST_START] >= 0]
-    _add(histogram, filled[FIRST_END] - filled[FIRST_START])
-    several = filled[LAST_START] != filled[FIRST_START]
-    _add(histogram, (filled[LAST_END] - filled[LAST_START])[several])
+    first = lines[FIRST_END] - lines[FIRST_START]
+    empty = lines.shape[1] - int(np.count_nonzero(lines[FIRST_START] >= 0))
+    _add(histogram, first)
+    histogram[1] -= empty  # [-1, 0)
+    last = lines[LAST_END] - lines[LAST_START]
+    last[lines[LAST_START] == lines[FIRST_START]] = 0  # the same run
+    _add(histogram, last)
+    histogram[0] = 0
 
 
 def _add(histogram: NDArray[np.int64], lengths: NDArray[np.integer]) -> None:

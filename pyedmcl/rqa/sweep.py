@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..codegen.build import build
 from ..device.memory import budget
@@ -18,7 +17,7 @@ from .partial import Partial
 from .sides import Padding, Sides
 
 if TYPE_CHECKING:
-    from ..device.executor import Buffer, Executor
+    from ..device.executor import Buffer, Event, Executor
     from .problem import Problem
 
 _LEAST_EDGE = 32
@@ -41,9 +40,13 @@ class Sweep:
 
     def __init__(self, executor: Executor, problem: Problem, x: Any, y: Any, tile: int | None = None) -> None:
         self.executor, self.problem = executor, problem
-        pairs = [(problem, x, y)] if problem.joint is None else [
-            (problem, x[0], None if y is None else y[0]), (problem.joint, x[1], None if y is None else y[1])]  # fmt: skip
+        pairs = [(problem, x, y)]
+        if problem.joint is not None:
+            others = (None, None) if y is None else y
+            pairs = [(problem, x[0], others[0]), (problem.joint, x[1], others[1])]
         self._bits_values = [self._chosen(one, also=place > 0) for place, (one, _, _) in enumerate(pairs)]
+        # The last partner's words are complete.
+        self._turned = bool(self._bits_values[-1]["turned"])
         self._turn = dict(parameters(spec("recurrence_turn"), {}, executor.info).parameters)
         self._lines = dict(parameters(spec("recurrence_lines"), {}, executor.info).parameters)
         self.edge = self._edge(tile)
@@ -99,13 +102,13 @@ class Sweep:
         edge = min(round_up(max(asked, 1), _LEAST_EDGE), round_up(longest, _LEAST_EDGE))
         room = budget(self.executor.info)
         while True:
-            bits = edge * edge // 8
-            if bits * max(self.problem.n_radii, 2) <= room.largest and bits * (self.problem.n_radii + 3) <= room.total // 2:
+            bits, radii = edge * edge // 8, self.problem.n_radii
+            if bits * max(radii, 2) <= room.largest and bits * (2 * radii + 2) <= room.total // 2:
                 return edge
             if edge == _LEAST_EDGE:
                 raise DeviceMemoryError(
-                    f"a tile of {edge} x {edge} cells for {self.problem.n_radii} radii needs "
-                    f"{bits * (self.problem.n_radii + 3):,} bytes; {room.total // 2:,} may be used for it on "
+                    f"a tile of {edge} x {edge} cells for {radii} radii needs "
+                    f"{bits * (2 * radii + 2):,} bytes; {room.total // 2:,} may be used for it on "
                     f"{self.executor.info.name}. Ask for fewer radii at once or raise PYEDMCL_MEMORY_LIMIT."
                 )
             edge = round_up(edge // 2, _LEAST_EDGE)
@@ -114,27 +117,26 @@ class Sweep:
         p, edge = self.problem, self.edge
         lines = (p.n_columns - self.k_first, p.n_rows if p.symmetric else 1, p.n_columns)
         longest = max(p.n_rows, p.n_columns)
-        need = p.n_radii * (20 * sum(lines) + 36 * (longest + 1)) + edge * edge // 8 * (p.n_radii + 3)
+        need = p.n_radii * (20 * sum(lines) + 40 * (longest + 1)) + edge * edge // 8 * (2 * p.n_radii + 2)
         room = budget(self.executor.info)
         if need > room.total:
             raise DeviceMemoryError(
                 f"counts of {p.n_rows:,} x {p.n_columns:,} cells for {p.n_radii} radii need {need:,} bytes on the "
-                f"device; {room.total:,} may be used on {self.executor.info.name}. Ask for fewer radii at once or raise "
-                "PYEDMCL_MEMORY_LIMIT."
+                f"device; {room.total:,} may be used on {self.executor.info.name}. Ask for fewer radii at once or "
+                "raise PYEDMCL_MEMORY_LIMIT."
             )
         words = edge // 32
         self._bits = self._new(4 * words * edge * p.n_radii)
-        self._rows = self._new(4 * words * edge)
+        self._rows = self._new(4 * words * edge * p.n_radii)
         self._columns = self._new(4 * words * 2 * edge)
         self._known = [tuple(self._new(20 * n) for n in lines) for _ in range(p.n_radii)]
         self._lengths = lines
         self._longest = longest
-        self._counts = [self._new(12 * (longest + 1)) for _ in range(p.n_radii)]
-        self._sums = [self.executor.upload(np.zeros(3 * (longest + 1), np.uint64)) for _ in range(p.n_radii)]
-        self._held += self._sums
+        self._counts = [self._new(16 * (longest + 1)) for _ in range(p.n_radii)]
+        self._sums = [self._new(24 * (longest + 1)) for _ in range(p.n_radii)]
         lines_spec = spec("recurrence_lines")
-        self._kernels = {name: build(self.executor, lines_spec, self._lines, name)
-                         for name in ("recurrence_lines", "recurrence_fold", "recurrence_clear")}  # fmt: skip
+        entries = ("recurrence_lines", "recurrence_fold", "recurrence_clear", "recurrence_zero")
+        self._kernels = {name: build(self.executor, lines_spec, self._lines, name) for name in entries}
         for name in ("turn_to_rows", "turn_to_columns"):
             self._kernels[name] = build(self.executor, spec("recurrence_turn"), self._turn, name)
         self._bits_kernels = [build(self.executor, spec("recurrence_bits"), values) for values in self._bits_values]
@@ -163,22 +165,20 @@ class Sweep:
 
         ``told`` is given the number of cells done so far by this call.
         """
-        p, i = self.problem, np.int32
+        p = self.problem
         for known, counts in zip(self._known, self._counts, strict=True):
             for buffer, n in zip(known, self._lengths, strict=True):
                 self._launch("recurrence_clear", (round_up(n, 64),), None, (buffer, np.uint64(n)))
-            self.executor.upload(np.zeros(3 * (self._longest + 1), np.uint32), counts)
+            self._zero(counts)
+        for sums in self._sums:
+            self._zero(sums)
         waiting = unfolded = done = 0
         for i0, n_words, k0, n_diagonals in self.tiles(begin, end):
             self._find_bits(i0, n_words, k0, n_diagonals, end)
             cells = n_words * 32 * n_diagonals
             for radius in range(p.n_radii):
                 at = np.uint64(radius * n_words * n_diagonals)
-                self._launch("turn_to_rows", (n_diagonals // 32, n_words), None,
-                             (self._bits, self._rows, i(n_words), i(n_diagonals), at))  # fmt: skip
-                self._launch("turn_to_columns", (n_diagonals // 32 + n_words, n_words), None,
-                             (self._rows, self._columns, i(n_words), i(n_diagonals),
-                              i(0 if p.symmetric and k0 == 0 else -1)))  # fmt: skip
+                self._turn_words(n_words, k0, n_diagonals, at)
                 event = self._walk(radius, i0, n_words, k0, n_diagonals, at)
             unfolded += cells
             if unfolded + self.edge**2 > _FOLD_CELLS:
@@ -202,10 +202,25 @@ class Sweep:
                 kernel, (groups[0] * wg, groups[1]), (wg, 1),
                 (side.x, side.y, side.x64, side.y64, side.limits, side.limits64, i(side.x_stride), i(side.y_stride),
                  i(side.front), i(i0), i(k0), i(n_words), i(n_diagonals), i(side.limit_stride),
-                 i(p.theiler if p.theiler_everywhere else 0), i(end), self._bits),
+                 i(p.theiler if p.theiler_everywhere else 0), i(end), self._bits, self._rows),
             )  # fmt: skip
 
-    def _walk(self, radius: int, i0: int, n_words: int, k0: int, n_diagonals: int, at: np.uint64) -> Any:
+    def _turn_words(self, n_words: int, k0: int, n_diagonals: int, at: np.uint64) -> None:
+        """Words along rows, where they are not there yet, and words along columns."""
+        i, blocks, size = np.int32, n_diagonals // 32, (n_words, n_diagonals)
+        if not self._turned:
+            self._launch("turn_to_rows", (blocks, n_words), None,
+                         (self._bits, self._rows, *map(i, size), at))  # fmt: skip
+        own = i(0 if self.problem.symmetric and k0 == 0 else -1)
+        if self._turn["staged"]:
+            wg = self._turn["wg"]
+            across, local = round_up(blocks + 1, wg), (wg, 1)
+        else:
+            across, local = blocks + n_words, None
+        self._launch("turn_to_columns", (across, n_words), local,
+                     (self._rows, self._columns, *map(i, size), own, at))  # fmt: skip
+
+    def _walk(self, radius: int, i0: int, n_words: int, k0: int, n_diagonals: int, at: np.uint64) -> Event:
         p, i, wg = self.problem, np.int32, self._lines["wg"]
         together = wg * self._lines["lanes"]
         diagonals = -(-n_diagonals // together)
@@ -218,7 +233,9 @@ class Sweep:
              i(diagonals), i(rows), *self._known[radius], self._counts[radius], i(self._longest), at),
         )  # fmt: skip
 
-    def _launch(self, name: str, size: tuple[int, ...], local: tuple[int, ...] | None, arguments: tuple[Any, ...]) -> Any:
+    def _launch(
+        self, name: str, size: tuple[int, ...], local: tuple[int, ...] | None, arguments: tuple[Any, ...]
+    ) -> Event:
         return self.executor.launch(self._kernels[name], size, local, arguments)
 
     def _fold(self) -> None:
@@ -233,8 +250,12 @@ class Sweep:
         ]
         n = 3 * (self._longest + 1)
         sums = self.executor.download(self._sums[radius], np.empty(n, np.uint64))
-        self.executor.upload(np.zeros(n, np.uint64), self._sums[radius])
-        return Partial(begin, end, *known, sums.astype(np.int64).reshape(3, -1))
+        diagonals, rows, columns = known
+        return Partial(begin, end, diagonals, rows, columns, sums.astype(np.int64).reshape(3, -1))
+
+    def _zero(self, buffer: Buffer) -> None:
+        words = buffer.nbytes // 4
+        self._launch("recurrence_zero", (round_up(words, 64),), None, (buffer, np.uint64(words)))
 
     def release(self) -> None:
         """Give the device memory back."""
