@@ -78,7 +78,7 @@ sums = ["n", "p", "o", "pp", "oo", "po"]
         p = FUSED(w, CHOOSE((realv)(0), ${Y(r, "c")}, there), p);
       }
 %endif
-      const rowv there = count${r} > (go${r} ? (rowv)(0) : (rowv)(K));
+      const rowv there = count${r} >= (go${r} ? (rowv)(least) : (rowv)(K + 1));
       const realv yes = CHOOSE((realv)(0), (realv)(1), there), of = CHOOSE((realv)(0), (realv)(o${r}), there);
       p = CHOOSE((realv)(0), p / weights, there);
       sum_n += yes;
@@ -136,6 +136,7 @@ __attribute__((noinline)) int search_all(global const real* restrict x, global c
 // near, dist: [table][n_rows][entries], prepared; library: [table][library_stride], row 0 at column front; aims:
 // [target][aim_stride], what each row leads to, GAP where it is not known; columns, rows_of, members: as for ccm_draw,
 // column_of: the columns that are scanned; sums: [column][n_chunks][SUMS][SAMPLES].
+// Rows with fewer than `least` neighbours are not predicted.
 // A work-item takes ${lanes} samples of a column through a chunk of rows from t_begin on.
 kernel __attribute__((reqd_work_group_size(WG, 1, 1)))
 void ccm(global const int* restrict near, global const real* restrict dist, const int entries,
@@ -143,7 +144,7 @@ void ccm(global const int* restrict near, global const real* restrict dist, cons
          const int aim_stride, global const int* restrict columns, global const int* restrict rows_of,
          global const ushort* restrict members, const int stride, global const int* restrict column_of, const int n_scanned,
          const int n_rows, const int t_begin, const int t_end, const int E, const int tau, const int exclusion_radius,
-         const int n_chunks, const ulong begin, const ulong end, global real* restrict sums) {
+         const int least, const int n_chunks, const ulong begin, const ulong end, global real* restrict sums) {
   const ulong item = begin + get_global_id(0);
   if (item >= end) return;
   const int lane0 = (int)(item % (SAMPLES / LANES)) * LANES;

@@ -13,7 +13,14 @@ def Y(r, i):
 ## From the neighbours of a vector of rows to their predictions and the sums.
 <%def name="one_vector(r)">
     {
-      const rowv any_found = ${D(r, 0)} < (realv)(FAR);
+      rowv enough = ${D(r, 0)} < (realv)(FAR);
+%if listed:
+      if (least > 1) enough = enough && found_d[least - 1] < (realv)(FAR);
+%else:
+%for c in range(1, k):
+      if (least == ${c + 1}) enough = enough && ${D(r, c)} < (realv)(FAR);
+%endfor
+%endif
       const realv nearest = sqrt(${D(r, 0)});
       const rowv at_zero = nearest == (realv)(0);
       const realv inverse = CHOOSE((realv)(1) / CHOOSE(nearest, (realv)(1), at_zero), (realv)(0), at_zero);
@@ -33,7 +40,7 @@ ${a_weight(r, c)}
       real predicted[LANES];
       whole found[LANES];
       STOREV(p / weights, predicted);
-      STOREV(any_found, found);
+      STOREV(enough, found);
       const int begin = t0 + ${r} * LANES;
       for (int l = 0; l < min(LANES, last - begin); ++l) {
         const real o = aim[begin + l];
@@ -69,7 +76,7 @@ void ccm_direct(global const real* restrict library, const int library_stride, g
                 const int query_stride, const int front, global const real* restrict aims, const int aim_stride,
                 global const int* restrict columns, global const int* restrict lists, global const int* restrict sample_of,
                 const int n_sampled, const int t_begin, const int t_end, const int tau, const int exclusion_radius,
-                const int n_chunks, const ulong begin, const ulong end, global real* restrict sums) {
+                const int least, const int n_chunks, const ulong begin, const ulong end, global real* restrict sums) {
   const ulong item = begin + get_global_id(0);
   if (item >= end) return;
   const int sample = sample_of[item % n_sampled], chunk = (int)(item / n_sampled);

@@ -182,3 +182,31 @@ def test_sizes_are_split_by_what_they_cost():
     assert direct.all() and entries == 0
     direct, entries = split_sizes([500, 900], 100_000, 3, 4, 64)
     assert direct.all()
+
+
+@pytest.mark.parametrize("k", [4, 11])
+def test_members_drawn_elsewhere_and_rows_with_too_few_neighbours(executor, monkeypatch, k):
+    x = naive.noisy_maps(2, 90, 13)
+    rng, sizes = np.random.default_rng(1), [k + 2, 40]
+    rows = np.arange(2, 90)
+    members = np.zeros((1, 2, 20, 90), bool)
+    for place, size in enumerate(sizes):
+        for sample in range(20):
+            members[0, place, sample, rng.choice(rows, size, replace=False)] = True
+    states = delay_states(x[:, :1], 3, 1, k=k, Tp=0, exclusion_radius=12, dtype="float64")
+    found = []
+    for direct, entries in (([0, 1], 0), ([], 64)):
+        monkeypatch.setattr(room, "split_sizes", forced(direct, entries))
+        for least in (1, 3, k):
+            engine = SampledSkill(executor, states, x[:, 1][None].astype(float), least=least)
+            found.append(engine.skill([Link(0, 0, (0, 0))], sizes, 20, 0, members))
+            engine.release()
+    for one, other in zip(found[:3], found[3:], strict=True):
+        np.testing.assert_array_equal(one, other)
+    for least, rho in zip((1, 3, k), found, strict=False):
+        for place, sample in ((0, 0), (0, 19), (1, 7)):
+            indices, distances = naive.knn(x[:, 0], 3, k=k, exclusion_radius=12, lib=members[0, place, sample])
+            predicted, _ = naive.predict(indices, distances, x[:, 1], 0)
+            predicted[(indices >= 0).sum(axis=1) < least] = np.nan
+            expected = naive.pearson(predicted, x[:, 1].astype(float))
+            np.testing.assert_allclose(rho[0, place, sample], expected, atol=1e-10)

@@ -58,11 +58,14 @@ class SampledSkill:
         What row t is to predict (the target's value at t + Tp), NaN where there is none.
     allowed : ndarray of bool (n_steps,), optional
         Rows that may be drawn.
+    least : int
+        Neighbours without which a row is not predicted, at most k.
     """
 
     def __init__(
-        self, executor: Executor, states: States, aims: NDArray[np.float64], allowed: Mask | None = None
-    ) -> None:
+        self, executor: Executor, states: States, aims: NDArray[np.float64], allowed: Mask | None = None, *,
+        least: int = 1,
+    ) -> None:  # fmt: skip
         self.executor = executor
         self.states, self.search = states, states.search
         self.n = states.search.n_library
@@ -75,7 +78,7 @@ class SampledSkill:
         self._allowed = allowed
         info = executor.info
         self._pool = Pool(executor)
-        self._device = ColumnKernels(executor, self.search, self._pool)
+        self._device = ColumnKernels(executor, self.search, self._pool, least)
         self._limit = budget(info)
         self.parameters = self._device.parameters
         self.grade = ""
@@ -93,7 +96,9 @@ class SampledSkill:
         """Give the device memory back."""
         self._pool.release()
 
-    def skill(self, links: Sequence[Link], sizes: Sequence[int], samples: int, seed: int) -> NDArray[np.float64]:
+    def skill(
+        self, links: Sequence[Link], sizes: Sequence[int], samples: int, seed: int, members: Mask | None = None
+    ) -> NDArray[np.float64]:
         """rho (n_links, n_sizes, samples); NaN where fewer than three rows are predicted or nothing varies.
 
         Parameters
@@ -103,6 +108,8 @@ class SampledSkill:
             Different library sizes, each at most the number of legal rows of any link.
         samples : int
         seed : int
+        members : ndarray of bool (n_links, n_sizes, samples, n_steps), optional
+            Sub-libraries drawn by somebody else: ``sizes`` legal rows each.
         """
         out = np.full((len(links), len(sizes), samples), np.nan)
         if not len(links):
@@ -123,7 +130,7 @@ class SampledSkill:
                 of = [chosen[c] for c in here]
                 columns = columns_of(local, of, sizes, keys, samples, [legal[c] for c in here], first, SAMPLES)
                 data.aims = self._put_aims(local, of, columns)
-                self._compute(data, tables, entries, columns, direct, out)
+                self._compute(data, tables, entries, columns, direct, out, members)
         return out
 
     def members(self, link: Link, sizes: Sequence[int], samples: int, seed: int) -> Iterator[Mask]:
@@ -216,8 +223,9 @@ class SampledSkill:
         return self._device.put("aims", values)
 
     def _compute(
-        self, data: Data, tables: Tables, entries: int, columns: Columns, direct: Mask, out: NDArray[np.float64]
-    ) -> None:
+        self, data: Data, tables: Tables, entries: int, columns: Columns, direct: Mask, out: NDArray[np.float64],
+        members: Mask | None,
+    ) -> None:  # fmt: skip
         if entries:
             self._device.prepare(tables, entries)
         each = self._device.column_bytes
@@ -233,8 +241,19 @@ class SampledSkill:
         batch = np.cumsum(each + lists) // min(most, _MOST_BYTES)
         for number in np.unique(batch):
             part = columns.take(np.flatnonzero(batch == number))
-            rho = self._device.skill(data, tables, entries, part, direct)
+            given = None if members is None else self._words(part, members)
+            rho = self._device.skill(data, tables, entries, part, direct, given)
             for place in range(SAMPLES):
                 there = part.numbers[:, 6] > place
                 samples = part.numbers[there, 5] + place
                 out[part.link[there], part.size[there], samples] = rho[there, place]
+
+    def _words(self, columns: Columns, members: Mask) -> NDArray[np.uint16]:
+        """Given members as the words of columns."""
+        out = np.zeros((len(columns.numbers), self._device.word_stride), np.uint16)
+        first = columns.numbers[:, 5]
+        for place in range(SAMPLES):
+            there = columns.numbers[:, 6] > place
+            bits = members[columns.link[there], columns.size[there], first[there] + place]
+            out[there, : self.n] |= bits.astype(np.uint16) << np.uint16(place)
+        return out

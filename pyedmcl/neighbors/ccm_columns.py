@@ -56,10 +56,12 @@ class ColumnKernels:
     search : Search
         Its count of neighbours is the k of a prediction.
     pool : Pool
+    least : int
+        Neighbours without which a row is not predicted.
     """
 
-    def __init__(self, executor: Executor, search: Search, pool: Pool) -> None:
-        self.executor, self.search, self._pool = executor, search, pool
+    def __init__(self, executor: Executor, search: Search, pool: Pool, least: int = 1) -> None:
+        self.executor, self.search, self._pool, self.least = executor, search, pool, least
         self.n, self.k, self.E = search.n_library, search.counts[0], search.dims[0]
         kind = quirks_for(executor.info).device_class
         self._pacers = {name: Pacer(kind) for name in ("ccm", "ccm_direct")}
@@ -111,8 +113,9 @@ class ColumnKernels:
         return words
 
     def skill(
-        self, data: Data, tables: Tables, entries: int, columns: Columns, direct: NDArray[np.bool_]
-    ) -> NDArray[Any]:
+        self, data: Data, tables: Tables, entries: int, columns: Columns, direct: NDArray[np.bool_],
+        given: NDArray[np.uint16] | None = None,
+    ) -> NDArray[Any]:  # fmt: skip
         """rho (n_columns, SAMPLES) of columns that fit into memory together.
 
         Parameters
@@ -123,6 +126,8 @@ class ColumnKernels:
         columns : Columns
         direct : ndarray of bool (n_sizes,)
             Library sizes whose members are all looked at.
+        given : ndarray (n_columns, word_stride), optional
+            Members that were drawn already.
         """
         n, numbers = len(columns.numbers), columns.numbers
         listed = np.flatnonzero(direct[columns.size])
@@ -130,7 +135,7 @@ class ColumnKernels:
         numbers[:, 11] = -1  # no lists
         numbers[listed, 11] = np.cumsum(cells) - cells
         held = self.put("columns", numbers)
-        words = self.draw(held, numbers, data.rows_of)
+        words = self.draw(held, numbers, data.rows_of) if given is None else self.put("words", given)
         sums = self._pool.get("sums", n * self.n_chunks * SUMS * SAMPLES * self.search.itemsize)
         i = np.int32
         if len(listed):
@@ -152,7 +157,7 @@ class ColumnKernels:
             tables.rows, tables.values, i(entries), data.library, i(data.strides[0]), i(s.front),
             data.aims, i(self.aim_stride), held, data.rows_of, words, i(self.word_stride),
             self.put("scanned", scanned), i(len(scanned)), i(self.n), i(self.t_begin), i(self.t_end), i(self.E),
-            i(s.tau), i(s.exclusion_radius), i(self.n_chunks),
+            i(s.tau), i(s.exclusion_radius), i(self.least), i(self.n_chunks),
         )  # fmt: skip
         per_column = SAMPLES // int(chosen["lanes"])
         cost = CHUNK * int(chosen["lanes"]) * (2.0 * self.k + 4) * (2 * self.k + entries / 4)
@@ -171,7 +176,7 @@ class ColumnKernels:
         fixed = (
             data.library, i(data.strides[0]), data.query, i(data.strides[1]), i(s.front),
             data.aims, i(self.aim_stride), held, lists, self.put("listed", self._place(listed, numbers)), i(n),
-            i(self.t_begin), i(self.t_end), i(s.tau), i(s.exclusion_radius), i(self.n_chunks),
+            i(self.t_begin), i(self.t_end), i(s.tau), i(s.exclusion_radius), i(self.least), i(self.n_chunks),
         )  # fmt: skip
         cost = CHUNK * float(numbers[:, 4].mean()) * (2 * self.E + 2 * self.k + 2)
         self._launch("ccm_direct", fixed, sums, n * self.n_chunks, cost)
