@@ -76,8 +76,10 @@ def texts(runtime: str) -> Iterator[Text]:
                 yield text("knn", f"{name} tau{tau}", knn_values(dims, tau, dtype, info))
         for k in (4, 21):
             for gaps in (False, True):
-                yield text("lookup", f"k{k}{' gaps' if gaps else ''}", {"k": k, "dtype": dtype, "gaps": gaps})
-        yield text("predict", "E1-10", {"counts": tuple(range(2, 12)), "dtype": dtype})
+                yield text("lookup", f"k{k}{' gaps' if gaps else ''}", {
+                    "k": k, "dtype": dtype, "gaps": gaps, "stage_rows": 0, "table_tile": 1})  # fmt: skip
+        yield text("predict", "E1-10", {
+            "counts": tuple(range(2, 12)), "dtype": dtype, "table_tile": 1})  # fmt: skip
         yield text("stage", "", {"dtype": dtype})
         yield text("skill", "", {"dtype": dtype})
         yield text("distances", "E3 tau1", {"E": 3, "tau": 1, "metric": "euclidean", "dtype": dtype})

@@ -21,7 +21,7 @@ import numpy as np
 import pyedmcl
 from pyedmcl.device import opencl
 from pyedmcl.device.session import open_device
-from pyedmcl.neighbors import crossmap, dense, exact, project, skill
+from pyedmcl.neighbors import dense, exact, lookup, project, skill
 from pyedmcl.reference import fma32, knn_float32_exact, knn_float64_exact, simplex_predict
 from pyedmcl.reference import skill as oracle_skill
 from pyedmcl.tuning import policy
@@ -51,12 +51,12 @@ def patch(name: str, simulated: bool, watched: bool) -> None:
     """Have every launch use the parameters of a set, and work around what the simulator cannot do."""
     chosen = SETS[name]
 
-    def parameters(spec: Any, specialisation: Any, info: Any) -> policy.Choice:
+    def parameters(spec: Any, specialisation: Any, info: Any, sizes: Any = None) -> policy.Choice:
         seen = replace(info, kind="gpu", runtime="other") if chosen.get("class") == "gpu" else info
-        choice = policy.parameters(spec, specialisation, seen)
+        choice = policy.parameters(spec, specialisation, seen, sizes)
         return replace(choice, parameters={**choice.parameters, **chosen.get(spec.name, {})})
 
-    for module in (exact, crossmap, project, skill, dense):
+    for module in (exact, lookup, project, skill, dense):
         module.parameters = parameters
     if not simulated:
         return

@@ -255,6 +255,10 @@ void knn(global const real* restrict library, global const real* restrict query,
     realv bounds[DIMS];
     rowv held[DIMS];
     int groups = 0;
+%if lanes == 1 and wg > 1:
+    // Minima and candidates share memory in different layouts: nobody may begin with one while others are at the other.
+    barrier(CLK_GLOBAL_MEM_FENCE);
+%endif
     {
 %for s in range(len(dims)):
       realv m${s} = FAR;
@@ -314,6 +318,9 @@ void knn(global const real* restrict library, global const real* restrict query,
       bounds[s] = b;
       held[s] = 0;
     }
+%if lanes == 1 and wg > 1:
+    barrier(CLK_GLOBAL_MEM_FENCE);
+%endif
     // A query row that touches a gap has no neighbours: nothing is below -1.
     realv largest = fabs(q0);
 %for e in range(E_max):

@@ -49,7 +49,10 @@ void lookup(global const real* restrict targets, global const int* restrict rows
 %if staged:
   local real ys[${stage_rows} * ${group_columns}] __attribute__((aligned(64)));
   for (int i = get_local_id(0); i < n_rows * ${group_columns}; i += ${wg})
-    ys[i] = targets[(size_t)(i / ${group_columns}) * target_stride + block_begin + i % ${group_columns}];
+  {
+    const int c = block_begin + i % ${group_columns};
+    ys[i] = c < column_end ? targets[(size_t)(i / ${group_columns}) * target_stride + c] : 0;
+  }
   barrier(CLK_LOCAL_MEM_FENCE);
   local const real* restrict y = ys + Tp * ${group_columns} + lane * ${columns};
 %else:

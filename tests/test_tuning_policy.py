@@ -354,5 +354,5 @@ def test_errors_say_which_kernel_it_was(one_device, monkeypatch):
 
     broken = replace(spec("predict"), headers=())
     with pytest.raises(BuildError) as refused:
-        build(executor, broken, {"counts": (3,), "dtype": "float32", "wg": "no number"})
+        build(executor, broken, {"counts": (3,), "dtype": "float32", "table_tile": 1, "wg": "no number"})
     assert refused.value.kernel == "predict"
