@@ -1,0 +1,119 @@
+"""Nearest neighbours in pyEDM's order: by distance, then nearness in time, then row."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...device.session import open_device
+from ...edm.arguments import MOST_NEIGHBOURS
+from ...edm.states import condition_together
+from ...neighbors.coordinates import coordinate_search, lay_out_states
+from ...neighbors.exact import ExactSearch
+
+if TYPE_CHECKING:
+    from .task import Task
+
+Doubles = NDArray[np.float64]
+Rows = NDArray[np.int64]
+_BARRED = 1e32  # above FAR in clkernels/numeric.clh
+_CELLS = 1 << 20
+# Distances this near each other may be equal for pyEDM: such rows are ordered on the host.
+_NEAR = {"float32": 1e-5, "float64": 1e-12}
+
+
+def nearest(states: Doubles, library: Rows, asked: Rows, k: int, radius: int) -> tuple[Rows, Doubles]:
+    """The k nearest library rows of each row asked for, itself and those within the radius excepted.
+
+    Parameters
+    ----------
+    states : ndarray (n, n_coordinates)
+    library, asked : ndarray of int
+        Rows; those of the library ascending.
+    k, radius : int
+
+    Returns
+    -------
+    rows, distances : ndarray (len(asked), k)
+        Infinite distances, of any row, where there are fewer.
+    """
+    wanted = min(k + 1, len(library))
+    found = np.full((len(asked), max(wanted, k)), library[0])
+    distance = np.full(found.shape, np.inf)
+    if wanted > MOST_NEIGHBOURS:
+        undecided = np.arange(len(asked))
+    else:
+        rows, dtype = _on_device(states, library, asked, wanted, radius)
+        there = rows >= 0
+        found[:, :wanted] = np.where(there, rows, library[0])
+        distance[:, :wanted] = np.where(there, _distances(states, asked, found[:, :wanted]), np.inf)
+        order = np.lexsort((found, np.abs(found - asked[:, None]), distance), axis=1)
+        found, distance = np.take_along_axis(found, order, 1), np.take_along_axis(distance, order, 1)
+        undecided = np.empty(0, np.int64)
+        if found.shape[1] > k:
+            tied = distance[:, k] <= distance[:, k - 1] * (1 + _NEAR[dtype])
+            undecided = np.flatnonzero(tied & np.isfinite(distance[:, k]))
+    found, distance = found[:, :k].copy(), distance[:, :k].copy()
+    _on_host(states, library, asked, k, radius, undecided, found, distance)
+    pads = ~np.isfinite(distance)
+    found[pads] = np.broadcast_to(found[:, :1], found.shape)[pads]
+    return found, distance
+
+
+def _on_device(states: Doubles, library: Rows, asked: Rows, k: int, radius: int) -> tuple[Rows, str]:
+    executor = open_device(None)
+    dtype = "float64" if executor.info.fp64 else "float32"
+    first = int(min(library[0], asked.min()))
+    n = int(max(library[-1], asked.max())) + 1 - first
+    search = coordinate_search(states.shape[1], k, 0, radius, n, n, dtype)
+    layout = lay_out_states(condition_together(states[first : first + n], dtype), search, n, n)
+    barred = np.full(n + 32, _BARRED, dtype)
+    barred[library - first] = 0
+    engine = ExactSearch(executor, search, "neighbours", masked=True)
+    held = [executor.upload(layout), executor.upload(barred)]
+    try:
+        tables = next(iter(engine.tables(held[0], held[0], 1, held[1])))
+        rows = executor.download(tables.rows, np.empty((n, k), np.int32))
+    finally:
+        engine.release()
+        for buffer in held:
+            buffer.release()
+    chosen = rows[asked - first].astype(np.int64)
+    return np.where(chosen >= 0, chosen + first, -1), dtype
+
+
+def _distances(states: Doubles, asked: Rows, rows: Rows) -> Doubles:
+    out: Doubles = np.sqrt(((states[rows] - states[asked][:, None]) ** 2).sum(axis=2))
+    return out
+
+
+def _on_host(
+    states: Doubles, library: Rows, asked: Rows, k: int, radius: int, which: Rows, found: Rows, distance: Doubles
+) -> None:
+    """Order the whole library for some of the rows asked for."""
+    step = max(_CELLS // (len(library) * states.shape[1]), 1)
+    for a in range(0, len(which), step):
+        some = which[a : a + step]
+        rows = np.broadcast_to(library, (len(some), len(library)))
+        apart = np.abs(rows - asked[some][:, None])
+        far = np.where(apart > radius, _distances(states, asked[some], rows), np.inf)
+        order = np.lexsort((rows, apart, far), axis=1)[:, :k]
+        found[some, : order.shape[1]] = np.take_along_axis(rows, order, 1)
+        distance[some, : order.shape[1]] = np.take_along_axis(far, order, 1)
+
+
+def warn_of_few(task: Task, distance: Doubles) -> None:
+    """Say when rows have fewer neighbours than asked for."""
+    there = np.isfinite(distance)
+    if distance.size and not there.all():
+        nothing = "" if there.any(axis=1).all() else "; some have none, and their predictions are NaN"
+        warnings.warn(
+            f"{task.name}: fewer than knn={task.knn} neighbours outside exclusionRadius {task.exclusionRadius} for "
+            f"some predictions, which use those there are{nothing}",
+            UserWarning, stacklevel=5,
+        )  # fmt: skip
+
+

@@ -1,0 +1,38 @@
+"""Skill of predictions."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+_LEAST = 5
+
+
+def ComputeError(obs: Any, pred: Any, digits: int = 6) -> dict[str, float]:
+    """rho, MAE, CAE and RMSE of pairs that are both there, rounded; NaN for fewer than 5.
+
+    MAE is the mean absolute error (pyEDM 2.5.7 returns the largest signed one under this name).
+
+    Parameters
+    ----------
+    obs, pred : array_like (n,)
+    digits : int
+
+    Returns
+    -------
+    dict
+    """
+    observed, predicted = np.asarray(obs, np.float64), np.asarray(pred, np.float64)
+    both = np.isfinite(observed) & np.isfinite(predicted)
+    observed, predicted = observed[both], predicted[both]
+    if len(observed) < _LEAST:
+        few = f"ComputeError: {len(observed)} pairs are too few; {_LEAST} are needed"
+        warnings.warn(few, UserWarning, stacklevel=2)
+        return {"rho": float("nan"), "MAE": float("nan"), "RMSE": float("nan")}
+    error = observed - predicted
+    with np.errstate(invalid="ignore", divide="ignore"):
+        rho = np.corrcoef(observed, predicted)[0, 1]
+    found = {"rho": rho, "MAE": np.abs(error).mean(), "CAE": np.abs(error).sum(), "RMSE": np.sqrt((error**2).mean())}
+    return {name: np.round(value, digits) for name, value in found.items()}
