@@ -30,6 +30,15 @@ def _device_id(name):
     pytest.skip(f"the OpenCL runtime {RUNTIMES[name]!r} is not on this machine; pip install 'pyedmcl[cpu]' brings it")
 
 
+@pytest.fixture(scope="session", autouse=True)
+def own_data_folder(tmp_path_factory):
+    """A developer's tuning database neither changes the tests nor is changed by them, or by processes they start."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYEDMCL_DATA_DIR", str(tmp_path_factory.mktemp("data")))
+        patch.delenv("PYEDMCL_TUNE", raising=False)
+        yield
+
+
 @pytest.fixture(scope="session", params=TESTED)
 def device(request):
     """What to pass as ``device=``: each tested runtime in turn."""

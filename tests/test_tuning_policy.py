@@ -356,3 +356,26 @@ def test_errors_say_which_kernel_it_was(one_device, monkeypatch):
     with pytest.raises(BuildError) as refused:
         build(executor, broken, {"counts": (3,), "dtype": "float32", "table_tile": 1, "wg": "no number"})
     assert refused.value.kernel == "predict"
+
+
+def test_staged_targets_that_do_not_fit_longer_series_are_passed_over(data_dir, caplog):  # noqa: F811
+    """A size bucket holds series of up to four times the length."""
+    kernel, given = spec("lookup"), {"dtype": "float32", "k": 4, "columns": 1000}
+    h200 = replace(NVIDIA, name="NVIDIA H200")
+    tuned = {**fit.defaults(kernel, given, h200, 1024, {"rows": 3000, "targets": 1000})}
+    tuned |= {"stage": True, "lanes": 4, "vectors": 1, "target_lanes": 4, "row_lanes": 8, "library_lanes": 16}
+    run(Database(), key("lookup", given, h200, rows=3000, targets=1000), tuned, final=True)
+    policy.forget()
+    assert policy.parameters(kernel, given, h200, {"rows": 3000, "targets": 1000}).parameters == tuned
+    longer = policy.parameters(kernel, given, h200, {"rows": 7000, "targets": 1000})
+    assert longer.grade == "default"
+    assert longer.parameters != tuned
+
+
+@pytest.mark.parametrize(("dtype", "tau", "tile", "wg"), [
+    ("float32", 1, 2048, 128), ("float64", 1, 1024, 128), ("float32", 100, 2048, 128), ("float32", 500, 256, 128),
+    ("float32", 5000, 0, 128),
+])  # fmt: skip
+def test_default_tiles_shrink_rather_than_vanish(dtype, tau, tile, wg):
+    chosen = fit.defaults(spec("knn"), {"dtype": dtype, "dims": (1, 11), "tau": tau}, NVIDIA, 1024)
+    assert (chosen["tile"], chosen["wg"]) == (tile, wg)

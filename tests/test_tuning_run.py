@@ -30,7 +30,7 @@ from pyedmcl.tuning.outcome import Settings
 from pyedmcl.tuning.space import Space
 from pyedmcl.tuning.verify import require_close, require_equal, require_same
 from pyedmcl.tuning.workload import Case, WrongAnswerError
-from pyedmcl.workloads import campaign, names, workload
+from pyedmcl.workloads import campaign, names, tuned_spec, workload
 
 HERE = Path(__file__).parent
 WORKER = str(HERE / "search_worker.py")
@@ -229,7 +229,7 @@ def test_a_sample_of_valid_configurations_gives_the_oracles_answer(benches, devi
     bench = benches(device)
     info = bench.executor.info
     case = workload(name).like(specialisation, sizes, info)
-    space = Space(spec(name), info, case.numbers["given"])
+    space = Space(tuned_spec(name), info, case.numbers["given"])
     rng = Random(1)
     sampled = {canonical(c): c for c in (space.sample(rng) for _ in range(200))}
     tried = list(sampled.values())[:count]

@@ -20,6 +20,7 @@ from ..kernels import spec
 from ..neighbors.crossmap import CrossMap
 from ..results import XmapResult
 from ..series import Series, as_series, check_embedding, require_rows, some
+from ..tuning.recorded import Answers, keeping
 from ..tuning.retry import tunable
 from . import arguments
 from .effort import announce
@@ -81,7 +82,7 @@ def xmap(
         Which series to take, by name or position.
     out : path, optional
         A folder for the result (Zarr v3), written block by block; the same call continues after an interruption, and
-        the result may be larger than memory.
+        the result may be larger than memory. Blocks that are added later take the tuned parameters of the first ones.
     resume : bool
         False starts ``out`` afresh.
     progress : callable, optional
@@ -147,7 +148,9 @@ def xmap(
 
     with _store(out, series, asked, executor, dtype, resume, kernels) as store:
         try:
-            chosen = _fill(store, executor, series, dims, asked, progress)
+            answers = store.parameters
+            with keeping(answers):
+                chosen = _fill(store, executor, series, dims, asked, answers, progress)
         except KeyboardInterrupt as stop:
             done = store.n_blocks - len(store.pending())
             raise Interrupted(
@@ -260,7 +263,7 @@ def _store(
 
 def _fill(
     store: XmapStore, executor: Executor, series: Series, dims: NDArray[np.int_] | None, asked: dict[str, Any],
-    progress: Progress | None,
+    answers: Answers, progress: Progress | None,
 ) -> dict[str, Any]:  # fmt: skip
     """Compute and write what a store still lacks; returns the tuned parameters used."""
     tau, Tp, radius, k, dtype = (asked[name] for name in ("tau", "Tp", "exclusion_radius", "knn", "dtype"))
@@ -274,10 +277,13 @@ def _fill(
     if not waiting:
         return {}
     mapping = _mapping(executor, series, np.asarray(store.E), tau, Tp, radius, k, dtype)
-    chosen = mapping.parameters
+    chosen, kept = mapping.parameters, store.parameters
     try:
         for block in waiting:
             rho = mapping.skill(*store.rows(block))
+            if answers != kept:  # before the block: a run that continues it must know
+                store.set_parameters(answers)
+                kept = dict(answers)
             store.write(block, rho)
             done += len(rho)
             if progress is not None:

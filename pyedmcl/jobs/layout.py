@@ -7,6 +7,7 @@ A Zarr v3 group::
     rho/c.<block>.0      chunks
     rho/blocks.jsonl     journal: one line per finished block (in here since Zarr readers list the group's folder
                          and warn of names that they do not know)
+    rho/tuning.json      tuned parameters that the first run was given; a later one takes them again
     E/zarr.json, E/c.0   the E of each target, once known
     .pyedmcl-*           lock and temporary files of a run
 """
@@ -27,6 +28,7 @@ from . import durable, zarr3
 from .manifest import FORMAT, KIND, Manifest, mismatch
 
 JOURNAL = "blocks.jsonl"
+TUNING = "tuning.json"
 
 
 def read_attributes(path: Path) -> dict[str, Any] | None:
@@ -106,7 +108,7 @@ def remove_content(path: Path) -> None:
             (folder / JOURNAL).unlink(missing_ok=True)
             durable.sync_folder(folder)
             for name in os.listdir(folder):
-                if name == zarr3.METADATA or name.startswith("c."):
+                if name in (zarr3.METADATA, TUNING) or name.startswith("c."):
                     (folder / name).unlink()
             durable.sync_folder(folder)
 
@@ -153,6 +155,22 @@ def write_E(path: Path, data: bytes, digest: str) -> None:
     shape = (len(data) // 4,)
     metadata = zarr3.array_metadata(shape, shape, "int32", 0, ("target",), {"sha256": digest})
     durable.write_file(folder / zarr3.METADATA, metadata)
+
+
+def write_tuning(path: Path, parameters: dict[str, dict[str, Any]]) -> None:
+    """Store tuned parameters durably. Raises OSError."""
+    durable.write_file(path / "rho" / TUNING, json.dumps(parameters, indent=1, sort_keys=True).encode() + b"\n")
+
+
+def read_tuning(path: Path) -> dict[str, dict[str, Any]]:
+    """Stored parameters, by question; empty where there are none, or the file is damaged."""
+    try:
+        found = json.loads((path / "rho" / TUNING).read_bytes())
+    except (OSError, ValueError):
+        return {}
+    if not isinstance(found, dict) or not all(isinstance(answer, dict) for answer in found.values()):
+        return {}
+    return found
 
 
 def stored_E_digest(path: Path) -> str | None:

@@ -6,7 +6,7 @@ import contextlib
 import hashlib
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -212,6 +212,27 @@ class XmapStore:
                     "choose another output path, or start again with --no-resume (resume=False)"
                 )
             layout.write_E(self.path, data, digest)
+
+    def set_parameters(self, parameters: Mapping[str, dict[str, Any]]) -> None:
+        """Store the tuned parameters of this job durably, before blocks that were computed with them.
+
+        Parameters
+        ----------
+        parameters : mapping
+            Question to answer, as :func:`pyedmcl.tuning.recorded.keeping` collects them.
+
+        Raises
+        ------
+        StoreWriteError
+            As for :meth:`write`.
+        """
+        with self._writing("tuned parameters"):
+            layout.write_tuning(self.path, dict(parameters))
+
+    @property
+    def parameters(self) -> dict[str, dict[str, Any]]:
+        """Tuned parameters of the blocks that are there; empty where none are, or none were recorded."""
+        return layout.read_tuning(self.path) if self._entries else {}
 
     @contextlib.contextmanager
     def _writing(self, what: str) -> Iterator[durable.Journal]:

@@ -40,7 +40,7 @@ def defaults(
         chosen["lanes"] = 8
     # Groups should share a unit's local memory.
     if chosen.get("tile") and _tile_bytes(chosen, specialisation) > info.local_bytes // 4:
-        chosen["tile"] = 0
+        _fit_tile(spec, chosen, specialisation, info.local_bytes)
     if quirks.device_class == "gpu" and "unroll" in chosen:
         # Sweeps over several dimensions are long programs already; more steps at once overflow the instruction cache.
         chosen["unroll"] = 16 if len(specialisation.get("dims", ())) == 1 else 4
@@ -60,6 +60,14 @@ def defaults(
         widest = max((name for name in _GROUP if name in chosen), key=lambda name: int(chosen[name]))
         chosen[widest] //= 2
     return chosen
+
+
+def _fit_tile(spec: KernelSpec, chosen: dict[str, Any], specialisation: Mapping[str, Any], local: int) -> None:
+    """The largest tile in a quarter of the local memory, else the smallest one, else none."""
+    values = next(sorted(v for v in t.values if v) for t in spec.tunables if t.name == "tile")
+    need = {tile: _tile_bytes({"tile": tile}, specialisation) for tile in values if tile <= chosen["tile"]}
+    fitting = [tile for tile in need if need[tile] <= local // 4] or [t for t in list(need)[:1] if need[t] <= local]
+    chosen["tile"] = fitting[-1] if fitting else 0
 
 
 def _fit_lookup(chosen: dict[str, Any], width: int, rows: int, places: int) -> None:
@@ -89,8 +97,9 @@ def group(chosen: Mapping[str, Any]) -> int:
 
 
 def unfit(
-    spec: KernelSpec, chosen: Mapping[str, Any], specialisation: Mapping[str, Any], info: DeviceInfo, most: int
-) -> str | None:
+    spec: KernelSpec, chosen: Mapping[str, Any], specialisation: Mapping[str, Any], info: DeviceInfo, most: int,
+    sizes: Mapping[str, int] | None = None,
+) -> str | None:  # fmt: skip
     """Why tuned parameters cannot be used here, or None where nothing speaks against them.
 
     Constraints on values that are not known yet are left to the build.
@@ -106,6 +115,9 @@ def unfit(
     if chosen.get("tile") and _tile_bytes(chosen, specialisation) > info.local_bytes:
         return f"a tile of {_tile_bytes(chosen, specialisation):,} bytes, where {info.local_bytes:,} are possible"
     quirks = quirks_for(info)
+    staged = _staged_bytes(chosen, specialisation, (sizes or {}).get("rows", 0))
+    if staged > quirks.local_bytes:
+        return f"{staged:,} bytes of staged targets, where {quirks.local_bytes:,} are possible"
     values = {**specialisation, **chosen, "fma": quirks.fma, "minimum": quirks.minimum}
     for constraint in spec.constraints:
         try:
@@ -128,3 +140,12 @@ def _tile_bytes(chosen: Mapping[str, Any], specialisation: Mapping[str, Any]) ->
     """Local memory of a tile, staged with the rows that its oldest lags reach back to."""
     halo = (max(specialisation.get("dims", (1,))) - 1) * int(specialisation.get("tau", 1))
     return (int(chosen["tile"]) + int(halo)) * (8 if specialisation.get("dtype") == "float64" else 4)
+
+
+def _staged_bytes(chosen: Mapping[str, Any], specialisation: Mapping[str, Any], rows: int) -> int:
+    """Local memory of a lookup that stages its targets: what was tuned on shorter series may not fit longer ones."""
+    if not chosen.get("stage"):
+        return 0
+    columns = int(chosen["target_lanes"]) * int(chosen["lanes"]) * int(chosen["vectors"])
+    sums = 2 * int(chosen["row_lanes"]) * int(chosen["library_lanes"])
+    return (-(-rows // 256) * 256 + sums) * columns * (8 if specialisation.get("dtype") == "float64" else 4)

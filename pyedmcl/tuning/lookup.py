@@ -13,8 +13,9 @@ from typing import Any
 from ..device.fingerprint import DeviceKey
 from .key import TuningKey
 
-#: From the best to the least knowledge; "forced" parameters were given by the caller.
-GRADES = ("forced", "exact", "other driver", "other size", "same architecture", "shipped", "default")
+#: From the best to the least knowledge; "forced" parameters were given by the caller, "recorded" ones belong to a job
+#: that is continued.
+GRADES = ("forced", "recorded", "exact", "other driver", "other size", "same architecture", "shipped", "default")
 
 # Beyond these a configuration tells too little about the problem. Octaves of the specialisation (all together), and
 # steps of four of the size that differs most.

@@ -189,24 +189,7 @@ class Bench:
     def sample(self, case: Case, parameters: Parameters) -> Reply:
         """One figure: the mean of some runs after one that does not count."""
 
-        def timed(workload: Workload) -> Reply:
-            recorder = Recorder(self.executor)
-            total, runs = 0.0, 0
-            with workload.open(recorder, case) as go:
-                go()
-                self.executor.finish()
-                while total < _SECONDS_ENOUGH and runs < _RUNS_MOST:
-                    recorder.events.clear()
-                    begun = time.perf_counter()
-                    go()
-                    self.executor.finish()
-                    wall = time.perf_counter() - begun
-                    # Some drivers report no time.
-                    total += recorder.seconds(workload.timed()) or wall
-                    runs += 1
-            return Reply("ok", (total / runs,))
-
-        return self._guarded(case, parameters, timed)
+        return self._guarded(case, parameters, lambda w: Reply("ok", (figure(self.executor, w, case),)))
 
     def verify(self, case: Case, parameters: Parameters) -> Reply:
         """Ragged problems against the oracle; the first that passes gives the answer that others must give too."""
@@ -261,6 +244,25 @@ class Bench:
             arrays: Any = dict(answer)
             np.savez(unfinished, **arrays)
             unfinished.replace(path)
+
+
+def figure(executor: Executor, workload: Workload, case: Case) -> float:
+    """Seconds on the device of a kernel's launches: the mean of some runs after one that does not count."""
+    recorder = Recorder(executor)
+    total, runs = 0.0, 0
+    with workload.open(recorder, case) as go:
+        go()
+        executor.finish()
+        while total < _SECONDS_ENOUGH and runs < _RUNS_MOST:
+            recorder.events.clear()
+            begun = time.perf_counter()
+            go()
+            executor.finish()
+            wall = time.perf_counter() - begun
+            # Some drivers report no time.
+            total += recorder.seconds(workload.timed()) or wall
+            runs += 1
+    return total / runs
 
 
 @contextmanager

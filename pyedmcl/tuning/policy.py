@@ -11,7 +11,7 @@ import logging
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from .. import config
@@ -19,8 +19,8 @@ from ..codegen.spec import KernelSpec
 from ..device.info import DeviceInfo
 from ..device.quirks import quirks_for
 from ..errors import Interrupted, PyedmclError
-from . import fit
-from .key import TuningKey, tuning_key
+from . import fit, recorded
+from .key import TuningKey, canonical, device_digest, tuning_key
 from .knowledge import Knowledge, check_mode
 
 log = logging.getLogger(__name__)
@@ -193,10 +193,15 @@ def parameters(
         if len(_kept) > _KEPT_MOST:
             _kept.clear()
         _kept[place] = asked
-    if wanted in ("auto", "force") and _worth_tuning(asked, call or _Call(wanted)):
+    before = None if forced else _recorded(asked)
+    if before is not None:
+        asked = replace(asked, choice=Choice(before, "recorded"))
+    elif wanted in ("auto", "force") and _worth_tuning(asked, call or _Call(wanted)):
         _tune(asked, call or _Call(wanted))
         _kept.clear()
         _kept[place] = asked = _answered(asked, wanted, None)
+    if not forced:
+        recorded.note(spec.name, asked.specialisation, asked.sizes, asked.choice.parameters)
     for seen in _watchers.get():
         seen.pop(place, None)  # what was asked last stands last
         seen[place] = asked
@@ -242,13 +247,23 @@ def _answered(asked: Asked, wanted: str, forced: Mapping[str, Any] | None) -> As
     else:
         choice = Choice(defaults, "default")
         for grade, entry in knowledge.suitable(key) if wanted != "never" else ():
-            why = fit.unfit(spec, entry.parameters, specialisation, info, most)
+            why = fit.unfit(spec, entry.parameters, specialisation, info, most, asked.sizes)
             if why is None:
                 choice = Choice(dict(entry.parameters), grade)
                 break
             _say(logging.INFO, f"parameters of {spec.name} ({grade}) do not fit {info.name}: {why}")
         _say(logging.INFO, f"parameters of {spec.name} on {info.name}: {choice.grade}")
     return Asked(spec, specialisation, info, asked.sizes, choice)
+
+
+def _recorded(asked: Asked) -> Mapping[str, Any] | None:
+    """What a job that is continued was given before, unless it failed in this process."""
+    before = recorded.known(asked.spec.name, asked.specialisation, asked.sizes)
+    if before is None:
+        return None
+    key = asked.key()
+    place = (device_digest(key.device), key.kernel, key.specialisation, canonical(before))
+    return None if place in knowledge.distrusted else before
 
 
 def _say(level: int, text: str) -> None:

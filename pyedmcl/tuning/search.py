@@ -28,6 +28,8 @@ _HOPELESS = (2.0, 1.4, 1.15)
 # A configuration that comes this near to the best one is verified, since it may turn out to be the best.
 _NEAR = 1.03
 _WITH = "along with "
+# Configurations of similar problems that a search begins with.
+_SIMILAR_MOST = 4
 # Part of the time that is kept for the last comparison, which has fewer rounds where that is too little.
 _RESERVE_MOST = 0.4
 
@@ -109,7 +111,7 @@ class Tuning:
             return self._end(self._default, note=note)
         space = Space(self.spec, self.info, {**first.specialisation, **self.case.numbers.get("given", {})})
         if space.raw_count() > 1:
-            self._search(space, first)
+            self._search(space)
         return self._duel()
 
     def _key(self, asked: Asked) -> TuningKey:
@@ -147,11 +149,9 @@ class Tuning:
         self._compile_wall = reply.wall
         return reply
 
-    def _search(self, space: Space, asked: Asked) -> None:
+    def _search(self, space: Space) -> None:
         known = self._known()
-        with policy.mode("cached"):
-            cached = policy.parameters(self.spec, asked.specialisation, self.info, asked.sizes).parameters
-        starts = [c for c in (self._default, dict(cached)) if c == self._default or not space.broken(c)]
+        starts = [self._default, *self._similar(space)]
         settings = self.settings
         strategy = Strategy(settings.strategy, space, starts, seed=settings.seed, batch=settings.batch)
         while time.monotonic() < self.until - self._reserve():
@@ -172,6 +172,18 @@ class Tuning:
             if new:
                 self._evaluate(new)
             strategy.tell({name: self._costs.get(name) for name in map(canonical, batch)})
+
+    def _similar(self, space: Space) -> list[dict[str, Any]]:
+        """What is known of similar problems, the most similar first."""
+        assert self.key is not None
+        policy.knowledge.refresh()
+        found: dict[str, dict[str, Any]] = {}
+        for _, entry in policy.knowledge.suitable(self.key):
+            if len(found) == _SIMILAR_MOST:
+                break
+            if not space.broken(entry.parameters):
+                found.setdefault(canonical(entry.parameters), dict(entry.parameters))
+        return [found[name] for name in found if name != self._default_name]
 
     def _known(self) -> dict[str, tuple[str, float]]:
         """Configurations that earlier tunings timed on this problem, as costs of now."""

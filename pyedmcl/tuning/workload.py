@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 
 from numpy.typing import NDArray
 
+from ..codegen.spec import Constraint
 from ..device.executor import Executor
 from ..device.info import DeviceInfo
 from ..errors import InputError
@@ -71,11 +72,20 @@ class Workload(ABC):
         Entry points of the program whose launches are timed; the spec's name where left out.
     tolerance : (float, float)
         Largest relative and absolute difference between answers of two configurations; (0, 0) demands equal bits.
+    constraints : tuple of Constraint
+        What a tuner must not try, beside what the spec forbids.
+    unit : str
+        What :meth:`pairs` counts.
+    memory : str
+        Which memory :meth:`bytes` moves: "device", or "local" where what is read again and again lies nearer.
     """
 
     kernel: ClassVar[str]
     entries: ClassVar[tuple[str, ...]] = ()
     tolerance: ClassVar[tuple[float, float]] = (0.0, 0.0)
+    constraints: ClassVar[tuple[Constraint, ...]] = ()
+    unit: ClassVar[str] = "pairs"
+    memory: ClassVar[str] = "device"
 
     @abstractmethod
     def cases(self, mode: str, info: DeviceInfo) -> list[Case]:
@@ -101,11 +111,11 @@ class Workload(ABC):
         return 0.0
 
     def bytes(self, case: Case) -> float:
-        """Bytes that one run must at least move between device memory and the compute units; 0 where unknown."""
+        """Bytes that one run must at least move between memory and the compute units; 0 where unknown."""
         return 0.0
 
     def pairs(self, case: Case) -> float:
-        """Pairs of rows, cells, or whatever a run is counted in; 0 where there is no such count."""
+        """Pairs of rows, or whatever ``unit`` says that a run is counted in; 0 where there is no such count."""
         return 0.0
 
     def timed(self) -> tuple[str, ...]:

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+from dataclasses import replace
 
+from ..codegen.spec import KernelSpec
 from ..errors import InputError
-from ..kernels import NAMES
+from ..kernels import NAMES, spec
 from ..tuning.workload import MODES, Answer, Case, Workload, WrongAnswerError
 
-__all__ = ["MODES", "Answer", "Case", "Workload", "WrongAnswerError", "names", "workload"]
+__all__ = ["MODES", "Answer", "Case", "Workload", "WrongAnswerError", "names", "tuned_spec", "workload"]
 
 
 def names() -> tuple[str, ...]:
@@ -32,3 +34,9 @@ def workload(name: str) -> Workload:
         raise InputError(f"kernel={name!r}: one of {', '.join(names())} is needed")
     found: Workload = importlib.import_module(f"{__name__}.{name}").WORKLOAD
     return found
+
+
+def tuned_spec(name: str) -> KernelSpec:
+    """The spec of a kernel as a tuner may search it: also less what its workload rules out. Its digest is the same."""
+    plain = spec(name)
+    return replace(plain, constraints=plain.constraints + workload(name).constraints)

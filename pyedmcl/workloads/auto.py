@@ -16,7 +16,7 @@ from ..tuning.measure import Bench, Parameters, Reply
 from ..tuning.outcome import Settings
 from ..tuning.search import Tuning
 from ..tuning.workload import Case
-from . import names, workload
+from . import names, tuned_spec, workload
 
 log = logging.getLogger(__name__)
 
@@ -74,7 +74,7 @@ def tune(
     database, session = Database(), new_session()
     backend = Local(Bench(executor_for(info), workload))
     until = time.monotonic() + budget
-    outcome = Tuning(backend, spec, case, info, database, session, _SETTINGS, until).run()
+    outcome = Tuning(backend, tuned_spec(spec.name), case, info, database, session, _SETTINGS, until).run()
     wanted = tuning_key(spec, specialisation, info, sizes)
     if outcome.key is None or not outcome.seconds:
         log.warning("%s could not be tuned: %s", spec.name, outcome.note)

@@ -21,12 +21,15 @@ from ..tuning.outcome import Outcome, Settings, Standing
 from ..tuning.search import Tuning
 from ..tuning.space import Space
 from ..tuning.workload import MODES, Case
-from . import names, workload
+from . import names, tuned_spec, workload
 
 WORKER = (sys.executable, "-m", "pyedmcl.workloads.worker")
-_WORKERS_MOST = 4
+_WORKERS_MOST = 8
 # What a case may take beyond its time: the last comparison is estimated.
 _GRACE = 10.0
+# What a problem takes beside the search (compiling and verifying the defaults, the last comparison), in the unit of
+# weights.
+_FIXED = 6.0
 
 
 @dataclass(frozen=True)
@@ -53,7 +56,7 @@ class Mode:
 
 DEPTH = {
     "rapid": Mode(20.0, Settings("greedy", rounds=3, duel=7, batch=8), 15.0, 10.0),
-    "normal": Mode(60.0, Settings("greedy", rounds=5, duel=11, batch=8), 60.0, 20.0, 20.0),
+    "normal": Mode(60.0, Settings("greedy", rounds=5, duel=11, batch=8), 60.0, 20.0, 12.0),
     "exhaustive": Mode(math.inf, Settings("exhaustive", rounds=5, duel=11, batch=16), 60.0, 20.0),
 }
 
@@ -66,7 +69,7 @@ class Plan:
     ----------
     case : Case
     weight : float
-        Relative to others: the logarithm of the number of combinations.
+        Relative to others: the logarithm of the number of combinations, and something for what every problem takes.
     """
 
     case: Case
@@ -101,7 +104,7 @@ def plan(kernels: Sequence[str], mode: str, info: DeviceInfo, budget: float | No
         if name not in tunable:
             raise InputError(f"KERNEL={name!r}: there is nothing to tune; one of {', '.join(tunable)} is needed")
     cases = {name: workload(name).cases(mode, info) for name in (dict.fromkeys(kernels) or tunable)}
-    weights = {name: math.log2(Space(spec(name), info).raw_count()) + 1.0 for name in cases}
+    weights = {name: math.log2(Space(tuned_spec(name), info).raw_count()) + _FIXED for name in cases}
     while budget is not None and sum(map(len, cases.values())) * DEPTH[mode].least > budget:
         # Kernels with much to tune keep more of their cases.
         longest = max((name for name in cases if len(cases[name]) > 1), default=None,
@@ -156,9 +159,8 @@ def tune(
                     return
                 until = now + (end - now) * one.weight / sum(p.weight for p in plans[number:])
             workers.until = until + _GRACE
-            yield Tuning(
-                workers, spec(one.case.kernel), one.case, info, database, session, settings, until, report, claimed
-            ).run()
+            kernel = tuned_spec(one.case.kernel)
+            yield Tuning(workers, kernel, one.case, info, database, session, settings, until, report, claimed).run()
 
 
 @contextmanager

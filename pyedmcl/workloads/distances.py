@@ -22,6 +22,7 @@ class DistancesWorkload(Workload):
     """One block; compiled from texts of loopy's, of which a few are shipped."""
 
     kernel = "distances"
+    unit = "cells"
 
     def cases(self, mode: str, info: DeviceInfo) -> list[Case]:
         n = 4000 if on_gpu(info) else 2000

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..codegen.spec import Constraint
 from ..condition import condition
 from ..device.executor import Executor
 from ..device.info import DeviceInfo
@@ -18,7 +19,7 @@ from ..neighbors.exact import ExactSearch
 from ..neighbors.staging import Staging
 from ..plan import Search, table_stride
 from ..reference import knn_float32_exact, knn_float64_exact
-from ..tuning.verify import require_equal
+from ..tuning.verify import require_close, require_equal
 from ..tuning.workload import Answer, Case, Workload
 from .common import Ragged, maps, on_gpu, ragged, some, units
 
@@ -32,15 +33,26 @@ class KnnWorkload(Workload):
     kernel = "knn"
     # Rows are compared to the last bit; a weight is an exponential, which vectors may round otherwise than scalars.
     tolerance = (1e-5, 1e-7)
+    constraints = (
+        Constraint(
+            lambda v: v["lanes"] == 1 or v["wg"] == 1,
+            "work-items of several lanes store whole vectors of weights, and those past the last row do so, too",
+        ),
+        Constraint(
+            lambda v: v["lanes"] > 1 or v["tile"] > 0 or v["wg"] == 1,
+            "minima of lone lanes lie where others' candidates will, and only a tile's barriers keep them apart",
+        ),
+    )
 
     def cases(self, mode: str, info: DeviceInfo) -> list[Case]:
-        rows = 2000 if on_gpu(info) else 1000
-        cases = [_case((3,), rows, info), _case(_ALL, rows, info)]
-        if mode != "rapid":
-            cases += [_case(dims, length, info) for length in (3780, 96) for dims in ((3,), _ALL)]
-        if mode == "exhaustive" or (mode != "rapid" and on_gpu(info)):
-            cases += [_case(dims, 8528, info) for dims in ((3,), _ALL)]
+        # Series and steps of common jobs, one for each size bucket.
+        jobs: tuple[tuple[int, int], ...] = ((2000, 3780), (1000, 8528), (154, 1600), (8000, 96)) if on_gpu(info) else (
+            (1000, 1000), (82, 4000), (8000, 96))  # fmt: skip
+        if mode == "rapid":
+            jobs = jobs[:1]
+        cases = [_case(dims, rows, info, job=series) for series, rows in jobs for dims in ((3,), _ALL)]
         if mode == "exhaustive":
+            rows = jobs[0][1]
             cases += [_case((10,), rows, info), _case((2, 5, 8), rows, info)]
             if info.fp64:
                 cases += [_case(dims, rows, info, dtype="float64") for dims in ((3,), _ALL)]
@@ -62,7 +74,9 @@ class KnnWorkload(Workload):
         values = maps(max(n["rows"], n["library"]), n["libraries"], n["given"]["dtype"])
         data = Staging(executor, values[: n["library"]])
         query = None if n["rows"] == n["library"] else Staging(executor, values[: n["rows"]])
-        engine = ExactSearch(executor, search, "weights", data_bytes=values.nbytes)
+        # Working memory as the whole job would have it.
+        nbytes = max(n["job"] * n["library"] * values.itemsize, values.nbytes)
+        engine = ExactSearch(executor, search, "weights", data_bytes=nbytes)
         shown = min(_SHOWN, n["libraries"])
 
         def go() -> Answer:
@@ -108,16 +122,19 @@ class KnnWorkload(Workload):
 
 
 def _case(
-    dims: Sequence[int], rows: int, info: DeviceInfo, *, dtype: str = "float32", tau: int = 1, library: int = 0
-) -> Case:
+    dims: Sequence[int], rows: int, info: DeviceInfo, *, dtype: str = "float32", tau: int = 1, library: int = 0,
+    job: int = 0,
+) -> Case:  # fmt: skip
     library = library or rows
     counts = [E + 1 for E in dims]
     # Pairs, and neighbours to sort: some tens of milliseconds of them on a processor, some milliseconds on a GPU.
     cost = rows * (library * (max(dims) + len(dims)) + 600.0 * sum(counts))
     libraries = max(min(int(units(info, 500, 1200, 1 << 30) * 1e6 / cost), 4096), 2)
+    if job:
+        libraries = min(libraries, job)
     name = f"E={dims[0]}" if len(dims) == 1 else f"E={dims[0]}..{dims[-1]}"
     return Case("knn", f"{name}, {libraries} x {rows}" + ("" if dtype == "float32" else f", {dtype}"), {
-        "rows": rows, "library": library, "libraries": libraries,
+        "rows": rows, "library": library, "libraries": libraries, "job": job,
         "given": {"dims": list(dims), "counts": counts, "tau": tau, "dtype": dtype},
     })  # fmt: skip
 
@@ -140,6 +157,7 @@ def _verify(executor: Executor, given: Mapping[str, Any], number: int, problem: 
     data = Staging(executor, condition(library, dtype).values)
     query = None if asked is None else Staging(executor, condition(asked, dtype).values)
     engine = ExactSearch(executor, search, "neighbours", masked=penalty is not None)
+    weighted = ExactSearch(executor, search, "weights")
     try:
         barred = None if penalty is None else executor.upload(penalty)
         for tables in engine.tables(*engine.load(data, 0, 2, query), barred):
@@ -154,11 +172,46 @@ def _verify(executor: Executor, given: Mapping[str, Any], number: int, problem: 
                     what = f"E={E}, {len(rows[which])} rows of series {which} among {len(library)}"
                     require_equal(f"neighbours for {what}", rows[which], indices)
                     require_equal(f"squared distances for {what}", squared[which], wanted)
+        if penalty is None:
+            _verify_weights(executor, weighted, (data, query), given, number, problem)
     finally:
         engine.release()
+        weighted.release()
         data.release()
         if query is not None:
             query.release()
+
+
+def _verify_weights(
+    executor: Executor, engine: ExactSearch, staged: tuple[Staging, Staging | None], given: Mapping[str, Any],
+    number: int, problem: Ragged,
+) -> None:  # fmt: skip
+    """Tables of weights are stored in another way than those of distances."""
+    dims, counts, tau, dtype = tuple(given["dims"]), tuple(given["counts"]), given["tau"], given["dtype"]
+    for tables in engine.tables(*engine.load(staged[0], 0, 2, staged[1])):
+        for E in tables.sweep.search.dims:
+            if not problem.thorough and E not in some(dims):
+                continue
+            rows, weights = tables.read(executor, E, 2)
+            for which in range(2):
+                squared, indices = _oracle(number, E, counts[dims.index(E)], tau, dtype, which, max(dims))
+                wanted = _weights(np.where(indices < 0, np.inf, squared.astype(np.float64)))
+                what = f"E={E}, {len(rows[which])} rows of series {which} among {len(problem.library)}"
+                require_close(f"weights for {what}", weights[which].astype(np.float64), wanted, 1e-4, 1e-6)
+                there = (weights[which] > 0) & (indices >= 0)
+                got, wanted_rows = np.where(there, rows[which], -1), np.where(there, indices, -1)
+                require_equal(f"neighbours with weights for {what}", got, wanted_rows)
+
+
+def _weights(squared: NDArray[np.float64]) -> NDArray[np.float64]:
+    """exp(-d / d_min), normalised (Sugihara & May, Nature 344, 734, 1990); 0 where there is no neighbour."""
+    distances = np.sqrt(squared)
+    least = distances[:, :1]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        found = np.where(least > 0, np.exp(-distances / np.where(least > 0, least, 1.0)), distances == 0)
+    found = np.where(np.isfinite(distances), found, 0.0)
+    total = found.sum(axis=1, keepdims=True)
+    return np.asarray(found / np.where(total > 0, total, 1.0), np.float64)
 
 
 @functools.lru_cache(maxsize=512)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from ..device.executor import Executor
 from ..device.info import DeviceInfo
 from ..neighbors.crossmap import CrossMap
+from ..neighbors.staging import Staging
 from ..reference import knn_float32_exact, knn_float64_exact, skill
 from ..tuning.verify import require_close
 from ..tuning.workload import Answer, Case, Workload
@@ -28,22 +29,26 @@ class LookupWorkload(Workload):
     """rho of every target from one library's neighbours, for targets of one dimension."""
 
     kernel = "lookup"
+    unit, memory = "predictions", "local"
     tolerance = (0.0, 2e-5)
 
     def cases(self, mode: str, info: DeviceInfo) -> list[Case]:
-        rows = 3780 if on_gpu(info) else 1600
-        # Narrow classes take longer to search for than to look up, so their series are short for their size bucket.
-        short = 2100 if on_gpu(info) else 600
-        cases = [_case(4, rows, 1000, info), _case(11, short, 100, info)]
+        # k, steps, targets, and libraries of a launch, as E = 3 for all and E = 1..20 evenly ask for them. Jobs of
+        # 2,000 series x 3,780 steps, 1,000 x 8,528, 154 x 1,600, 8,000 x 96 and 82 x 10,608; on processors
+        # 1,000 x 1,000, 154 x 1,600 and 82 x 4,000. Most of a mixed job's lookups have 12 to 21 neighbours.
+        jobs: tuple[tuple[int, int, int, int], ...] = (
+            ((4, 3780, 2000, 2000), (16, 3780, 100, 127), (4, 8528, 1000, 1000), (16, 8528, 50, 64), (16, 96, 400, 578),
+             (4, 96, 8000, 2048), (4, 1600, 154, 154), (16, 1600, 8, 35), (16, 10608, 4, 5), (4, 10608, 82, 82),
+             (8, 3780, 100, 127), (8, 96, 400, 578), (4, 600, 1000, 1000))
+            if on_gpu(info) else
+            ((4, 1000, 1000, 1000), (16, 1000, 50, 127), (4, 1600, 154, 154), (16, 1600, 8, 35), (4, 4000, 82, 82),
+             (16, 4000, 4, 16), (8, 1000, 50, 127), (8, 1600, 8, 35), (4, 96, 4000, 1000), (16, 96, 400, 578))
+        )  # fmt: skip
         if mode == "rapid":
-            return cases
-        cases += [_case(k, length, targets, info)
-                  for k, length, targets in ((21, short, 100), (4, 96, 4000), (21, 96, 400), (4, 600, 154),
-                                             (6, 600, 8), (21, 600, 8), (11, 96, 400))]  # fmt: skip
-        if mode == "exhaustive" or on_gpu(info):
-            cases += [_case(k, 8528, targets, info) for k, targets in ((4, 1000), (11, 50), (21, 50))]
+            jobs = jobs[:2]
+        cases = [_case(k, rows, targets, info, libraries) for k, rows, targets, libraries in jobs]
         if mode == "exhaustive" and info.fp64:
-            cases += [_case(k, rows, targets, info, dtype="float64") for k, targets in ((4, 1000), (21, 100))]
+            cases += [_case(*job[:3], info, job[3], dtype="float64") for job in jobs[:2]]
         return cases
 
     def like(self, specialisation: Mapping[str, Any], sizes: Mapping[str, int], info: DeviceInfo) -> Case | None:
@@ -51,21 +56,19 @@ class LookupWorkload(Workload):
         targets = min(int(sizes.get("targets", specialisation.get("columns", 0))), 4096)
         if k < 2 or targets < 1 or rows < k + 10:
             return None
-        return _case(k, rows, targets, info, dtype=specialisation["dtype"])
+        return _case(k, rows, targets, info, 512, dtype=specialisation["dtype"])
 
     @contextmanager
     def open(self, executor: Executor, case: Case) -> Iterator[Callable[[], Answer]]:
         n, given = case.numbers, case.numbers["given"]
-        # Libraries are targets, too: there are as many series as the larger of both numbers.
-        values = maps(n["rows"], n["targets"], given["dtype"])
-        mapping = _mapping(executor, values, n["E"], given["k"], gaps=given["gaps"])
-        libraries = min(n["libraries"], n["targets"])
+        values = maps(n["rows"], max(n["targets"], n["libraries"]), given["dtype"])
+        mapping = _mapping(executor, values[:, : n["targets"]], n["E"], given["k"], gaps=given["gaps"])
+        if n["libraries"] > n["targets"]:  # few targets of this k among many series
+            mapping.data.release()
+            mapping.data = Staging(executor, values)
 
         def go() -> Answer:
-            # Few targets: the same libraries several times, which is what many libraries cost.
-            for _ in range(n["repeats"]):
-                rho = mapping.skill(0, libraries)
-            return {"rho": rho[:_SHOWN]}
+            return {"rho": mapping.skill(0, n["libraries"])[:_SHOWN]}
 
         try:
             yield go
@@ -92,7 +95,7 @@ class LookupWorkload(Workload):
     def pairs(self, case: Case) -> float:
         """Cells of the map, times rows: predictions that are made."""
         n = case.numbers
-        return float(min(n["libraries"], n["targets"]) * n["repeats"] * n["targets"] * n["rows"])
+        return float(n["libraries"] * n["targets"] * n["rows"])
 
     def operations(self, case: Case) -> float:
         """k multiply-adds and the five sums of rho for each prediction."""
@@ -104,13 +107,14 @@ class LookupWorkload(Workload):
         return float(self.pairs(case) * (case.numbers["given"]["k"] + 1.0) * item)
 
 
-def _case(k: int, rows: int, targets: int, info: DeviceInfo, *, dtype: str = "float32") -> Case:
-    wanted = max(int(units(info, 30, 24, 1 << 20) * 4e6 / (k * rows * targets)), 1)
-    libraries = min(wanted, targets, 2048)
-    repeats = max(min(wanted // libraries, 4), 1)
+def _case(k: int, rows: int, targets: int, info: DeviceInfo, libraries: int, *, dtype: str = "float32") -> Case:
+    # Some tens of milliseconds on a processor, some milliseconds on a GPU, the search before it included.
+    lookups, search = k * rows * targets, 40.0 * rows * rows
+    wanted = max(int(units(info, 30, 24, 1 << 20) * 4e6 / lookups), int(units(info, 500, 1200, 1 << 30) * 1e6 / search))
+    libraries = max(min(wanted, libraries), 1)
     name = f"k={k}, {libraries} x {targets} targets, {rows} rows" + ("" if dtype == "float32" else f", {dtype}")
     return Case("lookup", name, {
-        "rows": rows, "targets": targets, "libraries": libraries, "repeats": repeats, "E": max(min(k - 1, 20), 1),
+        "rows": rows, "targets": targets, "libraries": libraries, "E": max(min(k - 1, 20), 1),
         "given": {"k": k, "dtype": dtype, "gaps": False, "columns": targets},
     })  # fmt: skip
 

@@ -27,6 +27,7 @@ class PredictWorkload(Workload):
     """All E = 1..20 of a block of series, as the search for an embedding dimension asks for it."""
 
     kernel = "predict"
+    unit = "predictions"
     tolerance = (1e-5, 2e-6)
 
     def cases(self, mode: str, info: DeviceInfo) -> list[Case]:

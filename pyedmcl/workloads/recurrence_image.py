@@ -27,6 +27,7 @@ class RecurrenceImageWorkload(Workload):
     """Counts are equal for every configuration; sums of distances are taken in other parts, and rounded."""
 
     kernel = "recurrence_image"
+    unit = "cells"
     tolerance = (1e-5, 1e-7)
 
     def cases(self, mode: str, info: DeviceInfo) -> list[Case]:

@@ -23,6 +23,7 @@ class SkillWorkload(Workload):
     """Pairs of a prediction and an observed series."""
 
     kernel = "skill"
+    unit = "values"
     # Sums over many values of both signs: what is added in another order differs by rounding of the terms, not the sum.
     tolerance = (1e-5, 1e-2)
 

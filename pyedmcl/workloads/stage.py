@@ -20,6 +20,7 @@ class StageWorkload(Workload):
     """Centring and rearranging; there is nothing to tune, and its time is part of every job."""
 
     kernel = "stage"
+    unit = "values"
     entries = ("centre", "stage_targets", "stage_series")
 
     def cases(self, mode: str, info: DeviceInfo) -> list[Case]:

@@ -1,0 +1,111 @@
+"""Data sets of the kEDM papers by their shapes, on synthetic series; "mixed" is E = 1..20 evenly.
+
+usage: python bench/papers.py [--device NAME] [--cases genes,fly,f1,subject6,subject11] [--shrink 1] [--out FILE]
+
+Whole ``xmap`` from host array to host result, after a run that does not count. The two largest maps are measured on
+blocks of libraries against **all** targets and extrapolated: preparation + libraries x (seconds of the longer block
+less those of the shorter one) / (difference of their libraries). A JSON line a case goes to FILE.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import statistics
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from workloads import coupled_maps, mixed_dimensions
+
+import pyedmcl
+from pyedmcl.condition import condition
+from pyedmcl.device.session import open_device
+from pyedmcl.neighbors.crossmap import CrossMap
+
+# (series, steps, seconds of kEDM on an A100 and a V100 in the papers)
+SETS = {
+    "genes": ("Genes_MEF", 45_318, 96, 231.0, 344.0),
+    "fly": ("Fly80XY", 82, 10_608, 10.0, 11.0),
+    "f1": ("F1's length", 1_000, 29_484, None, None),
+    "subject6": ("Subject6", 92_538, 3_780, 3_727.0, 5_391.0),
+    "subject11": ("Subject11", 101_729, 8_528, 11_125.0, 20_517.0),
+}
+EXTRAPOLATED = ("subject6", "subject11")
+BLOCKS = (256, 1024)
+
+
+def clock(function: Callable[[], object]) -> float:
+    gc.collect()
+    start = time.perf_counter()
+    function()
+    return time.perf_counter() - start
+
+
+def whole(x: np.ndarray, E: Any, device: str | None, repeat: int) -> dict[str, Any]:
+    pyedmcl.xmap(x, E=E, device=device)
+    seconds = [clock(lambda: pyedmcl.xmap(x, E=E, device=device)) for _ in range(repeat)]
+    return {"seconds": statistics.median(seconds), "all": seconds}
+
+
+def extrapolated(x: np.ndarray, dims: list[int], device: str | None) -> dict[str, Any]:
+    """Preparation and two blocks of libraries, measured; the whole, extrapolated."""
+    executor = open_device(device)
+    n, length = x.shape[1], x.shape[0]
+    begun = time.perf_counter()
+    mapping = CrossMap(
+        executor, condition(x, "float32").values, np.array(dims), np.zeros(n, int), {},
+        k=None, tau=1, Tp=0, exclusion_radius=0, gaps=False,
+    )  # fmt: skip
+    executor.finish()
+    prepared = time.perf_counter() - begun
+    short, long = (min(block, n) for block in BLOCKS)
+    try:
+        mapping.skill(0, short)
+        blocks = [statistics.median(clock(lambda b=block: mapping.skill(0, b)) for _ in range(2))
+                  for block in (short, long)]  # fmt: skip
+    finally:
+        mapping.release()
+    each = (blocks[1] - blocks[0]) / max(long - short, 1)
+    neighbours = float(sum(E + 1 for E in dims))
+    return {
+        "prepared_s": prepared, "blocks": [short, long], "blocks_s": blocks, "seconds_per_library": each,
+        "pairs_per_s": length * length / each, "lookups_per_s": neighbours * length / each,
+        "seconds_extrapolated": prepared + n * each,
+    }  # fmt: skip
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--device")
+    parser.add_argument("--cases", default=",".join(SETS))
+    parser.add_argument("--shrink", type=int, default=1, help="divide the number of series, to try the script")
+    parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--out")
+    options = parser.parse_args()
+    info = open_device(options.device).info
+    for name in options.cases.split(","):
+        title, n, length, a100, v100 = SETS[name]
+        n = max(n // options.shrink, 2)
+        x, mixed = coupled_maps(n, length), mixed_dimensions(n)
+        for case, E in (("E3", 3), ("mixed", mixed)):
+            if name in EXTRAPOLATED:
+                if case == "E3":
+                    continue
+                measured = extrapolated(x, mixed, options.device)
+            else:
+                measured = whole(x, E, options.device, options.repeat)
+            record = {"set": title, "series": n, "steps": length, "case": case, "device": info.name,
+                      "runtime": info.runtime, "driver": info.driver, "version": pyedmcl.__version__, **measured,
+                      "kedm_a100_s": a100, "kedm_v100_s": v100}  # fmt: skip
+            print(json.dumps(record), flush=True)
+            if options.out:
+                with open(options.out, "a") as file:
+                    file.write(json.dumps(record) + "\n")
+        del x
+
+
+if __name__ == "__main__":
+    main()

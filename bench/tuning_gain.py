@@ -1,0 +1,140 @@
+"""What tuning gains: shipped wisdom against defaults, kernel by kernel, and against a fresh tuning; cost of a look-up.
+
+usage: python bench/tuning_gain.py [--device NAME] [--kernels knn,lookup] [--mode normal] [--rounds 9] [--fresh SECONDS]
+       [--cases N] [--out FILE]
+
+Each figure is the time on the device of the kernel's own launches, defaults and shipped parameters in turn, in one
+process and with an empty database. With ``--fresh`` each problem is tuned anew for so many seconds, without any wisdom
+and with another seed; the winner runs in the same rounds, and ``reached`` is the share of its speed that shipped
+wisdom has.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import statistics
+import tempfile
+import time
+from collections.abc import Mapping
+from typing import Any
+from unittest import mock
+
+
+def parameters_of(asked: Any, spec: Any, info: Any) -> tuple[Mapping[str, Any], str]:
+    from pyedmcl.tuning import policy
+
+    with policy.mode("cached"):
+        choice = policy.parameters(spec, asked.specialisation, info, asked.sizes)
+    return dict(choice.parameters), choice.grade
+
+
+def fresh(bench: Any, case: Any, spec: Any, info: Any, seconds: float) -> Mapping[str, Any]:
+    """The outcome of a tuning that knows nothing."""
+    from pathlib import Path
+
+    from pyedmcl.tuning import policy, wisdom
+    from pyedmcl.tuning.database import Database, new_session
+    from pyedmcl.tuning.outcome import Settings
+    from pyedmcl.tuning.search import Tuning
+    from pyedmcl.workloads.auto import Local
+
+    with tempfile.TemporaryDirectory() as folder, mock.patch.object(wisdom, "shipped", lambda runtime: ()):
+        policy.forget()
+        settings = Settings("greedy", seed=1, rounds=5, duel=7)
+        until = time.monotonic() + seconds
+        database = Database(Path(folder) / "fresh.sqlite3")
+        outcome = Tuning(Local(bench), spec, case, info, database, new_session(), settings, until).run()
+    policy.forget()
+    return outcome.parameters
+
+
+def lookup_cost(asked: Any, spec: Any, info: Any) -> dict[str, float]:
+    """Seconds of a question: the very first one of a process, a new one, and one that was asked before."""
+    from pyedmcl.tuning import policy
+
+    policy.forget()
+
+    def ask(rows: int) -> float:
+        begun = time.perf_counter()
+        policy.parameters(spec, asked.specialisation, info, {**asked.sizes, "rows": rows})
+        return time.perf_counter() - begun
+
+    with policy.mode("cached"):
+        first = ask(500)
+        new = [ask(rows) for rows in range(501, 701)]
+        again = [ask(rows) for rows in range(501, 701)]
+    return {
+        "first_s": first,
+        "new_s": statistics.median(new),
+        "new_most_s": max(new),
+        "again_s": statistics.median(again),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--device")
+    parser.add_argument("--kernels", default="")
+    parser.add_argument("--mode", default="normal")
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--fresh", type=float, default=0.0)
+    parser.add_argument("--cases", default="", help="which of a kernel's problems, as numbers; all by default")
+    parser.add_argument("--out")
+    options = parser.parse_args()
+    os.environ["PYEDMCL_DATA_DIR"] = tempfile.mkdtemp(prefix="pyedmcl-bench-")  # empty: only what is shipped
+    from pyedmcl.device.session import open_device
+    from pyedmcl.kernels import spec
+    from pyedmcl.tuning.measure import Bench
+    from pyedmcl.workloads import names, tuned_spec, workload
+
+    executor = open_device(options.device)
+    info, bench = executor.info, Bench(executor, workload)
+    wanted = [n for n in options.kernels.split(",") if n] or [n for n in names() if spec(n).tunables]
+    gains: list[float] = []
+
+    def write(record: dict[str, Any]) -> None:
+        print(json.dumps(record), flush=True)
+        if options.out:
+            with open(options.out, "a") as file:
+                file.write(json.dumps(record) + "\n")
+
+    about = {"device": info.name, "runtime": info.runtime, "driver": info.driver}
+    for name in wanted:
+        some = workload(name).cases(options.mode, info)
+        for number in map(int, options.cases.split(",")) if options.cases else range(len(some)):
+            if number >= len(some):
+                continue
+            case = some[number]
+            described = bench.describe(case, None)
+            if described.status != "ok" or not described.asked:
+                print(f"{name}, {case.name}: {described.note}")
+                continue
+            shipped, grade = parameters_of(described.asked[0], spec(name), info)
+            runs: dict[str, Any] = {"default": None, "shipped": shipped}
+            if options.fresh:
+                runs["fresh"] = fresh(bench, case, tuned_spec(name), info, options.fresh)
+            figures: dict[str, list[float]] = {run: [] for run in runs}
+            for round_ in range(options.rounds):
+                order = list(runs)
+                for run in order[round_ % len(order) :] + order[: round_ % len(order)]:
+                    figures[run] += bench.sample(case, runs[run]).seconds
+            middle = {run: statistics.median(seconds) for run, seconds in figures.items() if seconds}
+            gain = middle["default"] / middle["shipped"]
+            gains.append(gain)
+            record = {"kernel": name, "case": case.name, **about, "grade": grade, "parameters": shipped, "gain": gain,
+                      **{f"{run}_s": seconds for run, seconds in middle.items()}}  # fmt: skip
+            if "fresh" in middle:
+                record |= {"fresh_parameters": runs["fresh"], "reached": middle["fresh"] / middle["shipped"]}
+            write(record)
+            if name == "knn" and number == 0:
+                write({"look-up of parameters": name, **about, **lookup_cost(described.asked[0], spec(name), info)})
+    if gains:
+        mean = math.exp(statistics.mean(map(math.log, gains)))
+        write({"geometric mean of gains": mean, "least": min(gains), "problems": len(gains), **about})
+
+
+if __name__ == "__main__":
+    main()

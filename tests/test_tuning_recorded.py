@@ -1,0 +1,106 @@
+"""A job that is continued keeps the parameters that it began with, whatever has been tuned since."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from tuning_helpers import data_dir, run
+
+import pyedmcl
+from pyedmcl.device.session import open_device
+from pyedmcl.errors import Interrupted
+from pyedmcl.kernels import spec
+from pyedmcl.tuning import policy
+from pyedmcl.tuning.database import Database
+from pyedmcl.tuning.recorded import keeping
+
+__all__ = ["data_dir"]
+pytestmark = pytest.mark.usefixtures("data_dir")
+
+GIVEN = {"dtype": "float32", "k": 4, "columns": 40}
+SIZES = {"rows": 300, "targets": 40}
+
+
+def tune(info, **other):
+    """Other parameters of the lookup become known."""
+    defaults = policy.parameters(spec("lookup"), GIVEN, info, SIZES).parameters
+    with policy.watching() as asked:
+        policy.parameters(spec("lookup"), GIVEN, info, SIZES)
+    (question,) = asked.values()
+    run(Database(), question.key(), {**defaults, **other}, final=True)
+    policy.forget()
+    return {**defaults, **other}
+
+
+def test_answers_are_kept_and_given_again(one_device):
+    info = open_device(one_device).info
+    answers = {}
+    with policy.mode("cached"), keeping(answers):
+        first = policy.parameters(spec("lookup"), GIVEN, info, SIZES)
+    assert first.grade == "default"
+    answers = json.loads(json.dumps(answers))
+    tuned = tune(info, row_lanes=4)
+    with policy.mode("cached"):
+        assert policy.parameters(spec("lookup"), GIVEN, info, SIZES).parameters == tuned
+        with keeping(answers):
+            again = policy.parameters(spec("lookup"), GIVEN, info, SIZES)
+            other = policy.parameters(spec("lookup"), {**GIVEN, "k": 5}, info, SIZES)
+        assert (again.grade, dict(again.parameters)) == ("recorded", dict(first.parameters))
+        assert other.grade == "exact", "what was not asked before is looked up"
+        assert len(answers) == 2
+        with keeping(answers), policy.using(lookup={"row_lanes": 4}):
+            assert policy.parameters(spec("lookup"), GIVEN, info, SIZES).grade == "forced"
+        assert answers[next(iter(answers))] == dict(first.parameters)
+
+
+def test_recorded_parameters_that_failed_are_looked_up_anew(one_device):
+    info = open_device(one_device).info
+    answers = {}
+    with keeping(answers):
+        first = policy.parameters(spec("lookup"), GIVEN, info, SIZES)
+        with policy.watching() as asked:
+            policy.parameters(spec("lookup"), GIVEN, info, SIZES)
+        key = next(iter(asked.values())).key()
+        from pyedmcl.tuning.key import canonical
+
+        policy.knowledge.distrusted.add((key.device.digest(), key.kernel, key.specialisation,
+                                         canonical(first.parameters)))  # fmt: skip
+        policy.drop_kept()
+        assert policy.parameters(spec("lookup"), GIVEN, info, SIZES).grade == "default"
+
+
+def test_a_continued_map_has_the_bits_of_an_uninterrupted_one(one_device, tmp_path):
+    rng = np.random.default_rng(2)
+    x = rng.standard_normal((300, 40)).astype(np.float32).cumsum(axis=0)
+    whole = pyedmcl.xmap(x, E=3, out=tmp_path / "whole", device=one_device)
+
+    def stop(done, total, unit):
+        if 0 < done < total:
+            raise KeyboardInterrupt
+
+    with pytest.raises(Interrupted):
+        pyedmcl.xmap(x, E=3, out=tmp_path / "cut", device=one_device, progress=stop)
+    stored = json.loads((tmp_path / "cut" / "rho" / "tuning.json").read_text())
+    assert {json.loads(question)["kernel"] for question in stored} >= {"knn", "lookup"}
+    tuned = tune(open_device(one_device).info, row_lanes=4, lanes=1, vectors=1)
+    other = pyedmcl.xmap(x, E=3, device=one_device)
+    assert other.provenance["tuning"]["lookup"][0]["parameters"] == tuned
+    continued = pyedmcl.xmap(x, E=3, out=tmp_path / "cut", device=one_device)
+    (used,) = continued.provenance["tuning"]["lookup"]
+    assert used["grade"] == "recorded"
+    assert used["parameters"] == whole.provenance["tuning"]["lookup"][0]["parameters"] != tuned
+    np.testing.assert_array_equal(np.asarray(continued.rho[:]), np.asarray(whole.rho[:]))
+    anew = pyedmcl.xmap(x, E=3, out=tmp_path / "cut", device=one_device, resume=False)
+    assert anew.provenance["tuning"]["lookup"][0]["parameters"] == tuned
+
+
+@pytest.mark.parametrize("content", [b"{", b"[1]", b'{"a": 1}'])
+def test_a_damaged_record_is_as_none(one_device, tmp_path, content):
+    x = np.random.default_rng(2).standard_normal((120, 40)).astype(np.float32)
+    whole = pyedmcl.xmap(x, E=2, out=tmp_path / "map", device=one_device)
+    (tmp_path / "map" / "rho" / "tuning.json").write_bytes(content)
+    (tmp_path / "map" / "rho" / "c.0.0").unlink()
+    again = pyedmcl.xmap(x, E=2, out=tmp_path / "map", device=one_device)
+    np.testing.assert_array_equal(np.asarray(again.rho[:]), np.asarray(whole.rho[:]))
