@@ -38,10 +38,6 @@ class KnnWorkload(Workload):
             lambda v: v["lanes"] == 1 or v["wg"] == 1,
             "work-items of several lanes store whole vectors of weights, and those past the last row do so, too",
         ),
-        Constraint(
-            lambda v: v["lanes"] > 1 or v["tile"] > 0 or v["wg"] == 1,
-            "minima of lone lanes lie where others' candidates will, and only a tile's barriers keep them apart",
-        ),
     )
 
     def cases(self, mode: str, info: DeviceInfo) -> list[Case]:
