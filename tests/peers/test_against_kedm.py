@@ -15,11 +15,6 @@ E_UNIFORM = (3,) * 6
 E_MIXED = (1, 3, 10, 3, 1, 10)
 
 
-@pytest.fixture(scope="module")
-def kedm():
-    return pytest.importorskip("kedm", reason="kedm is not installed: pip install 'pyedmcl[peers]'")
-
-
 @cache
 def maps():
     """Six series that never repeat a value: kEDM drops neighbours at distance zero."""

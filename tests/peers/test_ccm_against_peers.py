@@ -39,8 +39,7 @@ def test_pyedm(one_device, E, tau, Tp, radius):
         assert ours.rho[d, 2] == pytest.approx(theirs[name][2], abs=1e-9)
 
 
-def test_kedm(one_device):
-    kedm = pytest.importorskip("kedm", reason="kedm is not installed: pip install 'pyedmcl[peers]'")
+def test_kedm(one_device, kedm):
     x, y = series()
     sizes = [20, 90, N - 2]
     # kEDM draws among all steps, the first ones without an embedding included.
