@@ -26,10 +26,11 @@ if TYPE_CHECKING:
     from .edm.surrogate import surrogate
     from .edm.xmap import open_xmap, xmap
     from .edm.xmap_significance import xmap_significance
-    from .rqa.joint import joint_rqa
-    from .rqa.network import recurrence_network
-    from .rqa.recurrence_plot import distance_plot, recurrence_plot
-    from .rqa.windowed import windowed_rqa
+    from .recurrence.joint import joint_rqa
+    from .recurrence.network import recurrence_network
+    from .recurrence.recurrence_plot import distance_plot, recurrence_plot
+    from .recurrence.rqa import rqa
+    from .recurrence.windowed import windowed_rqa
 
 _WHERE = {
     "knn": ".edm.knn",
@@ -51,12 +52,12 @@ _WHERE = {
     "predict_interval": ".edm.predict_interval",
     "xmap": ".edm.xmap",
     "open_xmap": ".edm.xmap",
-    "rqa": ".rqa",
-    "joint_rqa": ".rqa.joint",
-    "recurrence_plot": ".rqa.recurrence_plot",
-    "distance_plot": ".rqa.recurrence_plot",
-    "recurrence_network": ".rqa.network",
-    "windowed_rqa": ".rqa.windowed",
+    "rqa": ".recurrence.rqa",
+    "joint_rqa": ".recurrence.joint",
+    "recurrence_plot": ".recurrence.recurrence_plot",
+    "distance_plot": ".recurrence.recurrence_plot",
+    "recurrence_network": ".recurrence.network",
+    "windowed_rqa": ".recurrence.windowed",
 }
 
 __all__ = [
@@ -93,7 +94,7 @@ def __getattr__(name: str) -> Any:
     if name not in _WHERE:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     module = importlib.import_module(_WHERE[name], __name__)
-    value = module if name == "rqa" else getattr(module, name)  # that room can itself be called
+    value = getattr(module, name)
     globals()[name] = value
     return value
 

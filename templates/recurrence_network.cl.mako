@@ -1,6 +1,6 @@
 ## The recurrence network: rows of the adjacency matrix as bits, and the triangles that pass through each node.
 ##
-## A cell is the compared distance of pyedmcl.rqa.problem: sums in ascending order, no fused operations.
+## A cell is the compared distance of pyedmcl.recurrence.problem: sums in ascending order, no fused operations.
 #define REAL_BITS ${64 if dtype == 'float64' else 32}
 #define FMA_CONTRACT 0
 #include "numeric.clh"

@@ -1,7 +1,7 @@
 ## Ranks of distances: how many cells of a recurrence matrix lie at or below each of a few limits, for all columns, and
 ## the distances between two limits. With these two any order statistic is found exactly in O(N) memory.
 ##
-## A cell is the compared distance of pyedmcl.rqa.problem: sums in ascending order, no fused operations.
+## A cell is the compared distance of pyedmcl.recurrence.problem: sums in ascending order, no fused operations.
 #define REAL_BITS ${64 if dtype == 'float64' else 32}
 #define FMA_CONTRACT 0
 #include "numeric.clh"

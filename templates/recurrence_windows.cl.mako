@@ -1,7 +1,7 @@
 ## Recurrence quantification of overlapping windows. Every distance of the band that the windows cover is evaluated once:
 ## it becomes a bit, along columns (for vertical lines) and along diagonals. The windows then count runs of bits.
 ##
-## A cell is the compared distance of pyedmcl.rqa.problem: sums in ascending order, no fused operations.
+## A cell is the compared distance of pyedmcl.recurrence.problem: sums in ascending order, no fused operations.
 #define REAL_BITS ${64 if dtype == 'float64' else 32}
 #define FMA_CONTRACT 0
 #include "numeric.clh"
@@ -83,7 +83,7 @@ static uint cells_at(global const uint* restrict bits, const int p) {
 
 // Window g covers points g * step .. g * step + size. Its histograms, [diagonal, vertical, white, white border][size + 1],
 // start at zero; recurrent cells per column and per diagonal offset >= 0: [size] each; per work-item the sums of
-// pyedmcl.rqa.counts.Counts: period, its count, gap, its count.
+// pyedmcl.recurrence.counts.Counts: period, its count, gap, its count.
 kernel __attribute__((reqd_work_group_size(${lanes}, 1, 1)))
 void recurrence_windows(global const uint* restrict columns, global const uint* restrict diagonals,
                         global uint* restrict histograms, global uint* restrict per_column,

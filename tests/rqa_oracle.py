@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from pyedmcl.recurrence.conventions import CONVENTIONS
+from pyedmcl.recurrence.counts import Counts
 from pyedmcl.reference.rqa import compared, line_counts, points_of, recurrence_matrix
-from pyedmcl.rqa.conventions import CONVENTIONS
-from pyedmcl.rqa.counts import Counts
 
 
 def matrix(x, y=None, *, radius, m=1, tau=1, metric="euclidean", convention="pyrqa", dtype="float32", exact=True,
@@ -39,7 +39,7 @@ def expected(x, y=None, *, joint=None, joint_options=None, **options):
 
 
 def quantify(problem, x, y=None):
-    """List of Counts, one per radius, as ``pyedmcl.rqa.engine.quantify``; joint problems take pairs."""
+    """List of Counts, one per radius, as ``pyedmcl.recurrence.engine.quantify``; joint problems take pairs."""
     found = []
     for cells in _matrices(problem, x, y):
         assert cells.shape == (problem.n_rows, problem.n_columns)

@@ -10,10 +10,10 @@ import pytest
 
 from pyedmcl.device.session import open_device
 from pyedmcl.errors import DeviceMemoryError, InputError
+from pyedmcl.recurrence import image, image_open
+from pyedmcl.recurrence.image import render_image
+from pyedmcl.recurrence.problem import METRICS, Problem
 from pyedmcl.reference.image import binned, mean_distances, pixel_edges, recurrence_counts
-from pyedmcl.rqa import image, image_open
-from pyedmcl.rqa.image import render_image
-from pyedmcl.rqa.problem import METRICS, Problem
 from pyedmcl.tuning.policy import using
 
 

@@ -14,7 +14,7 @@ import pytest
 
 import pyedmcl
 from pyedmcl.errors import InputError, Interrupted, StoreForeignError, StoreMismatchError, StoreWriteError
-from pyedmcl.rqa import checkpoint
+from pyedmcl.recurrence import checkpoint
 
 
 def series(n, seed=0):
@@ -85,7 +85,7 @@ def test_a_killed_process_leaves_a_file_to_continue(one_device, tmp_path):
     script = tmp_path / "run.py"
     script.write_text(
         "import sys, numpy as np, pyedmcl\n"
-        "from pyedmcl.rqa import checkpoint\n"
+        "from pyedmcl.recurrence import checkpoint\n"
         "checkpoint._FIRST_CELLS, checkpoint._BLOCK_SECONDS = 1, 0.0\n"
         "x = np.cumsum(np.random.default_rng(5).standard_normal(6000)) / 3\n"
         f"found = pyedmcl.rqa(x, m=2, radius=0.5, checkpoint=sys.argv[1], device={one_device!r})\n"

@@ -7,12 +7,12 @@ import math
 import numpy as np
 import pytest
 
+from pyedmcl.recurrence import measures
+from pyedmcl.recurrence.cells import both_sides, cells_by_offset, cells_of_columns, cells_within, identity_lines
+from pyedmcl.recurrence.conventions import CONVENTIONS
+from pyedmcl.recurrence.counts import Counts
+from pyedmcl.recurrence.result import RecurrenceResult
 from pyedmcl.reference.rqa import line_counts, runs
-from pyedmcl.rqa import measures
-from pyedmcl.rqa.cells import both_sides, cells_by_offset, cells_of_columns, cells_within, identity_lines
-from pyedmcl.rqa.conventions import CONVENTIONS
-from pyedmcl.rqa.counts import Counts
-from pyedmcl.rqa.result import RecurrenceResult
 
 LINES = np.array([0, 7, 3, 0, 2])  # 7 of length 1, 3 of 2, 2 of 4
 

@@ -7,8 +7,8 @@ import pytest
 
 import pyedmcl
 from pyedmcl.errors import DeviceMemoryError, InputError
+from pyedmcl.recurrence import ranks
 from pyedmcl.reference.rqa import compared, points_of
-from pyedmcl.rqa import ranks
 from pyedmcl.tuning.policy import using
 
 RATES = [0.05, 0.3, 0.0013]

@@ -8,7 +8,7 @@ from rqa_oracle import expected
 
 import pyedmcl
 from pyedmcl.errors import InputError
-from pyedmcl.rqa import band
+from pyedmcl.recurrence import band
 from pyedmcl.tuning.policy import using
 
 
@@ -55,7 +55,7 @@ def test_several_states_and_given_points(one_device):
 def test_parts_of_the_series_change_nothing(one_device, monkeypatch, together):
     x, options = series(300, 3), {"m": 2, "radius": 0.9, "device": one_device}
     whole = pyedmcl.windowed_rqa(x, 80, 20, **options)
-    monkeypatch.setattr("pyedmcl.rqa.windowed.part_size", lambda *_: together)
+    monkeypatch.setattr("pyedmcl.recurrence.windowed.part_size", lambda *_: together)
     for one, other in zip(whole, pyedmcl.windowed_rqa(x, 80, 20, **options), strict=True):
         assert one.counts == other.counts
 
@@ -63,7 +63,7 @@ def test_parts_of_the_series_change_nothing(one_device, monkeypatch, together):
 def test_windows_whose_bits_do_not_fit_are_divided_like_any_matrix(one_device, monkeypatch):
     x, options = series(200, 4), {"radius": 0.9, "device": one_device}
     whole = pyedmcl.windowed_rqa(x, 80, 40, **options)
-    monkeypatch.setattr("pyedmcl.rqa.windowed.part_size", lambda *_: 0)
+    monkeypatch.setattr("pyedmcl.recurrence.windowed.part_size", lambda *_: 0)
     for one, other in zip(whole, pyedmcl.windowed_rqa(x, 80, 40, **options), strict=True):
         assert one.counts == other.counts
 
@@ -118,10 +118,10 @@ def test_bad_input(one_device, changes, message):
 
 
 def test_short_or_close_windows_share_distances(one_device, monkeypatch):
-    from pyedmcl.rqa import windowed
+    from pyedmcl.recurrence import windowed
 
     ways = []
-    monkeypatch.setattr("pyedmcl.rqa.windowed.part_size", lambda *_: ways.append("shared") or 0)
+    monkeypatch.setattr("pyedmcl.recurrence.windowed.part_size", lambda *_: ways.append("shared") or 0)
     monkeypatch.setattr(windowed, "_SHORT", 50)
     monkeypatch.setattr(windowed, "_CLOSE", 10)
     options = {"radius": 1.0, "device": one_device}

@@ -54,8 +54,8 @@ def show(folder: Path, talk: Talk, device: str | None) -> dict[str, Any]:
     """Write series and picture into ``folder``, say what was found, and return it for a script."""
     import time
 
-    from ..rqa.recurrence_plot import recurrence_plot
-    from ..rqa.rqa import rqa
+    from ..recurrence.recurrence_plot import recurrence_plot
+    from ..recurrence.rqa import rqa
 
     x = roessler()
     write_table(folder / "roessler.csv", ("x",), [(value,) for value in x.tolist()])

@@ -72,9 +72,9 @@ def rqa(
         check_table(output)
     shared.check_pictures(plot, lines)
     x, y = shared.states(input, column, columns, against, time_column, dataset)
-    from ..rqa.measures import SHORT_NAMES
-    from ..rqa.recurrence_plot import recurrence_plot
-    from ..rqa.rqa import rqa as quantify
+    from ..recurrence.measures import SHORT_NAMES
+    from ..recurrence.recurrence_plot import recurrence_plot
+    from ..recurrence.rqa import rqa as quantify
 
     common: dict[str, Any] = {
         "m": m, "tau": tau, "metric": metric, "theiler": theiler, "convention": convention, "threshold": threshold,

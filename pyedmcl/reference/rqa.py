@@ -63,7 +63,7 @@ def runs(line: Matrix) -> list[tuple[bool, int, int]]:
 
 
 def line_counts(matrix: Matrix, *, theiler: int = 0, theiler_everywhere: bool = False) -> dict[str, Any]:
-    """All integer counts of a matrix, by the names of ``pyedmcl.rqa.counts.Counts``."""
+    """All integer counts of a matrix, by the names of ``pyedmcl.recurrence.counts.Counts``."""
     n_rows, n_columns = matrix.shape
     offset = np.arange(n_columns)[None, :] - np.arange(n_rows)[:, None]
     outside = matrix & (np.abs(offset) >= theiler)

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from ..device.executor import Executor
 from ..device.info import DeviceInfo
+from ..recurrence.image import render_image
+from ..recurrence.problem import Problem
 from ..reference.image import mean_distances, recurrence_counts
-from ..rqa.image import render_image
-from ..rqa.problem import Problem
 from ..tuning.verify import require_close, require_equal
 from ..tuning.workload import Answer, Case, Workload
 from .common import Floats, maps, units

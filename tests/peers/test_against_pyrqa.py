@@ -10,7 +10,7 @@ from rqa_oracle import expected
 
 import pyedmcl
 from pyedmcl.device.runtimes import opencl
-from pyedmcl.rqa.measures import SHORT_NAMES
+from pyedmcl.recurrence.measures import SHORT_NAMES
 
 # PyRQA calls PyOpenCL by names of old.
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:pyrqa", "ignore:overflow encountered")

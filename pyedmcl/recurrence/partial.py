@@ -106,7 +106,7 @@ def finish(part: Partial, *, n_rows: int, n_columns: int, symmetric: bool, theil
     part : Partial
         Of all rows.
     n_rows, n_columns, symmetric, theiler, theiler_everywhere
-        As in :class:`pyedmcl.rqa.problem.Problem`.
+        As in :class:`pyedmcl.recurrence.problem.Problem`.
     identity : ndarray of bool (n_rows,)
         Recurrent cells of the main diagonal, where the matrix is symmetric: its lines are counted once, others twice.
     """

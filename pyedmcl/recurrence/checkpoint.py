@@ -37,7 +37,7 @@ def quantify_with_checkpoint(
     path: str | os.PathLike[str], executors: Sequence[Executor], problem: Problem, x: Any, y: Any, *,
     tile: int | None, progress: Progress | None,
 ) -> list[Counts]:  # fmt: skip
-    """As :func:`pyedmcl.rqa.engine.quantify`, block of rows by block of rows; each finished one is on disk at once.
+    """As :func:`~pyedmcl.recurrence.engine.quantify`, block by block of rows; each finished one is on disk at once.
 
     Parameters
     ----------

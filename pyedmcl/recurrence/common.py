@@ -43,7 +43,7 @@ class Options:
 def options_of(
     *, convention: Any, lmin: Any, vmin: Any, wmin: Any, dtype: Any, exact: Any, tile: Any
 ) -> Options:
-    """Check them; see :func:`pyedmcl.rqa.rqa.rqa`."""
+    """Check them; see :func:`pyedmcl.recurrence.rqa.rqa`."""
     from .conventions import convention_named
 
     if not isinstance(exact, (bool, np.bool_)):

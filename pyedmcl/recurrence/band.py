@@ -81,7 +81,7 @@ class Band:
     problem : Problem
         Of a single window.
     x : ndarray
-        The whole series or all points, as in :class:`pyedmcl.rqa.problem.Problem`.
+        The whole series or all points, as in :class:`pyedmcl.recurrence.problem.Problem`.
     step, windows : int
     together : int
         From :func:`part_size`.

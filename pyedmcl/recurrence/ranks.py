@@ -40,7 +40,7 @@ class Ranks:
     problem : Problem
         Its points, metric and arithmetic; radii and Theiler fields do not enter.
     x, y : ndarray
-        Rows and columns, as in :class:`pyedmcl.rqa.problem.Problem`; ``y`` None for a symmetric matrix.
+        Rows and columns, as in :class:`pyedmcl.recurrence.problem.Problem`; ``y`` None for a symmetric matrix.
     window : int
         Cells with |i - j| < window do not count.
     lower : bool

@@ -48,7 +48,7 @@ def passes_for(
         The same object for one series with itself.
     threshold : str
     wanted : sequence
-        From :func:`pyedmcl.rqa.arguments.radii_of`.
+        From :func:`pyedmcl.recurrence.arguments.radii_of`.
     name : str
         The argument that held them.
     """
