@@ -116,3 +116,55 @@ def test_infinite_value_is_named_by_series_and_row(table):
     bad[123, 4] = np.inf
     with pytest.raises(InputError, match=r"(?s)x4.*\b123\b"):
         pyedmcl.embed_dimension(bad)
+
+
+CHOSEN = [
+    {"lib_range": (0, 150), "pred_range": (150, 300)},
+    {"lib_range": [(0, 70), (120, 200)], "pred_range": [(60, 130), (250, 300)], "Tp": -2, "exclusion_radius": 3},
+    {"valid_lib": np.arange(300) % 3 > 0, "knn": 4, "tau": 2},
+    {"lib_range": np.arange(300) % 7 > 1, "pred_range": np.arange(300) % 2 == 0, "Tp": 0},
+]
+
+
+@pytest.mark.parametrize("options", CHOSEN, ids=lambda o: "-".join(o))
+def test_chosen_rows_are_those_of_simplex(device, table, options):
+    """Gaps (series 4) and a constant (series 5) included."""
+    x = table[:, 3:6].astype(np.float64)
+    target = table[:, 0].astype(np.float64) if options.get("Tp") == 0 else None
+    found = pyedmcl.embed_dimension(x, target=target, E_max=3, dtype="float64", device=device, **options)
+    for i in range(3):
+        for E in (1, 2, 3):
+            one = pyedmcl.simplex(x[:, i], target=target, E=E, dtype="float64", device=device, **options)
+            np.testing.assert_equal(found.rho[i, E - 1], one.rho)
+        assert found.E[i] == best_by_rule(found.rho[i])
+    assert np.isnan(found.rho[2]).all() == (target is None)
+
+
+def test_disjoint_ranges_by_hand(device, table):
+    """Library and predicted rows of each E by the slow definition, never sharing a target."""
+    x = table[:, 0].astype(np.float64)
+    found = pyedmcl.embed_dimension(x, E_max=4, tau=2, lib_range=(0, 140), pred_range=(150, 300), dtype="float64",
+                                    device=device)  # fmt: skip
+    for E in range(1, 5):
+        first = (E - 1) * 2
+        states = np.array([[x[t - 2 * e] for e in range(E)] for t in range(first, 300)])
+        library, asked = np.arange(first, 139), np.arange(150, 299)
+        predicted = []
+        for t in asked:
+            d = np.linalg.norm(states[library - first] - states[t - first], axis=1)
+            near = np.argsort(d, kind="stable")[:E + 1]
+            w = np.exp(-d[near] / d[near[0]])
+            predicted.append(w @ x[library[near] + 1] / w.sum())
+        assert found.rho[E - 1] == pytest.approx(np.corrcoef(predicted, x[asked + 1])[0, 1], abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [({"lib_range": (0, 400)}, r"lib_range: the range \(0, 400\)"), ({"pred_range": (7, 7)}, "pred_range"),
+     ({"lib_range": (0, 5)}, r"lib_range=\(0, 5\) holds no library row for E=5"), ({"valid_lib": [1, 0]}, "valid_lib"),
+     ({"valid_lib": np.zeros(300, bool)}, "valid_lib leaves no library row"),
+     ({"target": np.ones(299)}, "target has 299")],
+)  # fmt: skip
+def test_bad_rows_are_named(table, options, words):
+    with pytest.raises(InputError, match=words):
+        pyedmcl.embed_dimension(table, E_max=6, **options)

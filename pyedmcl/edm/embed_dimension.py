@@ -22,6 +22,7 @@ from ..series import Series, as_series, check_embedding, require_rows
 from ..tuning.retry import tunable
 from . import arguments
 from .effort import announce
+from .embed_dimension_rows import check_rows, chosen_skill
 from .masks import penalty_of
 from .provenance import provenance
 
@@ -36,11 +37,15 @@ _BLOCK_CELLS = 1 << 24  # values of series handled at a time
 def embed_dimension(
     x: Any,
     *,
+    target: Any = None,
     E_max: int = 20,
     tau: int = 1,
     Tp: int = 1,
     exclusion_radius: int = 0,
     knn: int | None = None,
+    lib_range: Any = None,
+    pred_range: Any = None,
+    valid_lib: Any = None,
     progress: Progress | None = None,
     dtype: str = "float32",
     device: str | None = None,
@@ -48,12 +53,15 @@ def embed_dimension(
 ) -> EmbedDimensionResult:
     """Find the embedding dimension E = 1, ..., E_max whose simplex projection of a series by itself is best (rho).
 
-    All dimensions come from one pass over the pairs of rows, all series from a few launches.
+    All dimensions come from one pass over the pairs of rows, all series from a few launches; with ``target`` or chosen
+    rows each series and dimension is a search of its own.
 
     Parameters
     ----------
     x : array_like (n_steps,) or (n_steps, n_series)
         Time along the first axis, NaN for gaps.
+    target : array_like (n_steps,), optional
+        Series that each of x predicts; itself by default.
     E_max : int
         Largest dimension tried, at least 1.
     tau, Tp : int
@@ -62,6 +70,11 @@ def embed_dimension(
         Rows with |t - j| up to this are no neighbours (0: the row itself).
     knn : int, optional
         Neighbours; E + 1 by default.
+    lib_range, pred_range : (int, int), sequence of (int, int), or mask of bool, optional
+        Rows of the library and rows that are predicted, as for :func:`pyedmcl.simplex`; they may be disjoint. Of a range
+        each E uses the rows that have E lags.
+    valid_lib : mask of bool (n_steps,), optional
+        Library rows that may be used, in addition to ``lib_range`` (conditional embedding).
     progress : callable, optional
         Called as ``progress(done, total, "series")``.
     dtype : {"float32", "float64"}
@@ -92,11 +105,20 @@ def embed_dimension(
     arguments.precision(dtype)
     series = as_series(x, what="x")
     require_rows(series, E=E_max, tau=tau, Tp=Tp, k=1, what="x")
+    chosen = any(given is not None for given in (target, lib_range, pred_range, valid_lib))
+    rows = {"tau": tau, "Tp": Tp, "knn": k, "exclusion_radius": radius, "lib_range": lib_range,
+            "pred_range": pred_range, "valid_lib": valid_lib}  # fmt: skip
+    if chosen:
+        check_rows(series, range(1, E_max + 1), target, rows)
     executor = open_device(device)
     dtype = arguments.precision(dtype, executor.info.fp64, executor.info.name)
     announce(executor.info, range(1, E_max + 1), n_library=series.n_steps, n_query=series.n_steps,
              n_series=series.n_series)  # fmt: skip
-    rho, record = self_skill(executor, series, range(1, E_max + 1), tau, Tp, radius, k, dtype, progress)
+    dims = range(1, E_max + 1)
+    if chosen:
+        rho, record = chosen_skill(executor, series, dims, target, rows, dtype, progress)
+    else:
+        rho, record = self_skill(executor, series, dims, tau, Tp, radius, k, dtype, progress)
     best = np.where(np.isnan(rho), -np.inf, rho).argmax(axis=1) + 1
     single = getattr(x, "ndim", 2 if series.n_series > 1 else 1) == 1
     return EmbedDimensionResult(int(best[0]) if single else best, rho[0] if single else rho, series.names, record)
