@@ -40,3 +40,7 @@ def test_narrow_classes_of_targets_get_narrow_vectors_on_processors():
     narrow = parameters(spec("lookup"), {"dtype": "float32", "columns": 5}, cpu).parameters
     assert narrow["lanes"] * narrow["vectors"] == 8
     assert wide["lanes"] * wide["vectors"] == 64
+    # A block is computed whole: 82 targets would fill 128 columns of four vectors, and 96 of two.
+    for columns, vectors in ((50, 4), (82, 2), (154, 2), (180, 4), (200, 2), (257, 4)):
+        chosen = parameters(spec("lookup"), {"dtype": "float32", "columns": columns}, cpu).parameters
+        assert (chosen["lanes"], chosen["vectors"]) == (16, vectors), columns

@@ -137,6 +137,7 @@ def test_specs_say_what_each_tunable_does_and_why_each_constraint_is_there(name)
         assert isinstance(tunable, Tunable)
         assert len(tunable.why) > 3, tunable.name
         assert {"cpu", "gpu"} <= set(tunable.default), f"{tunable.name} has no default for a device class"
+        assert set(tunable.default.values()) <= set(tunable.values), f"{tunable.name}: a default that is never tried"
         assert len(set(tunable.values)) == len(tunable.values) > 1, tunable.name
         assert list(tunable.values) == sorted(tunable.values), f"{tunable.name}: neighbours are values side by side"
     for constraint in the_spec.constraints:

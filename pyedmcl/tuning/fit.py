@@ -14,6 +14,8 @@ from ..device.quirks import quirks_for
 _GROUP = ("wg", "target_lanes", "row_lanes", "library_lanes")
 # Operations per second of a compute unit, roughly and rather too many: SIMD lanes times the share of them in use.
 _CPU_UNIT = 2e10
+# Columns computed in vain that wider vectors repay.
+_PADDING = 1.125
 # A lookup with staged targets: 16-byte loads, work-items of a group and those along the query rows.
 _STAGED_LANES = 4
 _STAGED_GROUP = 1024
@@ -45,9 +47,7 @@ def defaults(
         # Sweeps over several dimensions are long programs already; more steps at once overflow the instruction cache.
         chosen["unroll"] = 16 if len(specialisation.get("dims", ())) == 1 else 4
     if "columns" in specialisation and quirks.device_class == "cpu":
-        # Narrow classes of targets: no wider vectors than they fill.
-        while chosen["vectors"] > 1 and chosen["lanes"] * chosen["vectors"] // 2 >= specialisation["columns"]:
-            chosen["vectors"] //= 2
+        _fit_vectors(chosen, specialisation["columns"])
         while chosen["lanes"] > 4 and chosen["lanes"] // 2 >= specialisation["columns"]:
             chosen["lanes"] //= 2
     if "columns" in specialisation and quirks.device_class == "gpu":
@@ -60,6 +60,21 @@ def defaults(
         widest = max((name for name in _GROUP if name in chosen), key=lambda name: int(chosen[name]))
         chosen[widest] //= 2
     return chosen
+
+
+def _fit_vectors(chosen: dict[str, Any], columns: int) -> None:
+    """Fewer vectors where targets would fill them badly: a block is computed whole."""
+
+    def padded(vectors: int) -> int:
+        width = int(chosen["lanes"]) * vectors
+        return -(-columns // width) * width
+
+    # More vectors share a neighbour's row and weight, which is worth a little padding.
+    while chosen["vectors"] > 1 and (
+        columns <= chosen["lanes"] * chosen["vectors"] // 2
+        or padded(chosen["vectors"]) > _PADDING * padded(chosen["vectors"] // 2)
+    ):
+        chosen["vectors"] //= 2
 
 
 def _fit_tile(spec: KernelSpec, chosen: dict[str, Any], specialisation: Mapping[str, Any], local: int) -> None:
