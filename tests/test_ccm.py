@@ -165,6 +165,10 @@ def test_lags(one_device):
     some = pyedmcl.ccm_lagged(x, y, E=2, Tp=[-2], lib_size=40, sample=6, seed=1, device=one_device)
     whole = pyedmcl.ccm(x, y, E=2, Tp=-2, lib_sizes=40, sample=6, seed=1, device=one_device)
     np.testing.assert_allclose(some.rho[:, 0], whole.mean[:, 0])
+    valid = np.arange(300) % 5 > 0
+    lagged = pyedmcl.ccm_lagged(x, y, E=2, Tp=[-2], lib_range=(0, 200), valid_lib=valid, device=one_device)
+    expected = pyedmcl.simplex(y, target=x, E=2, Tp=-2, lib_range=(0, 200), valid_lib=valid, device=one_device).rho
+    assert lagged.rho[1, 0] == pytest.approx(expected, abs=1e-6)
 
 
 def test_a_trend_by_counting_orders():

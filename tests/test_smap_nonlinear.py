@@ -41,7 +41,20 @@ def test_defaults_best_and_frame(one_device):
     assert np.isnan(flat.best)
 
 
+def test_other_solvers(one_device):
+    x = naive.noisy_maps(1, 120, 5)[:, 0]
+    for solver in ("ridge", "lasso"):
+        if solver == "lasso":
+            pytest.importorskip("sklearn", reason="scikit-learn is not installed")
+        options = {"E": 2, "theta": [0, 2], "solver": solver, "alpha": 0.01, "device": one_device}
+        found, whole = pyedmcl.predict_nonlinear(x, **options), pyedmcl.smap(x, **options)
+        np.testing.assert_array_equal(found.rho, whole.rho)
+        assert (found.rho != pyedmcl.predict_nonlinear(x, E=2, theta=[0, 2], device=one_device).rho).all()
+
+
 def test_bad_input_is_refused():
+    with pytest.raises(InputError, match="solver='qr'"):
+        pyedmcl.predict_nonlinear(np.arange(30.0), E=2, solver="qr")
     with pytest.raises(InputError, match="theta=-2"):
         pyedmcl.predict_nonlinear(np.arange(30.0), E=2, theta=[0, -2])
     with pytest.raises(InputError, match="E=None"):

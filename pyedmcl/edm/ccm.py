@@ -212,6 +212,8 @@ def ccm_lagged(
     seed: int | None = None,
     exclusion_radius: int = 0,
     knn: int | None = None,
+    lib_range: Any = None,
+    valid_lib: Any = None,
     dtype: str = "float32",
     device: str | None = None,
     tune: str | None = None,
@@ -229,7 +231,7 @@ def ccm_lagged(
         Rows of random sub-libraries; by default all rows, of which there is only one sample.
     sample : int
         Sub-libraries for each Tp, where ``lib_size`` is given.
-    x, y, E, tau, seed, exclusion_radius, knn, dtype, device, tune
+    x, y, E, tau, seed, exclusion_radius, knn, lib_range, valid_lib, dtype, device, tune
         As for :func:`pyedmcl.ccm`.
 
     Returns
@@ -258,7 +260,7 @@ def ccm_lagged(
     grade = ""
     for place, lag in enumerate(lags):
         ways = [
-            direction(library, target, d, tau=tau, Tp=lag, knn=k, lib_range=None, valid_lib=None)
+            direction(library, target, d, tau=tau, Tp=lag, knn=k, lib_range=lib_range, valid_lib=valid_lib)
             for d, (library, target) in enumerate(((one, other), (other, one)))
         ]
         if lib_size is not None:

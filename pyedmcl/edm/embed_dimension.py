@@ -71,8 +71,8 @@ def embed_dimension(
     knn : int, optional
         Neighbours; E + 1 by default.
     lib_range, pred_range : (int, int), sequence of (int, int), or mask of bool, optional
-        Rows of the library and rows that are predicted, as for :func:`pyedmcl.simplex`; they may be disjoint. Of a range
-        each E uses the rows that have E lags.
+        Rows of the library and rows that are predicted, as for :func:`pyedmcl.simplex`; they may be disjoint. Of a
+        range each E uses the rows that have E lags.
     valid_lib : mask of bool (n_steps,), optional
         Library rows that may be used, in addition to ``lib_range`` (conditional embedding).
     progress : callable, optional

@@ -12,6 +12,7 @@ from .smap import KERNELS
 from .smap_fit import fit_rows, local_fits, skill
 from .smap_problem import check_knn, check_thetas, prepare
 from .smap_result import NonlinearResult
+from .smap_solvers import fit_by_estimator, solver_of
 
 THETAS = (0.01, 0.1, 0.3, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0)
 
@@ -28,6 +29,8 @@ def predict_nonlinear(
     theta: Any = THETAS,
     knn: int | None = None,
     exclusion_radius: int = 0,
+    solver: Any = "svd",
+    alpha: float = 1.0,
     embedded: bool = False,
     lib_range: Any = None,
     pred_range: Any = None,
@@ -46,8 +49,8 @@ def predict_nonlinear(
     ----------
     theta : sequence of float
         Localisations, each at least 0.
-    lib, pred, target, E, tau, Tp, knn, exclusion_radius, embedded, lib_range, pred_range, valid_lib, dtype, device,
-    tune
+    lib, pred, target, E, tau, Tp, knn, exclusion_radius, solver, alpha, embedded, lib_range, pred_range, valid_lib,
+    dtype, device, tune
         As for :func:`pyedmcl.smap`.
 
     Returns
@@ -58,22 +61,29 @@ def predict_nonlinear(
     ------
     InputError
         An argument cannot be used.
+    MissingExtraError
+        The solver needs scikit-learn, which is not installed.
     DeviceNotFoundError, DeviceMemoryError
         No device matches; the sums of a few rows do not fit on it.
     """
     thetas = check_thetas(theta)
     neighbours = check_knn(knn)
     arguments.precision(dtype)
+    chosen = solver_of(solver, alpha)
     problem = prepare(
         lib, pred, target, E=E, tau=tau, Tp=Tp, exclusion_radius=exclusion_radius, embedded=embedded,
         lib_range=lib_range, pred_range=pred_range, valid_lib=valid_lib,
     )  # fmt: skip
     executor = open_device(device)
     dtype = arguments.precision(dtype, executor.info.fp64, executor.info.name)
-    engine = local_fits(executor, problem, neighbours, 0.0, dtype)
+    if chosen.estimator is not None:
+        fits = fit_by_estimator(problem, thetas, neighbours, chosen.estimator)
+        record = provenance(executor, (), {}, solver=type(chosen.estimator).__name__)
+        return NonlinearResult(thetas, *skill(fits.predicted, problem.observed), problem.E, record)
+    engine = local_fits(executor, problem, neighbours, chosen.alpha, dtype)
     try:
         fits = fit_rows(engine, problem, thetas)
-        record = provenance(executor, KERNELS, engine.parameters, grade=engine.grade)
+        record = provenance(executor, KERNELS, engine.parameters, grade=engine.grade, solver=chosen.name)
     finally:
         engine.release()
     return NonlinearResult(thetas, *skill(fits.predicted, problem.observed), problem.E, record)
