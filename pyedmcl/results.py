@@ -38,6 +38,12 @@ class KnnResult:
     distances: NDArray[np.floating]
     provenance: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
+    def plot(self, path: str | None = None) -> Any:
+        """Distances of the nearest and the last neighbour over time; saved to ``path`` if given. Needs matplotlib."""
+        from .plot.states import neighbour_distances
+
+        return neighbour_distances(self, path)
+
 
 @dataclass(frozen=True)
 class SimplexResult:
@@ -147,3 +153,9 @@ class XmapResult:
         from .plot import heat_map
 
         return heat_map(self.rho, self.names, path)
+
+    def plot_network(self, path: str | None = None, *, top: int = 40) -> Any:
+        """The ``top`` strongest pairs as arrows from cause to effect; saved to ``path`` if given. Needs matplotlib."""
+        from .plot.network import causal_network
+
+        return causal_network(self.rho, self.names, path, top=top)

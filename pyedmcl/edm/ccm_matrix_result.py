@@ -108,4 +108,21 @@ class CcmMatrixResult:
         """Map of the skill at the largest library; saved to ``path`` if given. Needs matplotlib."""
         from ..plot import heat_map
 
-        return heat_map(np.asarray(self.matrices[int(np.argmax(self.lib_sizes))]), self.names, path)
+        size = int(self.lib_sizes.max())
+        return heat_map(np.asarray(self.at(size)), self.names, path, title=f"libraries of {size:,} rows")
+
+    def plot_network(self, path: str | None = None, rate: float = 0.05, *, top: int = 40) -> Any:
+        """Pairs whose skill converges as arrows from cause to effect; saved to ``path`` if given. Needs matplotlib.
+
+        Those that gain from the smallest to the largest library and, of at least 3 sizes, whose trend is significant at
+        the false discovery rate ``rate``.
+        """
+        from ..plot.network import causal_network
+
+        if not 0 < rate < 1:
+            raise InputError(f"rate={rate!r}: a number between 0 and 1 is needed")
+        keep, title = self.gain > 0, "skill grows with the library"
+        if len(self.lib_sizes) > 2:
+            keep &= false_discovery(self.trend()[1]) <= rate
+            title += f" (trend significant at a false discovery rate of {rate:g})"
+        return causal_network(self.at(int(self.lib_sizes.max())), self.names, path, keep=keep, top=top, title=title)

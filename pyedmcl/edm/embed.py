@@ -37,6 +37,12 @@ class EmbedResult:
         """A pandas DataFrame, with the time as its index where there is one."""
         return pandas_for("to_frame()").DataFrame(self.values, columns=list(self.names), index=self.time)
 
+    def plot(self, path: str | None = None) -> Any:
+        """The path through the first coordinates, up to three; saved to ``path`` if given. Needs matplotlib."""
+        from ..plot.states import delay_path
+
+        return delay_path(self, path)
+
 
 def embed(data: Any, *, E: int, tau: int = 1, columns: Sequence[str | int] | str | int | None = None) -> EmbedResult:
     """Delay coordinates of one or several series: what ``embedded=True`` takes.

@@ -59,6 +59,12 @@ class MultiviewResult(SimplexResult):
         columns: dict[str, Any] = {f"coordinate {d + 1}": [view[d] for view in self.views] for d in range(self.E)}
         return pandas_for("views_frame()").DataFrame({**columns, "rho": self.view_rho})
 
+    def plot(self, path: str | None = None) -> Any:
+        """Observed against predicted, and the skill of the best views; saved to ``path`` if given. Needs matplotlib."""
+        from ..plot.forecast import views
+
+        return views(self, path)
+
 
 @dataclass(frozen=True)
 class _Rows:

@@ -91,13 +91,31 @@ class SmapResult:
             frames.append(pandas.DataFrame(columns))
         return frames[0] if np.ndim(self.theta) == 0 else pandas.concat(frames, ignore_index=True)
 
+    def _best(self) -> SmapResult:
+        """The part of the theta of the highest rho."""
+        skill = np.atleast_1d(np.asarray(self.rho, np.float64))
+        return self.at(float(np.atleast_1d(self.theta)[np.where(np.isnan(skill), -np.inf, skill).argmax()]))
+
     def plot(self, path: str | None = None) -> Any:
-        """Observed against predicted over time, for the theta of the highest rho; saved to ``path`` if given."""
+        """Observed against predicted over time, for the theta of the highest rho; saved to ``path`` if given.
+
+        Needs matplotlib, as do the other pictures.
+        """
         from ..plot import predictions
 
-        skill = np.atleast_1d(np.asarray(self.rho, np.float64))
-        best = int(np.where(np.isnan(skill), -np.inf, skill).argmax())
-        return predictions(self.at(float(np.atleast_1d(self.theta)[best])), path)
+        return predictions(self._best(), path)
+
+    def plot_coefficients(self, path: str | None = None) -> Any:
+        """Intercept and slopes over time, for the theta of the highest rho; saved to ``path`` if given."""
+        from ..plot.local_fits import coefficients
+
+        return coefficients(self._best(), path)
+
+    def plot_skill(self, path: str | None = None) -> Any:
+        """rho against theta, of a sweep; saved to ``path`` if given."""
+        from ..plot.libraries import skill_against_parameter
+
+        return skill_against_parameter(self, path)
 
 
 @dataclass(frozen=True)
@@ -130,3 +148,9 @@ class NonlinearResult:
         """A pandas DataFrame with columns theta, rho, mae, rmse."""
         columns = ("theta", "rho", "mae", "rmse")
         return _pandas("to_frame()").DataFrame({name: getattr(self, name) for name in columns})
+
+    def plot(self, path: str | None = None) -> Any:
+        """rho against theta; saved to ``path`` if given. Needs matplotlib."""
+        from ..plot.libraries import skill_against_parameter
+
+        return skill_against_parameter(self, path)

@@ -87,7 +87,15 @@ class XmapSignificance:
         """Map of the significant skills; saved to ``path`` if given. Needs matplotlib."""
         from ..plot import heat_map
 
-        return heat_map(np.where(self.significant(rate), self.rho, np.nan), self.names, path)
+        title = f"significant at a false discovery rate of {rate:g}; others grey"
+        return heat_map(np.where(self.significant(rate), self.rho, np.nan), self.names, path, title=title)
+
+    def plot_network(self, path: str | None = None, rate: float = 0.05, *, top: int = 40) -> Any:
+        """Significant pairs as arrows from cause to effect; saved to ``path`` if given. Needs matplotlib."""
+        from ..plot.network import causal_network
+
+        title = f"significant at a false discovery rate of {rate:g}"
+        return causal_network(self.rho, self.names, path, keep=self.significant(rate), top=top, title=title)
 
 
 @tunable

@@ -1,4 +1,4 @@
-"""Cross-map skill against library size, with its spread over samples, and against the prediction interval."""
+"""Skill against what was varied: library size with its spread over samples, Tp, theta, radius, or surrogates."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 
 from .figure import new_figure, save_figure
+from .palette import MIDDLE, PAIR, PALE, RED, legend, whole_steps
 
-_COLORS = ("#2a788e", "#d1495b")
+_MEANING = {"Tp": "steps ahead, Tp", "exclusion_radius": "exclusion radius (steps)",
+            "theta": "localisation of S-map, theta"}  # fmt: skip
 
 
 def skill_against_library(
@@ -40,15 +42,15 @@ def skill_against_library(
     order = np.argsort(result.lib_sizes)
     sizes, spread = result.lib_sizes[order], result.quantiles((0.05, 0.25, 0.5, 0.75, 0.95))[:, order]
     for d, (library, target) in enumerate(result.links):
-        color = _COLORS[d]
-        ax.plot(sizes, spread[d, :, 2], "o-", color=color, markersize=3, linewidth=1.4,
+        color, mark, line = PAIR[d]
+        ax.plot(sizes, spread[d, :, 2], color=color, marker=mark, linestyle=line, markersize=3.5, linewidth=1.4,
                 label=f"{library} predicts {target} ({target} drives {library}?)")  # fmt: skip
         for low, high, alpha in ((0, 4, 0.12), (1, 3, 0.22)):
             ax.fill_between(sizes, spread[d, :, low], spread[d, :, high], color=color, alpha=alpha, linewidth=0)
     ax.set_xlabel("library size (states)")
     ax.set_ylabel("cross-map skill rho")
     ax.grid(alpha=0.25)
-    ax.legend(fontsize=8, frameon=False, loc="best")
+    legend(ax)
     ax.set_title(title or f"median of {result.rho.shape[2]} samples, middle 50 and 90 %", fontsize=10)
     if path is not None:
         save_figure(figure, path, dpi=dpi)
@@ -68,13 +70,15 @@ def skill_against_Tp(
     ax = figure.add_subplot()
     order = np.argsort(result.Tp)
     for d, (library, target) in enumerate(result.links):
-        ax.plot(result.Tp[order], result.rho[d][order], "o-", color=_COLORS[d], markersize=3, linewidth=1.4,
-                label=f"{library} predicts {target} (best at Tp = {result.best[d]})")  # fmt: skip
-        ax.axvline(result.best[d], color=_COLORS[d], linewidth=0.8, linestyle=":")
+        color, mark, line = PAIR[d]
+        ax.plot(result.Tp[order], result.rho[d][order], color=color, marker=mark, linestyle=line, markersize=3.5,
+                linewidth=1.4, label=f"{library} predicts {target} (best at Tp = {result.best[d]})")  # fmt: skip
+        ax.axvline(result.best[d], color=color, linewidth=0.8, linestyle=":")
+    whole_steps(ax.xaxis)
     ax.set_xlabel("steps from state to target, Tp")
     ax.set_ylabel("cross-map skill rho")
     ax.grid(alpha=0.25)
-    ax.legend(fontsize=8, frameon=False, loc="best")
+    legend(ax)
     if title:
         ax.set_title(title, fontsize=10)
     if path is not None:
@@ -89,18 +93,25 @@ def skill_against_parameter(
 
     Parameters
     ----------
-    result : SkillResult
+    result : SkillResult, NonlinearResult or SmapResult
+        Of the last, a sweep over theta.
     """
     figure = new_figure(6.4, 4.0)
     ax = figure.add_subplot()
-    order = np.argsort(result.values)
-    ax.plot(result.values[order], result.rho[order], "o-", color=_COLORS[0], markersize=3, linewidth=1.4)
-    if result.best is not None:
-        ax.axvline(result.best, color=_COLORS[1], linewidth=0.8, linestyle=":")
-    ax.set_xlabel(result.parameter.replace("_", " "))
+    name = getattr(result, "parameter", "theta")
+    values, rho = np.atleast_1d(result.values if name != "theta" else result.theta), np.atleast_1d(result.rho)
+    order = np.argsort(values)
+    ax.plot(values[order], rho[order], "o-", color=MIDDLE, markersize=3.5, linewidth=1.4)
+    if np.isfinite(rho).any():
+        best = values[np.where(np.isnan(rho), -np.inf, rho).argmax()]
+        ax.axvline(best, color=RED, linewidth=1, linestyle=":", label=f"best at {best:g}")
+        legend(ax)
+    if name != "theta":
+        whole_steps(ax.xaxis)
+    ax.set_xlabel(_MEANING[name])
     ax.set_ylabel("forecast skill rho")
     ax.grid(alpha=0.25)
-    ax.set_title(title or f"simplex projection, E = {result.E}", fontsize=10)
+    ax.set_title(title or f"{'S-map' if name == 'theta' else 'simplex projection'}, E = {result.E}", fontsize=10)
     if path is not None:
         save_figure(figure, path, dpi=dpi)
     return figure
@@ -120,11 +131,13 @@ def skill_against_surrogates(
     for d, (library, target) in enumerate(result.links):
         ax = panels[d]
         there = result.surrogates[d][np.isfinite(result.surrogates[d])]
-        ax.hist(there, bins=min(max(len(there) // 8, 5), 40), color="#9aa5ab", label=f"{len(there)} surrogates")
-        ax.axvline(result.rho[d], color=_COLORS[1], linewidth=2, label=f"rho = {result.rho[d]:.3f}")
-        ax.set_title(f"{library} predicts {target}: p = {result.p_value[d]:.3g}", fontsize=10)
+        ax.hist(there, bins=min(max(len(there) // 8, 5), 40), color=PALE, label=f"{len(there)} surrogates")
+        ax.axvline(result.rho[d], color=RED, linewidth=2, label=f"rho = {result.rho[d]:.3f}")
+        ax.set_title(f"{library} predicts {target} ({target} drives {library}?)\np = {result.p_value[d]:.3g}, "
+                     f"q = {result.q_value[d]:.3g}", fontsize=9)  # fmt: skip
         ax.set_xlabel("cross-map skill rho")
-        ax.legend(fontsize=8, frameon=False, loc="best")
+        legend(ax)
+    panels[0].set_ylabel("surrogates per bin")
     if title:
         figure.suptitle(title, fontsize=11)
     if path is not None:

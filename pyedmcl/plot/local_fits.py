@@ -1,0 +1,89 @@
+"""Coefficients of local linear fits over time."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+
+from .figure import new_figure, save_figure
+from .palette import DARK, GREY, MIDDLE
+
+_PANELS = 9  # coefficients that get a panel each; more become a map
+
+
+def coefficients(
+    result: Any, path: str | os.PathLike[str] | None = None, *, title: str | None = None, dpi: int = 150
+) -> Any:
+    """Coefficients of S-map over time: the intercept, and a slope for each coordinate.
+
+    Up to nine get a panel each with their median. More slopes are drawn as a map with a line of colours each, between
+    minus and plus the 99th percentile of their sizes.
+
+    Parameters
+    ----------
+    result : SmapResult
+        Of one theta.
+    path, title, dpi
+        As for :func:`pyedmcl.plot.predictions`.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Raises
+    ------
+    InputError, StoreWriteError, MissingExtraError
+        As for :func:`pyedmcl.plot.predictions`.
+    """
+    time, values = np.asarray(result.time), np.asarray(result.coefficients, np.float64)
+    labels = ["C0", *(f"d / d {name}" for name in result.names)]
+    if len(labels) > _PANELS:
+        figure = new_figure(9.0, min(1.6 + 0.22 * len(labels), 12))
+        last = figure.add_subplot()
+        _map(figure, last, time, values[:, 1:], labels[1:])
+    else:
+        figure = new_figure(9.0, 1.2 + 1.2 * len(labels))
+        panels = figure.subplots(len(labels), 1, sharex=True, squeeze=False)[:, 0]
+        for ax, label, one in zip(panels, labels, values.T, strict=True):
+            _panel(ax, time, one, label)
+        last = panels[-1]
+    last.set_xlabel("time of the prediction (row)")
+    heading = f"E = {result.E}, theta = {float(result.theta):g}: coefficients (target per unit of each coordinate)"
+    figure.suptitle(title or f"S-map, {heading}", fontsize=11)
+    if path is not None:
+        save_figure(figure, path, dpi=dpi)
+    return figure
+
+
+def _panel(ax: Any, time: Any, values: Any, label: str) -> None:
+    ax.axhline(0, color=GREY, linewidth=0.8)
+    ax.plot(time, values, color=MIDDLE, linewidth=1)
+    ax.set_title(label, fontsize=8, loc="left", pad=4)
+    ax.tick_params(labelsize=8)
+    known = values[np.isfinite(values)]
+    if not known.size:
+        return
+    ax.axhline(float(np.median(known)), color=DARK, linewidth=1, linestyle="--")
+    # A few fits to few neighbours may be steep by orders: they would flatten all others.
+    low, high = np.percentile(known, (10, 90))
+    room = 2 * max(float(high - low), 1e-9 * abs(float(high)), 1e-300)
+    outside = int(((known < low - room) | (known > high + room)).sum())
+    if outside:
+        ax.set_ylim(low - room, high + room)
+        ax.text(0.995, 0.95, f"{outside} beyond the axis", transform=ax.transAxes, ha="right", va="top", fontsize=7)
+
+
+def _map(figure: Any, ax: Any, time: Any, values: Any, labels: list[str]) -> None:
+    from matplotlib import colormaps
+
+    known = np.abs(values[np.isfinite(values)])
+    most = float(np.percentile(known, 99)) if known.size else 1.0
+    image = ax.imshow(
+        np.ma.masked_invalid(values.T), aspect="auto", interpolation="nearest",
+        cmap=colormaps["RdBu_r"].with_extremes(bad=GREY), vmin=-(most or 1.0), vmax=most or 1.0,
+        extent=(float(time[0]) - 0.5, float(time[-1]) + 0.5, len(labels) - 0.5, -0.5),
+    )  # fmt: skip
+    ax.set_yticks(range(len(labels)), labels, fontsize=7)
+    figure.colorbar(image, ax=ax, pad=0.02, extend="both", label="slope (target per coordinate)")

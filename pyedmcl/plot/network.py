@@ -1,0 +1,130 @@
+"""Which series drives which: cross maps as arrows from cause to effect."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..errors import InputError
+from .figure import new_figure, save_figure
+from .palette import DARK
+
+_NODES = 60  # series that can be told apart on a circle
+_ARROWS = 400
+_PALEST = 0.3  # of the colours: paler ones are lost on white paper
+
+
+def causal_network(
+    rho: Any,
+    names: Sequence[str],
+    path: str | os.PathLike[str] | None = None,
+    *,
+    keep: Any = None,
+    top: int = 40,
+    title: str | None = None,
+    dpi: int = 150,
+) -> Any:
+    """Series on a circle, an arrow from cause to effect for each link, the darker and wider the higher its skill.
+
+    Cell [i, j] of the map, the skill with which series i predicts series j, is the arrow from j to i.
+
+    Parameters
+    ----------
+    rho : array_like
+        Shape (N, N), as of :func:`pyedmcl.xmap`; links of skill 0 or less, or NaN, are not drawn.
+    names : sequence of str
+    path : path, optional
+        Also write the picture there; the suffix chooses the format.
+    keep : array_like of bool, optional
+        Shape (N, N): draw these links only, significant ones, say.
+    top : int
+        Draw at most so many links, the strongest; of 1 to 400. Series without a link are left out where more than 60
+        would have to share the circle.
+    title : str, optional
+    dpi : int
+        Dots per inch of the file.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Raises
+    ------
+    InputError
+        Shapes do not fit, ``top`` is out of range, or the links join more than 60 series.
+    StoreWriteError
+        The file cannot be written.
+    MissingExtraError
+        matplotlib is not installed.
+    """
+    if isinstance(top, bool) or not isinstance(top, (int, np.integer)) or not 1 <= top <= _ARROWS:
+        raise InputError(f"top={top!r}: an integer of 1 to {_ARROWS} arrows is needed")
+    strength = np.array(rho, np.float64)
+    n = len(names)
+    if strength.shape != (n, n):
+        raise InputError(f"the map has shape {strength.shape}: {(n, n)} is needed for {n} names")
+    if keep is not None:
+        chosen = np.asarray(keep, bool)
+        if chosen.shape != (n, n):
+            raise InputError(f"keep has shape {chosen.shape}, the map has {(n, n)}")
+        strength = np.where(chosen, strength, np.nan)
+    np.fill_diagonal(strength, np.nan)
+    links = _strongest(strength, int(top))
+    drawn = np.arange(n) if n <= _NODES else np.unique(links)
+    if len(drawn) > _NODES:
+        raise InputError(f"top={top}: these links join {len(drawn)} series, at most {_NODES} fit; take a smaller top")
+    total = int((strength > 0).sum())
+    figure = new_figure(7.6, 7.0)
+    ax = figure.add_subplot()
+    _draw(figure, ax, strength, links, drawn, [str(name) for name in names])
+    heading = [title] if title else []
+    heading.append(f"{len(links):,} links, cause → effect" if len(links) == total
+                   else f"the strongest {len(links):,} of {total:,} links, cause → effect")  # fmt: skip
+    ax.set_title("\n".join(heading), fontsize=11)
+    if path is not None:
+        save_figure(figure, path, dpi=dpi)
+    return figure
+
+
+def _strongest(strength: Any, top: int) -> Any:
+    """(effect, cause) of at most ``top`` links, the weakest first, so that strong arrows lie above weak ones."""
+    effect, cause = np.nonzero(np.nan_to_num(strength) > 0)
+    order = np.lexsort((cause, effect, -strength[effect, cause]))[:top][::-1]
+    return np.column_stack([effect[order], cause[order]])
+
+
+def _draw(figure: Any, ax: Any, strength: Any, links: Any, drawn: Any, names: list[str]) -> None:
+    from matplotlib import colormaps
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import LinearSegmentedColormap, Normalize
+    from matplotlib.patches import FancyArrowPatch
+
+    angles = np.pi / 2 - 2 * np.pi * np.arange(len(drawn)) / max(len(drawn), 1)
+    at = {int(i): (np.cos(a), np.sin(a)) for i, a in zip(drawn, angles, strict=True)}
+    shades = LinearSegmentedColormap.from_list("links", colormaps["Blues"](np.linspace(_PALEST, 1, 64)))
+    scale, width = Normalize(0, 1), min(1.0, 60 / max(len(links), 1))
+    for effect, cause in links:
+        value = float(strength[effect, cause])
+        ax.add_patch(FancyArrowPatch(
+            at[int(cause)], at[int(effect)], arrowstyle="-|>", mutation_scale=8 + 3 * width, shrinkA=7, shrinkB=7,
+            connectionstyle="arc3,rad=0.12",  # bent, so that both directions of a pair are seen
+            color=shades(scale(value)), linewidth=0.6 + 2.2 * value * width, zorder=1,
+        ))  # fmt: skip
+    if at:
+        ax.plot(*np.array(list(at.values())).T, "o", color=DARK, markersize=8 if len(at) <= 30 else 5, zorder=2)
+    font = 10 if len(at) <= 20 else 7.5 if len(at) <= 40 else 6
+    for i, angle in zip(drawn, angles, strict=True):
+        name = names[i] if len(names[i]) <= 16 else names[i][:15] + "…"
+        left = np.cos(angle) < -1e-9
+        ax.text(1.07 * np.cos(angle), 1.07 * np.sin(angle), name, fontsize=font, rotation_mode="anchor",
+                rotation=np.degrees(angle) + (180 if left else 0), ha="right" if left else "left",
+                va="center")  # fmt: skip
+    reach = 1.14 + 0.035 * font / 10 * max((min(len(names[i]), 16) for i in drawn), default=0)
+    ax.set_xlim(-reach, reach)
+    ax.set_ylim(-reach, reach)
+    ax.set_aspect("equal")
+    ax.set_axis_off()
+    figure.colorbar(ScalarMappable(scale, shades), ax=ax, shrink=0.6, pad=0.02, label="cross-map skill rho")
