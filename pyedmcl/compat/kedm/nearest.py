@@ -1,0 +1,110 @@
+"""Neighbours as kEDM has them: rows at distance zero are the row itself where library and prediction differ."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...device.session import open_device
+from ...edm.arguments import MOST_NEIGHBOURS
+from ...edm.simplex_fit import Projection, laid_out
+from ...edm.states import embed
+from ...neighbors.exact import ExactSearch
+from ...plan import Search
+from .arguments import Floats
+
+Doubles = NDArray[np.float64]
+Rows = NDArray[np.int64]
+_BARRED = 1e32  # above FAR in clkernels/numeric.clh
+_CELLS = 1 << 20
+_FEW = 2  # neighbours beyond those asked for: most rows have one twin at most
+
+
+def same(lib: Floats, pred: Floats) -> bool:
+    """Whether both are the same series, so that a row is its own neighbour."""
+    return lib is pred or (lib.shape == pred.shape and np.array_equal(lib, pred, equal_nan=True))
+
+
+def nearest(
+    lib: Floats, pred: Floats, goal: Doubles, E: int, tau: int, Tp: int, own: bool
+) -> tuple[Rows, Doubles]:
+    """The E + 1 nearest library rows of each embedded row of ``pred``.
+
+    Parameters
+    ----------
+    lib, pred : ndarray (n, columns), (m, columns)
+    goal : ndarray (n,)
+        What is predicted; rows that lead to a gap are no neighbours.
+    E, tau, Tp : int
+    own : bool
+        Whether both are one series: then each row is left out of its own neighbours; else those at distance zero are.
+
+    Returns
+    -------
+    rows, distances : ndarray (m - (E-1) tau, E + 1)
+        Infinite distances where there are fewer.
+    """
+    k, first = E + 1, (E - 1) * tau
+    known = np.zeros(len(lib), bool)
+    known[: len(lib) - Tp] = np.isfinite(goal[Tp : len(lib)])
+    wanted = min(k if own else k + _FEW, MOST_NEIGHBOURS)
+    problem = Projection(
+        library=lib, query=lib if own else pred, goal=goal, lags=E, tau=tau, Tp=Tp, k=wanted,
+        exclusion_radius=0 if own else -1, allowed=None, rows=np.empty(0, np.int64), observed=np.empty(0),
+    )  # fmt: skip
+    rows, distance = _search(problem, known)
+    rows, distance = rows[first:], distance[first:]
+    if own:
+        return rows, distance
+    states, asked = embed(lib.astype(np.float64), E, tau), embed(pred.astype(np.float64), E, tau)[first:]
+    near = np.argwhere(distance == 0)
+    if len(near):
+        apart = np.abs(states[rows[near[:, 0], near[:, 1]]] - asked[near[:, 0]]).max(axis=1)
+        distance[near[:, 0], near[:, 1]] = np.where(apart > 0, np.finfo(np.float32).tiny, np.inf)
+    order = np.argsort(distance, axis=1, kind="stable")
+    short = np.isinf(distance).sum(axis=1) > _FEW  # more twins than were allowed for, or few rows at all
+    rows, distance = np.take_along_axis(rows, order, 1)[:, :k], np.take_along_axis(distance, order, 1)[:, :k]
+    legal = np.flatnonzero(known & np.isfinite(states).all(axis=1))
+    _on_host(states, asked, legal, np.flatnonzero(short), rows, distance)
+    return rows, distance
+
+
+def _search(problem: Projection, known: NDArray[np.bool_]) -> tuple[Rows, Doubles]:
+    executor = open_device(None)
+    search: Search
+    search, library, query = laid_out(problem, "float32")
+    inside = slice(0, len(known) - problem.Tp)
+    gaps = not known[inside].all()
+    engine = ExactSearch(executor, search, "neighbours", masked=gaps)
+    held = [executor.upload(library)]
+    held.append(held[0] if query is library else executor.upload(query))
+    try:
+        penalty = None
+        if gaps:
+            barred = np.zeros(len(known) + 32, np.float32)
+            barred[: len(known)][~known] = _BARRED
+            penalty = executor.upload(barred)
+            held.append(penalty)
+        table = next(iter(engine.tables(held[0], held[1], 1, penalty)))
+        found, squared = table.read(executor, search.dims[0], 1)
+    finally:
+        engine.release()
+        for buffer in dict.fromkeys(held):
+            buffer.release()
+    rows = found[0].astype(np.int64)
+    distance = np.where(rows >= 0, np.sqrt(squared[0].astype(np.float64)), np.inf)
+    return np.maximum(rows, 0), distance
+
+
+def _on_host(states: Doubles, asked: Doubles, legal: Rows, which: Rows, rows: Rows, distance: Doubles) -> None:
+    """Order the whole library for some of the rows asked for."""
+    k = rows.shape[1]
+    step = max(_CELLS // (len(legal) * states.shape[1] + 1), 1)
+    for a in range(0, len(which), step):
+        some = which[a : a + step]
+        far = np.sqrt(((asked[some][:, None] - states[legal]) ** 2).sum(axis=2))
+        far[~(far > 0)] = np.inf
+        order = np.argsort(far, axis=1, kind="stable")[:, :k]
+        rows[some, : order.shape[1]] = legal[order]
+        distance[some] = np.inf
+        distance[some, : order.shape[1]] = np.take_along_axis(far, order, 1)
