@@ -9,7 +9,7 @@ import typer
 
 from . import options
 from .ccm_options import First, Interval, LibSizes, Sample, Second, Seed, parse_pair_E, parse_sizes
-from .files import check_place, check_table, write_table
+from .files import check_picture, check_table, write_table
 from .inputs import load
 from .talk import Talk
 
@@ -81,11 +81,7 @@ def ccm(
     talk = Talk(quiet=quiet, as_json=json)
     if output is not None:
         check_table(output)
-    if picture is not None:
-        from ..plot.figure import check_format
-
-        check_format(picture)
-        check_place(picture)
+    check_picture(picture)
     dims, sizes = parse_pair_E(E), parse_sizes(lib_sizes)
     one, other = two_series(input, x, y, time_column, dataset)
     import pyedmcl

@@ -9,7 +9,7 @@ import typer
 
 from . import options
 from .ccm_options import Interval, LibSizes, Sample, Seed, parse_sizes
-from .files import check_table, write_table
+from .files import check_picture, check_table, write_table
 from .inputs import load, parse_columns, parse_E
 from .talk import Talk
 from .xmap import _FILES
@@ -50,6 +50,8 @@ def ccm_matrix(
         typer.Option("--pairs", metavar="PAIRS.csv", show_default=False,
                      help="Also write every pair's final skill, gain and trend (.csv, .tsv, .json)."),
     ] = None,
+    picture: options.Picture = None,
+    network: options.Network = None,
     dtype: options.Dtype = "float32",
     device: options.Device = None,
     progress: options.Progress = None,
@@ -64,6 +66,8 @@ def ccm_matrix(
     talk = Talk(quiet=quiet, as_json=json, progress=progress)
     if pairs is not None:
         check_table(pairs)
+    check_picture(picture)
+    check_picture(network)
     if output.suffix.lower() in _FILES:
         raise typer.BadParameter(f"{output}: -o names the folder of the result; --pairs writes a file")
     sizes, dimension = parse_sizes(lib_sizes), parse_E(E)
@@ -84,6 +88,10 @@ def ccm_matrix(
         table = result.pairs()
         write_table(pairs, _HEADER, table)
         talk.summary(f"{pairs}: {len(table):,} pairs")
+    if picture is not None:
+        result.plot(str(picture))
+    if network is not None:
+        result.plot_network(str(network))
     talk.document({"output": str(output), "n_series": series.n_series, "n_steps": series.n_steps,
                    "names": list(result.names), "E": result.E, "lib_sizes": result.lib_sizes, "sample": sample,
                    "seed": result.seed, "pairs": None if pairs is None else str(pairs)})  # fmt: skip

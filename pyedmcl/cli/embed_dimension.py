@@ -8,13 +8,18 @@ from typing import Annotated, Any
 import typer
 
 from . import options
-from .files import check_table, write_table
-from .inputs import load, parse_columns
+from .files import check_picture, check_table, write_table
+from .inputs import load, parse_columns, parse_ranges
 from .talk import Talk
 
 
 def embed_dimension(
     input: options.Input,
+    target: Annotated[
+        str | None,
+        typer.Option("--target", metavar="Y", help="Series that each of them predicts. (default: itself)",
+                     show_default=False),
+    ] = None,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -31,6 +36,8 @@ def embed_dimension(
     Tp: Annotated[int, typer.Option("--Tp", help="Steps ahead to predict.", rich_help_panel="Embedding")] = 1,
     exclusion_radius: options.Exclusion = 0,
     knn: options.Knn = None,
+    lib: options.Library = None,
+    pred: options.Predicted = None,
     columns: options.Columns = None,
     time_column: options.TimeColumn = None,
     dataset: options.Dataset = None,
@@ -46,18 +53,17 @@ def embed_dimension(
     wanted = parse_columns(columns)
     if output is not None:
         check_table(output)
-    if plot is not None:
-        from ..plot.figure import check_format
-
-        check_format(plot)
+    check_picture(plot)
     series = load(input, wanted, time_column, dataset)
+    goal = None if target is None else load(input, [target], time_column, dataset)
     import numpy as np
 
     import pyedmcl
 
     with talk.progress("finding E") as report:
         result = pyedmcl.embed_dimension(
-            series, E_max=E_max, tau=tau, Tp=Tp, exclusion_radius=exclusion_radius, knn=knn, progress=report,
+            series, target=goal, E_max=E_max, tau=tau, Tp=Tp, exclusion_radius=exclusion_radius, knn=knn,
+            lib_range=parse_ranges(lib, "--lib"), pred_range=parse_ranges(pred, "--pred"), progress=report,
             dtype=dtype, device=device,
         )  # fmt: skip
     best = np.atleast_1d(np.asarray(result.E))

@@ -30,6 +30,23 @@ def check_place(path: Path) -> None:
         raise InputError(f"{path}: this is a folder; name a file in it")
 
 
+def check_picture(path: Path | None) -> None:
+    """Refuse, before anything is computed, a path that no picture can be written to; None is fine. Raises InputError.
+
+    Raises
+    ------
+    MissingExtraError
+        matplotlib is not installed.
+    """
+    if path is None:
+        return
+    from ..plot.figure import check_format, new_figure
+
+    check_format(path)
+    check_place(path)
+    new_figure(1, 1)
+
+
 def write_table(path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     """Write a table as .csv, .tsv or .json (a list of objects).
 

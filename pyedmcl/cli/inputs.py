@@ -39,6 +39,19 @@ def parse_E(text: str) -> str | int | list[int]:
     return dimensions if len(dimensions) > 1 else dimensions[0]
 
 
+def parse_ranges(text: str | None, option: str) -> list[tuple[int, int]] | None:
+    """``0:100,150:200`` as pairs."""
+    if text is None:
+        return None
+    try:
+        pairs = [tuple(int(end) for end in part.split(":")) for part in text.split(",")]
+    except ValueError:
+        pairs = []
+    if not pairs or any(len(pair) != 2 for pair in pairs):
+        raise typer.BadParameter(f"{option} {text!r}: ranges of rows such as 0:100 or 0:100,150:200 are needed")
+    return [(pair[0], pair[1]) for pair in pairs]
+
+
 def load(path: Path, columns: list[str] | None, time_column: str | None, dataset: str | None) -> Series:
     """Read the series of a file.
 

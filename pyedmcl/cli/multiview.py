@@ -8,10 +8,10 @@ from typing import Annotated
 import typer
 
 from . import options
-from .files import check_table, write_table
-from .inputs import load, parse_columns
+from .files import check_picture, check_table, write_table
+from .inputs import load, parse_columns, parse_ranges
 from .simplex import _when
-from .smap import Ahead, Library, Predicted, parse_ranges
+from .smap import Ahead
 from .talk import Talk
 
 _HEADER = ("time", "observed", "predicted", "variance")
@@ -43,12 +43,13 @@ def multiview(
                      show_default=False),
     ] = None,
     exclude_target: Annotated[bool, typer.Option("--exclude-target", help="No view holds the target itself.")] = False,
+    picture: options.Picture = None,
     tau: options.Tau = 1,
     Tp: Ahead = 1,
     exclusion_radius: options.Exclusion = 0,
     knn: options.Knn = None,
-    lib: Library = None,
-    pred: Predicted = None,
+    lib: options.Library = None,
+    pred: options.Predicted = None,
     columns: options.Columns = None,
     time_column: options.TimeColumn = None,
     dataset: options.Dataset = None,
@@ -62,6 +63,7 @@ def multiview(
     talk = Talk(quiet=quiet, as_json=json)
     if output is not None:
         check_table(output)
+    check_picture(picture)
     names = parse_columns(columns)
     # Digits count the columns of the file, so that one series may be asked for in two ways.
     aimed = load(input, [target], time_column, dataset).names[0]
@@ -81,6 +83,8 @@ def multiview(
     if output is not None:
         values = [np.asarray(getattr(result, name)).tolist() for name in _HEADER[1:]]
         write_table(output, _HEADER, zip(_when(series, np.asarray(result.time)), *values, strict=True))
+    if picture is not None:
+        result.plot(str(picture))
     skill = {name: float(getattr(result, name)) for name in ("rho", "mae", "rmse")}
     words = ", ".join(f"{name} = {value:.5g}" for name, value in skill.items())
     where = f"; predictions in {output}" if output is not None else ""

@@ -50,6 +50,25 @@ Knn = Annotated[
     typer.Option("--knn", help="Neighbours (default: E + 1).", show_default=False, rich_help_panel=_EMBEDDING),
 ]
 EMax = Annotated[int, typer.Option("--E-max", help="Largest E that is tried.", rich_help_panel=_EMBEDDING)]
+Library = Annotated[
+    str | None,
+    typer.Option("--lib", metavar="A:B[,C:D]", help="Library rows, from A up to but not B, counted from 0.",
+                 show_default=False, rich_help_panel="Rows"),
+]  # fmt: skip
+Predicted = Annotated[
+    str | None,
+    typer.Option("--pred", metavar="A:B[,C:D]", help="Rows that are predicted, likewise.", show_default=False,
+                 rich_help_panel="Rows"),
+]  # fmt: skip
+Picture = Annotated[
+    Path | None,
+    typer.Option("--plot", metavar="FILE", help="Draw the result (.png, .pdf, .svg).", show_default=False),
+]
+Network = Annotated[
+    Path | None,
+    typer.Option("--network", metavar="FILE", show_default=False,
+                 help="Draw the pairs that pass the test as arrows from cause to effect."),
+]  # fmt: skip
 Dtype = Annotated[
     str, typer.Option("--dtype", metavar="float32|float64", help="Arithmetic on the device.", rich_help_panel=_RUN)
 ]

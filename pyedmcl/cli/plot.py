@@ -23,6 +23,10 @@ def plot(
     ],
     title: Annotated[str | None, typer.Option("--title", metavar="TEXT", help="Title of the picture.")] = None,
     dpi: Annotated[int, typer.Option("--dpi", min=20, max=1200, help="Dots per inch.")] = 150,
+    network: Annotated[
+        bool, typer.Option("--network", help="Draw the strongest pairs as arrows from cause to effect instead.")
+    ] = False,
+    top: Annotated[int, typer.Option("--top", metavar="N", help="How many arrows.", min=1, max=400)] = 40,
     partial: Partial = False,
     quiet: options.Quiet = False,
     json: options.Json = False,
@@ -35,8 +39,13 @@ def plot(
     check_format(output)
     check_place(output)
     store = open_result(result, partial=partial)
-    from ..plot import heat_map
+    if network:
+        from ..plot.network import causal_network
 
-    heat_map(store.rho, store.names, output, title=title, dpi=dpi)
-    talk.summary(f"{output}: map of {len(store.names):,} series")
+        causal_network(store.rho, store.names, output, top=top, title=title, dpi=dpi)
+    else:
+        from ..plot import heat_map
+
+        heat_map(store.rho, store.names, output, title=title, dpi=dpi)
+    talk.summary(f"{output}: {'network' if network else 'map'} of {len(store.names):,} series")
     talk.document({"output": str(output), "n_series": len(store.names), "complete": store.complete})

@@ -9,8 +9,9 @@ import typer
 
 from . import options
 from .ccm_options import parse_integers
-from .files import check_table, write_table
-from .smap import Columns, Dimension, Embedded, Library, Predicted, Target, chosen, parse_ranges
+from .files import check_picture, check_table, write_table
+from .inputs import parse_ranges
+from .smap import Columns, Dimension, Embedded, Target, chosen
 from .talk import Talk
 
 _HEADER = ("Tp", "rho", "mae", "rmse")
@@ -29,12 +30,13 @@ def predict_interval(
         typer.Option("--output", "-o", metavar="SKILL.csv", help="Write the skill per Tp (.csv, .tsv, .json).",
                      show_default=False),
     ] = None,
+    picture: options.Picture = None,
     tau: options.Tau = 1,
     exclusion_radius: options.Exclusion = 0,
     knn: options.Knn = None,
     embedded: Embedded = False,
-    lib: Library = None,
-    pred: Predicted = None,
+    lib: options.Library = None,
+    pred: options.Predicted = None,
     time_column: options.TimeColumn = None,
     dataset: options.Dataset = None,
     dtype: options.Dtype = "float32",
@@ -47,6 +49,7 @@ def predict_interval(
     talk = Talk(quiet=quiet, as_json=json)
     if output is not None:
         check_table(output)
+    check_picture(picture)
     steps = parse_integers(Tp, "--Tp")
     _, states, goal = chosen(input, column, target, time_column, dataset)
     import pyedmcl
@@ -58,6 +61,8 @@ def predict_interval(
     rows = list(zip(*(getattr(result, name).tolist() for name in ("values", "rho", "mae", "rmse")), strict=True))
     if output is not None:
         write_table(output, _HEADER, rows)
+    if picture is not None:
+        result.plot(str(picture))
     what = (goal or states).names[0]
     best = "no skill is defined" if result.best is None else f"best at Tp = {result.best}"
     talk.summary(f"{'+'.join(states.names)} -> {what}, E = {result.E}: {best}")

@@ -8,18 +8,16 @@ from typing import Annotated
 import typer
 
 from . import options
-from .files import check_table, write_table
+from .files import check_picture, check_table, write_table
+from .inputs import parse_ranges
 from .smap import (
     Ahead,
     Columns,
     Dimension,
     Embedded,
-    Library,
     Neighbours,
-    Predicted,
     Target,
     chosen,
-    parse_ranges,
     parse_thetas,
 )
 from .talk import Talk
@@ -42,13 +40,14 @@ def predict_nonlinear(
         typer.Option("--output", "-o", metavar="SKILL.csv", help="Write theta, rho, mae and rmse (.csv, .tsv, .json).",
                      show_default=False),
     ] = None,
+    picture: options.Picture = None,
     tau: options.Tau = 1,
     Tp: Ahead = 1,
     exclusion_radius: options.Exclusion = 0,
     knn: Neighbours = None,
     embedded: Embedded = False,
-    lib: Library = None,
-    pred: Predicted = None,
+    lib: options.Library = None,
+    pred: options.Predicted = None,
     time_column: options.TimeColumn = None,
     dataset: options.Dataset = None,
     dtype: options.Dtype = "float32",
@@ -61,6 +60,7 @@ def predict_nonlinear(
     talk = Talk(quiet=quiet, as_json=json)
     if output is not None:
         check_table(output)
+    check_picture(picture)
     _, embedded_series, goal = chosen(input, column, target, time_column, dataset)
     import pyedmcl
 
@@ -74,6 +74,8 @@ def predict_nonlinear(
     rows = list(zip(*(getattr(result, name).tolist() for name in _HEADER), strict=True))
     if output is not None:
         write_table(output, _HEADER, rows)
+    if picture is not None:
+        result.plot(str(picture))
     if not quiet:
         talk.table(_HEADER, [[f"{value:.6g}" for value in row] for row in rows], right=_HEADER)
     where = f"; table in {output}" if output is not None else ""

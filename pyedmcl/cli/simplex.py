@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from . import options
-from .files import check_table, write_table
-from .inputs import load
+from .files import check_picture, check_table, write_table
+from .inputs import load, parse_ranges
 from .talk import Talk
 
 if TYPE_CHECKING:
@@ -43,10 +43,13 @@ def simplex(
             help="Write time, observed, predicted and variance (.csv, .tsv, .json).", show_default=False,
         ),
     ] = None,
+    picture: options.Picture = None,
     tau: options.Tau = 1,
     Tp: Annotated[int, typer.Option("--Tp", help="Steps ahead to predict.", rich_help_panel="Embedding")] = 1,
     exclusion_radius: options.Exclusion = 0,
     knn: options.Knn = None,
+    lib: options.Library = None,
+    pred: options.Predicted = None,
     time_column: options.TimeColumn = None,
     dataset: options.Dataset = None,
     dtype: options.Dtype = "float32",
@@ -59,6 +62,7 @@ def simplex(
     talk = Talk(quiet=quiet, as_json=json)
     if output is not None:
         check_table(output)
+    check_picture(picture)
     wanted = None if column is None else [column, *([target] if target not in (None, column) else [])]
     series = load(input, wanted, time_column, dataset)
     if column is None and (series.n_series > 1 or target is not None):
@@ -68,23 +72,26 @@ def simplex(
 
     import pyedmcl
 
-    lib = _one(series, 0)
+    states = _one(series, 0)
     of = _one(series, series.n_series - 1)
     result = pyedmcl.simplex(
-        lib, target=None if of.names == lib.names else of, E=E, tau=tau, Tp=Tp, knn=knn,
-        exclusion_radius=exclusion_radius, dtype=dtype, device=device,
+        states, target=None if of.names == states.names else of, E=E, tau=tau, Tp=Tp, knn=knn,
+        exclusion_radius=exclusion_radius, lib_range=parse_ranges(lib, "--lib"),
+        pred_range=parse_ranges(pred, "--pred"), dtype=dtype, device=device,
     )  # fmt: skip
     if output is not None:
         values = [np.asarray(getattr(result, name)).tolist() for name in _HEADER[1:]]
         write_table(output, _HEADER, zip(_when(series, np.asarray(result.time)), *values, strict=True))
+    if picture is not None:
+        result.plot(str(picture))
     both = np.isfinite(np.asarray(result.predicted)) & np.isfinite(np.asarray(result.observed))
     n = int(both.sum())
     skill = {name: float(getattr(result, name)) for name in ("rho", "mae", "rmse")}
     where = f"; predictions in {output}" if output is not None else ""
     words = ", ".join(f"{name} = {value:.5g}" for name, value in skill.items())
-    talk.summary(f"{lib.names[0]} -> {of.names[0]}, E = {E}: {words} over {n:,} predictions{where}")
+    talk.summary(f"{states.names[0]} -> {of.names[0]}, E = {E}: {words} over {n:,} predictions{where}")
     talk.document(
-        {"column": lib.names[0], "target": of.names[0], "E": E, **skill, "n": n,
+        {"column": states.names[0], "target": of.names[0], "E": E, **skill, "n": n,
          "output": None if output is None else str(output)}
     )  # fmt: skip
 

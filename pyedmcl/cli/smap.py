@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from . import options
-from .files import check_table, write_table
-from .inputs import load, parse_columns
+from .files import check_picture, check_table, write_table
+from .inputs import load, parse_columns, parse_ranges
 from .simplex import _when
 from .talk import Talk
 
@@ -43,29 +43,6 @@ Neighbours = Annotated[
     typer.Option("--knn", help="Library rows in a fit, the nearest ones (default: all).", show_default=False,
                  rich_help_panel="Embedding"),
 ]  # fmt: skip
-Library = Annotated[
-    str | None,
-    typer.Option("--lib", metavar="A:B[,C:D]", help="Library rows, from A up to but not B, counted from 0.",
-                 show_default=False, rich_help_panel="Rows"),
-]  # fmt: skip
-Predicted = Annotated[
-    str | None,
-    typer.Option("--pred", metavar="A:B[,C:D]", help="Rows that are predicted, likewise.", show_default=False,
-                 rich_help_panel="Rows"),
-]  # fmt: skip
-
-
-def parse_ranges(text: str | None, option: str) -> list[tuple[int, int]] | None:
-    """``0:100,150:200`` as pairs."""
-    if text is None:
-        return None
-    try:
-        pairs = [tuple(int(end) for end in part.split(":")) for part in text.split(",")]
-    except ValueError:
-        pairs = []
-    if not pairs or any(len(pair) != 2 for pair in pairs):
-        raise typer.BadParameter(f"{option} {text!r}: ranges of rows such as 0:100 or 0:100,150:200 are needed")
-    return [(pair[0], pair[1]) for pair in pairs]
 
 
 def parse_thetas(text: str) -> float | list[float]:
@@ -113,13 +90,19 @@ def smap(
             help="Write (theta,) time, observed, predicted, variance, intercept and slopes (.csv, .tsv, .json).",
         ),
     ] = None,
+    picture: options.Picture = None,
+    coefficients: Annotated[
+        Path | None,
+        typer.Option("--plot-coefficients", metavar="FILE", help="Draw intercept and slopes over time.",
+                     show_default=False),
+    ] = None,
     tau: options.Tau = 1,
     Tp: Ahead = 1,
     exclusion_radius: options.Exclusion = 0,
     knn: Neighbours = None,
     embedded: Embedded = False,
-    lib: Library = None,
-    pred: Predicted = None,
+    lib: options.Library = None,
+    pred: options.Predicted = None,
     solver: Annotated[
         str, typer.Option("--solver", metavar="svd|ridge|lasso|elasticnet", help="How fits are solved.")
     ] = "svd",
@@ -139,6 +122,8 @@ def smap(
     talk = Talk(quiet=quiet, as_json=json)
     if output is not None:
         check_table(output)
+    check_picture(picture)
+    check_picture(coefficients)
     thetas = parse_thetas(theta)
     series, embedded_series, goal = chosen(input, column, target, time_column, dataset)
     import numpy as np
@@ -152,6 +137,10 @@ def smap(
     )  # fmt: skip
     if output is not None:
         _write(output, series, result)
+    if picture is not None:
+        (result.plot_skill if np.ndim(result.theta) and not generate else result.plot)(str(picture))
+    if coefficients is not None:
+        result.plot_coefficients(str(coefficients))
     where = f"; predictions in {output}" if output is not None else ""
     what = (goal or embedded_series).names[0]
     found = []

@@ -10,7 +10,7 @@ import typer
 from . import options
 from .ccm import two_series
 from .ccm_options import First, Interval, Second, Seed, parse_pair_E
-from .files import check_table, write_table
+from .files import check_picture, check_table, write_table
 from .inputs import load, parse_columns, parse_E
 from .talk import Talk
 
@@ -50,6 +50,8 @@ def surrogate_test(
         typer.Option("--output", "-o", metavar="PAIRS.csv", show_default=False,
                      help="Write skill, p-value and q-value of each pair (.csv, .tsv, .json)."),
     ] = None,
+    picture: options.Picture = None,
+    network: options.Network = None,
     tau: options.Tau = 1,
     Tp: Interval = 0,
     exclusion_radius: options.Exclusion = 0,
@@ -72,6 +74,8 @@ def surrogate_test(
     talk = Talk(quiet=quiet, as_json=json, progress=progress)
     if output is not None:
         check_table(output)
+    check_picture(picture)
+    check_picture(network)
     if not 0 < rate < 1:
         raise typer.BadParameter(f"--rate {rate:g}: a number between 0 and 1 is needed")
     import pyedmcl
@@ -86,16 +90,24 @@ def surrogate_test(
     if x is not None or y is not None:
         if columns is not None:
             raise typer.BadParameter("--columns: of a pair only --x and --y are named")
+        if network is not None:
+            raise typer.BadParameter("--network: a pair has no network; leave --x and --y out for all pairs")
         pair = pyedmcl.ccm_significance(*two_series(input, x, y, time_column, dataset), E=parse_pair_E(E), **shared)
         import numpy as np
 
         rows = [[*pair.links[d], float(pair.rho[d]), float(np.nanquantile(pair.surrogates[d], 0.95)),
                  float(pair.p_value[d]), float(pair.q_value[d])] for d in (0, 1)]  # fmt: skip
+        if picture is not None:
+            pair.plot(str(picture))
         header, used, count = _PAIR, pair.seed, pair.surrogates.shape[1]
     else:
         series = load(input, parse_columns(columns), time_column, dataset)
         with talk.progress("surrogates") as report:
             every = pyedmcl.xmap_significance(series, E=parse_E(E), E_max=E_max, progress=report, **shared)
+        if picture is not None:
+            every.plot(str(picture), rate)
+        if network is not None:
+            every.plot_network(str(network), rate)
         rows, header, used, count = _every_pair(every), _PAIRS, every.seed, every.n
     if output is not None:
         write_table(output, header, rows)
