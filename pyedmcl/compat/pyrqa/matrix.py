@@ -1,0 +1,124 @@
+"""From PyRQA's settings to matrices: counted, or drawn cell by cell."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...recurrence import arguments, common
+from ...recurrence.counts import Counts
+from ...recurrence.image import render_image
+from ...recurrence.points import Points, points_of, same_coordinates
+from ...recurrence.problem import Problem
+from .analysis_type import Classic, Cross
+from .exceptions import InvalidTimeSeriesInputException, UnsupportedAnalysisTypeException
+from .neighbourhood import RadiusCorridor, Unthresholded
+from .settings import JointSettings, Series, Settings
+from .time_series import TimeSeries
+
+Devices = list[str] | None
+
+
+def _options(settings: Any, edge: int | None = None) -> common.Options:
+    # The arithmetic is PyRQA's: that of the series' type, radii rounded to it.
+    dtype = "float64" if settings.dtype is np.float64 else "float32"
+    return common.options_of(convention="pyrqa", lmin=2, vmin=2, wmin=2, dtype=dtype, exact=False, tile=edge)
+
+
+def _points(series: Series, what: str, as_vectors: bool) -> Points:
+    kind = np.float64 if np.dtype(series.dtype) == np.float64 else np.float32
+    if isinstance(series, TimeSeries) and not as_vectors:
+        m, tau = series.embedding_dimension, series.time_delay
+        return points_of(series.data.astype(kind), what, m=m, tau=tau, embedded=False)
+    vectors = series.get_vectors_as_rows().reshape(-1, series.embedding_dimension)
+    return points_of(vectors.astype(kind), what, m=1, tau=1, embedded=True)
+
+
+def _alike(x: Series, y: Series) -> bool:
+    """Whether both sides are the same vectors."""
+    if x is y:
+        return True
+    return type(x) is type(y) and np.array_equal(x.get_vectors_as_rows(), y.get_vectors_as_rows(), equal_nan=True)
+
+
+def _sides(settings: Settings) -> tuple[Points, Points | None]:
+    """Rows and columns of a matrix; no columns where it is symmetric."""
+    x, y = settings.time_series_x, settings.time_series_y
+    if settings.analysis_type is Classic:
+        if not _alike(x, y):
+            raise InvalidTimeSeriesInputException(
+                "time_series: analysis_type Classic takes one series, and two different ones were given; use Cross"
+            )
+        return _points(x, "time_series", False), None
+    if settings.analysis_type is not Cross:
+        raise UnsupportedAnalysisTypeException(f"analysis_type={settings.analysis_type!r}: Classic or Cross is needed")
+    delays = [series.time_delay if isinstance(series, TimeSeries) else None for series in (x, y)]
+    mixed = delays[0] != delays[1]
+    columns, rows = _points(x, "time series x", mixed), _points(y, "time series y", mixed)
+    same_coordinates(columns, rows)
+    return rows, columns
+
+
+def _problem(
+    settings: Settings, options: common.Options, rows: Points, columns: Points | None, theiler: int
+) -> Problem:
+    other = rows if columns is None else columns
+    window = arguments.window(theiler, options.convention, rows.n, other.n)
+    metric = settings.similarity_measure.native
+    problem = common.problem_of(rows, columns, options, metric=metric, theiler=window)
+    near = settings.neighbourhood
+    if isinstance(near, Unthresholded):
+        return problem
+    if isinstance(near, RadiusCorridor):
+        inner, outer = arguments.radii_of(near.condition, "corridor", "RadiusCorridor")[0][0]
+        return replace(problem, radii=(outer,), inner=(inner,))
+    return replace(problem, radii=(arguments.radii_of(near.condition, "fixed", "radius")[0][0],))
+
+
+def count_one(settings: Settings, edge: int | None, devices: Devices) -> Counts:
+    """Counts of one matrix."""
+    options = _options(settings, edge)
+    rows, columns = _sides(settings)
+    problem = _problem(settings, options, rows, columns, settings.theiler_corrector)
+    executors = common.executors_of(devices, options)
+    return common.count(executors, problem, rows, columns or rows, options, None)[0]
+
+
+def count_joint(settings: JointSettings, edge: int | None, devices: Devices) -> Counts:
+    """Counts of the cells that recur in both matrices."""
+    options = _options(settings, edge)
+    theiler = settings.theiler_corrector  # refuses different ones
+    both = (settings.settings_1, settings.settings_2)
+    sides = [_sides(one) for one in both]
+    if not settings.is_matrix_symmetric:  # then neither is taken for one
+        sides = [(rows, rows if columns is None else columns) for rows, columns in sides]
+    first, second = (_problem(one, options, *side, theiler) for one, side in zip(both, sides, strict=True))
+    executors = common.executors_of(devices, options)
+    rows = tuple(side[0] for side in sides)
+    columns = tuple(side[1] or side[0] for side in sides)
+    return common.count(executors, replace(first, joint=second), rows, columns, options, None)[0]
+
+
+def draw_one(settings: Settings, devices: Devices) -> NDArray[np.uint8]:
+    """The recurrence matrix (vectors of y, vectors of x) of zeros and ones."""
+    return _drawn(settings, devices, mean=False).astype(np.uint8)
+
+
+def draw_distances(settings: Settings, devices: Devices) -> NDArray[Any]:
+    """The matrix of distances, in the series' type."""
+    found: NDArray[Any] = _drawn(settings, devices, mean=True).astype(settings.dtype)
+    return found
+
+
+def _drawn(settings: Settings, devices: Devices, *, mean: bool) -> NDArray[Any]:
+    options = _options(settings)
+    rows, columns = _sides(settings)
+    problem = _problem(settings, options, rows, columns, 0)  # plots have no Theiler window
+    executor = common.executors_of(devices, options)[0]
+    other = None if columns is None else columns.values
+    size = (problem.n_rows, problem.n_columns)
+    return render_image(executor, problem, rows.values, other, pixels=size, mean=mean).values
+
