@@ -1,0 +1,21 @@
+"""States into an order in space, with boxes around blocks of them: what the pruned search walks through."""
+
+from ..codegen.spec import Constraint, KernelSpec, Tunable
+
+SPEC = KernelSpec(
+    name="pruned_order",
+    producer="mako",
+    text="pruned_order.cl.mako",
+    headers=("numeric.clh",),
+    specialisation=("E", "tau", "dtype", "axes", "leaf"),
+    tunables=(
+        Tunable("wg", (1, 64, 128, 256), {"cpu": 1, "gpu": 128}, "work-items of a group that sorts a part"),
+        Tunable("each", (4, 8, 16, 32, 4096, 16384), {"cpu": 4096, "gpu": 8}, "states of a work-item in a pass"),
+        Tunable("bits", (4, 8), {"cpu": 8, "gpu": 4}, "bits of a digit; each work-item counts every digit"),
+    ),
+    constraints=(
+        Constraint(lambda v: v["wg"] << v["bits"] <= 8192, "counters of a group take 32 kB of local memory at most"),
+        Constraint(lambda v: 1 <= v["axes"] <= v["E"], "an axis for each coordinate at most"),
+    ),
+    oracle="pyedmcl.reference.edm:knn_float32_exact",
+)

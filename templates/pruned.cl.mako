@@ -1,0 +1,250 @@
+## The k nearest neighbours of delay-embedded rows by a walk through boxes of states (pruned_order.cl.mako).
+##
+## A group owns WG * LANES queries that lie side by side in space. It walks down from the root, nearest child first and
+## then its siblings in the tree's own order of nearness, so that the first block is next to the queries and gives a bound;
+## a block is visited where a query's distance to its box is not above that query's bound. Boxes hold what rounding may have
+## moved, and the test allows for the rounding of both sums: no neighbour and no tie is lost. What is visited is computed
+## with the arithmetic of the exact search (knn.cl.mako), and lists are ordered by (distance, row).
+<%
+FAN = 16
+half = 53 if dtype == 'float64' else 24
+slack = (32 + 8 * E) * 2.0 ** -half
+%>
+#define LANES ${lanes}
+#define REAL_BITS ${64 if dtype == 'float64' else 32}
+#define FMA_CONTRACT ${int(fma == 'contract')}
+#define MIN_SELECT ${int(minimum == 'select')}
+#define K ${k}
+#define AXES ${axes}
+#define LEAF ${leaf}
+#define FAN ${FAN}
+#define WG ${wg}
+#define LEVELS 8
+#define BOX (2 * AXES * FAN)
+#include "numeric.clh"
+// A sum of squares may lose this to underflow.
+#define TINY ${repr(1e-306) if dtype == 'float64' else '1e-36f'}
+%if k <= list_registers:
+#define UNROLL_K _Pragma("unroll")
+%else:
+#define UNROLL_K _Pragma("unroll 1")
+%endif
+
+%if lanes > 1:
+#define LESS(A, R, B, S) (((A) < (B)) | (((A) == (B)) & ((R) < (S))))
+%else:
+#define LESS(A, R, B, S) ((A) < (B) || ((A) == (B) && (R) < (S)))
+%endif
+
+// Puts (x, row) into the ascending list; order (distance, row), in whatever order rows come.
+#define INSERT(X, ROW)                                                                \
+  do {                                                                                \
+    const realv x_ = X;                                                               \
+    const rowv r_ = ROW;                                                              \
+    UNROLL_K for (int i = K - 1; i > 0; --i) {                                        \
+      const rowv before = LESS(x_, r_, nearest[i - 1], rows[i - 1]);                  \
+      const rowv here = LESS(x_, r_, nearest[i], rows[i]);                            \
+      nearest[i] = CHOOSE(CHOOSE(nearest[i], x_, here), nearest[i - 1], before);      \
+      rows[i] = CHOOSE(CHOOSE(rows[i], r_, here), rows[i - 1], before);               \
+      ${"" if k <= list_registers else "if (!ANYV(before)) break;"}                                                         \
+    }                                                                                 \
+    const rowv first = LESS(x_, r_, nearest[0], rows[0]);                             \
+    nearest[0] = CHOOSE(nearest[0], x_, first);                                       \
+    rows[0] = CHOOSE(rows[0], r_, first);                                             \
+  } while (0)
+
+// The square of a query's distance to box number c of a parent, from below: s.
+<%def name="to_box(c)">
+        realv s = 0, gap;
+%for a in range(axes):
+        gap = MAXIMUM(box[${2 * a} * FAN + ${c}] - above${a}, below${a} - box[${2 * a + 1} * FAN + ${c}]);
+        gap = MAXIMUM(gap, (realv)(0));
+        s = FUSED(gap, gap, s);
+%endfor
+</%def>
+
+// series: row 0 at `front`, gaps before it. *_row, *_at: the order's rows and coordinates, [axis][place], errors behind
+// them. Groups take tiles of queries begin + group * step. out: [n_query][K]; visited: blocks each tile has looked at.
+kernel __attribute__((reqd_work_group_size(WG, 1, 1)))
+void pruned(global const real* restrict library, global const real* restrict query, const int library_front, const int query_front,
+            global const int* restrict library_row, const int n_library, global const real* restrict boxes,
+            global const int* restrict first_row, global const int* restrict query_row,
+            global const real* restrict query_at, const int n_padded, const int exclusion_radius, const int begin, const int step,
+            global int* restrict out_row, global real* restrict out_value, global int* restrict visited) {
+  const int tile = begin + get_group_id(0) * step;
+  const int me = get_local_id(0);
+  const size_t place = (size_t)tile * (WG * LANES) + me * LANES;
+  global const real* restrict x = library + library_front;
+%if wg > 1:
+  // What the group agrees upon; in turn, so that one barrier is enough.
+  local uint wanted[3];
+  local int start_of[3];
+  int turn = 0;
+  if (me < 3) wanted[me] = 0;
+  barrier(CLK_LOCAL_MEM_FENCE);
+%endif
+  // Offsets of levels in units of parents; the top level's only parent is the root.
+  int offset[LEVELS], top = 0;
+  offset[0] = 0;
+  for (int nodes = ((n_library + LEAF - 1) / LEAF + FAN - 1) / FAN; nodes > 1; nodes = (nodes + FAN - 1) / FAN) {
+    offset[top + 1] = offset[top] + nodes;
+    ++top;
+  }
+  int own[LANES];
+  realv ${", ".join(f"q{e}" for e in range(E))};
+%if lanes == 1:
+  own[0] = query_row[place];
+  rowv t = own[0];
+  {
+    global const real* restrict y = query + query_front + own[0];
+%for e in range(E):
+    q${e} = y[${-e * tau}];
+%endfor
+  }
+%else:
+  rowv t;
+  {
+    real y[LANES];
+    whole wide[LANES];
+    for (int l = 0; l < LANES; ++l) {
+      own[l] = query_row[place + l];
+      wide[l] = own[l];
+    }
+    t = LOADV(wide);
+%for e in range(E):
+    for (int l = 0; l < LANES; ++l) y[l] = query[(size_t)query_front + own[l] - ${e * tau}];
+    q${e} = LOADV(y);
+%endfor
+  }
+%endif
+  const realv error = LOADV(query_at + (size_t)AXES * n_padded + place);
+%for a in range(axes):
+  const realv middle${a} = LOADV(query_at + (size_t)${a} * n_padded + place), above${a} = middle${a} + error, below${a} = middle${a} - error;
+%endfor
+  realv nearest[K];
+  rowv rows[K];
+  UNROLL_K for (int i = 0; i < K; ++i) { nearest[i] = NOWHERE; rows[i] = -1; }
+  // What a candidate must not exceed; nothing is below -1 (places behind the last query).
+  const realv most = CHOOSE((realv)(FAR), (realv)(-1), t < (rowv)(0));
+  realv bound = most, reach = most;
+  uint pending[LEVELS];
+  int parent[LEVELS], start[LEVELS];
+  int level = top, blocks = 0;
+  bool entering = true;
+  parent[top] = 0;
+  while (true) {
+    if (entering) {
+      // Which children some query wants, and the one nearest to the first query.
+      global const real* restrict box = boxes + (size_t)(offset[level] + parent[level]) * BOX;
+      global const int* restrict first = first_row + (size_t)(offset[level] + parent[level]) * FAN;
+      uint mask = 0;
+      int nearest_child = 0;
+      real least = NOWHERE;
+      for (int c = 0; c < FAN; ++c) {
+        ${to_box("c")}
+        // At distance 0 a later row loses.
+        const rowv hopeless = (bound == (realv)(0)) & (rows[K - 1] < (rowv)(first[c]));
+        const rowv want = (s <= reach) & (hopeless == (rowv)(0));
+        if (ANYV(want)) mask |= 1u << c;
+        const real of_first = ${"s" if lanes == 1 else "s.s0"};
+        if (of_first < least) { least = of_first; nearest_child = c; }
+      }
+%if wg > 1:
+      if (mask) atomic_or(wanted + turn, mask);
+      if (me == 0) start_of[turn] = nearest_child;
+      barrier(CLK_LOCAL_MEM_FENCE);
+      mask = wanted[turn];
+      nearest_child = start_of[turn];
+      turn = turn == 2 ? 0 : turn + 1;
+      if (me == 0) wanted[turn == 2 ? 0 : turn + 1] = 0;
+%endif
+      // Bit i is child nearest ^ i: siblings in the binary tree first.
+      uint turned = 0;
+      for (int i = 0; i < FAN; ++i) turned |= ((mask >> (nearest_child ^ i)) & 1u) << i;
+      pending[level] = turned;
+      start[level] = nearest_child;
+      entering = false;
+    }
+    if (!pending[level]) {
+      if (++level > top) break;
+      continue;
+    }
+    const uint bits = pending[level];
+    const int child = start[level] ^ (31 - (int)clz(bits & -bits));
+    pending[level] = bits & (bits - 1);
+    const int node = parent[level] * FAN + child;
+    if (level > 0) {
+      parent[--level] = node;
+      entering = true;
+      continue;
+    }
+    {
+      // Bounds may have sunk since.
+      global const real* restrict box = boxes + (size_t)parent[0] * BOX;
+      ${to_box("child")}
+      const rowv hopeless = (bound == (realv)(0)) & (rows[K - 1] < (rowv)(first_row[node]));
+      const rowv want = (s <= reach) & (hopeless == (rowv)(0));
+%if wg > 1:
+      if (want) wanted[turn] = 1;
+      barrier(CLK_LOCAL_MEM_FENCE);
+      const bool skip = !wanted[turn];
+      turn = turn == 2 ? 0 : turn + 1;
+      if (me == 0) wanted[turn == 2 ? 0 : turn + 1] = 0;
+      if (skip) continue;
+%else:
+      if (!ANYV(want)) continue;
+%endif
+    }
+    ++blocks;
+    global const int* restrict candidates = library_row + (size_t)node * LEAF;
+    for (int c = 0; c < LEAF; c += ${unroll}) {
+%for u in range(unroll):
+      const int j${u} = candidates[c + ${u}];
+      global const real* restrict x${u} = x + j${u};
+%endfor
+      realv d, ${", ".join(f"a{u}" for u in range(unroll))};
+%for e in range(E):
+%for u in range(unroll):
+      d = q${e} - x${u}[${-e * tau}]; a${u} = ${f"FUSED(d, d, a{u})" if e else "d * d"};
+%endfor
+%endfor
+%for u in range(unroll):
+%if excluding:
+      a${u} = CHOOSE(a${u}, (realv)(NOWHERE), (t - (rowv)(j${u}) <= (rowv)(exclusion_radius)) & ((rowv)(j${u}) - t <= (rowv)(exclusion_radius)));
+%endif
+      if (ANYV(a${u} <= bound)) {
+        INSERT(CHOOSE((realv)(NOWHERE), a${u}, a${u} <= bound), (rowv)(j${u}));
+        bound = MINIMUM(nearest[K - 1], most);
+      }
+%endfor
+    }
+    reach = bound * (real)(1 + ${repr(slack)}${'' if dtype == 'float64' else 'f'}) + (real)(TINY);
+    reach = CHOOSE(reach, (realv)(-1), bound < (realv)(0));
+  }
+  if (me == 0) visited[tile] = blocks;
+%if lanes == 1:
+  if (own[0] >= 0) {
+    global int* restrict to_row = out_row + (size_t)own[0] * K;
+    global real* restrict to_value = out_value + (size_t)own[0] * K;
+    UNROLL_K for (int i = 0; i < K; ++i) { to_row[i] = rows[i]; to_value[i] = nearest[i]; }
+  }
+%else:
+  for (int l = 0; l < LANES; ++l) {
+    if (own[l] < 0) continue;
+    global int* restrict to_row = out_row + (size_t)own[l] * K;
+    global real* restrict to_value = out_value + (size_t)own[l] * K;
+    for (int i = 0; i < K; ++i) {
+      to_row[i] = (int)((const whole*)(rows + i))[l];
+      to_value[i] = ((const real*)(nearest + i))[l];
+    }
+  }
+%endif
+}
+
+// What rows without a neighbour, or not asked for, hold.
+kernel void nothing(global int* restrict out_row, global real* restrict out_value, const ulong n) {
+  const size_t i = get_global_id(0);
+  if (i >= n) return;
+  out_row[i] = -1;
+  out_value[i] = NOWHERE;
+}

@@ -1,0 +1,244 @@
+## An order of states in which blocks of consecutive ones are small in space, and the boxes around these blocks.
+##
+## States are projected onto the first few principal axes, which keeps distances or shortens them. The order is that of a
+## k-d tree: rounds of sorting by (node, place along the node's widest axis) after which each node is cut by rank. Blocks are
+## always full, whatever the density. Only boxes must hold for sure: samples and roundings elsewhere cost speed alone.
+<%
+FAN = 16
+bins = 1 << bits
+%>
+#define LANES 1
+#define REAL_BITS ${64 if dtype == 'float64' else 32}
+#define FMA_CONTRACT ${int(fma == 'contract')}
+#define MIN_SELECT ${int(minimum == 'select')}
+#define AXES ${axes}
+#define LEAF ${leaf}
+#define FAN ${FAN}
+#define WG ${wg}
+#define EACH ${each}
+#define BITS ${bits}
+#define BINS ${bins}
+#define BOX (2 * AXES * FAN)
+#include "numeric.clh"
+
+// Coordinates along the axes, [axis][state], and behind them what rounding may have moved each by.
+kernel void project(global const real* restrict series, const int front, global const int* restrict rows, const int n,
+                    const real centre, const real rounding, global const real* restrict basis,
+                    global real* restrict coordinates, global int* restrict id) {
+  const int i = get_global_id(0);
+  if (i >= n) return;
+  global const real* restrict x = series + (size_t)front + rows[i];
+%if E == 1:
+  coordinates[i] = x[0];
+  coordinates[n + i] = 0;
+%else:
+  real sum[AXES], size = 0;
+  for (int a = 0; a < AXES; ++a) sum[a] = 0;
+  for (int e = 0; e < ${E}; ++e) {
+    const real v = x[-e * ${tau}] - centre;
+    size += fabs(v);
+    for (int a = 0; a < AXES; ++a) sum[a] = FUSED(v, basis[a * ${E} + e], sum[a]);
+  }
+  for (int a = 0; a < AXES; ++a) coordinates[(size_t)a * n + i] = sum[a];
+  coordinates[(size_t)AXES * n + i] = size * rounding;
+%endif
+  id[i] = i;
+}
+
+// The widest axis of each node of `size` states, judged by some 64 of them, where it begins, and one over its length.
+kernel void axes_of(global const real* restrict coordinates, const int n, global const int* restrict id, const int size,
+                    const int nodes, global int* restrict axis, global real* restrict place) {
+  const int node = get_global_id(0);
+  if (node >= nodes) return;
+  const int begin = node * size, end = size < n - begin ? begin + size : n;
+  const int step = max((end - begin) / 64, 1);
+  real low[AXES], high[AXES];
+  for (int a = 0; a < AXES; ++a) { low[a] = NOWHERE; high[a] = -NOWHERE; }
+  for (int i = begin; i < end; i += step) {
+    const int at = id[i];
+    for (int a = 0; a < AXES; ++a) {
+      const real c = coordinates[(size_t)a * n + at];
+      low[a] = MINIMUM(low[a], c);
+      high[a] = MAXIMUM(high[a], c);
+    }
+  }
+  int best = 0;
+  real widest = high[0] - low[0], from = low[0];
+  for (int a = 1; a < AXES; ++a)
+    if (high[a] - low[a] > widest) { best = a; widest = high[a] - low[a]; from = low[a]; }
+  axis[node] = best;
+  place[2 * node] = from;
+  place[2 * node + 1] = widest > 0 ? 1 / widest : (real)0;
+}
+
+// key = node, place along its axis; on a line the number itself, whose bits then ascend with it.
+kernel void keys_of(global const real* restrict coordinates, const int n, global const int* restrict id, const int size,
+                    const int place_bits, global const int* restrict axis, global const real* restrict place,
+                    global uint* restrict key) {
+  const int i = get_global_id(0);
+  if (i >= n) return;
+%if axes == 1:
+  const uint number = as_uint((float)coordinates[id[i]]);
+  key[i] = number ^ (number >> 31 ? 0xffffffffu : 0x80000000u);
+%else:
+  const int node = i / size;
+  const real c = coordinates[(size_t)axis[node] * n + id[i]];
+  real along = (c - place[2 * node]) * place[2 * node + 1];
+  along = MINIMUM(MAXIMUM(along, (real)0), (real)0.99999994f);
+  const uint steps = (uint)(along * (real)((ulong)1 << place_bits));
+  key[i] = (uint)((ulong)node << place_bits) | steps;
+%endif
+}
+
+// Counts of digits, [digit][part]; a part is what a group sorts.
+kernel __attribute__((reqd_work_group_size(WG, 1, 1)))
+void count(global const uint* restrict key, const int n, const int shift, const int parts, global int* restrict counts) {
+  const int part = get_group_id(0), me = get_local_id(0);
+%if wg == 1:
+  int counter[BINS];
+  for (int b = 0; b < BINS; ++b) counter[b] = 0;
+  const int begin = part * EACH, end = min(begin + EACH, n);
+  for (int i = begin; i < end; ++i) ++counter[(key[i] >> shift) & (BINS - 1)];
+  for (int b = 0; b < BINS; ++b) counts[(size_t)b * parts + part] = counter[b];
+%else:
+  local int counter[BINS];
+  for (int b = me; b < BINS; b += WG) counter[b] = 0;
+  barrier(CLK_LOCAL_MEM_FENCE);
+  const size_t begin = (size_t)part * (WG * EACH);
+  for (int u = 0; u < EACH; ++u) {
+    const size_t i = begin + u * WG + me;
+    if (i < n) atomic_inc(counter + ((key[i] >> shift) & (BINS - 1)));
+  }
+  barrier(CLK_LOCAL_MEM_FENCE);
+  for (int b = me; b < BINS; b += WG) counts[(size_t)b * parts + part] = counter[b];
+%endif
+}
+
+// Running sums of all counts, in place, by one group of SCAN work-items.
+#define SCAN ${256 if wg > 1 else 1}
+kernel __attribute__((reqd_work_group_size(SCAN, 1, 1)))
+void scan(global int* restrict counts, const int total) {
+  const int me = get_local_id(0), each = (total + SCAN - 1) / SCAN;
+  const int begin = min(me * each, total), end = min(begin + each, total);
+  int before = 0;
+%if wg > 1:
+  local int sums[SCAN];
+  int own = 0;
+  for (int i = begin; i < end; ++i) own += counts[i];
+  sums[me] = own;
+  barrier(CLK_LOCAL_MEM_FENCE);
+  for (int reach = 1; reach < SCAN; reach *= 2) {
+    const int add = me >= reach ? sums[me - reach] : 0;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    sums[me] += add;
+    barrier(CLK_LOCAL_MEM_FENCE);
+  }
+  before = sums[me] - own;
+%endif
+  for (int i = begin; i < end; ++i) {
+    const int c = counts[i];
+    counts[i] = before;
+    before += c;
+  }
+}
+
+// A stable pass: each work-item moves consecutive states, and knows how many before it in the part share a digit.
+kernel __attribute__((reqd_work_group_size(WG, 1, 1)))
+void scatter(global const uint* restrict key, global const int* restrict id, const int n, const int shift, const int parts,
+             global const int* restrict counts, global uint* restrict new_key, global int* restrict new_id) {
+  const int part = get_group_id(0), me = get_local_id(0);
+%if wg == 1:
+  int at[BINS];
+  for (int b = 0; b < BINS; ++b) at[b] = counts[(size_t)b * parts + part];
+  const int begin = part * EACH, end = min(begin + EACH, n);
+  for (int i = begin; i < end; ++i) {
+    const uint k = key[i];
+    const int to = at[(k >> shift) & (BINS - 1)]++;
+    new_key[to] = k;
+    new_id[to] = id[i];
+  }
+%else:
+  local int at[BINS * WG];
+  for (int b = 0; b < BINS; ++b) at[b * WG + me] = 0;
+  const size_t begin = ((size_t)part * WG + me) * EACH;
+  uint held[EACH];
+  for (int u = 0; u < EACH; ++u)
+    if (begin + u < n) {
+      held[u] = key[begin + u];
+      ++at[((held[u] >> shift) & (BINS - 1)) * WG + me];
+    }
+  barrier(CLK_LOCAL_MEM_FENCE);
+  // Running sums over the work-items, a digit at a time to each.
+  for (int b = me; b < BINS; b += WG) {
+    int before = counts[(size_t)b * parts + part];
+    for (int w = 0; w < WG; ++w) {
+      const int c = at[b * WG + w];
+      at[b * WG + w] = before;
+      before += c;
+    }
+  }
+  barrier(CLK_LOCAL_MEM_FENCE);
+  for (int u = 0; u < EACH; ++u)
+    if (begin + u < n) {
+      const int to = at[((held[u] >> shift) & (BINS - 1)) * WG + me]++;
+      new_key[to] = held[u];
+      new_id[to] = id[begin + u];
+    }
+%endif
+}
+
+// Rows and coordinates in the new order; behind the last state rows are -1, whose coordinates are gaps.
+kernel void gather(global const int* restrict rows, global const int* restrict id, global const real* restrict coordinates,
+                   const int n, const int padded, global int* restrict row, global real* restrict ordered) {
+  const int i = get_global_id(0);
+  if (i >= padded) return;
+  const int at = i < n ? id[i] : id[n - 1];
+  row[i] = i < n ? rows[at] : -1;
+  for (int a = 0; a <= AXES; ++a) ordered[(size_t)a * padded + i] = coordinates[(size_t)a * n + at];
+}
+
+// Boxes of blocks, [parent][axis][low, high][child], and the smallest row of each.
+kernel void leaf_boxes(global const int* restrict row, global const real* restrict ordered, const int n, const int padded,
+                       const int parents, global real* restrict boxes, global int* restrict first_row) {
+  const int leaf = get_global_id(0);
+  if (leaf >= parents * FAN) return;
+  const int begin = leaf * LEAF < n ? leaf * LEAF : n, end = begin + LEAF < n ? begin + LEAF : n;
+  global real* restrict box = boxes + (size_t)(leaf / FAN) * BOX + leaf % FAN;
+  for (int a = 0; a < AXES; ++a) {
+    real low = NOWHERE, high = -NOWHERE;
+    for (int i = begin; i < end; ++i) {
+      const real c = ordered[(size_t)a * padded + i], off = ordered[(size_t)AXES * padded + i];
+      low = MINIMUM(low, c - off);
+      high = MAXIMUM(high, c + off);
+    }
+    box[2 * a * FAN] = low;
+    box[(2 * a + 1) * FAN] = high;
+  }
+  int first = 0x7fffffff;
+  for (int i = begin; i < end; ++i) first = min(first, row[i]);
+  first_row[leaf] = first;
+}
+
+// The same one level up: node i's box holds those of the children in parent i below.
+kernel void upper_boxes(global real* restrict boxes, global int* restrict first_row, const int below, const int nodes,
+                        const int here, const int parents) {
+  const int node = get_global_id(0);
+  if (node >= parents * FAN) return;
+  global real* restrict box = boxes + (size_t)(here + node / FAN) * BOX + node % FAN;
+  int first = 0x7fffffff;
+  for (int a = 0; a < AXES; ++a) {
+    real low = NOWHERE, high = -NOWHERE;
+    if (node < nodes) {
+      global const real* restrict child = boxes + (size_t)(below + node) * BOX + 2 * a * FAN;
+      for (int c = 0; c < FAN; ++c) {
+        low = MINIMUM(low, child[c]);
+        high = MAXIMUM(high, child[FAN + c]);
+      }
+    }
+    box[2 * a * FAN] = low;
+    box[(2 * a + 1) * FAN] = high;
+  }
+  if (node < nodes)
+    for (int c = 0; c < FAN; ++c) first = min(first, first_row[(size_t)(below + node) * FAN + c]);
+  first_row[(size_t)here * FAN + node] = first;
+}
