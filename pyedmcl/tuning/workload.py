@@ -114,6 +114,10 @@ class Workload(ABC):
         """Bytes that one run must at least move between memory and the compute units; 0 where unknown."""
         return 0.0
 
+    def arithmetic(self, case: Case) -> str:
+        """In which numbers :meth:`operations` are done: "float32" or "float64"."""
+        return str(case.numbers.get("given", {}).get("dtype", "float32"))
+
     def pairs(self, case: Case) -> float:
         """Pairs of rows, or whatever ``unit`` says that a run is counted in; 0 where there is no such count."""
         return 0.0
