@@ -25,7 +25,9 @@ def run(arguments, folder):
 def test_python_example(tmp_path, one_device, monkeypatch):
     monkeypatch.setenv("PYEDMCL_DEVICE", one_device)
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    text, recurrence = (text for language, text in BLOCKS if language == "python")
+    text, recurrence, imports = (text for language, text in BLOCKS if language == "python")
+    modules = run(["-c", imports + "print(EDM.CCM.__module__, kedm.ccm.__module__, TimeSeries.__module__)"], tmp_path)
+    assert modules.count("pyedmcl.compat.") == 3
     measures = [float(value) for value in run(["-c", recurrence], tmp_path).split()]
     assert len(measures) == 3 and 0.9 < measures[0] <= 1
     assert (tmp_path / "rp.png").read_bytes().startswith(b"\x89PNG")
