@@ -35,7 +35,46 @@ void walk(global const uint* restrict words, const size_t stride, const int n_wo
 %if lanes == 1:
   QUIET(offset);
 %endif
-%if lanes == 1:
+%if lanes == 1 and listed:
+  // A batch is loaded in step and the words in which a run begins or ends are noted; then each work-item goes through its
+  // own, a run at a time. To look for the next such word within that loop makes all wait for who looks longest.
+#pragma unroll 1
+  for (int w0 = 0; w0 < n_words; w0 += BATCH) {
+    uint noted = 0, filled = inside[0];
+#pragma unroll
+    for (int b = 0; b < BATCH; ++b) {
+      const uint word = w0 + b < n_words ? words[(size_t)(w0 + b) * stride] : filled;
+      waiting[b * WG] = word;
+      noted |= word != filled ? 1u << b : 0u;
+      filled = (uint)((int)word >> 31);
+    }
+    int base = 0;
+    uint starts = 0, ends = 0;
+    while (noted | ends) {
+      if (!ends) {
+        const int b = 31 - (int)clz(noted & -noted);
+        noted &= noted - 1;
+        const uint word = waiting[b * WG], before = word << 1 | (inside[0] & 1);
+        starts = word & ~before;
+        ends = ~word & before;
+        base = position + 32 * (w0 + b) + 31;
+      }
+      if (ends) {
+        if (!inside[0]) {
+          start[0] = base - (int)clz(starts & -starts);
+          starts &= starts - 1;
+        }
+        inside[0] = 0;
+        add_run(&s[0], &tally, start[0], base - (int)clz(ends & -ends));
+        ends &= ends - 1;
+      }
+      if (!ends && starts) {  // goes on into the next word
+        start[0] = base - (int)clz(starts);
+        inside[0] = ~0u;
+      }
+    }
+  }
+%elif lanes == 1:
   // BATCH words are looked at together, so that neighbouring work-items, which go in step, find about as many runs each.
 #pragma unroll 1
   for (int w0 = 0; w0 < n_words; w0 += BATCH) {
