@@ -241,10 +241,13 @@ void pruned(global const real* restrict library, global const real* restrict que
 %endif
 }
 
-// What rows without a neighbour, or not asked for, hold.
-kernel void nothing(global int* restrict out_row, global real* restrict out_value, const ulong n) {
-  const size_t i = get_global_id(0);
-  if (i >= n) return;
-  out_row[i] = -1;
-  out_value[i] = NOWHERE;
+// What rows hold that are no states, or not asked for.
+kernel void nothing(global const int* restrict which, const int n, global int* restrict out_row,
+                    global real* restrict out_value) {
+  if (get_global_id(0) >= n) return;
+  const size_t at = (size_t)which[get_global_id(0)] * K;
+  for (int i = 0; i < K; ++i) {
+    out_row[at + i] = -1;
+    out_value[at + i] = NOWHERE;
+  }
 }

@@ -19,9 +19,11 @@ bins = 1 << bits
 #define BITS ${bits}
 #define BINS ${bins}
 #define BOX (2 * AXES * FAN)
+// A state's coordinates lie side by side: they are read in ever new orders.
+#define AT(i) ((size_t)(i) * (AXES + 1))
 #include "numeric.clh"
 
-// Coordinates along the axes, [axis][state], and behind them what rounding may have moved each by.
+// Coordinates along the axes, [state][axis], and behind them what rounding may have moved each by.
 kernel void project(global const real* restrict series, const int front, global const int* restrict rows, const int n,
                     const real centre, const real rounding, global const real* restrict basis,
                     global real* restrict coordinates, global int* restrict id) {
@@ -29,35 +31,38 @@ kernel void project(global const real* restrict series, const int front, global 
   if (i >= n) return;
   global const real* restrict x = series + (size_t)front + rows[i];
 %if E == 1:
-  coordinates[i] = x[0];
-  coordinates[n + i] = 0;
+  coordinates[AT(i)] = x[0];
+  coordinates[AT(i) + 1] = 0;
 %else:
-  real sum[AXES], size = 0;
-  for (int a = 0; a < AXES; ++a) sum[a] = 0;
+  real size = 0, ${", ".join(f"sum{a} = 0" for a in range(axes))};
   for (int e = 0; e < ${E}; ++e) {
     const real v = x[-e * ${tau}] - centre;
     size += fabs(v);
-    for (int a = 0; a < AXES; ++a) sum[a] = FUSED(v, basis[a * ${E} + e], sum[a]);
+%for a in range(axes):
+    sum${a} = FUSED(v, basis[${a * E} + e], sum${a});
+%endfor
   }
-  for (int a = 0; a < AXES; ++a) coordinates[(size_t)a * n + i] = sum[a];
-  coordinates[(size_t)AXES * n + i] = size * rounding;
+%for a in range(axes):
+  coordinates[AT(i) + ${a}] = sum${a};
+%endfor
+  coordinates[AT(i) + AXES] = size * rounding;
 %endif
   id[i] = i;
 }
 
-// The widest axis of each node of `size` states, judged by some 64 of them, where it begins, and one over its length.
-kernel void axes_of(global const real* restrict coordinates, const int n, global const int* restrict id, const int size,
+// The widest axis of each node of 1 << log_size states, judged by some 64 of them, where it begins, and one over its length.
+kernel void axes_of(global const real* restrict coordinates, const int n, global const int* restrict id, const int log_size,
                     const int nodes, global int* restrict axis, global real* restrict place) {
   const int node = get_global_id(0);
   if (node >= nodes) return;
-  const int begin = node * size, end = size < n - begin ? begin + size : n;
+  const int begin = node << log_size, end = (int)min((long)begin + (1L << log_size), (long)n);
   const int step = max((end - begin) / 64, 1);
   real low[AXES], high[AXES];
   for (int a = 0; a < AXES; ++a) { low[a] = NOWHERE; high[a] = -NOWHERE; }
   for (int i = begin; i < end; i += step) {
     const int at = id[i];
     for (int a = 0; a < AXES; ++a) {
-      const real c = coordinates[(size_t)a * n + at];
+      const real c = coordinates[AT(at) + a];
       low[a] = MINIMUM(low[a], c);
       high[a] = MAXIMUM(high[a], c);
     }
@@ -72,17 +77,17 @@ kernel void axes_of(global const real* restrict coordinates, const int n, global
 }
 
 // key = node, place along its axis; on a line the number itself, whose bits then ascend with it.
-kernel void keys_of(global const real* restrict coordinates, const int n, global const int* restrict id, const int size,
+kernel void keys_of(global const real* restrict coordinates, const int n, global const int* restrict id, const int log_size,
                     const int place_bits, global const int* restrict axis, global const real* restrict place,
                     global uint* restrict key) {
   const int i = get_global_id(0);
   if (i >= n) return;
 %if axes == 1:
-  const uint number = as_uint((float)coordinates[id[i]]);
+  const uint number = as_uint((float)coordinates[AT(id[i])]);
   key[i] = number ^ (number >> 31 ? 0xffffffffu : 0x80000000u);
 %else:
-  const int node = i / size;
-  const real c = coordinates[(size_t)axis[node] * n + id[i]];
+  const int node = i >> log_size;
+  const real c = coordinates[AT(id[i]) + axis[node]];
   real along = (c - place[2 * node]) * place[2 * node + 1];
   along = MINIMUM(MAXIMUM(along, (real)0), (real)0.99999994f);
   const uint steps = (uint)(along * (real)((ulong)1 << place_bits));
@@ -194,7 +199,7 @@ kernel void gather(global const int* restrict rows, global const int* restrict i
   if (i >= padded) return;
   const int at = i < n ? id[i] : id[n - 1];
   row[i] = i < n ? rows[at] : -1;
-  for (int a = 0; a <= AXES; ++a) ordered[(size_t)a * padded + i] = coordinates[(size_t)a * n + at];
+  for (int a = 0; a <= AXES; ++a) ordered[(size_t)a * padded + i] = coordinates[AT(at) + a];
 }
 
 // Boxes of blocks, [parent][axis][low, high][child], and the smallest row of each.
@@ -202,7 +207,7 @@ kernel void leaf_boxes(global const int* restrict row, global const real* restri
                        const int parents, global real* restrict boxes, global int* restrict first_row) {
   const int leaf = get_global_id(0);
   if (leaf >= parents * FAN) return;
-  const int begin = leaf * LEAF < n ? leaf * LEAF : n, end = begin + LEAF < n ? begin + LEAF : n;
+  const int begin = min(leaf * LEAF, n), end = min(begin + LEAF, n);
   global real* restrict box = boxes + (size_t)(leaf / FAN) * BOX + leaf % FAN;
   for (int a = 0; a < AXES; ++a) {
     real low = NOWHERE, high = -NOWHERE;

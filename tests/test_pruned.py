@@ -12,6 +12,7 @@ from pyedmcl.neighbors.pruned import PrunedSearch
 from pyedmcl.neighbors.staging import Staging
 from pyedmcl.plan import Search
 from pyedmcl.reference.edm import knn_float32_exact, knn_float64_exact
+from pyedmcl.tuning.policy import using
 
 
 def _smooth(n, seed=0):
@@ -151,3 +152,18 @@ def test_what_cannot_be_searched(device, monkeypatch):
         engine.find(2)
     with pytest.raises(InputError, match="E=4"):
         engine.find(4)
+
+
+@pytest.mark.parametrize(
+    "walk, order",
+    [
+        ({"lanes": 1, "wg": 32, "unroll": 4, "list_registers": 24}, {"wg": 64, "bits": 4, "each": 8}),
+        ({"lanes": 1, "wg": 128, "unroll": 8, "list_registers": 4}, {"wg": 128, "bits": 4, "each": 4}),
+        ({"lanes": 4, "wg": 1, "unroll": 2, "list_registers": 4}, {"wg": 1, "bits": 4, "each": 4096}),
+    ],
+)
+def test_parameters_change_nothing(device, walk, order):
+    with using(pruned=walk, pruned_order=order):
+        visited = _same(device, _smooth(1500), 5, 6, radius=2)
+        assert visited < 0.5
+        _same(device, np.random.default_rng(0).integers(0, 9, 700).astype(np.float32), 1, 30, query=_smooth(300))

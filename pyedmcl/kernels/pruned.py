@@ -12,7 +12,7 @@ SPEC = KernelSpec(
         Tunable("lanes", (1, 4, 8, 16), {"cpu": 16, "gpu": 1}, "queries of a work-item; a SIMD register on CPUs"),
         Tunable("wg", (1, 32, 64, 128), {"cpu": 1, "gpu": 64}, "work-items of a group; they walk together"),
         Tunable("unroll", (2, 4, 8), {"cpu": 4, "gpu": 4}, "library rows per step: independent chains"),
-        Tunable("list_registers", (4, 8, 12, 24), {"cpu": 4, "gpu": 24}, "longest list unrolled in registers"),
+        Tunable("list_registers", (4, 8, 12, 24), {"cpu": 24, "gpu": 24}, "longest list unrolled in registers"),
     ),
     constraints=(
         Constraint(lambda v: v["wg"] == 1 or v["lanes"] == 1, "a group shares its walk among lone lanes"),

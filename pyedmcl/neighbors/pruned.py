@@ -65,7 +65,6 @@ class _Ready:
     E: int
     library: Order
     query: Order
-    complete: bool
 
 
 class PrunedSearch:
@@ -134,7 +133,7 @@ class PrunedSearch:
         series = self.search.stride(self.search.n_library) + self.search.stride(self.search.n_query) * (not self._same)
         return (
             series * item + sum(s.kept_bytes for s in shapes) + max(s.scratch_bytes for s in shapes)
-            + self._cells(E) * (4 + item) + self.search.n_query
+            + self._cells(E) * (4 + item) + 5 * self.search.n_query
         )  # fmt: skip
 
     def probe(self, E: int) -> float:
@@ -160,10 +159,7 @@ class PrunedSearch:
         ready = self._prepare(E)
         k, s = self._k(E), self.search
         rows, values = self._tables(E)
-        if ready is None or not ready.complete:
-            cells = self._cells(E)
-            nothing = build(self.executor, spec("pruned"), self._values(E), "nothing")
-            self.executor.launch(nothing, (round_up(cells, 64),), None, (rows, values, np.uint64(cells)))
+        self._fill(E, rows, values)
         visited = 0.0
         if ready is not None:
             kernel, tile, chosen = self._kernel(ready)
@@ -178,6 +174,18 @@ class PrunedSearch:
             assert counts is not None
             visited = self._share(ready, tile, self._counted(counts, tiles))
         return Found(rows, values, s.n_query, k, s.dtype, visited)
+
+    def _fill(self, E: int, rows: Buffer, values: Buffer) -> None:
+        """Say that rows that are not searched have no neighbours."""
+        library, query = self._rows(E)
+        idle = np.ones(self.search.n_query, np.bool_)
+        if len(library):
+            idle[query] = False
+        which = np.flatnonzero(idle).astype(np.int32)
+        if len(which):
+            kernel = build(self.executor, spec("pruned"), self._values(E), "nothing")
+            given = self.executor.upload(which, self._pool.get("pruned idle", which.nbytes))
+            self.executor.launch(kernel, (round_up(len(which), 64),), None, (given, np.int32(len(which)), rows, values))
 
     def _k(self, E: int) -> int:
         return self.search.counts[self.search.dims.index(E)]
@@ -244,7 +252,7 @@ class PrunedSearch:
         second = first
         if query_rows is not library_rows:
             second = orderer.make("pruned query order", query, s.front, query_rows, basis)
-        self._ready = _Ready(E, first, second, len(query_rows) == s.n_query)
+        self._ready = _Ready(E, first, second)
         return self._ready
 
     def _check_memory(self, E: int) -> None:

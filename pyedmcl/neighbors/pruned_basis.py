@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 # Axes of boxes: further ones hardly prune (data with more dimensions than these have no near neighbours), each costs.
 AXES_MOST = 4
-_SAMPLE = 4096
+_SAMPLE = 2048
 
 
 @dataclass(frozen=True)
@@ -74,8 +74,8 @@ def basis_of(x: NDArray[Any], rows: NDArray[Any], E: int, tau: int) -> Basis:
     states = x[some[:, None].astype(np.int64) - np.arange(E) * tau].astype(np.float64)
     # The kernel takes the centre in the precision it computes in. A few wild values must not decide: far from the
     # centre coordinates lose their digits, and with them boxes their use.
-    centre = float(x.dtype.type(np.median(states)))
-    low, high = np.quantile(states, (0.01, 0.99))
+    centre = float(x.dtype.type(np.median(states[:, 0])))
+    low, high = np.quantile(states[:, 0], (0.01, 0.99))
     states = np.clip(states, 2 * low - high, 2 * high - low)
     states -= states.mean(axis=0)
     vectors = np.linalg.eigh(states.T @ states)[1]

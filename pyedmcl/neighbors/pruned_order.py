@@ -64,18 +64,20 @@ class Shape:
         return self.padded * (self.axes + 1) * self.itemsize
 
     def rounds(self) -> list[tuple[int, int]]:
-        """(states of a node, nodes) of each round of sorting; a node is cut into four, the first perhaps into two."""
+        """(binary logarithm of a node's states, nodes) of each round of sorting.
+
+        A node is cut into four, the first perhaps into two.
+        """
         if self.n <= self.leaf:
             return []
         doublings = (-(-self.n // self.leaf) - 1).bit_length()
-        size = self.leaf << doublings
+        log_leaf = self.leaf.bit_length() - 1
         if self.axes == 1:
-            return [(size, 1)]
-        out = [(size, 1)] if doublings % 2 else []
+            return [(log_leaf + doublings, 1)]
+        out = [(log_leaf + doublings, 1)] if doublings % 2 else []
         left = doublings - doublings % 2
         for bits in range(left, 0, -2):
-            part = self.leaf << bits
-            out.append((part, -(-self.n // part)))
+            out.append((log_leaf + bits, -(-self.n // (self.leaf << bits))))
         return out
 
 
@@ -112,7 +114,7 @@ class Orderer:
     E, tau : int
     dtype : str
     leaf : int
-        States of a block.
+        States of a block, a power of two.
     """
 
     def __init__(self, executor: Executor, pool: Pool, E: int, tau: int, dtype: str, leaf: int) -> None:
@@ -159,15 +161,15 @@ class Orderer:
         parts = -(-n // each)
         counts = get("pruned counts", (parts << bits) * 4)
         scanners = 256 if wg > 1 else 1
-        for size, nodes in shape.rounds():
+        for log_size, nodes in shape.rounds():
             axis, place = get("pruned axis", nodes * 4), get("pruned place", nodes * 2 * item)
             if basis.n_axes > 1:
-                launch("axes_of", nodes, coordinates, i(n), ids[0], i(size), i(nodes), axis, place)
+                launch("axes_of", nodes, coordinates, i(n), ids[0], i(log_size), i(nodes), axis, place)
             node_bits = (nodes - 1).bit_length()
             wanted = _KEY_BITS if basis.n_axes == 1 else _PLACE_BITS
             total = min(round_up(node_bits + wanted, bits), _KEY_BITS)
             launch(
-                "keys_of", n, coordinates, i(n), ids[0], i(size), i(total - node_bits), axis, place, keys[0],
+                "keys_of", n, coordinates, i(n), ids[0], i(log_size), i(total - node_bits), axis, place, keys[0],
             )  # fmt: skip
             for shift in range(0, total, bits):
                 launch("count", parts * wg, keys[0], i(n), i(shift), i(parts), counts, group=wg)
