@@ -165,6 +165,22 @@ def test_several_devices_share_the_work(both_devices):
     same(pyedmcl.rqa(x, radius=0.5, tile=64, device=list(both_devices)), expected(x, radius=0.5))
 
 
+def test_provenance_names_kernels_and_parameters(both_devices):
+    """As watched by the caller, whoever else watches, and whichever thread asks."""
+    from pyedmcl.tuning import policy
+
+    forced = {"lanes": 1, "wg": 32}
+    for device in (both_devices[0], list(both_devices)):
+        with policy.watching(), policy.using(recurrence_lines=forced):
+            found = pyedmcl.rqa(walk(90, 18), m=2, radius=0.7, device=device)
+        record = found.provenance
+        assert set(record["kernels"]) == set(record["tuning"]) >= {"recurrence_bits", "recurrence_turn"}
+        assert all(len(digest) >= 16 for digest in record["kernels"].values())
+        (lines,) = record["tuning"]["recurrence_lines"]
+        assert lines["grade"] == "forced" and forced.items() <= lines["parameters"].items()
+        assert len(record["devices"]) == len(record["drivers"]) == (1 if isinstance(device, str) else 2)
+
+
 def test_float32_series_count_as_the_numbers_they_are(device):
     x = walk(150, 14).astype(np.float32)
     same(pyedmcl.rqa(x, m=2, radius=0.7, device=device), expected(x.astype(np.float64), m=2, radius=0.7))

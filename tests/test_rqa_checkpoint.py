@@ -13,7 +13,14 @@ import numpy as np
 import pytest
 
 import pyedmcl
-from pyedmcl.errors import InputError, Interrupted, StoreForeignError, StoreMismatchError, StoreWriteError
+from pyedmcl.errors import (
+    InputError,
+    Interrupted,
+    StoreError,
+    StoreForeignError,
+    StoreMismatchError,
+    StoreWriteError,
+)
 from pyedmcl.recurrence import checkpoint
 
 
@@ -129,6 +136,42 @@ def test_a_file_that_cannot_be_written(one_device, tmp_path):
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(StoreWriteError, match="could not be written"):
         pyedmcl.rqa(series(100), radius=1.0, checkpoint=tmp_path / "file" / "run", device=one_device)
+
+
+def test_a_second_run_is_refused_while_the_first_writes(one_device, tmp_path):
+    x, file, messages = series(100), tmp_path / "run.npz", []
+
+    def second(*_):
+        for name in (file, tmp_path / "other.npz"):
+            try:
+                pyedmcl.rqa(x, radius=1.0, checkpoint=name, device=one_device)
+            except StoreError as error:
+                messages.append(str(error))
+
+    found = pyedmcl.rqa(x, radius=1.0, checkpoint=file, progress=second, device=one_device)
+    assert found.counts == pyedmcl.rqa(x, radius=1.0, device=one_device).counts
+    assert len(messages) == 1, "another file in the same folder is free"
+    assert f"checkpoint={str(file)!r}" in messages[0] and f"pid {os.getpid()} on" in messages[0]
+    assert "wait until it ends" in messages[0]
+    assert sorted(os.listdir(tmp_path)) == ["other.npz", "run.npz"], "locks are given back"
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_a_run_that_failed_gives_its_lock_back_and_removes_what_killed_ones_left(one_device, tmp_path, monkeypatch):
+    x, file = series(100), tmp_path / "run.npz"
+    left = tmp_path / ".pyedmcl-tmp-1-run.npz"
+    left.write_bytes(b"half")
+
+    def full(*_):
+        raise StoreWriteError("disk full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(checkpoint, "write", full)
+        with pytest.raises(StoreWriteError, match="disk full"):
+            pyedmcl.rqa(x, radius=1.0, checkpoint=file, device=one_device)
+    assert os.listdir(tmp_path) == []
+    pyedmcl.rqa(x, radius=1.0, checkpoint=file, device=one_device)
+    assert os.listdir(tmp_path) == ["run.npz"]
 
 
 def test_several_sweeps_need_several_files(one_device, tmp_path):

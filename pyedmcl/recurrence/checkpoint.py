@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import io
 import json
@@ -17,10 +18,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import Interrupted, StoreForeignError, StoreMismatchError
+from ..errors import Interrupted, StoreError, StoreForeignError, StoreMismatchError
 from ..jobs import durable
 from .counts import Counts
-from .engine import Progress, combine, count_rows
+from .engine import Progress, combine, count_rows, in_context
 from .partial import Partial, join
 from .problem import Problem
 
@@ -52,6 +53,8 @@ def quantify_with_checkpoint(
         The file is something else.
     StoreMismatchError
         It belongs to other data or parameters; the message says which differ.
+    StoreError
+        Another run writes it at this moment; the message names the process.
     StoreWriteError
         It cannot be written.
     Interrupted
@@ -59,7 +62,41 @@ def quantify_with_checkpoint(
     """
     file = Path(path)
     identity = identity_of(problem, x, y)
-    state = read(file, identity)
+    read(file, identity)  # before anything is touched, and again under the lock
+    lock = _Lock(file)
+    try:
+        state = read(file, identity)
+        return _counted(file, identity, state, executors, problem, x, y, tile, progress)
+    finally:
+        lock.release()
+
+
+class _Lock(durable.WriterLock):
+    """One run at a time for a checkpoint; others in the same folder are free."""
+
+    def __init__(self, file: Path) -> None:
+        folder = file.absolute().parent
+        super().__init__(folder)
+        self._path = folder / f"{durable.LOCK_NAME}-{file.name}"
+        try:
+            durable.make_folder(folder)
+            self.acquire()
+            for left in folder.glob(f"{durable.PRIVATE_PREFIX}tmp-*-{glob.escape(file.name)}"):  # by killed runs
+                left.unlink(missing_ok=True)
+        except OSError as error:
+            self.release()
+            raise durable.write_failure(
+                f"checkpoint={str(file)!r} could not be written", "; what it holds is kept", error
+            ) from error
+        except StoreError as error:
+            raise StoreError(f"checkpoint={str(file)!r}: {error}") from None
+
+
+def _counted(
+    file: Path, identity: dict[str, str], state: list[Partial] | None, executors: Sequence[Executor], problem: Problem,
+    x: Any, y: Any, tile: int | None, progress: Progress | None,
+) -> list[Counts]:  # fmt: skip
+    """Block by block, from the rows on that ``state`` lacks."""
     theiler = max(problem.theiler, 1) if problem.symmetric else problem.theiler
     k_first = 0 if problem.symmetric else 1 - problem.n_rows
     every = _cells(problem, 0, problem.n_rows)
@@ -94,7 +131,10 @@ def _block(
         return [count_rows(executors[0], problem, x, y, ranges[0], tile=tile)]
     with ThreadPoolExecutor(len(ranges)) as pool:
         pairs = zip(executors, ranges, strict=False)
-        return list(pool.map(lambda pair: count_rows(pair[0], problem, x, y, pair[1], tile=tile), pairs))
+        futures = [
+            pool.submit(in_context(count_rows), device, problem, x, y, rows, tile=tile) for device, rows in pairs
+        ]
+        return [future.result() for future in futures]
 
 
 def _end_of_block(problem: Problem, begin: int, cells: int) -> int:
@@ -137,7 +177,6 @@ def write(file: Path, identity: dict[str, str], state: Sequence[Partial]) -> Non
     held = io.BytesIO()
     np.savez(held, head=np.frombuffer(json.dumps(head).encode(), np.uint8), **arrays)
     try:
-        durable.make_folder(file.parent.absolute())
         durable.write_file(file, held.getbuffer())
     except OSError as error:
         raise durable.write_failure(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,6 +12,8 @@ import numpy as np
 
 from ..device.session import open_device
 from ..errors import InputError
+from ..kernels import spec
+from ..tuning import policy
 from . import arguments
 from .conventions import Convention
 from .engine import Progress as Progress
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
 
 Device = str | Sequence[str] | None
 Checkpoint = str | os.PathLike[str] | None
+SWEEP = ("recurrence_bits", "recurrence_turn", "recurrence_lines")
 
 
 @dataclass(frozen=True)
@@ -146,14 +150,27 @@ def result_of(
     )
 
 
+@functools.lru_cache(maxsize=64)
+def _digest(kernel: str) -> str:
+    return spec(kernel).digest()
+
+
 def provenance(executors: Sequence[Executor], problem: Problem, options: Options, **more: Any) -> dict[str, Any]:
-    """What would be needed to get the same counts again."""
+    """What would be needed to get the same counts again.
+
+    ``kernels``: digests of the kernels' sources; ``tuning``: for each the parameters it was given and how well they
+    are known (their grade).
+    """
     from .. import __version__
 
+    tuning = policy.record()
     return {
         "version": __version__,
         "devices": [executor.info.name for executor in executors],
+        "device_ids": [executor.info.id for executor in executors],
         "drivers": [executor.info.driver for executor in executors],
+        "kernels": {name: _digest(name) for name in tuning or SWEEP},
+        "tuning": tuning,
         "m": problem.m,
         "tau": problem.tau,
         "metric": problem.metric,

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextvars
+import functools
 import itertools
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +21,8 @@ from .sweep import Sweep
 if TYPE_CHECKING:
     from ..device.executor import Executor
 
+P = ParamSpec("P")
+R = TypeVar("R")
 Progress = Callable[[int, int, str], None]
 
 
@@ -58,10 +62,15 @@ def quantify(
         parts = [count_rows(devices[0], problem, x, y, ranges[0], tile=tile, told=told[0])]
     else:
         with ThreadPoolExecutor(len(ranges)) as pool:
-            futures = [pool.submit(count_rows, device, problem, x, y, rows, tile=tile, told=one)
+            futures = [pool.submit(in_context(count_rows), device, problem, x, y, rows, tile=tile, told=one)
                        for device, rows, one in zip(devices, ranges, told, strict=False)]  # fmt: skip
             parts = [future.result() for future in futures]
     return combine(problem, parts, x)
+
+
+def in_context(function: Callable[P, R]) -> Callable[P, R]:
+    """``function`` for another thread, with what the caller has chosen for this call (tuning) in force there, too."""
+    return functools.partial(contextvars.copy_context().run, function)
 
 
 def count_rows(
