@@ -60,9 +60,8 @@ def ccm(
     generator, n = Generator(number), len(series)
     members = np.zeros((len(sizes), samples, n), bool)
     for place, size in enumerate(sizes):
-        for one in range(samples):
-            # kEDM marks the steps of targets; a row is the step of its state.
-            members[place, one, : n - Tp] = generator.sample(n, size)[Tp:]
+        # kEDM marks the steps of targets; a row is the step of its state.
+        members[place, :, : n - Tp] = generator.samples(n, size, samples)[:, Tp:]
     return _means(series, goal, members, E, tau, Tp)
 
 
@@ -95,8 +94,7 @@ def ccm_naive(
     rows = n - first - Tp
     members = np.zeros((len(sizes), samples, n), bool)
     for place, size in enumerate(sizes):
-        for one in range(samples):
-            members[place, one, first : first + rows] = generator.sample(rows, size)
+        members[place, :, first : first + rows] = generator.samples(rows, size, samples)
     return _means(series, goal, members, E, tau, Tp)
 
 

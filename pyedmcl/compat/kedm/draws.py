@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 _MULTIPLIER, _INCREMENT = 6364136223846793005, 1442695040888963407
 _WORD = (1 << 64) - 1
+_CELLS = 1 << 22
 
 
 class Generator:
@@ -37,28 +38,48 @@ class Generator:
         back = (np.uint32(32) - turn) & np.uint32(31)
         self._ready = np.concatenate([self._ready, (mixed >> turn) | (mixed << back)])
 
-    def below(self, bounds: NDArray[np.int64]) -> list[int]:
+    def below(self, bounds: NDArray[np.int64]) -> NDArray[np.int64]:
         """One number from 0 to less than each bound, without bias: too small ones of a round are passed over."""
-        out: list[int] = []
+        out = np.empty(len(bounds), np.int64)
         place = 0
         while place < len(bounds):
-            left = bounds[place:]
+            left = bounds[place:].astype(np.uint32)
             if len(self._ready) < len(left):
                 self._more(len(left) - len(self._ready))
-            words = self._ready[: len(left)].astype(np.int64)
-            refused = np.flatnonzero(words < (1 << 32) % left)
+            words = self._ready[: len(left)]
+            refused = np.flatnonzero(words < (np.uint32(0) - left) % left)  # 2^32 modulo the bound
             taken = int(refused[0]) if len(refused) else len(left)
-            out += (words[:taken] % left[:taken]).tolist()
+            out[place : place + taken] = words[:taken] % left[:taken]
             self._ready = self._ready[taken + (1 if len(refused) else 0) :]
             place += taken
         return out
 
-    def sample(self, n: int, size: int) -> NDArray[np.bool_]:
-        """Which of n are in a sub-library of ``size``; all if there are not more."""
+    def samples(self, n: int, size: int, count: int) -> NDArray[np.bool_]:
+        """Which of n are in each of some sub-libraries of ``size`` (count, n); all if there are not more.
+
+        One by one, each number drawn is taken, or, if it is a member already, the largest that could have been drawn
+        plus one. So it is a member if it was drawn before, or if it has taken the place of such a one.
+        """
         if size >= n:
-            return np.ones(n, bool)
-        mask = bytearray(n)
-        bounds = np.arange(n - size, n)
-        for last, drawn in zip(bounds.tolist(), self.below(bounds), strict=True):
-            mask[last if mask[drawn] else drawn] = 1
-        return np.frombuffer(mask, np.uint8) > 0
+            return np.ones((count, n), bool)
+        mask = np.zeros((count, n), bool)
+        each = max(_CELLS // size, 1)
+        for begin in range(0, count, each):
+            part = mask[begin : begin + each]
+            steps = np.arange(len(part) * size)
+            first = n - size
+            drawn = self.below(first + steps % size)
+            sample = steps // size
+            member = drawn + sample * n
+            earliest = np.empty(part.size, np.int64)
+            earliest[member[::-1]] = steps[::-1]  # of equal indices the last assignment holds
+            again = earliest[member] != steps
+            stood_in = np.flatnonzero(drawn >= first)  # numbers that may have taken a place: whose, and
+            whose = drawn[stood_in] - first + sample[stood_in] * size
+            while True:
+                also = again[whose] & ~again[stood_in]
+                if not also.any():
+                    break
+                again[stood_in[also]] = True
+            part.reshape(-1)[np.where(again, first + steps % size + sample * n, member)] = True
+        return mask
