@@ -175,7 +175,7 @@ def test_plans_that_make_no_sense_are_refused(kernels, mode, budget, words):
 
 
 # Families whose workloads are still to be written; any other kernel brings its own.
-WAITING = ("smap", "recurrence", "ccm")
+WAITING = ("smap", "recurrence_ranks", "recurrence_network", "recurrence_windows", "ccm", "pruned")
 
 
 def test_every_kernel_has_a_workload():
@@ -204,6 +204,13 @@ SMALL = {
     "skill": ({"dtype": "float32"}, {}, 2),
     "distances": ({"E": 3, "tau": 1, "metric": "euclidean", "dtype": "float32"}, {}, 2),
     "recurrence_image": ({"m": 3, "tau": 2, "mode": "count"}, {"rows": 150, "columns": 150}, 3),
+    "recurrence_bits": (
+        {"m": 3, "tau": 2, "metric": "euclidean", "dtype": "float32", "exact": True, "strict": True, "n_radii": 2},
+        {"rows": 150, "columns_of_matrix": 150},
+        3,
+    ),
+    "recurrence_turn": ({}, {}, 2),
+    "recurrence_lines": ({}, {}, 3),
 }
 
 
