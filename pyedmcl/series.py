@@ -188,7 +188,7 @@ def _counts(items: Sequence[Any]) -> dict[Any, int]:
 
 def _gather(table: Table, chosen: list[int], names: tuple[str, ...], what: str) -> Array:
     """Columns of different kinds as one array, in groups so that the row-major writes stay near each other."""
-    values = np.empty((table.n_steps, len(chosen)), np.float32)
+    values: Array = np.empty((table.n_steps, len(chosen)), np.float32)
     problems: list[str] = []
     for start in range(0, len(chosen), 64):
         group: list[Array] = []
@@ -200,7 +200,9 @@ def _gather(table: Table, chosen: list[int], names: tuple[str, ...], what: str) 
         if problems:
             continue
         if values.dtype == np.float32 and any(column.dtype == np.float64 for column in group):
-            values = values.astype(np.float64)
+            wider = np.empty(values.shape, np.float64)  # what is not filled yet is not converted: it may be anything
+            wider[:, :start] = values[:, :start]
+            values = wider
         values[:, start:start + 64] = np.array(group).T
     if problems:
         more = f" (and {len(problems) - _SHOWN} more columns)" if len(problems) > _SHOWN else ""

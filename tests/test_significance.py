@@ -143,5 +143,5 @@ def test_pairs_need_two_series_without_gaps():
     y[7] = np.nan
     with pytest.raises(InputError, match="gap in row 7"):
         pyedmcl.xmap_significance(np.column_stack([x, y]), E=2)
-    with pytest.raises(InputError, match="lib_sizes: 70 rows"):
+    with pytest.raises(InputError, match="lib_size: 70 rows"):
         pyedmcl.ccm_significance(x, x + 1, E=2, lib_size=70)

@@ -103,3 +103,7 @@ def test_masks_that_leave_nothing_are_refused():
         ranges.library_mask(50, E=2, tau=1, Tp=1, valid_lib=np.arange(50))
     with pytest.raises(InputError, match=r"pred_range=\(0, 3\).*row 5"):
         ranges.prediction_rows(50, 5, (0, 3))
+    with pytest.raises(InputError, match="lib_range is a mask of 50 rows"):
+        ranges.library_mask(50, E=2, tau=1, Tp=1, lib_range=np.zeros(50, bool))
+    with pytest.raises(InputError, match=r"pred_range=\(array of shape \(50,\)\)"):
+        ranges.prediction_rows(50, 5, np.zeros(50, bool))

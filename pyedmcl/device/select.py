@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from .. import config
-from ..errors import DeviceNotFoundError
+from ..errors import DeviceNotFoundError, InputError
 from .info import DeviceInfo
 from .quirks import quirks_for
 
@@ -54,6 +54,8 @@ def select(request: str | None = None, *, devices: Sequence[DeviceInfo] | None =
 
         devices = discover.discover()
     source = "asked for"
+    if request is not None and not isinstance(request, str):
+        raise InputError(f"device={request!r}: text is needed, such as 'gpu', a part of a name, or an id such as '0:0'")
     if request is None or not request.strip():
         request = config.current().device
         source = "PYEDMCL_DEVICE is"

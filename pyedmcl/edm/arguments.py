@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+import os
 from typing import Any
 
 import numpy as np
@@ -40,7 +41,7 @@ def count(name: str, value: object) -> int | None:
 def precision(dtype: Any, fp64: bool | None = None, device: str = "") -> str:
     """``dtype`` as "float32" or "float64"; refuses float64 where the device has none."""
     try:
-        name = str(np.dtype(dtype).name)
+        name = str(None if dtype is None else np.dtype(dtype).name)  # NumPy takes None for float64
     except TypeError:
         name = str(dtype)
     if name not in DTYPES:
@@ -48,6 +49,20 @@ def precision(dtype: Any, fp64: bool | None = None, device: str = "") -> str:
     if name == "float64" and fp64 is False:
         raise InputError(f"dtype='float64': the device {device} has no double precision; use float32 or another device")
     return name
+
+
+def reporter(progress: Any) -> Any:
+    """``progress`` if it can be called, or None."""
+    if progress is not None and not callable(progress):
+        raise InputError(f"progress={progress!r}: a function to be called as progress(done, total, unit) is needed")
+    return progress
+
+
+def folder(name: str, path: Any) -> Any:
+    """``path`` if it can name a folder, or None."""
+    if path is not None and not isinstance(path, (str, os.PathLike)):
+        raise InputError(f"{name}={path!r}: the path of a folder is needed, as text or pathlib.Path")
+    return path
 
 
 def one_series(data: Any, what: str) -> Series:

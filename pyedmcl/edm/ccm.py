@@ -249,7 +249,7 @@ def ccm_lagged(
     if not lags or len(set(lags)) != len(lags):
         raise InputError(f"Tp={Tp!r}: at least one integer is needed, and none twice")
     radius = arguments.integer("exclusion_radius", exclusion_radius, 0)
-    samples = arguments.integer("sample", sample, 1) if lib_size is not None else 1
+    samples = arguments.integer("sample", sample, 1)
     k, number = arguments.count("knn", knn), check_seed(seed)
     arguments.precision(dtype)
     one, other, tau = sides(x, y, E, tau, False)
@@ -264,7 +264,7 @@ def ccm_lagged(
             for d, (library, target) in enumerate(((one, other), (other, one)))
         ]
         if lib_size is not None:
-            sizes = library_sizes([lib_size], ways, k)
+            sizes = library_sizes(lib_size, ways, k, "lib_size")
             found, used, grade = _skill(executor, ways, sizes, samples, number, tau=tau, Tp=lag, radius=radius,
                                         dtype=dtype, theta=None)  # fmt: skip
             rho[:, place] = means(found[:, 0])

@@ -109,6 +109,8 @@ def ccm_matrix(
     radius = arguments.integer("exclusion_radius", exclusion_radius, 0)
     samples = arguments.integer("sample", sample, 1)
     k = arguments.count("knn", knn)
+    arguments.reporter(progress)
+    arguments.folder("out", out)
     arguments.precision(dtype)
     E_max = arguments.integer("E_max", E_max, 1)
     series = as_series(data, columns=columns)

@@ -136,7 +136,9 @@ def states_of(way: Direction, *, tau: int, Tp: int, exclusion_radius: int, dtype
     return given_states(embed(side.series.values, side.lags, tau), **options)
 
 
-def library_sizes(lib_sizes: Any, ways: Sequence[Direction], knn: int | None) -> NDArray[np.int_]:
+def library_sizes(
+    lib_sizes: Any, ways: Sequence[Direction], knn: int | None, name: str = "lib_sizes"
+) -> NDArray[np.int_]:
     """Library sizes, checked against the rows there are; a dozen up to the largest where none are given.
 
     Raises
@@ -158,12 +160,12 @@ def library_sizes(lib_sizes: Any, ways: Sequence[Direction], knn: int | None) ->
     given = [lib_sizes] if np.ndim(lib_sizes) == 0 else list(lib_sizes)
     if not given:
         raise InputError(f"lib_sizes={lib_sizes!r}: at least one library size is needed")
-    sizes = [arguments.integer("lib_sizes", size) for size in given]
+    sizes = [arguments.integer(name, size) for size in given]
     for size in sizes:
         if size < least:
-            raise InputError(f"lib_sizes: {size} rows are too few for {least - 1} neighbours; at least {least} are")
+            raise InputError(f"{name}: {size} rows are too few for {least - 1} neighbours; at least {least} are needed")
         if size > most:
-            raise InputError(f"lib_sizes: {size:,} rows cannot be drawn: {what}")
+            raise InputError(f"{name}: {size:,} rows cannot be drawn: {what}")
     if len(set(sizes)) != len(sizes):
         twice = sorted({size for size in sizes if sizes.count(size) > 1})
         raise InputError(f"lib_sizes: {', '.join(map(str, twice))} are there twice; their samples would be the same")

@@ -103,6 +103,7 @@ def embed_dimension(
     radius = arguments.integer("exclusion_radius", exclusion_radius, 0)
     k = arguments.count("knn", knn)
     arguments.precision(dtype)
+    arguments.reporter(progress)
     series = as_series(x, what="x")
     require_rows(series, E=E_max, tau=tau, Tp=Tp, k=1, what="x")
     chosen = any(given is not None for given in (target, lib_range, pred_range, valid_lib))

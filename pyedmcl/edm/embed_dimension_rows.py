@@ -30,7 +30,7 @@ def problems(series: Series, place: int, dims: range, target: Any, options: dict
     """The projection of a series for each dimension."""
     column = np.ascontiguousarray(series.values[:, place])
     one = build_series(column, [series.names[place]], series.time)
-    return [prepare(one, None, target, E=E, embedded=False, **options) for E in dims]
+    return [prepare(one, None, target, E=E, embedded=False, gaps_only=True, **options) for E in dims]
 
 
 def chosen_skill(

@@ -24,6 +24,7 @@ from .ccm_result import pandas_for
 from .effort import announce
 from .provenance import provenance
 from .simplex import KERNELS
+from .simplex_fit import check_library
 from .states import condition_together, embed, future
 
 if TYPE_CHECKING:
@@ -149,6 +150,8 @@ def multiview(
     radius = arguments.integer("exclusion_radius", exclusion_radius, 0)
     arguments.precision(dtype)
     series = as_series(data)
+    if isinstance(target, bool) or not isinstance(target, (str, int, np.integer)):
+        raise InputError(f"target={ranges.shown(target)}: the name or the position of a series of data is needed")
     aimed = select(series.names, [target], "data")[0]
     used = [c for c in select(series.names, columns, "data") if not (exclude_target and c == aimed)]
     if not used:
@@ -166,12 +169,13 @@ def multiview(
     require_rows(series, E=E, tau=tau, Tp=Tp, k=1)
     n, first = series.n_steps, (E - 1) * tau
     goal = series.values[:, aimed].astype(np.float64)
+    k = arguments.count("knn", knn) or dims + 1
     allowed = ranges.library_mask(n, E=E, tau=tau, Tp=Tp, lib_range=lib_range, valid_lib=valid_lib)
     known = np.ones(n, bool) if allowed is None else allowed
     training = _Rows(allowed, np.flatnonzero(known & (np.arange(n) >= first)))
+    check_library(series.values[:, used], goal, E, tau, Tp, allowed, None if knn is None else k, "data")
     asked = _Rows(allowed, ranges.prediction_rows(n, first, pred_range))
     states = embed(condition_together(series.values[:, used], dtype), E, tau)
-    k = arguments.count("knn", knn) or dims + 1
     executor = open_device(device)
     dtype = arguments.precision(dtype, executor.info.fp64, executor.info.name)
     announce(executor.info, (dims,), n_library=n, n_query=n, n_series=tried)

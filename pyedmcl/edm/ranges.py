@@ -33,11 +33,11 @@ def segments(name: str, given: Any, n: int) -> list[tuple[int, int]]:
     try:
         array = np.asarray(given)
     except ValueError:  # pairs of different lengths
-        raise InputError(f"{name}={given!r}: {wanted} is needed") from None
+        raise InputError(f"{name}={shown(given)}: {wanted} is needed") from None
     if array.ndim == 1 and array.shape == (2,):
         array = array[None]
     if array.ndim != 2 or array.shape[1] != 2 or len(array) == 0 or array.dtype == bool:
-        raise InputError(f"{name}={given!r}: {wanted} is needed")
+        raise InputError(f"{name}={shown(given)}: {wanted} is needed")
     found = sorted(tuple(arguments.integer(name, end) for end in pair) for pair in array.tolist())
     for begin, end in found:
         if not 0 <= begin < end <= n:
@@ -66,6 +66,14 @@ def mask(name: str, given: Any, n: int) -> Mask | None:
         raise InputError(f"{name} is a mask of shape {array.shape}; one boolean for each of the {n} rows is needed")
     found: Mask = array
     return found
+
+
+def shown(given: Any) -> str:
+    """``given`` for a message: masks and long arrays by their shape."""
+    if isinstance(given, np.ndarray) and given.size > 8:
+        return f"(array of shape {given.shape})"
+    text = repr(given)
+    return text if len(text) <= 120 else text[:117] + "..."
 
 
 def library_mask(
@@ -103,6 +111,8 @@ def library_mask(
         as_mask = mask("lib_range", lib_range, n)
         if as_mask is not None:
             allowed = as_mask.copy()
+            if not allowed.any():
+                raise InputError(f"lib_range is a mask of {n} rows, none of which is True; at least one row is needed")
         else:
             allowed[:] = False
             for begin, end in segments("lib_range", lib_range, n):
@@ -110,13 +120,15 @@ def library_mask(
                 allowed[first : max(min(end, end - Tp), first)] = True
             if not allowed.any():
                 raise InputError(
-                    f"lib_range={lib_range!r} holds no library row for E={E}, tau={tau}, Tp={Tp}: a segment needs more "
-                    f"than {max((E - 1) * tau + max(Tp, 0), -Tp)} rows"
+                    f"lib_range={shown(lib_range)} holds no library row for E={E}, tau={tau}, Tp={Tp}: a segment needs "
+                    f"more than {max((E - 1) * tau + max(Tp, 0), -Tp)} rows"
                 )
     if valid_lib is not None:
         as_mask = mask("valid_lib", valid_lib, n)
         if as_mask is None:
-            raise InputError(f"valid_lib holds no booleans; a mask with one for each of the {n} rows is needed")
+            raise InputError(
+                f"valid_lib holds no booleans: {shown(valid_lib)}; a mask with one for each of the {n} rows is needed"
+            )
         allowed &= as_mask
         if not allowed.any():
             raise InputError("valid_lib leaves no library row; at least one of the rows in the library must be True")
@@ -154,7 +166,9 @@ def prediction_rows(n: int, first: int, pred_range: Any = None) -> Rows:
     chosen[:first] = False
     rows: Rows = np.flatnonzero(chosen)
     if not len(rows):
-        raise InputError(f"pred_range={pred_range!r}: none of its rows is embedded; the first that is is row {first}")
+        raise InputError(
+            f"pred_range={shown(pred_range)}: none of its rows is embedded; the first that is is row {first}"
+        )
     return rows
 
 

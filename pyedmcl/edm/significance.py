@@ -182,7 +182,9 @@ def ccm_significance(
     Tp = arguments.integer("Tp", Tp)
     radius = arguments.integer("exclusion_radius", exclusion_radius, 0)
     count = arguments.integer("n", n, 1)
-    samples = arguments.integer("sample", sample, 1) if lib_size is not None else 1
+    samples = arguments.integer("sample", sample, 1)
+    if lib_size is None:
+        samples = 1  # of all rows there is one
     k, number = arguments.count("knn", knn), check_seed(seed)
     check_method(surrogate, "surrogate")
     arguments.precision(dtype)
@@ -205,7 +207,7 @@ def ccm_significance(
     used: dict[str, Any] = {}
     grade = ""
     for way, drawn in zip(ways, made, strict=True):
-        sizes = library_sizes([int(way.legal.sum()) if lib_size is None else lib_size], [way], k)
+        sizes = library_sizes(int(way.legal.sum()) if lib_size is None else lib_size, [way], k, "lib_size")
         skill, used, grade = _skill(executor, way, drawn, sizes, samples, number, tau, Tp, radius, dtype)
         rho[way.number], found[way.number] = skill[0], skill[1:]
     p_value = exceedance(rho, found)

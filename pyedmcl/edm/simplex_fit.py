@@ -78,9 +78,11 @@ class Forecast:
 
 def prepare(
     lib: Any, pred: Any, target: Any, *, E: Any, tau: Any, Tp: Any, knn: Any, exclusion_radius: Any, embedded: bool,
-    lib_range: Any, pred_range: Any, valid_lib: Any,
+    lib_range: Any, pred_range: Any, valid_lib: Any, gaps_only: bool = False,
 ) -> Projection:  # fmt: skip
     """Check the arguments of :func:`pyedmcl.simplex`.
+
+    With ``gaps_only`` a library that has no row is taken: one series of many may hold nothing but gaps.
 
     Raises
     ------
@@ -118,12 +120,49 @@ def prepare(
     else:  # nobody has observed another target beside the new series
         seen = np.full(asked.n_steps, np.nan)
     rows = ranges.prediction_rows(asked.n_steps, first, pred_range)
+    allowed = ranges.library_mask(series.n_steps, E=lags, tau=tau, Tp=Tp, lib_range=lib_range, valid_lib=valid_lib)
+    if not gaps_only:
+        check_library(series.values, goal, lags, tau, Tp, allowed, None if knn is None else k, "lib")
     return Projection(
         library=series.values, query=asked.values, goal=goal, lags=lags, tau=tau, Tp=Tp, k=k,
         exclusion_radius=radius if pred is None else -1,
-        allowed=ranges.library_mask(series.n_steps, E=lags, tau=tau, Tp=Tp, lib_range=lib_range, valid_lib=valid_lib),
-        rows=rows, observed=ranges.observed_at(seen, rows, Tp),
+        allowed=allowed, rows=rows, observed=ranges.observed_at(seen, rows, Tp),
     )  # fmt: skip
+
+
+def check_library(
+    values: NDArray[Any], goal: Doubles, lags: int, tau: int, Tp: int, allowed: Mask | None, knn: int | None, what: str
+) -> None:
+    """Refuse a library without any row, or with fewer than the neighbours that were asked for by number.
+
+    Parameters
+    ----------
+    values : ndarray (n, columns)
+    goal : ndarray (n,)
+    knn : int or None
+        None where the caller named none: then those there are count.
+
+    Raises
+    ------
+    InputError
+    """
+    first = (lags - 1) * tau
+    there = np.isfinite(values).all(axis=1)
+    legal = np.isfinite(future(goal, Tp))
+    legal[:first] = False
+    for e in range(lags):
+        legal[first:] &= there[first - e * tau : len(there) - e * tau]
+    if allowed is not None:
+        legal &= allowed
+    rows = int(legal.sum())
+    if rows >= max(knn or 1, 1):
+        return
+    need = "at least one is needed" if knn is None else f"knn={knn} neighbours cannot be found among them"
+    raise InputError(
+        f"{what}: {rows:,} rows have all their coordinates (E={lags}, tau={tau}) and a target {Tp} steps on, and are "
+        f"in the library; {need}. Gaps (NaN), lib_range and valid_lib take rows away; use longer series, fewer lags or "
+        "a smaller knn"
+    )
 
 
 def _goal(series: Series, target: Any, embedded: bool) -> Doubles:

@@ -175,6 +175,8 @@ def _goal(series: Series, target: Any) -> Doubles:
 
 def check_thetas(theta: Any) -> Doubles:
     """theta as an array (n_thetas,) of finite numbers of at least 0."""
+    if theta is None:
+        raise InputError("theta=None: a number of at least 0, or several, is needed")
     try:
         thetas = np.atleast_1d(np.asarray(theta, np.float64))
     except (TypeError, ValueError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Callable
 from typing import Any
 
@@ -97,6 +98,11 @@ def maker(
 ) -> Maker:
     """What makes a surrogate of a single series from a random generator; see :func:`surrogate`."""
     check_method(method)
+    E, tau = check_embedding(E, tau)
+    if isinstance(recurrence, bool) or not isinstance(recurrence, numbers.Real) or not 0 < float(recurrence) < 1:
+        raise InputError(f"recurrence={recurrence!r}: a number between 0 and 1 is needed")
+    if period is not None:
+        arguments.integer("period", period, 2)
     values = series.values[:, 0].astype(np.float64)
     there = np.isfinite(values)
     if not there.all() and method not in ("shuffle", "seasonal"):
@@ -115,9 +121,6 @@ def maker(
         return _adjusted(values)
     if method == "seasonal":
         return _seasonal(values, there, period)
-    E, tau = check_embedding(E, tau)
-    if not 0 < float(recurrence) < 1:
-        raise InputError(f"recurrence={recurrence!r}: a number between 0 and 1 is needed")
     if len(values) < (E - 1) * tau + least:
         raise InputError(f"x: E={E}, tau={tau} needs at least {(E - 1) * tau + least} rows, there are {len(values)}")
     group = twin_groups(values, E, tau, float(recurrence))

@@ -115,6 +115,8 @@ def xmap(
     Tp = arguments.integer("Tp", Tp)
     radius = arguments.integer("exclusion_radius", exclusion_radius, 0)
     k = arguments.count("knn", knn)
+    arguments.reporter(progress)
+    arguments.folder("out", out)
     arguments.precision(dtype)
     E_max = arguments.integer("E_max", E_max, 1)
     series = as_series(data, columns=columns)

@@ -154,6 +154,7 @@ def xmap_significance(
     radius = arguments.integer("exclusion_radius", exclusion_radius, 0)
     count, number = arguments.integer("n", n, 1), check_seed(seed)
     k = arguments.count("knn", knn)
+    arguments.reporter(progress)
     arguments.precision(dtype)
     E_max = arguments.integer("E_max", E_max, 1)
     check_method(surrogate, "surrogate")
