@@ -148,6 +148,20 @@ def test_plots(theirs, adapter):
             np.testing.assert_allclose(one, two, rtol=0, atol=2e-6 * np.abs(two).max())
 
 
+def test_plots_are_drawn_in_strips(adapter, monkeypatch):
+    x = walk(90, np.random.default_rng(7))
+    for made in (adapter.TimeSeries(x, embedding_dimension=3, time_delay=4),
+                 adapter.EmbeddedSeries(x.reshape(45, 2))):  # fmt: skip
+        for condition in (adapter.FixedRadius(0.8), adapter.Unthresholded()):
+            settings = adapter.Settings(made, neighbourhood=condition)
+            whole = run(adapter, settings, "RPComputation").recurrence_matrix
+            with monkeypatch.context() as patch:
+                patch.setattr("pyedmcl.compat.pyrqa.matrix._CELLS", 700)
+                parts = run(adapter, settings, "RPComputation").recurrence_matrix
+            np.testing.assert_allclose(parts, whole, rtol=1e-6)
+            np.testing.assert_allclose(parts, parts.T, rtol=1e-6)
+
+
 @pytest.mark.parametrize("kinds", list(itertools.product(["Classic", "Cross"], repeat=2)), ids="-".join)
 def test_joint(theirs, adapter, kinds):
     rng = np.random.default_rng(2)

@@ -20,6 +20,7 @@ from .settings import JointSettings, Series, Settings
 from .time_series import TimeSeries
 
 Devices = list[str] | None
+_CELLS = 1 << 24
 
 
 def _options(settings: Any, edge: int | None = None) -> common.Options:
@@ -104,21 +105,28 @@ def count_joint(settings: JointSettings, edge: int | None, devices: Devices) -> 
 
 def draw_one(settings: Settings, devices: Devices) -> NDArray[np.uint8]:
     """The recurrence matrix (vectors of y, vectors of x) of zeros and ones."""
-    return _drawn(settings, devices, mean=False).astype(np.uint8)
+    found: NDArray[np.uint8] = _drawn(settings, devices, np.uint8)
+    return found
 
 
 def draw_distances(settings: Settings, devices: Devices) -> NDArray[Any]:
     """The matrix of distances, in the series' type."""
-    found: NDArray[Any] = _drawn(settings, devices, mean=True).astype(settings.dtype)
-    return found
+    return _drawn(settings, devices, settings.dtype)
 
 
-def _drawn(settings: Settings, devices: Devices, *, mean: bool) -> NDArray[Any]:
+def _drawn(settings: Settings, devices: Devices, kind: Any) -> NDArray[Any]:
     options = _options(settings)
     rows, columns = _sides(settings)
     problem = _problem(settings, options, rows, columns, 0)  # plots have no Theiler window
     executor = common.executors_of(devices, options)[0]
-    other = None if columns is None else columns.values
-    size = (problem.n_rows, problem.n_columns)
-    return render_image(executor, problem, rows.values, other, pixels=size, mean=mean).values
-
+    other, reach = rows if columns is None else columns, 0 if rows.embedded else (rows.m - 1) * rows.tau
+    out = np.empty((problem.n_rows, problem.n_columns), kind)
+    step = max(_CELLS // problem.n_columns, 1)
+    for begin in range(0, problem.n_rows, step):  # pixels are wider than what is kept of them
+        end = min(begin + step, problem.n_rows)
+        part = replace(problem, n_rows=end - begin, symmetric=False)
+        out[begin:end] = render_image(
+            executor, part, rows.values[begin : end + reach], other.values, pixels=(end - begin, problem.n_columns),
+            mean=isinstance(settings.neighbourhood, Unthresholded),
+        ).values  # fmt: skip
+    return out
