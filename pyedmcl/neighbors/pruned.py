@@ -113,6 +113,7 @@ class PrunedSearch:
         self._pool, self._pacer = pool or Pool(executor), Pacer(self._class)
         self._states: dict[int, tuple[NDArray[Any], NDArray[Any]]] = {}
         self._ready: _Ready | None = None
+        self._axes: dict[int, int] = {}
         self._series: tuple[Buffer, Buffer] | None = None
         self.leaf = _LEAF[self._class]
         self.parameters: dict[str, Any] = {}
@@ -213,7 +214,7 @@ class PrunedSearch:
     def _values(self, E: int) -> dict[str, Any]:
         s = self.search
         given = {
-            "E": E, "tau": s.tau, "k": self._k(E), "dtype": s.dtype, "axes": min(E, AXES_MOST), "leaf": self.leaf,
+            "E": E, "tau": s.tau, "k": self._k(E), "dtype": s.dtype, "axes": self._axes.get(E, 1), "leaf": self.leaf,
             "excluding": s.exclusion_radius >= 0,
         }  # fmt: skip
         sizes = {"rows": s.n_query, "library": s.n_library}
@@ -246,6 +247,7 @@ class PrunedSearch:
         s = self.search
         library, query = self._upload()
         basis: Basis = basis_of(self._library, library_rows, E, s.tau)
+        self._axes[E] = basis.n_axes
         orderer = Orderer(self.executor, self._pool, E, s.tau, s.dtype, self.leaf)
         self._ready = None
         first = orderer.make("pruned library order", library, s.front, library_rows, basis)

@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-# Axes of boxes: further ones hardly prune (data with more dimensions than these have no near neighbours), each costs.
-AXES_MOST = 4
+# Axes of boxes: data that are wide along more than these have hardly any near neighbours, and each axis costs. Boxes
+# of a very smooth series are cut along its narrow axes, too, once they are small.
+_AXES_LEAST, AXES_MOST = 3, 4
+_NARROW = 0.03  # of the widest axis
 _SAMPLE = 2048
 
 
@@ -78,7 +80,8 @@ def basis_of(x: NDArray[Any], rows: NDArray[Any], E: int, tau: int) -> Basis:
     low, high = np.quantile(states[:, 0], (0.01, 0.99))
     states = np.clip(states, 2 * low - high, 2 * high - low)
     states -= states.mean(axis=0)
-    vectors = np.linalg.eigh(states.T @ states)[1]
-    axes = np.ascontiguousarray(vectors[:, ::-1][:, : min(E, AXES_MOST)].T, x.dtype)
+    squares, vectors = np.linalg.eigh(states.T @ states)
+    wide = int((squares > _NARROW**2 * squares[-1]).sum())
+    axes = np.ascontiguousarray(vectors[:, ::-1][:, : min(max(wide, _AXES_LEAST), AXES_MOST)].T, x.dtype)
     half = float(np.finfo(x.dtype).eps) / 2
     return Basis(axes, centre, (E + 8) * half)

@@ -1,0 +1,117 @@
+"""The pruned search against SciPy's k-d tree and the exhaustive search, host array to host arrays. JSON lines.
+
+usage: python bench/pruned.py [--device NAME] [--log 18] [--dims 1,20] [--repeat 3] [--exhaustive] [--out FILE]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Callable
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from pyedmcl.device.session import open_device
+from pyedmcl.neighbors.exact import ExactSearch
+from pyedmcl.neighbors.pruned import PrunedSearch
+from pyedmcl.neighbors.staging import Staging
+from pyedmcl.plan import Search
+
+
+def lorenz(n: int, dt: float = 0.01, transient: int = 2000) -> Any:
+    """x of Lorenz' system (10, 28, 8/3), fourth-order Runge-Kutta steps, float32."""
+
+    def slope(x: float, y: float, z: float) -> tuple[float, float, float]:
+        return 10 * (y - x), x * (28 - z) - y, x * y - 8 / 3 * z
+
+    state, out = (1.0, 1.0, 1.0), np.empty(n + transient)
+    for step in range(n + transient):
+        a = slope(*state)
+        b = slope(*(v + dt / 2 * w for v, w in zip(state, a, strict=True)))
+        c = slope(*(v + dt / 2 * w for v, w in zip(state, b, strict=True)))
+        d = slope(*(v + dt * w for v, w in zip(state, c, strict=True)))
+        state = tuple(v + dt / 6 * (p + 2 * q + 2 * r + s) for v, p, q, r, s in zip(state, a, b, c, d, strict=True))
+        out[step] = state[0]
+    return out[transient:].astype(np.float32)
+
+
+def series(log: int) -> dict[str, Any]:
+    rng = np.random.default_rng(0)
+    smooth = lorenz(1 << log)
+    noisy = smooth + np.float32(0.05 * smooth.std()) * rng.standard_normal(len(smooth), np.float32)
+    return {"lorenz": smooth, "noisy": noisy, "noise": rng.standard_normal(len(smooth), np.float32)}
+
+
+def timed(run: Callable[[], Any], repeat: int) -> tuple[float, Any]:
+    run()
+    times, got = [], None
+    for _ in range(repeat):
+        start = time.perf_counter()
+        got = run()
+        times.append(time.perf_counter() - start)
+    return median(times), got
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--device")
+    parser.add_argument("--log", type=int, default=18)
+    parser.add_argument("--dims", default="1,20")
+    parser.add_argument("--data", default="lorenz,noisy,noise")
+    parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--no-tree", action="store_true")
+    parser.add_argument("--exhaustive", action="store_true")
+    parser.add_argument("--out")
+    options = parser.parse_args()
+    executor = open_device(options.device)
+
+    def say(**record: Any) -> None:
+        record = {**record, "device": executor.info.name, "runtime": executor.info.runtime}
+        print(json.dumps(record), flush=True)
+        if options.out:
+            with open(options.out, "a") as file:
+                file.write(json.dumps(record) + "\n")
+
+    for name, x in series(options.log).items():
+        if name not in options.data.split(","):
+            continue
+        for E in map(int, options.dims.split(",")):
+            search = Search((E,), (E + 1,), 1, 0, 0, len(x), len(x))
+
+            def pruned(E: int = E, search: Search = search, x: Any = x) -> tuple[Any, float, float]:
+                engine = PrunedSearch(executor, search, x)
+                try:
+                    probed = engine.probe(E)
+                    found = engine.find(E)
+                    return found.read(executor), found.visited, probed
+                finally:
+                    engine.release()
+
+            def exhaustive(E: int = E, search: Search = search, x: Any = x) -> Any:
+                data, engine = Staging(executor, x[:, None].copy()), ExactSearch(executor, search, "neighbours")
+                try:
+                    return next(engine.tables(*engine.load(data, 0, 1))).read(executor, E, 1)
+                finally:
+                    engine.release()
+                    data.release()
+
+            seconds, (table, visited, probed) = timed(pruned, options.repeat)
+            case = {"data": name, "L": len(x), "E": E, "k": E + 1}
+            say(**case, search="pruned", seconds=seconds, visited=visited, probed=probed)
+            if options.exhaustive:
+                seconds, other = timed(exhaustive, 1)
+                same = all(a.tobytes() == b[0].tobytes() for a, b in zip(table, other, strict=True))
+                say(**case, search="exhaustive", seconds=seconds, same_bits=same)
+            if not options.no_tree:
+                from scipy.spatial import cKDTree
+
+                states = np.lib.stride_tricks.sliding_window_view(x, E).astype(np.float64)
+                seconds, _ = timed(lambda s=states, E=E: cKDTree(s).query(s, k=E + 2, workers=-1), 1)
+                say(**case, search="cKDTree", seconds=seconds)
+
+
+if __name__ == "__main__":
+    main()
