@@ -106,7 +106,7 @@ def split_rows(problem: Problem, parts: int) -> list[tuple[int, int]]:
     row = np.arange(0, n, 32, dtype=np.float64)
     cells = np.cumsum(np.maximum(columns - row, 1) if problem.symmetric else np.full(len(row), float(columns)))
     wanted = cells[-1] * np.arange(1, parts) / parts
-    cuts = [0, *(32 * (int(c) + 1) for c in np.searchsorted(cells, wanted)), n]
+    cuts = [0, *(min(32 * (int(c) + 1), n) for c in np.searchsorted(cells, wanted)), n]
     return [(a, b) for a, b in itertools.pairwise(cuts) if a < b]
 
 

@@ -1,0 +1,211 @@
+"""The kernels of recurrence analysis one by one, for ragged shapes, tile edges and tuned parameters."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from recurrence_parts import cells_of, differences, partial_of, problem_of, series
+
+import pyedmcl
+from pyedmcl.device.memory import MemoryBudget
+from pyedmcl.device.session import open_device
+from pyedmcl.errors import DeviceMemoryError
+from pyedmcl.recurrence import sweep as sweeps
+from pyedmcl.recurrence.engine import combine, count_rows, quantify
+from pyedmcl.recurrence.sweep import Sweep
+from pyedmcl.tuning import policy
+
+
+@pytest.fixture
+def sweep_of(device):
+    """``sweep_of(problem, x, y, tile)``; released after the test."""
+    held = []
+
+    def make(*given):
+        held.append(Sweep(open_device(device), *given))
+        return held[-1]
+
+    yield make
+    for sweep in held:
+        sweep.release()
+
+
+def words(sweep, buffer, shape):
+    return sweep.executor.download(buffer, np.empty(shape, np.uint32))
+
+
+def bit(values, b):
+    return (values >> np.uint32(b)).astype(np.uint32) & 1
+
+
+BITS = [
+    {}, {"lanes": 1, "wg": 32, "words": 1, "staged": False, "turned": False},
+    {"lanes": 1, "wg": 64, "words": 4, "staged": True, "turned": True},
+    {"lanes": 8, "wg": 1, "words": 2}, {"lanes": 4, "wg": 1, "words": 32, "most_shared": 0},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("parameters", BITS, ids=range(len(BITS)))
+@pytest.mark.parametrize("everywhere", [False, True])
+@pytest.mark.parametrize("shape", [(70, None), (70, 45), (33, 150)])
+def test_bits_are_the_cells_of_the_tile(sweep_of, shape, everywhere, parameters):
+    n, m = shape
+    problem = problem_of(n, m, theiler=3, everywhere=everywhere)
+    x, y = series(n, 1), None if m is None else series(m, 2)
+    x[9] = np.nan
+    with np.errstate(invalid="ignore"):
+        cells = cells_of(problem, x, y)
+    with policy.using(recurrence_bits=parameters):
+        sweep = sweep_of(problem, x, y, 64)
+    seen = 0
+    for i0, n_words, k0, n_diagonals in sweep.tiles(0, n):
+        sweep._find_bits(i0, n_words, k0, n_diagonals, n)
+        found = words(sweep, sweep._bits, (n_words, n_diagonals))
+        turned = words(sweep, sweep._rows, (n_diagonals // 32, n_words, 32)) if sweep._turned else None
+        for b in range(32):
+            for w in range(n_words):
+                i, j = i0 + 32 * w + b, i0 + 32 * w + b + k0 + np.arange(n_diagonals)
+                wanted = np.zeros(n_diagonals, np.uint32)
+                if i < n:
+                    inside = (j >= 0) & (j < problem.n_columns)
+                    wanted[inside] = cells[i, j[inside]]
+                np.testing.assert_array_equal(bit(found[w], b), wanted)
+                seen += int(wanted.sum())
+                if turned is not None:
+                    row = turned[:, w, b]
+                    np.testing.assert_array_equal([bit(row[k // 32], k % 32) for k in range(n_diagonals)], wanted)
+    above = np.triu(cells) if m is None else cells
+    assert seen == above.sum(), "the tiles hold each cell once"
+
+
+TURNS = [{"staged": False, "wg": 1}, {"staged": True, "wg": 1}, {"staged": True, "wg": 32}, {"staged": True, "wg": 64}]
+
+
+@pytest.mark.parametrize("parameters", TURNS, ids=range(len(TURNS)))
+@pytest.mark.parametrize(("n_words", "n_diagonals", "k0"), [(1, 32, 0), (3, 64, 0), (2, 160, 32), (4, 32, -64)])
+def test_turned_words(sweep_of, n_words, n_diagonals, k0, parameters):
+    """Random bits: rows hold them by diagonal, columns by column, without the main diagonal where rows have it."""
+    problem = problem_of(200, None if k0 >= 0 else 200)
+    with policy.using(recurrence_turn=parameters, recurrence_bits={"turned": False}):
+        sweep = sweep_of(problem, series(200, 1), None if k0 >= 0 else series(200, 2), 160)
+    assert not sweep._turned
+    bits = np.random.default_rng(n_words).integers(0, 1 << 32, (n_words, n_diagonals), dtype=np.uint32)
+    sweep.executor.upload(bits, sweep._bits)
+    sweep._turn_words(n_words, k0, n_diagonals, np.uint64(0))
+    rows = words(sweep, sweep._rows, (n_diagonals // 32, n_words * 32))
+    width = n_diagonals + 32 * n_words
+    columns = words(sweep, sweep._columns, (n_words, width))
+    cells = np.zeros((32 * n_words, width), np.uint32)
+    for i in range(32 * n_words):
+        cells[i, i : i + n_diagonals] = bit(bits[i // 32], i % 32)
+        np.testing.assert_array_equal([bit(rows[k // 32, i], k % 32) for k in range(n_diagonals)],
+                                      cells[i, i : i + n_diagonals])  # fmt: skip
+    if problem.symmetric and k0 == 0:
+        cells[np.arange(32 * n_words), np.arange(32 * n_words)] = 0
+    for w in range(n_words):
+        some = slice(32 * w, 32 * w + 32 + n_diagonals)  # others are not written, and not read
+        for b in range(32):
+            np.testing.assert_array_equal(bit(columns[w, some], b), cells[32 * w + b, some])
+
+
+LINES = [
+    {}, {"lanes": 4, "wg": 1, "bins": 64}, {"lanes": 1, "wg": 1, "batch": 1, "bins": 64},
+    {"lanes": 1, "wg": 32, "batch": 8}, {"lanes": 1, "wg": 1, "batch": 2, "listed": True, "bins": 64},
+    {"lanes": 1, "wg": 64, "batch": 32, "listed": True}, {"lanes": 1, "wg": 32, "batch": 16, "listed": True},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("parameters", LINES, ids=range(len(LINES)))
+def test_lines_of_some_rows(device, parameters):
+    """Every first run, last run and histogram of some rows, against lines looked at one by one."""
+    executor = open_device(device)
+    with policy.using(recurrence_lines=parameters):
+        for at, (n, m, radius, theiler) in enumerate(
+            [(150, None, 0.5, 0), (131, None, 100.0, 2), (90, 200, 0.3, 4), (200, 65, 1.0, 0), (40, 1, 0.5, 0)]
+        ):
+            problem = problem_of(n, m, radius=radius, theiler=theiler)
+            x, y = series(n, at), None if m is None else series(m, at + 9)
+            cells = cells_of(problem, x, y)
+            quiet = max(theiler, 1) if m is None else theiler
+            for begin, end in ((0, n), (32, min(n, 96))):
+                for tile in (32, 64, 4096):
+                    (found,) = count_rows(executor, problem, x, y, (begin, end), tile=tile)
+                    wanted = partial_of(cells, begin, end, symmetric=m is None, theiler=quiet)
+                    assert differences(found, wanted) == [], (n, m, begin, end, tile)
+
+
+def test_devices_take_rows_in_any_order_and_edge(both_devices):
+    problem, x = problem_of(300, theiler=2), series(300, 6)
+    executors = [open_device(name) for name in both_devices]
+    whole = quantify(executors[0], problem, x)
+    ranges = [(256, 300), (32, 160), (0, 32), (160, 256)]
+    parts = [
+        count_rows(executors[place % 2], problem, x, None, rows, tile=(32, 96, 64, None)[place])
+        for place, rows in enumerate(ranges)
+    ]
+    assert combine(problem, parts, x) == whole
+    seen = []
+    again = quantify(executors * 8, problem, x, tile=32, progress=lambda *at: seen.append(at))
+    assert again == whole, "more devices than words of rows"
+    assert all(done <= total == 45_000 for done, total, _ in seen)
+
+
+def test_a_device_that_fails_is_heard(both_devices, monkeypatch):
+    executors = [open_device(name) for name in both_devices]
+    run = Sweep.run
+
+    def failing(self, begin, end, told=None):
+        if begin:
+            raise DeviceMemoryError("the second device is full")
+        return run(self, begin, end, told)
+
+    monkeypatch.setattr(Sweep, "run", failing)
+    with pytest.raises(DeviceMemoryError, match="second device"):
+        quantify(executors, problem_of(200), series(200, 1))
+
+
+def test_tiles_shrink_with_memory_and_count_the_same(one_device, monkeypatch):
+    executor, problem, x = open_device(one_device), problem_of(500), series(500, 7)
+    whole = quantify(executor, problem, x)
+
+    def allow(nbytes):
+        monkeypatch.setattr(sweeps, "budget", lambda info: MemoryBudget(nbytes, nbytes))
+
+    allow(100_000)
+    sweep = Sweep(executor, problem, x, None)
+    assert 32 <= sweep.edge < 500 and sweep.edge % 32 == 0
+    sweep.release()
+    assert quantify(executor, problem, x) == whole
+    allow(1_000)
+    with pytest.raises(DeviceMemoryError, match=r"32 x 32 cells for 1 radii needs 512 bytes; 500 may be used"):
+        quantify(executor, problem, x)
+    allow(20_000)
+    with pytest.raises(DeviceMemoryError, match=r"500 x 500 cells for 1 radii need .* bytes on the device"):
+        quantify(executor, problem, x)
+
+
+def test_a_run_goes_on_with_another_device_edge_and_parameters(both_devices, tmp_path, monkeypatch):
+    from pyedmcl.errors import Interrupted
+    from pyedmcl.recurrence import checkpoint
+
+    monkeypatch.setattr(checkpoint, "_FIRST_CELLS", 1)
+    monkeypatch.setattr(checkpoint, "_BLOCK_SECONDS", 0.0)
+    write, stops = checkpoint.write, 0
+
+    def killed(*given):
+        write(*given)
+        raise KeyboardInterrupt
+
+    x, file = series(200, 8), tmp_path / "run"
+    whole = pyedmcl.rqa(x, radius=0.5, device=both_devices[0]).counts
+    monkeypatch.setattr(checkpoint, "write", killed)
+    while True:
+        options = {"tile": (32, 64, None)[stops % 3], "device": both_devices[stops % 2]}
+        try:
+            with policy.using(recurrence_lines=LINES[stops % len(LINES)]):
+                found = pyedmcl.rqa(x, radius=0.5, checkpoint=file, **options)
+        except Interrupted:
+            stops += 1
+        else:
+            break
+    assert stops >= 6 and found.counts == whole
