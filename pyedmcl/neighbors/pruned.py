@@ -104,7 +104,7 @@ class PrunedSearch:
     ) -> None:  # fmt: skip
         self.executor, self.search = executor, search
         asked = library if query is None else query
-        _check(search, library, asked, query is not None, library_rows, query_rows)
+        check_problem(search, library, asked, query is not None, library_rows, query_rows)
         self._library, self._query, self._same = library, asked, query is None
         self._library_rows, self._query_rows = library_rows, query_rows
         self._class = quirks_for(executor.info).device_class
@@ -302,10 +302,11 @@ class PrunedSearch:
         return float(counts.mean(dtype=np.float64) / blocks)
 
 
-def _check(
+def check_problem(
     search: Search, library: NDArray[Any], query: NDArray[Any], cross: bool, library_rows: Mask | None,
     query_rows: Mask | None,
 ) -> None:  # fmt: skip
+    """Raise InputError where series, masks and search contradict each other."""
     for name, x, n in (("library", library, search.n_library), ("query", query, search.n_query)):
         if x.shape != (n,) or x.dtype != np.dtype(search.dtype):
             raise InputError(f"{name}: shape {x.shape} of {x.dtype}; the search has ({n},) of {search.dtype}")

@@ -1,0 +1,61 @@
+"""The sweep that shares sums along diagonals: the exact search's bits, whatever data and options."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pyedmcl.device.session import open_device
+from pyedmcl.neighbors.pruned_sweep import SweepSearch, operations_per_pair
+from pyedmcl.plan import Search
+from pyedmcl.reference.edm import knn_float32_exact, knn_float64_exact
+from pyedmcl.tuning.policy import using
+
+
+def _same(device, x, E, k, tau=1, radius=0, Tp=0, query=None, library_rows=None, query_rows=None):
+    dtype = x.dtype.name
+    n_query = len(x if query is None else query)
+    search = Search((E,), (k,), tau, Tp, -1 if query is not None else radius, len(x), n_query, dtype)
+    executor = open_device(device)
+    engine = SweepSearch(executor, search, x, query, library_rows=library_rows, query_rows=query_rows)
+    try:
+        rows, squared = engine.find(E).read(executor)
+    finally:
+        engine.release()
+    oracle = knn_float32_exact if dtype == "float32" else knn_float64_exact
+    wanted, indices = oracle(
+        x, E=E, tau=tau, k=k, Tp=Tp, exclusion_radius=radius, query=query, library_rows=library_rows,
+        target=np.zeros(len(x)),
+    )  # fmt: skip
+    if query_rows is not None:
+        indices[~query_rows] = -1
+    assert np.array_equal(rows, indices)
+    assert squared.tobytes() == np.where(indices < 0, x.dtype.type(3e38), wanted).astype(dtype).tobytes()
+
+
+@pytest.mark.parametrize("E, tau", [(1, 1), (3, 2), (8, 1), (20, 3)])
+def test_random_problems_equal_the_oracle(device, E, tau):
+    rng = np.random.default_rng(E)
+    x = rng.standard_normal(611).astype(np.float32)
+    _same(device, x, E, E + 1, tau, radius=int(rng.integers(0, 9)), Tp=3)
+    x[rng.integers(0, 611, 9)] = np.nan
+    _same(device, x, E, 5, tau, query=rng.standard_normal(203).astype(np.float32), library_rows=rng.random(611) < 0.7)
+    _same(device, np.round(x), E, 4, tau, Tp=-2, query_rows=rng.random(611) < 0.3)
+
+
+def test_short_series_and_double_precision(device):
+    rng = np.random.default_rng(0)
+    for n in (9, 12, 70):
+        _same(device, rng.standard_normal(n).astype(np.float32), 8, 9)
+    if not open_device(device).info.fp64:
+        pytest.skip("the device has no float64")
+    _same(device, np.cumsum(rng.standard_normal(400)), 9, 10, radius=2)
+
+
+def test_parameters_change_nothing(device):
+    with using(pruned_sweep={"lanes": 1, "wg": 32}):
+        _same(device, np.random.default_rng(0).standard_normal(500).astype(np.float32), 10, 11, 2)
+
+
+def test_sharing_saves_arithmetic():
+    assert operations_per_pair(20, 8) < 14 < 2 * 20
