@@ -1,6 +1,6 @@
 """S-map's local fits: a small symmetric system per query row and theta."""
 
-from ..codegen.spec import KernelSpec, Tunable
+from ..codegen.spec import Constraint, KernelSpec, Tunable
 
 SPEC = KernelSpec(
     name="smap_solve",
@@ -9,6 +9,12 @@ SPEC = KernelSpec(
     headers=("numeric.clh", "moment.clh", "solve.clh"),
     specialisation=("coordinates", "regressors", "rows", "penalised", "centred", "dtype"),
     tunables=(Tunable("wg", (1, 8, 16, 32, 64), {"cpu": 1, "gpu": 32}, "work-items that solve a system together"),),
+    constraints=(
+        Constraint(
+            lambda v: v["minimum"] != "select" or v["wg"] == 1,
+            "on a processor work-items only wait for each other, and what PoCL 3.1 makes of groups of 16 is wrong",
+        ),
+    ),
     oracle="pyedmcl.reference.smap:solve",
     exact=False,
 )
