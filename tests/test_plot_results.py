@@ -80,6 +80,9 @@ def test_skill_against_what_was_varied(parameter, label):
     assert ax.get_xlabel() == label
     np.testing.assert_array_equal(ax.lines[0].get_xdata(), [1, 2, 3])
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["best at 1"]
+    alike = SkillResult(parameter, np.arange(3), np.array([0.9, 0.901, 0.9]), np.ones(3), np.ones(3), 2)
+    low, high = alike.plot().axes[0].get_ylim()
+    assert high - low == pytest.approx(0.05), "a thousandth must not look like a fall"
 
 
 def test_theta_and_no_skill_at_all():

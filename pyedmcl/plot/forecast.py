@@ -115,7 +115,7 @@ def _against(ax: Any, result: Any) -> None:
 
 def _heading(result: Any) -> str:
     if hasattr(result, "views"):
-        words = [f"mean of {len(result.views):,} views of D = {result.E}"]
+        words = [f"mean of {len(result.views):,} view{'' if len(result.views) == 1 else 's'} of D = {result.E}"]
     elif hasattr(result, "theta"):
         words = [f"S-map, E = {result.E}, theta = {float(result.theta):g}"]
     else:

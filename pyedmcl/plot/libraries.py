@@ -10,6 +10,7 @@ import numpy as np
 from .figure import new_figure, save_figure
 from .palette import MIDDLE, PAIR, PALE, RED, legend, whole_steps
 
+_LEAST_SPAN = 0.05  # of rho on an axis: smaller differences must not look like much
 _MEANING = {"Tp": "steps ahead, Tp", "exclusion_radius": "exclusion radius (steps)",
             "theta": "localisation of S-map, theta"}  # fmt: skip
 
@@ -106,6 +107,9 @@ def skill_against_parameter(
         best = values[np.where(np.isnan(rho), -np.inf, rho).argmax()]
         ax.axvline(best, color=RED, linewidth=1, linestyle=":", label=f"best at {best:g}")
         legend(ax)
+        low, high = ax.get_ylim()
+        room = max(_LEAST_SPAN - (high - low), 0) / 2
+        ax.set_ylim(low - room, high + room)
     if name != "theta":
         whole_steps(ax.xaxis)
     ax.set_xlabel(_MEANING[name])

@@ -81,7 +81,7 @@ def causal_network(
     ax = figure.add_subplot()
     _draw(figure, ax, strength, links, drawn, [str(name) for name in names])
     heading = [title] if title else []
-    heading.append(f"{len(links):,} links, cause → effect" if len(links) == total
+    heading.append(f"{len(links):,} link{'' if len(links) == 1 else 's'}, cause → effect" if len(links) == total
                    else f"the strongest {len(links):,} of {total:,} links, cause → effect")  # fmt: skip
     ax.set_title("\n".join(heading), fontsize=11)
     if path is not None:
