@@ -249,6 +249,18 @@ def test_a_single_value_and_a_constant(one_device):
     assert math.isnan(nothing.determinism) and math.isnan(nothing.average_diagonal_line)
 
 
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("convention", ["pyrqa", "accrqa"])
+@pytest.mark.parametrize("exact", [True, False])
+def test_a_radius_beyond_all_numbers_holds_every_cell(device, metric, convention, exact):
+    x = walk(70, 20)
+    x[11] = np.nan
+    options = {"metric": metric, "convention": convention, "exact": exact, "device": device, "tile": 32}
+    with np.errstate(all="raise"):
+        found = pyedmcl.rqa(x, m=2, radius=1e300, **options)
+    assert found.recurrence_rate == 1 and found.counts.points == 67 * 67
+
+
 BAD = [
     ({"radius": 0}, r"radius=0: .*positive"),
     ({"radius": -1.0}, "radius=-1.0"),
@@ -279,6 +291,13 @@ BAD = [
     ({"embedded": True}, "m=3 contradicts embedded=True"),
     ({"tile": 0}, "tile=0"),
     ({"device": []}, "at least one device"),
+    ({"device": 7}, "device=7: the name of a device"),
+    ({"device": [None, 1]}, r"device=\[None, 1\]: the name of a device"),
+    ({"dtype": None}, "dtype=None: the kernels compute in float32 or float64"),
+    ({"progress": 3}, "progress=3: a function"),
+    ({"checkpoint": 5}, "checkpoint=5: the path of a file"),
+    ({"checkpoint": ""}, "checkpoint='': the path of a file"),
+    ({"checkpoint": "."}, r"checkpoint='.' is a folder"),
     ({"y": np.zeros((50, 2)), "m": 1}, "y: its points have 2 coordinates and those of x have 1"),
     ({"y": np.zeros(50), "convention": "accrqa"}, "y= .* contradicts convention='accrqa'"),
     ({"y": [1.0, np.inf, 2.0, 3.0, 4.0, 5.0]}, "y: series 'x0' is infinite"),

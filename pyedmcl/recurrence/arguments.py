@@ -54,7 +54,7 @@ def threshold_named(value: object) -> str:
 def precision(dtype: Any) -> str:
     """``dtype`` as "float32" or "float64"."""
     try:
-        name = str(np.dtype(dtype).name)
+        name = "None" if dtype is None else str(np.dtype(dtype).name)  # NumPy takes None for float64
     except TypeError:
         name = str(dtype)
     if name not in DTYPES:

@@ -65,9 +65,11 @@ def options_of(
 
 def executors_of(device: Device, options: Options) -> list[Executor]:
     """The named devices, opened; each must compute in what the options ask for."""
-    names = [device] if device is None or isinstance(device, str) else list(device)
+    names: list[Any] = list(device) if isinstance(device, (list, tuple)) else [device]
     if not names:
         raise InputError(f"device={device!r}: at least one device is needed, or None for the default one")
+    if not all(name is None or isinstance(name, str) for name in names):
+        raise InputError(f"device={device!r}: the name of a device, or a list of names; see pyedmcl devices")
     executors = [open_device(name) for name in names]
     for executor in executors:
         if options.dtype == "float64" and not executor.info.fp64:
@@ -108,6 +110,8 @@ def count(
 
     ``rows`` and ``columns`` are :class:`Points`, or pairs of them for a joint problem.
     """
+    if progress is not None and not callable(progress):
+        raise InputError(f"progress={progress!r}: a function that takes cells done, all cells and their name is needed")
     if problem.joint is None:
         x, y = rows.values, columns.values
     else:
@@ -123,7 +127,11 @@ def count(
 
 
 def one_pass(passes: Sequence[Any], checkpoint: Checkpoint) -> None:
-    """Refuse a checkpoint for several sweeps: a file holds one."""
+    """Refuse what names no file, and a checkpoint for several sweeps: a file holds one."""
+    if checkpoint is not None and not (isinstance(checkpoint, (str, os.PathLike)) and str(checkpoint)):
+        raise InputError(f"checkpoint={checkpoint!r}: the path of a file is needed")
+    if checkpoint is not None and os.path.isdir(checkpoint):
+        raise InputError(f"checkpoint={str(checkpoint)!r} is a folder; name a file in it")
     if checkpoint is not None and len(passes) > 1:
         raise InputError(
             f"checkpoint={str(checkpoint)!r}: {len(passes)} sweeps are needed for these thresholds, and a file holds "

@@ -108,8 +108,13 @@ class Problem:
 
 
 def limits_of(radii: tuple[float, ...], metric: str, arithmetic: str) -> NDArray[np.float64]:
-    """Radii in the unit of what is compared: rounded to ``arithmetic``, then squared and rounded again (Euclidean)."""
-    rounded: NDArray[Any] = np.asarray(radii, arithmetic)
+    """Radii in the unit of what is compared: rounded to ``arithmetic``, then squared and rounded again (Euclidean).
+
+    What overflows is a quarter of the largest number: gaps, which are kept as that number, recur with nothing still.
+    """
     with np.errstate(over="ignore", under="ignore"):
+        rounded: NDArray[Any] = np.asarray(radii, arithmetic)
         compared: NDArray[Any] = rounded * rounded if metric == "euclidean" else rounded
-    return compared.astype(np.float64)
+    most = np.finfo(arithmetic).max / 4
+    limits: NDArray[np.float64] = np.minimum(compared, most).astype(np.float64)
+    return limits
