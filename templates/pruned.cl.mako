@@ -9,6 +9,12 @@
 FAN = 16
 half = 53 if dtype == 'float64' else 24
 slack = (32 + 8 * E) * 2.0 ** -half
+
+def smallest(names):
+    if len(names) == 1:
+        return names[0]
+    half = (len(names) + 1) // 2
+    return f"MINIMUM({smallest(names[:half])}, {smallest(names[half:])})"
 %>
 #define LANES ${lanes}
 #define REAL_BITS ${64 if dtype == 'float64' else 32}
@@ -208,11 +214,13 @@ void pruned(global const real* restrict library, global const real* restrict que
       d = q${e} - x${u}[${-e * tau}]; a${u} = ${f"FUSED(d, d, a{u})" if e else "d * d"};
 %endfor
 %endfor
+      // Few steps hold a neighbour, and fewer one that is excluded.
+      if (!ANYV(${smallest([f"a{u}" for u in range(unroll)])} <= bound)) continue;
 %for u in range(unroll):
-%if excluding:
-      a${u} = CHOOSE(a${u}, (realv)(NOWHERE), (t - (rowv)(j${u}) <= (rowv)(exclusion_radius)) & ((rowv)(j${u}) - t <= (rowv)(exclusion_radius)));
-%endif
       if (ANYV(a${u} <= bound)) {
+%if excluding:
+        a${u} = CHOOSE(a${u}, (realv)(NOWHERE), (t - (rowv)(j${u}) <= (rowv)(exclusion_radius)) & ((rowv)(j${u}) - t <= (rowv)(exclusion_radius)));
+%endif
         INSERT(CHOOSE((realv)(NOWHERE), a${u}, a${u} <= bound), (rowv)(j${u}));
         bound = MINIMUM(nearest[K - 1], most);
       }
