@@ -24,7 +24,7 @@ from pyedmcl.errors import InputError
 from pyedmcl.kernels import NAMES, spec
 from pyedmcl.tuning import policy
 from pyedmcl.tuning.database import Database
-from pyedmcl.tuning.key import canonical
+from pyedmcl.tuning.key import canonical, tuning_key
 from pyedmcl.tuning.measure import Bench
 from pyedmcl.tuning.outcome import Settings
 from pyedmcl.tuning.space import Space
@@ -389,3 +389,28 @@ def test_force_tunes_in_the_process_and_changes_no_answer(one_device, own_databa
     pyedmcl.knn(x, E=2, device=one_device, tune="force")
     assert len(own_database.trials(kernel="knn")) == before, "once in a process"
     assert not math.isnan(forced.distances[-1, 0])
+
+
+def test_recurrence_takes_tuned_parameters_and_names_them(one_device, own_database):
+    x = np.sin(np.arange(600) * 0.3) + 0.1 * np.random.default_rng(1).standard_normal(600)
+    given = {"m": 3, "tau": 2, "radius": 0.5, "device": one_device}
+    plain = pyedmcl.rqa(x, tune="never", **given)
+    asked = plain.provenance["tuning"]
+    assert {"recurrence_bits", "recurrence_turn", "recurrence_lines"} <= set(asked)
+    assert {one["grade"] for some in asked.values() for one in some} == {"default"}
+    info = open_device(one_device).info
+    case = workload("recurrence_lines").cases("rapid", info)[0]
+    other = {**spec("recurrence_lines").defaults("cpu"), "batch": 4}
+    record_best(own_database, "recurrence_lines", {}, {}, info, other, case)
+    tuned = pyedmcl.rqa(x, **given)
+    assert tuned.counts == plain.counts
+    assert tuned.provenance["tuning"]["recurrence_lines"] == [{"grade": "exact", "parameters": other}]
+    with pytest.raises(InputError, match="tune"):
+        pyedmcl.rqa(x, tune="sometimes", **given)
+
+
+def record_best(database, name, specialisation, sizes, info, parameters, case):
+    """As a tuning that has come to its end leaves it."""
+    key = tuning_key(spec(name), specialisation, info, sizes)
+    trial = database.start(key, parameters, session="test", case=case.text(), final=True)
+    database.finish(trial, status="ok", seconds=[0.001])

@@ -117,6 +117,8 @@ def count(
     else:
         x, y = tuple(side.values for side in rows), tuple(side.values for side in columns)
     other = None if problem.symmetric else y
+    cells = float(problem.n_rows) * problem.n_columns / (2 if problem.symmetric else 1)
+    policy.expect(cells * (3 * problem.m * problem.n_features + 12), executors[0].info)
     if checkpoint is not None:
         from .checkpoint import quantify_with_checkpoint
 

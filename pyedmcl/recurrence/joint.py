@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from ..errors import InputError
+from ..tuning.retry import tunable
 from . import arguments, common
 from .common import Checkpoint, Device, Progress
 from .points import points_of
@@ -16,6 +17,7 @@ from .table import RecurrenceTable
 from .thresholds import Pass, passes_for
 
 
+@tunable
 def joint_rqa(
     x: Any,
     y: Any,
@@ -41,6 +43,7 @@ def joint_rqa(
     progress: Progress | None = None,
     checkpoint: Checkpoint = None,
     device: Device = None,
+    tune: str | None = None,
 ) -> RecurrenceResult | RecurrenceTable:
     """Quantify joint recurrence: cell (i, j) is recurrent where x recurs at times i and j and y does so too.
 
@@ -55,7 +58,7 @@ def joint_rqa(
         As for :func:`pyedmcl.rqa`.
     m_y, tau_y, radius_y, metric_y
         The same for ``y``; those left out are as for ``x``.
-    theiler, lmin, vmin, wmin, convention, threshold, embedded, dtype, exact, tile, progress, checkpoint, device
+    theiler, lmin, vmin, wmin, convention, threshold, embedded, dtype, exact, tile, progress, checkpoint, device, tune
         As for :func:`pyedmcl.rqa`; convention "accrqa" has no joint recurrence.
 
     Returns

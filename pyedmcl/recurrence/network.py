@@ -17,6 +17,7 @@ from ..io.optional import need
 from ..kernels import spec
 from ..neighbors.pacing import Pacer
 from ..tuning.policy import parameters
+from ..tuning.retry import tunable
 from . import arguments, common
 from .conventions import CONVENTIONS
 from .points import points_of
@@ -89,6 +90,7 @@ class RecurrenceNetwork:
         return need("pandas", "to_frame()").DataFrame({"degree": self.degree, "clustering": self.clustering})
 
 
+@tunable
 def recurrence_network(
     x: Any,
     *,
@@ -103,6 +105,7 @@ def recurrence_network(
     exact: bool = True,
     strict: bool = True,
     device: str | None = None,
+    tune: str | None = None,
 ) -> RecurrenceNetwork:
     """Degree, clustering and transitivity of the network whose links are recurrences.
 
@@ -110,7 +113,7 @@ def recurrence_network(
 
     Parameters
     ----------
-    x, m, tau, metric, embedded, dtype, device
+    x, m, tau, metric, embedded, dtype, device, tune
         As for :func:`pyedmcl.rqa`.
     radius : float
         A radius, or with ``threshold="recurrence_rate"`` the wanted share of linked pairs (the density).

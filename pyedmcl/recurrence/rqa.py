@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..tuning.retry import tunable
 from . import arguments, common
 from .common import Checkpoint, Device, Progress
 from .points import points_of, same_coordinates
@@ -12,6 +13,7 @@ from .table import RecurrenceTable
 from .thresholds import passes_for
 
 
+@tunable
 def rqa(
     x: Any,
     y: Any = None,
@@ -33,6 +35,7 @@ def rqa(
     progress: Progress | None = None,
     checkpoint: Checkpoint = None,
     device: Device = None,
+    tune: str | None = None,
 ) -> RecurrenceResult | RecurrenceTable:
     """Quantify recurrence: how often, how long and how regularly states come back.
 
@@ -82,6 +85,9 @@ def rqa(
         killed. The counts are the same however often that happens.
     device : str or sequence of str, optional
         Which device, or several that share the work; see ``pyedmcl devices``.
+    tune : {"never", "cached", "auto", "force"}, optional
+        Which tuned parameters kernels take, which changes speed and never the answer; ``PYEDMCL_TUNE`` or "cached" by
+        default.
 
     Returns
     -------

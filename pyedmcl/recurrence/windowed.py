@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError
+from ..tuning.retry import tunable
 from . import arguments, common
 from .band import Band, part_size
 from .common import Device, Progress
@@ -21,6 +22,7 @@ from .thresholds import passes_for
 _SHORT, _CLOSE = 2048, 400
 
 
+@tunable
 def windowed_rqa(
     x: Any,
     window: int,
@@ -42,6 +44,7 @@ def windowed_rqa(
     tile: int | None = None,
     progress: Progress | None = None,
     device: Device = None,
+    tune: str | None = None,
 ) -> RecurrenceTable:
     """Quantify recurrence within windows that move along a series: how its dynamics change.
 
@@ -61,7 +64,7 @@ def windowed_rqa(
         Thresholds that are selected among distances would differ from window to window.
     progress : callable, optional
         Called as ``progress(done, total, "windows")``.
-    m, tau, metric, theiler, lmin, vmin, wmin, convention, embedded, dtype, exact, tile, device
+    m, tau, metric, theiler, lmin, vmin, wmin, convention, embedded, dtype, exact, tile, device, tune
         As for :func:`pyedmcl.rqa`. The windows of a call are counted on the first device.
 
     Returns
