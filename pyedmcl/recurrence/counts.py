@@ -70,6 +70,7 @@ class Counts:
 
 def trimmed(histogram: NDArray[np.integer]) -> Histogram:
     """The histogram as int64 up to its longest line; ``[0]`` where there is none."""
-    filled = np.flatnonzero(histogram)
-    end = int(filled[-1]) + 1 if len(filled) else 1
+    backwards = histogram[::-1] != 0  # histograms of long series are long, and nearly all of it is zero
+    last = int(backwards.argmax()) if len(backwards) else 0
+    end = len(histogram) - last if len(backwards) and backwards[last] else 1
     return np.ascontiguousarray(histogram[:end], dtype=np.int64)

@@ -251,7 +251,7 @@ class Sweep:
         n = 3 * (self._longest + 1)
         sums = self.executor.download(self._sums[radius], np.empty(n, np.uint64))
         diagonals, rows, columns = known
-        return Partial(begin, end, diagonals, rows, columns, sums.astype(np.int64).reshape(3, -1))
+        return Partial(begin, end, diagonals, rows, columns, sums.view(np.int64).reshape(3, -1))
 
     def _zero(self, buffer: Buffer) -> None:
         words = buffer.nbytes // 4
