@@ -155,12 +155,12 @@ def recurrence_network(
     executor = common.executors_of(device, options)[0]
     rated = replace(problem, theiler_everywhere=True)
     sweep = passes_for(executor, rated, rules, points, points, kind, wanted)[0]
-    degree, closed = _count(executor, sweep.problem, points.values)
+    degree, closed = count_links(executor, sweep.problem, points.values)
     given = common.provenance([executor], problem, options, threshold=kind, wanted=wanted[0], theiler=window)
     return RecurrenceNetwork(degree, closed, points.complete, sweep.radii[0], given)
 
 
-def _count(executor: Executor, problem: Problem, x: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def count_links(executor: Executor, problem: Problem, x: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Degrees and closed pairs of neighbours."""
     dtype = np.dtype(problem.arithmetic)
     common.require_precision(executor, problem)
