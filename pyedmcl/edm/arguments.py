@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError
+from ..neighbors.choose import SEARCHES, Choice
 from ..series import Series, as_series
 
 # The lists of a work-item lie in its private memory, and a CPU runtime's threads have small stacks.
@@ -75,3 +76,13 @@ def one_series(data: Any, what: str) -> Series:
     if series.n_steps > _INT_LIMIT:
         raise InputError(f"{what}: {series.n_steps:,} steps; at most {_INT_LIMIT:,} are supported")
     return series
+
+
+def neighbor_search(neighbors: Any, recall: Any) -> Choice:
+    """The search that ``neighbors`` and ``recall`` ask for."""
+    if not isinstance(neighbors, str) or neighbors not in SEARCHES:
+        raise InputError(f"neighbors={neighbors!r}: one of {', '.join(map(repr, SEARCHES))} is needed")
+    real = isinstance(recall, numbers.Real) and not isinstance(recall, (bool, np.bool_))
+    if not real or not 0 < float(recall) <= 1:
+        raise InputError(f"recall={recall!r}: a share above 0 and at most 1 is needed")
+    return Choice(neighbors, float(recall))

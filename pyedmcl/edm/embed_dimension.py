@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from ..condition import condition
 from ..device.memory import budget
 from ..device.session import open_device
+from ..neighbors.choose import Choice, report
+from ..neighbors.choose import engine as search_engine
 from ..neighbors.exact import ExactSearch
 from ..neighbors.pool import Pool
 from ..neighbors.project import Projection
@@ -46,6 +48,8 @@ def embed_dimension(
     lib_range: Any = None,
     pred_range: Any = None,
     valid_lib: Any = None,
+    neighbors: str = "exact",
+    recall: float = 0.99,
     progress: Progress | None = None,
     dtype: str = "float32",
     device: str | None = None,
@@ -75,6 +79,10 @@ def embed_dimension(
         range each E uses the rows that have E lags.
     valid_lib : mask of bool (n_steps,), optional
         Library rows that may be used, in addition to ``lib_range`` (conditional embedding).
+    neighbors : {"exact", "auto", "kdtree", "ivf", "hnsw", "pruned"}
+        How neighbours are searched; see :func:`pyedmcl.knn`.
+    recall : float
+        Share of the true neighbours, in (0, 1], that an approximate search must find.
     progress : callable, optional
         Called as ``progress(done, total, "series")``.
     dtype : {"float32", "float64"}
@@ -102,6 +110,7 @@ def embed_dimension(
     Tp = arguments.integer("Tp", Tp)
     radius = arguments.integer("exclusion_radius", exclusion_radius, 0)
     k = arguments.count("knn", knn)
+    choice = arguments.neighbor_search(neighbors, recall)
     arguments.precision(dtype)
     arguments.reporter(progress)
     series = as_series(x, what="x")
@@ -117,9 +126,9 @@ def embed_dimension(
              n_series=series.n_series)  # fmt: skip
     dims = range(1, E_max + 1)
     if chosen:
-        rho, record = chosen_skill(executor, series, dims, target, rows, dtype, progress)
+        rho, record = chosen_skill(executor, series, dims, target, rows, dtype, progress, choice)
     else:
-        rho, record = self_skill(executor, series, dims, tau, Tp, radius, k, dtype, progress)
+        rho, record = self_skill(executor, series, dims, tau, Tp, radius, k, dtype, progress, choice)
     best = np.where(np.isnan(rho), -np.inf, rho).argmax(axis=1) + 1
     single = getattr(x, "ndim", 2 if series.n_series > 1 else 1) == 1
     return EmbedDimensionResult(int(best[0]) if single else best, rho[0] if single else rho, series.names, record)
@@ -127,7 +136,7 @@ def embed_dimension(
 
 def self_skill(
     executor: Executor, series: Series, dims: range, tau: int, Tp: int, radius: int, k: int | None, dtype: str,
-    progress: Progress | None = None,
+    progress: Progress | None = None, choice: Choice | None = None,
 ) -> tuple[NDArray[np.float64], dict[str, Any]]:  # fmt: skip
     """rho (n_series, len(dims)) of each series predicted by itself, and where it comes from."""
     n, L = series.n_series, series.n_steps
@@ -148,8 +157,8 @@ def self_skill(
             barred = penalty_of(series.values[:, a], Tp, dtype) if ready.gaps[a] else None
             masked = barred is not None
             if masked not in engines:
-                engines[masked] = ExactSearch(
-                    executor, search, "weights", masked=masked, data_bytes=ready.values.nbytes, pool=pool
+                engines[masked] = search_engine(
+                    executor, search, "weights", choice, masked=masked, data_bytes=ready.values.nbytes, pool=pool
                 )
             engine = engines[masked]
             projection = Projection(executor, data, a, b)
@@ -172,7 +181,8 @@ def self_skill(
         data.release()
         pool.release()
     chosen = next(iter(engines.values()))
-    return rho, provenance(executor, ["knn", "predict", "skill"], chosen.parameters, grade=chosen.grade)
+    return rho, provenance(executor, ["knn", "predict", "skill"], chosen.parameters, grade=chosen.grade,
+                           neighbors=report(*engines.values()))  # fmt: skip
 
 
 def _runs(gaps: NDArray[np.bool_], most: int) -> Iterator[tuple[int, int]]:

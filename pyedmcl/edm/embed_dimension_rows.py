@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..neighbors.choose import Choice
 from ..series import Series, build_series
 from .provenance import provenance
 from .simplex import KERNELS
@@ -35,7 +36,7 @@ def problems(series: Series, place: int, dims: range, target: Any, options: dict
 
 def chosen_skill(
     executor: Executor, series: Series, dims: range, target: Any, options: dict[str, Any], dtype: str,
-    progress: Callable[[int, int, str], None] | None = None,
+    progress: Callable[[int, int, str], None] | None = None, choice: Choice | None = None,
 ) -> tuple[NDArray[np.float64], dict[str, Any]]:  # fmt: skip
     """rho (n_series, len(dims)) over the rows that are predicted, and where it comes from.
 
@@ -47,10 +48,11 @@ def chosen_skill(
     rho = np.full((series.n_series, len(dims)), np.nan)
     used: dict[str, Any] = {}
     grade = ""
+    searched: list[dict[str, Any]] = []
     for place in range(series.n_series):
         for e, problem in enumerate(problems(series, place, dims, target, options)):
-            found, used, grade = project(executor, problem, dtype)
+            found, used, grade = project(executor, problem, dtype, choice, searched)
             rho[place, e] = found.rho
         if progress is not None:
             progress(place + 1, series.n_series, "series")
-    return rho, provenance(executor, KERNELS, used, grade=grade)
+    return rho, provenance(executor, KERNELS, used, grade=grade, neighbors=searched)

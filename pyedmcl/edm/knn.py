@@ -9,7 +9,8 @@ import numpy as np
 from ..condition import condition
 from ..device.session import open_device
 from ..errors import InputError
-from ..neighbors.exact import ExactSearch
+from ..neighbors.choose import engine as search_engine
+from ..neighbors.choose import report
 from ..neighbors.staging import Staging
 from ..plan import Search
 from ..results import KnnResult
@@ -31,11 +32,13 @@ def knn(
     Tp: int = 0,
     exclusion_radius: int = 0,
     query: Any = None,
+    neighbors: str = "exact",
+    recall: float = 0.99,
     dtype: str = "float32",
     device: str | None = None,
     tune: str | None = None,
 ) -> KnnResult:
-    """Find the k nearest neighbours of every delay-embedded row, exactly.
+    """Find the k nearest neighbours of every delay-embedded row.
 
     Row t is embedded as (x[t], x[t - tau], ..., x[t - (E-1) tau]). Distances are Euclidean; ties go to the smaller row.
 
@@ -53,6 +56,11 @@ def knn(
         Rows with |t - j| up to this are no neighbours (0: the row itself). Without effect with ``query``.
     query : array_like (m,), optional
         Another series whose rows are looked up in ``x``.
+    neighbors : {"exact", "auto", "kdtree", "ivf", "hnsw", "pruned"}
+        How neighbours are searched. "kdtree" and "pruned" find the same neighbours as "exact"; "ivf" and "hnsw" may
+        miss some; "auto" takes the fastest. ``provenance["neighbors"]`` says which ran, why, and its recall.
+    recall : float
+        Share of the true neighbours, in (0, 1], that an approximate search must find.
     dtype : {"float32", "float64"}
         What the device computes in.
     device : str, optional
@@ -79,6 +87,7 @@ def knn(
     wanted = arguments.count("k", k) or E + 1
     Tp = arguments.integer("Tp", Tp)
     radius = arguments.integer("exclusion_radius", exclusion_radius, 0)
+    choice = arguments.neighbor_search(neighbors, recall)
     arguments.precision(dtype)
     series = arguments.one_series(x, "x")
     require_rows(series, E=E, tau=tau, Tp=Tp, k=1, what="x")
@@ -99,7 +108,7 @@ def knn(
     other = None if query is None else Staging(executor, ready.values[series.n_steps :])
     penalty = penalty_of(series.values[:, 0], Tp, dtype) if Tp else None
     search = Search((E,), (wanted,), tau, Tp, -1 if query is not None else radius, series.n_steps, rows, dtype)
-    engine = ExactSearch(executor, search, "neighbours", masked=penalty is not None)
+    engine = search_engine(executor, search, "neighbours", choice, masked=penalty is not None)
     try:
         barred = None if penalty is None else executor.upload(penalty)
         table = next(engine.tables(*engine.load(data, 0, 1, other), barred))
@@ -115,5 +124,6 @@ def knn(
     none = indices < 0
     squared[none] = np.inf
     squared = np.ldexp(squared, 2 * int(ready.exponent[0]))  # a power of two: exact
+    record = provenance(executor, ["knn"], engine.parameters, grade=engine.grade, neighbors=report(engine))
     distances = np.sqrt(squared)  # here, since the host's root is correctly rounded and the device's may not be
-    return KnnResult(indices, distances, provenance(executor, ["knn"], engine.parameters, grade=engine.grade))
+    return KnnResult(indices, distances, record)

@@ -31,6 +31,8 @@ def simplex(
     pred_range: Any = None,
     valid_lib: Any = None,
     generate_steps: int = 0,
+    neighbors: str = "exact",
+    recall: float = 0.99,
     dtype: str = "float32",
     device: str | None = None,
     tune: str | None = None,
@@ -67,6 +69,11 @@ def simplex(
     generate_steps : int
         Continue the series instead: predict the step after its last one, append it, and so on, with an unchanging
         library. For a single series with Tp = 1.
+    neighbors : {"exact", "auto", "kdtree", "ivf", "hnsw", "pruned"}
+        How neighbours are searched. "kdtree" and "pruned" find the same neighbours as "exact"; "ivf" and "hnsw" may
+        miss some; "auto" takes the fastest. ``provenance["neighbors"]`` says which ran, why, and its recall.
+    recall : float
+        Share of the true neighbours, in (0, 1], that an approximate search must find.
     dtype : {"float32", "float64"}
         What the device computes in.
     device : str, optional
@@ -88,6 +95,7 @@ def simplex(
         No device matches.
     """
     steps = arguments.integer("generate_steps", generate_steps, 0)
+    choice = arguments.neighbor_search(neighbors, recall)
     arguments.precision(dtype)
     problem = prepare(
         lib, pred, target, E=E, tau=tau, Tp=Tp, knn=knn, exclusion_radius=exclusion_radius, embedded=embedded,
@@ -98,10 +106,11 @@ def simplex(
     executor = open_device(device)
     dtype = arguments.precision(dtype, executor.info.fp64, executor.info.name)
     announce(executor.info, (problem.E,), n_library=len(problem.library), n_query=len(problem.query))
+    searched: list[dict[str, Any]] = []
     if steps:
-        problem, found, used, grade = generate(executor, problem, steps, dtype)
+        problem, found, used, grade = generate(executor, problem, steps, dtype, choice)
     else:
-        found, used, grade = project(executor, problem, dtype)
+        found, used, grade = project(executor, problem, dtype, choice, searched)
     return SimplexResult(
         time=problem.rows + problem.Tp,
         observed=problem.observed,
@@ -111,5 +120,5 @@ def simplex(
         mae=found.mae,
         rmse=found.rmse,
         E=problem.E,
-        provenance=provenance(executor, KERNELS, used, grade=grade),
+        provenance=provenance(executor, KERNELS, used, grade=grade, neighbors=searched),
     )

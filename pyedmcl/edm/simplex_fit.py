@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ..condition import condition
 from ..errors import InputError
+from ..neighbors.choose import Choice, report
 from ..neighbors.coordinates import coordinate_search, delay_search, lay_out, lay_out_states
 from ..neighbors.projected import Projector
 from ..plan import Search
@@ -200,14 +201,22 @@ def laid_out(p: Projection, dtype: str) -> tuple[Search, NDArray[Any], NDArray[A
     return given, library, lay_out_states(states if own else embed(ready[n:], p.lags, p.tau), given, m, m)
 
 
-def project(executor: Executor, p: Projection, dtype: str) -> tuple[Forecast, dict[str, Any], str]:
-    """Predict the rows of a projection; with the parameters that kernels had, and their grade."""
+def project(
+    executor: Executor, p: Projection, dtype: str, choice: Choice | None = None,
+    searched: list[dict[str, Any]] | None = None,
+) -> tuple[Forecast, dict[str, Any], str]:  # fmt: skip
+    """Predict the rows of a projection; with the parameters that kernels had, and their grade.
+
+    What searched for neighbours is added to ``searched``.
+    """
     search, library, query = laid_out(p, dtype)
     barred = None if p.allowed is None else ~p.allowed
-    projector = Projector(executor, search, future(p.goal, p.Tp), barred)
+    projector = Projector(executor, search, future(p.goal, p.Tp), barred, choice)
     try:
         predicted, variance, noise = projector.predict(library, query)
         used, grade = projector.engine.parameters, projector.engine.grade
+        if searched is not None:
+            searched.extend(report(projector.engine))
     finally:
         projector.release()
     at, spread = predicted[0, p.rows], variance[0, p.rows]
@@ -218,7 +227,7 @@ def project(executor: Executor, p: Projection, dtype: str) -> tuple[Forecast, di
 
 
 def generate(
-    executor: Executor, p: Projection, steps: int, dtype: str
+    executor: Executor, p: Projection, steps: int, dtype: str, choice: Choice | None = None
 ) -> tuple[Projection, Forecast, dict[str, Any], str]:
     """Continue the predicted series after its end, each prediction being the next step's newest value.
 
@@ -238,7 +247,7 @@ def generate(
             p, query=window[:, None], allowed=allowed & ~near, exclusion_radius=-1, rows=np.array([reach - 1]),
             observed=np.array([np.nan]),
         )  # fmt: skip
-        found, used, grade = project(executor, one, dtype)
+        found, used, grade = project(executor, one, dtype, choice)
         predicted[step], variance[step] = found.predicted[0], found.variance[0]
         window = np.append(window[1:], predicted[step])
     rows = np.arange(n - 1, n - 1 + steps)

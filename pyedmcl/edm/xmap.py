@@ -17,6 +17,7 @@ from ..device.fingerprint import device_key
 from ..device.session import open_device
 from ..errors import InputError, Interrupted
 from ..kernels import spec
+from ..neighbors.choose import Choice
 from ..neighbors.crossmap import CrossMap
 from ..results import XmapResult
 from ..series import Series, as_series, check_embedding, require_rows, some
@@ -49,6 +50,8 @@ def xmap(
     columns: Sequence[str | int] | str | int | None = None,
     out: str | os.PathLike[str] | None = None,
     resume: bool = True,
+    neighbors: str = "exact",
+    recall: float = 0.99,
     progress: Progress | None = None,
     dtype: str = "float32",
     device: str | None = None,
@@ -85,6 +88,10 @@ def xmap(
         the result may be larger than memory. Blocks that are added later take the tuned parameters of the first ones.
     resume : bool
         False starts ``out`` afresh.
+    neighbors : {"exact", "auto", "kdtree", "ivf", "hnsw", "pruned"}
+        How neighbours are searched; see :func:`pyedmcl.knn`.
+    recall : float
+        Share of the true neighbours, in (0, 1], that an approximate search must find.
     progress : callable, optional
         Called as ``progress(done, total, "series")`` and, while E is searched, with unit "dimensions".
     dtype : {"float32", "float64"}
@@ -117,6 +124,7 @@ def xmap(
     k = arguments.count("knn", knn)
     arguments.reporter(progress)
     arguments.folder("out", out)
+    choice = arguments.neighbor_search(neighbors, recall)
     arguments.precision(dtype)
     E_max = arguments.integer("E_max", E_max, 1)
     series = as_series(data, columns=columns)
@@ -130,10 +138,12 @@ def xmap(
     kernels = (*_KERNELS, "predict", "skill") if dims is None else _KERNELS
     asked = {"E": "auto" if dims is None else _digest(dims), "tau": tau, "Tp": Tp, "exclusion_radius": radius,
              "knn": k, "E_max": E_max if dims is None else None, "dtype": dtype}  # fmt: skip
+    if choice.search != "exact":  # stores of before know no other
+        asked |= {"neighbors": choice.search, "recall": choice.recall}
     if out is None:
-        dims = _find(executor, series, dims, E_max, tau, radius, k, dtype, progress)
+        dims = _find(executor, series, dims, E_max, tau, radius, k, dtype, progress, choice)
         rho = np.empty((series.n_series, series.n_series), np.dtype(dtype))
-        mapping = _mapping(executor, series, dims, tau, Tp, radius, k, dtype)
+        mapping = _mapping(executor, series, dims, tau, Tp, radius, k, dtype, choice)
         try:
             for a in range(0, series.n_series, _BLOCK_SERIES):
                 b = min(a + _BLOCK_SERIES, series.n_series)
@@ -143,8 +153,9 @@ def xmap(
         finally:
             mapping.release()
         record = provenance(
-            executor, _KERNELS, mapping.parameters, arguments=asked, seconds=time.perf_counter() - begun
-        )
+            executor, _KERNELS, mapping.parameters, arguments=asked, seconds=time.perf_counter() - begun,
+            neighbors=mapping.searched,
+        )  # fmt: skip
         return XmapResult(rho, dims, series.names, None, record)
     from ..jobs.store import open_store
 
@@ -203,7 +214,7 @@ def _digest(dims: NDArray[np.int_]) -> Any:
 
 def _find(
     executor: Executor, series: Series, dims: NDArray[np.int_] | None, E_max: int, tau: int, radius: int, k: int | None,
-    dtype: str, progress: Progress | None,
+    dtype: str, progress: Progress | None, choice: Choice | None = None,
 ) -> NDArray[np.int_]:  # fmt: skip
     if dims is not None:
         return dims
@@ -212,14 +223,14 @@ def _find(
         if progress is not None:
             progress(done, total, "dimensions")
 
-    rho, _ = self_skill(executor, series, range(1, E_max + 1), tau, 1, radius, k, dtype, told)
+    rho, _ = self_skill(executor, series, range(1, E_max + 1), tau, 1, radius, k, dtype, told, choice)
     best: NDArray[np.int_] = np.where(np.isnan(rho), -np.inf, rho).argmax(axis=1) + 1
     return best
 
 
 def _mapping(
     executor: Executor, series: Series, dims: NDArray[np.int_], tau: int, Tp: int, radius: int, k: int | None,
-    dtype: str,
+    dtype: str, choice: Choice | None = None,
 ) -> CrossMap:  # fmt: skip
     """The device side: targets uploaded, and grouped by dimension and pattern of gaps."""
     ready = condition(series.values, dtype)
@@ -239,6 +250,7 @@ def _mapping(
     return CrossMap(
         executor, ready.values, dims, pattern, penalties,
         k=k, tau=tau, Tp=Tp, exclusion_radius=radius, gaps=bool(ready.gaps.any()) or legal < 1,
+        choice=choice,
     )  # fmt: skip
 
 
@@ -269,8 +281,9 @@ def _fill(
 ) -> dict[str, Any]:  # fmt: skip
     """Compute and write what a store still lacks; returns the tuned parameters used."""
     tau, Tp, radius, k, dtype = (asked[name] for name in ("tau", "Tp", "exclusion_radius", "knn", "dtype"))
+    choice = Choice(asked.get("neighbors", "exact"), asked.get("recall", 0.99))
     if store.E is None:
-        store.set_E(_find(executor, series, dims, asked["E_max"] or 1, tau, radius, k, dtype, progress))
+        store.set_E(_find(executor, series, dims, asked["E_max"] or 1, tau, radius, k, dtype, progress, choice))
     waiting = store.pending()
     done = sum(stop - start for start, stop in map(store.rows, range(store.n_blocks)))
     done -= sum(stop - start for start, stop in map(store.rows, waiting))
@@ -278,7 +291,7 @@ def _fill(
         progress(done, series.n_series, "series")
     if not waiting:
         return {}
-    mapping = _mapping(executor, series, np.asarray(store.E), tau, Tp, radius, k, dtype)
+    mapping = _mapping(executor, series, np.asarray(store.E), tau, Tp, radius, k, dtype, choice)
     chosen, kept = mapping.parameters, store.parameters
     try:
         for block in waiting:

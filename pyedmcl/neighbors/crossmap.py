@@ -16,6 +16,7 @@ from ..errors import DeviceMemoryError
 from ..kernels import spec
 from ..kernels.lookup import MOST_COLUMNS
 from ..plan import Search, round_up
+from .choose import Choice, engine, report
 from .exact import ExactSearch, Tables
 from .lookup import Shapes
 from .pacing import Pacer
@@ -62,11 +63,14 @@ class CrossMap:
         Neighbours; E + 1 if None.
     gaps : bool
         Whether any prediction or observation may be missing.
+    choice : Choice, optional
+        How neighbours are searched.
     """
 
     def __init__(
         self, executor: Executor, values: NDArray[Any], E: NDArray[np.int_], pattern: NDArray[np.int_],
         penalties: dict[int, NDArray[Any]], *, k: int | None, tau: int, Tp: int, exclusion_radius: int, gaps: bool,
+        choice: Choice | None = None,
     ) -> None:  # fmt: skip
         self.executor = executor
         self.n_steps, self.n = values.shape
@@ -89,11 +93,11 @@ class CrossMap:
             counts = tuple(k or dim + 1 for dim in dims)
             search = Search(dims, counts, tau, Tp, exclusion_radius, self.n_steps, self.n_steps, self.dtype)
             barred = penalties.get(int(number))
-            engine = ExactSearch(
-                executor, search, "weights", masked=barred is not None,
+            found = engine(
+                executor, search, "weights", choice, masked=barred is not None,
                 data_bytes=values.nbytes, room=room, pool=self._pool,
             )  # fmt: skip
-            self._groups.append(_Group(engine, classes, None if barred is None else executor.upload(barred)))
+            self._groups.append(_Group(found, classes, None if barred is None else executor.upload(barred)))
         # Padded libraries (perhaps twice) and their rows of rho take an eighth of the room each.
         wide = max(group.search.search.stride(self.n_steps) for group in self._groups)
         self._block = max(min(room // 8 // (2 * wide * values.itemsize), room // 8 // (self.n * values.itemsize)), 1)
@@ -128,6 +132,11 @@ class CrossMap:
         search = group.search.search
         lookup = self._shapes.chosen(search.counts[search.dims.index(widest.E)], widest.end - widest.begin)
         return {"knn": self._groups[0].search.parameters, "lookup": dict(lookup)}
+
+    @property
+    def searched(self) -> list[dict[str, Any]]:
+        """What searched for neighbours, why, and how good it was."""
+        return report(*(group.search for group in self._groups))
 
     def skill(self, a: int, b: int, out: NDArray[Any] | None = None) -> NDArray[Any]:
         """rho (b - a, n_series) of libraries a to b against all targets, in ``out`` (contiguous) where it is given."""

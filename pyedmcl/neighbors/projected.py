@@ -12,7 +12,7 @@ from ..device.memory import budget
 from ..kernels import spec
 from ..plan import Search, round_up
 from ..tuning.policy import parameters
-from .exact import ExactSearch
+from .choose import Choice, engine
 from .pool import Pool
 
 if TYPE_CHECKING:
@@ -41,11 +41,14 @@ class Projector:
         What library row j leads to (the target's value at j + Tp), NaN where there is none.
     barred : ndarray of bool (n_library,), optional
         Rows that may be no neighbours, beside those without a state or an aim.
+    choice : Choice, optional
+        How neighbours are searched.
     """
 
     def __init__(
-        self, executor: Executor, search: Search, aim: Doubles, barred: NDArray[np.bool_] | None = None
-    ) -> None:
+        self, executor: Executor, search: Search, aim: Doubles, barred: NDArray[np.bool_] | None = None,
+        choice: Choice | None = None,
+    ) -> None:  # fmt: skip
         self.executor, self.search = executor, search
         self._pool = Pool(executor)
         known = np.isfinite(aim)
@@ -61,7 +64,7 @@ class Projector:
         self._masked = bool(self._barred.any())
         self._put_penalty()
         room = budget(executor.info).total // 2
-        self.engine = ExactSearch(executor, search, "weights", masked=self._masked, room=room, pool=self._pool)
+        self.engine = engine(executor, search, "weights", choice, masked=self._masked, room=room, pool=self._pool)
 
     def _put_penalty(self) -> None:
         self._penalty = None

@@ -1,0 +1,74 @@
+"""Neighbour search by an index on the host: the protocol, and the k-d tree.
+
+An index proposes rows; :mod:`indexed` computes their distances on the device, so that an index never decides bits.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import missing_extra
+
+Points = NDArray[np.floating[Any]]
+
+
+class Index(Protocol):
+    """States in an order that is fast to search.
+
+    Attributes
+    ----------
+    exact : bool
+        Whether the rows returned are the nearest, up to rounding.
+    """
+
+    exact: bool
+
+    def search(self, points: Points, m: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Places of up to ``m`` near states (n, m), -1 for none, and the squared distance (n,) of the last of them.
+
+        Of an exact index no other state is nearer than that, as double precision sees it.
+        """
+
+    def refine(self) -> bool:
+        """Look at more states from now on; False where all of worth are looked at."""
+
+
+class KDTree:
+    """A k-d tree (Friedman, Bentley & Finkel 1977) of SciPy, on all cores.
+
+    Parameters
+    ----------
+    points : ndarray (n, E)
+    """
+
+    exact = True
+
+    def __init__(self, points: Points) -> None:
+        try:
+            from scipy.spatial import cKDTree
+        except ImportError as error:
+            raise missing_extra("scipy", "approximate", "neighbors='kdtree'") from error
+        # Cells are cut in the middle: twice as fast to build as by medians, and as fast to search.
+        self._tree = cKDTree(np.ascontiguousarray(points, np.float64), balanced_tree=False, compact_nodes=True)
+
+    def search(self, points: Points, m: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        distance, place = self._tree.query(np.ascontiguousarray(points, np.float64), k=m, workers=os.cpu_count() or 1)
+        shape = (len(points), m)
+        distance, place = distance.reshape(shape), place.reshape(shape)
+        return np.where(place < self._tree.n, place, -1), distance[:, -1] ** 2
+
+    def refine(self) -> bool:
+        return False
+
+
+def index_bytes(name: str, n: int, E: int) -> int:
+    """Host memory that an index of ``n`` states takes, with the states themselves, in bytes; an upper estimate."""
+    if name == "kdtree":
+        return n * (8 * E * 2 + 8 + 24)  # states twice while the tree is built, places, nodes of at most 16 states
+    if name == "hnsw":
+        return n * (4 * E * 2 + 4 * 2 * 32 + 64)
+    return n * (4 * E * 2 + 8 + 16)

@@ -1,0 +1,261 @@
+"""Neighbour tables from an index on the host, or from the pruned search, in the layout of the exhaustive search.
+
+:class:`IndexedSearch` is an :class:`~pyedmcl.neighbors.exact.ExactSearch` whose tables come about another way, so that
+lookups, predictions and scores are the same. Rows the index cannot rule out (the exclusion radius, ties) are met by
+asking for more candidates; what stays open after that is searched exhaustively.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..codegen.build import build
+from ..kernels import spec
+from ..plan import Pass, Search, round_up
+from .choose import Choice, decide, make_index
+from .coordinates import CoordinateSearch, first_row
+from .costs import Decision
+from .exact import ExactSearch, Tables
+from .index import Index
+from .pacing import Pacer
+from .pool import Pool
+from .pruned import PrunedSearch
+from .recall import Measured, measure
+
+if TYPE_CHECKING:
+    from ..device.executor import Buffer, Executor
+
+_LARGE = 1e15  # coordinates above are gaps
+_NOWHERE, _FAR = 3e38, 1e30  # of clkernels/numeric.clh
+_CELLS = 1 << 22  # candidates handled at a time: some 100 MB on the host
+_MOST_OPEN = 1 << 26  # candidates of open rows beyond which the exhaustive search is the shorter way
+
+
+@dataclass(frozen=True)
+class _Series:
+    """One series' states for one dimension: where they are on the host and on the device."""
+
+    x: NDArray[Any]
+    front: int
+    rows: NDArray[np.int32]
+    E: int
+    tau: int
+
+    def points(self, which: NDArray[np.int32]) -> NDArray[Any]:
+        """Coordinates (n, E) of rows."""
+        out = np.empty((len(which), self.E), self.x.dtype)
+        for e in range(self.E):
+            out[:, e] = self.x[which + (self.front - e * self.tau)]
+        return out
+
+    def sample(self, most: int) -> NDArray[Any]:
+        """Coordinates of about so many rows, evenly spread."""
+        return self.points(self.rows[:: max(len(self.rows) // most, 1)])
+
+
+class IndexedSearch(ExactSearch):
+    """All-kNN by another search than the exhaustive one; see :class:`ExactSearch` for the parameters.
+
+    Parameters
+    ----------
+    choice : Choice
+        Which search, and the recall that is asked for.
+
+    Attributes
+    ----------
+    decisions : list of dict
+        What ran for each library and dimension, why, and its recall; equal ones once.
+    """
+
+    def __init__(self, executor: Executor, search: Search, emit: str, choice: Choice, **options: Any) -> None:
+        super().__init__(executor, search, emit, **options)
+        self.choice = choice
+        self.decisions: list[dict[str, Any]] = []
+        self._own = Pool(executor)
+
+    def release(self) -> None:
+        self._own.release()
+        super().release()
+
+    def _sweep(
+        self, sweep: Pass, pacer: Pacer, library: Buffer, query: Buffer, first: int, n: int, penalty: Buffer | None
+    ) -> Tables:
+        s, whole = sweep.search, self.search
+        rows = self._pool.get("rows", sum(sweep.strides) * sweep.table_rows * n * 4)
+        values = self._pool.get("values", sum(sweep.strides) * sweep.table_rows * n * s.itemsize)
+        tables = Tables(rows, values, first, n, sweep)
+        barred = None
+        if penalty is not None:
+            held = self.executor.download(penalty, np.empty(s.n_library, s.dtype))
+            barred = held > 0
+        strides = whole.stride(s.n_library), whole.stride(s.n_query)
+        for i in range(n):
+            x = self.executor.download(library, np.empty(strides[0], s.dtype), (first + i) * strides[0] * s.itemsize)
+            q = self.executor.download(query, np.empty(strides[1], s.dtype), (first + i) * strides[1] * s.itemsize)
+            for E in s.dims:
+                if not self._one(tables, i, E, x, q, library, query, barred):
+                    return super()._sweep(sweep, pacer, library, query, first, n, penalty)
+        return tables
+
+    def _one(
+        self, tables: Tables, place: int, E: int, x: NDArray[Any], q: NDArray[Any], library: Buffer, query: Buffer,
+        barred: NDArray[np.bool_] | None,
+    ) -> bool:  # fmt: skip
+        """The table of one library and dimension; False where the exhaustive search is to be taken."""
+        one, front = self.search.restrict((E,)), self.search.front
+        legal = _legal(x, front, one, one.library_begin, one.library_end)
+        if barred is not None:
+            legal &= ~barred[: one.n_library]
+        asked = _legal(q, front, one, 0, one.n_query)
+        states = _Series(x, front, np.flatnonzero(legal).astype(np.int32), E, one.tau)
+        queries = _Series(q, front, np.flatnonzero(asked).astype(np.int32), E, one.tau)
+        plain = not isinstance(one, CoordinateSearch)
+        decision = decide(self.choice, self.executor.info, one, len(states.rows), len(queries.rows), plain,
+                          states.sample)  # fmt: skip
+        if decision.search == "exact":
+            return self._told(E, decision, None, False)
+        # The raw series of this library alone: the kernel knows no stride.
+        self._library = self.executor.upload(x, self._own.get("one library", x.nbytes))
+        self._query = self.executor.upload(q, self._own.get("one query", q.nbytes))
+        if decision.search == "pruned":
+            return self._prune(tables, place, E, states, queries, legal, decision)
+        index = make_index(decision.search, states.points(states.rows))
+        measured = None
+        if not index.exact:
+            measured = measure(index, states, queries, one, self.choice.recall)
+            if measured.recall < self.choice.recall:
+                why = f"{decision.search} reached a recall of {measured.recall:.4f} of {self.choice.recall:g}"
+                return self._told(E, Decision("exact", why), measured, False)
+        if not self._fill(tables, place, one, index, states, queries):
+            why = f"too many rows tie or are excluded for {decision.search}"
+            return self._told(E, Decision("exact", why), None, False)
+        return self._told(E, decision, measured, True)
+
+    def _told(self, E: int, decision: Decision, measured: Measured | None, ran: bool) -> bool:
+        exact = decision.search not in ("ivf", "hnsw")
+        record = {
+            "E": E, "asked": self.choice.search, "used": decision.search, "why": decision.why,
+            "target": self.choice.recall,
+            "recall": 1.0 if exact or measured is None else measured.recall,
+            "interval": (1.0, 1.0) if exact or measured is None else measured.interval,
+            "measured": "not needed: exact" if exact or measured is None else measured.how,
+        }  # fmt: skip
+        if record not in self.decisions:
+            self.decisions.append(record)
+        return ran
+
+    def _fill(
+        self, tables: Tables, place: int, one: Search, index: Index, states: _Series, queries: _Series
+    ) -> bool:
+        E, k, radius = states.E, one.counts[0], one.exclusion_radius
+        every = np.arange(one.n_query, dtype=np.int32)
+        idle = np.setdiff1d(every, queries.rows, assume_unique=True)
+        n = len(states.rows)
+        if len(idle) or not n:
+            waiting = every if not n else idle
+            for a in range(0, len(waiting), _CELLS):
+                part = waiting[a : a + _CELLS]
+                self.emit(tables, place, E, part, np.full((len(part), 1), -1, np.int32), np.full(len(part), np.inf))
+        waiting = queries.rows if n else queries.rows[:0]
+        near = 2 * radius + 1 if radius >= 0 else 0
+        m = min(k + 1 + min(near, 2 * k + 16), n)
+        while len(waiting):
+            still = []
+            step = max(_CELLS // m, 64)
+            for a in range(0, len(waiting), step):
+                part = waiting[a : a + step]
+                candidates, limit = self.candidates(index, states, queries.points(part), m)
+                still.append(part[self.emit(tables, place, E, part, candidates, limit)])
+            waiting = np.concatenate(still)
+            if m == n:
+                break
+            m = min(2 * m, n)
+            if len(waiting) * m > _MOST_OPEN:
+                return False
+        return True
+
+    def candidates(
+        self, index: Index, states: _Series, points: NDArray[Any], m: int
+    ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """Candidate rows (n, m) of queries, and what other rows are at least away from them, squared."""
+        place, last = index.search(points, m)
+        rows = states.rows[np.maximum(place, 0)]
+        rows[place < 0] = -1
+        if m >= len(states.rows):
+            return rows, np.full(len(points), np.inf)
+        if not index.exact:
+            return rows, np.full(len(points), _FAR)  # open only if there are fewer than k
+        # In the device's arithmetic a sum of E squares may be this much nearer than in double precision.
+        eps = float(np.finfo(states.x.dtype).eps)
+        return rows, np.maximum(last * (1 - (states.E + 8) * eps) - 1e-36, 0.0)
+
+    def emit(
+        self, tables: Tables, place: int, E: int, which: NDArray[np.int32], rows: NDArray[np.int32],
+        limit: NDArray[np.float64],
+    ) -> NDArray[np.bool_]:  # fmt: skip
+        """Write the k nearest candidates of query rows ``which`` into the tables; which of them are open."""
+        held = self.executor.upload(np.ascontiguousarray(rows, np.int32), self._own.get("candidates", rows.nbytes))
+        return self._emit(tables, place, E, which, held, rows.shape[1], limit)
+
+    def _emit(
+        self, tables: Tables, place: int, E: int, which: NDArray[np.int32], rows: Buffer, m: int,
+        limit: NDArray[np.float64],
+    ) -> NDArray[np.bool_]:  # fmt: skip
+        executor, own, i = self.executor, self._own, np.int32
+        sweep, s = tables.sweep, self.search
+        stride, n = sweep.strides[sweep.search.dims.index(E)], len(which)
+        bounds = np.minimum(limit, _NOWHERE).astype(s.dtype)
+        kernel = build(executor, spec("candidates"), {"dtype": s.dtype, "emit": sweep.emit})
+        arguments = (
+            self._library, self._query, i(s.front), i(s.tau), i(E), i(0), i(n), i(m),
+            i(min(s.exclusion_radius, s.n_library)), rows, own.get("squared", n * m * s.itemsize),
+            executor.upload(bounds, own.get("limit", bounds.nbytes)), own.get("open", n),
+            executor.upload(np.ascontiguousarray(which), own.get("which", which.nbytes)),
+            i(sweep.search.counts[sweep.search.dims.index(E)]), i(stride), i(sweep.table_tile),
+            i(sweep.search.library_begin), np.uint64(tables.begin(E) + place * sweep.table_rows * stride),
+            tables.rows, tables.values,
+        )  # fmt: skip
+        executor.launch(kernel, (round_up(n, 64),), None, arguments)
+        return executor.download(own.get("open", n), np.empty(n, np.uint8)).astype(bool)
+
+    def _prune(
+        self, tables: Tables, place: int, E: int, states: _Series, queries: _Series, legal: NDArray[np.bool_],
+        decision: Decision,
+    ) -> bool:  # fmt: skip
+        one = self.search.restrict((E,))
+        asked = _unlaid(queries.x, one.n_query, self.search.front)
+        own = one.exclusion_radius >= 0
+        library = asked if own else _unlaid(states.x, one.n_library, self.search.front)
+        pruned = PrunedSearch(self.executor, one, library, None if own else asked, library_rows=legal)
+        try:
+            found = pruned.find(E)
+            which = np.arange(one.n_query, dtype=np.int32)
+            self._emit(tables, place, E, which, found.rows, found.k, np.full(one.n_query, np.inf))
+        finally:
+            pruned.release()
+        share = f"{decision.why}; {found.visited:.1%} of all pairs were computed"
+        return self._told(E, Decision("pruned", share), None, True)
+
+
+def _unlaid(x: NDArray[Any], n: int, front: int) -> NDArray[Any]:
+    """A laid-out series as it was, NaN for gaps."""
+    series = x[front : front + n]
+    return np.where(np.abs(series) > _LARGE, series.dtype.type(np.nan), series)
+
+
+def _legal(x: NDArray[Any], front: int, search: Search, begin: int, end: int) -> NDArray[np.bool_]:
+    """Rows that have all their coordinates."""
+    n = end
+    there = np.zeros(max(search.n_library, search.n_query), np.bool_)
+    begin = max(begin, first_row(search))
+    if n <= begin:
+        return there
+    there[begin:n] = True
+    for e in range(search.dims[0]):
+        at = front - e * search.tau
+        there[begin:n] &= np.abs(x[at + begin : at + n]) < _LARGE
+    return there

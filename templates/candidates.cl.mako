@@ -1,0 +1,67 @@
+## Candidates of an index -> neighbours, in the arithmetic of the exhaustive search: a query row per work-item.
+##
+## An index on the host (a tree, lists, a graph) says which rows may be near. Their squared distances are computed here as
+## in knn.cl.mako, in ascending order of lags with one rounding per step, ordered by (distance, row), and written as
+## neighbours or as simplex weights. A row is "open" if rows that the index left out could still belong to the nearest.
+#define LANES 1
+#define REAL_BITS ${64 if dtype == 'float64' else 32}
+#define FMA_CONTRACT ${int(fma == 'contract')}
+#define MIN_SELECT ${int(minimum == 'select')}
+#define WEIGHTS ${int(emit == 'weights')}
+#include "numeric.clh"
+
+// rows: (n, m) candidates of query rows begin to begin + n, -1 for none, in any order; squared: room for (n, m).
+// limit: what a row that is no candidate is at least away from each query, squared; NOWHERE if all rows are candidates.
+kernel void candidates(global const real* restrict library, global const real* restrict query, const int front, const int tau, const int E,
+                       const int begin, const int n, const int m, const int radius, global int* restrict rows,
+                       global real* restrict squared, global const real* restrict limit, global uchar* restrict open,
+                       global const int* restrict which, const int k, const int stride, const int tile, const int spare,
+                       const ulong table, global int* restrict out_row, global real* restrict out_value) {
+  const int g = get_global_id(0);
+  if (g >= n) return;
+  const int t = which[begin + g];
+  global const real* restrict x = library + front;
+  global const real* restrict q = query + front + t;
+  global int* restrict c = rows + (size_t)g * m;
+  global real* restrict d = squared + (size_t)g * m;
+  int held = 0;
+  for (int i = 0; i < m; ++i) {
+    const int j = c[i];
+    if (j < 0 || (radius >= 0 && abs(t - j) <= (uint)radius)) continue;
+    real a = 0;
+    for (int e = 0; e < E; ++e) {
+      const real step = q[-e * tau] - x[j - e * tau];
+      a = FUSED(step, step, a);
+    }
+    // Indices return rows nearly in order: an insertion moves few of them.
+    int p = held++;
+    for (; p > 0 && (d[p - 1] > a || (d[p - 1] == a && c[p - 1] > j)); --p) {
+      d[p] = d[p - 1];
+      c[p] = c[p - 1];
+    }
+    d[p] = a;
+    c[p] = j;
+  }
+  open[g] = !(limit[g] >= NOWHERE || (held >= k && d[k - 1] < limit[g]));
+  const int found = min(held, k);
+  const size_t at = table + (size_t)(t / tile * tile) * stride + t % tile;
+#if WEIGHTS
+  // w = exp(-d / d_min), and 1 where d = 0 if d_min = 0; normalised. Sugihara & May 1990.
+  const real d_min = found ? sqrt(d[0]) : 0, divisor = d_min == 0 ? 1 : d_min;
+  real sum = 0;
+  for (int i = 0; i < found; ++i) {
+    const real w = d_min == 0 && d[i] > 0 ? 0 : exp(-(sqrt(d[i]) / divisor));
+    sum += w;
+    d[i] = w;
+  }
+  for (int i = 0; i < stride; ++i) {
+    out_row[at + (size_t)i * tile] = i < found ? c[i] : spare;
+    out_value[at + (size_t)i * tile] = i < found ? d[i] / sum : 0;
+  }
+#else
+  for (int i = 0; i < k; ++i) {
+    out_row[at + i] = i < found ? c[i] : -1;
+    out_value[at + i] = i < found ? d[i] : NOWHERE;
+  }
+#endif
+}
