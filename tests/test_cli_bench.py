@@ -12,7 +12,7 @@ from device_helpers import INTEL
 from typer.testing import CliRunner
 
 from pyedmcl.cli.app import app
-from pyedmcl.cli.bench import rate_text
+from pyedmcl.cli.bench import _row, rate_text
 from pyedmcl.tuning.workload import Case, Workload
 from pyedmcl.workloads import bench, ceilings, names, peers, workload
 from pyedmcl.workloads.calls import WholeCall, call_names, whole_calls
@@ -211,6 +211,13 @@ def test_a_peer_that_is_not_installed_is_none(monkeypatch):
     assert peers.kedm("xmap") is None
     assert peers.pyrqa(INTEL, None, m=1, tau=1, radius=0.1) is None
     assert peers.names() == []
+
+
+def test_a_kernel_shows_its_own_grade_and_a_call_those_of_all_its_kernels():
+    grades = {"knn": ["exact"], "lookup": ["shipped", "exact"]}
+    row = {kind: _row(bench.Figure(kind, "knn", "a problem", "pairs", 1.0, (1.0,), grades=grades))[-1]
+           for kind in ("kernel", "call")}  # fmt: skip
+    assert row == {"kernel": "exact", "call": "exact, shipped"}
 
 
 @pytest.mark.parametrize(("rate", "text"), [(1.5e12, "1.5 Tpairs/s"), (999.0, "999 pairs/s"), (2e4, "20 kpairs/s")])

@@ -139,8 +139,10 @@ def _row(figure: Figure) -> tuple[str, ...]:
 
 
 def _grades(figure: Figure) -> str:
-    """How well the parameters are known; kernels differ in whole calls."""
-    return ", ".join(dict.fromkeys(grade for grades in figure.grades.values() for grade in grades))
+    """How well the parameters are known: of the kernel itself, or of all kernels of a whole call."""
+    known = figure.grades
+    told = [known.get(figure.name, ())] if figure.kind == "kernel" else known.values()
+    return ", ".join(dict.fromkeys(grade for grades in told for grade in grades))
 
 
 def rate_text(rate: float, unit: str) -> str:
