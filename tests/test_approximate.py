@@ -55,6 +55,7 @@ CASES = {
     "ties": lambda: (quantised(1200), {"Tp": 1}),
     "constant": lambda: (np.full(700, 1.5, np.float32), {}),
     "cross": lambda: (series(2000), {"query": gaps(series(900))}),
+    "cross-longer": lambda: (gaps(series(900)), {"query": series(2000), "Tp": 1}),
     "wide-radius": lambda: (series(1500), {"exclusion_radius": 200}),
     "none-legal": lambda: (series(300), {"exclusion_radius": 300}),
     "float64": lambda: (series(1200).astype(np.float64) + 0.1, {"dtype": "float64"}),
@@ -202,3 +203,30 @@ def test_maps_and_dimensions_are_the_same(device, name, tmp_path):
     want, found = (pyedmcl.embed_dimension(data, E_max=4, neighbors=n, device=device) for n in ("exact", name))
     np.testing.assert_allclose(found.rho, want.rho, atol=2e-6)
     assert {record["E"] for record in found.provenance["neighbors"]} == {1, 2, 3, 4}
+
+
+def test_auto_chooses_by_what_pruning_would_compute():
+    from device_helpers import INTEL, NVIDIA
+
+    from pyedmcl.plan import Search
+
+    def chosen(info, n, share):
+        search = Search((20,), (21,), 1, 1, 0, n, n)
+        return costs.cheapest(info, search, n, n, None, lambda: share).search
+
+    # Seconds of exact and pruned search on two cores: Lorenz 1.94 and 0.18 (2^16 rows), white noise 0.040 and 0.139.
+    assert chosen(INTEL, 1 << 16, 0.004) == "pruned"
+    assert chosen(INTEL, 1 << 16, 1.0) == "exact"
+    assert chosen(INTEL, 1 << 13, 0.004) == "exact"
+    assert chosen(NVIDIA, 1 << 16, 0.004) == "exact"
+    assert chosen(INTEL, 1 << 16, 0.9 / 4.6) == "exact"  # a tie
+
+
+def test_auto_runs_what_it_chose(one_device, monkeypatch):
+    monkeypatch.setattr(costs, "_PRUNED_LEAST", {"cpu": 1000, "gpu": 1000})
+    noise = np.random.default_rng(1).standard_normal(1500).astype(np.float32)
+    for x, E, used in ((series(3000), 2, "pruned"), (noise, 12, "exact")):
+        want, found = (pyedmcl.knn(x, E=E, neighbors=n, device=one_device) for n in ("exact", "auto"))
+        assert np.array_equal(want.indices, found.indices)
+        (record,) = found.provenance["neighbors"]
+        assert record["used"] == used and "of all pairs" in record["why"]

@@ -41,6 +41,8 @@ def embed_dimension(
     columns: options.Columns = None,
     time_column: options.TimeColumn = None,
     dataset: options.Dataset = None,
+    neighbors: options.Neighbors = "exact",
+    recall: options.Recall = 0.99,
     dtype: options.Dtype = "float32",
     device: options.Device = None,
     progress: options.Progress = None,
@@ -64,7 +66,7 @@ def embed_dimension(
         result = pyedmcl.embed_dimension(
             series, target=goal, E_max=E_max, tau=tau, Tp=Tp, exclusion_radius=exclusion_radius, knn=knn,
             lib_range=parse_ranges(lib, "--lib"), pred_range=parse_ranges(pred, "--pred"), progress=report,
-            dtype=dtype, device=device,
+            neighbors=neighbors, recall=recall, dtype=dtype, device=device,
         )  # fmt: skip
     best = np.atleast_1d(np.asarray(result.E))
     skill = np.atleast_2d(np.asarray(result.rho))

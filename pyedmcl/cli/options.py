@@ -49,6 +49,18 @@ Knn = Annotated[
     int | None,
     typer.Option("--knn", help="Neighbours (default: E + 1).", show_default=False, rich_help_panel=_EMBEDDING),
 ]
+Neighbors = Annotated[
+    str,
+    typer.Option(
+        "--neighbors", metavar="SEARCH",
+        help="exact, kdtree, pruned (the same neighbours), ivf, hnsw (may miss some) or auto.",
+        rich_help_panel=_RUN,
+    ),
+]  # fmt: skip
+Recall = Annotated[
+    float,
+    typer.Option("--recall", help="Share of the neighbours that ivf and hnsw must find.", rich_help_panel=_RUN),
+]
 EMax = Annotated[int, typer.Option("--E-max", help="Largest E that is tried.", rich_help_panel=_EMBEDDING)]
 Library = Annotated[
     str | None,

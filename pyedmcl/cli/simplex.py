@@ -52,6 +52,8 @@ def simplex(
     pred: options.Predicted = None,
     time_column: options.TimeColumn = None,
     dataset: options.Dataset = None,
+    neighbors: options.Neighbors = "exact",
+    recall: options.Recall = 0.99,
     dtype: options.Dtype = "float32",
     device: options.Device = None,
     quiet: options.Quiet = False,
@@ -77,7 +79,7 @@ def simplex(
     result = pyedmcl.simplex(
         states, target=None if of.names == states.names else of, E=E, tau=tau, Tp=Tp, knn=knn,
         exclusion_radius=exclusion_radius, lib_range=parse_ranges(lib, "--lib"),
-        pred_range=parse_ranges(pred, "--pred"), dtype=dtype, device=device,
+        pred_range=parse_ranges(pred, "--pred"), neighbors=neighbors, recall=recall, dtype=dtype, device=device,
     )  # fmt: skip
     if output is not None:
         values = [np.asarray(getattr(result, name)).tolist() for name in _HEADER[1:]]

@@ -55,6 +55,8 @@ def xmap(
     edges: Annotated[
         int, typer.Option("--edges", metavar="N", min=0, help="Also print the N strongest pairs.", show_default=False)
     ] = 0,
+    neighbors: options.Neighbors = "exact",
+    recall: options.Recall = 0.99,
     dtype: options.Dtype = "float32",
     device: options.Device = None,
     progress: options.Progress = None,
@@ -86,7 +88,7 @@ def xmap(
         warnings.filterwarnings("ignore", "constant series")  # told above
         result = pyedmcl.xmap(
             series, E=dimension, tau=tau, Tp=Tp, exclusion_radius=exclusion_radius, knn=knn, E_max=E_max, out=output,
-            resume=resume, progress=report, dtype=dtype, device=device,
+            resume=resume, progress=report, neighbors=neighbors, recall=recall, dtype=dtype, device=device,
         )  # fmt: skip
     best = result.edges(top=edges) if edges else []
     talk.summary(f"{output}: {_size(result)}, {_dimensions(result.E)}{_seconds(result.provenance)}")

@@ -39,7 +39,7 @@ class Choice:
 
 def decide(
     choice: Choice, info: DeviceInfo, search: Search, n_states: int, n_queries: int, delays: bool,
-    sample: Callable[[int], NDArray[Any]] | None = None,
+    sample: Callable[[int], NDArray[Any]] | None = None, share: Callable[[], float] | None = None,
 ) -> Decision:  # fmt: skip
     """The search for one library and dimension.
 
@@ -55,10 +55,12 @@ def decide(
         Whether states are delays of one series, as the pruned search needs.
     sample : callable, optional
         Gives about so many of the states.
+    share : callable, optional
+        Gives the share of pairs that the pruned search would compute.
     """
     name, k = choice.search, search.counts[0]
     if name == "auto":
-        return cheapest(info, search, n_states, n_queries, sample)
+        return cheapest(info, search, n_states, n_queries, sample, share if delays else None)
     if name == "exact":
         return Decision("exact", "asked for")
     if n_states < max(_LEAST[name], 2 * k):

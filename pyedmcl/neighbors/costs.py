@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from ..device.info import DeviceInfo
 
 _PROBED, _ASKED = 4096, 256
+_PRUNED_PAIR = 4.6  # what a pair of the pruned search costs, in pairs of the exhaustive one
+_PRUNED_LEAST = {"cpu": 1 << 14, "gpu": 1 << 17}  # states for which its order and probe are repaid
 _MARGIN = 0.9  # the exhaustive search wins ties, and estimates are no better than this
 
 
@@ -49,7 +51,7 @@ class Rates:
 
 # Shipped: an AMD EPYC with two cores (Intel runtime, SciPy 1.17), and an H200 beside such a host.
 SHIPPED = {
-    "cpu": Rates(1.0e-10, 2.0e-11, 1.0e-8, 2.0e-9, 1.5e-6),
+    "cpu": Rates(7.0e-12, 2.2e-11, 1.0e-8, 2.0e-9, 1.5e-6),
     "gpu": Rates(2.0e-14, 5.0e-14, 1.0e-8, 2.0e-9, 1.5e-6),
 }
 
@@ -95,8 +97,9 @@ def seconds(rates: Rates, n: int, queries: int, E: int, k: int, dimension: float
 
 
 def cheapest(
-    info: DeviceInfo, search: Search, n: int, queries: int, sample: Callable[[int], NDArray[Any]] | None = None
-) -> Decision:
+    info: DeviceInfo, search: Search, n: int, queries: int, sample: Callable[[int], NDArray[Any]] | None = None,
+    share: Callable[[], float] | None = None,
+) -> Decision:  # fmt: skip
     """The search with the lowest estimate; the exhaustive one wins ties.
 
     Parameters
@@ -108,7 +111,16 @@ def cheapest(
         States and queries.
     sample : callable, optional
         Gives about so many states, for the probe of their dimension; it runs only where a tree may pay.
+    share : callable, optional
+        Gives the share of pairs that the pruned search would compute; None where it cannot be used.
     """
+    if share is not None:
+        least = _PRUNED_LEAST[quirks_for(info).device_class]
+        if min(n, queries) < least:
+            return Decision("exact", f"{n:,} states and {queries:,} queries; pruning pays from {least:,} on")
+        part = share()
+        name = "pruned" if part * _PRUNED_PAIR < _MARGIN else "exact"
+        return Decision(name, f"pruning would compute {part:.1%} of all pairs, each {_PRUNED_PAIR:g} times as slowly")
     if importlib.util.find_spec("scipy") is None:
         return Decision("exact", "scipy, which the k-d tree needs, is not installed")
     E, k = search.dims[0], search.counts[0]

@@ -76,8 +76,10 @@ class IndexedSearch(ExactSearch):
         self.choice = choice
         self.decisions: list[dict[str, Any]] = []
         self._own = Pool(executor)
+        self._held: PrunedSearch | None = None
 
     def release(self) -> None:
+        self._let_go()
         self._own.release()
         super().release()
 
@@ -107,16 +109,17 @@ class IndexedSearch(ExactSearch):
     ) -> bool:  # fmt: skip
         """The table of one library and dimension; False where the exhaustive search is to be taken."""
         one, front = self.search.restrict((E,)), self.search.front
-        legal = _legal(x, front, one, one.library_begin, one.library_end)
+        legal = _legal(x, front, one, one.library_begin, one.library_end)[: one.n_library]
         if barred is not None:
-            legal &= ~barred[: one.n_library]
-        asked = _legal(q, front, one, 0, one.n_query)
+            legal &= ~barred
+        asked = _legal(q, front, one, 0, one.n_query)[: one.n_query]
         states = _Series(x, front, np.flatnonzero(legal).astype(np.int32), E, one.tau)
         queries = _Series(q, front, np.flatnonzero(asked).astype(np.int32), E, one.tau)
         plain = not isinstance(one, CoordinateSearch)
         decision = decide(self.choice, self.executor.info, one, len(states.rows), len(queries.rows), plain,
-                          states.sample)  # fmt: skip
+                          states.sample, lambda: self._pruner(states, queries, legal).probe(E))  # fmt: skip
         if decision.search == "exact":
+            self._let_go()
             return self._told(E, decision, None, False)
         # The raw series of this library alone: the kernel knows no stride.
         self._library = self.executor.upload(x, self._own.get("one library", x.nbytes))
@@ -226,19 +229,32 @@ class IndexedSearch(ExactSearch):
         self, tables: Tables, place: int, E: int, states: _Series, queries: _Series, legal: NDArray[np.bool_],
         decision: Decision,
     ) -> bool:  # fmt: skip
-        one = self.search.restrict((E,))
+        which = np.arange(self.search.n_query, dtype=np.int32)
+        try:
+            found = self._pruner(states, queries, legal).find(E)
+            self._emit(tables, place, E, which, found.rows, found.k, np.full(len(which), np.inf))
+        finally:
+            self._let_go()
+        share = f"{decision.why}; {found.visited:.1%} of all pairs were computed"
+        return self._told(E, Decision("pruned", share), None, True)
+
+    def _pruner(self, states: _Series, queries: _Series, legal: NDArray[np.bool_]) -> PrunedSearch:
+        """The pruned search of one library and dimension: probed first, it keeps its order for the search."""
+        if self._held is not None:
+            return self._held
+        one = self.search.restrict((states.E,))
         asked = _unlaid(queries.x, one.n_query, self.search.front)
         own = one.exclusion_radius >= 0
         library = asked if own else _unlaid(states.x, one.n_library, self.search.front)
-        pruned = PrunedSearch(self.executor, one, library, None if own else asked, library_rows=legal)
-        try:
-            found = pruned.find(E)
-            which = np.arange(one.n_query, dtype=np.int32)
-            self._emit(tables, place, E, which, found.rows, found.k, np.full(one.n_query, np.inf))
-        finally:
-            pruned.release()
-        share = f"{decision.why}; {found.visited:.1%} of all pairs were computed"
-        return self._told(E, Decision("pruned", share), None, True)
+        # The mask knows the target's gaps; the library of its own series must not lose rows that are queries.
+        self._held = PrunedSearch(self.executor, one, library, None if own else asked,
+                                  library_rows=legal)  # fmt: skip
+        return self._held
+
+    def _let_go(self) -> None:
+        if self._held is not None:
+            self._held.release()
+            self._held = None
 
 
 def _unlaid(x: NDArray[Any], n: int, front: int) -> NDArray[Any]:
