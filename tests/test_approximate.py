@@ -230,3 +230,15 @@ def test_auto_runs_what_it_chose(one_device, monkeypatch):
         assert np.array_equal(want.indices, found.indices)
         (record,) = found.provenance["neighbors"]
         assert record["used"] == used and "of all pairs" in record["why"]
+
+
+@pytest.mark.parametrize("name", ["kdtree", *FAISS])
+def test_exact_is_used_where_an_index_does_not_fit(one_device, name, monkeypatch):
+    from pyedmcl.neighbors import indexed
+
+    monkeypatch.setattr(indexed, "host_available", lambda: 1 << 20)
+    x = series(2000)
+    found = pyedmcl.knn(x, E=3, neighbors=name, device=one_device)
+    (record,) = found.provenance["neighbors"]
+    assert record["used"] == "exact" and "bytes on the host" in record["why"]
+    assert np.array_equal(found.indices, pyedmcl.knn(x, E=3, device=one_device).indices)

@@ -14,13 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..codegen.build import build
+from ..device.memory import host_available
 from ..kernels import spec
 from ..plan import Pass, Search, round_up
 from .choose import Choice, decide, make_index
 from .coordinates import CoordinateSearch, first_row
 from .costs import Decision
 from .exact import ExactSearch, Tables
-from .index import Index
+from .index import Index, index_bytes
 from .pacing import Pacer
 from .pool import Pool
 from .pruned import PrunedSearch
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 _LARGE = 1e15  # coordinates above are gaps
 _NOWHERE, _FAR = 3e38, 1e30  # of clkernels/numeric.clh
 _CELLS = 1 << 22  # candidates handled at a time: some 100 MB on the host
+_BLOCK_BYTES = 32 * _CELLS
 _MOST_OPEN = 1 << 26  # candidates of open rows beyond which the exhaustive search is the shorter way
 
 
@@ -126,6 +128,10 @@ class IndexedSearch(ExactSearch):
         self._query = self.executor.upload(q, self._own.get("one query", q.nbytes))
         if decision.search == "pruned":
             return self._prune(tables, place, E, states, queries, legal, decision)
+        need, free = index_bytes(decision.search, len(states.rows), E) + _BLOCK_BYTES, host_available()
+        if free is not None and need > free // 2:
+            why = f"{decision.search} needs {need:,} bytes on the host, where {free:,} are free"
+            return self._told(E, Decision("exact", why), None, False)
         index = make_index(decision.search, states.points(states.rows))
         measured = None
         if not index.exact:
