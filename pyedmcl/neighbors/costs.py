@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from ..device.info import DeviceInfo
 
 _PROBED, _ASKED = 4096, 256
-_PRUNED_PAIR = 4.6  # what a pair of the pruned search costs, in pairs of the exhaustive one
-_PRUNED_LEAST = {"cpu": 1 << 14, "gpu": 1 << 17}  # states for which its order and probe are repaid
+_PRUNED_PAIR = 1.5  # what a pair of the pruned search costs, in pairs of the exhaustive one
+_PRUNED_LEAST = {"cpu": 12_288, "gpu": 1 << 17}  # states for which its order and probe are repaid
 _MARGIN = 0.9  # the exhaustive search wins ties, and estimates are no better than this
 
 
