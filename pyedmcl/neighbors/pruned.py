@@ -27,7 +27,8 @@ Mask = NDArray[np.bool_]
 _GAP = 1e16  # of clkernels/numeric.clh
 _LEAF = {"cpu": 16, "gpu": 32}
 _ROWS_MOST = 1 << 29  # places in an order are 32-bit
-_PROBED = 4096  # queries that a probe looks at
+# Queries that a probe looks at: of short series a share, since where nothing can be pruned each costs a whole row.
+_PROBED_LEAST, _PROBED_MOST, _PROBED_SHARE = 256, 4096, 32
 
 
 @dataclass(frozen=True)
@@ -144,7 +145,8 @@ class PrunedSearch:
             return 0.0
         kernel, tile, values = self._kernel(ready)
         tiles = -(-ready.query.shape.n // tile)
-        step = max(tiles * tile // _PROBED, 1)
+        wanted = max(min(tiles * tile // _PROBED_SHARE, _PROBED_MOST), _PROBED_LEAST)
+        step = max(tiles * tile // wanted, 1)
         some = -(-tiles // step)
         counts = self._launch(ready, kernel, tile, values, 0, step, some)
         return self._share(ready, tile, self._counted(counts, tiles)[::step])
