@@ -119,8 +119,9 @@ void count(global const uint* restrict key, const int n, const int shift, const 
 %endif
 }
 
-// Running sums of all counts, in place, by one group of SCAN work-items.
-#define SCAN ${256 if wg > 1 else 1}
+// Running sums of all counts, in place, by one group of SCAN work-items. A device that refuses large groups is given
+// smaller ones step by step, and must get there here, too.
+#define SCAN ${256 if wg >= 128 else wg}
 kernel __attribute__((reqd_work_group_size(SCAN, 1, 1)))
 void scan(global int* restrict counts, const int total) {
   const int me = get_local_id(0), each = (total + SCAN - 1) / SCAN;

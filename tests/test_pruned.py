@@ -158,8 +158,8 @@ def test_what_cannot_be_searched(device, monkeypatch):
     "walk, order",
     [
         ({"lanes": 1, "wg": 32, "unroll": 4, "list_registers": 24}, {"wg": 64, "bits": 4, "each": 8}),
-        ({"lanes": 1, "wg": 128, "unroll": 8, "list_registers": 4}, {"wg": 128, "bits": 4, "each": 4}),
-        ({"lanes": 4, "wg": 1, "unroll": 2, "list_registers": 4}, {"wg": 1, "bits": 4, "each": 4096}),
+        ({"lanes": 1, "wg": 128, "leaf": 8, "unroll": 8, "list_registers": 4}, {"wg": 128, "bits": 4, "each": 4}),
+        ({"lanes": 4, "wg": 1, "leaf": 64, "unroll": 2, "list_registers": 4}, {"wg": 1, "bits": 4, "each": 4096}),
     ],
 )
 def test_parameters_change_nothing(device, walk, order):

@@ -15,6 +15,9 @@ SPEC = KernelSpec(
     ),
     constraints=(
         Constraint(lambda v: v["wg"] << v["bits"] <= 8192, "counters of a group take 32 kB of local memory at most"),
+        Constraint(
+            lambda v: v["wg"] == 1 or v["each"] <= 32, "a group's work-items hold their states' keys in registers"
+        ),
         Constraint(lambda v: 1 <= v["axes"] <= v["E"], "an axis for each coordinate at most"),
     ),
     oracle="pyedmcl.reference.edm:knn_float32_exact",

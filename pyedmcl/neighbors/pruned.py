@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 Mask = NDArray[np.bool_]
 _GAP = 1e16  # of clkernels/numeric.clh
-_LEAF = {"cpu": 16, "gpu": 32}
 _ROWS_MOST = 1 << 29  # places in an order are 32-bit
 # Queries that a probe looks at: of short series a share, since where nothing can be pruned each costs a whole row.
 _PROBED_LEAST, _PROBED_MOST, _PROBED_SHARE = 256, 4096, 32
@@ -108,15 +107,14 @@ class PrunedSearch:
         check_problem(search, library, asked, query is not None, library_rows, query_rows)
         self._library, self._query, self._same = library, asked, query is None
         self._library_rows, self._query_rows = library_rows, query_rows
-        self._class = quirks_for(executor.info).device_class
         self._budget = budget(executor.info)
         self._room = min(self._budget.total, room) if room is not None else self._budget.total
-        self._pool, self._pacer = pool or Pool(executor), Pacer(self._class)
+        self._pool, self._pacer = pool or Pool(executor), Pacer(quirks_for(executor.info).device_class)
         self._states: dict[int, tuple[NDArray[Any], NDArray[Any]]] = {}
         self._ready: _Ready | None = None
         self._axes: dict[int, int] = {}
         self._series: tuple[Buffer, Buffer] | None = None
-        self.leaf = _LEAF[self._class]
+        self._chosen: dict[int, dict[str, Any]] = {}
         self.parameters: dict[str, Any] = {}
         self.grade = ""
 
@@ -128,10 +126,10 @@ class PrunedSearch:
     def need(self, E: int) -> int:
         """Bytes of device memory that a search of dimension ``E`` takes."""
         library, query = self._rows(E)
-        item, axes = self.search.itemsize, min(E, AXES_MOST)
-        shapes = [Shape(max(len(library), 1), self.leaf, axes, item)]
+        item, axes, leaf = self.search.itemsize, min(E, AXES_MOST), self._leaf(E)
+        shapes = [Shape(max(len(library), 1), leaf, axes, item)]
         if not np.array_equal(library, query):
-            shapes.append(Shape(max(len(query), 1), self.leaf, axes, item))
+            shapes.append(Shape(max(len(query), 1), leaf, axes, item))
         series = self.search.stride(self.search.n_library) + self.search.stride(self.search.n_query) * (not self._same)
         return (
             series * item + sum(s.kept_bytes for s in shapes) + max(s.scratch_bytes for s in shapes)
@@ -214,15 +212,23 @@ class PrunedSearch:
         )
 
     def _values(self, E: int) -> dict[str, Any]:
+        return {**self._given(E), "axes": self._axes.get(E, 1), **self._tuned(E)}
+
+    def _given(self, E: int) -> dict[str, Any]:
         s = self.search
-        given = {
-            "E": E, "tau": s.tau, "k": self._k(E), "dtype": s.dtype, "axes": self._axes.get(E, 1), "leaf": self.leaf,
-            "excluding": s.exclusion_radius >= 0,
-        }  # fmt: skip
-        sizes = {"rows": s.n_query, "library": s.n_library}
-        chosen = parameters(spec("pruned"), given, self.executor.info, sizes)
-        self.parameters, self.grade = dict(chosen.parameters), chosen.grade
-        return {**given, **chosen.parameters}
+        return {"E": E, "tau": s.tau, "k": self._k(E), "dtype": s.dtype, "excluding": s.exclusion_radius >= 0}
+
+    def _tuned(self, E: int) -> dict[str, Any]:
+        """Parameters of the walk, asked for once: the order was made for their blocks. Axes follow from the states."""
+        if E not in self._chosen:
+            sizes = {"rows": self.search.n_query, "library": self.search.n_library}
+            choice = parameters(spec("pruned"), self._given(E), self.executor.info, sizes)
+            self._chosen[E], self.grade = dict(choice.parameters), choice.grade
+        self.parameters = self._chosen[E]
+        return self._chosen[E]
+
+    def _leaf(self, E: int) -> int:
+        return int(self._tuned(E)["leaf"])
 
     def _upload(self) -> tuple[Buffer, Buffer]:
         """Both series with row 0 behind gaps enough for the longest lag."""
@@ -250,7 +256,7 @@ class PrunedSearch:
         library, query = self._upload()
         basis: Basis = basis_of(self._library, library_rows, E, s.tau)
         self._axes[E] = basis.n_axes
-        orderer = Orderer(self.executor, self._pool, E, s.tau, s.dtype, self.leaf)
+        orderer = Orderer(self.executor, self._pool, E, s.tau, s.dtype, self._leaf(E))
         self._ready = None
         first = orderer.make("pruned library order", library, s.front, library_rows, basis)
         second = first
@@ -262,7 +268,7 @@ class PrunedSearch:
     def _check_memory(self, E: int) -> None:
         need, cells = self.need(E), self._cells(E) * max(self.search.itemsize, 4)
         n = max(len(rows) for rows in self._rows(E))
-        largest = max(cells, Shape(max(n, 1), self.leaf, min(E, AXES_MOST), self.search.itemsize).largest_bytes)
+        largest = max(cells, Shape(max(n, 1), self._leaf(E), min(E, AXES_MOST), self.search.itemsize).largest_bytes)
         if need > self._room or largest > self._budget.largest:
             raise DeviceMemoryError(
                 f"the pruned search of {n:,} states with E = {E}, k = {self._k(E)} needs {need:,} bytes, "
@@ -300,7 +306,7 @@ class PrunedSearch:
         return self.executor.download(counts, np.empty(tiles, np.int32))
 
     def _share(self, ready: _Ready, tile: int, counts: NDArray[np.int32]) -> float:
-        blocks = -(-ready.library.shape.n // self.leaf)
+        blocks = -(-ready.library.shape.n // ready.library.shape.leaf)
         return float(counts.mean(dtype=np.float64) / blocks)
 
 

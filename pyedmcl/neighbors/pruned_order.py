@@ -160,7 +160,7 @@ class Orderer:
         each = wg * int(chosen["each"])
         parts = -(-n // each)
         counts = get("pruned counts", (parts << bits) * 4)
-        scanners = 256 if wg > 1 else 1
+        scanners = 256 if wg >= 128 else wg
         for log_size, nodes in shape.rounds():
             axis, place = get("pruned axis", nodes * 4), get("pruned place", nodes * 2 * item)
             if basis.n_axes > 1:

@@ -32,6 +32,35 @@ def maps(n_steps: int, n_series: int, dtype: str = "float32", seed: int = 1) -> 
     return values
 
 
+@functools.lru_cache(maxsize=8)
+def flow(n_steps: int, dtype: str = "float32", noise: float = 0.02) -> Floats:
+    """x of Lorenz' system (1963) in steps of 0.01 with some noise (n_steps,): smooth, as the pruned search needs it.
+
+    Pieces of 2,048 steps begin at places of their own, so that they can be made side by side. The same on every machine
+    but for the last digits. Not to be written to.
+    """
+    rng, piece, dt = np.random.default_rng(5), 2048, 0.01
+    state = rng.uniform(-10.0, 10.0, (3, -(-n_steps // piece))) + np.array([[0.0], [0.0], [25.0]])
+
+    def slope(s: NDArray[np.float64]) -> NDArray[np.float64]:
+        x, y, z = s
+        return np.stack([10.0 * (y - x), x * (28.0 - z) - y, x * y - 8.0 / 3.0 * z])
+
+    out = np.empty((piece, state.shape[1]))
+    for step in range(-500, piece):  # Runge & Kutta's fourth-order steps
+        a = slope(state)
+        b = slope(state + dt / 2 * a)
+        c = slope(state + dt / 2 * b)
+        d = slope(state + dt * c)
+        state = state + dt / 6 * (a + 2 * b + 2 * c + d)
+        if step >= 0:
+            out[step] = state[0]
+    x = out.T.reshape(-1)[:n_steps]
+    values: Floats = (x + noise * x.std() * rng.standard_normal(n_steps)).astype(dtype)
+    values.flags.writeable = False
+    return values
+
+
 def units(info: DeviceInfo, on_cpu: int, on_gpu: int, most: int = 4096) -> int:
     """So many things per compute unit, at least one and at most ``most``: enough to keep a device busy for a while."""
     per = on_cpu if quirks_for(info).device_class == "cpu" else on_gpu

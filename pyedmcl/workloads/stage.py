@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 
@@ -24,8 +25,10 @@ class StageWorkload(Workload):
     entries = ("centre", "stage_targets", "stage_series")
 
     def cases(self, mode: str, info: DeviceInfo) -> list[Case]:
-        series = units(info, 256, 16)
-        return [Case("stage", f"{series} x 2000", {"rows": 2000, "series": series, "given": {"dtype": "float32"}})]
+        return [_case(info)]
+
+    def like(self, specialisation: Mapping[str, Any], sizes: Mapping[str, int], info: DeviceInfo) -> Case | None:
+        return _case(info, specialisation["dtype"])
 
     @contextmanager
     def open(self, executor: Executor, case: Case) -> Iterator[Callable[[], Answer]]:
@@ -71,6 +74,12 @@ class StageWorkload(Workload):
     def bytes(self, case: Case) -> float:
         """Read to be centred, read again, and written."""
         return float(3.0 * self.pairs(case) * np.dtype(case.numbers["given"]["dtype"]).itemsize)
+
+
+def _case(info: DeviceInfo, dtype: str = "float32") -> Case:
+    series = units(info, 256, 16)
+    name = f"{series} x 2000" + ("" if dtype == "float32" else f", {dtype}")
+    return Case("stage", name, {"rows": 2000, "series": series, "given": {"dtype": dtype}})
 
 
 WORKLOAD = StageWorkload()
