@@ -5,7 +5,9 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import re
 
+import numpy as np
 import pytest
 from cli_helpers import shell
 from device_helpers import INTEL
@@ -13,10 +15,16 @@ from typer.testing import CliRunner
 
 from pyedmcl.cli.app import app
 from pyedmcl.cli.bench import _row, rate_text
+from pyedmcl.codegen.texts import read_text
+from pyedmcl.device.session import open_device
+from pyedmcl.kernels import spec
+from pyedmcl.neighbors.dense import distance_block
 from pyedmcl.tuning.workload import Case, Workload
 from pyedmcl.workloads import bench, ceilings, names, peers, workload
 from pyedmcl.workloads.calls import WholeCall, call_names, whole_calls
 from pyedmcl.workloads.ceilings import Ceiling
+from pyedmcl.workloads.common import maps
+from pyedmcl.workloads.memory import Keeping
 
 LIMITS = {
     "float32": Ceiling("float32", 1e9, "operations/s", {}),
@@ -56,6 +64,39 @@ def test_the_command_measures_limits_kernels_and_calls(one_device, tmp_path):
         workload("predict").operations(workload("predict").cases("rapid", _info(one_device))[0])
         / predict["median_s"] / limits["float32"]["per_second"]
     )  # fmt: skip
+
+
+def test_a_kernels_figure_is_of_its_own_launches():
+    """A tuner may count other kernels' launches, too; then the figure must not."""
+    for name in names():
+        work = workload(name)
+        assert set(work.shown()) <= set(work.timed())
+        # From some number of regressors on the sums are those of another kernel.
+        kernels = (name, "smap_shared") if name == "smap" else (name,)
+        texts = [spec(one).text for one in kernels if spec(one).producer == "mako"]
+        for entry in work.shown() if texts else ():
+            assert any(re.search(rf"\b{entry}\(", read_text("templates", text)) for text in texts), (name, entry)
+
+
+def test_memory_is_used_again_and_given_back(one_device):
+    executor = open_device(one_device)
+    before = executor.memory.held
+    keeping = Keeping(executor)
+    first = keeping.upload(np.arange(8.0))
+    first.release()
+    again, other = keeping.allocate(64), keeping.allocate(64)
+    assert again is first and other is not first
+    assert keeping.download(again, np.empty(8)).tolist() == list(range(8))
+    keeping.release()
+    assert executor.memory.held == before
+    work = workload("distances")
+    case = work.cases("rapid", executor.info)[0]
+    x = maps(case.numbers["rows"], 2)
+    np.testing.assert_array_equal(
+        work.run(executor, case)["distances"],
+        distance_block(executor, x[:, 0], x[:, 1], **case.numbers["given"])[-64:],
+    )
+    assert executor.memory.held == before
 
 
 def _info(device):

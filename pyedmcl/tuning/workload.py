@@ -70,6 +70,9 @@ class Workload(ABC):
         Name of its spec.
     entries : tuple of str
         Entry points of the program whose launches are timed; the spec's name where left out.
+    own : tuple of str
+        Entry points of the kernel itself, where parameters also decide how long others take and so ``entries`` holds
+        these, too: what a bench shows.
     tolerance : (float, float)
         Largest relative and absolute difference between answers of two configurations; (0, 0) demands equal bits.
     constraints : tuple of Constraint
@@ -82,6 +85,7 @@ class Workload(ABC):
 
     kernel: ClassVar[str]
     entries: ClassVar[tuple[str, ...]] = ()
+    own: ClassVar[tuple[str, ...]] = ()
     tolerance: ClassVar[tuple[float, float]] = (0.0, 0.0)
     constraints: ClassVar[tuple[Constraint, ...]] = ()
     unit: ClassVar[str] = "pairs"
@@ -107,11 +111,11 @@ class Workload(ABC):
         """Run ragged problems of the case's specialisation against the oracle. Raises WrongAnswerError."""
 
     def operations(self, case: Case) -> float:
-        """Arithmetic operations of all work-items in one run; 0 where that says nothing."""
+        """Arithmetic operations of the kernel's own work-items in one run; 0 where that says nothing."""
         return 0.0
 
     def bytes(self, case: Case) -> float:
-        """Bytes that one run must at least move between memory and the compute units; 0 where unknown."""
+        """Bytes that the kernel itself must at least move between memory and compute units; 0 where unknown."""
         return 0.0
 
     def arithmetic(self, case: Case) -> str:
@@ -123,8 +127,12 @@ class Workload(ABC):
         return 0.0
 
     def timed(self) -> tuple[str, ...]:
-        """Entry points whose launches are timed."""
+        """Entry points whose launches a tuner times."""
         return self.entries or (self.kernel,)
+
+    def shown(self) -> tuple[str, ...]:
+        """Entry points whose launches a bench times."""
+        return self.own or self.timed()
 
     def run(self, executor: Executor, case: Case) -> Answer:
         """The whole of a case, once."""

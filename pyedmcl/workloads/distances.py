@@ -16,6 +16,7 @@ from ..reference import fma32, fma64
 from ..tuning.verify import require_equal
 from ..tuning.workload import Answer, Case, Workload
 from .common import Floats, maps, on_gpu
+from .memory import Keeping
 
 
 class DistancesWorkload(Workload):
@@ -41,12 +42,16 @@ class DistancesWorkload(Workload):
     def open(self, executor: Executor, case: Case) -> Iterator[Callable[[], Answer]]:
         n = case.numbers
         values = maps(n["rows"], 2, n["given"]["dtype"])
+        keeping = Keeping(executor)
 
         def go() -> Answer:
-            block = distance_block(executor, values[:, 0], values[:, 1], **n["given"])
+            block = distance_block(keeping, values[:, 0], values[:, 1], **n["given"])
             return {"distances": block[-64:]}
 
-        yield go
+        try:
+            yield go
+        finally:
+            keeping.release()
 
     def verify(self, executor: Executor, case: Case) -> None:
         given = case.numbers["given"]

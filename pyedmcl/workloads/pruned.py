@@ -18,7 +18,8 @@ class PrunedWorkload(SearchWorkload):
     """Neighbours of a smooth series. Of noise nearly all pairs are looked at, and nobody takes this search."""
 
     kernel = "pruned"
-    entries = ("pruned", "nothing", *ENTRIES)
+    own = ("pruned", "nothing")
+    entries = (*own, *ENTRIES)
     engine = PrunedSearch
 
     def cases(self, mode: str, info: DeviceInfo) -> list[Case]:

@@ -11,6 +11,7 @@ class BitsWorkload(SweepWorkload):
     """Cells of a tile, and all launches that depend on how the tile was cut."""
 
     kernel = "recurrence_bits"
+    own = ("recurrence_bits",)
     entries = ("recurrence_bits", "turn_to_rows", "turn_to_columns", "recurrence_lines", "recurrence_fold")
 
     def cases(self, mode: str, info: DeviceInfo) -> list[Case]:
@@ -26,13 +27,14 @@ class BitsWorkload(SweepWorkload):
         return cases
 
     def operations(self, case: Case) -> float:
-        """Per cell of a half: a difference, a square and a sum for each coordinate, a comparison for each radius."""
+        """Per cell of a half: a difference and a square, shared along the diagonal, m - 1 sums, and for each radius a
+        comparison, two where cells near the radius are to be decided in float64."""
         given = case.numbers["given"]
-        return float(self.pairs(case) / 2 * (3.0 * given["m"] + given["n_radii"]))
+        return float(self.pairs(case) / 2 * (given["m"] + 1.0 + given["n_radii"] * (1 + given["exact"])))
 
     def bytes(self, case: Case) -> float:
-        """Bits written, turned twice (read and written), and read along three directions."""
-        return bits_bytes(case, 7.0)
+        """Bits written; on some devices those along rows, too, which are not counted."""
+        return bits_bytes(case, 1.0)
 
 
 WORKLOAD = BitsWorkload()

@@ -11,6 +11,7 @@ class SharedWorkload(SmapWorkload):
     """Sums of products, shared among the work-items of a group."""
 
     kernel, layout = "smap_shared", "shared"
+    own = ("smap_shared",)
     entries = ("smap_shared", "smap_solve")
 
     def cases(self, mode: str, info: DeviceInfo) -> list[Case]:
@@ -31,8 +32,8 @@ class SharedWorkload(SmapWorkload):
         return self.pairs(case) * self.entries_of(case)
 
     def bytes(self, case: Case) -> float:
-        """Sums written, and read by the solution."""
-        return 2 * self.sums_bytes(case)
+        """Sums written."""
+        return self.sums_bytes(case)
 
 
 WORKLOAD = SharedWorkload()
