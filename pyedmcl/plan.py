@@ -15,6 +15,7 @@ import numpy as np
 
 # Columns before row 0 and behind the last row are padded to this many elements: vector loads may pass the ends.
 _ALIGN = 16
+_APART = 7  # groups per tile of a long library at least
 
 
 def round_up(value: int, to: int) -> int:
@@ -148,27 +149,30 @@ class Pass:
 
     @cached_property
     def _bound(self) -> tuple[int, int]:
-        """(groups per tile, one past the last library row the bound looks at).
+        """(groups per tile, groups until the first one goes on).
 
-        An odd number of groups per tile keeps a periodic series from falling into a few of them.
+        An odd number of groups per tile keeps a periodic series from falling into a few of them; few groups per tile
+        keep neighbours in time together, which makes a bound loose.
         """
         s, unroll, share = self.search, self.parameters["unroll"], self.parameters["bound_share"]
         n = max(s.library_end - s.library_begin, 1)
         wanted = _groups_for(max(s.counts))
         if not self.parameters["tile"]:
-            return max(min(wanted, -(-n // (unroll * share))), 1), s.library_end
+            groups = max(min(wanted, -(-n // (unroll * share))), 1)
+            return groups, groups
         tile = self.parameters["tile"]
-        tiles = -(-n // (tile * share))
-        per_tile = max(min(-(-wanted // tiles) | 1, -(-min(tile, n) // unroll), self._most_groups), 1)
-        used = min(tiles, self._most_groups // per_tile)
-        return per_tile, min(s.library_begin + used * tile * share, s.library_end)
+        tiles, steps = -(-n // (tile * share)), -(-min(tile, n) // unroll)
+        per_tile = max(min(-(-wanted // tiles) | 1, steps, self._most_groups), 1)
+        if tiles * per_tile > self._most_groups:
+            per_tile = max(min(max(per_tile, _APART), steps, self._most_groups), 1)
+        return per_tile, min(tiles, max(self._most_groups // per_tile, 1)) * per_tile
 
     @property
     def groups_per_tile(self) -> int:
         return self._bound[0]
 
     @property
-    def bound_end(self) -> int:
+    def groups_per_round(self) -> int:
         return self._bound[1]
 
     @property

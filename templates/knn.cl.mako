@@ -99,6 +99,21 @@ x = f"x_{'m' if quad < 0 else 'p'}{abs(quad)}.s{off % 4}" if staged else f"x[j +
   m${s} = MINIMUM(m${s}, ${nearest_u});
 </%def>
 
+<%def name="keep_group(s, behind)">
+<%
+at = f"minima + (size_t)SLOT_STRIDE * (2 * {capacity_before[s]} + groups / {merged[s]}{behind if behind else ''})"
+%>{ STOREV(AS_WHOLEV(${f"again ? MINIMUM(m{s}, AS_REALV(LOADV({at}))) : m{s}" if staged else f"m{s}"}), ${at}); m${s} = FAR; }
+</%def>
+
+## Groups that were merged are not all there when a round ends.
+<%def name="keep_rest()">
+%for s in range(len(dims)):
+%if merged[s] > 1:
+      if (groups % ${merged[s]}) ${keep_group(s, 0)}
+%endif
+%endfor
+</%def>
+
 <%def name="collect(s)">
 %if lanes == 1 and len(dims) > 1:
 %for u in range(unroll):
@@ -224,7 +239,7 @@ __attribute__((noinline)) void offer(${", ".join(f"realv a{u}" for u in range(st
 kernel __attribute__((reqd_work_group_size(WG, 1, 1)))
 void knn(global const real* restrict library, global const real* restrict query, global const real* restrict penalty_of,
          const int library_stride, const int query_stride, const int front, const int n_rows, const int j_begin, const int j_end,
-         const int bound_end, const int groups_per_tile, const int exclusion_radius, const int n_tiles, const int first_library, const int task_begin,
+         const int groups_per_tile, const int groups_per_round, const int exclusion_radius, const int n_tiles, const int first_library, const int task_begin,
          const int task_end, global int* restrict out_row, global real* restrict out_value, const int table_rows, const ulong rows_per_slot,
          global whole* restrict scratch) {
   const int lane0 = get_local_id(0) * LANES;
@@ -263,14 +278,21 @@ void knn(global const real* restrict library, global const real* restrict query,
 %for s in range(len(dims)):
       realv m${s} = FAR;
 %endfor
-      // A group takes every bound_groups-th step of a tile, so that neighbours in time fall into different groups.
+      // A group takes every groups_per_tile-th step of a tile, so that neighbours in time fall into different groups.
 %if staged:
-      for (int jt = j_begin; jt < bound_end; jt += SHARE * TILE) {
+      // Long libraries have more tiles than groups: after a round of groups the first one goes on.
+      bool again = false;
+      for (int jt = j_begin; jt < j_end; jt += SHARE * TILE) {
+        if (groups == groups_per_round) {
+          ${keep_rest()}
+          groups = 0;
+          again = true;
+        }
         ${stage_tile()}
         const int tile_end = min(jt + TILE, j_end);
 %else:
       {
-        const int jt = j_begin, tile_end = bound_end;
+        const int jt = j_begin, tile_end = j_end;
 %endif
         for (int g = 0; g < groups_per_tile; ++g) {
           for (int j = jt + g * BOUND_STEP; j < tile_end; j += groups_per_tile * BOUND_STEP) {
@@ -284,16 +306,14 @@ void knn(global const real* restrict library, global const real* restrict query,
           }
           ++groups;
 %for s in range(len(dims)):
-<% put = f"STOREV(AS_WHOLEV(m{s}), minima + (size_t)SLOT_STRIDE * (2 * {capacity_before[s]} + groups / {merged[s]} - 1)); m{s} = FAR;" %>
-          ${put if merged[s] == 1 else f"if (groups % {merged[s]} == 0) {{ {put} }}"}
+          ${"" if merged[s] == 1 else f"if (groups % {merged[s]} == 0) "}${keep_group(s, -1)}
 %endfor
         }
       }
-%for s in range(len(dims)):
-%if merged[s] > 1:
-      if (groups % ${merged[s]}) STOREV(AS_WHOLEV(m${s}), minima + (size_t)SLOT_STRIDE * (2 * ${capacity_before[s]} + groups / ${merged[s]}));
+      ${keep_rest()}
+%if staged:
+      if (again) groups = groups_per_round;
 %endif
-%endfor
     }
     // The k-th smallest group minimum, by insertion of values alone.
     for (int s = 0; s < DIMS; ++s) {

@@ -211,14 +211,15 @@ class ExactSearch:
         values = self._pool.get("values", cells * s.itemsize)
         kernel = build(executor, spec("knn"), sweep.values)
         tasks, cost, wg = sweep.tiles * n, sweep.task_cost(), int(sweep.parameters["wg"])
-        groups = self._groups(sweep, min(tasks, pacer.units(cost)))
+        # Never fewer groups than the device takes at once: side by side they take no longer than one.
+        groups = self._groups(sweep, tasks)
         scratch = self._pool.get("scratch", groups * sweep.scratch_bytes)
         i = np.int32
         # The padding in front is that of the whole search, so that one upload serves every pass.
         fixed = (
             library, query, penalty or library, i(whole.stride(s.n_library)), i(whole.stride(s.n_query)),
-            i(whole.front), i(s.n_query), i(s.library_begin), i(s.library_end), i(sweep.bound_end),
-            i(sweep.groups_per_tile), i(min(s.exclusion_radius, s.n_library)), i(sweep.tiles), i(first),
+            i(whole.front), i(s.n_query), i(s.library_begin), i(s.library_end), i(sweep.groups_per_tile),
+            i(sweep.groups_per_round), i(min(s.exclusion_radius, s.n_library)), i(sweep.tiles), i(first),
         )  # fmt: skip
         behind = (rows, values, i(sweep.table_rows), np.uint64(sweep.table_rows * n), scratch)
         begin = 0
