@@ -15,7 +15,7 @@ from ..device.executor import Executor
 from ..device.info import DeviceInfo
 from ..neighbors.pool import Pool
 from ..neighbors.pruned import PrunedSearch
-from ..neighbors.pruned_sweep import SweepSearch
+from ..neighbors.shared_sums import SharedSearch
 from ..plan import Search
 from ..reference import knn_float32_exact, knn_float64_exact
 from ..tuning.verify import require_equal
@@ -29,7 +29,7 @@ _SHOWN = 4096  # rows of an answer
 class SearchWorkload(Workload):
     """Neighbours of all states of one series, or of those of another one among them."""
 
-    engine: ClassVar[type[PrunedSearch] | type[SweepSearch]]
+    engine: ClassVar[type[PrunedSearch] | type[SharedSearch]]
 
     def case(
         self, rows: int, E: int, *, k: int = 0, tau: int = 1, dtype: str = "float32", own: bool = True,
@@ -136,7 +136,7 @@ def problems(front: int, dtype: str, own: bool) -> list[Problem]:
 
 
 def verify_search(
-    engine: type[PrunedSearch] | type[SweepSearch], executor: Executor, given: Mapping[str, Any], *, own: bool
+    engine: type[PrunedSearch] | type[SharedSearch], executor: Executor, given: Mapping[str, Any], *, own: bool
 ) -> None:
     """Demand the oracle's neighbours and squared distances of each of the :func:`problems`, bit for bit.
 

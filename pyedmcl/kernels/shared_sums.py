@@ -3,9 +3,9 @@
 from ..codegen.spec import Constraint, KernelSpec, Tunable
 
 SPEC = KernelSpec(
-    name="pruned_sweep",
+    name="shared_sums",
     producer="mako",
-    text="pruned_sweep.cl.mako",
+    text="shared_sums.cl.mako",
     headers=("numeric.clh",),
     specialisation=("E", "tau", "k", "dtype", "side"),
     tunables=(

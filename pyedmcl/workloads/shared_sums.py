@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..device.info import DeviceInfo
-from ..neighbors.pruned_sweep import SweepSearch, operations_per_pair
+from ..neighbors.shared_sums import SharedSearch, operations_per_pair
 from ..tuning.workload import Case
 from .common import on_gpu, units
 from .searches import SearchWorkload
@@ -14,11 +14,11 @@ from .searches import SearchWorkload
 _SIDE = 8
 
 
-class SweepWorkload(SearchWorkload):
+class SharedWorkload(SearchWorkload):
     """Neighbours of states of many dimensions."""
 
-    kernel = "pruned_sweep"
-    engine = SweepSearch
+    kernel = "shared_sums"
+    engine = SharedSearch
 
     def cases(self, mode: str, info: DeviceInfo) -> list[Case]:
         n = _points(info)
@@ -49,8 +49,8 @@ def _points(info: DeviceInfo) -> int:
     return units(info, 4_000, 1_000, most=1 << 17)
 
 
-def _case(work: SweepWorkload, rows: int, E: int, **more: Any) -> Case:
+def _case(work: SharedWorkload, rows: int, E: int, **more: Any) -> Case:
     return work.case(rows, E, **more, side=min(_SIDE, E))
 
 
-WORKLOAD = SweepWorkload()
+WORKLOAD = SharedWorkload()

@@ -32,7 +32,7 @@ def operations_per_pair(E: int, side: int) -> float:
     return 2.0 * ((2 * side - 1) * (E - 1) + side**2) / side**2 + 2.0
 
 
-class SweepSearch:
+class SharedSearch:
     """All-kNN of one series by looking at all pairs; arguments and result are those of :class:`PrunedSearch`.
 
     Parameters
@@ -88,9 +88,9 @@ class SweepSearch:
         side = min(_SIDE, E)
         given = {"E": E, "tau": s.tau, "k": k, "dtype": s.dtype, "side": side}
         sizes = {"rows": s.n_query, "library": s.n_library}
-        chosen = dict(parameters(spec("pruned_sweep"), given, self.executor.info, sizes).parameters)
+        chosen = dict(parameters(spec("shared_sums"), given, self.executor.info, sizes).parameters)
         self.parameters = chosen
-        kernel = build(self.executor, spec("pruned_sweep"), {**given, **chosen})
+        kernel = build(self.executor, spec("shared_sums"), {**given, **chosen})
         may = states_of(self._library, E, s.tau, one.library_begin, one.library_end, self._library_rows)
         asked = states_of(self._query, E, s.tau, 0, s.n_query, self._query_rows)
         front = round_up(E * s.tau, 16)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pyedmcl.device.session import open_device
-from pyedmcl.neighbors.pruned_sweep import SweepSearch, operations_per_pair
+from pyedmcl.neighbors.shared_sums import SharedSearch, operations_per_pair
 from pyedmcl.plan import Search
 from pyedmcl.reference.edm import knn_float32_exact, knn_float64_exact
 from pyedmcl.tuning.policy import using
@@ -17,7 +17,7 @@ def _same(device, x, E, k, tau=1, radius=0, Tp=0, query=None, library_rows=None,
     n_query = len(x if query is None else query)
     search = Search((E,), (k,), tau, Tp, -1 if query is not None else radius, len(x), n_query, dtype)
     executor = open_device(device)
-    engine = SweepSearch(executor, search, x, query, library_rows=library_rows, query_rows=query_rows)
+    engine = SharedSearch(executor, search, x, query, library_rows=library_rows, query_rows=query_rows)
     try:
         rows, squared = engine.find(E).read(executor)
     finally:
@@ -53,7 +53,7 @@ def test_short_series_and_double_precision(device):
 
 
 def test_parameters_change_nothing(device):
-    with using(pruned_sweep={"lanes": 1, "wg": 32}):
+    with using(shared_sums={"lanes": 1, "wg": 32}):
         _same(device, np.random.default_rng(0).standard_normal(500).astype(np.float32), 10, 11, 2)
 
 

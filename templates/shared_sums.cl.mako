@@ -24,7 +24,7 @@ span = E + side - 1
 // library, query: row 0 at `front`, gaps around; may: 1 for rows that may be neighbours, asked: 1 for queries.
 // Block number b of queries or library rows: rows b / TAU * TAU * SIDE + b % TAU, and every TAU-th after it.
 kernel __attribute__((reqd_work_group_size(WG, 1, 1)))
-void pruned_sweep(global const real* restrict library, global const real* restrict query, const int front,
+void shared_sums(global const real* restrict library, global const real* restrict query, const int front,
                   global const uchar* restrict may, global const uchar* restrict asked, const int n_query, const int first,
                   const int last, const int exclusion_radius, const int begin,
                   global int* restrict out_row, global real* restrict out_value) {
