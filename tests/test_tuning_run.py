@@ -369,8 +369,11 @@ def test_explain_shows_the_space_and_runs_nothing(one_device, own_database):
     for tunable in spec("knn").tunables:
         assert tunable.name in done.stdout
         assert tunable.why in done.stdout
-    for constraint in spec("knn").constraints:
+    for constraint in tuned_spec("knn").constraints:  # also what only a tuner must not try
         assert constraint.reason in done.stdout
+    assert len(tuned_spec("knn").constraints) > len(spec("knn").constraints)
+    assert "a tile has at most" in done.stdout
+    assert "a tile has at most" not in shell("tune", "pruned", "--explain", "--device", one_device).stdout
     assert not own_database.path.exists()
 
 

@@ -131,16 +131,15 @@ def _tune(talk: Talk, kernels: list[str], info: DeviceInfo, **wanted: Any) -> No
 
 
 def _explain(talk: Talk, kernels: list[str], mode: str, seconds: float | None, info: DeviceInfo) -> None:
-    from ..kernels import spec
     from ..tuning.space import Space
-    from ..workloads import campaign
+    from ..workloads import campaign, tuned_spec
 
     plans = campaign.plan(kernels, mode, info, seconds)
     depth = campaign.DEPTH[mode]
     told: list[dict[str, Any]] = []
     for name in dict.fromkeys(one.case.kernel for one in plans):
         cases = [one.case for one in plans if one.case.kernel == name]
-        kernel = spec(name)
+        kernel = tuned_spec(name)
         space = Space(kernel, info, cases[0].numbers.get("given"))
         defaults = space.defaults()
         count = space.count()

@@ -84,16 +84,17 @@ class Space:
         self.most = min(most or quirks.max_work_group, quirks.max_work_group)
         self.given = {**(given or {}), "fma": quirks.fma, "minimum": quirks.minimum}
         self.tunables: dict[str, Tunable] = {tunable.name: tunable for tunable in spec.tunables}
-        limits = (
-            Constraint(
+        limits = []
+        if any(name in self.tunables for name in fit._GROUP):
+            limits.append(Constraint(
                 lambda v: fit.group({n: v[n] for n in fit._GROUP if n in self.tunables}) <= self.most,
                 f"groups have at most {self.most:,} work-items on this device",
-            ),
-            Constraint(
-                lambda v: "tile" not in self.tunables or fit._tile_bytes(v, self.given) <= info.local_bytes,
+            ))  # fmt: skip
+        if "tile" in self.tunables:
+            limits.append(Constraint(
+                lambda v: fit._tile_bytes(v, self.given) <= info.local_bytes,
                 f"a tile has at most {info.local_bytes:,} bytes of local memory on this device",
-            ),
-        )
+            ))  # fmt: skip
         self.relations = tuple(Relation(c.reason, c) for c in (*spec.constraints, *limits))
 
     def defaults(self) -> dict[str, Any]:
