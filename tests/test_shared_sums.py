@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from device_helpers import BASE
 
+import pyedmcl
 from pyedmcl.device.session import open_device
-from pyedmcl.neighbors.shared_sums import SharedSearch, operations_per_pair
+from pyedmcl.neighbors import choose, indexed
+from pyedmcl.neighbors.shared_sums import SharedSearch, operations_per_pair, pays
 from pyedmcl.plan import Search
 from pyedmcl.reference.edm import knn_float32_exact, knn_float64_exact
 from pyedmcl.tuning.policy import using
@@ -59,3 +64,47 @@ def test_parameters_change_nothing(device):
 
 def test_sharing_saves_arithmetic():
     assert operations_per_pair(20, 8) < 14 < 2 * 20
+
+
+@pytest.mark.parametrize("given", ["plain", "gaps", "excluded", "cross", "target", "explicit"])
+def test_long_searches_take_it_and_give_the_same(device, given, monkeypatch):
+    rng = np.random.default_rng(5)
+    x = np.cumsum(rng.standard_normal(700))
+    options = {"E": 9}
+    if given == "gaps":
+        x[rng.integers(0, 700, 9)] = np.nan
+    if given == "excluded":
+        options |= {"exclusion_radius": 7, "Tp": 2, "tau": 2}
+    if given == "cross":
+        options["pred"] = np.cumsum(rng.standard_normal(300))
+    if given == "target":
+        options["target"] = np.where(rng.random(700) < 0.1, np.nan, rng.standard_normal(700))
+    if given == "explicit":
+        options["neighbors"] = "exact"
+    before = pyedmcl.simplex(x, device=device, **options)
+    asked = []
+
+    def always(info, search, n_states, n_queries):
+        asked.append((n_states, n_queries))
+        return True
+
+    monkeypatch.setattr(choose, "pays", always)
+    monkeypatch.setattr(indexed, "pays", always)
+    after = pyedmcl.simplex(x, device=device, **options)
+    assert asked
+    # Weights come from another kernel: an exponential may be rounded otherwise.
+    np.testing.assert_allclose(after.predicted, before.predicted, rtol=1e-5, atol=1e-5)
+    (record,) = after.provenance["neighbors"]
+    assert record["used"] == "exact" and "shared along diagonals" in record["why"]
+    assert before.provenance["neighbors"] == [] or given == "explicit"
+
+
+def test_it_pays_for_long_series_of_many_dimensions_on_gpus():
+    gpu = replace(BASE, kind="gpu", runtime="nvidia")
+
+    def asked(info, E, n, k=None):
+        return pays(info, Search((E,), (k or E + 1,), 1, 1, 0, n, n), n, n)
+
+    assert asked(gpu, 20, 1 << 20) and asked(gpu, 10, 1 << 18)
+    assert not asked(gpu, 3, 1 << 20) and not asked(gpu, 20, 1 << 16) and not asked(gpu, 20, 1 << 20, 100)
+    assert not asked(replace(gpu, kind="cpu", runtime="pocl"), 20, 1 << 20)

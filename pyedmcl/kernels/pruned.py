@@ -10,8 +10,8 @@ SPEC = KernelSpec(
     specialisation=("E", "tau", "k", "dtype", "axes", "excluding"),
     tunables=(
         Tunable("lanes", (1, 4, 8, 16), {"cpu": 16, "gpu": 1}, "queries of a work-item; a SIMD register on CPUs"),
-        Tunable("wg", (1, 32, 64, 128), {"cpu": 1, "gpu": 64}, "work-items of a group; they walk together"),
-        Tunable("leaf", (8, 16, 32, 64), {"cpu": 16, "gpu": 32}, "states of a block; smaller ones prune more"),
+        Tunable("wg", (1, 32, 64, 128), {"cpu": 1, "gpu": 32}, "work-items of a group; they walk together"),
+        Tunable("leaf", (8, 16, 32, 64), {"cpu": 16, "gpu": 16}, "states of a block; smaller ones prune more"),
         Tunable("unroll", (2, 4, 8), {"cpu": 4, "gpu": 4}, "library rows per step: independent chains"),
         Tunable("list_registers", (4, 8, 12, 24), {"cpu": 24, "gpu": 24}, "longest list unrolled in registers"),
     ),

@@ -1,4 +1,4 @@
-"""The k nearest neighbours by a sweep over all pairs that shares sums along diagonals: where boxes prune nothing."""
+"""The k nearest neighbours by a sweep over all pairs that shares sums along diagonals: many dimensions, many states."""
 
 from ..codegen.spec import Constraint, KernelSpec, Tunable
 
@@ -10,7 +10,7 @@ SPEC = KernelSpec(
     specialisation=("E", "tau", "k", "dtype", "side"),
     tunables=(
         Tunable("lanes", (1, 4, 8, 16), {"cpu": 16, "gpu": 1}, "blocks of queries of a work-item; a SIMD register"),
-        Tunable("wg", (1, 32, 64, 128, 256), {"cpu": 1, "gpu": 128}, "work-items of a group"),
+        Tunable("wg", (1, 32, 64, 128, 256), {"cpu": 1, "gpu": 256}, "work-items of a group"),
     ),
     constraints=(Constraint(lambda v: 1 <= v["side"] <= v["E"], "pairs of a diagonal must have squares in common"),),
     oracle="pyedmcl.reference.edm:knn_float32_exact",

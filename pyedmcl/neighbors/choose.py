@@ -12,6 +12,7 @@ from ..plan import Search
 from .costs import Decision, cheapest
 from .exact import ExactSearch
 from .index import Index, KDTree
+from .shared_sums import pays
 
 if TYPE_CHECKING:
     from ..device.executor import Executor
@@ -81,7 +82,9 @@ def make_index(name: str, points: NDArray[Any]) -> Index:
 
 def engine(executor: Executor, search: Search, emit: str, choice: Choice | None = None, **options: Any) -> ExactSearch:
     """The search that ``choice`` asks for; see :class:`ExactSearch` for the other parameters."""
-    if choice is None or choice.search == "exact":
+    choice = choice or Choice()
+    one = len(search.dims) == 1
+    if choice.search == "exact" and not (one and pays(executor.info, search, search.n_library, search.n_query)):
         return ExactSearch(executor, search, emit, **options)
     from .indexed import IndexedSearch
 

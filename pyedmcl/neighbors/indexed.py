@@ -8,13 +8,14 @@ asking for more candidates; what stays open after that is searched exhaustively.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..codegen.build import build
 from ..device.memory import host_available
+from ..errors import DeviceMemoryError
 from ..kernels import spec
 from ..plan import Pass, Search, round_up
 from .choose import Choice, decide, make_index
@@ -26,6 +27,7 @@ from .pacing import Pacer
 from .pool import Pool
 from .pruned import PrunedSearch
 from .recall import Measured, measure
+from .shared_sums import SharedSearch, pays
 
 if TYPE_CHECKING:
     from ..device.executor import Buffer, Executor
@@ -35,6 +37,7 @@ _NOWHERE, _FAR = 3e38, 1e30  # of clkernels/numeric.clh
 _CELLS = 1 << 22  # candidates handled at a time: some 100 MB on the host
 _BLOCK_BYTES = 32 * _CELLS
 _MOST_OPEN = 1 << 26  # candidates of open rows beyond which the exhaustive search is the shorter way
+_Kind = TypeVar("_Kind", PrunedSearch, SharedSearch)
 
 
 @dataclass(frozen=True)
@@ -120,12 +123,20 @@ class IndexedSearch(ExactSearch):
         plain = not isinstance(one, CoordinateSearch)
         decision = decide(self.choice, self.executor.info, one, len(states.rows), len(queries.rows), plain,
                           states.sample, lambda: self._pruner(states, queries, legal).probe(E))  # fmt: skip
-        if decision.search == "exact":
+        shared = plain and len(self.search.dims) == 1 and pays(
+            self.executor.info, one, len(states.rows), len(queries.rows)
+        )  # fmt: skip
+        if decision.search == "exact" and not shared:
             self._let_go()
             return self._told(E, decision, None, False)
         # The raw series of this library alone: the kernel knows no stride.
         self._library = self.executor.upload(x, self._own.get("one library", x.nbytes))
         self._query = self.executor.upload(q, self._own.get("one query", q.nbytes))
+        if decision.search == "exact":
+            self._let_go()
+            ran = self._summed(tables, place, E, states, queries, legal)
+            why = f"{decision.why}; sums shared along diagonals" if ran else decision.why
+            return self._told(E, Decision("exact", why), None, ran)
         if decision.search == "pruned":
             return self._prune(tables, place, E, states, queries, legal, decision)
         need, free = index_bytes(decision.search, len(states.rows), E) + _BLOCK_BYTES, host_available()
@@ -157,9 +168,7 @@ class IndexedSearch(ExactSearch):
             self.decisions.append(record)
         return ran
 
-    def _fill(
-        self, tables: Tables, place: int, one: Search, index: Index, states: _Series, queries: _Series
-    ) -> bool:
+    def _fill(self, tables: Tables, place: int, one: Search, index: Index, states: _Series, queries: _Series) -> bool:
         E, k, radius = states.E, one.counts[0], one.exclusion_radius
         every = np.arange(one.n_query, dtype=np.int32)
         idle = np.setdiff1d(every, queries.rows, assume_unique=True)
@@ -244,18 +253,35 @@ class IndexedSearch(ExactSearch):
         share = f"{decision.why}; {found.visited:.1%} of all pairs were computed"
         return self._told(E, Decision("pruned", share), None, True)
 
+    def _summed(
+        self, tables: Tables, place: int, E: int, states: _Series, queries: _Series, legal: NDArray[np.bool_]
+    ) -> bool:
+        """The exhaustive search that shares sums; False where it has not the memory."""
+        engine = self._of_series(SharedSearch, states, queries, legal)
+        which = np.arange(self.search.n_query, dtype=np.int32)
+        try:
+            found = engine.find(E)
+            self._emit(tables, place, E, which, found.rows, found.k, np.full(len(which), np.inf))
+        except DeviceMemoryError:
+            return False
+        finally:
+            engine.release()
+        return True
+
     def _pruner(self, states: _Series, queries: _Series, legal: NDArray[np.bool_]) -> PrunedSearch:
         """The pruned search of one library and dimension: probed first, it keeps its order for the search."""
-        if self._held is not None:
-            return self._held
+        if self._held is None:
+            self._held = self._of_series(PrunedSearch, states, queries, legal)
+        return self._held
+
+    def _of_series(self, kind: type[_Kind], states: _Series, queries: _Series, legal: NDArray[np.bool_]) -> _Kind:
+        """A search of one library and dimension that takes the series as they were."""
         one = self.search.restrict((states.E,))
         asked = _unlaid(queries.x, one.n_query, self.search.front)
         own = one.exclusion_radius >= 0
         library = asked if own else _unlaid(states.x, one.n_library, self.search.front)
         # The mask knows the target's gaps; the library of its own series must not lose rows that are queries.
-        self._held = PrunedSearch(self.executor, one, library, None if own else asked,
-                                  library_rows=legal)  # fmt: skip
-        return self._held
+        return kind(self.executor, one, library, None if own else asked, library_rows=legal)
 
     def _let_go(self) -> None:
         if self._held is not None:

@@ -24,6 +24,7 @@ from ..tuning.workload import Answer, Case, Workload
 from .common import Ragged, maps, on_gpu, ragged, some, units
 
 _ALL = tuple(range(1, 21))
+_LONG = 1 << 17  # in the middle of what rounds to one size
 _SHOWN = 2  # libraries whose tables are compared
 
 
@@ -44,9 +45,14 @@ class KnnWorkload(Workload):
         # Series and steps of common jobs, one for each size bucket.
         jobs: tuple[tuple[int, int], ...] = ((2000, 3780), (1000, 8528), (154, 1600), (8000, 96)) if on_gpu(info) else (
             (1000, 1000), (82, 4000), (8000, 96))  # fmt: skip
+        alone: list[tuple[int, int, tuple[int, ...]]] = []
         if mode == "rapid":
             jobs = jobs[:1]
+        elif on_gpu(info):
+            # Long lists, and a single long series, are searched with other parameters.
+            alone = [(2000, 3780, (20,)), (1, _LONG, (3,)), (1, _LONG, (20,))]
         cases = [_case(dims, rows, info, job=series) for series, rows in jobs for dims in ((3,), _ALL)]
+        cases += [_case(dims, rows, info, job=series) for series, rows, dims in alone]
         if mode == "exhaustive":
             rows = jobs[0][1]
             cases += [_case((10,), rows, info), _case((2, 5, 8), rows, info)]
