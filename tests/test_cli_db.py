@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from dataclasses import replace
 
 import pytest
@@ -11,6 +12,7 @@ from tuning_helpers import Database, data_dir, key, run  # noqa: F401
 from typer.testing import CliRunner
 
 from pyedmcl.cli.app import app
+from pyedmcl.tuning import connection
 from pyedmcl.tuning.journal import read_trials
 
 pytestmark = pytest.mark.usefixtures("data_dir")
@@ -50,6 +52,24 @@ def test_show_counts_trials_by_their_end(filled):
 def test_show_without_a_database_says_how_to_get_one():
     done = db("show")
     assert done.exit_code == 0 and "no trials; 'pyedmcl tune' makes some" in done.stdout
+
+
+def test_a_change_that_cannot_be_kept_is_an_error(filled, tmp_path, monkeypatch):
+    file, connect = tmp_path / "wisdom.jsonl", sqlite3.connect
+    db("export", "-o", file)
+    Database().remove([trial.id for trial in filled.trials() if trial.key.device.name == "NVIDIA H200"])
+    left = len(filled.trials())
+
+    def read_only(name, **options):
+        return connect(name.replace("mode=rwc", "mode=ro") if isinstance(name, str) else name, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(sqlite3, "connect", read_only)
+        for words, said in ((("prune", "--all"), "no trials were removed"), (("import", file), "was not taken in")):
+            done = db(*words)
+            assert done.exit_code == 5 and said in done.output and "PYEDMCL_DATA_DIR" in done.output
+    connection._files.clear()  # what was kept in memory ends with its process
+    assert len(Database().trials()) == left
 
 
 def test_an_unknown_kernel_is_named(filled):

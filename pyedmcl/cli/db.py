@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..errors import InputError
+from ..errors import InputError, StoreWriteError
 from . import options
 from .exits import HELP
 from .talk import Talk
@@ -61,6 +61,14 @@ def _digests() -> dict[str, str]:
     return {name: spec_digest(spec(name)) for name in NAMES}
 
 
+def _require_kept(database: Database, what: str) -> None:
+    """Raise StoreWriteError where changes would end with this process."""
+    if database.in_memory:
+        raise StoreWriteError(
+            f"{database.path} cannot be written: {what}. Set PYEDMCL_DATA_DIR to a folder that can be written."
+        )
+
+
 def _is_of(trial: Trial, device: str | None) -> bool:
     key = trial.key.device
     return device is None or device.lower() in f"{key.runtime} {key.name}".lower()
@@ -88,7 +96,7 @@ def show(
     ]  # fmt: skip
     rows = [
         (r["kernel"], r["device"], r["driver"], "yes" if r["current"] else "no", *(r[state] for state in _STATES),
-         time.strftime("%Y-%m-%d", time.localtime(r["newest"])))
+         time.strftime("%Y-%m-%d", time.localtime(r["newest"])) if r["newest"] else "imported")
         for r in records
     ]  # fmt: skip
     if rows:
@@ -187,6 +195,7 @@ def take_in(
     records = []
     for file, reading in readings:
         new = wisdom.take_in(database, reading.entries)
+        _require_kept(database, f"{file} was not taken in")
         problems = reading.problems(str(file))
         for problem in problems:
             talk.remark(problem)
@@ -225,6 +234,7 @@ def prune(
     ]
     if chosen and not dry_run:
         database.remove(chosen)
+        _require_kept(database, "no trials were removed")
     talk.summary(f"{len(chosen):,} of {len(all_trials):,} trials {'would be ' if dry_run else ''}removed")
     found = {"trials": len(all_trials), "chosen": len(chosen), "removed": not dry_run}
     talk.document({"path": str(database.path), **found})
