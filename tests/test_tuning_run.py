@@ -22,7 +22,7 @@ import pyedmcl
 from pyedmcl.device.session import open_device
 from pyedmcl.errors import InputError
 from pyedmcl.kernels import NAMES, spec
-from pyedmcl.tuning import policy
+from pyedmcl.tuning import isolate, policy
 from pyedmcl.tuning.database import Database
 from pyedmcl.tuning.key import canonical, tuning_key
 from pyedmcl.tuning.measure import Bench
@@ -131,6 +131,43 @@ def test_a_tuner_that_is_killed_loses_nothing_finished_and_skips_what_killed_it(
     assert outcome.standing.counts["known"] >= len(finished) - 1
     assert outcome.parameters != BEST, "what killed the first tuner is not tried again"
     assert outcome.kept
+
+
+PARENT = """
+import subprocess, sys, time
+
+worker = subprocess.Popen([sys.executable, "-m", "pyedmcl.workloads.worker", "77:0", sys.argv[1]],
+                          stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+worker.stdin.write(b'{"do": "describe", "case": "", "parameters": null, "seconds": 60}\\n')
+worker.stdin.flush()
+worker.stdout.readline()
+print("ready", flush=True)
+time.sleep(60)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals")
+def test_children_of_a_killed_tuner_end_and_leave_nothing(tmp_path):
+    folder = tmp_path / "shared"
+    folder.mkdir()
+    (folder / "answer.npz").write_text("an answer")
+    parent = subprocess.Popen([sys.executable, "-c", PARENT, str(folder)], env=environment(PYTHONPATH=str(HERE.parent)),
+                              stdout=subprocess.PIPE)  # fmt: skip
+    assert parent.stdout.readline() == b"ready\n"
+    assert folder.exists()
+    parent.kill()
+    parent.communicate()
+    until = time.monotonic() + 20
+    while folder.exists() and time.monotonic() < until:
+        time.sleep(0.05)
+    assert not folder.exists()
+
+
+def test_a_process_that_ends_within_an_answer_has_failed():
+    worker = isolate._Worker([sys.executable, "-c", "import sys; sys.stdout.write('{\"status\": \"o'); sys.exit(3)"])
+    reply = worker.reply(20.0)
+    worker.end(kill=True)
+    assert reply.status == "failed" and "ended with code 3" in reply.note
 
 
 def test_two_tuners_at_once_share_the_database(own_database, tmp_path):

@@ -68,7 +68,7 @@ class _Worker:
             line = self._lines.get(timeout=max(seconds, 0.0))
         except queue.Empty:
             return None
-        if line is None:
+        if line is None or not line.endswith(b"\n"):  # it ended, perhaps within an answer
             return Reply("failed", note=self._obituary())
         self.answered = True
         return Reply.of(json.loads(line))

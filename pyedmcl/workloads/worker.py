@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import sys
 
 from ..device.session import open_device
@@ -16,4 +18,7 @@ def _bench() -> Bench:
 
 
 if __name__ == "__main__":
+    parent = os.getppid()
     serve(_bench)
+    if os.getppid() != parent:  # it was killed, so nobody else removes what its children shared
+        shutil.rmtree(worker_folder(sys.argv)[1], ignore_errors=True)
