@@ -164,7 +164,7 @@ def test_children_of_a_killed_tuner_end_and_leave_nothing(tmp_path):
 
 
 def test_a_process_that_ends_within_an_answer_has_failed():
-    worker = isolate._Worker([sys.executable, "-c", "import sys; sys.stdout.write('{\"status\": \"o'); sys.exit(3)"])
+    worker = isolate._Worker([sys.executable, "-c", 'import sys; sys.stdout.write(\'{"status": "o\'); sys.exit(3)'])
     reply = worker.reply(20.0)
     worker.end(kill=True)
     assert reply.status == "failed" and "ended with code 3" in reply.note
