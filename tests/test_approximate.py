@@ -205,33 +205,21 @@ def test_maps_and_dimensions_are_the_same(device, name, tmp_path):
     assert {record["E"] for record in found.provenance["neighbors"]} == {1, 2, 3, 4}
 
 
-def test_auto_chooses_by_what_pruning_would_compute():
-    from device_helpers import INTEL, NVIDIA
-
-    from pyedmcl.plan import Search
-
-    def chosen(info, n, share):
-        search = Search((20,), (21,), 1, 1, 0, n, n)
-        return costs.cheapest(info, search, n, n, None, lambda: share).search
-
-    # Seconds of exact and pruned search on two cores: Lorenz 0.98 and 0.06 (2^16 rows), white noise 0.064 and 0.090
-    # (2^14 rows).
-    assert chosen(INTEL, 1 << 16, 0.004) == "pruned"
-    assert chosen(INTEL, 1 << 16, 1.0) == "exact"
-    assert chosen(INTEL, (1 << 14) - 19, 0.05) == "pruned"  # 0.065 and 0.015
-    assert chosen(INTEL, 1 << 13, 0.004) == "exact"
-    assert chosen(NVIDIA, 1 << 16, 0.004) == "exact"
-    assert chosen(INTEL, 1 << 16, 0.95 / 1.5) == "exact"  # as good as a tie
-
-
 def test_auto_runs_what_it_chose(one_device, monkeypatch):
-    monkeypatch.setattr(costs, "_PRUNED_LEAST", {"cpu": 1000, "gpu": 1000})
+    from dataclasses import replace
+
+    from pyedmcl.neighbors.rates import DEFAULTS, Known
+
+    # Rates by which pruning pays in short series, too, so that the test is quick.
+    quick = replace(DEFAULTS["cpu"][1], order_call=1e-6, order_lag=1e-10, walk_call=1e-6, walk_change=1e-10,
+                    walk_lag=3e-11)  # fmt: skip
+    monkeypatch.setattr(costs, "rates_of", lambda info: Known(quick, "invented"))
     noise = np.random.default_rng(1).standard_normal(1500).astype(np.float32)
     for x, E, used in ((series(3000), 2, "pruned"), (noise, 12, "exact")):
         want, found = (pyedmcl.knn(x, E=E, neighbors=n, device=one_device) for n in ("exact", "auto"))
         assert np.array_equal(want.indices, found.indices)
         (record,) = found.provenance["neighbors"]
-        assert record["used"] == used and "of all pairs" in record["why"]
+        assert record["used"] == used and "of all pairs" in record["why"] and "invented rates" in record["why"]
 
 
 @pytest.mark.parametrize("name", ["kdtree", *FAISS])

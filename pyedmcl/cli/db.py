@@ -45,13 +45,16 @@ def _database() -> Database:
     return Database()
 
 
-def _named(kernels: Sequence[str] | None) -> tuple[str, ...]:
+def _named(names: Sequence[str] | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Kernels, and what else there are rates of; all of both where nothing is named."""
     from ..kernels import NAMES
+    from ..tuning.rates import MODELS
 
-    for kernel in kernels or ():
-        if kernel not in NAMES:
-            raise InputError(f"KERNEL={kernel!r}: there is no such kernel; there are {', '.join(NAMES)}")
-    return tuple(kernels or ())
+    for name in names or ():
+        if name not in NAMES and name not in MODELS:
+            raise InputError(f"KERNEL={name!r}: there is no such kernel; there are {', '.join((*NAMES, *MODELS))}")
+    wanted = tuple(names or (*NAMES, *MODELS))
+    return tuple(name for name in wanted if name in NAMES), tuple(name for name in wanted if name in MODELS)
 
 
 def _digests() -> dict[str, str]:
@@ -78,13 +81,16 @@ def _is_of(trial: Trial, device: str | None) -> bool:
 def show(
     kernels: Kernels = None, device: OfDevice = None, json: options.Json = False, debug: options.Debug = False
 ) -> None:
-    """Count the trials of each device and kernel, by how they ended."""
+    """Count the trials of each device and kernel, by how they ended, and list measured rates."""
     talk = Talk(as_json=json)
-    wanted, database, current = _named(kernels), _database(), _digests()
+    from ..tuning.rates import IMPORTED, stored
+    from ..tuning.rates import newest as used_rates
+
+    (wanted, others), database, current = _named(kernels), _database(), _digests()
     counts: dict[tuple[str, str, str, bool], Counter[str]] = defaultdict(Counter)
     newest: dict[tuple[str, str, str, bool], float] = {}
     for trial in database.trials():
-        if _is_of(trial, device) and (not wanted or trial.key.kernel in wanted):
+        if _is_of(trial, device) and (not kernels or trial.key.kernel in wanted):
             key = trial.key
             place = (key.device.name, key.device.driver, key.kernel, current.get(key.kernel) == key.digest)
             counts[place][trial.status] += 1
@@ -102,21 +108,36 @@ def show(
     if rows:
         talk.table(("kernel", "device", "driver", "current", *_STATES, "newest"), rows, right=_STATES)
     else:
-        talk.summary("no trials" + (" of these" if wanted or device else "; 'pyedmcl tune' makes some"))
+        talk.summary("no trials" + (" of these" if kernels or device else "; 'pyedmcl tune' makes some"))
+    every = [r for r in stored(database) if r.name in others and (device is None or r.is_of(device))]
+    used = {record.id for record in used_rates(every)}
+    rates = [
+        {"rates": r.name, "device": r.device.name, "driver": r.device.driver, "used": r.id in used,
+         "source": "file" if r.session == IMPORTED else "measured", "problems": len(r.problems), "when": r.when}
+        for r in every
+    ]  # fmt: skip
+    if rates:
+        talk.table(("rates", "device", "driver", "used", "source", "problems", "measured"), [
+            (r["rates"], r["device"], r["driver"], "yes" if r["used"] else "no", r["source"], r["problems"],
+             time.strftime("%Y-%m-%d", time.localtime(float(str(r["when"])))) if r["source"] != "file" else "imported")
+            for r in rates
+        ], right=("problems",))  # fmt: skip
     talk.summary(f"{database.path}")
-    talk.document({"path": str(database.path), "problems": database.problems, "trials": records})
+    talk.document({"path": str(database.path), "problems": database.problems, "trials": records, "rates": rates})
 
 
 @app.command("best", epilog=HELP)
 def best(
     kernels: Kernels = None, device: OfDevice = None, json: options.Json = False, debug: options.Debug = False
 ) -> None:
-    """Show the best parameters of each kernel, device and size that was tuned."""
+    """Show the best parameters of each kernel, device and size that was tuned; rates where they are named."""
     talk = Talk(as_json=json)
-    from ..tuning import wisdom
+    from ..tuning import rates, wisdom
     from ..tuning.key import key_as_dict
 
-    entries = wisdom.export(_database(), _named(kernels), device=device)
+    (wanted, others), database = _named(kernels), _database()
+    entries = wisdom.export(database, wanted, device=device) if wanted else []
+    measured = [r for r in rates.newest(rates.stored(database), device=device) if r.name in others and kernels]
     rows = [
         (e.key.kernel, e.key.device.name, _words(e.key.specialisation), _words(e.key.size),
          "" if e.seconds is None else f"{e.seconds * 1e3:.4g}",
@@ -125,9 +146,13 @@ def best(
     ]  # fmt: skip
     if rows:
         talk.table(("kernel", "device", "specialised", "size", "ms", "parameters"), rows, right=("ms",))
-    else:
+    elif not measured:
         talk.summary("nothing was tuned for these kernels as they are now; 'pyedmcl tune' does it")
-    talk.document([{**key_as_dict(e.key), "parameters": e.parameters, "seconds": e.seconds} for e in entries])
+    for record in measured:
+        values = [(name, f"{value:.3g}") for name, value in record.values.items()]
+        talk.table((f"{record.name} on {record.device.name}", "seconds"), values, right=("seconds",))
+    told = [{**key_as_dict(e.key), "parameters": e.parameters, "seconds": e.seconds} for e in entries]
+    talk.document(told + [{"device": r.device.as_dict(), "rates": r.name, "values": r.values} for r in measured])
 
 
 def _words(text: str) -> str:
@@ -153,17 +178,18 @@ def export(
     quiet: options.Quiet = False,
     debug: options.Debug = False,
 ) -> None:
-    """Write the best parameters as JSON lines, for 'pyedmcl db import' on another machine."""
+    """Write the best parameters and measured rates as JSON lines, for 'pyedmcl db import' on another machine."""
     talk = Talk(quiet=quiet)
-    from ..tuning import wisdom
+    from ..tuning import rates, wisdom
     from ..tuning.journal import trial_line
 
-    wanted, database = _named(kernels), _database()
+    (wanted, others), database = _named(kernels), _database()
     if trials:
-        found = [t for t in database.trials() if _is_of(t, device) and (not wanted or t.key.kernel in wanted)]
+        found = [t for t in database.trials() if _is_of(t, device) and (not kernels or t.key.kernel in wanted)]
         lines = [trial_line(trial) for trial in found]
     else:
-        lines = [wisdom.line(entry) for entry in wisdom.export(database, wanted, device=device)]
+        lines = [wisdom.line(entry) for entry in wisdom.export(database, wanted, device=device)] if wanted else []
+        lines += [rates.line(r) for r in rates.newest(rates.stored(database), device=device) if r.name in others]
     if output is None:
         for line in lines:
             typer.echo(line)
@@ -188,19 +214,21 @@ def take_in(
 ) -> None:
     """Add parameters that were tuned elsewhere; what was measured on this machine goes before them."""
     talk = Talk(quiet=quiet, as_json=json)
-    from ..tuning import wisdom
+    from ..tuning import rates, wisdom
 
     database = _database()
     readings = [(file, wisdom.read(file)) for file in files]  # all of them before any is taken in
     records = []
     for file, reading in readings:
         new = wisdom.take_in(database, reading.entries)
+        new += rates.save(database, reading.rates, imported=True) if reading.rates else 0
+        usable = len(reading.entries) + len(reading.rates)
         _require_kept(database, f"{file} was not taken in")
         problems = reading.problems(str(file))
         for problem in problems:
             talk.remark(problem)
-        talk.summary(f"{file}: {new:,} new of {len(reading.entries):,} entries that can be used")
-        records.append({"file": str(file), "new": new, "usable": len(reading.entries), "problems": problems})
+        talk.summary(f"{file}: {new:,} new of {usable:,} entries that can be used")
+        records.append({"file": str(file), "new": new, "usable": usable, "problems": problems})
     talk.document({"path": str(database.path), "files": records})
 
 
@@ -211,14 +239,15 @@ def prune(
         typer.Option("--older-than", metavar="DAYS", min=0, help="Also trials older than this.", show_default=False),
     ] = None,
     imported: Annotated[bool, typer.Option("--imported", help="Also what came from files.")] = False,
-    everything: Annotated[bool, typer.Option("--all", help="All trials.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="All trials and rates.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say how many, remove none.")] = False,
     quiet: options.Quiet = False,
     json: options.Json = False,
     debug: options.Debug = False,
 ) -> None:
-    """Remove trials of kernels that have changed since: they are never looked up again."""
+    """Remove what is never looked up again: trials of kernels that have changed since, and rates measured anew."""
     talk = Talk(quiet=quiet, as_json=json)
+    from ..tuning import rates
     from ..tuning.database import IMPORTED
 
     database, current = _database(), _digests()
@@ -232,11 +261,26 @@ def prune(
         or (before is not None and trial.when < before)
         or (imported and trial.session == IMPORTED)
     ]
-    if chosen and not dry_run:
-        database.remove(chosen)
+    all_rates = rates.stored(database)
+    lost = {record.id for record in rates.superseded(all_rates)}
+    chosen_rates = [
+        record.id
+        for record in all_rates
+        if everything
+        or record.id in lost
+        or (before is not None and record.when < before)
+        or (imported and record.session == rates.IMPORTED)
+    ]
+    if (chosen or chosen_rates) and not dry_run:
+        rates.remove(database, chosen_rates)
+        database.remove(chosen)  # also makes the file smaller
         _require_kept(database, "no trials were removed")
-    talk.summary(f"{len(chosen):,} of {len(all_trials):,} trials {'would be ' if dry_run else ''}removed")
-    found = {"trials": len(all_trials), "chosen": len(chosen), "removed": not dry_run}
+    would = "would be " if dry_run else ""
+    talk.summary(f"{len(chosen):,} of {len(all_trials):,} trials {would}removed")
+    if all_rates:
+        talk.summary(f"{len(chosen_rates):,} of {len(all_rates):,} sets of rates {would}removed")
+    found = {"trials": len(all_trials), "chosen": len(chosen), "rates": len(all_rates),
+             "chosen_rates": len(chosen_rates), "removed": not dry_run}  # fmt: skip
     talk.document({"path": str(database.path), **found})
 
 

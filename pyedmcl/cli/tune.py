@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import InputError, Interrupted
-from . import options
+from . import options, tune_neighbors
 from .talk import Talk
 from .tune_table import Board, Lines, Table, first_line, seconds_text
 
@@ -28,7 +28,9 @@ _SHOWN = 5
 
 def tune(
     kernels: Annotated[
-        list[str] | None, typer.Argument(metavar="[KERNEL]...", help="Default: all.", show_default=False)
+        list[str] | None,
+        typer.Argument(metavar="[KERNEL]...", show_default=False,
+                       help="Default: all kernels. 'neighbors' measures what the searches for neighbours cost."),
     ] = None,
     mode: Annotated[
         str, typer.Option("--mode", metavar="rapid|normal|exhaustive", help="How many problems, and how thoroughly.")
@@ -73,13 +75,29 @@ def tune(
     from ..device.select import select
 
     info = select(device).device
-    if explain:
-        _explain(talk, kernels or [], mode, seconds, info)
-        return
-    _tune(talk, kernels or [], info, mode=mode, budget=seconds, seed=seed, fresh=fresh, strategy=strategy)
+    names = list(dict.fromkeys(kernels or []))
+    searches = tune_neighbors.NAME in names
+    only = [name for name in names if name != tune_neighbors.NAME]
+    # Of a budget for everything the searches get as much as a kernel.
+    share = None if seconds is None else seconds / len(names) if searches else 0.0
+    document: dict[str, Any] = {}
+    if only or not searches:
+        rest = None if seconds is None else seconds - (share or 0.0)
+        if explain:
+            document = _explain(talk, only, mode, rest, info)
+        else:
+            document = _tune(talk, only, info, mode=mode, budget=rest, seed=seed, fresh=fresh, strategy=strategy)
+    if searches:
+        given = tune_neighbors.seconds_for(mode, share)
+        if explain:
+            document[tune_neighbors.NAME] = tune_neighbors.explain(talk, info, given)
+        else:
+            with _ended_in_order():
+                document[tune_neighbors.NAME] = tune_neighbors.measure(talk, info, given)
+    talk.document(document)
 
 
-def _tune(talk: Talk, kernels: list[str], info: DeviceInfo, **wanted: Any) -> None:
+def _tune(talk: Talk, kernels: list[str], info: DeviceInfo, **wanted: Any) -> dict[str, Any]:
     from ..tuning.database import Database
     from ..workloads import campaign
 
@@ -115,7 +133,7 @@ def _tune(talk: Talk, kernels: list[str], info: DeviceInfo, **wanted: Any) -> No
     for problem in database.problems:
         talk.remark(problem)
     talk.summary(f"kept in {'memory only' if database.in_memory else database.path}")
-    talk.document({
+    return {
         "device": info.as_dict(),
         "database": None if database.in_memory else str(database.path),
         "cases": [
@@ -127,10 +145,12 @@ def _tune(talk: Talk, kernels: list[str], info: DeviceInfo, **wanted: Any) -> No
             }
             for o in outcomes
         ],
-    })  # fmt: skip
+    }  # fmt: skip
 
 
-def _explain(talk: Talk, kernels: list[str], mode: str, seconds: float | None, info: DeviceInfo) -> None:
+def _explain(
+    talk: Talk, kernels: list[str], mode: str, seconds: float | None, info: DeviceInfo
+) -> dict[str, Any]:
     from ..tuning.space import Space
     from ..workloads import campaign, tuned_spec
 
@@ -168,7 +188,7 @@ def _explain(talk: Talk, kernels: list[str], mode: str, seconds: float | None, i
     )
     settings = depth.settings
     talk.summary(f"\nmode {mode}: {settings.strategy} search, {settings.rounds} rounds, {share}")
-    talk.document({"device": info.as_dict(), "mode": mode, "strategy": settings.strategy, "kernels": told})
+    return {"device": info.as_dict(), "mode": mode, "strategy": settings.strategy, "kernels": told}
 
 
 def _replay(talk: Talk, log: Path, kernels: list[str], strategy: str | None, seed: int) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -10,16 +9,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..device.quirks import quirks_for
+from ..errors import DeviceMemoryError
 from ..plan import Search
+from .rates import Known, has_tree, least_share, rates_of
+from .shared_sums import pays
 
 if TYPE_CHECKING:
     from ..device.info import DeviceInfo
 
 _PROBED, _ASKED = 4096, 256
-_PRUNED_PAIR = 1.5  # what a pair of the pruned search costs, in pairs of the exhaustive one
-_PRUNED_LEAST = {"cpu": 12_288, "gpu": 1 << 17}  # states for which its order and probe are repaid
 _MARGIN = 0.9  # the exhaustive search wins ties, and estimates are no better than this
+_PROBE_MOST = 0.4  # of the exhaustive search: what may be lost by a probe that finds that nothing can be pruned
 
 
 @dataclass(frozen=True)
@@ -28,32 +28,6 @@ class Decision:
 
     search: str
     why: str
-
-
-@dataclass(frozen=True)
-class Rates:
-    """Measured speeds of one machine and device.
-
-    Attributes
-    ----------
-    pair, lag : float
-        Seconds of the exhaustive search for a pair of states, and for each lag of it.
-    tree_build, tree_visit, tree_query : float
-        Seconds of a k-d tree for a state and level, for a visited state's coordinate, and for a query.
-    """
-
-    pair: float
-    lag: float
-    tree_build: float
-    tree_visit: float
-    tree_query: float
-
-
-# Shipped: an AMD EPYC with two cores (Intel runtime, SciPy 1.17), and an H200 beside such a host.
-SHIPPED = {
-    "cpu": Rates(7.0e-12, 2.2e-11, 1.0e-8, 2.0e-9, 1.5e-6),
-    "gpu": Rates(2.0e-14, 5.0e-14, 1.0e-8, 2.0e-9, 1.5e-6),
-}
 
 
 def intrinsic_dimension(points: NDArray[Any]) -> float:
@@ -79,23 +53,6 @@ def intrinsic_dimension(points: NDArray[Any]) -> float:
     return min(1.0 / mean if mean > 0 else np.inf, float(points.shape[1]))
 
 
-def visited(n: int, k: int, dimension: float) -> float:
-    """States that a k-d tree looks at for a query, roughly: a ball that holds k, and the cells around it.
-
-    After Friedman, Bentley & Finkel, ACM TOMS 3, 209 (1977): ((k / b)^(1/D) + 1)^D cells of b states.
-    """
-    leaf = 16.0
-    return float(min(leaf * ((k / leaf) ** (1 / max(dimension, 0.5)) + 1) ** max(dimension, 0.5), n))
-
-
-def seconds(rates: Rates, n: int, queries: int, E: int, k: int, dimension: float) -> dict[str, float]:
-    """Estimated seconds of each search."""
-    tree = rates.tree_build * n * np.log2(max(n, 2)) + queries * (
-        rates.tree_query + rates.tree_visit * (E + k / 4) * visited(n, k, dimension)
-    )
-    return {"exact": n * queries * (rates.pair + rates.lag * E), "kdtree": float(tree)}
-
-
 def cheapest(
     info: DeviceInfo, search: Search, n: int, queries: int, sample: Callable[[int], NDArray[Any]] | None = None,
     share: Callable[[], float] | None = None,
@@ -112,27 +69,63 @@ def cheapest(
     sample : callable, optional
         Gives about so many states, for the probe of their dimension; it runs only where a tree may pay.
     share : callable, optional
-        Gives the share of pairs that the pruned search would compute; None where it cannot be used.
+        Gives the share of pairs that the pruned search would compute; None where it cannot be used. It runs only where
+        pruning may pay, and may raise DeviceMemoryError.
     """
+    known = rates_of(info)
     if share is not None:
-        least = _PRUNED_LEAST[quirks_for(info).device_class]
-        if min(n, queries) < least:
-            return Decision("exact", f"{n:,} states and {queries:,} queries; pruning pays from {least:,} on")
-        part = share()
-        name = "pruned" if part * _PRUNED_PAIR < _MARGIN else "exact"
-        return Decision(name, f"pruning would compute {part:.1%} of all pairs, each {_PRUNED_PAIR:g} times as slowly")
-    if importlib.util.find_spec("scipy") is None:
-        return Decision("exact", "scipy, which the k-d tree needs, is not installed")
-    E, k = search.dims[0], search.counts[0]
-    rates = SHIPPED[quirks_for(info).device_class]
-    best = seconds(rates, n, queries, E, k, 1.0)
-    if best["kdtree"] >= _MARGIN * best["exact"]:
-        why = f"{n:,} states: estimated {best['exact']:.2g} s, a tree at best {best['kdtree']:.2g} s"
+        try:
+            return _pruned_or_exact(known, search, n, queries, share, pays(info, search, n, queries))
+        except DeviceMemoryError as error:
+            other = _tree_or_exact(known, search, n, queries, sample)
+            return Decision(other.search, f"the pruned search does not fit the device ({error}); {other.why}")
+    return _tree_or_exact(known, search, n, queries, sample)
+
+
+def _pruned_or_exact(
+    known: Known, search: Search, n: int, queries: int, share: Callable[[], float], shared: bool
+) -> Decision:
+    rates, E, k = known.rates, search.dims[0], search.counts[0]
+    exact, order = rates.exact(n, queries, E, k, shared), rates.order(n, E)
+    least = least_share(n, k)
+    best = order + rates.probe(n, queries, E, k, least) + rates.walk(n, queries, E, k, least)
+    size = f"{n:,} states and {queries:,} queries"
+    if best >= _MARGIN * exact:
+        why = f"{size}: {_estimates(known, exact=exact)}, pruned {_seconds(best)} at best"
         return Decision("exact", why)
-    dimension = float(E) if sample is None else intrinsic_dimension(sample(_PROBED))
-    cost = seconds(rates, n, queries, E, k, dimension)
-    name = "kdtree" if cost["kdtree"] < _MARGIN * cost["exact"] else "exact"
-    other = "exact" if name == "kdtree" else "kdtree"
+    probe = order + rates.probe(n, queries, E, k, 1.0)
+    if probe > _PROBE_MOST * exact:
+        why = f"{size}: {_estimates(known, exact=exact)}, and up to {_seconds(probe)} to find out whether pruning pays"
+        return Decision("exact", why)
+    part = share()
+    # The order is there now, whichever search uses it.
+    walk = rates.walk(n, queries, E, k, part)
+    name = "pruned" if walk < _MARGIN * exact else "exact"
     return Decision(
-        name, f"intrinsic dimension {dimension:.1f}: estimated {cost[name]:.2g} s, {other} {cost[other]:.2g} s"
-    )
+        name, f"pruning would compute {part:.1%} of all pairs: {_estimates(known, exact=exact, pruned=walk)}"
+    )  # fmt: skip
+
+
+def _tree_or_exact(
+    known: Known, search: Search, n: int, queries: int, sample: Callable[[int], NDArray[Any]] | None
+) -> Decision:
+    if not has_tree():
+        return Decision("exact", "scipy, which the k-d tree needs, is not installed")
+    rates, E, k = known.rates, search.dims[0], search.counts[0]
+    exact, best = rates.exact(n, queries, E, k), rates.tree(n, queries, E, k, 1.0)
+    if best >= _MARGIN * exact:
+        return Decision("exact", f"{n:,} states: {_estimates(known, exact=exact)}, a tree {_seconds(best)} at best")
+    dimension = float(E) if sample is None else intrinsic_dimension(sample(_PROBED))
+    tree = rates.tree(n, queries, E, k, dimension)
+    name = "kdtree" if tree < _MARGIN * exact else "exact"
+    return Decision(name, f"intrinsic dimension {dimension:.1f}: {_estimates(known, exact=exact, kdtree=tree)}")
+
+
+def _estimates(known: Known, **seconds: float) -> str:
+    """What is estimated, and from which rates."""
+    words = ", ".join(f"{name} {_seconds(value)}" for name, value in seconds.items())
+    return f"estimated ({known.source} rates) {words}"
+
+
+def _seconds(seconds: float) -> str:
+    return f"{seconds:.3g} s" if seconds >= 0.1 else f"{seconds * 1e3:.3g} ms"

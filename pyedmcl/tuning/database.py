@@ -14,7 +14,7 @@ from typing import Any
 from .. import config
 from ..device.fingerprint import DeviceKey
 from ..errors import InputError
-from .connection import file_at
+from .connection import File, file_at
 from .journal import BARRING, ENDS, Trial, centre, process_token, seconds_of
 from .key import TuningKey, canonical, device_digest, device_from
 
@@ -59,6 +59,11 @@ class Database:
     def path(self) -> Path:
         """The file used: another than asked for, where that one belongs to a newer pyedmcl."""
         return self._file.path
+
+    @property
+    def file(self) -> File:
+        """The file itself, for those who keep other tables in it."""
+        return self._file
 
     @property
     def problems(self) -> list[str]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from .. import config
 from ..device.doctor import Finding
 from ..kernels import NAMES, spec
-from . import wisdom
+from . import rates, wisdom
 from .database import Database, default_path
 from .key import spec_digest
 
@@ -33,6 +33,12 @@ def diagnose() -> list[Finding]:
     stale = sum(current.get(trial.key.kernel) != trial.key.digest for trial in trials)
     if stale:
         findings.append(Finding("warning", f"trials of kernels that have changed: {stale:,}", "pyedmcl db prune"))
+    measured = rates.stored(database)
+    if measured:
+        findings.append(Finding("ok", f"sets of rates: {len(measured):,}", ""))
+    idle = len(rates.superseded(measured))
+    if idle:
+        findings.append(Finding("warning", f"rates that are not used any more: {idle:,}", "pyedmcl db prune"))
     lost = sum(trial.status == "started" and trial.barring for trial in trials)
     if lost:
         findings.append(Finding("warning", f"trials that ended with their process, to be skipped: {lost:,}", ""))
@@ -61,4 +67,6 @@ def _shipped(runtime: str) -> list[Finding]:
     findings = [Finding("warning", problem, "") for problem in reading.problems(name)]
     if reading.entries:
         findings.append(Finding("ok", f"{name}: {len(reading.entries):,} entries", ""))
+    if reading.rates:
+        findings.append(Finding("ok", f"{name}: sets of rates: {len(reading.rates):,}", ""))
     return findings

@@ -17,6 +17,7 @@ from ..kernels import NAMES, spec
 from .journal import Trial, seconds_of
 from .key import canonical, key_as_dict, key_from, spec_digest
 from .lookup import Entry
+from .rates import MODELS, RateRecord, record_from
 
 if TYPE_CHECKING:
     from .database import Database
@@ -36,18 +37,22 @@ class Reading:
         Lines that are no entry, each with its number and why.
     stale : mapping
         Kernel to the number of its entries that belong to another text or search space than this version's.
+    rates : tuple of RateRecord
+        Rates of devices that this version's formulas can use; see :mod:`pyedmcl.tuning.rates`.
     """
 
     entries: tuple[Entry, ...]
     bad: tuple[str, ...]
     stale: dict[str, int]
+    rates: tuple[RateRecord, ...] = ()
 
     def problems(self, name: str) -> list[str]:
         """Everything that was left out, in words; ``name`` is the file's."""
         said = [f"{name}, {bad}: skipped" for bad in self.bad]
         for kernel, count in sorted(self.stale.items()):
+            what = f"rates of {kernel}" if kernel in MODELS else f"the kernel {kernel}"
             said.append(
-                f"{name}: {count} {'entry' if count == 1 else 'entries'} of the kernel {kernel} "
+                f"{name}: {count} {'entry' if count == 1 else 'entries'} of {what} "
                 f"{'belongs' if count == 1 else 'belong'} to another version of it and "
                 f"{'is' if count == 1 else 'are'} ignored; 'pyedmcl tune {kernel}' finds new ones"
             )
@@ -64,29 +69,40 @@ def line(entry: Entry) -> str:
 
 def parse(text: str) -> Reading:
     """Entries of a text, one JSON object a line; lines that are none are named and skipped."""
-    entries, bad, stale = [], [], Counter[str]()
+    entries: list[Entry] = []
+    rates: list[RateRecord] = []
+    bad, stale = [], Counter[str]()
     for number, content in enumerate(text.splitlines(), start=1):
         if not content.strip():
             continue
         try:
             entry = _entry(content)
-        except (ValueError, TypeError) as error:
+        except (ValueError, TypeError, OverflowError) as error:
             bad.append(f"line {number}: {error}")
             continue
-        if entry.key.digest == _digest(entry.key.kernel):
+        if isinstance(entry, RateRecord):
+            if entry.current:
+                rates.append(entry)
+            else:
+                stale[entry.name] += 1
+        elif entry.key.digest == _digest(entry.key.kernel):
             entries.append(entry)
         else:
             stale[entry.key.kernel] += 1
-    return Reading(tuple(entries), tuple(bad), dict(stale))
+    return Reading(tuple(entries), tuple(bad), dict(stale), tuple(rates))
 
 
-def _entry(content: str) -> Entry:
+def _entry(content: str) -> Entry | RateRecord:
     try:
         record = json.loads(content)
-    except ValueError as error:
+        # Infinite numbers and halves of characters are read, and could not be written again.
+        json.dumps(record, ensure_ascii=False, allow_nan=False).encode()
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"this is no JSON ({error})") from error
     if not isinstance(record, dict):
         raise ValueError("a JSON object is needed")
+    if "rates" in record:
+        return record_from(record)
     key = key_from(record)
     parameters = record.get("parameters")
     if not isinstance(parameters, dict) or not all(isinstance(v, (int, str, float)) for v in parameters.values()):
@@ -108,6 +124,17 @@ def shipped(runtime: str) -> tuple[Entry, ...]:
         # No user can mend what was shipped; 'pyedmcl db doctor' tells it.
         log.info("%s", problem)
     return reading.entries
+
+
+@functools.cache
+def shipped_rates(runtime: str) -> tuple[RateRecord, ...]:
+    """Rates of devices of a runtime that come with the package, from the same file."""
+    try:
+        text = read_text("tuning/wisdom", f"{runtime}.jsonl")
+    except BuildError:
+        return ()
+    # Most lines are of kernels: whoever asks for rates only need not wait until all of them are understood.
+    return parse("\n".join(content for content in text.splitlines() if '"rates"' in content)).rates
 
 
 def read_shipped(runtime: str) -> Reading:
@@ -140,8 +167,9 @@ def export(database: Database, kernels: Iterable[str] = (), *, device: str | Non
 def read(path: Path) -> Reading:
     """Entries of a file. Raises InputError where it cannot be read at all."""
     try:
-        return parse(Path(path).read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
+        # A line that is no text must not cost the others.
+        return parse(Path(path).read_text(encoding="utf-8", errors="surrogateescape"))
+    except OSError as error:
         raise InputError(f"{path} cannot be read: {error}") from error
 
 

@@ -1,0 +1,197 @@
+"""What the searches for neighbours cost on a machine and device: a formula of a few numbers, and where these come from.
+
+The exhaustive search compares all pairs. The pruned one puts its states in order and walks: what it compares is a share
+of the pairs that a probe finds out, and each query changes its list of k neighbours some k log(visited / k) times (the
+records of a sequence in random order). A k-d tree is built in n log n and looks at cells around each query.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from typing import TYPE_CHECKING, Any
+
+from ..device.fingerprint import device_key
+from ..device.quirks import quirks_for
+from ..tuning.rate_lookup import known
+from ..tuning.rates import MODELS
+
+if TYPE_CHECKING:
+    from ..device.info import DeviceInfo
+
+NAME = "neighbors"
+MODEL = MODELS[NAME]
+# Queries that a probe looks at, as :mod:`pruned` takes them.
+_PROBED_LEAST, _PROBED_MOST, _PROBED_SHARE = 256, 4096, 32
+_LEAST_VISITED = 32  # states that the pruned search looks at for a query where states lie best, beside 2 k
+_TREE_LEAF = 16.0
+
+
+@dataclass(frozen=True)
+class Rates:
+    """Seconds of one machine and device.
+
+    Attributes
+    ----------
+    exact_call, exact_change, exact_pair, exact_lag : float
+        Of the exhaustive search: fixed, for a change of a query's list of neighbours, for a pair of states, and for
+        each lag of it.
+    shared_change, shared_lag : float
+        Of the exhaustive search that shares sums along diagonals, where that one is taken: for a change of a list, and
+        for a pair's lag.
+    order_call, order_lag : float
+        Of putting states in order: fixed, and for a state's lag.
+    walk_call, walk_change, walk_lag : float
+        Of the pruned search without the order: fixed, for a change of a list of neighbours, and for a visited pair's
+        lag.
+    tree_build, tree_neighbor, tree_visit : float
+        Of a k-d tree: for a state and level, for a neighbour of a query, and for a visited state's lag.
+    """
+
+    exact_call: float
+    exact_change: float
+    exact_pair: float
+    exact_lag: float
+    shared_change: float
+    shared_lag: float
+    order_call: float
+    order_lag: float
+    walk_call: float
+    walk_change: float
+    walk_lag: float
+    tree_build: float
+    tree_neighbor: float
+    tree_visit: float
+
+    def exact(self, n: int, queries: int, E: int, k: int, shared: bool = False) -> float:
+        """Seconds of the exhaustive search of ``n`` states for so many queries; ``shared``: sums along diagonals."""
+        if shared:
+            return self.exact_call + queries * (self.shared_change * changes(n, k, 1.0) + self.shared_lag * n * E)
+        return self.exact_call + queries * (
+            self.exact_change * changes(n, k, 1.0) + n * (self.exact_pair + self.exact_lag * E)
+        )
+
+    def order(self, n: int, E: int) -> float:
+        """Seconds to put ``n`` states in order."""
+        return self.order_call + self.order_lag * n * E
+
+    def walk(self, n: int, queries: int, E: int, k: int, share: float) -> float:
+        """Seconds of the pruned search once there is an order, if it computes a ``share`` of all pairs."""
+        return self.walk_call + self.walk_change * queries * changes(n, k, share) + self.walk_lag * (
+            queries * visited_lags(n, E, share)
+        )
+
+    def probe(self, n: int, queries: int, E: int, k: int, share: float) -> float:
+        """Seconds of a probe once there is an order."""
+        return self.walk(n, probed(queries), E, k, share) - self.walk_call
+
+    def tree(self, n: int, queries: int, E: int, k: int, dimension: float) -> float:
+        """Seconds of a k-d tree, built and asked, for states of an intrinsic dimension."""
+        return self.tree_build * n * math.log2(max(n, 2)) + queries * (
+            self.tree_neighbor * (k + 1) + self.tree_visit * E * tree_visited(n, k + 1, dimension)
+        )
+
+    def scaled(self, factor: float, host: bool) -> Rates:
+        """Rates of a relative with ``1 / factor`` times the compute units; ``host``: the device is the host."""
+        device = (
+            "exact_change", "exact_pair", "exact_lag", "shared_change", "shared_lag", "order_lag",
+            "walk_change", "walk_lag",
+        )  # fmt: skip
+        names = (*device, "tree_neighbor", "tree_visit") if host else device
+        return replace(self, **{name: getattr(self, name) * factor for name in names})
+
+    def as_dict(self) -> dict[str, float]:
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Known:
+    """Rates of a device, and how well they are known.
+
+    Attributes
+    ----------
+    rates : Rates
+    source : str
+        "measured", "imported", "shipped" ... (see :func:`pyedmcl.tuning.rate_lookup.known`), or "default".
+    """
+
+    rates: Rates
+    source: str
+
+
+# With the compute units they belong to. Processors: `pyedmcl tune neighbors` on two cores of an AMD EPYC (Intel
+# runtime, SciPy 1.17). GPUs: estimates for an H200, on the cautious side for the pruned search.
+DEFAULTS: dict[str, tuple[int, Rates]] = {
+    "cpu": (2, Rates(
+        exact_call=1.5e-4, exact_change=2.2e-9, exact_pair=5.6e-12, exact_lag=1.11e-11, shared_change=2.2e-9,
+        shared_lag=1.11e-11, order_call=8e-4, order_lag=9.8e-9, walk_call=2.6e-4, walk_change=1.1e-8,
+        walk_lag=8.5e-12, tree_build=1.05e-8, tree_neighbor=2.3e-7, tree_visit=4.5e-10,
+    )),
+    "gpu": (132, Rates(
+        exact_call=1.0e-4, exact_change=0.0, exact_pair=4.0e-13, exact_lag=1.0e-13, shared_change=1.3e-9,
+        shared_lag=3.2e-14, order_call=4e-3, order_lag=2e-10, walk_call=4e-3, walk_change=5e-10, walk_lag=5e-13,
+        tree_build=1.05e-8, tree_neighbor=2.3e-7, tree_visit=4.5e-10,
+    )),
+}  # fmt: skip
+
+
+def rates_of(info: DeviceInfo) -> Known:
+    """Rates of a device: of the tuning database, else shipped for it or a relative, else the defaults of its class."""
+    key = device_key(info)
+    host = quirks_for(info).device_class == "cpu"
+    found = known(key, NAME)
+    if found is not None:
+        source, record = found
+        rates = from_values(record.values)
+        if rates is not None:
+            return Known(_for_units(rates, record.device.compute_units, info, host), source)
+    units, rates = DEFAULTS[quirks_for(info).device_class]
+    return Known(_for_units(rates, units, info, host), "default")
+
+
+def from_values(values: Mapping[str, Any]) -> Rates | None:
+    """Rates from names and numbers; None where one is missing. Names of no rate are ignored."""
+    try:
+        return Rates(**{field.name: float(values[field.name]) for field in fields(Rates)})
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
+def _for_units(rates: Rates, units: int, info: DeviceInfo, host: bool) -> Rates:
+    return rates.scaled(units / info.compute_units, host) if units > 0 and info.compute_units > 0 else rates
+
+
+def probed(queries: int) -> int:
+    """Queries that a probe looks at, about."""
+    return min(max(min(queries // _PROBED_SHARE, _PROBED_MOST), _PROBED_LEAST), queries)
+
+
+def least_share(n: int, k: int) -> float:
+    """Share of pairs that the pruned search computes at least, about."""
+    return min((_LEAST_VISITED + 2.0 * k) / max(n, 1), 1.0)
+
+
+def changes(n: int, k: int, share: float) -> float:
+    """How often a query changes its list of k neighbours, about."""
+    return k * math.log1p(share * n / k)
+
+
+def visited_lags(n: int, E: int, share: float) -> float:
+    """Lags of the states that a query visits; one more for each of them stands for what does not depend on E."""
+    return share * n * (E + 1)
+
+
+def tree_visited(n: int, k: int, dimension: float) -> float:
+    """States that a k-d tree looks at for a query, about: a ball that holds k, and the cells around it.
+
+    After Friedman, Bentley & Finkel, ACM TOMS 3, 209 (1977): ((k / b)^(1/D) + 1)^D cells of b states.
+    """
+    d = min(max(dimension, 0.5), 64.0)
+    return float(min(_TREE_LEAF * ((k / _TREE_LEAF) ** (1 / d) + 1) ** d, n))
+
+
+def has_tree() -> bool:
+    """Whether the k-d tree's package is installed."""
+    return importlib.util.find_spec("scipy") is not None
