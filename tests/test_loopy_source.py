@@ -9,12 +9,20 @@ import sys
 from importlib import metadata
 from pathlib import Path
 
+import numpy as np
 import pytest
+from device_helpers import NVIDIA
+from tuning_helpers import Database, data_dir  # noqa: F401
+from tuning_helpers import run as run_trial
 
+import pyedmcl
 from pyedmcl.codegen import build, loopy_source
 from pyedmcl.codegen.loopy_kernels import DTYPES, MAKERS, METRICS, Maker
+from pyedmcl.device.session import open_device
 from pyedmcl.errors import BuildError, MissingExtraError
 from pyedmcl.kernels import spec
+from pyedmcl.tuning import fit
+from pyedmcl.tuning.key import tuning_key
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 FOLDER = CHECKOUT / "clkernels" / "generated"
@@ -115,6 +123,24 @@ def test_tuned_parameters_are_tied_to_the_text():
 def test_a_text_that_is_not_shipped_says_what_to_install(fresh, without_loopy):
     with pytest.raises(MissingExtraError, match=r"E = 4.*'loopy'.*pip install 'pyedmcl\[loopy\]'"):
         loopy_source.produce("distances", OTHER)
+
+
+@pytest.mark.usefixtures("data_dir")
+def test_tuned_parameters_without_a_text_are_passed_over(fresh, without_loopy, one_device, caplog):
+    """They may come from other people, or from before loopy was uninstalled."""
+    info = open_device(one_device).info
+    run_trial(Database(), tuning_key(spec("skill"), {"dtype": "float32"}, info), {"chunk": 128, "wg": 16}, final=True)
+    caplog.set_level("INFO", logger="pyedmcl.tuning")
+    result = pyedmcl.embed_dimension(np.random.default_rng(1).standard_normal(200), E_max=2, device=one_device)
+    assert [one["grade"] for one in result.provenance["tuning"]["skill"]] == ["default"]
+    assert "pip install 'pyedmcl[loopy]'" in caplog.text
+    # A device that takes small groups only is given one whose text there is.
+    assert fit.defaults(spec("skill"), {"dtype": "float32"}, NVIDIA, 48)["wg"] == 1
+
+
+@needs_loopy
+def test_with_loopy_groups_are_as_large_as_a_device_takes(fresh):
+    assert fit.defaults(spec("skill"), {"dtype": "float32"}, NVIDIA, 48)["wg"] == 32
 
 
 def test_a_loopy_that_cannot_be_imported_is_missing_too(fresh, monkeypatch):

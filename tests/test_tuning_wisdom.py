@@ -45,6 +45,19 @@ def test_bad_lines_are_named_and_skipped():
     assert "wisdom.jsonl, line 1: this is no JSON" in reading.problems("wisdom.jsonl")[0]
 
 
+def test_lines_that_are_no_text_or_no_numbers_cost_no_others(tmp_path):
+    good = wisdom.line(entry())
+    odd = good.replace('"wg":64', '"wg":1e400'), good.replace('"NVIDIA H200"', '"\\ud800"'), "[" * 100_000
+    assert good not in odd
+    file = tmp_path / "wisdom.jsonl"
+    file.write_bytes("\n".join([*odd, good]).encode() + b"\n" + good.encode().replace(b"H200", b"H\xff\xfe") + b"\n")
+    reading = wisdom.read(file)
+    assert [wisdom.line(one) for one in reading.entries] == [good]
+    assert [problem.split(":")[0] for problem in reading.bad] == ["line 1", "line 2", "line 3", "line 5"]
+    assert all("this is no JSON" in problem for problem in reading.bad)
+    "\n".join(reading.problems("wisdom.jsonl")).encode()
+
+
 def test_entries_of_another_text_are_ignored_with_a_message():
     stale = replace(entry(), key=replace(key(), digest="0" * 16))
     unknown = replace(entry(), key=replace(key(), kernel="gone"))

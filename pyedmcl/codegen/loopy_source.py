@@ -75,6 +75,19 @@ def produce(name: str, values: Mapping[str, Any]) -> str:
     return expand_includes(head + f'#line 1 "{file_name(name, shaping)}"\n' + body(name, shaping), set())
 
 
+def obtainable(name: str, values: Mapping[str, Any]) -> bool:
+    """Whether :func:`produce` has the text or could have it made here; True where values are missing or unknown."""
+    try:
+        shaping = shaping_values(name, values)
+    except BuildError:
+        return True
+    if (name, json.dumps(shaping, sort_keys=True)) in _bodies or _shipped(name, shaping) is not None:
+        return True
+    with contextlib.suppress(MissingExtraError):
+        return bool(_installed(name))
+    return False
+
+
 def shaping_values(name: str, values: Mapping[str, Any]) -> dict[str, Any]:
     """The values that shape the text of maker ``name``, as plain str and int. Raises BuildError for bad ones."""
     maker = MAKERS.get(name)

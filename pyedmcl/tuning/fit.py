@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from ..codegen import loopy_source
 from ..codegen.spec import KernelSpec
 from ..device.info import DeviceInfo
 from ..device.quirks import quirks_for
@@ -59,7 +60,16 @@ def defaults(
     while group(chosen) > max(most, 1):
         widest = max((name for name in _GROUP if name in chosen), key=lambda name: int(chosen[name]))
         chosen[widest] //= 2
+    if not _obtainable(spec, specialisation, chosen) and "wg" in chosen:
+        groups = sorted(v for t in spec.tunables if t.name == "wg" for v in t.values if v <= chosen["wg"])
+        fitting = [wg for wg in groups if _obtainable(spec, specialisation, {**chosen, "wg": wg})]
+        chosen["wg"] = fitting[-1] if fitting else chosen["wg"]
     return chosen
+
+
+def _obtainable(spec: KernelSpec, specialisation: Mapping[str, Any], chosen: Mapping[str, Any]) -> bool:
+    """Whether there is a text for these parameters, here: loopy, which writes some of them, may not be installed."""
+    return spec.producer != "loopy" or loopy_source.obtainable(spec.text, {**specialisation, **chosen})
 
 
 def _fit_vectors(chosen: dict[str, Any], columns: int) -> None:
@@ -125,6 +135,8 @@ def unfit(
     for name, value in chosen.items():
         if value not in tunables[name].values or isinstance(value, bool) != isinstance(tunables[name].values[0], bool):
             return f"{name} = {value!r} is none of {', '.join(map(repr, tunables[name].values))}"
+    if not _obtainable(spec, specialisation, chosen):
+        return "their text is not shipped, and no loopy is installed that could write it: pip install 'pyedmcl[loopy]'"
     if group(chosen) > most:
         return f"groups of {group(chosen)} work-items, where {most} are possible"
     if chosen.get("tile") and _tile_bytes(chosen, specialisation) > info.local_bytes:
