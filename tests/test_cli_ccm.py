@@ -53,6 +53,10 @@ def test_ccm(table, tmp_path, one_device):
     assert answer["seed"] == 4 and answer["directions"][1]["p_value"] == expected.convergence[1].p_value
     with_two = json.loads(run("ccm", path, "--x", 1, "--y", 2, "--E", "2,3", "--sample", 2, "--lib-sizes", "30,60",
                               "--seed", 1, "--device", one_device, "--json").stdout)  # fmt: skip
+    assert with_two["neighbors"] == []
+    pruned = json.loads(run(*options, "--neighbors", "pruned", "--recall", "0.9", "--json").stdout)
+    assert pruned["directions"] == answer["directions"]
+    assert {(record["used"], record["target"]) for record in pruned["neighbors"]} == {("pruned", 0.9)}
     assert with_two["E"] == [2, 3] and with_two["lib_sizes"] == [30, 60]
     pytest.importorskip("matplotlib", reason="matplotlib is not installed")
     run(*options, "--plot", tmp_path / "skill.png")

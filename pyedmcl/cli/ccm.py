@@ -68,6 +68,8 @@ def ccm(
     theta: Annotated[float, typer.Option("--theta", help="Localisation of --method smap.")] = 1.0,
     time_column: options.TimeColumn = None,
     dataset: options.Dataset = None,
+    neighbors: options.Neighbors = "exact",
+    recall: options.Recall = 0.99,
     dtype: options.Dtype = "float32",
     device: options.Device = None,
     quiet: options.Quiet = False,
@@ -88,7 +90,8 @@ def ccm(
 
     result = pyedmcl.ccm(
         one, other, E=dims, tau=tau, Tp=Tp, lib_sizes=sizes, sample=sample, seed=seed,
-        exclusion_radius=exclusion_radius, knn=knn, method=method, theta=theta, dtype=dtype, device=device,
+        exclusion_radius=exclusion_radius, knn=knn, method=method, theta=theta, neighbors=neighbors,
+        recall=recall, dtype=dtype, device=device,
     )  # fmt: skip
     if output is not None:
         write_table(output, _HEADER, _rows(result))
@@ -108,7 +111,8 @@ def ccm(
                       "overlap": test.overlap})  # fmt: skip
     talk.remark(f"seed {result.seed}" + (f"; skill in {output}" if output is not None else ""))
     talk.document({"lib_sizes": result.lib_sizes, "sample": sample, "seed": result.seed, "E": list(result.E),
-                   "directions": found, "output": None if output is None else str(output)})  # fmt: skip
+                   "directions": found, "neighbors": result.provenance["neighbors"],
+                   "output": None if output is None else str(output)})  # fmt: skip
 
 
 def _rows(result: Any) -> list[list[Any]]:

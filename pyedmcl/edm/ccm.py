@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from ..device.session import open_device
 from ..errors import InputError
 from ..neighbors.ccm import SampledSkill
+from ..neighbors.choose import Choice
+from ..neighbors.searched import add, without_search
 from ..neighbors.subsets import Link
 from ..tuning.retry import tunable
 from . import arguments
@@ -48,6 +50,8 @@ def ccm(
     embedded: bool = False,
     lib_range: Any = None,
     valid_lib: Any = None,
+    neighbors: str = "exact",
+    recall: float = 0.99,
     dtype: str = "float32",
     device: str | None = None,
     tune: str | None = None,
@@ -91,6 +95,11 @@ def ccm(
         Rows that may be drawn: ranges begin <= t < end, 0-based, in which lags and targets lie, too. All by default.
     valid_lib : mask of bool (n,), optional
         Rows that may be drawn, in addition.
+    neighbors : {"exact", "auto", "kdtree", "ivf", "hnsw", "pruned"}
+        How the nearest rows of the whole library are searched, among which each sub-library's are then found; see
+        :func:`pyedmcl.knn`. Small sub-libraries and method "smap" need no such search, which the result says.
+    recall : float
+        Share of those rows, in (0, 1], that an approximate search must find.
     dtype : {"float32", "float64"}
         What the device computes in.
     device : str, optional
@@ -116,6 +125,7 @@ def ccm(
     samples = arguments.integer("sample", sample, 1)
     k = arguments.count("knn", knn)
     number = check_seed(seed)
+    choice = arguments.neighbor_search(neighbors, recall)
     arguments.precision(dtype)
     if method not in METHODS:
         raise InputError(f"method={method!r}: one of {', '.join(map(repr, METHODS))} is needed")
@@ -130,8 +140,9 @@ def ccm(
     sizes = library_sizes(lib_sizes, ways, k)
     executor = open_device(device)
     dtype = arguments.precision(dtype, executor.info.fp64, executor.info.name)
+    searched: list[dict[str, Any]] = []
     rho, used, grade = _skill(
-        executor, ways, sizes, samples, number, tau=tau, Tp=Tp, radius=radius, dtype=dtype,
+        executor, ways, sizes, samples, number, choice, searched, tau=tau, Tp=Tp, radius=radius, dtype=dtype,
         theta=None if method == "simplex" else float(local[0]),
     )  # fmt: skip
     kernels = KERNELS if method == "simplex" else _SMAP_KERNELS
@@ -145,15 +156,18 @@ def ccm(
         Tp=Tp,
         seed=number,
         method=method,
-        provenance=provenance(executor, kernels, used, grade=grade),
+        provenance=provenance(executor, kernels, used, grade=grade, neighbors=searched),
     )
 
 
 def _skill(
-    executor: Executor, ways: Sequence[Direction], sizes: NDArray[np.int_], samples: int, seed: int, *, tau: int,
-    Tp: int, radius: int, dtype: str, theta: float | None,
+    executor: Executor, ways: Sequence[Direction], sizes: NDArray[np.int_], samples: int, seed: int, choice: Choice,
+    searched: list[dict[str, Any]], *, tau: int, Tp: int, radius: int, dtype: str, theta: float | None,
 ) -> tuple[NDArray[np.float64], dict[str, Any], str]:  # fmt: skip
-    """rho (2, n_sizes, samples) of both directions, the parameters that kernels had, and their grade."""
+    """rho (2, n_sizes, samples) of both directions, the parameters that kernels had, and their grade.
+
+    What searched for neighbours is added to ``searched``.
+    """
     n = ways[0].library.series.n_steps
     announce(executor.info, [way.library.E for way in ways], n_library=n, n_query=n, n_series=2,
              n_targets=len(sizes) * samples)  # fmt: skip
@@ -161,12 +175,14 @@ def _skill(
     for together in _batches(ways):
         states = states_of_all(together, tau=tau, Tp=Tp, radius=radius, dtype=dtype)
         aims = np.array([future(way.target.series.values[:, 0], Tp) for way in together])
-        engine = SampledSkill(executor, states, aims, together[0].allowed)
+        engine = SampledSkill(executor, states, aims, together[0].allowed, choice=choice)
         links = [Link(place, place, (way.number, 1 - way.number)) for place, way in enumerate(together)]
         try:
             if theta is None:
                 found = engine.skill(links, sizes.tolist(), samples, seed)
+                add(searched, engine.searched)
             else:
+                add(searched, without_search(together[0].library.E, choice, "local linear fits take all members"))
                 found = np.array([
                     smap_skill(executor, engine, link, way, sizes.tolist(), samples, seed, tau=tau, Tp=Tp,
                                exclusion_radius=radius, theta=theta, dtype=dtype)
@@ -214,6 +230,8 @@ def ccm_lagged(
     knn: int | None = None,
     lib_range: Any = None,
     valid_lib: Any = None,
+    neighbors: str = "exact",
+    recall: float = 0.99,
     dtype: str = "float32",
     device: str | None = None,
     tune: str | None = None,
@@ -231,7 +249,7 @@ def ccm_lagged(
         Rows of random sub-libraries; by default all rows, of which there is only one sample.
     sample : int
         Sub-libraries for each Tp, where ``lib_size`` is given.
-    x, y, E, tau, seed, exclusion_radius, knn, lib_range, valid_lib, dtype, device, tune
+    x, y, E, tau, seed, exclusion_radius, knn, lib_range, valid_lib, neighbors, recall, dtype, device, tune
         As for :func:`pyedmcl.ccm`.
 
     Returns
@@ -251,12 +269,14 @@ def ccm_lagged(
     radius = arguments.integer("exclusion_radius", exclusion_radius, 0)
     samples = arguments.integer("sample", sample, 1)
     k, number = arguments.count("knn", knn), check_seed(seed)
+    choice = arguments.neighbor_search(neighbors, recall)
     arguments.precision(dtype)
     one, other, tau = sides(x, y, E, tau, False)
     executor = open_device(device)
     dtype = arguments.precision(dtype, executor.info.fp64, executor.info.name)
     rho = np.empty((2, len(lags)))
     used: dict[str, Any] = {}
+    searched: list[dict[str, Any]] = []
     grade = ""
     for place, lag in enumerate(lags):
         ways = [
@@ -265,26 +285,31 @@ def ccm_lagged(
         ]
         if lib_size is not None:
             sizes = library_sizes(lib_size, ways, k, "lib_size")
-            found, used, grade = _skill(executor, ways, sizes, samples, number, tau=tau, Tp=lag, radius=radius,
-                                        dtype=dtype, theta=None)  # fmt: skip
+            found, used, grade = _skill(executor, ways, sizes, samples, number, choice, searched, tau=tau, Tp=lag,
+                                        radius=radius, dtype=dtype, theta=None)  # fmt: skip
             rho[:, place] = means(found[:, 0])
             continue
         for way in ways:  # all rows: gaps may leave different numbers of them
             sizes = library_sizes([int(way.legal.sum())], [way], k)
-            rho[way.number, place], used, grade = _full(executor, way, sizes, number, tau, lag, radius, dtype)
+            rho[way.number, place], used, grade = _full(
+                executor, way, sizes, number, choice, searched, tau=tau, Tp=lag, radius=radius, dtype=dtype
+            )  # fmt: skip
     links = ((one.name, other.name), (other.name, one.name))
-    record = provenance(executor, KERNELS, used, grade=grade)
+    record = provenance(executor, KERNELS, used, grade=grade, neighbors=searched)
     return LaggedCcmResult(np.array(lags), rho, links, lib_size, number, record)
 
 
 def _full(
-    executor: Executor, way: Direction, sizes: NDArray[np.int_], seed: int, tau: int, Tp: int, radius: int, dtype: str
-) -> tuple[float, dict[str, Any], str]:
+    executor: Executor, way: Direction, sizes: NDArray[np.int_], seed: int, choice: Choice,
+    searched: list[dict[str, Any]], *, tau: int, Tp: int, radius: int, dtype: str,
+) -> tuple[float, dict[str, Any], str]:  # fmt: skip
     """rho of a direction's whole library."""
     states = states_of(way, tau=tau, Tp=Tp, exclusion_radius=radius, dtype=dtype)
-    engine = SampledSkill(executor, states, future(way.target.series.values[:, 0], Tp)[None], way.allowed)
+    aims = future(way.target.series.values[:, 0], Tp)[None]
+    engine = SampledSkill(executor, states, aims, way.allowed, choice=choice)
     try:
         rho = engine.skill([Link(0, 0, (way.number, 1 - way.number))], sizes.tolist(), 1, seed)
     finally:
         engine.release()
+    add(searched, engine.searched)
     return float(rho[0, 0, 0]), engine.parameters, engine.grade

@@ -14,8 +14,11 @@ from ..errors import DeviceMemoryError
 from ..kernels.ccm import SAMPLES
 from ..plan import Search
 from .ccm_columns import ColumnKernels, Data
+from .choose import Choice, engine, report
 from .exact import ExactSearch, Tables
+from .indexed import IndexedSearch
 from .pool import Pool
+from .searched import add, without_search
 from .subsets import Columns, Link, columns_of, split_sizes, stream_keys
 
 if TYPE_CHECKING:
@@ -60,11 +63,18 @@ class SampledSkill:
         Rows that may be drawn.
     least : int
         Neighbours without which a row is not predicted, at most k.
+    choice : Choice, optional
+        How the sorted neighbours of all rows are searched, which sub-libraries are then scanned for.
+
+    Attributes
+    ----------
+    searched : list of dict
+        What searched, why, and how good it was.
     """
 
     def __init__(
         self, executor: Executor, states: States, aims: NDArray[np.float64], allowed: Mask | None = None, *,
-        least: int = 1,
+        least: int = 1, choice: Choice | None = None,
     ) -> None:  # fmt: skip
         self.executor = executor
         self.states, self.search = states, states.search
@@ -82,6 +92,9 @@ class SampledSkill:
         self._limit = budget(info)
         self.parameters = self._device.parameters
         self.grade = ""
+        self._choice = choice or Choice()
+        self._engine: ExactSearch | None = None
+        self.searched: list[dict[str, Any]] = []
 
     def _span(self) -> slice:
         """Rows whose target lies inside the series."""
@@ -94,6 +107,8 @@ class SampledSkill:
 
     def release(self) -> None:
         """Give the device memory back."""
+        if self._engine is not None:
+            self._engine.release()
         self._pool.release()
 
     def skill(
@@ -125,12 +140,15 @@ class SampledSkill:
             data = self._load(libraries, rows)
             penalty = None if barred is None else self._device.put("penalty", barred)
             for tables in self._tables(data, entries, len(libraries), penalty):
+                if isinstance(self._engine, IndexedSearch):
+                    self._engine.spare()  # scans need the room
                 first, last = tables.first, tables.first + tables.n_libraries
                 here = [c for c, i in enumerate(chosen) if first <= local[i].library < last]
                 of = [chosen[c] for c in here]
                 columns = columns_of(local, of, sizes, keys, samples, [legal[c] for c in here], first, SAMPLES)
                 data.aims = self._put_aims(local, of, columns)
                 self._compute(data, tables, entries, columns, direct, out, members)
+            self._note()
         return out
 
     def members(self, link: Link, sizes: Sequence[int], samples: int, seed: int) -> Iterator[Mask]:
@@ -199,13 +217,20 @@ class SampledSkill:
 
     def _tables(self, data: Data, entries: int, n_libraries: int, penalty: Buffer | None) -> Iterable[Tables]:
         longest = replace(self.search, counts=(max(entries, 1),))
-        engine = ExactSearch(self.executor, longest, "neighbours", masked=penalty is not None,
-                             room=self._limit.total // 2, pool=self._pool)  # fmt: skip
-        self.parameters["knn"], self.grade = engine.parameters, engine.grade
+        # Lists that are only planned need no other search.
+        self._engine = engine(self.executor, longest, "neighbours", self._choice if entries else None,
+                              masked=penalty is not None, room=self._limit.total // 2, pool=self._pool)  # fmt: skip
+        self.parameters["knn"], self.grade = self._engine.parameters, self._engine.grade
         if not entries:
             nothing = self._pool.get("rows", 4)
-            return [Tables(nothing, nothing, 0, n_libraries, engine.passes[0])]
-        return engine.tables(data.library, data.query, n_libraries, penalty)
+            return [Tables(nothing, nothing, 0, n_libraries, self._engine.passes[0])]
+        return self._engine.tables(data.library, data.query, n_libraries, penalty)
+
+    def _note(self) -> None:
+        """Keep what searched."""
+        assert self._engine is not None
+        why = "sub-libraries are so small that rows are compared with all their members"
+        add(self.searched, report(self._engine) or without_search(self.E, self._choice, why))
 
     def _put_aims(self, links: Sequence[Link], of: Sequence[int], columns: Columns) -> Buffer:
         """Targets of some links, centred on the rows that are predicted, one row of the buffer each."""

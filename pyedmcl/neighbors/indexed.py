@@ -27,6 +27,7 @@ from .pacing import Pacer
 from .pool import Pool
 from .pruned import PrunedSearch
 from .recall import Measured, measure
+from .searched import add, record
 from .shared_sums import SharedSearch, pays
 
 if TYPE_CHECKING:
@@ -83,9 +84,13 @@ class IndexedSearch(ExactSearch):
         self._own = Pool(executor)
         self._held: PrunedSearch | None = None
 
-    def release(self) -> None:
+    def spare(self) -> None:
+        """Give back the memory that nothing but the search itself needs; tables that are there stay."""
         self._let_go()
         self._own.release()
+
+    def release(self) -> None:
+        self.spare()
         super().release()
 
     def _sweep(
@@ -139,6 +144,7 @@ class IndexedSearch(ExactSearch):
             return self._told(E, Decision("exact", why), None, ran)
         if decision.search == "pruned":
             return self._prune(tables, place, E, states, queries, legal, decision)
+        self._let_go()  # held where a probe did not fit the device
         need, free = index_bytes(decision.search, len(states.rows), E) + _BLOCK_BYTES, host_available()
         if free is not None and need > free // 2:
             why = f"{decision.search} needs {need:,} bytes on the host, where {free:,} are free"
@@ -156,16 +162,7 @@ class IndexedSearch(ExactSearch):
         return self._told(E, decision, measured, True)
 
     def _told(self, E: int, decision: Decision, measured: Measured | None, ran: bool) -> bool:
-        exact = decision.search not in ("ivf", "hnsw")
-        record = {
-            "E": E, "asked": self.choice.search, "used": decision.search, "why": decision.why,
-            "target": self.choice.recall,
-            "recall": 1.0 if exact or measured is None else measured.recall,
-            "interval": (1.0, 1.0) if exact or measured is None else measured.interval,
-            "measured": "not needed: exact" if exact or measured is None else measured.how,
-        }  # fmt: skip
-        if record not in self.decisions:
-            self.decisions.append(record)
+        add(self.decisions, [record(E, self.choice, decision, measured)])
         return ran
 
     def _fill(self, tables: Tables, place: int, one: Search, index: Index, states: _Series, queries: _Series) -> bool:
