@@ -70,13 +70,14 @@ def smallest(names):
 </%def>
 
 // series: row 0 at `front`, gaps before it. *_row, *_at: the order's rows and coordinates, [axis][place], errors behind
-// them. Groups take tiles of queries begin + group * step. out: [n_query][K]; visited: blocks each tile has looked at.
+// them. Groups take tiles of queries begin + group * step. out: [n_query][K]; visited: blocks each tile has looked at,
+// of most_blocks at most: a probe need not go on where pruning does not pay.
 kernel __attribute__((reqd_work_group_size(WG, 1, 1)))
 void pruned(global const real* restrict library, global const real* restrict query, const int library_front, const int query_front,
             global const int* restrict library_row, const int n_library, global const real* restrict boxes,
             global const int* restrict first_row, global const int* restrict query_row,
             global const real* restrict query_at, const int n_padded, const int exclusion_radius, const int begin, const int step,
-            global int* restrict out_row, global real* restrict out_value, global int* restrict visited) {
+            const int most_blocks, global int* restrict out_row, global real* restrict out_value, global int* restrict visited) {
   const int tile = begin + get_group_id(0) * step;
   const int me = get_local_id(0);
   const size_t place = (size_t)tile * (WG * LANES) + me * LANES;
@@ -201,7 +202,7 @@ void pruned(global const real* restrict library, global const real* restrict que
       if (!ANYV(want)) continue;
 %endif
     }
-    ++blocks;
+    if (++blocks > most_blocks) break;
     global const int* restrict candidates = library_row + (size_t)node * LEAF;
     for (int c = 0; c < LEAF; c += ${unroll}) {
 %for u in range(unroll):

@@ -86,6 +86,9 @@ def test_smooth_series_are_pruned_and_noise_is_not(device):
     executor = open_device(device)
     engine = PrunedSearch(executor, Search((3, 6), (4, 7), 1, 0, 0, len(x), len(x)), x)
     probed = engine.probe(6)
+    # Where a share is hopeless, it need not be known; the search is complete after it.
+    assert engine.probe(6, probed / 8) > probed / 8
+    assert engine.probe(6, 2 * probed) == probed
     found = engine.find(6)
     engine.release()
     assert found.visited < 0.08

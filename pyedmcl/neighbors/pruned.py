@@ -136,8 +136,12 @@ class PrunedSearch:
             + self._cells(E) * (4 + item) + 5 * self.search.n_query
         )  # fmt: skip
 
-    def probe(self, E: int) -> float:
-        """Share of pairs that a search would evaluate, from a sample of the queries; the order is kept for it."""
+    def probe(self, E: int, hopeless: float = 1.0) -> float:
+        """Share of pairs that a search would evaluate, from a sample of the queries; the order is kept for it.
+
+        A share above ``hopeless`` is not found out exactly, where that saves time: a probe of states that cannot be
+        pruned is long.
+        """
         ready = self._prepare(E)
         if ready is None:
             return 0.0
@@ -145,9 +149,15 @@ class PrunedSearch:
         tiles = -(-ready.query.shape.n // tile)
         wanted = max(min(tiles * tile // _PROBED_SHARE, _PROBED_MOST), _PROBED_LEAST)
         step = max(tiles * tile // wanted, 1)
-        some = -(-tiles // step)
-        counts = self._launch(ready, kernel, tile, values, 0, step, some)
-        return self._share(ready, tile, self._counted(counts, tiles)[::step])
+        blocks = -(-ready.library.shape.n // ready.library.shape.leaf)
+        for most in (max(int(2 * hopeless * blocks), 1), blocks):
+            # Tiles of queries are given up at twice the share that is of interest; if few of them are, they count.
+            counts = self._start(ready, kernel, tile, values, 0, step, -(-tiles // step), most)[1]
+            looked_at = self._counted(counts, tiles)[::step]
+            share = self._share(ready, tile, np.minimum(looked_at, most))
+            if looked_at.max() <= most or share > hopeless:
+                break
+        return share
 
     def find(self, E: int) -> Found:
         """Neighbours of all queries for dimension ``E``.
@@ -281,9 +291,10 @@ class PrunedSearch:
         return build(self.executor, spec("pruned"), values), int(values["wg"]) * int(values["lanes"]), values
 
     def _start(
-        self, ready: _Ready, kernel: Any, tile: int, values: dict[str, Any], begin: int, step: int, n: int
-    ) -> tuple[Any, Buffer]:
-        """Launch ``n`` tiles of queries, from ``begin`` on, every ``step``-th."""
+        self, ready: _Ready, kernel: Any, tile: int, values: dict[str, Any], begin: int, step: int, n: int,
+        most_blocks: int = _ROWS_MOST,
+    ) -> tuple[Any, Buffer]:  # fmt: skip
+        """Launch ``n`` tiles of queries, from ``begin`` on, every ``step``-th, each up to ``most_blocks`` blocks."""
         s, i, wg = self.search, np.int32, int(values["wg"])
         library, query = self._upload()
         rows, out = self._tables(ready.E)
@@ -293,14 +304,10 @@ class PrunedSearch:
             kernel, (n * wg,), (wg,),
             (library, query, i(s.front), i(s.front), ready.library.rows, i(ready.library.shape.n), ready.library.boxes,
              ready.library.first_rows, ready.query.rows, ready.query.places, i(ready.query.shape.padded),
-             i(min(s.exclusion_radius, s.n_library)), i(begin), i(step), rows, out, counts),
+             i(min(s.exclusion_radius, s.n_library)), i(begin), i(step), i(most_blocks), rows,
+             out, counts),
         )  # fmt: skip
         return event, counts
-
-    def _launch(
-        self, ready: _Ready, kernel: Any, tile: int, values: dict[str, Any], begin: int, step: int, n: int
-    ) -> Buffer:
-        return self._start(ready, kernel, tile, values, begin, step, n)[1]
 
     def _counted(self, counts: Buffer, tiles: int) -> NDArray[np.int32]:
         return self.executor.download(counts, np.empty(tiles, np.int32))
