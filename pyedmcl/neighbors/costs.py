@@ -124,7 +124,7 @@ def _tree_or_exact(
 def _estimates(known: Known, **seconds: float) -> str:
     """What is estimated, and from which rates."""
     words = ", ".join(f"{name} {_seconds(value)}" for name, value in seconds.items())
-    return f"estimated ({known.source} rates) {words}"
+    return f"estimated {words} (rates: {known.source})"
 
 
 def _seconds(seconds: float) -> str:

@@ -125,9 +125,9 @@ class Known:
 # runtime, SciPy 1.17). GPUs: estimates for an H200, on the cautious side for the pruned search.
 DEFAULTS: dict[str, tuple[int, Rates]] = {
     "cpu": (2, Rates(
-        exact_call=1.5e-4, exact_change=2.2e-9, exact_pair=5.6e-12, exact_lag=1.11e-11, shared_change=2.2e-9,
-        shared_lag=1.11e-11, order_call=8e-4, order_lag=9.8e-9, walk_call=2.6e-4, walk_change=1.1e-8,
-        walk_lag=8.5e-12, tree_build=1.05e-8, tree_neighbor=2.3e-7, tree_visit=4.5e-10,
+        exact_call=1.4e-4, exact_change=1.6e-9, exact_pair=4.5e-12, exact_lag=9.9e-12, shared_change=1.6e-9,
+        shared_lag=9.9e-12, order_call=7.4e-4, order_lag=5.2e-9, walk_call=3.1e-4, walk_change=7.9e-9,
+        walk_lag=6.9e-12, tree_build=9.4e-9, tree_neighbor=2.0e-7, tree_visit=4.1e-10,
     )),
     "gpu": (132, Rates(
         exact_call=1.0e-4, exact_change=0.0, exact_pair=4.0e-13, exact_lag=1.0e-13, shared_change=1.3e-9,

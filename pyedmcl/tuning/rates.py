@@ -41,7 +41,7 @@ class RateRecord:
     values : mapping
         Name to a number that is not negative.
     problems : tuple of mapping
-        What was timed, with measured and predicted seconds.
+        What was timed, with measured and predicted seconds; of an imported one nothing.
     when : float
         In seconds since 1970.
     session : str
@@ -70,10 +70,9 @@ class RateRecord:
 
 
 def line(record: RateRecord) -> str:
-    """A record as one line of JSON, for a file of wisdom."""
+    """A record as one line of JSON, for a file of wisdom; what was timed stays behind."""
     return canonical({
         "device": record.device.as_dict(), "rates": record.name, "model": record.model, "values": dict(record.values),
-        "problems": [dict(problem) for problem in record.problems],
     })  # fmt: skip
 
 
@@ -82,11 +81,8 @@ def record_from(fields: Mapping[str, Any]) -> RateRecord:
     for name, kind in (("device", dict), ("rates", str), ("model", str), ("values", dict)):
         if not isinstance(fields.get(name), kind):
             raise ValueError(f"{name!r} is {fields.get(name)!r}; {'an object' if kind is dict else 'text'} is needed")
-    problems = fields.get("problems", [])
-    if not isinstance(problems, list) or not all(isinstance(problem, dict) for problem in problems):
-        raise ValueError(f"'problems' is {problems!r}; a list of objects is needed")
     values = checked(fields["values"])
-    return RateRecord(device_from(fields["device"]), fields["rates"], fields["model"], values, tuple(problems))
+    return RateRecord(device_from(fields["device"]), fields["rates"], fields["model"], values)
 
 
 def checked(values: Mapping[str, Any]) -> dict[str, float]:
