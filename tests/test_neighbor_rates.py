@@ -68,7 +68,7 @@ def test_auto_is_near_the_best_search_of_the_recorded_tables(data_dir, monkeypat
             continue
         n, share, probes = L - E + 1, float(computed[1]) / 100, []
         chosen = costs.cheapest(
-            info, searched(E, L), n, n, None, lambda share=share, probes=probes: probes.append(share) or share
+            info, searched(E, L), n, n, None, lambda most, share=share, probes=probes: probes.append(share) or share
         ).search  # fmt: skip
         # A probe was no part of the other searches' times.
         spent = rates.probe(n, n, E, E + 1, share) + (rates.order(n, E) if chosen == "exact" else 0) if probes else 0
@@ -81,7 +81,7 @@ def test_auto_is_near_the_best_search_of_the_recorded_tables(data_dir, monkeypat
 
 
 def test_the_probe_runs_only_where_it_may_pay(data_dir):
-    def refused():
+    def refused(most):
         raise AssertionError("nothing is to be probed")
 
     for E, n in ((1, 1000), (20, 1000), (20, 2000)):
@@ -92,10 +92,18 @@ def test_the_probe_runs_only_where_it_may_pay(data_dir):
 
 
 def test_a_probe_that_could_cost_much_is_not_run(data_dir, monkeypatch):
-    slow = replace(CPU, walk_lag=1e-9)  # cheap where states lie well, and dear where they do not
+    n = 20_000
+    slow = replace(CPU, order_call=0.6 * CPU.exact(n, n, 5, 6), order_lag=0.0)  # might pay, or be lost
     monkeypatch.setitem(DEFAULTS, "cpu", (2, slow))
-    decision = costs.cheapest(TWO_CORES, searched(5, 10_000), 10_000, 10_000, None, lambda: 1 / 0)
+    decision = costs.cheapest(TWO_CORES, searched(5, n), n, n, None, lambda most: 1 / 0)
     assert decision.search == "exact" and "to find out whether pruning pays" in decision.why
+
+
+def test_a_probe_is_told_which_share_is_hopeless(data_dir):
+    n, E, asked = 1 << 16, 5, []
+    decision = costs.cheapest(TWO_CORES, searched(E, n), n, n, None, lambda most: asked.append(most) or 2 * most)
+    assert CPU.walk(n, n, E, E + 1, asked[0]) == pytest.approx(0.9 * CPU.exact(n, n, E, E + 1), rel=0.05)
+    assert decision.search == "exact" and "% or more of all pairs" in decision.why
 
 
 def test_exact_wins_ties(data_dir):
@@ -103,16 +111,16 @@ def test_exact_wins_ties(data_dir):
     exact = CPU.exact(n, n, E, E + 1)
     share = next(s for s in np.linspace(0, 1.5, 3001) if CPU.walk(n, n, E, E + 1, s) > 0.95 * exact)
     assert CPU.walk(n, n, E, E + 1, share) < exact
-    assert costs.cheapest(TWO_CORES, searched(E, n), n, n, None, lambda: share).search == "exact"
-    assert costs.cheapest(TWO_CORES, searched(E, n), n, n, None, lambda: 0.8 * share).search == "pruned"
+    assert costs.cheapest(TWO_CORES, searched(E, n), n, n, None, lambda most: share).search == "exact"
+    assert costs.cheapest(TWO_CORES, searched(E, n), n, n, None, lambda most: 0.8 * share).search == "pruned"
 
 
 def test_the_reason_names_estimates_and_their_source(data_dir):
     n = 1 << 16
-    why = costs.cheapest(TWO_CORES, searched(20, n), n, n, None, lambda: 0.01).why
+    why = costs.cheapest(TWO_CORES, searched(20, n), n, n, None, lambda most: 0.01).why
     assert "1.0% of all pairs" in why and re.search(r"estimated exact \d\S* s, pruned \d\S* ms \(rates: default\)", why)
     save(Database(), [record(TWO_CORES)])
-    assert "(rates: measured)" in costs.cheapest(TWO_CORES, searched(20, n), n, n, None, lambda: 0.01).why
+    assert "(rates: measured)" in costs.cheapest(TWO_CORES, searched(20, n), n, n, None, lambda most: 0.01).why
 
 
 def test_a_tree_is_considered_where_pruning_is_not_possible(data_dir, monkeypatch):
@@ -126,7 +134,7 @@ def test_a_tree_is_considered_where_pruning_is_not_possible(data_dir, monkeypatc
     assert chosen(4, line_of_states).search == "kdtree" and chosen(20, cloud).search == "exact"
     assert chosen(20, cloud).why.startswith("intrinsic dimension")
 
-    def full():
+    def full(most):
         raise DeviceMemoryError("too large")
 
     assert chosen(4, line_of_states, full).search == "kdtree"
@@ -139,7 +147,7 @@ def test_a_tree_is_considered_where_pruning_is_not_possible(data_dir, monkeypatc
 def test_sums_shared_along_diagonals_have_rates_of_their_own(data_dir):
     n, E = 1 << 20, 20
     assert GPU.exact(n, n, E, E + 1, shared=True) < 0.6 * GPU.exact(n, n, E, E + 1)
-    why = costs.cheapest(H200, searched(E, n), n, n, None, lambda: 1.0).why
+    why = costs.cheapest(H200, searched(E, n), n, n, None, lambda most: 1.0).why
     assert f"exact {GPU.exact(n, n, E, E + 1, shared=True):.3g} s" in why
 
 

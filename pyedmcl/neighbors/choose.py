@@ -40,7 +40,7 @@ class Choice:
 
 def decide(
     choice: Choice, info: DeviceInfo, search: Search, n_states: int, n_queries: int, delays: bool,
-    sample: Callable[[int], NDArray[Any]] | None = None, share: Callable[[], float] | None = None,
+    sample: Callable[[int], NDArray[Any]] | None = None, share: Callable[[float], float] | None = None,
 ) -> Decision:  # fmt: skip
     """The search for one library and dimension.
 
@@ -57,7 +57,7 @@ def decide(
     sample : callable, optional
         Gives about so many of the states.
     share : callable, optional
-        Gives the share of pairs that the pruned search would compute.
+        Gives the share of pairs that the pruned search would compute, as far as that is below its argument.
     """
     name, k = choice.search, search.counts[0]
     if name == "auto":

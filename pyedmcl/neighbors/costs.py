@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..errors import DeviceMemoryError
 from ..plan import Search
-from .rates import Known, has_tree, least_share, rates_of
+from .rates import Known, Rates, has_tree, least_share, rates_of
 from .shared_sums import pays
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def intrinsic_dimension(points: NDArray[Any]) -> float:
 
 def cheapest(
     info: DeviceInfo, search: Search, n: int, queries: int, sample: Callable[[int], NDArray[Any]] | None = None,
-    share: Callable[[], float] | None = None,
+    share: Callable[[float], float] | None = None,
 ) -> Decision:  # fmt: skip
     """The search with the lowest estimate; the exhaustive one wins ties.
 
@@ -69,8 +69,9 @@ def cheapest(
     sample : callable, optional
         Gives about so many states, for the probe of their dimension; it runs only where a tree may pay.
     share : callable, optional
-        Gives the share of pairs that the pruned search would compute; None where it cannot be used. It runs only where
-        pruning may pay, and may raise DeviceMemoryError.
+        Gives the share of pairs that the pruned search would compute; None where it cannot be used. Its argument is the
+        share from which on pruning does not pay, beyond which it need not look. It runs only where pruning may pay,
+        and may raise DeviceMemoryError.
     """
     known = rates_of(info)
     if share is not None:
@@ -83,7 +84,7 @@ def cheapest(
 
 
 def _pruned_or_exact(
-    known: Known, search: Search, n: int, queries: int, share: Callable[[], float], shared: bool
+    known: Known, search: Search, n: int, queries: int, share: Callable[[float], float], shared: bool
 ) -> Decision:
     rates, E, k = known.rates, search.dims[0], search.counts[0]
     exact, order = rates.exact(n, queries, E, k, shared), rates.order(n, E)
@@ -93,17 +94,28 @@ def _pruned_or_exact(
     if best >= _MARGIN * exact:
         why = f"{size}: {_estimates(known, exact=exact)}, pruned {_seconds(best)} at best"
         return Decision("exact", why)
-    probe = order + rates.probe(n, queries, E, k, 1.0)
+    hopeless = _break_even(rates, n, queries, E, k, _MARGIN * exact)
+    probe = order + rates.probe(n, queries, E, k, min(2 * hopeless, 1.0))
     if probe > _PROBE_MOST * exact:
         why = f"{size}: {_estimates(known, exact=exact)}, and up to {_seconds(probe)} to find out whether pruning pays"
         return Decision("exact", why)
-    part = share()
+    part = share(hopeless)
     # The order is there now, whichever search uses it.
     walk = rates.walk(n, queries, E, k, part)
     name = "pruned" if walk < _MARGIN * exact else "exact"
+    more = " or more" if part > hopeless else ""
     return Decision(
-        name, f"pruning would compute {part:.1%} of all pairs: {_estimates(known, exact=exact, pruned=walk)}"
+        name, f"pruning would compute {part:.1%}{more} of all pairs: {_estimates(known, exact=exact, pruned=walk)}"
     )  # fmt: skip
+
+
+def _break_even(rates: Rates, n: int, queries: int, E: int, k: int, seconds: float) -> float:
+    """The share of pairs at which the pruned search takes so many seconds, by bisection."""
+    low, high = 0.0, 1.0
+    for _ in range(12):
+        middle = (low + high) / 2
+        low, high = (low, middle) if rates.walk(n, queries, E, k, middle) > seconds else (middle, high)
+    return high
 
 
 def _tree_or_exact(

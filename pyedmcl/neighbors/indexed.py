@@ -127,7 +127,7 @@ class IndexedSearch(ExactSearch):
         queries = _Series(q, front, np.flatnonzero(asked).astype(np.int32), E, one.tau)
         plain = not isinstance(one, CoordinateSearch)
         decision = decide(self.choice, self.executor.info, one, len(states.rows), len(queries.rows), plain,
-                          states.sample, lambda: self._pruner(states, queries, legal).probe(E))  # fmt: skip
+                          states.sample, lambda most: self._pruner(states, queries, legal).probe(E, most))  # fmt: skip
         shared = plain and len(self.search.dims) == 1 and pays(
             self.executor.info, one, len(states.rows), len(queries.rows)
         )  # fmt: skip

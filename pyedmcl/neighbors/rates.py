@@ -122,7 +122,7 @@ class Known:
 
 
 # With the compute units they belong to. Processors: `pyedmcl tune neighbors` on two cores of an AMD EPYC (Intel
-# runtime, SciPy 1.17). GPUs: estimates for an H200, on the cautious side for the pruned search.
+# runtime, SciPy 1.17). GPUs: the same on an H200 beside 16 cores.
 DEFAULTS: dict[str, tuple[int, Rates]] = {
     "cpu": (2, Rates(
         exact_call=1.4e-4, exact_change=1.6e-9, exact_pair=4.5e-12, exact_lag=9.9e-12, shared_change=1.6e-9,
@@ -130,9 +130,9 @@ DEFAULTS: dict[str, tuple[int, Rates]] = {
         walk_lag=6.9e-12, tree_build=9.4e-9, tree_neighbor=2.0e-7, tree_visit=4.1e-10,
     )),
     "gpu": (132, Rates(
-        exact_call=1.0e-4, exact_change=0.0, exact_pair=4.0e-13, exact_lag=1.0e-13, shared_change=1.3e-9,
-        shared_lag=3.2e-14, order_call=4e-3, order_lag=2e-10, walk_call=4e-3, walk_change=5e-10, walk_lag=5e-13,
-        tree_build=1.05e-8, tree_neighbor=2.3e-7, tree_visit=4.5e-10,
+        exact_call=2.4e-4, exact_change=2.8e-10, exact_pair=1.6e-13, exact_lag=6.2e-14, shared_change=1.8e-9,
+        shared_lag=2.4e-14, order_call=1.9e-3, order_lag=8.9e-10, walk_call=4.4e-4, walk_change=1.9e-9,
+        walk_lag=3.5e-13, tree_build=1.1e-8, tree_neighbor=8.0e-8, tree_visit=9.6e-11,
     )),
 }  # fmt: skip
 
