@@ -3,6 +3,8 @@
 ## An index on the host (a tree, lists, a graph) says which rows may be near. Their squared distances are computed here as
 ## in knn.cl.mako, in ascending order of lags with one rounding per step, ordered by (distance, row), and written as
 ## neighbours or as simplex weights. A row is "open" if rows that the index left out could still belong to the nearest.
+## Sums of several candidates are under way at a time: each is a chain in which every step waits for the one before.
+<% chains = 4 %>
 #define LANES 1
 #define REAL_BITS ${64 if dtype == 'float64' else 32}
 #define FMA_CONTRACT ${int(fma == 'contract')}
@@ -25,22 +27,32 @@ kernel void candidates(global const real* restrict library, global const real* r
   global int* restrict c = rows + (size_t)g * m;
   global real* restrict d = squared + (size_t)g * m;
   int held = 0;
-  for (int i = 0; i < m; ++i) {
-    const int j = c[i];
-    if (j < 0 || (radius >= 0 && abs(t - j) <= (uint)radius)) continue;
-    real a = 0;
+  for (int i = 0; i < m; i += ${chains}) {
+%for u in range(chains):
+    const int j${u} = ${f"i + {u} < m ? c[i + {u}] : -1" if u else "c[i]"};
+    const bool legal${u} = j${u} >= 0 && !(radius >= 0 && abs(t - j${u}) <= (uint)radius);
+    global const real* restrict x${u} = x + (legal${u} ? j${u} : 0);
+    real a${u} = 0;
+%endfor
     for (int e = 0; e < E; ++e) {
-      const real step = q[-e * tau] - x[j - e * tau];
-      a = FUSED(step, step, a);
+      const real y = q[-e * tau];
+%for u in range(chains):
+      const real step${u} = y - x${u}[-e * tau];
+      a${u} = FUSED(step${u}, step${u}, a${u});
+%endfor
     }
-    // Indices return rows nearly in order: an insertion moves few of them.
-    int p = held++;
-    for (; p > 0 && (d[p - 1] > a || (d[p - 1] == a && c[p - 1] > j)); --p) {
-      d[p] = d[p - 1];
-      c[p] = c[p - 1];
+    // Indices return rows nearly in order: an insertion moves few of them. It writes over candidates read already.
+%for u in range(chains):
+    if (legal${u}) {
+      int p = held++;
+      for (; p > 0 && (d[p - 1] > a${u} || (d[p - 1] == a${u} && c[p - 1] > j${u})); --p) {
+        d[p] = d[p - 1];
+        c[p] = c[p - 1];
+      }
+      d[p] = a${u};
+      c[p] = j${u};
     }
-    d[p] = a;
-    c[p] = j;
+%endfor
   }
   open[g] = !(limit[g] >= NOWHERE || (held >= k && d[k - 1] < limit[g]));
   const int found = min(held, k);
