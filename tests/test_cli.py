@@ -278,6 +278,19 @@ def test_progress_lines(monkeypatch, capsys):
     ]
 
 
+def test_progress_lines_within_a_part(monkeypatch, capsys):
+    now = [100.0]
+    monkeypatch.setattr("pyedmcl.cli.progress.time", SimpleNamespace(monotonic=lambda: now[0]))
+    with lines("cross mapping") as report:
+        for done in (10, 20, 30, 30, 10, 20, 30, 15):
+            report(done, 30, "queries")
+            now[0] += 4
+    assert capsys.readouterr().err.splitlines() == [
+        "searching: 30 of 30 queries, 1.67 queries/s, 0:00:00 left",
+        "searching: 30 of 30 queries, 2.5 queries/s, 0:00:00 left",
+    ]
+
+
 def test_rates_and_durations():
     assert [rate_text(rate, "rows") for rate in (None, 0, 0.05, 2.345, 12345)] == [
         "", "", "3 rows/min", "2.35 rows/s", "12,345 rows/s"]  # fmt: skip

@@ -72,6 +72,7 @@ def ccm(
     recall: options.Recall = 0.99,
     dtype: options.Dtype = "float32",
     device: options.Device = None,
+    progress: options.Progress = None,
     quiet: options.Quiet = False,
     json: options.Json = False,
     debug: options.Debug = False,
@@ -80,7 +81,7 @@ def ccm(
 
     "x predicts y" with growing skill says that y drives x.
     """
-    talk = Talk(quiet=quiet, as_json=json)
+    talk = Talk(quiet=quiet, as_json=json, progress=progress)
     if output is not None:
         check_table(output)
     check_picture(picture)
@@ -88,11 +89,12 @@ def ccm(
     one, other = two_series(input, x, y, time_column, dataset)
     import pyedmcl
 
-    result = pyedmcl.ccm(
-        one, other, E=dims, tau=tau, Tp=Tp, lib_sizes=sizes, sample=sample, seed=seed,
-        exclusion_radius=exclusion_radius, knn=knn, method=method, theta=theta, neighbors=neighbors,
-        recall=recall, dtype=dtype, device=device,
-    )  # fmt: skip
+    with talk.progress("cross mapping") as report:
+        result = pyedmcl.ccm(
+            one, other, E=dims, tau=tau, Tp=Tp, lib_sizes=sizes, sample=sample, seed=seed,
+            exclusion_radius=exclusion_radius, knn=knn, method=method, theta=theta, neighbors=neighbors,
+            recall=recall, progress=report, dtype=dtype, device=device,
+        )  # fmt: skip
     if output is not None:
         write_table(output, _HEADER, _rows(result))
     if picture is not None:

@@ -52,6 +52,8 @@ def ccm_matrix(
     ] = None,
     picture: options.Picture = None,
     network: options.Network = None,
+    neighbors: options.Neighbors = "exact",
+    recall: options.Recall = 0.99,
     dtype: options.Dtype = "float32",
     device: options.Device = None,
     progress: options.Progress = None,
@@ -79,7 +81,7 @@ def ccm_matrix(
         result = pyedmcl.ccm_matrix(
             series, lib_sizes=sizes, sample=sample, E=dimension, tau=tau, Tp=Tp, seed=seed,
             exclusion_radius=exclusion_radius, knn=knn, E_max=E_max, out=output, resume=resume, progress=report,
-            dtype=dtype, device=device,
+            neighbors=neighbors, recall=recall, dtype=dtype, device=device,
         )  # fmt: skip
     shown = ", ".join(f"{size:,}" for size in result.lib_sizes)
     talk.summary(f"{output}: {series.n_series:,} x {series.n_series:,} pairs for libraries of {shown} rows, "

@@ -13,7 +13,11 @@ import typer
 Report = Callable[[int, int, str], None]
 _SECONDS_PER_LINE = 10.0
 # xmap reports its search for E under a unit of its own, though what it counts are series.
-_PHASES = {"dimensions": ("finding E", "series")}
+_PHASES = {
+    "dimensions": ("finding E", "series"), "states": ("building an index", "states"),
+    "queries": ("searching", "queries"), "predictions": ("predicting", "predictions"),
+}  # fmt: skip
+_WITHIN = ("states", "queries", "predictions")  # units of what begins anew many times
 
 
 def rate_text(rate: float | None, unit: str) -> str:
@@ -64,11 +68,16 @@ def bar(label: str) -> Iterator[Report]:
         refresh_per_second=4,
     )
     tasks: dict[str, Any] = {}
+    last: dict[str, int] = {}
 
     def report(done: int, total: int, unit: str) -> None:
         if unit in tasks:
+            if done < last[unit]:
+                shown.reset(tasks[unit], total=total)
             shown.update(tasks[unit], completed=done, total=total)
+            last[unit] = done
             return
+        last[unit] = done
         shown.update(start, visible=False)
         phase, counted = _PHASES.get(unit, (label, unit))
         # What an earlier run had done is where the bar starts, and does not enter the rate.
@@ -81,15 +90,24 @@ def bar(label: str) -> Iterator[Report]:
 
 @contextmanager
 def lines(label: str) -> Iterator[Report]:
-    """A line at the start, at most one in ten seconds, and one at the end of each unit."""
+    """A line at the start, at most one in ten seconds, and one at the end of each unit.
+
+    What begins anew many times has a line after each ten seconds only.
+    """
     begun: dict[str, tuple[float, int]] = {}
     last: dict[str, float] = {}
+    reached: dict[str, int] = {}
 
     def report(done: int, total: int, unit: str) -> None:
         now = time.monotonic()
+        within = unit in _WITHIN
+        if within and (unit not in begun or done < reached[unit]):
+            begun[unit] = now, done
+            last.setdefault(unit, now)
+        reached[unit] = done
         first = unit not in begun
         start, already = begun.setdefault(unit, (now, done))
-        if not first and done < total and now - last[unit] < _SECONDS_PER_LINE:
+        if not first and (done < total or within) and now - last[unit] < _SECONDS_PER_LINE:
             return
         last[unit] = now
         phase, counted = _PHASES.get(unit, (label, unit))

@@ -56,12 +56,13 @@ def simplex(
     recall: options.Recall = 0.99,
     dtype: options.Dtype = "float32",
     device: options.Device = None,
+    progress: options.Progress = None,
     quiet: options.Quiet = False,
     json: options.Json = False,
     debug: options.Debug = False,
 ) -> None:
     """Predict a series from its nearest neighbours in state space, and say how well that works."""  # fmt: skip
-    talk = Talk(quiet=quiet, as_json=json)
+    talk = Talk(quiet=quiet, as_json=json, progress=progress)
     if output is not None:
         check_table(output)
     check_picture(picture)
@@ -76,11 +77,13 @@ def simplex(
 
     states = _one(series, 0)
     of = _one(series, series.n_series - 1)
-    result = pyedmcl.simplex(
-        states, target=None if of.names == states.names else of, E=E, tau=tau, Tp=Tp, knn=knn,
-        exclusion_radius=exclusion_radius, lib_range=parse_ranges(lib, "--lib"),
-        pred_range=parse_ranges(pred, "--pred"), neighbors=neighbors, recall=recall, dtype=dtype, device=device,
-    )  # fmt: skip
+    with talk.progress("predicting") as report:
+        result = pyedmcl.simplex(
+            states, target=None if of.names == states.names else of, E=E, tau=tau, Tp=Tp, knn=knn,
+            exclusion_radius=exclusion_radius, lib_range=parse_ranges(lib, "--lib"),
+            pred_range=parse_ranges(pred, "--pred"), neighbors=neighbors, recall=recall, progress=report,
+            dtype=dtype, device=device,
+        )  # fmt: skip
     if output is not None:
         values = [np.asarray(getattr(result, name)).tolist() for name in _HEADER[1:]]
         write_table(output, _HEADER, zip(_when(series, np.asarray(result.time)), *values, strict=True))

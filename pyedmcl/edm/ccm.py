@@ -12,6 +12,7 @@ from ..device.session import open_device
 from ..errors import InputError
 from ..neighbors.ccm import SampledSkill
 from ..neighbors.choose import Choice
+from ..neighbors.progress import Progress, reporting
 from ..neighbors.searched import add, without_search
 from ..neighbors.subsets import Link
 from ..tuning.retry import tunable
@@ -33,6 +34,7 @@ _SMAP_KERNELS = ("ccm_draw", "smap_scale", "smap", "smap_solve")
 
 
 @tunable
+@reporting
 def ccm(
     x: Any,
     y: Any,
@@ -52,6 +54,7 @@ def ccm(
     valid_lib: Any = None,
     neighbors: str = "exact",
     recall: float = 0.99,
+    progress: Progress | None = None,
     dtype: str = "float32",
     device: str | None = None,
     tune: str | None = None,
@@ -100,6 +103,9 @@ def ccm(
         :func:`pyedmcl.knn`. Small sub-libraries and method "smap" need no such search, which the result says.
     recall : float
         Share of those rows, in (0, 1], that an approximate search must find.
+    progress : callable, optional
+        Called within a long search as ``progress(done, total, "queries")``, with unit "states" while an index is built,
+        and with unit "predictions" within many sub-libraries.
     dtype : {"float32", "float64"}
         What the device computes in.
     device : str, optional
@@ -126,6 +132,7 @@ def ccm(
     k = arguments.count("knn", knn)
     number = check_seed(seed)
     choice = arguments.neighbor_search(neighbors, recall)
+    arguments.reporter(progress)
     arguments.precision(dtype)
     if method not in METHODS:
         raise InputError(f"method={method!r}: one of {', '.join(map(repr, METHODS))} is needed")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +15,9 @@ from ..device.session import open_device
 from ..errors import InputError, Interrupted
 from ..kernels import spec
 from ..neighbors.ccm import SampledSkill
+from ..neighbors.choose import Choice
+from ..neighbors.progress import Progress, reporting
+from ..neighbors.searched import add
 from ..neighbors.subsets import Link
 from ..series import Series, as_series, check_embedding, require_rows
 from ..tuning.retry import tunable
@@ -24,13 +27,13 @@ from .ccm_matrix_result import CcmMatrixResult
 from .ccm_problem import check_seed
 from .convergence import means
 from .effort import announce
-from .embed_dimension import Progress
 from .provenance import provenance
 from .states import delay_states, embed, future
 from .xmap import _digest, _dimensions, _find
 
 if TYPE_CHECKING:
     from ..device.executor import Executor
+    from ..jobs.store import XmapStore
     from .ccm_matrix_store import Stores
 
 Doubles = NDArray[np.float64]
@@ -40,6 +43,7 @@ _LINKS = 256  # pairs whose targets are on the device together
 
 
 @tunable
+@reporting
 def ccm_matrix(
     data: Any,
     *,
@@ -55,6 +59,8 @@ def ccm_matrix(
     columns: Sequence[str | int] | str | int | None = None,
     out: str | os.PathLike[str] | None = None,
     resume: bool = True,
+    neighbors: str = "exact",
+    recall: float = 0.99,
     progress: Progress | None = None,
     dtype: str = "float32",
     device: str | None = None,
@@ -84,8 +90,11 @@ def ccm_matrix(
         interruption, and a call with other library sizes adds these.
     resume : bool
         False starts the stores of these library sizes afresh.
+    neighbors, recall
+        As for :func:`pyedmcl.ccm`; a result that is continued keeps its search.
     progress : callable, optional
-        Called as ``progress(done, total, "series")`` and, while E is searched, with unit "dimensions".
+        Called as ``progress(done, total, "series")`` and, while E is searched, with unit "dimensions"; within
+        long computations also as :func:`pyedmcl.ccm` calls it.
     tau, Tp, exclusion_radius, knn, E_max, columns, dtype, device, tune
         As for :func:`pyedmcl.xmap`.
 
@@ -111,6 +120,7 @@ def ccm_matrix(
     k = arguments.count("knn", knn)
     arguments.reporter(progress)
     arguments.folder("out", out)
+    choice = arguments.neighbor_search(neighbors, recall)
     arguments.precision(dtype)
     E_max = arguments.integer("E_max", E_max, 1)
     series = as_series(data, columns=columns)
@@ -133,9 +143,12 @@ def ccm_matrix(
     begun = time.perf_counter()
     asked = {"E": "auto" if dims is None else _digest(dims), "tau": tau, "Tp": Tp, "exclusion_radius": radius, "knn": k,
              "E_max": E_max if dims is None else None, "dtype": dtype, "sample": samples, "seed": number}  # fmt: skip
+    if choice.search != "exact":  # stores of before know no other
+        asked |= {"neighbors": choice.search, "recall": choice.recall}
+    searched: list[dict[str, Any]] = []
 
     def found_dims(known: NDArray[np.int_] | None) -> NDArray[np.int_]:
-        return _find(executor, series, known, E_max, tau, radius, k, dtype, progress)
+        return _find(executor, series, known, E_max, tau, radius, k, dtype, progress, choice, searched)
 
     if out is None:
         dims = found_dims(dims)
@@ -147,13 +160,14 @@ def ccm_matrix(
             rho[:, a:b] = matrix.skill(a, b, sizes)
             if progress is not None:
                 progress(b, N, "series")
-        record = provenance(executor, KERNELS, matrix.parameters, arguments=asked, seconds=time.perf_counter() - begun)
+        record = provenance(executor, KERNELS, matrix.parameters, arguments=asked, seconds=time.perf_counter() - begun,
+                            neighbors=searched + matrix.searched)  # fmt: skip
         return CcmMatrixResult(np.array(sizes), tuple(rho), dims, series.names, samples, number, record)
     from .ccm_matrix_store import open_stores, read_stores
 
     with open_stores(out, sizes, _manifest(series, asked, executor, dtype), resume=resume) as stores:
         try:
-            used = _fill(stores, executor, series, asked, dims, found_dims, progress)
+            used = _fill(stores, executor, series, asked, dims, found_dims, searched, progress)
         except KeyboardInterrupt as stop:
             done = stores.first.n_blocks - len(stores.pending())
             raise Interrupted(
@@ -161,7 +175,8 @@ def ccm_matrix(
                 "command) continues there"
             ) from stop
     there = read_stores(out)
-    record = provenance(executor, KERNELS, used, arguments=asked, seconds=time.perf_counter() - begun)
+    record = provenance(executor, KERNELS, used, arguments=asked, seconds=time.perf_counter() - begun,
+                        neighbors=_searched({size: there[size] for size in sizes}))  # fmt: skip
     return CcmMatrixResult(
         np.array(sizes), tuple(there[size].rho for size in sizes), np.asarray(there[sizes[0]].E, int), series.names,
         samples, number, record,
@@ -186,8 +201,16 @@ def open_ccm_matrix(path: str | os.PathLike[str]) -> CcmMatrixResult:
     own = first.manifest.parameters
     return CcmMatrixResult(
         np.array(list(stores)), tuple(store.rho for store in stores.values()), dims, first.names, int(own["sample"]),
-        int(own["seed"]), {"manifest": first.manifest},
+        int(own["seed"]), {"manifest": first.manifest, "neighbors": _searched(stores)},
     )  # fmt: skip
+
+
+def _searched(stores: Mapping[int, XmapStore]) -> list[dict[str, Any]]:
+    """What searched for neighbours, for any of the library sizes."""
+    found: list[dict[str, Any]] = []
+    for store in stores.values():
+        add(found, store.searched)
+    return found
 
 
 def _library_sizes(lib_sizes: Any, series: Series, E: int, tau: int, Tp: int, k: int | None) -> list[int]:
@@ -241,13 +264,16 @@ def _manifest(series: Series, asked: dict[str, Any], executor: Executor, dtype: 
 
 def _fill(
     stores: Stores, executor: Executor, series: Series, asked: dict[str, Any], dims: NDArray[np.int_] | None,
-    find: Any, progress: Progress | None,
+    find: Any, searched: list[dict[str, Any]], progress: Progress | None,
 ) -> dict[str, Any]:  # fmt: skip
     """Compute and write what stores still lack; returns the parameters that kernels had."""
     known = next((store.E for store in stores.by_size.values() if store.E is not None), None)
     chosen = find(dims) if known is None else np.asarray(known, int)
+    add(searched, _searched(stores.by_size))
     for store in stores.by_size.values():
         if store.E is None:
+            if searched:  # before E: a run that continues finds E there and does not search for it
+                store.set_searched(searched)
             store.set_E(chosen)
     waiting = stores.pending()
     done = series.n_series - sum(b - a for a, b in map(stores.first.rows, waiting))
@@ -257,7 +283,11 @@ def _fill(
     for block in waiting:
         a, b = stores.first.rows(block)
         sizes = stores.sizes_lacking(block)
-        for size, rho in zip(sizes, matrix.skill(a, b, sizes), strict=True):
+        blocks = matrix.skill(a, b, sizes)
+        add(searched, matrix.searched)
+        for size, rho in zip(sizes, blocks, strict=True):
+            if stores.by_size[size].searched != searched:
+                stores.by_size[size].set_searched(searched)
             stores.by_size[size].write(block, rho)
         done += b - a
         if progress is not None:
@@ -271,7 +301,9 @@ class _Matrix:
     def __init__(self, executor: Executor, series: Series, dims: NDArray[np.int_], asked: dict[str, Any]) -> None:
         self._executor, self._series, self._dims, self._asked = executor, series, dims, asked
         self._aims = np.array([future(series.values[:, j], asked["Tp"]) for j in range(series.n_series)])
+        self._choice = Choice(asked.get("neighbors", "exact"), asked.get("recall", 0.99))
         self.parameters: dict[str, Any] = {}
+        self.searched: list[dict[str, Any]] = []
 
     def skill(self, a: int, b: int, sizes: Sequence[int]) -> NDArray[Any]:
         """Mean skill (n_sizes, b - a, n_series) of libraries a to b."""
@@ -288,11 +320,12 @@ class _Matrix:
                 )  # fmt: skip
                 pairs = [(place, j) for place, i in enumerate(libraries) for j in range(n) if i != j]
                 links = [Link(place, j, (int(libraries[place]), j)) for place, j in pairs]
-                engine = SampledSkill(self._executor, states, self._aims)
+                engine = SampledSkill(self._executor, states, self._aims, choice=self._choice)
                 try:
                     mean = means(engine.skill(links, sizes, asked["sample"], asked["seed"]))
                 finally:
                     engine.release()
+                add(self.searched, engine.searched)
                 self.parameters = engine.parameters or self.parameters
                 for (place, j), values in zip(pairs, mean, strict=True):
                     out[:, libraries[place] - a, j] = values

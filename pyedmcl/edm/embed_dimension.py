@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from ..neighbors.choose import Choice, report
 from ..neighbors.choose import engine as search_engine
 from ..neighbors.exact import ExactSearch
 from ..neighbors.pool import Pool
+from ..neighbors.progress import Progress, reporting
 from ..neighbors.project import Projection
 from ..neighbors.skill import scores, skill_sums
 from ..neighbors.staging import Staging
@@ -31,11 +32,11 @@ from .provenance import provenance
 if TYPE_CHECKING:
     from ..device.executor import Executor
 
-Progress = Callable[[int, int, str], None]
 _BLOCK_CELLS = 1 << 24  # values of series handled at a time
 
 
 @tunable
+@reporting
 def embed_dimension(
     x: Any,
     *,
@@ -84,7 +85,7 @@ def embed_dimension(
     recall : float
         Share of the true neighbours, in (0, 1], that an approximate search must find.
     progress : callable, optional
-        Called as ``progress(done, total, "series")``.
+        Called as ``progress(done, total, "series")``, and within long searches with unit "queries" or "states".
     dtype : {"float32", "float64"}
         What the device computes in.
     device : str, optional

@@ -11,6 +11,7 @@ from ..device.session import open_device
 from ..errors import InputError
 from ..neighbors.choose import engine as search_engine
 from ..neighbors.choose import report
+from ..neighbors.progress import Progress, reporting
 from ..neighbors.staging import Staging
 from ..plan import Search
 from ..results import KnnResult
@@ -23,6 +24,7 @@ from .provenance import provenance
 
 
 @tunable
+@reporting
 def knn(
     x: Any,
     *,
@@ -34,6 +36,7 @@ def knn(
     query: Any = None,
     neighbors: str = "exact",
     recall: float = 0.99,
+    progress: Progress | None = None,
     dtype: str = "float32",
     device: str | None = None,
     tune: str | None = None,
@@ -61,6 +64,9 @@ def knn(
         miss some; "auto" takes the fastest. ``provenance["neighbors"]`` says which ran, why, and its recall.
     recall : float
         Share of the true neighbours, in (0, 1], that an approximate search must find.
+    progress : callable, optional
+        Called within a long search as ``progress(done, total, "queries")``, and with unit "states" while an index is
+        built.
     dtype : {"float32", "float64"}
         What the device computes in.
     device : str, optional
@@ -88,6 +94,7 @@ def knn(
     Tp = arguments.integer("Tp", Tp)
     radius = arguments.integer("exclusion_radius", exclusion_radius, 0)
     choice = arguments.neighbor_search(neighbors, recall)
+    arguments.reporter(progress)
     arguments.precision(dtype)
     series = arguments.one_series(x, "x")
     require_rows(series, E=E, tau=tau, Tp=Tp, k=1, what="x")

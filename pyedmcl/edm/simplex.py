@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..device.session import open_device
+from ..neighbors.progress import Progress, reporting
 from ..results import SimplexResult
 from ..tuning.retry import tunable
 from . import arguments
@@ -16,6 +17,7 @@ KERNELS = ("knn", "predict")
 
 
 @tunable
+@reporting
 def simplex(
     lib: Any,
     pred: Any = None,
@@ -33,6 +35,7 @@ def simplex(
     generate_steps: int = 0,
     neighbors: str = "exact",
     recall: float = 0.99,
+    progress: Progress | None = None,
     dtype: str = "float32",
     device: str | None = None,
     tune: str | None = None,
@@ -74,6 +77,9 @@ def simplex(
         miss some; "auto" takes the fastest. ``provenance["neighbors"]`` says which ran, why, and its recall.
     recall : float
         Share of the true neighbours, in (0, 1], that an approximate search must find.
+    progress : callable, optional
+        Called within a long search as ``progress(done, total, "queries")``, and with unit "states" while an index is
+        built.
     dtype : {"float32", "float64"}
         What the device computes in.
     device : str, optional
@@ -96,6 +102,7 @@ def simplex(
     """
     steps = arguments.integer("generate_steps", generate_steps, 0)
     choice = arguments.neighbor_search(neighbors, recall)
+    arguments.reporter(progress)
     arguments.precision(dtype)
     problem = prepare(
         lib, pred, target, E=E, tau=tau, Tp=Tp, knn=knn, exclusion_radius=exclusion_radius, embedded=embedded,
@@ -108,7 +115,7 @@ def simplex(
     announce(executor.info, (problem.E,), n_library=len(problem.library), n_query=len(problem.query))
     searched: list[dict[str, Any]] = []
     if steps:
-        problem, found, used, grade = generate(executor, problem, steps, dtype, choice)
+        problem, found, used, grade = generate(executor, problem, steps, dtype, choice, searched)
     else:
         found, used, grade = project(executor, problem, dtype, choice, searched)
     return SimplexResult(

@@ -13,6 +13,7 @@ from ..errors import InputError
 from ..neighbors.choose import Choice, report
 from ..neighbors.coordinates import coordinate_search, delay_search, lay_out, lay_out_states
 from ..neighbors.projected import Projector
+from ..neighbors.searched import add
 from ..plan import Search
 from ..series import Series, as_series, check_embedding, require_rows
 from . import arguments, ranges, scores
@@ -216,7 +217,7 @@ def project(
         predicted, variance, noise = projector.predict(library, query)
         used, grade = projector.engine.parameters, projector.engine.grade
         if searched is not None:
-            searched.extend(report(projector.engine))
+            add(searched, report(projector.engine))
     finally:
         projector.release()
     at, spread = predicted[0, p.rows], variance[0, p.rows]
@@ -227,11 +228,15 @@ def project(
 
 
 def generate(
-    executor: Executor, p: Projection, steps: int, dtype: str, choice: Choice | None = None
-) -> tuple[Projection, Forecast, dict[str, Any], str]:
+    executor: Executor, p: Projection, steps: int, dtype: str, choice: Choice | None = None,
+    searched: list[dict[str, Any]] | None = None,
+) -> tuple[Projection, Forecast, dict[str, Any], str]:  # fmt: skip
     """Continue the predicted series after its end, each prediction being the next step's newest value.
 
     The library does not grow. Returns the projection of the generated rows and their forecast.
+
+    What searched is added to ``searched``: of each search the record of the step with the lowest recall, and the number
+    of its steps.
     """
     n, reach = len(p.query), (p.lags - 1) * p.tau + 1
     series = p.query[:, 0].astype(np.float64)
@@ -239,17 +244,24 @@ def generate(
     predicted, variance = np.full((2, steps), np.nan)
     used: dict[str, Any] = {}
     grade = ""
+    ran: dict[str, list[dict[str, Any]]] = {}
     allowed = np.ones(len(p.library), bool) if p.allowed is None else p.allowed
     for step in range(steps):
+        of_step: list[dict[str, Any]] = []
         # The query is a series of its own; rows near its true place in time are barred as they would be there.
         near = np.abs(np.arange(len(p.library)) - (n - 1 + step)) <= p.exclusion_radius
         one = replace(
             p, query=window[:, None], allowed=allowed & ~near, exclusion_radius=-1, rows=np.array([reach - 1]),
             observed=np.array([np.nan]),
         )  # fmt: skip
-        found, used, grade = project(executor, one, dtype, choice)
+        found, used, grade = project(executor, one, dtype, choice, of_step)
+        for record in of_step:
+            ran.setdefault(record["used"], []).append(record)
         predicted[step], variance[step] = found.predicted[0], found.variance[0]
         window = np.append(window[1:], predicted[step])
+    if searched is not None:
+        for records in ran.values():
+            searched.append({**min(records, key=lambda record: record["recall"]), "steps": len(records)})
     rows = np.arange(n - 1, n - 1 + steps)
     nothing = float("nan")
     made = replace(p, rows=rows, observed=np.full(steps, np.nan))

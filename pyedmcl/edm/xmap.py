@@ -19,13 +19,15 @@ from ..errors import InputError, Interrupted
 from ..kernels import spec
 from ..neighbors.choose import Choice
 from ..neighbors.crossmap import CrossMap
+from ..neighbors.progress import Progress, reporting
+from ..neighbors.searched import add
 from ..results import XmapResult
 from ..series import Series, as_series, check_embedding, require_rows, some
 from ..tuning.recorded import Answers, keeping
 from ..tuning.retry import tunable
 from . import arguments
 from .effort import announce
-from .embed_dimension import Progress, self_skill
+from .embed_dimension import self_skill
 from .masks import penalty_of
 from .provenance import provenance
 
@@ -38,6 +40,7 @@ _KERNELS = ("stage", "knn", "lookup")
 
 
 @tunable
+@reporting
 def xmap(
     data: Any,
     *,
@@ -93,7 +96,8 @@ def xmap(
     recall : float
         Share of the true neighbours, in (0, 1], that an approximate search must find.
     progress : callable, optional
-        Called as ``progress(done, total, "series")`` and, while E is searched, with unit "dimensions".
+        Called as ``progress(done, total, "series")`` and, while E is searched, with unit "dimensions"; within long
+        searches with unit "queries" or "states" (an index is built).
     dtype : {"float32", "float64"}
         What the device computes in.
     device : str, optional
@@ -141,7 +145,8 @@ def xmap(
     if choice.search != "exact":  # stores of before know no other
         asked |= {"neighbors": choice.search, "recall": choice.recall}
     if out is None:
-        dims = _find(executor, series, dims, E_max, tau, radius, k, dtype, progress, choice)
+        searched: list[dict[str, Any]] = []
+        dims = _find(executor, series, dims, E_max, tau, radius, k, dtype, progress, choice, searched)
         rho = np.empty((series.n_series, series.n_series), np.dtype(dtype))
         mapping = _mapping(executor, series, dims, tau, Tp, radius, k, dtype, choice)
         try:
@@ -154,7 +159,7 @@ def xmap(
             mapping.release()
         record = provenance(
             executor, _KERNELS, mapping.parameters, arguments=asked, seconds=time.perf_counter() - begun,
-            neighbors=mapping.searched,
+            neighbors=searched + mapping.searched,
         )  # fmt: skip
         return XmapResult(rho, dims, series.names, None, record)
     from ..jobs.store import open_store
@@ -171,7 +176,8 @@ def xmap(
                 "the same call (or command) continues there"
             ) from stop
     stored = open_store(out)
-    record = provenance(executor, kernels, chosen, arguments=asked, seconds=time.perf_counter() - begun)
+    record = provenance(executor, kernels, chosen, arguments=asked, seconds=time.perf_counter() - begun,
+                        neighbors=stored.searched)  # fmt: skip
     return XmapResult(stored.rho, np.asarray(stored.E, int), series.names, stored, record)
 
 
@@ -187,7 +193,8 @@ def open_xmap(path: str | os.PathLike[str]) -> XmapResult:
 
     store = open_store(path)
     dims = np.zeros(len(store.names), int) if store.E is None else np.asarray(store.E, int)
-    return XmapResult(store.rho, dims, store.names, store, {"manifest": store.manifest})
+    return XmapResult(store.rho, dims, store.names, store,
+                      {"manifest": store.manifest, "neighbors": store.searched})  # fmt: skip
 
 
 def _dimensions(E: Any, series: Series, tau: int) -> NDArray[np.int_] | None:
@@ -215,7 +222,9 @@ def _digest(dims: NDArray[np.int_]) -> Any:
 def _find(
     executor: Executor, series: Series, dims: NDArray[np.int_] | None, E_max: int, tau: int, radius: int, k: int | None,
     dtype: str, progress: Progress | None, choice: Choice | None = None,
+    searched: list[dict[str, Any]] | None = None,
 ) -> NDArray[np.int_]:  # fmt: skip
+    """E of each series; what searched while it was found is added to ``searched``, marked as such."""
     if dims is not None:
         return dims
 
@@ -223,7 +232,9 @@ def _find(
         if progress is not None:
             progress(done, total, "dimensions")
 
-    rho, _ = self_skill(executor, series, range(1, E_max + 1), tau, 1, radius, k, dtype, told, choice)
+    rho, record = self_skill(executor, series, range(1, E_max + 1), tau, 1, radius, k, dtype, told, choice)
+    if searched is not None:
+        add(searched, [{**one, "for": "E"} for one in record["neighbors"]])
     best: NDArray[np.int_] = np.where(np.isnan(rho), -np.inf, rho).argmax(axis=1) + 1
     return best
 
@@ -282,8 +293,12 @@ def _fill(
     """Compute and write what a store still lacks; returns the tuned parameters used."""
     tau, Tp, radius, k, dtype = (asked[name] for name in ("tau", "Tp", "exclusion_radius", "knn", "dtype"))
     choice = Choice(asked.get("neighbors", "exact"), asked.get("recall", 0.99))
+    searched = store.searched
     if store.E is None:
-        store.set_E(_find(executor, series, dims, asked["E_max"] or 1, tau, radius, k, dtype, progress, choice))
+        found = _find(executor, series, dims, asked["E_max"] or 1, tau, radius, k, dtype, progress, choice, searched)
+        if searched:  # before E: a run that continues finds E there and does not search for it
+            store.set_searched(searched)
+        store.set_E(found)
     waiting = store.pending()
     done = sum(stop - start for start, stop in map(store.rows, range(store.n_blocks)))
     done -= sum(stop - start for start, stop in map(store.rows, waiting))
@@ -299,6 +314,10 @@ def _fill(
             if answers != kept:  # before the block: a run that continues it must know
                 store.set_parameters(answers)
                 kept = dict(answers)
+            there = len(searched)
+            add(searched, mapping.searched)
+            if len(searched) > there:
+                store.set_searched(searched)
             store.write(block, rho)
             done += len(rho)
             if progress is not None:

@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from ..device.memory import budget
 from ..device.session import open_device
 from ..errors import InputError
+from ..neighbors.progress import Progress
 from ..series import Series, as_series, build_series, check_embedding, require_rows
 from ..tuning.retry import tunable
 from . import arguments
 from .ccm_problem import check_seed
 from .ccm_result import pandas_for
 from .effort import announce
-from .embed_dimension import Progress
 from .provenance import provenance
 from .significance import exceedance, false_discovery
 from .surrogate import check_method, draw, maker

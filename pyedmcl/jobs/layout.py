@@ -8,6 +8,7 @@ A Zarr v3 group::
     rho/blocks.jsonl     journal: one line per finished block (in here since Zarr readers list the group's folder
                          and warn of names that they do not know)
     rho/tuning.json      tuned parameters that the first run was given; a later one takes them again
+    rho/searched.json    which searches found the neighbours, why, and how good they were; only where they can differ
     E/zarr.json, E/c.0   the E of each target, once known
     .pyedmcl-*           lock and temporary files of a run
 """
@@ -29,6 +30,7 @@ from .manifest import FORMAT, KIND, Manifest, mismatch
 
 JOURNAL = "blocks.jsonl"
 TUNING = "tuning.json"
+SEARCHED = "searched.json"
 
 
 def read_attributes(path: Path) -> dict[str, Any] | None:
@@ -108,7 +110,7 @@ def remove_content(path: Path) -> None:
             (folder / JOURNAL).unlink(missing_ok=True)
             durable.sync_folder(folder)
             for name in os.listdir(folder):
-                if name in (zarr3.METADATA, TUNING) or name.startswith("c."):
+                if name in (zarr3.METADATA, TUNING, SEARCHED) or name.startswith("c."):
                     (folder / name).unlink()
             durable.sync_folder(folder)
 
@@ -171,6 +173,22 @@ def read_tuning(path: Path) -> dict[str, dict[str, Any]]:
     if not isinstance(found, dict) or not all(isinstance(answer, dict) for answer in found.values()):
         return {}
     return found
+
+
+def write_searched(path: Path, records: list[dict[str, Any]]) -> None:
+    """Store records of searches durably. Raises OSError."""
+    durable.write_file(path / "rho" / SEARCHED, json.dumps(records, indent=1).encode() + b"\n")
+
+
+def read_searched(path: Path) -> list[dict[str, Any]]:
+    """Stored records of searches; none where there are none, or the file is damaged."""
+    try:
+        found = json.loads((path / "rho" / SEARCHED).read_bytes())
+    except (OSError, ValueError):
+        return []
+    if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
+        return []
+    return [{key: tuple(item) if isinstance(item, list) else item for key, item in one.items()} for one in found]
 
 
 def stored_E_digest(path: Path) -> str | None:

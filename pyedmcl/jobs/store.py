@@ -6,7 +6,7 @@ import contextlib
 import hashlib
 import os
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -233,6 +233,27 @@ class XmapStore:
     def parameters(self) -> dict[str, dict[str, Any]]:
         """Tuned parameters of the blocks that are there; empty where none are, or none were recorded."""
         return layout.read_tuning(self.path) if self._entries else {}
+
+    def set_searched(self, records: Sequence[Mapping[str, Any]]) -> None:
+        """Store durably which searches found the neighbours, as :attr:`searched` gives it back.
+
+        Parameters
+        ----------
+        records : sequence of mapping
+            Numbers, text and tuples of them.
+
+        Raises
+        ------
+        StoreWriteError
+            As for :meth:`write`.
+        """
+        with self._writing("the record of searches"):
+            layout.write_searched(self.path, [dict(one) for one in records])
+
+    @property
+    def searched(self) -> list[dict[str, Any]]:
+        """Which searches found the neighbours, why, and how good they were; empty where none were recorded."""
+        return layout.read_searched(self.path)
 
     @contextlib.contextmanager
     def _writing(self, what: str) -> Iterator[durable.Journal]:

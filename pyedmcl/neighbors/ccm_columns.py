@@ -18,6 +18,7 @@ from .coordinates import first_row
 from .exact import Tables
 from .pacing import Pacer
 from .pool import Pool
+from .progress import told_part
 from .subsets import Columns
 
 if TYPE_CHECKING:
@@ -191,11 +192,12 @@ class ColumnKernels:
 
     def _launch(self, name: str, fixed: tuple[Any, ...], sums: Buffer, items: int, cost: float) -> None:
         kernel, wg, pacer = self._kernel(name), int(self._chosen(name)["wg"]), self._pacers[name]
-        begin = 0
+        begin, each = 0, CHUNK * (int(self._chosen(name)["lanes"]) if name == "ccm" else 1)
         while begin < items:
             end = min(begin + max(pacer.units(cost), wg), items)
             event = self.executor.launch(
                 kernel, (round_up(end - begin, wg),), (wg,), (*fixed, np.uint64(begin), np.uint64(end), sums)
             )
             pacer.launched(event, cost * (end - begin))
+            told_part(end, items, items * each, begin, "predictions")
             begin = end

@@ -18,6 +18,7 @@ from ..plan import Pass, Search, split_dims
 from ..tuning.policy import parameters
 from .pacing import Pacer
 from .pool import Pool
+from .progress import told_part
 
 if TYPE_CHECKING:
     from ..device.executor import Buffer, Executor
@@ -227,5 +228,6 @@ class ExactSearch:
             end = min(begin + max(pacer.units(cost), groups), tasks)
             event = executor.launch(kernel, (groups * wg,), (wg,), (*fixed, i(begin), i(end), *behind))
             pacer.launched(event, cost * (end - begin))
+            told_part(end, tasks, s.n_query * n, begin)
             begin = end
         return Tables(rows, values, first, n, sweep)

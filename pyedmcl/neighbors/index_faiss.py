@@ -14,9 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import missing_extra
+from .progress import told
 
 _PER_LIST = 32  # states a list is trained with
 _DIRECT = 16  # queries at a time for which Faiss subtracts coordinates; with more it expands squares and loses digits
+_ADDED = 1 << 15  # states at a time; a fixed number, since it decides how a graph grows
 _LINKS, _BUILD_EFFORT = 16, 40
 
 
@@ -52,6 +54,14 @@ def brute_force(points: NDArray[Any], asked: NDArray[Any], m: int) -> NDArray[np
     return np.concatenate(parts) if parts else np.empty((0, m), np.int64)
 
 
+def _add(index: Any, states: NDArray[np.float32]) -> None:
+    """Add states piece by piece, so that Ctrl-C works and progress shows."""
+    for a in range(0, len(states), _ADDED):
+        told(a, len(states), "states")
+        index.add(states[a : a + _ADDED])
+    told(len(states), len(states), "states")
+
+
 class InvertedLists:
     """IVF: states in lists around centres; the lists nearest to a query are searched.
 
@@ -73,8 +83,9 @@ class InvertedLists:
         self._index.cp.min_points_per_centroid = 1
         self._index.cp.niter = 5
         with threads(faiss):
+            told(0, n, "states")
             self._index.train(states)
-            self._index.add(states)
+            _add(self._index, states)
 
     def search(self, points: NDArray[Any], m: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         self._index.nprobe = self.probes
@@ -107,7 +118,7 @@ class Graph:
         self._index = faiss.IndexHNSWFlat(states.shape[1], _LINKS)
         self._index.hnsw.efConstruction = _BUILD_EFFORT
         with threads(faiss):
-            self._index.add(states)
+            _add(self._index, states)
 
     def search(self, points: NDArray[Any], m: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         self._index.hnsw.efSearch = max(self.effort, m)

@@ -7,6 +7,8 @@ asking for more candidates; what stays open after that is searched exhaustively.
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -23,8 +25,9 @@ from .coordinates import CoordinateSearch, first_row
 from .costs import Decision
 from .exact import ExactSearch, Tables
 from .index import Index, index_bytes
-from .pacing import Pacer
+from .pacing import LAUNCH_SECONDS, Pacer
 from .pool import Pool
+from .progress import told
 from .pruned import PrunedSearch
 from .recall import Measured, measure
 from .searched import add, record
@@ -36,6 +39,7 @@ if TYPE_CHECKING:
 _LARGE = 1e15  # coordinates above are gaps
 _NOWHERE, _FAR = 3e38, 1e30  # of clkernels/numeric.clh
 _CELLS = 1 << 22  # candidates handled at a time: some 100 MB on the host
+_FIRST_BLOCK, _BLOCK = 1 << 10, 1 << 14  # queries that an index is asked at a time
 _BLOCK_BYTES = 32 * _CELLS
 _MOST_OPEN = 1 << 26  # candidates of open rows beyond which the exhaustive search is the shorter way
 _Kind = TypeVar("_Kind", PrunedSearch, SharedSearch)
@@ -180,9 +184,7 @@ class IndexedSearch(ExactSearch):
         m = min(k + 1 + min(near, 2 * k + 16), n)
         while len(waiting):
             still = []
-            step = max(_CELLS // m, 64)
-            for a in range(0, len(waiting), step):
-                part = waiting[a : a + step]
+            for part in _blocks(waiting, max(_CELLS // m, 64), index.exact):
                 candidates, limit = self.candidates(index, states, queries.points(part), m)
                 still.append(part[self.emit(tables, place, E, part, candidates, limit)])
             waiting = np.concatenate(still)
@@ -284,6 +286,26 @@ class IndexedSearch(ExactSearch):
         if self._held is not None:
             self._held.release()
             self._held = None
+
+
+def _blocks(rows: NDArray[np.int32], most: int, timed: bool) -> Iterator[NDArray[np.int32]]:
+    """Rows in blocks after which progress is told and Ctrl-C heeded.
+
+    A tree may take long for some series, so that blocks are as long as some tenths of a second allow. For approximate
+    indices the size is fixed, since it decides last digits of the distances that they compare.
+    """
+    a, step = 0, min(_FIRST_BLOCK if timed else _BLOCK, most)
+    while a < len(rows):
+        begun = time.perf_counter()
+        yield rows[a : a + step]
+        if a or a + step < len(rows):
+            told(min(a + step, len(rows)), len(rows))
+        a += step
+        seconds = time.perf_counter() - begun
+        if timed and seconds < LAUNCH_SECONDS / 2:
+            step = min(4 * step, most)
+        elif timed and seconds > 4 * LAUNCH_SECONDS:
+            step = max(step // 2, 64)
 
 
 def _unlaid(x: NDArray[Any], n: int, front: int) -> NDArray[Any]:

@@ -17,6 +17,7 @@ from ..plan import Search, round_up
 from ..tuning.policy import parameters
 from .pacing import Pacer
 from .pool import Pool
+from .progress import told_part
 from .pruned_basis import AXES_MOST, Basis, basis_of, states_of
 from .pruned_order import Order, Orderer, Shape
 
@@ -181,6 +182,7 @@ class PrunedSearch:
                 n = min(self._pacer.units(cost), tiles - begin)
                 event, counts = self._start(ready, kernel, tile, chosen, begin, 1, n)
                 self._pacer.launched(event, cost * n)
+                told_part(begin + n, tiles, ready.query.shape.n, begin)
                 begin += n
             assert counts is not None
             visited = self._share(ready, tile, self._counted(counts, tiles))

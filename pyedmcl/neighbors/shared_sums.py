@@ -16,6 +16,7 @@ from ..plan import Search, round_up
 from ..tuning.policy import parameters
 from .pacing import Pacer
 from .pool import Pool
+from .progress import told_part
 from .pruned import Found, check_problem
 from .pruned_basis import states_of
 
@@ -127,6 +128,7 @@ class SharedSearch:
             n = min(max(self._pacer.units(cost), least), groups - begin)
             event = self.executor.launch(kernel, (n * wg,), (wg,), (*data, *numbers, i(begin), rows, values))
             self._pacer.launched(event, cost * n)
+            told_part(begin + n, groups, s.n_query, begin)
             begin += n
         return Found(rows, values, s.n_query, k, s.dtype, 1.0 if len(may) and len(asked) else 0.0)
 

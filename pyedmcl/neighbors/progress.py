@@ -1,0 +1,60 @@
+"""How far a long search is: told by the loops that launch kernels or ask an index, to whoever called the function.
+
+The report travels beside the calls, as it concerns no result: searches lie deep below the functions that have a
+``progress`` argument, and most of their callers have nothing to say about it.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import Any, ParamSpec, TypeVar
+
+Progress = Callable[[int, int, str], None]
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_report: ContextVar[Progress | None] = ContextVar("report", default=None)
+
+
+def reporting(function: Callable[P, R]) -> Callable[P, R]:
+    """Let long searches within a public function call what it gets as the keyword ``progress``.
+
+    They call it as ``progress(done, total, unit)``: "queries" are rows whose neighbours are found, "states" are rows
+    of the library that an index holds, "predictions" are rows and samples of convergent cross mapping. Each search
+    begins anew at 0. A search of one launch says nothing.
+    """
+
+    @functools.wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        given: Any = kwargs.get("progress")
+        # What cannot be called is refused by the function itself, with its other arguments.
+        token = _report.set(given if callable(given) else None)
+        try:
+            return function(*args, **kwargs)
+        finally:
+            _report.reset(token)
+
+    return call
+
+
+def told(done: int, total: int, unit: str = "queries") -> None:
+    """Say how far a search is, where somebody wants to know."""
+    report = _report.get()
+    if report is not None:
+        report(int(done), int(total), unit)
+
+
+def told_part(end: int, parts: int, total: int, begin: int, unit: str = "queries") -> None:
+    """Say that parts ``begin`` to ``end`` of a search are done; nothing where they are all there are.
+
+    Parameters
+    ----------
+    end, parts, begin : int
+        In launches' own units, such as tiles.
+    total : int
+        All of it in ``unit``.
+    """
+    if begin or end < parts:
+        told(end * total // parts, total, unit)
