@@ -4,6 +4,7 @@
 #define WG ${wg}
 #define BATCH ${batch}
 #define BINS ${bins}
+#define BITWISE ${bitwise}
 #include "segments.clh"
 
 // Lines within the Theiler window count where nobody looks.
@@ -20,135 +21,76 @@
 void walk(global const uint* restrict words, const size_t stride, const int n_words, const int position,
           global int* restrict known, const long n_lines, const long line, const int skip, const int valid, const int in_front,
           const int shear, const int offset, const int theiler, local uint* restrict spare,
-          global uint* restrict all_spare, local uint* waiting, tally_ tally) {
+          global uint* restrict all_spare, tally_ tally) {
   if (skip >= valid) return;
-  tally.short_black = tally.short_white = 0;
   local uint* counted = tally.black;
   global uint* all_counted = tally.all_black;
-  segment_ s[LANES];
-  uint inside[LANES];  // all ones within a black run
-  int start[LANES];
+  line_ s[LANES];
+  uint before[LANES];  // the word before, or one that ends like it
   for (int l = 0; l < LANES; ++l) {
-    s[l].first_start = -1; s[l].count = 0; s[l].first_end = 0; s[l].last_start = 0; s[l].last_end = 0;
-    inside[l] = 0; start[l] = 0;
+    s[l].first = 0x7fffffff; s[l].last = position + shear * l; s[l].count = 0;
+    before[l] = 0;
   }
 %if lanes == 1:
+  for (int length = 0; length <= BITWISE; ++length) tally.short_black[length] = tally.short_white[length] = 0;
   QUIET(offset);
+#define NEXT(WORD, W)                                                                                   \
+  do {                                                                                                  \
+    const uint word_ = WORD, turns_ = word_ ^ (word_ << 1 | before[0] >> 31);                           \
+    s[0].count += popcount(word_);                                                                      \
+    if (turns_) visit(&s[0], &tally, word_, turns_, (int)before[0] < 0, position + 32 * (W));           \
+    before[0] = word_;                                                                                  \
+  } while (0)
+  global const uint* restrict at = words;
+  int w = 0;
+%if batch > 1:
+#pragma unroll 1
+  for (; w + BATCH <= n_words; w += BATCH) {
+%for b in range(batch):
+    const uint word${b} = *at;
+    at += stride;
+%endfor
+%for b in range(batch):
+    NEXT(word${b}, w + ${b});
+%endfor
+  }
 %endif
-%if lanes == 1 and listed:
-  // A batch is loaded in step and the words in which a run begins or ends are noted; then each work-item goes through its
-  // own, a run at a time. To look for the next such word within that loop makes all wait for who looks longest.
 #pragma unroll 1
-  for (int w0 = 0; w0 < n_words; w0 += BATCH) {
-    uint noted = 0, filled = inside[0];
-#pragma unroll
-    for (int b = 0; b < BATCH; ++b) {
-      const uint word = w0 + b < n_words ? words[(size_t)(w0 + b) * stride] : filled;
-      waiting[b * WG] = word;
-      noted |= word != filled ? 1u << b : 0u;
-      filled = (uint)((int)word >> 31);
-    }
-    int base = 0;
-    uint starts = 0, ends = 0;
-    while (noted | ends) {
-      if (!ends) {
-        const int b = 31 - (int)clz(noted & -noted);
-        noted &= noted - 1;
-        const uint word = waiting[b * WG], before = word << 1 | (inside[0] & 1);
-        starts = word & ~before;
-        ends = ~word & before;
-        base = position + 32 * (w0 + b) + 31;
-      }
-      if (ends) {
-        if (!inside[0]) {
-          start[0] = base - (int)clz(starts & -starts);
-          starts &= starts - 1;
-        }
-        inside[0] = 0;
-        add_run(&s[0], &tally, start[0], base - (int)clz(ends & -ends));
-        ends &= ends - 1;
-      }
-      if (!ends && starts) {  // goes on into the next word
-        start[0] = base - (int)clz(starts);
-        inside[0] = ~0u;
-      }
-    }
-  }
-%elif lanes == 1:
-  // BATCH words are looked at together, so that neighbouring work-items, which go in step, find about as many runs each.
-#pragma unroll 1
-  for (int w0 = 0; w0 < n_words; w0 += BATCH) {
-    const int some = min(BATCH, n_words - w0);
-#pragma unroll
-    for (int b = 0; b < BATCH; ++b) waiting[b * WG] = words[(size_t)min(w0 + b, n_words - 1) * stride];
-    int w = -1, base = 0;
-    uint starts = 0, ends = 0;
-    while (true) {
-      while (!ends && w < some) {
-        if (starts) {  // goes on into the next word
-          start[0] = base - (int)clz(starts & -starts);
-          inside[0] = ~0u;
-        }
-        ++w;
-        const uint word = w < some ? waiting[w * WG] : inside[0], before = word << 1 | (inside[0] & 1);
-        starts = word & ~before;
-        ends = ~word & before;
-        base = position + 32 * (w0 + w) + 31;
-      }
-      if (!ends) break;
-      if (!inside[0]) {
-        start[0] = base - (int)clz(starts & -starts);
-        starts &= starts - 1;
-      }
-      inside[0] = 0;
-      add_run(&s[0], &tally, start[0], base - (int)clz(ends & -ends));
-      ends &= ends - 1;
-    }
-  }
+  for (; w < n_words; ++w, at += stride) NEXT(*at, w);
 %else:
+  int upto[LANES];  // behind the last word visited: those since are all like its last cell
+  for (int l = 0; l < LANES; ++l) upto[l] = 0;
   for (int w = 0; w < n_words; ++w) {
     const uint${lanes} next = vload${lanes}(0, words + (size_t)w * stride);
-    if (!any(next != vload${lanes}(0, inside))) continue;
+    if (!any(next != vload${lanes}(0, before))) continue;
     uint now[LANES];
     vstore${lanes}(next, 0, now);
-    for (int l = 0; l < LANES; ++l) {
+    for (int l = skip; l < valid; ++l) {
       const uint word = now[l];
-      if (word == inside[l]) continue;
-      const uint before = word << 1 | (inside[l] & 1);
-      uint starts = word & ~before, ends = ~word & before;
-      const int base = position + shear * l + 32 * w + 31;
+      if (word == before[l]) continue;
       QUIET(offset + l);
-      while (ends) {  // a run ends: the open one, or one that began in this word
-        if (!inside[l]) {
-          start[l] = base - (int)clz(starts & -starts);
-          starts &= starts - 1;
-        }
-        inside[l] = 0;
-        add_run(&s[l], &tally, start[l], base - (int)clz(ends & -ends));
-        ends &= ends - 1;
-      }
-      if (starts) {
-        start[l] = base - (int)clz(starts & -starts);
-        inside[l] = ~0u;
-      }
+      s[l].count += popcount(word) + (before[l] ? 32 * (w - upto[l]) : 0);
+      upto[l] = w + 1;
+      visit(&s[l], &tally, word, word ^ (word << 1 | before[l] & 1), before[l] & 1, position + shear * l + 32 * w);
+      before[l] = (uint)((int)word >> 31);
     }
   }
+  for (int l = 0; l < LANES; ++l)
+    if (before[l]) s[l].count += 32 * (n_words - upto[l]);
 %endif
   for (int l = skip; l < valid; ++l) {
+    if (!s[l].count) continue;
     QUIET(offset + l);
-    if (inside[l]) add_run(&s[l], &tally, start[l], position + shear * l + 32 * n_words);
-    if (s[l].first_start < 0) continue;
-    settle(s[l], &tally);
+    const segment_ found = settle(s[l], &tally, words + l, stride, n_words, position + shear * l, (int)before[l] < 0);
     global int* restrict mine = known + line + l;
     segment_ old;
     old.first_start = mine[0]; old.first_end = mine[n_lines]; old.last_start = mine[2 * n_lines];
     old.last_end = mine[3 * n_lines]; old.count = mine[4 * n_lines];
-    const segment_ both = in_front ? join(s[l], old, &tally) : join(old, s[l], &tally);
+    const segment_ both = in_front ? join(found, old, &tally) : join(old, found, &tally);
     mine[0] = both.first_start; mine[n_lines] = both.first_end; mine[2 * n_lines] = both.last_start;
     mine[3 * n_lines] = both.last_end; mine[4 * n_lines] = both.count;
   }
-  flush_short(tally.short_black, tally.black);
-  flush_short(tally.short_white, tally.white);
+  flush_short(&tally);
 }
 
 // bits, rows, columns: as recurrence_bits and recurrence_turn leave them. The tile has n_words * 32 rows from i0 and
@@ -163,11 +105,6 @@ void recurrence_lines(global const uint* restrict bits, global const uint* restr
                       global uint* restrict histograms, const int longest, const ulong bits_begin) {
   // Black, and white or, of diagonals, what is not counted.
   local uint few[2 * BINS];
-%if lanes == 1:
-  local uint waiting[BATCH * WG];
-%else:
-  local uint waiting[1];
-%endif
   for (int b = get_local_id(0); b < 2 * BINS; b += WG) few[b] = 0;
   barrier(CLK_LOCAL_MEM_FENCE);
   const int group = get_group_id(0);
@@ -195,6 +132,7 @@ void recurrence_lines(global const uint* restrict bits, global const uint* restr
     line = (long)k - k_first;
     skip = max(k_first - k, 0);
     valid = min(min(LANES, n_diagonals - at), k_end - k);
+    here = clamp((n_columns - i0 - k + 31) >> 5, 0, n_words);  // words behind the last column were not written
     offset = k;
     window = theiler;
   } else if (group < groups_diagonals + groups_rows) {
@@ -202,8 +140,8 @@ void recurrence_lines(global const uint* restrict bits, global const uint* restr
     const int at = (group - groups_diagonals) * WG * LANES + lane0;
     words = rows + bits_begin + at;
     stride = 32 * n_words;
-    here = n_diagonals / 32;
     position = i0 + at + k0;
+    here = clamp((n_columns - position + 31) >> 5, 0, n_diagonals / 32);
     known = known_rows;
     n_lines = n_rows;
     line = (long)i0 + at;
@@ -224,7 +162,7 @@ void recurrence_lines(global const uint* restrict bits, global const uint* restr
     valid = here > 0 ? min(min(LANES, (int)stride - at), n_columns - j) : 0;
   }
   walk(words, stride, here, position, known, n_lines, line, skip, valid, rows_here, rows_here, offset, window, few + BINS,
-       histograms + 3 * (longest + 1), waiting + ${"get_local_id(0)" if lanes == 1 else 0}, tally);
+       histograms + 3 * (longest + 1), tally);
   barrier(CLK_LOCAL_MEM_FENCE);
   for (int b = get_local_id(0); b < BINS; b += WG) {
     if (few[b]) atomic_add(histograms + (group < groups_diagonals ? 0 : longest + 1) + b, few[b]);

@@ -109,9 +109,9 @@ def test_turned_words(sweep_of, n_words, n_diagonals, k0, parameters):
 
 
 LINES = [
-    {}, {"lanes": 4, "wg": 1, "bins": 64}, {"lanes": 1, "wg": 1, "batch": 1, "bins": 64},
-    {"lanes": 1, "wg": 32, "batch": 8}, {"lanes": 1, "wg": 1, "batch": 2, "listed": True, "bins": 64},
-    {"lanes": 1, "wg": 64, "batch": 32, "listed": True}, {"lanes": 1, "wg": 32, "batch": 16, "listed": True},
+    {}, {"lanes": 4, "wg": 1, "bins": 64, "bitwise": 4}, {"lanes": 1, "wg": 1, "batch": 1, "bins": 64, "bitwise": 3},
+    {"lanes": 1, "wg": 32, "batch": 8, "bitwise": 0}, {"lanes": 8, "wg": 32, "bitwise": 1},
+    {"lanes": 1, "wg": 64, "batch": 16, "bitwise": 4}, {"lanes": 1, "wg": 256, "batch": 2, "bins": 64, "bitwise": 2},
 ]  # fmt: skip
 
 
