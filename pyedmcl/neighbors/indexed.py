@@ -157,8 +157,10 @@ class IndexedSearch(ExactSearch):
         measured = None
         if not index.exact:
             measured = measure(index, states, queries, one, self.choice.recall)
-            if measured.recall < self.choice.recall:
-                why = f"{decision.search} reached a recall of {measured.recall:.4f} of {self.choice.recall:g}"
+            if not measured.reached:
+                low, high = measured.interval
+                why = (f"{decision.search} showed a recall of {measured.recall:.4f} ({low:.4f} to {high:.4f}), and "
+                       f"{self.choice.recall:g} or more is to be sure")  # fmt: skip
                 return self._told(E, Decision("exact", why), measured, False)
         if not self._fill(tables, place, one, index, states, queries):
             why = f"too many rows tie or are excluded for {decision.search}"
