@@ -81,8 +81,12 @@ kernel __attribute__((reqd_work_group_size(WG, 1, 1)))
 void recurrence_bits(global const real* restrict x, global const real* restrict y, global const ${"double" if exact else "real"}* restrict x64,
                      global const ${"double" if exact else "real"}* restrict y64, global const real* restrict limits, global const ${"double" if exact else "real"}* restrict limits64,
                      const int x_stride, const int y_stride, const int y_front, const int i0, const int k0, const int n_words,
-                     const int n_diagonals, const int limit_stride, const int theiler, const int i_end, global uint* restrict bits, global uint* restrict rows) {
+                     const int n_diagonals, const int limit_stride, const int theiler, const int i_end, const int n_columns,
+                     global uint* restrict bits, global uint* restrict rows) {
+  // Blocks of 32 x 32 cells behind the last column: their words are not written, and nobody reads them.
+#define BEHIND(W, K) (i0 + 32 * (W) + k0 + ((int)(K) & ~31) >= n_columns)
   const int first = get_group_id(1) * WORDS, end = min(first + WORDS, n_words);
+  if (BEHIND(first, get_group_id(0) * (WG * LANES))) return;
 %if staged:
 #define XS (32 * WORDS + ${-(-reach // 4) * 4})
 #define YS (32 * WORDS + ${reach} + WG)
@@ -121,7 +125,7 @@ void recurrence_bits(global const real* restrict x, global const real* restrict 
 %endfor
 %endif
 %endfor
-  for (int w = first; w < end; ++w, px += 32, py += 32) {
+  for (int w = first; w < end && !BEHIND(w, k_local); ++w, px += 32, py += 32) {
     uintv ${", ".join(f"in{r} = 0" + (f", open{r} = 0" if exact else "") for r in range(n_radii))};
 %if shared:
     realv ${", ".join(f"q{t}" for t in range(span))};

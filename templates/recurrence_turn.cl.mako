@@ -18,11 +18,11 @@ void store32(const uint* restrict a, global uint* restrict to) {
 }
 
 // bits: [word of 32 rows][diagonal] -> rows: [word of 32 diagonals][row]. One block a work-item: (block of diagonals,
-// block of rows) = global ids.
+// block of rows) = global ids. columns_left: columns of the matrix from the tile's first one on; blocks behind them are left out.
 kernel void turn_to_rows(global const uint* restrict bits, global uint* restrict rows, const int n_words, const int n_diagonals,
-                         const ulong begin) {
+                         const int columns_left, const ulong begin) {
   const int q = get_global_id(0), r = get_global_id(1);
-  if (q >= n_diagonals / 32 || r >= n_words) return;
+  if (q >= n_diagonals / 32 || r >= n_words || 32 * (q + r) >= columns_left) return;
   uint a[32];
   load32(a, bits + begin + (size_t)r * n_diagonals + 32 * q);
   turn(a);
@@ -38,11 +38,11 @@ kernel void turn_to_rows(global const uint* restrict bits, global uint* restrict
 #define WG ${wg}
 kernel __attribute__((reqd_work_group_size(WG, 1, 1)))
 void turn_to_columns(global const uint* restrict rows, global uint* restrict columns, const int n_words,
-                     const int n_diagonals, const int own_diagonal, const ulong begin) {
+                     const int n_diagonals, const int columns_left, const int own_diagonal, const ulong begin) {
   local uint held[33 * (WG + 1)];
   const int lane = get_local_id(0), r = get_global_id(1), blocks = n_diagonals / 32;
   const int c0 = r + (int)get_group_id(0) * WG, q0 = c0 - r;
-  if (q0 > blocks) return;
+  if (q0 > blocks || 32 * c0 >= columns_left) return;
   for (int i = lane; i < 32 * (WG + 1); i += WG) {
     const int q = q0 - 1 + i / 32;
     held[i / 32 * 33 + i % 32] = q >= 0 && q < blocks ? rows[begin + ((size_t)q * n_words + r) * 32 + i % 32] : 0;
@@ -68,9 +68,9 @@ void turn_to_columns(global const uint* restrict rows, global uint* restrict col
 }
 %else:
 kernel void turn_to_columns(global const uint* restrict rows, global uint* restrict columns, const int n_words,
-                            const int n_diagonals, const int own_diagonal, const ulong begin) {
+                            const int n_diagonals, const int columns_left, const int own_diagonal, const ulong begin) {
   const int c = get_global_id(0), r = get_global_id(1), blocks = n_diagonals / 32, q = c - r;
-  if (r >= n_words || q < 0 || q > blocks) return;
+  if (r >= n_words || q < 0 || q > blocks || 32 * c >= columns_left) return;
   uint a[32], before[32];
 %for p in range(32):
   a[${p}] = 0; before[${p}] = 0;

@@ -144,7 +144,8 @@ def test_main_diagonal_recurs_where_there_is_no_gap():
     x[6] = np.nan
     complete = np.arange(18) != 6
     complete[4] = False  # its lagged value
-    problem = replace(problem_of(18), m=2, tau=2)
+    problem = replace(problem_of(18, theiler=0), m=2, tau=2)
     found = _identity(problem, x, 0)
     np.testing.assert_array_equal(found, complete)
     assert not _identity(replace(problem, inner=(0.1,)), x, 0).any(), "a corridor leaves out distance 0"
+    assert _identity(replace(problem, theiler=1), x, 0) is None, "the window leaves it out"

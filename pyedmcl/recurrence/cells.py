@@ -21,6 +21,8 @@ def cells_within(rows: Mask, columns: Mask, theiler: int) -> int:
     """
     if theiler == 0:
         return 0
+    if rows.all() and columns.all():
+        return int(_complete_cells(len(rows), len(columns), np.arange(1 - theiler, theiler)).sum())
     before = np.concatenate([[0], np.cumsum(columns, dtype=np.int64)])
     at = np.flatnonzero(rows)
     first = np.clip(at - theiler + 1, 0, len(columns))
@@ -41,12 +43,29 @@ def cells_of_columns(rows: Mask, columns: Mask, theiler: int) -> NDArray[np.int6
 def cells_by_offset(rows: Mask, columns: Mask) -> NDArray[np.int64]:
     """Cells of complete points at each offset j - i = -(rows - 1), ..., columns - 1."""
     n, m = len(rows), len(columns)
-    offset = np.arange(-(n - 1), m)
     if rows.all() and columns.all():
-        return np.minimum(np.minimum(n, m), np.minimum(n + offset, m - offset)).astype(np.int64)
+        return _complete_cells(n, m, np.arange(-(n - 1), m))
     size = 1 << (n + m - 1).bit_length()
     spectrum = np.fft.rfft(columns.astype(np.float64), size) * np.fft.rfft(rows[::-1].astype(np.float64), size)
     return np.rint(np.fft.irfft(spectrum, size)[: n + m - 1]).astype(np.int64)
+
+
+def _complete_cells(n: int, m: int, offset: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Cells at each offset of a matrix of n x m points without gaps."""
+    cells: NDArray[np.int64] = np.minimum(n + offset, m - offset)
+    np.minimum(cells, min(n, m), out=cells)
+    return np.maximum(cells, 0, out=cells)
+
+
+def cells_of_both_sides(rows: Mask, columns: Mask) -> NDArray[np.int64]:
+    """:func:`both_sides` of :func:`cells_by_offset`."""
+    n, m = len(rows), len(columns)
+    if not (rows.all() and columns.all()):
+        return both_sides(cells_by_offset(rows, columns), n)
+    d = np.arange(min(n, m))
+    cells = _complete_cells(n, m, d)
+    cells[1:] += cells[1:] if n == m else _complete_cells(n, m, -d[1:])
+    return cells
 
 
 def both_sides(by_offset: NDArray[np.int64], n_rows: int) -> NDArray[np.int64]:

@@ -59,12 +59,15 @@ def quantify(
     ranges = split_rows(problem, len(devices))
     told = _together(progress, problem, len(ranges))
     if len(ranges) == 1:
-        parts = [count_rows(devices[0], problem, x, y, ranges[0], tile=tile, told=told[0])]
-    else:
-        with ThreadPoolExecutor(len(ranges)) as pool:
-            futures = [pool.submit(in_context(count_rows), device, problem, x, y, rows, tile=tile, told=one)
-                       for device, rows, one in zip(devices, ranges, told, strict=False)]  # fmt: skip
-            parts = [future.result() for future in futures]
+        sweep = Sweep(devices[0], problem, x, y, tile)
+        try:
+            return sweep.counts(lambda radius: _identity(problem, x, radius), told[0])
+        finally:
+            sweep.release()
+    with ThreadPoolExecutor(len(ranges)) as pool:
+        futures = [pool.submit(in_context(count_rows), device, problem, x, y, rows, tile=tile, told=one)
+                   for device, rows, one in zip(devices, ranges, told, strict=False)]  # fmt: skip
+        parts = [future.result() for future in futures]
     return combine(problem, parts, x)
 
 
@@ -94,7 +97,7 @@ def combine(problem: Problem, parts: Sequence[Sequence[Partial]], x: Any) -> lis
         finish(
             one, n_rows=problem.n_rows, n_columns=problem.n_columns, symmetric=problem.symmetric,
             theiler=problem.theiler, theiler_everywhere=problem.theiler_everywhere,
-            identity=_identity(problem, x, radius) if problem.symmetric else np.zeros(0, bool),
+            identity=_identity(problem, x, radius),
         )
         for radius, one in enumerate(whole)
     ]  # fmt: skip
@@ -110,8 +113,11 @@ def split_rows(problem: Problem, parts: int) -> list[tuple[int, int]]:
     return [(a, b) for a, b in itertools.pairwise(cuts) if a < b]
 
 
-def _identity(problem: Problem, x: Any, radius: int) -> NDArray[np.bool_]:
-    """Recurrent cells of the main diagonal: points without a gap, whose distance to themselves is 0."""
+def _identity(problem: Problem, x: Any, radius: int) -> NDArray[np.bool_] | None:
+    """Recurrent cells of the main diagonal: points without a gap, whose distance to themselves is 0. None where no line
+    is on it."""
+    if not problem.symmetric or problem.theiler > 0:
+        return None
     if problem.joint is not None:
         return _identity_of(problem, x[0], radius) & _identity_of(problem.joint, x[1], radius)
     return _identity_of(problem, x, radius)

@@ -17,17 +17,29 @@ _SAFETY = 1.5
 def shift_and_scale(x: Doubles, y: Doubles) -> tuple[float, float, float]:
     """(shift, scale, largest magnitude after both), gaps left out: float32 is relatively best near zero, and
     powers of two cost none."""
-    values = np.concatenate([x.ravel(), y.ravel()])
-    values = values[np.isfinite(values)]
-    if not len(values):
+    ranges = [found for side in ((x,) if y is x else (x, y)) if (found := _range(side)) is not None]
+    if not ranges:
         return 0.0, 1.0, 1.0
-    low, high = float(values.min()), float(values.max())
+    low, high = min(one[0] for one in ranges), max(one[1] for one in ranges)
     shift = low / 2 + high / 2
     largest = max(high - shift, shift - low)
     if largest == 0:
         return shift, 1.0, 1.0
     exponent = math.frexp(largest)[1]
     return shift, 2.0**-exponent, largest * 2.0**-exponent
+
+
+def _range(values: Doubles) -> tuple[float, float] | None:
+    """The least and the greatest finite value; None where there is none."""
+    if not values.size:
+        return None
+    low, high = float(values.min()), float(values.max())
+    if not (math.isfinite(low) and math.isfinite(high)):  # a gap, which is not worth a look of its own
+        values = values[np.isfinite(values)]
+        if not values.size:
+            return None
+        low, high = float(values.min()), float(values.max())
+    return low, high
 
 
 def band(limit: Doubles, metric: str, coordinates: int, largest: float, offset: float) -> tuple[Doubles, Doubles]:

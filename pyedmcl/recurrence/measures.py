@@ -6,6 +6,7 @@ Histograms h[l] hold the number of lines of length l. What has no value (a mean 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,20 +38,39 @@ SHORT_NAMES = {
 }
 
 
-def share(histogram: Histogram, least: int) -> float:
+@dataclass(frozen=True, eq=False)
+class Lines:
+    """Lengths that occur and how many lines have each: nearly all of a long histogram is zero."""
+
+    lengths: NDArray[np.int64]
+    numbers: NDArray[np.int64]
+
+    def from_length(self, least: int) -> Lines:
+        """Those of at least ``least``."""
+        first = int(np.searchsorted(self.lengths, least))
+        return Lines(self.lengths[first:], self.numbers[first:])
+
+
+def lines_of(histogram: Histogram) -> Lines:
+    """Lines of the lengths 1 and more."""
+    lengths = np.flatnonzero(histogram[1:]) + 1
+    return Lines(lengths, histogram[lengths])
+
+
+def share(histogram: Histogram | Lines, least: int) -> float:
     """Points on lines of at least ``least``, divided by the points on all lines (determinism, laminarity)."""
     return ratio(points(histogram, least), points(histogram, 1))
 
 
-def average(histogram: Histogram, least: int) -> float:
+def average(histogram: Histogram | Lines, least: int) -> float:
     """Mean length of the lines of at least ``least``."""
-    return ratio(points(histogram, least), int(histogram[least:].sum()))
+    return ratio(points(histogram, least), int(_from(histogram, least).numbers.sum()))
 
 
-def longest(histogram: Histogram, least: int = 1) -> int:
+def longest(histogram: Histogram | Lines, least: int = 1) -> int:
     """Length of the longest line of at least ``least``, 0 where there is none."""
-    filled = np.flatnonzero(histogram[least:])
-    return int(filled[-1]) + least if len(filled) else 0
+    lengths = _from(histogram, least).lengths
+    return int(lengths[-1]) if len(lengths) else 0
 
 
 def inverse(length: int) -> float:
@@ -58,22 +78,22 @@ def inverse(length: int) -> float:
     return 1.0 / length if length else math.inf
 
 
-def entropy(histogram: Histogram, least: int) -> float:
+def entropy(histogram: Histogram | Lines, least: int) -> float:
     """Shannon entropy (natural logarithm) of the lengths of at least ``least``."""
-    lines = histogram[least:]
-    lines = lines[lines > 0]
-    if not len(lines):
+    numbers = _from(histogram, least).numbers
+    if not len(numbers):
         return math.nan
-    p = lines / lines.sum()
+    p = numbers / numbers.sum()
     return float(-(p * np.log(p)).sum()) + 0.0  # never -0.0
 
 
-def period_entropy(whites: Histogram) -> float:
+def period_entropy(whites: Histogram | Lines) -> float:
     """Recurrence period density entropy: entropy of the recurrence times T over ln(T_max), in [0, 1].
 
     T are the lengths of white vertical lines between two recurrences, of any length (Little et al., BioMedical
     Engineering OnLine 6, 23, 2007). 0 where all are equal; NaN where nothing recurs twice.
     """
+    whites = _from(whites, 1)
     most = longest(whites)
     if most == 0:
         return math.nan
@@ -95,23 +115,29 @@ def trend(recurrent: NDArray[np.int64], cells: NDArray[np.int64], theiler: int) 
         That many offsets are left out.
     """
     d = np.arange(1 + theiler, len(cells) - TREND_BORDER + 1)
-    d = d[cells[d - 1] > 0]
+    recurrent, cells_there = recurrent[theiler : theiler + len(d)], cells[theiler : theiler + len(d)]
+    there = cells_there > 0
+    if not there.all():
+        d, recurrent, cells_there = d[there], recurrent[there], cells_there[there]
     if not len(d):
         return math.nan
-    rate = recurrent[d - 1] / cells[d - 1]
+    rate = recurrent / cells_there
     balanced = d - (len(cells) - TREND_BORDER) / 2
     total = float((balanced * balanced).sum())
     return 1000.0 * float((balanced * (rate - rate.mean())).sum()) / total if total else math.nan
 
 
-def points(histogram: Histogram, least: int) -> int:
+def points(histogram: Histogram | Lines, least: int) -> int:
     """Cells on lines of at least ``least``."""
-    lines = histogram[least:]
-    return int((lines * np.arange(least, least + len(lines))).sum())
+    lines = _from(histogram, least)
+    return int((lines.numbers * lines.lengths).sum())
+
+
+def _from(histogram: Histogram | Lines, least: int) -> Lines:
+    lines = histogram if isinstance(histogram, Lines) else lines_of(histogram)
+    return lines.from_length(least)
 
 
 def ratio(numerator: int, denominator: int) -> float:
     """Quotient of two counts; NaN where there is nothing to divide by."""
     return numerator / denominator if denominator else math.nan
-
-

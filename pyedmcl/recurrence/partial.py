@@ -98,7 +98,7 @@ def join_lines(
 
 
 def finish(part: Partial, *, n_rows: int, n_columns: int, symmetric: bool, theiler: int, theiler_everywhere: bool,
-           identity: NDArray[np.bool_]) -> Counts:  # fmt: skip
+           identity: NDArray[np.bool_] | None) -> Counts:  # fmt: skip
     """Counts of the whole matrix.
 
     Parameters
@@ -107,8 +107,8 @@ def finish(part: Partial, *, n_rows: int, n_columns: int, symmetric: bool, theil
         Of all rows.
     n_rows, n_columns, symmetric, theiler, theiler_everywhere
         As in :class:`pyedmcl.recurrence.problem.Problem`.
-    identity : ndarray of bool (n_rows,)
-        Recurrent cells of the main diagonal, where the matrix is symmetric: its lines are counted once, others twice.
+    identity : ndarray of bool (n_rows,) or None
+        Recurrent cells of the main diagonal of a symmetric matrix, where its lines count: once, others twice.
     """
     histograms = part.histograms.copy()
     k_first = 0 if symmetric else 1 - n_rows
@@ -123,7 +123,7 @@ def finish(part: Partial, *, n_rows: int, n_columns: int, symmetric: bool, theil
     columns = part.columns
     if symmetric:
         diagonals = 2 * diagonals
-        if theiler == 0:
+        if identity is not None:
             lines = identity_lines(identity)
             diagonals[: len(lines)] += lines
         per_diagonal = np.concatenate([per_diagonal[:0:-1], per_diagonal])

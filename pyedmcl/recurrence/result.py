@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from . import measures
 from .arguments import minimum
-from .cells import Mask, both_sides, cells_by_offset, cells_within, identity_lines, sum_of
+from .cells import Mask, both_sides, cells_of_both_sides, cells_within, identity_lines, sum_of
 from .conventions import Convention
 from .counts import Counts, Histogram, trimmed
-from .measures import SHORT_NAMES
+from .measures import SHORT_NAMES, Lines, lines_of
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -80,6 +80,20 @@ class RecurrenceResult:
             lines[self.counts.n_rows] -= gaps
         return trimmed(lines)
 
+    # The same as the lengths that occur, which is little of them.
+
+    @cached_property
+    def _diagonals(self) -> Lines:
+        return lines_of(self.diagonal_lines)
+
+    @cached_property
+    def _verticals(self) -> Lines:
+        return lines_of(self.vertical_lines)
+
+    @cached_property
+    def _whites(self) -> Lines:
+        return lines_of(self.white_vertical_lines)
+
     @property
     def recurrences(self) -> NDArray[np.int64]:
         """Recurrent points of each column."""
@@ -107,18 +121,18 @@ class RecurrenceResult:
     @property
     def determinism(self) -> float:
         """DET: points on diagonal lines of at least lmin / points on all diagonal lines."""
-        return measures.share(self.diagonal_lines, self.lmin)
+        return measures.share(self._diagonals, self.lmin)
 
     @property
     def average_diagonal_line(self) -> float:
         """L: mean length of diagonal lines of at least lmin."""
-        return measures.average(self.diagonal_lines, self.lmin)
+        return measures.average(self._diagonals, self.lmin)
 
     @property
     def longest_diagonal_line(self) -> int:
         """Lmax: 0 where there is none."""
         least = self.lmin if self.convention.longest_from_minimum else 1
-        return measures.longest(self.counts.diagonals, least)
+        return measures.longest(self._diagonals if self.convention.has_theiler else self.counts.diagonals, least)
 
     @property
     def divergence(self) -> float:
@@ -128,37 +142,37 @@ class RecurrenceResult:
     @property
     def entropy_diagonal_lines(self) -> float:
         """ENTR: Shannon entropy (nats) of the lengths of diagonal lines of at least lmin."""
-        return measures.entropy(self.diagonal_lines, self.lmin)
+        return measures.entropy(self._diagonals, self.lmin)
 
     @property
     def laminarity(self) -> float:
         """LAM: points on vertical lines of at least vmin / points on all vertical lines."""
-        return measures.share(self.vertical_lines, self.vmin)
+        return measures.share(self._verticals, self.vmin)
 
     @property
     def trapping_time(self) -> float:
         """TT: mean length of vertical lines of at least vmin."""
-        return measures.average(self.vertical_lines, self.vmin)
+        return measures.average(self._verticals, self.vmin)
 
     @property
     def longest_vertical_line(self) -> int:
         """Vmax: 0 where there is none."""
-        return measures.longest(self.vertical_lines, self.vmin if self.convention.longest_from_minimum else 1)
+        return measures.longest(self._verticals, self.vmin if self.convention.longest_from_minimum else 1)
 
     @property
     def entropy_vertical_lines(self) -> float:
         """VENTR: Shannon entropy (nats) of the lengths of vertical lines of at least vmin."""
-        return measures.entropy(self.vertical_lines, self.vmin)
+        return measures.entropy(self._verticals, self.vmin)
 
     @property
     def average_white_vertical_line(self) -> float:
         """W: mean length of white vertical lines of at least wmin."""
-        return measures.average(self.white_vertical_lines, self.wmin)
+        return measures.average(self._whites, self.wmin)
 
     @property
     def longest_white_vertical_line(self) -> int:
         """Wmax: 0 where there is none."""
-        return measures.longest(self.white_vertical_lines, self.wmin if self.convention.longest_from_minimum else 1)
+        return measures.longest(self._whites, self.wmin if self.convention.longest_from_minimum else 1)
 
     @property
     def divergence_white_vertical_lines(self) -> float:
@@ -168,14 +182,14 @@ class RecurrenceResult:
     @property
     def entropy_white_vertical_lines(self) -> float:
         """WENTR: Shannon entropy (nats) of the lengths of white vertical lines of at least wmin."""
-        return measures.entropy(self.white_vertical_lines, self.wmin)
+        return measures.entropy(self._whites, self.wmin)
 
     @cached_property
     def trend(self) -> float:
         """TREND: slope of the recurrence rate over the distance from the main diagonal, per 1000 steps."""
         rows = self.counts.n_rows
         recurrent = both_sides(self.counts.per_diagonal, rows)
-        return measures.trend(recurrent, both_sides(cells_by_offset(*self.complete), rows), self.theiler)
+        return measures.trend(recurrent, cells_of_both_sides(*self.complete), self.theiler)
 
     @property
     def recurrence_time_1(self) -> float:

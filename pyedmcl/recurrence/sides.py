@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from .problem import Problem
 
 
+_BLOCK = 1 << 15
+
+
 @dataclass(frozen=True)
 class Padding:
     """Columns before the first one, and values behind the last one of either side."""
@@ -50,22 +53,17 @@ class Sides:
         columns = rows if y is None else _coordinates(y, problem)
         self._held: list[Buffer] = []
         arithmetic = np.float64 if self.checked else np.dtype(problem.dtype)
-        scaled = rows, columns
-        scale = 1.0
+        shift, scale = 0.0, 1.0
         if self.checked:
             shift, scale, largest = shift_and_scale(rows, columns)
-            scaled = (rows - shift) * scale, (columns - shift) * scale
             n = problem.n_features if problem.embedded else problem.m
             outer, inner = self._bands(problem, n, scale, largest, shift * scale)
-        with np.errstate(over="ignore"):
-            self.x, self.x_stride = self._values(executor, scaled[0].astype(problem.dtype), 0, padding.behind, 1)
-            self.y, self.y_stride = self._values(
-                executor, scaled[1].astype(problem.dtype), padding.front, padding.behind, -1
-            )
-            self.x64, self.y64 = self.x, self.y
-            if self.checked:
-                self.x64 = self._values(executor, rows.astype(arithmetic), 0, padding.behind, 1)[0]
-                self.y64 = self._values(executor, columns.astype(arithmetic), padding.front, padding.behind, -1)[0]
+        self.x_stride, self.y_stride = (side.shape[1] + padding.behind for side in (rows, columns))
+        self.y_stride += padding.front
+        self.x, self.y = self._values(executor, rows, columns, padding, np.dtype(problem.dtype), shift, scale)
+        self.x64, self.y64 = self.x, self.y
+        if self.checked:
+            self.x64, self.y64 = self._values(executor, rows, columns, padding, np.dtype(arithmetic), 0.0, 1.0)
         per_column = problem.column_limits is not None
         exact = problem.column_limits if per_column else problem.outer_limits()
         assert exact is not None
@@ -91,13 +89,17 @@ class Sides:
         return [below, upto], [above, least]
 
     def _values(
-        self, executor: Executor, values: NDArray[Any], front: int, behind: int, sign: int
-    ) -> tuple[Buffer, int]:
-        gap = sign * np.finfo(values.dtype).max
-        padded = np.pad(values, ((0, 0), (front, behind)), constant_values=gap)
-        padded[np.isnan(padded)] = gap
-        self._held.append(executor.upload(padded))
-        return self._held[-1], padded.shape[1]
+        self, executor: Executor, rows: NDArray[np.float64], columns: NDArray[np.float64], padding: Padding,
+        dtype: np.dtype[Any], shift: float, scale: float,
+    ) -> tuple[Buffer, Buffer]:  # fmt: skip
+        """Both sides shifted, scaled, rounded and padded."""
+        x = _padded(rows, 0, padding.behind, dtype, shift, scale)
+        found = x[:, : rows.shape[1]] if columns is rows else None
+        y = _padded(columns, padding.front, padding.behind, dtype, shift, scale, found)
+        for padded, front, n, gap in ((x, 0, rows.shape[1], 1), (y, padding.front, columns.shape[1], -1)):
+            _mark(padded, front, n, gap * np.finfo(dtype).max)
+            self._held.append(executor.upload(padded))
+        return self._held[-2], self._held[-1]
 
     def _limits(
         self, executor: Executor, kinds: list[NDArray[np.float64]], dtype: np.dtype[Any], per_column: bool,
@@ -124,3 +126,34 @@ def _coordinates(values: NDArray[Any], problem: Problem) -> NDArray[np.float64]:
     """One row per coordinate of a given point; a series is its only row."""
     given: NDArray[np.float64] = np.asarray(values, np.float64)
     return np.ascontiguousarray(given.T) if problem.embedded else given.reshape(1, -1)
+
+
+def _padded(
+    values: NDArray[np.float64], front: int, behind: int, dtype: np.dtype[Any], shift: float, scale: float,
+    found: NDArray[Any] | None = None,
+) -> NDArray[Any]:  # fmt: skip
+    """Values shifted and scaled with room around them, which is not filled; ``found`` holds what they become, if known.
+
+    A block at a time, so that what lies between the steps stays in the processor's cache.
+    """
+    n = values.shape[1]
+    padded = np.empty((len(values), front + n + behind), dtype)
+    if found is not None:
+        padded[:, front : front + n] = found
+        return padded
+    with np.errstate(over="ignore", invalid="ignore"):
+        for at in range(0, n, _BLOCK):
+            block = values[:, at : at + _BLOCK]
+            if (shift, scale) != (0.0, 1.0):
+                block = (block - shift) * scale
+            padded[:, front + at : front + at + block.shape[1]] = block
+    return padded
+
+
+def _mark(padded: NDArray[Any], front: int, n: int, gap: float) -> None:
+    """Put ``gap`` around the ``n`` values and in place of those that are missing."""
+    padded[:, :front] = gap
+    padded[:, front + n :] = gap
+    inside = padded[:, front : front + n]
+    if np.isnan(inside.min(initial=0.0)):
+        inside[np.isnan(inside)] = gap

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..codegen.build import build
 from ..device.memory import budget
@@ -13,12 +14,16 @@ from ..errors import DeviceMemoryError
 from ..kernels import spec
 from ..plan import round_up
 from ..tuning.policy import parameters
+from .finish import Finish
 from .partial import Partial
 from .sides import Padding, Sides
 
 if TYPE_CHECKING:
     from ..device.executor import Buffer, Event, Executor
+    from .counts import Counts
     from .problem import Problem
+
+Identity = Callable[[int], NDArray[np.bool_] | None]
 
 _LEAST_EDGE = 32
 _FOLD_CELLS = 6 << 30  # cells between two looks at 32-bit counts: no kind of line is on more than half of the cells
@@ -117,7 +122,7 @@ class Sweep:
         p, edge = self.problem, self.edge
         lines = (p.n_columns - self.k_first, p.n_rows if p.symmetric else 1, p.n_columns)
         longest = max(p.n_rows, p.n_columns)
-        need = p.n_radii * (20 * sum(lines) + 40 * (longest + 1)) + edge * edge // 8 * (2 * p.n_radii + 2)
+        need = p.n_radii * (20 * sum(lines) + 48 * (longest + 1)) + edge * edge // 8 * (2 * p.n_radii + 2)
         room = budget(self.executor.info)
         if need > room.total:
             raise DeviceMemoryError(
@@ -133,7 +138,7 @@ class Sweep:
         self._lengths = lines
         self._longest = longest
         self._counts = [self._new(16 * (longest + 1)) for _ in range(p.n_radii)]
-        self._sums = [self._new(24 * (longest + 1)) for _ in range(p.n_radii)]
+        self._sums = [self._new(32 * (longest + 1)) for _ in range(p.n_radii)]
         lines_spec = spec("recurrence_lines")
         entries = ("recurrence_lines", "recurrence_fold", "recurrence_clear", "recurrence_zero")
         self._kernels = {name: build(self.executor, lines_spec, self._lines, name) for name in entries}
@@ -153,10 +158,11 @@ class Sweep:
             i1 = min(i0 + self.edge, end)
             k_start = 0 if self.problem.symmetric else -round_up(i1 - 1, 32)
             k_end = self.problem.n_columns - i0
-            strip = [
-                (i0, -(-(i1 - i0) // 32), k0, min(self.edge, round_up(k_end - k0, 32)))
+            strip = [  # rows that a tile's first diagonal has: the further right, the fewer
+                (i0, -(-(min(i1, self.problem.n_columns - k0) - i0) // 32), k0,
+                 min(self.edge, round_up(k_end - k0, 32)))
                 for k0 in range(k_start, k_end, self.edge)
-            ]
+            ]  # fmt: skip
             found += strip[::-1]
         return found
 
@@ -165,6 +171,23 @@ class Sweep:
 
         ``told`` is given the number of cells done so far by this call.
         """
+        self._sweep(begin, end, told)
+        return [self._partial(radius, begin, end) for radius in range(self.problem.n_radii)]
+
+    def counts(self, identity: Identity, told: Callable[[int], None] | None = None) -> list[Counts]:
+        """Count all rows: one :class:`Counts` per radius. ``identity`` gives the main diagonal's recurrent cells by
+        radius, where they count as lines."""
+        finish = Finish(self.executor, self.problem, self._longest)
+        try:
+            self._sweep(0, self.problem.n_rows, told)
+            return [
+                finish.counts(*each, identity(radius))
+                for radius, each in enumerate(zip(self._known, self._counts, self._sums, strict=True))
+            ]
+        finally:
+            finish.release()
+
+    def _sweep(self, begin: int, end: int, told: Callable[[int], None] | None) -> None:
         p = self.problem
         for known, counts in zip(self._known, self._counts, strict=True):
             for buffer, n in zip(known, self._lengths, strict=True):
@@ -178,7 +201,7 @@ class Sweep:
             cells = n_words * 32 * n_diagonals
             for radius in range(p.n_radii):
                 at = np.uint64(radius * n_words * n_diagonals)
-                self._turn_words(n_words, k0, n_diagonals, at)
+                self._turn_words(i0, n_words, k0, n_diagonals, at)
                 event = self._walk(radius, i0, n_words, k0, n_diagonals, at)
             unfolded += cells
             if unfolded + self.edge**2 > _FOLD_CELLS:
@@ -191,7 +214,6 @@ class Sweep:
                 if told is not None:
                     told(done)
         self._fold()
-        return [self._partial(radius, begin, end) for radius in range(p.n_radii)]
 
     def _find_bits(self, i0: int, n_words: int, k0: int, n_diagonals: int, end: int) -> None:
         i, p = np.int32, self.problem
@@ -202,12 +224,13 @@ class Sweep:
                 kernel, (groups[0] * wg, groups[1]), (wg, 1),
                 (side.x, side.y, side.x64, side.y64, side.limits, side.limits64, i(side.x_stride), i(side.y_stride),
                  i(side.front), i(i0), i(k0), i(n_words), i(n_diagonals), i(side.limit_stride),
-                 i(p.theiler if p.theiler_everywhere else 0), i(end), self._bits, self._rows),
+                 i(p.theiler if p.theiler_everywhere else 0), i(end), i(p.n_columns), self._bits, self._rows),
             )  # fmt: skip
 
-    def _turn_words(self, n_words: int, k0: int, n_diagonals: int, at: np.uint64) -> None:
+    def _turn_words(self, i0: int, n_words: int, k0: int, n_diagonals: int, at: np.uint64) -> None:
         """Words along rows, where they are not there yet, and words along columns."""
-        i, blocks, size = np.int32, n_diagonals // 32, (n_words, n_diagonals)
+        i, blocks = np.int32, n_diagonals // 32
+        size = n_words, n_diagonals, self.problem.n_columns - i0 - k0
         if not self._turned:
             self._launch("turn_to_rows", (blocks, n_words), None,
                          (self._bits, self._rows, *map(i, size), at))  # fmt: skip
