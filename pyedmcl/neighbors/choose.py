@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import NDArray
 
 from ..plan import Search
-from .costs import Decision, cheapest
+from .coordinates import CoordinateSearch
+from .costs import Decision, cheapest, surely_exact
 from .exact import ExactSearch
 from .index import Index, KDTree
 from .shared_sums import pays
@@ -86,6 +87,14 @@ def engine(executor: Executor, search: Search, emit: str, choice: Choice | None 
     one = len(search.dims) == 1
     if choice.search == "exact" and not (one and pays(executor.info, search, search.n_library, search.n_query)):
         return ExactSearch(executor, search, emit, **options)
+    if choice.search == "auto" and not isinstance(search, CoordinateSearch):
+        sure = [(E, surely_exact(executor.info, search.restrict((E,)))) for E in search.dims]
+        if all(decision is not None for _, decision in sure):
+            from .searched import record
+
+            found = ExactSearch(executor, search, emit, **options)
+            found.decisions = [record(E, choice, decision) for E, decision in sure if decision is not None]
+            return found
     from .indexed import IndexedSearch
 
     return IndexedSearch(executor, search, emit, choice, **options)
@@ -95,7 +104,7 @@ def report(*engines: ExactSearch) -> list[dict[str, Any]]:
     """What ran for each dimension, why, and how good it was; for a result's provenance."""
     found: list[dict[str, Any]] = []
     for one in engines:
-        for record in getattr(one, "decisions", ()):
+        for record in one.decisions:
             if record not in found:
                 found.append(record)
     return found

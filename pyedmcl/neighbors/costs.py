@@ -83,21 +83,39 @@ def cheapest(
     return _tree_or_exact(known, search, n, queries, sample)
 
 
+def surely_exact(info: DeviceInfo, search: Search) -> Decision | None:
+    """The decision for a search of one dimension among delays, where no look at the data is needed: exact, or None."""
+    n, queries = search.n_library, search.n_query
+    if pays(info, search, n, queries):
+        return None
+    known = rates_of(info)
+    exact = known.rates.exact(n, queries, search.dims[0], search.counts[0])
+    return _not_worth_it(known, search, n, queries, exact)
+
+
+def _not_worth_it(known: Known, search: Search, n: int, queries: int, exact: float) -> Decision | None:
+    """Exact search where pruning costs as much at best; None where that depends on the data."""
+    rates, E, k = known.rates, search.dims[0], search.counts[0]
+    least = least_share(n, k)
+    best = rates.order(n, E) + rates.probe(n, queries, E, k, least) + rates.walk(n, queries, E, k, least)
+    if best < _MARGIN * exact:
+        return None
+    return Decision("exact", f"{_size(n, queries)}: {_estimates(known, exact=exact)}, pruned {_seconds(best)} at best")
+
+
 def _pruned_or_exact(
     known: Known, search: Search, n: int, queries: int, share: Callable[[float], float], shared: bool
 ) -> Decision:
     rates, E, k = known.rates, search.dims[0], search.counts[0]
     exact, order = rates.exact(n, queries, E, k, shared), rates.order(n, E)
-    least = least_share(n, k)
-    best = order + rates.probe(n, queries, E, k, least) + rates.walk(n, queries, E, k, least)
-    size = f"{n:,} states and {queries:,} queries"
-    if best >= _MARGIN * exact:
-        why = f"{size}: {_estimates(known, exact=exact)}, pruned {_seconds(best)} at best"
-        return Decision("exact", why)
+    decision = _not_worth_it(known, search, n, queries, exact)
+    if decision is not None:
+        return decision
     hopeless = _break_even(rates, n, queries, E, k, _MARGIN * exact)
     probe = order + rates.probe(n, queries, E, k, min(2 * hopeless, 1.0))
     if probe > _PROBE_MOST * exact:
-        why = f"{size}: {_estimates(known, exact=exact)}, and up to {_seconds(probe)} to find out whether pruning pays"
+        cost = f"up to {_seconds(probe)} to find out whether pruning pays"
+        why = f"{_size(n, queries)}: {_estimates(known, exact=exact)}, and {cost}"
         return Decision("exact", why)
     part = share(hopeless)
     # The order is there now, whichever search uses it.
@@ -137,6 +155,10 @@ def _estimates(known: Known, **seconds: float) -> str:
     """What is estimated, and from which rates."""
     words = ", ".join(f"{name} {_seconds(value)}" for name, value in seconds.items())
     return f"estimated {words} (rates: {known.source})"
+
+
+def _size(n: int, queries: int) -> str:
+    return f"{n:,} states and {queries:,} queries"
 
 
 def _seconds(seconds: float) -> str:

@@ -98,6 +98,7 @@ class ExactSearch:
         libraries = max(data_bytes // (search.n_library * search.itemsize), 1)
         self.passes = self._split(emit, masked, libraries)
         self.parameters = dict(self.passes[-1].parameters)
+        self.decisions: list[dict[str, Any]] = []  # records of searches, where not simply this one was asked for
         self._pacers = [Pacer(device_class) for _ in self.passes]
         self._pool = pool or Pool(executor)
 

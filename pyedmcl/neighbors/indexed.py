@@ -84,7 +84,7 @@ class IndexedSearch(ExactSearch):
     def __init__(self, executor: Executor, search: Search, emit: str, choice: Choice, **options: Any) -> None:
         super().__init__(executor, search, emit, **options)
         self.choice = choice
-        self.decisions: list[dict[str, Any]] = []
+        self.decisions = []
         self._own = Pool(executor)
         self._held: PrunedSearch | None = None
 
