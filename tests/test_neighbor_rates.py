@@ -93,7 +93,7 @@ def test_the_probe_runs_only_where_it_may_pay(data_dir):
 
 def test_a_probe_that_could_cost_much_is_not_run(data_dir, monkeypatch):
     n = 20_000
-    slow = replace(CPU, order_call=0.6 * CPU.exact(n, n, 5, 6), order_lag=0.0)  # might pay, or be lost
+    slow = replace(CPU, order_call=0.15 * CPU.exact(n, n, 5, 6), order_lag=0.0)  # might pay, or be lost
     monkeypatch.setitem(DEFAULTS, "cpu", (2, slow))
     decision = costs.cheapest(TWO_CORES, searched(5, n), n, n, None, lambda most: 1 / 0)
     assert decision.search == "exact" and "to find out whether pruning pays" in decision.why
@@ -196,6 +196,20 @@ def test_no_rate_falls_below_zero():
     assert np.allclose(not_negative(a, np.array([3.0, 2.0, 1.0])), [2, 0])
     assert np.allclose(not_negative(a * [1, 1e-9], a @ [2.0, 3.0]), [2, 3e9])
     assert rates_fit.not_negative(np.zeros((2, 1)), np.ones(2)) == [0]
+
+
+@pytest.mark.parametrize("name", ["cpu", "pocl", "h200"])
+def test_shipped_rates_are_the_fit_of_recorded_timings(name):
+    timings, device = [], None
+    for text in (RESULTS / f"{name}-rates.jsonl").read_text().splitlines():
+        fields = json.loads(text)
+        device = fields.pop("device"), fields.pop("runtime")
+        timings.append(Timing(**fields))
+    (shipped,) = [one for one in SHIPPED(device[1]) if one.device.name == device[0]]
+    rates = from_values(shipped.values)
+    found = fit(timings, rates)
+    assert {n: pytest.approx(v, rel=1e-3) for n, v in found.as_dict().items()} == rates.as_dict()
+    assert np.median(errors(timings, rates)) < 1.3
 
 
 # Where rates come from

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _PROBED, _ASKED = 4096, 256
 _MARGIN = 0.9  # the exhaustive search wins ties, and estimates are no better than this
-_PROBE_MOST = 0.4  # of the exhaustive search: what may be lost by a probe that finds that nothing can be pruned
+_PROBE_MOST = 0.25  # of the exhaustive search: what may be lost by a probe that finds that nothing can be pruned
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,8 @@ def _pruned_or_exact(
     if decision is not None:
         return decision
     hopeless = _break_even(rates, n, queries, E, k, _MARGIN * exact)
-    probe = order + rates.probe(n, queries, E, k, min(2 * hopeless, 1.0))
+    # Numbers can always be put in order; of states of several lags it may be that none can be left out.
+    probe = order + rates.probe(n, queries, E, k, min(2 * hopeless, 1.0) if E > 1 else least_share(n, k))
     if probe > _PROBE_MOST * exact:
         cost = f"up to {_seconds(probe)} to find out whether pruning pays"
         why = f"{_size(n, queries)}: {_estimates(known, exact=exact)}, and {cost}"

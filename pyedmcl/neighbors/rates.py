@@ -17,6 +17,7 @@ from ..device.fingerprint import device_key
 from ..device.quirks import quirks_for
 from ..tuning.rate_lookup import known
 from ..tuning.rates import MODELS
+from .pruned_basis import AXES_MOST
 
 if TYPE_CHECKING:
     from ..device.info import DeviceInfo
@@ -42,7 +43,7 @@ class Rates:
         Of the exhaustive search that shares sums along diagonals, where that one is taken: for a change of a list, and
         for a pair's lag.
     order_call, order_lag : float
-        Of putting states in order: fixed, and for a state's lag.
+        Of putting states in order: for each axis, and for a state's lag.
     walk_call, walk_change, walk_lag : float
         Of the pruned search without the order: fixed, for a change of a list of neighbours, and for a visited pair's
         lag.
@@ -75,7 +76,7 @@ class Rates:
 
     def order(self, n: int, E: int) -> float:
         """Seconds to put ``n`` states in order."""
-        return self.order_call + self.order_lag * n * E
+        return self.order_call * min(E, AXES_MOST) + self.order_lag * n * E
 
     def walk(self, n: int, queries: int, E: int, k: int, share: float) -> float:
         """Seconds of the pruned search once there is an order, if it computes a ``share`` of all pairs."""
@@ -125,13 +126,13 @@ class Known:
 # runtime, SciPy 1.17). GPUs: the same on an H200 beside 16 cores.
 DEFAULTS: dict[str, tuple[int, Rates]] = {
     "cpu": (2, Rates(
-        exact_call=1.4e-4, exact_change=1.6e-9, exact_pair=4.5e-12, exact_lag=9.9e-12, shared_change=1.6e-9,
-        shared_lag=9.9e-12, order_call=7.4e-4, order_lag=5.2e-9, walk_call=3.1e-4, walk_change=7.9e-9,
-        walk_lag=6.9e-12, tree_build=9.4e-9, tree_neighbor=2.0e-7, tree_visit=4.1e-10,
+        exact_call=1.0e-4, exact_change=2.0e-9, exact_pair=5.0e-12, exact_lag=9.4e-12, shared_change=2.0e-9,
+        shared_lag=9.4e-12, order_call=3.7e-4, order_lag=8.8e-9, walk_call=2.7e-4, walk_change=7.2e-9,
+        walk_lag=7.1e-12, tree_build=9.5e-9, tree_neighbor=2.3e-7, tree_visit=4.0e-10,
     )),
     "gpu": (132, Rates(
         exact_call=2.4e-4, exact_change=2.8e-10, exact_pair=1.6e-13, exact_lag=6.2e-14, shared_change=1.8e-9,
-        shared_lag=2.4e-14, order_call=1.9e-3, order_lag=8.9e-10, walk_call=4.4e-4, walk_change=1.9e-9,
+        shared_lag=2.4e-14, order_call=6.9e-4, order_lag=6.4e-10, walk_call=5.8e-4, walk_change=1.9e-9,
         walk_lag=3.5e-13, tree_build=1.1e-8, tree_neighbor=8.0e-8, tree_visit=9.6e-11,
     )),
 }  # fmt: skip

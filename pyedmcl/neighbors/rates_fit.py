@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .pruned_basis import AXES_MOST
 from .rates import Rates, changes, tree_visited, visited_lags
 
 _ROUNDS = 100  # more than any of these fits needs
@@ -85,7 +86,8 @@ def fit(timings: Sequence[Timing], before: Rates) -> Rates:
     calls = [known.exact_call for _ in shared]
     _solve(found, ("shared_change", "shared_lag"), rows, [t.exact for t in shared], calls)
     order = [t for t in timings if t.order]
-    _solve(found, ("order_call", "order_lag"), [(1.0, float(t.n) * t.E) for t in order], [t.order for t in order])
+    rows = [(min(t.E, AXES_MOST), float(t.n) * t.E) for t in order]
+    _solve(found, ("order_call", "order_lag"), rows, [t.order for t in order])
     known = replace(before, **found)
     walk = [t for t in timings if t.pruned]
     rows = [(1.0, t.n * changes(t.n, t.k, t.share), t.n * visited_lags(t.n, t.E, t.share)) for t in walk]

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .database import Database
 
 #: Version of the formulas behind each name; rates of another version are ignored. To be raised when they change.
-MODELS = {"neighbors": "1"}
+MODELS = {"neighbors": "2"}
 #: Session of rates that came from a file: what was measured here is preferred to them.
 IMPORTED = "import"
 

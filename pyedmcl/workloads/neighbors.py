@@ -19,7 +19,6 @@ from ..errors import DeviceMemoryError
 from ..neighbors.choose import Choice, engine
 from ..neighbors.costs import intrinsic_dimension
 from ..neighbors.index import KDTree
-from ..neighbors.pool import Pool
 from ..neighbors.pruned import PrunedSearch
 from ..neighbors.rates import has_tree
 from ..neighbors.rates_fit import Timing
@@ -218,11 +217,11 @@ class DeviceRunner:
             data.release()
 
     def _first_probe(self, problem: Problem) -> Iterator[Callable[[], None]]:
-        x, search, pool = _series(problem), _search(problem), Pool(self._executor)
-        try:
-            yield lambda: _drop(PrunedSearch(self._executor, search, x, pool=pool).probe(problem.E))
-        finally:
-            pool.release()
+        def go() -> None:
+            with self._pruned(problem) as pruned:  # with memory of its own each time, as in a call
+                pruned.probe(problem.E)
+
+        yield go
 
     def _probe(self, problem: Problem) -> Iterator[Callable[[], None]]:
         with self._pruned(problem) as pruned:
