@@ -18,7 +18,7 @@ from .progress import told
 
 _PER_LIST = 32  # states a list is trained with
 _DIRECT = 16  # queries at a time for which Faiss subtracts coordinates; with more it expands squares and loses digits
-_ADDED = 1 << 15  # states at a time; a fixed number, since it decides how a graph grows
+_ADDED = 1 << 16  # states that are put into lists at a time, after which progress is told
 _LINKS, _BUILD_EFFORT = 16, 40
 
 
@@ -54,14 +54,6 @@ def brute_force(points: NDArray[Any], asked: NDArray[Any], m: int) -> NDArray[np
     return np.concatenate(parts) if parts else np.empty((0, m), np.int64)
 
 
-def _add(index: Any, states: NDArray[np.float32]) -> None:
-    """Add states piece by piece, so that Ctrl-C works and progress shows."""
-    for a in range(0, len(states), _ADDED):
-        told(a, len(states), "states")
-        index.add(states[a : a + _ADDED])
-    told(len(states), len(states), "states")
-
-
 class InvertedLists:
     """IVF: states in lists around centres; the lists nearest to a query are searched.
 
@@ -85,7 +77,9 @@ class InvertedLists:
         with threads(faiss):
             told(0, n, "states")
             self._index.train(states)
-            _add(self._index, states)
+            for a in range(0, n, _ADDED):
+                self._index.add(states[a : a + _ADDED])
+                told(min(a + _ADDED, n), n, "states")
 
     def search(self, points: NDArray[Any], m: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         self._index.nprobe = self.probes
@@ -117,8 +111,12 @@ class Graph:
         self.effort = 32
         self._index = faiss.IndexHNSWFlat(states.shape[1], _LINKS)
         self._index.hnsw.efConstruction = _BUILD_EFFORT
+        told(0, len(states), "states")
         with threads(faiss):
-            _add(self._index, states)
+            # All at once: Faiss begins with the coarse levels of all states. Grown in pieces of 2^15 a graph of 2^16 or
+            # more took 1.3 times as long to search and found 95 % where this one finds 99.8 % (E = 1).
+            self._index.add(states)
+        told(len(states), len(states), "states")
 
     def search(self, points: NDArray[Any], m: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         self._index.hnsw.efSearch = max(self.effort, m)
