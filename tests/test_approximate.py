@@ -214,7 +214,7 @@ def test_auto_runs_what_it_chose(one_device, monkeypatch):
     quick = replace(DEFAULTS["cpu"][1], order_call=1e-6, order_lag=1e-10, walk_call=1e-6, walk_change=1e-10,
                     walk_lag=3e-11)  # fmt: skip
     monkeypatch.setattr(costs, "rates_of", lambda info: Known(quick, "invented"))
-    noise = np.random.default_rng(1).standard_normal(1500).astype(np.float32)
+    noise = np.random.default_rng(1).standard_normal(3000).astype(np.float32)
     for x, E, used in ((series(3000), 2, "pruned"), (noise, 12, "exact")):
         want, found = (pyedmcl.knn(x, E=E, neighbors=n, device=one_device) for n in ("exact", "auto"))
         assert np.array_equal(want.indices, found.indices)

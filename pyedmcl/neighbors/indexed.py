@@ -7,9 +7,6 @@ asking for more candidates; what stays open after that is searched exhaustively.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -21,13 +18,13 @@ from ..errors import DeviceMemoryError
 from ..kernels import spec
 from ..plan import Pass, Search, round_up
 from .choose import Choice, decide, make_index
-from .coordinates import CoordinateSearch, first_row
+from .coordinates import CoordinateSearch
 from .costs import Decision
 from .exact import ExactSearch, Tables
 from .index import Index, index_bytes
-from .pacing import LAUNCH_SECONDS, Pacer
+from .indexed_rows import Rows, query_blocks, rows_with_states, unlaid
+from .pacing import Pacer
 from .pool import Pool
-from .progress import told
 from .pruned import PrunedSearch
 from .recall import Measured, measure
 from .searched import add, record
@@ -36,35 +33,11 @@ from .shared_sums import SharedSearch, pays
 if TYPE_CHECKING:
     from ..device.executor import Buffer, Executor
 
-_LARGE = 1e15  # coordinates above are gaps
 _NOWHERE, _FAR = 3e38, 1e30  # of clkernels/numeric.clh
 _CELLS = 1 << 22  # candidates handled at a time: some 100 MB on the host
-_FIRST_BLOCK, _BLOCK = 1 << 10, 1 << 14  # queries that an index is asked at a time
 _BLOCK_BYTES = 32 * _CELLS
 _MOST_OPEN = 1 << 26  # candidates of open rows beyond which the exhaustive search is the shorter way
 _Kind = TypeVar("_Kind", PrunedSearch, SharedSearch)
-
-
-@dataclass(frozen=True)
-class _Series:
-    """One series' states for one dimension: where they are on the host and on the device."""
-
-    x: NDArray[Any]
-    front: int
-    rows: NDArray[np.int32]
-    E: int
-    tau: int
-
-    def points(self, which: NDArray[np.int32]) -> NDArray[Any]:
-        """Coordinates (n, E) of rows."""
-        out = np.empty((len(which), self.E), self.x.dtype)
-        for e in range(self.E):
-            out[:, e] = self.x[which + (self.front - e * self.tau)]
-        return out
-
-    def sample(self, most: int) -> NDArray[Any]:
-        """Coordinates of about so many rows, evenly spread."""
-        return self.points(self.rows[:: max(len(self.rows) // most, 1)])
 
 
 class IndexedSearch(ExactSearch):
@@ -123,12 +96,12 @@ class IndexedSearch(ExactSearch):
     ) -> bool:  # fmt: skip
         """The table of one library and dimension; False where the exhaustive search is to be taken."""
         one, front = self.search.restrict((E,)), self.search.front
-        legal = _legal(x, front, one, one.library_begin, one.library_end)[: one.n_library]
+        legal = rows_with_states(x, front, one, one.library_begin, one.library_end)[: one.n_library]
         if barred is not None:
             legal &= ~barred
-        asked = _legal(q, front, one, 0, one.n_query)[: one.n_query]
-        states = _Series(x, front, np.flatnonzero(legal).astype(np.int32), E, one.tau)
-        queries = _Series(q, front, np.flatnonzero(asked).astype(np.int32), E, one.tau)
+        asked = rows_with_states(q, front, one, 0, one.n_query)[: one.n_query]
+        states = Rows(x, front, np.flatnonzero(legal).astype(np.int32), E, one.tau)
+        queries = Rows(q, front, np.flatnonzero(asked).astype(np.int32), E, one.tau)
         plain = not isinstance(one, CoordinateSearch)
         decision = decide(self.choice, self.executor.info, one, len(states.rows), len(queries.rows), plain,
                           states.sample, lambda most: self._pruner(states, queries, legal).probe(E, most))  # fmt: skip
@@ -171,7 +144,7 @@ class IndexedSearch(ExactSearch):
         add(self.decisions, [record(E, self.choice, decision, measured)])
         return ran
 
-    def _fill(self, tables: Tables, place: int, one: Search, index: Index, states: _Series, queries: _Series) -> bool:
+    def _fill(self, tables: Tables, place: int, one: Search, index: Index, states: Rows, queries: Rows) -> bool:
         E, k, radius = states.E, one.counts[0], one.exclusion_radius
         every = np.arange(one.n_query, dtype=np.int32)
         idle = np.setdiff1d(every, queries.rows, assume_unique=True)
@@ -186,7 +159,7 @@ class IndexedSearch(ExactSearch):
         m = min(k + 1 + min(near, 2 * k + 16), n)
         while len(waiting):
             still = []
-            for part in _blocks(waiting, max(_CELLS // m, 64), index.exact):
+            for part in query_blocks(waiting, max(_CELLS // m, 64), index.exact):
                 candidates, limit = self.candidates(index, states, queries.points(part), m)
                 still.append(part[self.emit(tables, place, E, part, candidates, limit)])
             waiting = np.concatenate(still)
@@ -198,7 +171,7 @@ class IndexedSearch(ExactSearch):
         return True
 
     def candidates(
-        self, index: Index, states: _Series, points: NDArray[Any], m: int
+        self, index: Index, states: Rows, points: NDArray[Any], m: int
     ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Candidate rows (n, m) of queries, and what other rows are at least away from them, squared."""
         place, last = index.search(points, m)
@@ -242,7 +215,7 @@ class IndexedSearch(ExactSearch):
         return executor.download(own.get("open", n), np.empty(n, np.uint8)).astype(bool)
 
     def _prune(
-        self, tables: Tables, place: int, E: int, states: _Series, queries: _Series, legal: NDArray[np.bool_],
+        self, tables: Tables, place: int, E: int, states: Rows, queries: Rows, legal: NDArray[np.bool_],
         decision: Decision,
     ) -> bool:  # fmt: skip
         which = np.arange(self.search.n_query, dtype=np.int32)
@@ -255,7 +228,7 @@ class IndexedSearch(ExactSearch):
         return self._told(E, Decision("pruned", share), None, True)
 
     def _summed(
-        self, tables: Tables, place: int, E: int, states: _Series, queries: _Series, legal: NDArray[np.bool_]
+        self, tables: Tables, place: int, E: int, states: Rows, queries: Rows, legal: NDArray[np.bool_]
     ) -> bool:
         """The exhaustive search that shares sums; False where it has not the memory."""
         engine = self._of_series(SharedSearch, states, queries, legal)
@@ -269,18 +242,18 @@ class IndexedSearch(ExactSearch):
             engine.release()
         return True
 
-    def _pruner(self, states: _Series, queries: _Series, legal: NDArray[np.bool_]) -> PrunedSearch:
+    def _pruner(self, states: Rows, queries: Rows, legal: NDArray[np.bool_]) -> PrunedSearch:
         """The pruned search of one library and dimension: probed first, it keeps its order for the search."""
         if self._held is None:
             self._held = self._of_series(PrunedSearch, states, queries, legal)
         return self._held
 
-    def _of_series(self, kind: type[_Kind], states: _Series, queries: _Series, legal: NDArray[np.bool_]) -> _Kind:
+    def _of_series(self, kind: type[_Kind], states: Rows, queries: Rows, legal: NDArray[np.bool_]) -> _Kind:
         """A search of one library and dimension that takes the series as they were."""
         one = self.search.restrict((states.E,))
-        asked = _unlaid(queries.x, one.n_query, self.search.front)
+        asked = unlaid(queries.x, one.n_query, self.search.front)
         own = one.exclusion_radius >= 0
-        library = asked if own else _unlaid(states.x, one.n_library, self.search.front)
+        library = asked if own else unlaid(states.x, one.n_library, self.search.front)
         # The mask knows the target's gaps; the library of its own series must not lose rows that are queries.
         return kind(self.executor, one, library, None if own else asked, library_rows=legal)
 
@@ -288,43 +261,3 @@ class IndexedSearch(ExactSearch):
         if self._held is not None:
             self._held.release()
             self._held = None
-
-
-def _blocks(rows: NDArray[np.int32], most: int, timed: bool) -> Iterator[NDArray[np.int32]]:
-    """Rows in blocks after which progress is told and Ctrl-C heeded.
-
-    A tree may take long for some series, so that blocks are as long as some tenths of a second allow. For approximate
-    indices the size is fixed, since it decides last digits of the distances that they compare.
-    """
-    a, step = 0, min(_FIRST_BLOCK if timed else _BLOCK, most)
-    while a < len(rows):
-        begun = time.perf_counter()
-        yield rows[a : a + step]
-        if a or a + step < len(rows):
-            told(min(a + step, len(rows)), len(rows))
-        a += step
-        seconds = time.perf_counter() - begun
-        if timed and seconds < LAUNCH_SECONDS / 2:
-            step = min(4 * step, most)
-        elif timed and seconds > 4 * LAUNCH_SECONDS:
-            step = max(step // 2, 64)
-
-
-def _unlaid(x: NDArray[Any], n: int, front: int) -> NDArray[Any]:
-    """A laid-out series as it was, NaN for gaps."""
-    series = x[front : front + n]
-    return np.where(np.abs(series) > _LARGE, series.dtype.type(np.nan), series)
-
-
-def _legal(x: NDArray[Any], front: int, search: Search, begin: int, end: int) -> NDArray[np.bool_]:
-    """Rows that have all their coordinates."""
-    n = end
-    there = np.zeros(max(search.n_library, search.n_query), np.bool_)
-    begin = max(begin, first_row(search))
-    if n <= begin:
-        return there
-    there[begin:n] = True
-    for e in range(search.dims[0]):
-        at = front - e * search.tau
-        there[begin:n] &= np.abs(x[at + begin : at + n]) < _LARGE
-    return there
