@@ -129,6 +129,7 @@ def test_gaps(one_device):
         ({"exact": 1}, "exact=1"),
         ({"convention": "mine"}, "convention='mine'"),
         ({"device": []}, "at least one device"),
+        ({"progress": 3}, "progress=3: a function"),
     ],
 )
 def test_bad_arguments_are_named(change, said, one_device):
@@ -140,6 +141,8 @@ def test_progress_is_told(one_device):
     told = []
     pyedmcl.distance_plot(wave(500), pixels=10, progress=lambda *a: told.append(a), device=one_device)
     assert told[-1] == (500, 500, "rows")
+    with pytest.raises(InputError, match="progress='yes': a function"):
+        pyedmcl.distance_plot(wave(500), progress="yes", device=one_device)
 
 
 def test_png_is_what_was_given():

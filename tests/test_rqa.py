@@ -319,5 +319,9 @@ def test_bad_input_of_joint_recurrence(one_device):
         pyedmcl.joint_rqa(x, x, radius=[1.0, 2.0], radius_y=[1.0], device=one_device)
     with pytest.raises(InputError, match="m_y=0"):
         pyedmcl.joint_rqa(x, x, m_y=0, radius=1.0, device=one_device)
+    with pytest.raises(InputError, match="metric_y='cosine': choose one of"):
+        pyedmcl.joint_rqa(x, x, radius=0.5, metric_y="cosine", device=one_device)
+    with pytest.raises(InputError, match="progress=3: a function"):
+        pyedmcl.joint_rqa(x, x, radius=0.5, progress=3, device=one_device)
     with pytest.raises(InputError, match="contradicts convention='accrqa'"):
         pyedmcl.joint_rqa(x, x, radius=1.0, convention="accrqa", device=one_device)

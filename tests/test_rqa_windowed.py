@@ -107,7 +107,8 @@ def test_table_of_windows(one_device):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [({"window": 101}, "window=101: .* at most the 100 of x"), ({"window": 5}, "window=5: a window has at least 6"),
-     ({"step": 0}, "step=0"), ({"theiler": 46}, "theiler=46 leaves no cell of a 46 x 46 matrix"),
+     ({"step": 0}, "step=0"), ({"progress": 3}, "progress=3: a function is needed, which is given windows done"),
+     ({"theiler": 46}, "theiler=46 leaves no cell of a 46 x 46 matrix"),
      ({"radius": [1.0, 2.0]}, "one radius"), ({"threshold": "recurrence_rate", "radius": 0.1}, "threshold="),
      ({"threshold": "neighbours", "radius": 3}, "threshold=")],
 )  # fmt: skip
@@ -115,6 +116,12 @@ def test_bad_input(one_device, changes, message):
     given = {"window": 50, "step": 10, "m": 3, "tau": 2, "radius": 1.0, **changes}
     with pytest.raises(InputError, match=message):
         pyedmcl.windowed_rqa(series(100), given.pop("window"), given.pop("step"), device=one_device, **given)
+
+
+def test_a_step_beyond_the_series_leaves_one_window(one_device):
+    table = pyedmcl.windowed_rqa(series(100), 50, 2**40, radius=1.0, device=one_device)
+    assert len(table) == 1 and table[0].counts == expected(series(100)[:50], radius=1.0)
+    assert table[0].provenance["step"] == 2**40
 
 
 def test_short_or_close_windows_share_distances(one_device, monkeypatch):

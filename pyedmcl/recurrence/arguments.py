@@ -37,10 +37,18 @@ def minimum(name: str, value: object) -> int:
     return integer(name, value, 1)
 
 
-def metric_named(value: object) -> str:
+def progress_called(value: object, unit: str) -> None:
+    """Refuse what cannot be called as ``progress(done, total, unit)``; None is no wish to be told."""
+    if value is not None and not callable(value):
+        raise InputError(
+            f"progress={value!r}: a function is needed, which is given {unit} done, all {unit} and {unit!r}; or None"
+        )
+
+
+def metric_named(value: object, name: str = "metric") -> str:
     """One of the metrics."""
     if not isinstance(value, str) or value not in METRICS:
-        raise InputError(f"metric={value!r}: choose one of {', '.join(map(repr, METRICS))}")
+        raise InputError(f"{name}={value!r}: choose one of {', '.join(map(repr, METRICS))}")
     return value
 
 

@@ -90,13 +90,16 @@ def require_precision(executor: Executor, problem: Problem) -> None:
 
 
 def problem_of(
-    rows: Points, columns: Points | None, options: Options, *, metric: Any, theiler: int
+    rows: Points, columns: Points | None, options: Options, *, metric: Any, theiler: int, suffix: str = ""
 ) -> Problem:
-    """The problem of two sides (``columns`` None: of one series with itself), radii still to come."""
+    """The problem of two sides (``columns`` None: of one series with itself), radii still to come.
+
+    ``suffix`` is that of the argument's name, ``metric``.
+    """
     other = rows if columns is None else columns
     return Problem(
-        m=rows.m, tau=rows.tau, metric=arguments.metric_named(metric), dtype=options.dtype, exact=options.exact,
-        radii=(), inner=None, strict=options.convention.strict, theiler=theiler,
+        m=rows.m, tau=rows.tau, metric=arguments.metric_named(metric, f"metric{suffix}"), dtype=options.dtype,
+        exact=options.exact, radii=(), inner=None, strict=options.convention.strict, theiler=theiler,
         theiler_everywhere=options.convention.theiler_everywhere, n_rows=rows.n, n_columns=other.n,
         symmetric=columns is None, embedded=rows.embedded, n_features=rows.n_features,
     )  # fmt: skip
@@ -110,8 +113,6 @@ def count(
 
     ``rows`` and ``columns`` are :class:`Points`, or pairs of them for a joint problem.
     """
-    if progress is not None and not callable(progress):
-        raise InputError(f"progress={progress!r}: a function that takes cells done, all cells and their name is needed")
     if problem.joint is None:
         x, y = rows.values, columns.values
     else:

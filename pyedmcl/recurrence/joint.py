@@ -76,6 +76,7 @@ def joint_rqa(
         convention=convention, lmin=lmin, vmin=vmin, wmin=wmin, dtype=dtype, exact=exact, tile=tile
     )
     arguments.only_alone(options.convention, "joint_rqa")
+    arguments.progress_called(progress, "cells")
     kind = arguments.threshold_named(threshold)
     wanted, several = arguments.radii_of(radius, kind)
     wanted_y = wanted if radius_y is None else arguments.radii_of(radius_y, kind, "radius_y")[0]
@@ -93,7 +94,9 @@ def joint_rqa(
     window = arguments.window(theiler, options.convention, first.n, first.n)
     alone = [
         common.problem_of(first, None, options, metric=metric, theiler=window),
-        common.problem_of(second, None, options, metric=metric if metric_y is None else metric_y, theiler=window),
+        common.problem_of(
+            second, None, options, metric=metric if metric_y is None else metric_y, theiler=window, suffix="_y"
+        ),
     ]
     executors = common.executors_of(device, options)
     sides = [

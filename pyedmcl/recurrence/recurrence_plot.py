@@ -72,6 +72,7 @@ def recurrence_plot(
     options = common.options_of(
         convention=convention, lmin=2, vmin=2, wmin=2, dtype=dtype, exact=exact, tile=None
     )
+    arguments.progress_called(progress, "rows")
     kind = arguments.threshold_named(threshold)
     wanted, several = arguments.radii_of(radius, kind)
     if several:
@@ -117,6 +118,7 @@ def distance_plot(
     options = common.options_of(
         convention="pyrqa", lmin=2, vmin=2, wmin=2, dtype=dtype, exact=False, tile=None
     )
+    arguments.progress_called(progress, "rows")
     columns = points_of(x, "x", m=m, tau=tau, embedded=embedded)
     rows = _second(y, columns, m, tau, embedded)
     problem: Problem = common.problem_of(rows, None if y is None else columns, options, metric=metric, theiler=0)

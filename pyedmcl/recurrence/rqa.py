@@ -110,6 +110,7 @@ def rqa(
     options = common.options_of(
         convention=convention, lmin=lmin, vmin=vmin, wmin=wmin, dtype=dtype, exact=exact, tile=tile
     )
+    arguments.progress_called(progress, "cells")
     kind = arguments.threshold_named(threshold)
     wanted, several = arguments.radii_of(radius, kind)
     first = points_of(x, "x", m=m, tau=tau, embedded=embedded)

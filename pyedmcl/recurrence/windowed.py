@@ -82,6 +82,7 @@ def windowed_rqa(
     options = common.options_of(
         convention=convention, lmin=lmin, vmin=vmin, wmin=wmin, dtype=dtype, exact=exact, tile=tile
     )
+    arguments.progress_called(progress, "windows")
     kind = arguments.threshold_named(threshold)
     if kind not in ("fixed", "corridor"):
         raise InputError(f"threshold={threshold!r}: windows share one radius; choose 'fixed' or 'corridor'")
@@ -100,6 +101,7 @@ def windowed_rqa(
         )
     size = length - lag
     starts = range(0, points.n - size + 1, steps)
+    stride = min(steps, points.n)  # a longer one leaves one window, too, and may not fit 32 bits
     width = arguments.window(theiler, options.convention, size, size)
     problem = replace(
         common.problem_of(points, None, options, metric=metric, theiler=width), n_rows=size, n_columns=size
@@ -108,7 +110,7 @@ def windowed_rqa(
     sweep = passes_for(executors[0], problem, options.convention, points, points, kind, wanted)[0]
     together = 0
     if (size <= _SHORT or steps <= _CLOSE) and (problem.arithmetic == "float32" or executors[0].info.fp64):
-        together = part_size(executors[0], size, steps, len(starts), points.values.nbytes)
+        together = part_size(executors[0], size, stride, len(starts), points.values.nbytes)
     results: list[RecurrenceResult] = []
 
     def take(counts: Any) -> None:
@@ -122,7 +124,7 @@ def windowed_rqa(
 
     if together:
         band = Band(
-            executors[0], sweep.problem, points.values, step=steps, windows=len(starts), together=together
+            executors[0], sweep.problem, points.values, step=stride, windows=len(starts), together=together
         )
         for counted in band.counts():
             for counts in counted:
