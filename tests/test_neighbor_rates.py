@@ -5,12 +5,15 @@ from __future__ import annotations
 import itertools
 import json
 import re
+import subprocess
+import sys
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from cli_helpers import environment
 from device_helpers import INTEL, NVIDIA
 
 from pyedmcl.device.fingerprint import device_key
@@ -432,3 +435,10 @@ def test_what_was_timed_before_ctrl_c_has_been_handed_over():
 
 def test_a_problem_says_what_it_is():
     assert Problem("noise", 4096, 20).name == "noise, 4,096 steps, E=20"
+
+
+def test_the_table_is_drawn(tmp_path):
+    pytest.importorskip("matplotlib")
+    picture, bench = tmp_path / "table.png", RESULTS.parent / "approximate.py"
+    done = subprocess.run([sys.executable, str(bench), "--plot", str(picture)], env=environment(), timeout=120)
+    assert done.returncode == 0 and picture.read_bytes().startswith(b"\x89PNG")
