@@ -10,6 +10,7 @@ import pyedmcl
 from pyedmcl.device.memory import MemoryBudget
 from pyedmcl.device.session import open_device
 from pyedmcl.errors import DeviceMemoryError
+from pyedmcl.recurrence import finish as finishing
 from pyedmcl.recurrence import sweep as sweeps
 from pyedmcl.recurrence.engine import combine, count_rows, quantify
 from pyedmcl.recurrence.sweep import Sweep
@@ -140,7 +141,7 @@ def test_lines_of_some_rows(device, parameters):
 @pytest.mark.parametrize("radius", [1e-9, 0.3, 1.0, 100.0], ids=["none", "few", "some", "all"])
 @pytest.mark.parametrize("theiler", [0, 1, 40, 299])
 @pytest.mark.parametrize("shape", [(300, None), (300, 37), (37, 300), (1, 300), (300, 1)])
-def test_lines_finished_on_the_device_and_on_the_host(device, shape, theiler, radius):
+def test_lines_finished_on_the_device_and_on_the_host(device, shape, theiler, radius, monkeypatch):
     """The last step of one device against that of several: columns without a cell, whole ones, runs across the seam."""
     n, m = shape
     if theiler >= max(n, m or 1):
@@ -149,10 +150,12 @@ def test_lines_finished_on_the_device_and_on_the_host(device, shape, theiler, ra
     x, y = series(n, 1), None if m is None else series(m, 2) + 0.1
     x[n // 3 : n // 3 + 5] = np.nan
     executor = open_device(device)
-    whole = quantify(executor, problem, x, y, tile=64)
     wanted = combine(problem, [count_rows(executor, problem, x, y, (0, n), tile=96)], x)
-    assert whole == wanted, whole[0].differences(wanted[0])
-    assert all(getattr(whole[0], name)[0] == 0 for name in ("diagonals", "verticals", "whites", "white_borders"))
+    for groups in ((1, 32), (128, 1024), (32, 2)):
+        monkeypatch.setattr(finishing, "_SHAPES", {"cpu": groups, "gpu": groups})
+        whole = quantify(executor, problem, x, y, tile=64)
+        assert whole == wanted, (groups, whole[0].differences(wanted[0]))
+        assert all(getattr(whole[0], name)[0] == 0 for name in ("diagonals", "verticals", "whites", "white_borders"))
 
 
 def test_devices_take_rows_in_any_order_and_edge(both_devices):
