@@ -22,7 +22,7 @@ import pyedmcl
 from pyedmcl.device.session import open_device
 from pyedmcl.errors import InputError
 from pyedmcl.kernels import NAMES, spec
-from pyedmcl.tuning import isolate, policy
+from pyedmcl.tuning import isolate, policy, wisdom
 from pyedmcl.tuning.database import Database
 from pyedmcl.tuning.key import canonical, tuning_key
 from pyedmcl.tuning.measure import Bench
@@ -430,6 +430,8 @@ def test_wrong_usage_is_told(words, said):
 
 def test_force_tunes_in_the_process_and_changes_no_answer(one_device, own_database, monkeypatch):
     monkeypatch.setattr(policy, "_FORCE_SECONDS", 1.5)
+    # So little time may not suffice to try what is shipped, and then nothing would be decided.
+    monkeypatch.setattr(wisdom, "shipped", lambda runtime: ())
     x = np.random.default_rng(3).standard_normal(300).astype(np.float32)
     plain = pyedmcl.knn(x, E=2, device=one_device, tune="never")
     forced = pyedmcl.knn(x, E=2, device=one_device, tune="force")

@@ -10,6 +10,7 @@ from random import Random
 import pytest
 from device_helpers import INTEL
 from search_helpers import CASE, DEFAULT, PAPER, Scripted, seconds_of
+from tuning_helpers import data_dir  # noqa: F401
 
 from pyedmcl.errors import InputError
 from pyedmcl.tuning.database import Database
@@ -267,6 +268,18 @@ def test_the_budget_ends_a_search(database):
     assert outcome.standing.tried < 18
     assert outcome.key == KEY
     assert database.best(KEY) is not None
+
+
+@pytest.mark.usefixtures("data_dir")
+def test_a_tuning_without_time_replaces_nothing_that_is_known():
+    database = Database()
+    best = tune(database).parameters
+    hurried = tune(database, session="s2", seconds=0.0, resume=False)
+    assert hurried.key is None and not hurried.kept and "time was up" in hurried.note
+    (newest,) = {t.canonical for t in database.trials() if t.final}
+    assert newest == canonical(best) != canonical(DEFAULT)
+    database.remove([t.id for t in database.trials()])
+    assert tune(database, session="s3", seconds=0.0).key is not None, "defaults, where nothing else is known"
 
 
 def test_the_outcome_does_not_depend_on_the_run(tmp_path):

@@ -96,6 +96,7 @@ class _Worker:
         assert self._process.stdin is not None
         if not kill:
             try:
+                self._process.stdin.write(b"\n")  # else it would think that we were killed
                 self._process.stdin.close()
                 self._process.wait(2.0)
             except (OSError, subprocess.TimeoutExpired):
@@ -253,8 +254,8 @@ def _name(case: Case, parameters: Parameters) -> str:
     return f"{case.text()} {'default' if parameters is None else canonical(parameters)}"
 
 
-def serve(make: Callable[[], Bench], requests: IO[bytes] | None = None, replies: IO[bytes] | None = None) -> None:
-    """Answer requests until there are no more; what a child process does.
+def serve(make: Callable[[], Bench], requests: IO[bytes] | None = None, replies: IO[bytes] | None = None) -> bool:
+    """Answer requests until there are no more; what a child process does. Whether it was told that this is the end.
 
     Parameters
     ----------
@@ -271,6 +272,8 @@ def serve(make: Callable[[], Bench], requests: IO[bytes] | None = None, replies:
     bench: Bench | None = None
     failure = ""
     for line in requests:
+        if not line.strip():
+            return True
         request = json.loads(line)
         # Should the parent be gone, nobody else would end a process that hangs.
         faulthandler.dump_traceback_later(request["seconds"], exit=True)
@@ -287,6 +290,7 @@ def serve(make: Callable[[], Bench], requests: IO[bytes] | None = None, replies:
         faulthandler.cancel_dump_traceback_later()
         replies.write(json.dumps(reply.as_dict(), default=_number).encode() + b"\n")
         replies.flush()
+    return False
 
 
 def _number(value: Any) -> Any:

@@ -91,7 +91,7 @@ class Outcome:
     ----------
     case : Case
     key : TuningKey or None
-        None where the case could not be run at all.
+        None where the case could not be run at all, or so shortly that nothing was decided.
     parameters : mapping
         What is kept.
     seconds, default_seconds : float

@@ -71,6 +71,7 @@ class Tuning:
         self._costs: dict[str, float | None] = {}
         self._good: dict[str, Mapping[str, Any]] = {}
         self._default_times: list[float] = []
+        self._starts: list[dict[str, Any]] = []
         self._sample_wall = self._compile_wall = self._cold = 0.0
         self.key: TuningKey | None = None
 
@@ -151,7 +152,7 @@ class Tuning:
 
     def _search(self, space: Space) -> None:
         known = self._known()
-        starts = [self._default, *self._similar(space)]
+        starts = self._starts = [self._default, *self._similar(space)]
         settings = self.settings
         strategy = Strategy(settings.strategy, space, starts, seed=settings.seed, batch=settings.batch)
         while time.monotonic() < self.until - self._reserve():
@@ -306,6 +307,10 @@ class Tuning:
             times = compare(self.backend, self.case, finalists, self.settings.duel, self.until)
         default = times.get(self._default_name, [])
         best = winner(times, self._default_name, self.settings.margin)
+        if best is None and any(canonical(start) not in self._costs for start in self._starts):
+            # Perhaps better than the defaults, and in use: it must not give way to them untried.
+            self.key = None
+            return self._end(self._default, note="the time was up before all that is known had been tried: give more")
         if best is None:
             note = "nothing was faster than the defaults" if self._good else ""
             return self._keep(self._default, default or self._default_times, note=note)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import sys
 
@@ -18,7 +17,5 @@ def _bench() -> Bench:
 
 
 if __name__ == "__main__":
-    parent = os.getppid()
-    serve(_bench)
-    if os.getppid() != parent:  # it was killed, so nobody else removes what its children shared
+    if not serve(_bench):  # the parent was killed, so nobody else removes what its children shared
         shutil.rmtree(worker_folder(sys.argv)[1], ignore_errors=True)
