@@ -84,8 +84,9 @@ def joint_rqa(
         raise InputError(f"radius_y: {len(wanted_y)} entries, but radius has {len(wanted)}; give as many")
     first = points_of(x, "x", m=m, tau=tau, embedded=embedded)
     second = points_of(
-        y, "y", m=m if m_y is None else m_y, tau=tau if tau_y is None else tau_y, embedded=embedded, suffix="_y"
-    )
+        y, "y", m=m if m_y is None else m_y, tau=tau if tau_y is None else tau_y, embedded=embedded,
+        suffix="" if m_y is None and tau_y is None else "_y",
+    )  # fmt: skip
     if first.n != second.n:
         raise InputError(
             f"y: joint recurrence needs as many points as x has, {first.n}, there are {second.n} (a series of n values "

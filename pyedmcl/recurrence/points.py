@@ -79,8 +79,8 @@ def points_of(data: Any, what: str, *, m: Any, tau: Any, embedded: bool, suffix:
     first = (dimension - 1) * lag
     if series.n_steps < first + 2:
         raise InputError(
-            f"{what}: m={dimension}, tau={lag} needs at least {first + 2} values to give two points, there are "
-            f"{series.n_steps}; use a smaller m or tau, or a longer series"
+            f"{what}: m{suffix}={dimension}, tau{suffix}={lag} needs at least {first + 2} values to give two points, "
+            f"there are {series.n_steps}; use a smaller m{suffix} or tau{suffix}, or a longer series"
         )
     if series.n_steps > _MOST_POINTS:
         raise InputError(f"{what}: {series.n_steps:,} steps; at most {_MOST_POINTS:,} are supported")
