@@ -100,7 +100,12 @@ class Report:
 
 
 def ours(x: np.ndarray, device: str | None, repeat: int, **more: Any) -> tuple[list[float], Any]:
-    return timed(lambda: pyedmcl.rqa(x, device=device, **POINTS, **more), repeat)
+    def run() -> Any:
+        found = pyedmcl.rqa(x, device=device, **POINTS, **more)
+        found.to_dict()  # measures follow from counts when they are asked for
+        return found
+
+    return timed(run, repeat)
 
 
 def compare(report: Report, n: int, options: argparse.Namespace, ids: tuple[int, int] | None) -> None:
