@@ -26,6 +26,11 @@ def smallest(names):
         return names[0]
     half = (len(names) + 1) // 2
     return f"MINIMUM({smallest(names[:half])}, {smallest(names[half:])})"
+def keep_group(s, behind=""):
+    at = f"minima + (size_t)SLOT_STRIDE * (2 * {capacity_before[s]} + groups / {merged[s]}{behind})"
+    value = f"again ? MINIMUM(m{s}, AS_REALV(LOADV({at}))) : m{s}" if staged else f"m{s}"
+    return f"{{ STOREV(AS_WHOLEV({value}), {at}); m{s} = FAR; }}"
+
 steps = 8 if unroll >= 8 else 4  # of a visit to offer()
 nearest_u = smallest([f"a{u}" for u in range(unroll)])
 %>
@@ -99,17 +104,11 @@ x = f"x_{'m' if quad < 0 else 'p'}{abs(quad)}.s{off % 4}" if staged else f"x[j +
   m${s} = MINIMUM(m${s}, ${nearest_u});
 </%def>
 
-<%def name="keep_group(s, behind)">
-<%
-at = f"minima + (size_t)SLOT_STRIDE * (2 * {capacity_before[s]} + groups / {merged[s]}{behind if behind else ''})"
-%>{ STOREV(AS_WHOLEV(${f"again ? MINIMUM(m{s}, AS_REALV(LOADV({at}))) : m{s}" if staged else f"m{s}"}), ${at}); m${s} = FAR; }
-</%def>
-
 ## Groups that were merged are not all there when a round ends.
 <%def name="keep_rest()">
 %for s in range(len(dims)):
 %if merged[s] > 1:
-      if (groups % ${merged[s]}) ${keep_group(s, 0)}
+      if (groups % ${merged[s]}) ${keep_group(s)}
 %endif
 %endfor
 </%def>
@@ -306,7 +305,7 @@ void knn(global const real* restrict library, global const real* restrict query,
           }
           ++groups;
 %for s in range(len(dims)):
-          ${"" if merged[s] == 1 else f"if (groups % {merged[s]} == 0) "}${keep_group(s, -1)}
+          ${"" if merged[s] == 1 else f"if (groups % {merged[s]} == 0) "}${keep_group(s, " - 1")}
 %endfor
         }
       }
