@@ -76,6 +76,15 @@ def test_roessler_fixtures(device, roessler, n, convention, dtype, exact):
     np.testing.assert_allclose(measured, ROESSLER[n, convention], rtol=0, atol=1e-9 if n > 200 else 1.5e-9)
 
 
+@pytest.mark.parametrize("theiler", [0, 1])
+@pytest.mark.parametrize("n", [2, 3, 4])
+def test_smallest_matrices(device, n, theiler):
+    for seed in range(8):  # what an earlier call left in memory differs
+        x = ties(n, seed)
+        found = pyedmcl.rqa(x, radius=0.75, theiler=theiler, device=device)
+        same(found, expected(x, radius=0.75, theiler=theiler))
+
+
 OPTIONS = [
     {"m": 1, "radius": 0.75},
     {"m": 3, "tau": 2, "radius": 1.1, "theiler": 0},

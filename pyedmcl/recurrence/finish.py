@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 # (work-items of a group, groups at most): each work-item takes some lines, since a group has counts of its own to add.
 _SHAPES = {"cpu": (1, 32), "gpu": (128, 1024)}
 _TOTALS = 5
+_KINDS = 4  # of lines: diagonal, black and white vertical, white at the border
 
 
 class Finish:
@@ -42,7 +43,7 @@ class Finish:
         entries = ("finish_begin", "finish_diagonals", "finish_columns", "finish_end")
         values = {"wg": self._wg}
         self._kernels = {name: build(executor, spec("recurrence_finish"), values, name) for name in entries}
-        self._longest = executor.allocate(4 * 4)
+        self._longest = executor.allocate(4 * _KINDS)
         self._totals = executor.allocate(8 * _TOTALS * self._groups)
 
     def counts(
@@ -83,7 +84,8 @@ class Finish:
         p, n, launch, kernels = self.problem, np.uint64(self.lengths), self.executor.launch, self._kernels
         whole, group = (self._groups * self._wg,), (self._wg,)
         theiler = max(p.theiler, 1) if p.symmetric else p.theiler
-        launch(kernels["finish_begin"], (self.lengths,), None, (counts, self._longest, n))
+        # A matrix of two points has fewer lengths than kinds of lines, each of which begins with nothing found.
+        launch(kernels["finish_begin"], (max(self.lengths, _KINDS),), None, (counts, self._longest, n))
         launch(
             kernels["finish_diagonals"], whole, group,
             (known[0], np.uint64(lengths[0]), np.int64(0 if p.symmetric else 1 - p.n_rows), np.int32(theiler), counts),
