@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from pyedmcl import knn
 from pyedmcl.neighbors import recall
 from pyedmcl.neighbors.recall import effective_slots, judged, measure, wilson
 from pyedmcl.plan import Search
@@ -21,7 +22,9 @@ def states(n, E=3):
 
 
 class Pretended:
-    """Finds all but a share of neighbours, per setting, and notes how it was asked."""
+    """Finds all but a share of neighbours and far states instead, per setting, and notes how it was asked."""
+
+    exact = False
 
     def __init__(self, of, *misses, whole=False):
         self._of, self._misses, self._whole = of, list(misses), whole
@@ -31,9 +34,10 @@ class Pretended:
     def search(self, points, m):
         self.asked.append(len(points))
         squared = ((points[:, None] - self._of.points(self._of.rows)) ** 2).sum(axis=2)
-        place = np.argsort(squared, axis=1, kind="stable")[:, :m]
-        shape = (len(points), 1) if self._whole else place.shape
-        return np.where(self._rng.random(shape) < self._misses[0], -1, place), squared[:, 0]
+        order = np.argsort(squared, axis=1, kind="stable")
+        shape = (len(points), 1 if self._whole else m)
+        missed = self._rng.random(shape) < self._misses[0]
+        return np.where(missed, order[:, : -m - 1 : -1], order[:, :m]), squared[:, 0]
 
     def refine(self):
         if len(self._misses) == 1:
@@ -126,3 +130,31 @@ def test_nothing_to_find_is_found():
     nothing = np.zeros(64, int)
     found, open_ = judged(nothing, nothing, 1000, 0.99)
     assert found.reached and not open_ and found.recall == 1
+
+
+def finely_sampled(n):
+    """A smooth series that comes back: the rows nearest to a row are those just before and after it."""
+    t = np.arange(n) * 0.01
+    return (np.sin(t) + 0.4 * np.sin(np.sqrt(3) * t)).astype(np.float32)
+
+
+@pytest.mark.parametrize("name", ["ivf", "hnsw"])
+def test_recall_is_that_of_neighbours_outside_the_exclusion_radius(one_device, name):
+    """All of the nearest rows are excluded: what counts is whether those that are left are found."""
+    x, options = finely_sampled(8000), {"E": 3, "tau": 40, "exclusion_radius": 600, "device": one_device}
+    exact, other = knn(x, **options), knn(x, neighbors=name, recall=0.9, **options)
+    last = np.where(np.isfinite(exact.distances), exact.distances, -1).max(axis=1, keepdims=True)
+    share = (other.distances <= last).sum() / np.isfinite(exact.distances).sum()
+    (record,) = other.provenance["neighbors"]
+    assert share >= 0.9 and np.isfinite(exact.distances).sum() == np.isfinite(other.distances).sum()
+    if record["used"] == name:
+        assert record["interval"][0] - 0.01 <= share <= record["interval"][1] + 0.01
+        assert int(record["measured"].split()[0].replace(",", "")) >= 64 * 4
+
+
+@pytest.mark.parametrize("name", ["ivf", "hnsw"])
+def test_no_query_is_left_without_neighbours_that_there_are(one_device, name):
+    """A graph of equal states has no way from some of them to those outside the exclusion radius."""
+    options = {"E": 3, "k": 9, "exclusion_radius": 500, "device": one_device}
+    exact, other = knn(np.ones(1500), **options), knn(np.ones(1500), neighbors=name, **options)
+    np.testing.assert_array_equal((other.indices >= 0).sum(axis=1), (exact.indices >= 0).sum(axis=1))

@@ -6,6 +6,7 @@ An index proposes rows; :mod:`indexed` computes their distances on the device, s
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from typing import Any, Protocol
 
 import numpy as np
@@ -15,6 +16,7 @@ from ..errors import missing_extra
 from .progress import told
 
 Points = NDArray[np.floating[Any]]
+_AGAIN = 8  # times the places that would do if all neighbours were found, up to which an approximate index is asked
 
 
 class Index(Protocol):
@@ -66,6 +68,33 @@ class KDTree:
 
     def refine(self) -> bool:
         return False
+
+
+def asked_sizes(k: int, radius: int, n: int, exact: bool) -> Iterator[int]:
+    """Candidates to ask an index of ``n`` states for: few at first, then twice as many for queries that are still open.
+
+    The last is ``n``, for which an approximate index is not asked, since it may not find all: states are compared.
+
+    Parameters
+    ----------
+    k : int
+    radius : int
+        Exclusion radius, -1 for none.
+    n : int
+    exact : bool
+        Whether the index is exact.
+    """
+    near = 2 * radius + 1 if radius >= 0 else 0
+    m, last = min(k + 1 + min(near, 2 * k + 16), n), n if exact else _AGAIN * enough(k, radius)
+    while m < min(last, n):
+        yield m
+        m *= 2
+    yield n
+
+
+def enough(k: int, radius: int) -> int:
+    """Nearest states that hold the ``k`` nearest outside the exclusion radius, whichever it excludes, and one more."""
+    return k + 1 + (2 * radius + 1 if radius >= 0 else 0)
 
 
 def index_bytes(name: str, n: int, E: int) -> int:

@@ -21,7 +21,7 @@ from .choose import Choice, decide, make_index
 from .coordinates import CoordinateSearch
 from .costs import Decision
 from .exact import ExactSearch, Tables
-from .index import Index, index_bytes
+from .index import Index, asked_sizes, enough, index_bytes
 from .indexed_rows import Rows, query_blocks, rows_with_states, unlaid
 from .pacing import Pacer
 from .pool import Pool
@@ -155,25 +155,30 @@ class IndexedSearch(ExactSearch):
                 part = waiting[a : a + _CELLS]
                 self.emit(tables, place, E, part, np.full((len(part), 1), -1, np.int32), np.full(len(part), np.inf))
         waiting = queries.rows if n else queries.rows[:0]
-        near = 2 * radius + 1 if radius >= 0 else 0
-        m = min(k + 1 + min(near, 2 * k + 16), n)
-        while len(waiting):
+        for again, m in enumerate(asked_sizes(k, radius, n, index.exact)):
+            if not len(waiting):
+                break
+            if again and len(waiting) * m > _MOST_OPEN:
+                return False
             still = []
             for part in query_blocks(waiting, max(_CELLS // m, 64), index.exact):
-                candidates, limit = self.candidates(index, states, queries.points(part), m)
+                candidates, limit = self.candidates(index, states, queries.points(part), m, min(enough(k, radius), n))
                 still.append(part[self.emit(tables, place, E, part, candidates, limit)])
             waiting = np.concatenate(still)
-            if m == n:
-                break
-            m = min(2 * m, n)
-            if len(waiting) * m > _MOST_OPEN:
-                return False
         return True
 
     def candidates(
-        self, index: Index, states: Rows, points: NDArray[Any], m: int
+        self, index: Index, states: Rows, points: NDArray[Any], m: int, least: int
     ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        """Candidate rows (n, m) of queries, and what other rows are at least away from them, squared."""
+        """Candidate rows (n, m) of queries, and what other rows are at least away from them, squared.
+
+        Where all rows are asked for, an approximate index is passed over: the ``least`` nearest of them are found.
+        """
+        if m >= len(states.rows) and not index.exact:
+            from .index_faiss import brute_force
+
+            place = brute_force(states.points(states.rows), points, least)
+            return states.rows[place], np.full(len(points), np.inf)
         place, last = index.search(points, m)
         rows = states.rows[np.maximum(place, 0)]
         rows[place < 0] = -1

@@ -8,11 +8,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .index import asked_sizes, enough
+
 if TYPE_CHECKING:
     from ..plan import Search
     from .index import Index
 
 _ROUNDS = (64, 256, 1024, 4096)  # queries looked at, until it is clear whether the recall suffices
+_WIDTH = 1 << 26  # true neighbours looked at, those in the exclusion radius with them, likewise
+_HELD = 1 << 22  # of them at a time
 _CELLS = 1 << 32  # pairs times coordinates compared at most, while more than the least number of queries are left
 _Z = 1.959963984540054  # 95 %
 # Each of four looks may err with a quarter of 5 % (Bonferroni), so that looking again does not help a bad index.
@@ -144,31 +148,59 @@ class _Sample:
         self._states, self._queries = states, queries
         self._k, self._radius, n = search.counts[0], search.exclusion_radius, len(states.rows)
         there = len(queries.rows)
-        most = min(max(_CELLS // max(n * search.dims[0], 1), _ROUNDS[0]), _ROUNDS[-1], there)
+        # As many that the nearest outside the exclusion radius are among them, however many it excludes.
+        self._m = min(enough(self._k, self._radius), n)
+        most = min(_CELLS // max(n * search.dims[0], 1), _WIDTH // max(self._m, 1))
+        most = min(max(most, _ROUNDS[0]), _ROUNDS[-1], there)
         self.sizes = sorted({min(size, most) for size in _ROUNDS})
         # The same sample for the same data, so that a result can be had again.
         self._times = np.random.default_rng(n).choice(queries.rows, most, replace=False)
         self._points = states.points(states.rows)
-        near = min(2 * self._radius + 1, 2 * self._k + 16) if self._radius >= 0 else 0
-        self._m = min(self._k + 1 + near, n)
-        self._last = np.empty((0, 1))
-        self.slots = np.empty(0, np.int64)
+        self._true = np.empty((0, self._k))
+
+    @property
+    def slots(self) -> NDArray[np.int64]:
+        """True neighbours that there are, of each query so far."""
+        there: NDArray[np.int64] = np.isfinite(self._true).sum(axis=1)
+        return there
 
     def hits(self, index: Index, a: int, b: int) -> NDArray[np.int64]:
         """True neighbours that an index finds for queries a to b of the sample."""
         times = self._times[a:b]
         asked = self._queries.points(times)
-        if len(self.slots) < b:
-            from .index_faiss import brute_force
-
-            true = self._kept(brute_force(self._points, asked, self._m), asked, times)
-            last = np.where(np.isfinite(true), true, -1).max(axis=1, keepdims=True, initial=-1)
-            self._last = np.concatenate([self._last, last])
-            self.slots = np.concatenate([self.slots, np.isfinite(true).sum(axis=1)])
-        found = self._kept(index.search(asked, self._m)[0], asked, times)
+        if len(self._true) < b:
+            self._true = np.concatenate([self._true, self._nearest(asked, times)])
+        true = self._true[a:b]
+        last = np.where(np.isfinite(true), true, -1).max(axis=1, keepdims=True, initial=-1)
+        found = self._found(index, asked, times, true)
         # Another row as near as the last one would do as well: which of them comes first is decided by the row.
-        hits: NDArray[np.int64] = np.minimum((found <= self._last[a:b]).sum(axis=1), self.slots[a:b])
+        hits: NDArray[np.int64] = np.minimum((found <= last).sum(axis=1), self.slots[a:b])
         return hits
+
+    def _nearest(self, asked: NDArray[Any], times: NDArray[np.int32]) -> NDArray[Any]:
+        from .index_faiss import brute_force
+
+        out, step = np.full((len(asked), self._k), np.inf), max(_HELD // max(self._m, 1), 1)
+        for a in range(0, len(asked), step):
+            part = slice(a, a + step)
+            kept = self._kept(brute_force(self._points, asked[part], self._m), asked[part], times[part])
+            out[part, : kept.shape[1]] = kept
+        return out
+
+    def _found(self, index: Index, asked: NDArray[Any], times: NDArray[np.int32], true: NDArray[Any]) -> NDArray[Any]:
+        """What the search would find, which asks again for queries that lack neighbours and compares all at last."""
+        n, open_ = len(self._points), np.arange(len(asked))
+        out = np.full((len(asked), self._k), np.inf)
+        for m in asked_sizes(self._k, self._radius, n, index.exact):
+            if not len(open_):
+                break
+            if m >= n and not index.exact:
+                out[open_] = true[open_]
+                break
+            kept = self._kept(index.search(asked[open_], m)[0], asked[open_], times[open_])
+            out[open_, : kept.shape[1]] = kept
+            open_ = open_[np.isfinite(kept).sum(axis=1) < self._k]
+        return out
 
     def _kept(self, place: NDArray[np.int64], asked: NDArray[Any], times: NDArray[np.int32]) -> NDArray[Any]:
         """Squared distances (n, k) of the k nearest legal candidates, inf for none."""
