@@ -76,6 +76,18 @@ def test_roessler_fixtures(device, roessler, n, convention, dtype, exact):
     np.testing.assert_allclose(measured, ROESSLER[n, convention], rtol=0, atol=1e-9 if n > 200 else 1.5e-9)
 
 
+@pytest.mark.parametrize("y", [None, walk(900, 6)], ids=["alone", "cross"])
+@pytest.mark.parametrize("tile", [None, 256, 288])
+def test_progress_reaches_all_cells(both_devices, tile, y):
+    x, seen = walk(1000, 5), []
+    for chosen in (both_devices[0], list(both_devices)):
+        seen.clear()
+        pyedmcl.rqa(x, y, radius=0.5, tile=tile, progress=lambda *at: seen.append(at), device=chosen)
+        every = 1000 * 1000 // 2 if y is None else 1000 * 900
+        assert seen[-1] == (every, every, "cells")
+        assert [at[0] for at in seen] == sorted(at[0] for at in seen)
+
+
 @pytest.mark.parametrize("theiler", [0, 1])
 @pytest.mark.parametrize("n", [2, 3, 4])
 def test_smallest_matrices(device, n, theiler):

@@ -213,6 +213,9 @@ class Sweep:
                 waiting = 0
                 if told is not None:
                     told(done)
+        if waiting and told is not None:
+            event.wait()
+            told(done)
         self._fold()
 
     def _find_bits(self, i0: int, n_words: int, k0: int, n_diagonals: int, end: int) -> None:
