@@ -94,7 +94,7 @@ def test_ccm_matrix(table, tmp_path, one_device):
     found = json.loads(pairs.read_text())
     assert len(found) == 12 and found[0]["library"] == "b" and found[0]["rho"] == expected.rho[2, 1, 0]
     answer = json.loads(run(*words, "--json").stdout)  # a finished result is simply there
-    assert answer["lib_sizes"] == [20, 60, 140] and answer["seed"] == 2
+    assert answer["lib_sizes"] == [20, 60, 140] and answer["seed"] == 2 and answer["neighbors"] == []
     run("ccm-matrix", path, "-o", tmp_path / "m.csv", code=2)
 
 

@@ -82,3 +82,11 @@ def test_rows_and_target(table, one_device):
     np.testing.assert_array_equal(found["rho"][0], expected.rho)
     found = json.loads(run("simplex", table, "--column", "b", "--target", "a", "--E", 2, *words).stdout)
     assert found["rho"] == expected.rho[1] and found["n"] == 39
+
+
+@pytest.mark.parametrize("name", ["simplex", "embed-dimension"])
+def test_json_says_what_searched(table, one_device, name):
+    words = [name, table, *COMMANDS[name], "--device", one_device, "--json"]
+    assert json.loads(run(*words).stdout)["neighbors"] == []
+    records = json.loads(run(*words, "--neighbors", "pruned", "--recall", "0.9").stdout)["neighbors"]
+    assert records and {(one["asked"], one["used"], one["target"]) for one in records} == {("pruned", "pruned", 0.9)}

@@ -96,4 +96,5 @@ def ccm_matrix(
         result.plot_network(str(network))
     talk.document({"output": str(output), "n_series": series.n_series, "n_steps": series.n_steps,
                    "names": list(result.names), "E": result.E, "lib_sizes": result.lib_sizes, "sample": sample,
-                   "seed": result.seed, "pairs": None if pairs is None else str(pairs)})  # fmt: skip
+                   "seed": result.seed, "pairs": None if pairs is None else str(pairs),
+                   "neighbors": result.provenance["neighbors"]})  # fmt: skip

@@ -90,6 +90,7 @@ def embed_dimension(
             "names": names,
             "E": best,
             "rho": skill,
+            "neighbors": result.provenance["neighbors"],
         }
     )
 

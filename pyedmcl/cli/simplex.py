@@ -97,7 +97,7 @@ def simplex(
     talk.summary(f"{states.names[0]} -> {of.names[0]}, E = {E}: {words} over {n:,} predictions{where}")
     talk.document(
         {"column": states.names[0], "target": of.names[0], "E": E, **skill, "n": n,
-         "output": None if output is None else str(output)}
+         "output": None if output is None else str(output), "neighbors": result.provenance["neighbors"]}
     )  # fmt: skip
 
 
