@@ -189,6 +189,7 @@ def test_what_was_not_timed_stays_as_it_was():
     assert found.tree_visit == GPU.tree_visit and found.shared_lag == GPU.shared_lag
     assert found.exact_lag == pytest.approx(CPU.exact_lag, rel=1e-3)
     assert suffices(some) and not suffices(some[:2])
+    assert not suffices([replace(t, E=1) for t in some]), "what a lag costs is not known"
     assert fit([], GPU) == GPU
 
 

@@ -104,8 +104,12 @@ def fit(timings: Sequence[Timing], before: Rates) -> Rates:
 
 
 def suffices(timings: Sequence[Timing]) -> bool:
-    """Whether timings tell what the exhaustive and the pruned search cost, so that they can be compared."""
-    return sum(t.exact is not None for t in timings) >= 4 and sum(t.pruned is not None for t in timings) >= 3
+    """Whether timings tell what the exhaustive and the pruned search cost, so that they can be compared.
+
+    Of a single E they would not tell what a lag costs, and the fit would make it nothing.
+    """
+    exact, pruned = ([t.E for t in timings if getattr(t, name) is not None] for name in ("exact", "pruned"))
+    return len(exact) >= 4 and len(pruned) >= 3 and len(set(exact)) > 1 and len(set(pruned)) > 1
 
 
 def errors(timings: Sequence[Timing], rates: Rates) -> list[float]:
