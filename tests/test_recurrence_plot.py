@@ -247,3 +247,11 @@ def test_measures_over_radius(tmp_path):
     assert (one.get_ylabel(), two.get_xlabel()) == ("RR", "radius")
     with pytest.raises(InputError, match="names="):
         measure_curves(table, [])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_distances_that_are_all_zero_or_missing(device, dtype):
+    for value in (0.0, 1.0):
+        assert (pyedmcl.distance_plot(np.full(9, value), dtype=dtype, device=device).means == 0).all()
+    assert np.isnan(pyedmcl.distance_plot(np.full(9, np.nan), dtype=dtype, device=device).means).all()

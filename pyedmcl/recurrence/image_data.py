@@ -38,7 +38,8 @@ class SweepData:
 
     def scale(self, largest: int) -> float:
         """What distances are multiplied with before they are added as integers: no pixel's sum exceeds 2^62."""
-        return 2.0 ** (61 - int(np.frexp(max(self.reach, 1e-30))[1]) - int(largest).bit_length())
+        # Where all distances are 0, any finite factor does; it must be one in float32, too.
+        return 2.0 ** (61 - int(np.frexp(max(self.reach, 2.0**-60))[1]) - int(largest).bit_length())
 
     def unit(self, largest: int) -> float:
         """The distance, in the unit of the data, that 1 stands for in a sum."""
