@@ -89,7 +89,8 @@ class _Lock(durable.WriterLock):
                 f"checkpoint={str(file)!r} could not be written", "; what it holds is kept", error
             ) from error
         except StoreError as error:
-            raise StoreError(f"checkpoint={str(file)!r}: {error}") from None
+            # The lock speaks of the folder, which other runs may use.
+            raise StoreError(f"checkpoint={str(file)!r}{str(error).removeprefix(str(folder))}") from None
 
 
 def _counted(
