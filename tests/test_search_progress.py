@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from test_approximate import lorenz, series
 
 import pyedmcl
+from pyedmcl.config import child_environment
 from pyedmcl.neighbors import indexed, pacing
 from pyedmcl.neighbors.progress import reporting, told, told_part
 
@@ -110,3 +114,26 @@ def test_reports_reach_the_innermost_caller_and_nobody_else():
     all_of_them(progress=lambda *a: outer.append(a))
     told(1, 1)
     assert inner == [(1, 2, "queries"), (10, 30, "rows")] and outer == [(2, 2, "queries")]
+
+
+def test_ctrl_c_within_a_tree_search_leaves_no_thread_behind():
+    """SciPy's own threads went on writing into freed memory."""
+    pytest.importorskip("scipy", reason="the k-d tree is SciPy's")
+    code = """
+import os, signal, threading
+import subprocess
+import sys
+
+import numpy as np
+from pyedmcl.neighbors.index import KDTree
+points = np.random.default_rng(0).normal(size=(12000, 10))
+tree = KDTree(points)
+threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()
+try:
+    tree.search(points, 12)
+except KeyboardInterrupt:
+    np.testing.assert_array_equal(tree.search(points[:50], 1)[0][:, 0], np.arange(50))
+    print("stopped", threading.active_count())
+"""
+    done = subprocess.run([sys.executable, "-c", code], env=child_environment(), capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "stopped 1\n"), done.stderr

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol
 
 import numpy as np
@@ -61,7 +62,11 @@ class KDTree:
         told(len(points), len(points), "states")
 
     def search(self, points: Points, m: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        distance, place = self._tree.query(np.ascontiguousarray(points, np.float64), k=m, workers=os.cpu_count() or 1)
+        asked, cores = np.ascontiguousarray(points, np.float64), os.cpu_count() or 1
+        # Ctrl-C would end SciPy's call while its threads still write into what it then frees. In a thread of our own it
+        # comes to its end first, since only the main thread is interrupted.
+        with ThreadPoolExecutor(1) as one:
+            distance, place = one.submit(self._tree.query, asked, k=m, workers=cores).result()
         shape = (len(points), m)
         distance, place = distance.reshape(shape), place.reshape(shape)
         return np.where(place < self._tree.n, place, -1), distance[:, -1] ** 2
