@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import pyedmcl
-from pyedmcl.errors import InputError, MissingExtraError
+from pyedmcl.errors import DeviceMemoryError, InputError, MissingExtraError
 from pyedmcl.neighbors import costs
 from pyedmcl.neighbors.recall import wilson
 
@@ -232,3 +232,10 @@ def test_exact_is_used_where_an_index_does_not_fit(one_device, name, monkeypatch
     (record,) = found.provenance["neighbors"]
     assert record["used"] == "exact" and "bytes on the host" in record["why"]
     assert np.array_equal(found.indices, pyedmcl.knn(x, E=3, device=one_device).indices)
+
+
+@pytest.mark.parametrize("name", ["exact", "kdtree", "auto"])
+def test_tables_that_do_not_fit_the_device_are_refused(one_device, name, monkeypatch):
+    monkeypatch.setenv("PYEDMCL_MEMORY_LIMIT", "100000")
+    with pytest.raises(DeviceMemoryError, match=r"\d,\d{3} bytes"):
+        pyedmcl.knn(series(20_000), E=5, neighbors=name, device=one_device)

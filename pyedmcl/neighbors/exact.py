@@ -198,19 +198,23 @@ class ExactSearch:
         self._pool.drop("rows", "values", "scratch")
         return True
 
-    def _sweep(
-        self, sweep: Pass, pacer: Pacer, library: Buffer, query: Buffer, first: int, n: int, penalty: Buffer | None
-    ) -> Tables:
-        executor, whole, s = self.executor, self.search, sweep.search
+    def _room_for_tables(self, sweep: Pass, n: int) -> tuple[Buffer, Buffer]:
+        """Rows and values of ``n`` libraries. Raises DeviceMemoryError where they are too large for the device."""
+        s = sweep.search
         cells = sum(sweep.strides) * sweep.table_rows * n
         if cells * s.itemsize > self._budget.largest:
             raise DeviceMemoryError(
                 f"the neighbour table of {n} series of {s.n_query:,} rows with k = {s.counts} needs "
                 f"{cells * s.itemsize:,} bytes in one piece; {self._budget.largest:,} may be used on "
-                f"{executor.info.name}. Ask for fewer neighbours or raise PYEDMCL_MEMORY_LIMIT."
+                f"{self.executor.info.name}. Ask for fewer neighbours or raise PYEDMCL_MEMORY_LIMIT."
             )
-        rows = self._pool.get("rows", cells * 4)
-        values = self._pool.get("values", cells * s.itemsize)
+        return self._pool.get("rows", cells * 4), self._pool.get("values", cells * s.itemsize)
+
+    def _sweep(
+        self, sweep: Pass, pacer: Pacer, library: Buffer, query: Buffer, first: int, n: int, penalty: Buffer | None
+    ) -> Tables:
+        executor, whole, s = self.executor, self.search, sweep.search
+        rows, values = self._room_for_tables(sweep, n)
         kernel = build(executor, spec("knn"), sweep.values)
         tasks, cost, wg = sweep.tiles * n, sweep.task_cost(), int(sweep.parameters["wg"])
         # Never fewer groups than the device takes at once: side by side they take no longer than one.

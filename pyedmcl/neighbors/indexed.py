@@ -74,9 +74,7 @@ class IndexedSearch(ExactSearch):
         self, sweep: Pass, pacer: Pacer, library: Buffer, query: Buffer, first: int, n: int, penalty: Buffer | None
     ) -> Tables:
         s, whole = sweep.search, self.search
-        rows = self._pool.get("rows", sum(sweep.strides) * sweep.table_rows * n * 4)
-        values = self._pool.get("values", sum(sweep.strides) * sweep.table_rows * n * s.itemsize)
-        tables = Tables(rows, values, first, n, sweep)
+        tables = Tables(*self._room_for_tables(sweep, n), first, n, sweep)
         barred = None
         if penalty is not None:
             held = self.executor.download(penalty, np.empty(s.n_library, s.dtype))
@@ -161,7 +159,7 @@ class IndexedSearch(ExactSearch):
             if again and len(waiting) * m > _MOST_OPEN:
                 return False
             still = []
-            for part in query_blocks(waiting, max(_CELLS // m, 64), index.exact):
+            for part in query_blocks(waiting, max(min(_CELLS, self._budget.largest // 8) // m, 64), index.exact):
                 candidates, limit = self.candidates(index, states, queries.points(part), m, min(enough(k, radius), n))
                 still.append(part[self.emit(tables, place, E, part, candidates, limit)])
             waiting = np.concatenate(still)
