@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .extent import extent
+
 # Squares of E differences stay below FAR = 1e30 of clkernels/numeric.clh, and those of gaps (1e16) above it.
 _LARGEST, _SMALLEST = 1e13, 1e-6
 _BLOCK = 1 << 22
@@ -41,7 +43,9 @@ class Conditioned:
     constant: NDArray[np.bool_]
 
 
-def condition(values: NDArray[Any], dtype: str) -> Conditioned:
+def condition(
+    values: NDArray[Any], dtype: str, known: tuple[NDArray[Any], NDArray[Any]] | None = None
+) -> Conditioned:
     """Bring series to what the kernels may assume, as far as there is need.
 
     Series that do not fit a shorter type as they are lose their middle value first, so that an offset costs no
@@ -52,9 +56,11 @@ def condition(values: NDArray[Any], dtype: str) -> Conditioned:
     values : ndarray (n_steps, n_series), float32 or float64, finite or NaN
     dtype : str
         What the kernel computes in.
+    known : (ndarray, ndarray), optional
+        Extent of each series, where it has been found before.
     """
     target = np.dtype(dtype)
-    low, high = values.min(axis=0).astype(np.float64), values.max(axis=0).astype(np.float64)
+    low, high = (bound.astype(np.float64) for bound in known or extent(values))
     gaps = np.isnan(low)
     for column in np.flatnonzero(gaps):
         there = values[~np.isnan(values[:, column]), column]

@@ -7,11 +7,13 @@ import json
 import numbers
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from .errors import InputError
+from .extent import extent
 from .unpack import Array, NotNumericError, Table, float_type, numeric_column, of_array, unpack
 
 _BLOCK_VALUES = 1 << 20  # values looked at together, so that a check needs a few MB whatever the input
@@ -59,6 +61,11 @@ class Series:
     def n_series(self) -> int:
         """Number of series N."""
         return int(self.values.shape[1])
+
+    @cached_property
+    def extent(self) -> tuple[Array, Array]:
+        """Least and largest value of each series; NaN where it has gaps."""
+        return extent(self.values)
 
     def digest(self) -> str:
         """SHA-256 (hex) over dtype, shape, names and the bytes of the values; time does not enter."""
@@ -126,10 +133,12 @@ def _assemble(table: Table, columns: Sequence[str | int] | str | int | None, wha
         values = np.ascontiguousarray(picked, dtype=float_type(picked.dtype))
     else:
         values = _gather(table, chosen, names, what)
-    _refuse_infinite(values, names, what)
     values = values.view()
     values.flags.writeable = False  # a view: the caller's own array stays writable
-    return Series(values, names, table.time)
+    series = Series(values, names, table.time)
+    if not np.isfinite(series.extent).all():  # gaps, or worse
+        _refuse_infinite(values, names, what)
+    return series
 
 
 def select(labels: Sequence[object], columns: Sequence[str | int] | str | int | None, what: str) -> list[int]:

@@ -263,3 +263,24 @@ def test_no_library_is_imported_for_plain_arrays() -> None:
             "print([name for name in names if name in sys.modules])")
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (5, 3), (1000, 3), (2000, 700), (3, 5000), (700, 1)])
+def test_extent_is_that_of_the_columns(shape: tuple[int, int]) -> None:
+    values = np.random.default_rng(1).normal(size=shape)
+    values[shape[0] // 2, -1] = np.nan
+    low, high = as_series(values).extent
+    assert np.array_equal(low, values.min(axis=0), equal_nan=True)
+    assert np.array_equal(high, values.max(axis=0), equal_nan=True)
+    assert np.isnan(low[-1]) and np.isfinite(low[:-1]).all()
+
+
+@pytest.mark.parametrize("bad", [np.inf, -np.inf])
+@pytest.mark.parametrize("gap", [False, True])
+def test_infinity_is_found_beside_gaps(bad: float, gap: bool) -> None:
+    values = np.zeros((3000, 2))
+    values[2500, 1] = bad
+    if gap:
+        values[7, 1] = np.nan
+    with pytest.raises(InputError, match="is infinite in row 2500"):
+        as_series(values)

@@ -143,7 +143,7 @@ def self_skill(
     n, L = series.n_series, series.n_steps
     search = Search(tuple(dims), tuple(k or E + 1 for E in dims), tau, Tp, radius, L, L, dtype)
     rho = np.full((n, len(dims)), np.nan)
-    ready = condition(series.values, dtype)
+    ready = condition(series.values, dtype, series.extent)
     first = max((max(dims) - 1) * tau, -Tp) + Tp
     data = Staging(executor, ready.values, scored=(first, min(L, L + Tp)), room=budget(executor.info).total // 8)
     # Gaps rule out rows of their own series only: series with gaps go one by one, runs of others in blocks.

@@ -244,7 +244,7 @@ def _mapping(
     dtype: str, choice: Choice | None = None,
 ) -> CrossMap:  # fmt: skip
     """The device side: targets uploaded, and grouped by dimension and pattern of gaps."""
-    ready = condition(series.values, dtype)
+    ready = condition(series.values, dtype, series.extent)
     flat = [series.names[column] for column in np.flatnonzero(ready.constant)]
     if flat:
         warnings.warn(f"constant series, whose rho is NaN: {some(flat)}", RuntimeWarning, stacklevel=6)
