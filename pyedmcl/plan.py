@@ -58,8 +58,8 @@ class Search:
 
     @property
     def front(self) -> int:
-        """Columns before row 0, so that the oldest lag of row 0 can be read."""
-        return round_up((max(self.dims) - 1) * self.tau + 4, _ALIGN)
+        """Columns before row 0, so that a vector that ends with row 0 can be read with its oldest lag."""
+        return round_up((max(self.dims) - 1) * self.tau, _ALIGN) + _ALIGN
 
     @property
     def library_begin(self) -> int:

@@ -6,6 +6,8 @@
 ##      Lanes of a vector do so dimension by dimension. A lone lane notes rows that any dimension wants, which costs one
 ##      comparison a dimension and no branch, and sorts these few out afterwards (the dimensions share most of them).
 ##   3. emit:    the buffer is sorted by (distance, row) and written as neighbours, or as simplex weights.
+## Lane l of a vector compares query row t0 + l with library row j + l: neighbours of successive rows are often successive rows,
+## so that lanes want theirs at the same time, and their vectors of the series serve several lags.
 ## No L x L matrix, no lists in the inner loops. Whatever the tuned values, the result is the same to the last bit.
 <%
 from itertools import accumulate
@@ -67,7 +69,7 @@ constant int K_BEFORE[DIMS] = {${", ".join(map(str, before[:-1]))}};
 <%def name="distances(visit)">
 %if starts:
   // What a row starts with: nothing, or FAR squared where it is no legal neighbour. Few steps come near the query.
-  realv d, ${", ".join(f"a{u}, far{u} = {f'penalty[j + {u}]' if masked else 0}" for u in range(unroll))};
+  realv d, ${", ".join(f"a{u}, far{u} = {f'PENALTY(j + {u})' if masked else 0}" for u in range(unroll))};
 %if lanes == 1:
   if (j > near_begin && j < near_end) {
 %for u in range(unroll):
@@ -85,12 +87,17 @@ constant int K_BEFORE[DIMS] = {${", ".join(map(str, before[:-1]))}};
   const real4 x_${'m' if quad < 0 else 'p'}${abs(quad)} = *(local const real4*)(xp + ${4 * quad});
 <% seen.add(quad) %>
 %endfor
+%elif lanes > 1:
+%for off in sorted({u - e * tau for u in range(unroll)} - seen):
+  const realv x_${'m' if off < 0 else 'p'}${abs(off)} = LOADV(x + j + ${off});
+<% seen.add(off) %>
+%endfor
 %endif
 %for u in range(unroll):
 <%
 off = u - e * tau
-quad = off // 4
-x = f"x_{'m' if quad < 0 else 'p'}{abs(quad)}.s{off % 4}" if staged else f"x[j + {off}]"
+at = off // 4 if staged else off
+x = f"x_{'m' if at < 0 else 'p'}{abs(at)}" + (f".s{off % 4}" if staged else "") if staged or lanes > 1 else f"x[j + {off}]"
 %>
   d = q${e} - ${x}; a${u} = ${f"FUSED(d, d, {chr(97)}{u})" if e else (f"FUSED(d, d, far{u})" if starts else "d * d")};
 %endfor
@@ -173,6 +180,20 @@ typedef PASTE(REAL_NAME, 4) real4;
 typedef PASTE(WHOLE_NAME, 4) rowv4;
 %endif
 
+%if masked:
+#if LANES == 1
+#define PENALTY(J) penalty[J]
+#else
+#define PENALTY(J) penalty_at(penalty, J)
+// There is none of rows before the first.
+inline realv penalty_at(global const real* restrict penalty, const int j) {
+  if (j >= 0) return LOADV(penalty + j);
+  real some[LANES];
+  for (int l = 0; l < LANES; ++l) some[l] = penalty[max(j + l, 0)];
+  return LOADV(some);
+}
+#endif
+%endif
 #define SLOT_BUFFER(S) (buffer + (size_t)(2 * SLOT_STRIDE) * (S))  // S: entries before
 #define IS_EXCLUDED(T, J) ((int)abs_diff(T, J) <= exclusion_radius)
 
@@ -192,40 +213,52 @@ typedef PASTE(WHOLE_NAME, 4) rowv4;
 // Several steps at once: most visits find one or two candidates, and their places are found with one reduction and one
 // short loop.
 #define OFFER(S, K, BEFORE, CAPACITY, STEPS, BOUND, J) \
-  offer(UNWRAP STEPS, &BOUND, K, CAPACITY, J, t0, exclusion_radius, (whole*)&held[S], SLOT_BUFFER(BEFORE), &room)
+  offer(UNWRAP STEPS, &BOUND, K, CAPACITY, J, j_begin, t0, exclusion_radius, (whole*)&held[S], SLOT_BUFFER(BEFORE), &room)
 #define UNWRAP(...) __VA_ARGS__
-__attribute__((noinline)) void offer(${", ".join(f"realv a{u}" for u in range(steps))}, realv* restrict bounds, int k, int capacity, int j, int t0,
-                                     int exclusion_radius, whole* restrict held, global whole* restrict buffer,
-                                     int* restrict room) {
-  const realv bound = *bounds;
-  ulong bits = four_masks(a0 <= bound, a1 <= bound, a2 <= bound, a3 <= bound);
-  whole value[${steps} * LANES];
-%for u in range(steps):
-  STOREV(AS_WHOLEV(a${u}), value + ${u} * LANES);
-%endfor
-%if steps == 8:
-  ulong later = four_masks(a4 <= bound, a5 <= bound, a6 <= bound, a7 <= bound);
-  int base = 0;
-  if (!bits) { bits = later; later = 0; base = 4 * LANES; }
-%endif
-  whole* restrict lane_bound = (whole*)bounds;
+// Puts what the masks of four steps say into the buffers of their lanes. A bound that sinks meanwhile is none of its business: a
+// candidate too many does no harm.
+inline void keep(ulong bits, const whole* restrict value, whole* restrict lane_bound, const int k, const int j, whole* restrict held,
+                 global whole* restrict buffer, int* restrict most) {
   while (bits) {
-    const int at = ${"base + " if steps == 8 else ""}63 - (int)clz(bits & -bits), lane = at % LANES, row = j + at / LANES;
+    const int at = 63 - (int)clz(bits & -bits), lane = at % LANES;
     bits &= bits - 1;
-%if steps == 8:
-    const ulong next = bits ? bits : later;
-    base = bits ? base : 4 * LANES;
-    later = bits ? later : 0;
-    bits = next;
-%endif
-    // The bound of a lane may have sunk since its mask was made.
-    if (IS_EXCLUDED(t0 + lane, row) || !(PASTE(as_, REAL_NAME)(value[at]) <= PASTE(as_, REAL_NAME)(lane_bound[lane]))) continue;
-    const int c = (int)held[lane]++;
+    const int c = (int)held[lane];
+    held[lane] = c + 1;
     buffer[ENTRY_AT(c) + lane] = value[at];
-    buffer[ENTRY_AT(c) + SLOT_STRIDE + lane] = row;
+    buffer[ENTRY_AT(c) + SLOT_STRIDE + lane] = j + at / LANES + lane;
     if (c + 1 == k) lane_bound[lane] -= 1;
-    *room = min(*room, capacity - (c + 1));
+    *most = max(*most, c + 1);
   }
+}
+
+#define ROW_BITS (0xfffffffffffffffful >> (64 - LANES))
+// The masks of four steps without rows that are no neighbours: before the first one, or too near the query. Both are rare.
+inline ulong legal(ulong bits, const int j, const int j_begin, const int t0, const int exclusion_radius) {
+  if (j >= j_begin && (j + 3 < t0 - exclusion_radius || j > t0 + exclusion_radius)) return bits;
+  for (int u = 0; u < 4; ++u) {
+    const int before = clamp(j_begin - (j + u), 0, LANES);
+    const ulong out = IS_EXCLUDED(t0, j + u) ? ROW_BITS : ((ulong)1 << before) - 1;
+    bits &= ~(out << u * LANES);
+  }
+  return bits;
+}
+
+__attribute__((noinline)) void offer(${", ".join(f"realv a{u}" for u in range(steps))}, realv* restrict bounds, int k, int capacity, int j,
+                                     int j_begin, int t0, int exclusion_radius, whole* restrict held,
+                                     global whole* restrict buffer, int* restrict room) {
+  const realv bound = *bounds;
+  whole value[4 * LANES];
+  int most = 0;
+%for first in range(0, steps, 4):
+  {
+    const ulong bits = four_masks(${", ".join(f"a{u} <= bound" for u in range(first, first + 4))});
+%for u in range(4):
+    STOREV(AS_WHOLEV(a${first + u}), value + ${u} * LANES);
+%endfor
+    keep(legal(bits, j + ${first}, j_begin, t0, exclusion_radius), value, (whole*)bounds, k, j + ${first}, held, buffer, &most);
+  }
+%endfor
+  *room = min(*room, capacity - most);
 }
 %endif
 
@@ -265,7 +298,7 @@ void knn(global const real* restrict library, global const real* restrict query,
 %for e in range(E_max):
     const realv q${e} = LOADV(y + tq - ${e * tau});
 %endfor
-    const int near_begin = t0 - exclusion_radius - UNROLL, near_end = t0 + LANES + exclusion_radius;
+    const int near_begin = t0 - exclusion_radius - UNROLL, near_end = t0 + 1 + exclusion_radius;
     realv bounds[DIMS];
     rowv held[DIMS];
     int groups = 0;
@@ -362,7 +395,7 @@ void knn(global const real* restrict library, global const real* restrict query,
     {
       const int jt = j_begin, tile_end = j_end;
 %endif
-      for (int j = jt; j < tile_end; j += UNROLL) {
+      for (int j = jt - (LANES - 1); j < tile_end; j += UNROLL) {
 %if staged:
         local const real* xp = xs + (j - jt + HALO);
 %endif
