@@ -94,6 +94,19 @@ def _groups_for(k: int) -> int:
     return max(5 * k // 2 + 4, 15) | 1
 
 
+def with_enough_groups(parameters: Mapping[str, Any], search: Search) -> Mapping[str, Any]:
+    """Parameters for a search with far more than E + 1 neighbours, which they were tuned for.
+
+    A bound over one in ``bound_share`` rows is none where these make fewer groups than there are neighbours.
+    """
+    k = max(search.counts)
+    if k <= 2 * (max(search.dims) + 1):
+        return parameters
+    n = max(search.library_end - search.library_begin, 1)
+    most = max(n // (int(parameters["unroll"]) * _groups_for(k)), 1)
+    return {**parameters, "bound_share": min(int(parameters["bound_share"]), most)}
+
+
 @dataclass(frozen=True)
 class Pass:
     """One sweep over the library for a range of dimensions.

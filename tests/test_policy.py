@@ -7,7 +7,7 @@ from dataclasses import replace
 from device_helpers import NVIDIA
 
 from pyedmcl.kernels import spec
-from pyedmcl.plan import Pass, Search
+from pyedmcl.plan import Pass, Search, with_enough_groups
 from pyedmcl.tuning.policy import parameters
 
 
@@ -44,3 +44,12 @@ def test_narrow_classes_of_targets_get_narrow_vectors_on_processors():
     for columns, vectors in ((50, 4), (82, 2), (154, 2), (180, 4), (200, 2), (257, 4)):
         chosen = parameters(spec("lookup"), {"dtype": "float32", "columns": columns}, cpu).parameters
         assert (chosen["lanes"], chosen["vectors"]) == (16, vectors), columns
+
+
+def test_a_bound_that_is_tuned_for_few_neighbours_holds_for_many():
+    tuned = {"unroll": 16, "bound_share": 3, "tile": 1024}
+    few, many = Search((3,), (4,), 1, 0, 0, 4000, 4000), Search((3,), (96,), 1, 0, 0, 4000, 4000)
+    assert with_enough_groups(tuned, few) == tuned
+    assert with_enough_groups(tuned, many) == {**tuned, "bound_share": 1}
+    long = Search((3,), (96,), 1, 0, 0, 100_000, 100_000)
+    assert with_enough_groups(tuned, long) == tuned

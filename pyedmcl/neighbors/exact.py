@@ -14,7 +14,7 @@ from ..device.memory import budget
 from ..device.quirks import quirks_for
 from ..errors import DeviceMemoryError
 from ..kernels import spec
-from ..plan import Pass, Search, split_dims
+from ..plan import Pass, Search, split_dims, with_enough_groups
 from ..tuning.policy import parameters
 from .pacing import Pacer
 from .pool import Pool
@@ -116,7 +116,8 @@ class ExactSearch:
                 sizes = {"rows": self.search.n_query, "library": self.search.n_library}
                 chosen = parameters(spec("knn"), given, self.executor.info, sizes)
                 self.grade = chosen.grade
-                passes.append(Pass(self.search.restrict(part), emit, masked, chosen.parameters))
+                asked = self.search.restrict(part)
+                passes.append(Pass(asked, emit, masked, with_enough_groups(chosen.parameters, asked)))
             allowed = min(int(p.parameters["dims_per_pass"]) for p in passes)
             scratch = max(p.scratch_bytes * min(p.tiles * libraries, units * _BUSY_GROUPS) for p in passes)
             if most == 1 or (most <= allowed and scratch <= self._scratch_limit):
