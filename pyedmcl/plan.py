@@ -97,14 +97,17 @@ def _groups_for(k: int) -> int:
 def with_enough_groups(parameters: Mapping[str, Any], search: Search) -> Mapping[str, Any]:
     """Parameters for a search with far more than E + 1 neighbours, which they were tuned for.
 
-    A bound over one in ``bound_share`` rows is none where these make fewer groups than there are neighbours.
+    The bound is a minimum of some 2.5 k groups of rows: with hardly more groups than neighbours it holds back few rows, and
+    with fewer none, so that all rows have to be sorted.
     """
     k = max(search.counts)
     if k <= 2 * (max(search.dims) + 1):
         return parameters
     n = max(search.library_end - search.library_begin, 1)
-    most = max(n // (int(parameters["unroll"]) * _groups_for(k)), 1)
-    return {**parameters, "bound_share": min(int(parameters["bound_share"]), most)}
+    share, unroll = int(parameters["bound_share"]), int(parameters["unroll"])
+    while share * unroll * _groups_for(k) > n and (share > 1 or unroll > 4):
+        share, unroll = (share - 1, unroll) if share > 1 else (share, unroll // 2)
+    return {**parameters, "bound_share": share, "unroll": unroll}
 
 
 @dataclass(frozen=True)

@@ -51,5 +51,7 @@ def test_a_bound_that_is_tuned_for_few_neighbours_holds_for_many():
     few, many = Search((3,), (4,), 1, 0, 0, 4000, 4000), Search((3,), (96,), 1, 0, 0, 4000, 4000)
     assert with_enough_groups(tuned, few) == tuned
     assert with_enough_groups(tuned, many) == {**tuned, "bound_share": 1}
+    most = with_enough_groups(tuned, Search((3,), (256,), 1, 0, 0, 4000, 4000))
+    assert most == {**tuned, "bound_share": 1, "unroll": 4}  # 1,000 steps for 645 groups
     long = Search((3,), (96,), 1, 0, 0, 100_000, 100_000)
     assert with_enough_groups(tuned, long) == tuned
