@@ -97,8 +97,8 @@ def _groups_for(k: int) -> int:
 def with_enough_groups(parameters: Mapping[str, Any], search: Search) -> Mapping[str, Any]:
     """Parameters for a search with far more than E + 1 neighbours, which they were tuned for.
 
-    The bound is a minimum of some 2.5 k groups of rows: with hardly more groups than neighbours it holds back few rows, and
-    with fewer none, so that all rows have to be sorted.
+    The bound comes from some 2.5 k groups of rows: with hardly more groups than neighbours it holds back few rows,
+    and with fewer none, so that all rows have to be sorted.
     """
     k = max(search.counts)
     if k <= 2 * (max(search.dims) + 1):
