@@ -1,5 +1,7 @@
 ## Lines of a tile of recurrence bits, along diagonals, rows and columns at once: each line's words are walked in order, the
-## result is joined with what is known of the line from earlier tiles.
+## result is joined with what is known of the line from earlier tiles. A lone lane counts a word's runs at once. Lanes of a
+## vector, on processors, list the places where the colour turns first and count the runs between them afterwards: then no
+## branch depends on what the bits are, but for how many words have turns.
 #define LANES ${lanes}
 #define WG ${wg}
 #define BATCH ${batch}
@@ -15,6 +17,47 @@
     tally.all_black = quiet_ ? all_spare : all_counted;              \
   } while (0)
 
+%if lanes > 1:
+#define TURNS 128  // of a line that are listed before they are counted
+inline uint lanes_of(const int${lanes} there) {
+%if lanes == 16:
+  const int16 bit = there & (int16)(1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768);
+  const int8 h = bit.lo | bit.hi;
+  const int4 q = h.lo | h.hi;
+%elif lanes == 8:
+  const int8 bit = there & (int8)(1, 2, 4, 8, 16, 32, 64, 128);
+  const int4 q = bit.lo | bit.hi;
+%else:
+  const int4 q = there & (int4)(1, 2, 4, 8);
+%endif
+  const int2 d = q.lo | q.hi;
+  return (uint)(d.x | d.y);
+}
+
+// Counts the runs that end by a line's listed turns, and forgets these. Also the white cells before the first black run,
+// and that run: settle() takes back what is not final.
+void take_turns(line_* restrict s, const tally_* restrict tally, const int* restrict at, int* restrict n_turns,
+                int* restrict black) {
+  const int n = *n_turns, first = *black;  // 1: the first run is black
+  if (!n) return;
+  s->first = min(s->first, at[0]);
+  const int length = at[0] - s->last;
+  if (first || tally->whites) count_run(tally, first, length, 1);
+  int count = first ? length : 0;
+  for (int i = 1 + first; i < n; i += 2) {
+    const int run = at[i] - at[i - 1];
+    count_run(tally, 1, run, 1);
+    count += run;
+  }
+  if (tally->whites)
+    for (int i = 2 - first; i < n; i += 2) count_run(tally, 0, at[i] - at[i - 1], 1);
+  *black = first ^ (n & 1);
+  *n_turns = 0;
+  s->last = at[n - 1];
+  s->count += count;
+}
+%endif
+
 // Lines [line + skip, line + valid) of LANES that lie side by side; their words are `stride` apart, 32 cells each, the first
 // at `position` (+ shear * l). known: [field][n_lines] of what earlier tiles gave; this tile lies behind them, or in front where `in_front`.
 // Diagonals are at `offset` and on; those within the Theiler window count nothing but their cells.
@@ -25,13 +68,10 @@ void walk(global const uint* restrict words, const size_t stride, const int n_wo
   if (skip >= valid) return;
   local uint* counted = tally.black;
   global uint* all_counted = tally.all_black;
-  line_ s[LANES];
-  uint before[LANES];  // the word before, or one that ends like it
-  for (int l = 0; l < LANES; ++l) {
-    s[l].first = 0x7fffffff; s[l].last = position + shear * l; s[l].count = 0;
-    before[l] = 0;
-  }
 %if lanes == 1:
+  line_ s[1];
+  uint before[1] = {0};  // the word before
+  s[0].first = 0x7fffffff; s[0].last = position; s[0].count = 0;
   for (int length = 0; length <= BITWISE; ++length) tally.short_black[length] = tally.short_white[length] = 0;
   QUIET(offset);
 #define NEXT(WORD, W)                                                                                   \
@@ -58,30 +98,50 @@ void walk(global const uint* restrict words, const size_t stride, const int n_wo
 #pragma unroll 1
   for (; w < n_words; ++w, at += stride) NEXT(*at, w);
 %else:
-  int upto[LANES];  // behind the last word visited: those since are all like its last cell
-  for (int l = 0; l < LANES; ++l) upto[l] = 0;
-  for (int w = 0; w < n_words; ++w) {
-    const uint${lanes} next = vload${lanes}(0, words + (size_t)w * stride);
-    if (!any(next != vload${lanes}(0, before))) continue;
-    uint now[LANES];
-    vstore${lanes}(next, 0, now);
-    for (int l = skip; l < valid; ++l) {
-      const uint word = now[l];
-      if (word == before[l]) continue;
-      QUIET(offset + l);
-      s[l].count += popcount(word) + (before[l] ? 32 * (w - upto[l]) : 0);
-      upto[l] = w + 1;
-      visit(&s[l], &tally, word, word ^ (word << 1 | before[l] & 1), before[l] & 1, position + shear * l + 32 * w);
-      before[l] = (uint)((int)word >> 31);
-    }
+  line_ s[LANES];
+  int n[LANES], black[LANES], turned[LANES * TURNS];  // turns that are listed, the colour before them, where they are
+  for (int l = 0; l < LANES; ++l) {
+    s[l].first = 0x7fffffff; s[l].last = 0; s[l].count = 0;
+    n[l] = black[l] = 0;
   }
-  for (int l = 0; l < LANES; ++l)
-    if (before[l]) s[l].count += 32 * (n_words - upto[l]);
+  uint${lanes} before = 0;  // like the last cell of the word before
+  const uint asked = (1u << valid) - (1u << skip);
+  for (int w = 0; w < n_words; ++w) {
+    const uint${lanes} word = vload${lanes}(0, words + (size_t)w * stride), turns = word ^ (word << 1 | before & 1);
+    before = as_uint${lanes}(as_int${lanes}(word) >> 31);
+    uint lanes = lanes_of(turns != 0) & asked;
+    if (!lanes) continue;
+    uint each[LANES];
+    vstore${lanes}(turns, 0, each);
+    do {
+      const int l = 31 - (int)clz(lanes & -lanes);
+      lanes &= lanes - 1;
+      if (n[l] > TURNS - 32) {
+        QUIET(offset + l);
+        take_turns(&s[l], &tally, turned + l * TURNS, n + l, black + l);
+      }
+      uint left = each[l];
+      int* at = turned + l * TURNS + n[l];
+      // Most words have few turns. That many are written whether they are there or not: a loop would end at a guess.
+%for i in range(6):
+      at[${i}] = 32 * w + 31 - (int)clz(left & -left); left &= left - 1;
+%endfor
+      for (at += 6; left; left &= left - 1) *at++ = 32 * w + 31 - (int)clz(left & -left);
+      n[l] += popcount(each[l]);
+    } while (lanes);
+  }
+  for (int l = skip; l < valid; ++l) {
+    QUIET(offset + l);
+    take_turns(&s[l], &tally, turned + l * TURNS, n + l, black + l);
+    if (black[l]) s[l].count += 32 * n_words - s[l].last;
+    s[l].first += position + shear * l;
+    s[l].last += position + shear * l;
+  }
 %endif
   for (int l = skip; l < valid; ++l) {
     if (!s[l].count) continue;
     QUIET(offset + l);
-    const segment_ found = settle(s[l], &tally, words + l, stride, n_words, position + shear * l, (int)before[l] < 0);
+    const segment_ found = settle(s[l], &tally, words + l, stride, n_words, position + shear * l, ${'(int)before[0] < 0' if lanes == 1 else 'black[l]'});
     global int* restrict mine = known + line + l;
     segment_ old;
     old.first_start = mine[0]; old.first_end = mine[n_lines]; old.last_start = mine[2 * n_lines];
@@ -90,7 +150,9 @@ void walk(global const uint* restrict words, const size_t stride, const int n_wo
     mine[0] = both.first_start; mine[n_lines] = both.first_end; mine[2 * n_lines] = both.last_start;
     mine[3 * n_lines] = both.last_end; mine[4 * n_lines] = both.count;
   }
+%if lanes == 1:
   flush_short(&tally);
+%endif
 }
 
 // bits, rows, columns: as recurrence_bits and recurrence_turn leave them. The tile has n_words * 32 rows from i0 and

@@ -112,9 +112,11 @@ def test_turned_words(sweep_of, n_words, n_diagonals, k0, parameters):
             np.testing.assert_array_equal(bit(columns[w, some], b), cells[32 * w + b, some])
 
 
+ONE_BY_ONE = {"batch": 1, "bitwise": 0}
 LINES = [
-    {}, {"lanes": 4, "wg": 1, "bins": 64, "bitwise": 4}, {"lanes": 1, "wg": 1, "batch": 1, "bins": 64, "bitwise": 3},
-    {"lanes": 1, "wg": 32, "batch": 8, "bitwise": 0}, {"lanes": 8, "wg": 32, "bitwise": 1},
+    {}, {"lanes": 4, "wg": 1, "bins": 64, **ONE_BY_ONE}, {"lanes": 1, "wg": 1, "batch": 1, "bins": 64, "bitwise": 3},
+    {"lanes": 1, "wg": 32, "batch": 8, "bitwise": 0}, {"lanes": 8, "wg": 32, **ONE_BY_ONE},
+    {"lanes": 16, "wg": 1, **ONE_BY_ONE},
     {"lanes": 1, "wg": 64, "batch": 16, "bitwise": 4}, {"lanes": 1, "wg": 256, "batch": 2, "bins": 64, "bitwise": 2},
 ]  # fmt: skip
 
@@ -136,6 +138,25 @@ def test_lines_of_some_rows(device, parameters):
                     (found,) = count_rows(executor, problem, x, y, (begin, end), tile=tile)
                     wanted = partial_of(cells, begin, end, symmetric=m is None, theiler=quiet)
                     assert differences(found, wanted) == [], (n, m, begin, end, tile)
+
+
+@pytest.mark.parametrize("parameters", LINES, ids=range(len(LINES)))
+@pytest.mark.parametrize("theiler", [0, 3])
+@pytest.mark.parametrize("kind", ["columns", "diagonals"])
+def test_lines_that_turn_at_every_cell(device, parameters, theiler, kind):
+    """Whatever a walk lists of a line runs full many times."""
+    n = 700
+    problem = problem_of(n, theiler=theiler)
+    x = np.zeros(n)
+    x[1::2] = 5.0  # a checkerboard
+    if kind == "diagonals":  # of pairs: cells of a diagonal alternate, too
+        x = np.repeat(x[: n // 2], 2)
+    executor = open_device(device)
+    wanted = partial_of(cells_of(problem, x, None), 0, n, symmetric=True, theiler=max(theiler, 1))
+    with policy.using(recurrence_lines=parameters):
+        for tile in (96, 4096):
+            (found,) = count_rows(executor, problem, x, None, (0, n), tile=tile)
+            assert differences(found, wanted) == [], tile
 
 
 @pytest.mark.parametrize("radius", [1e-9, 0.3, 1.0, 100.0], ids=["none", "few", "some", "all"])

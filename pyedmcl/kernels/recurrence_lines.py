@@ -1,6 +1,6 @@
 """Lines of a tile of recurrence bits, joined with those of earlier tiles."""
 
-from ..codegen.spec import KernelSpec, Tunable
+from ..codegen.spec import Constraint, KernelSpec, Tunable
 
 SPEC = KernelSpec(
     name="recurrence_lines",
@@ -14,6 +14,10 @@ SPEC = KernelSpec(
         Tunable("batch", (1, 2, 4, 8, 16), {"cpu": 1, "gpu": 8}, "words of a line that are loaded together"),
         Tunable("bitwise", (0, 1, 2, 3, 4), {"cpu": 0, "gpu": 2}, "runs as long as that are counted a word at once"),
         Tunable("bins", (64, 256, 512, 1024, 2048), {"cpu": 1024, "gpu": 1024}, "line lengths counted in local memory"),
+    ),
+    constraints=(
+        Constraint(lambda v: v["lanes"] == 1 or v["bitwise"] == 0, "lanes of a vector list their turns one by one"),
+        Constraint(lambda v: v["lanes"] == 1 or v["batch"] == 1, "lanes of a vector load their words together"),
     ),
     oracle="pyedmcl.reference.rqa:line_counts",
 )
