@@ -222,10 +222,10 @@ def test_tiles_shrink_with_memory_and_count_the_same(one_device, monkeypatch):
     sweep.release()
     assert quantify(executor, problem, x) == whole
     allow(1_000)
-    with pytest.raises(DeviceMemoryError, match=r"32 x 32 cells for 1 radii needs 512 bytes; 500 may be used"):
+    with pytest.raises(DeviceMemoryError, match=r"32 x 32 cells for one radius needs 512 bytes; 500 may be used"):
         quantify(executor, problem, x)
     allow(20_000)
-    with pytest.raises(DeviceMemoryError, match=r"500 x 500 cells for 1 radii need .* bytes on the device"):
+    with pytest.raises(DeviceMemoryError, match=r"500 x 500 cells for one radius need .* bytes on the device"):
         quantify(executor, problem, x)
 
 

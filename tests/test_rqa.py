@@ -254,6 +254,7 @@ def test_names_of_measures(one_device):
         for other in (getattr(found, short), found[short], found[long], found.to_dict()[long]):
             assert other == value or (math.isnan(other) and math.isnan(value))
     assert list(found.to_dict(short=True)) == list(SHORT_NAMES)
+    assert set(SHORT_NAMES) < set(dir(found))
     assert found.to_frame().loc[0.65, "determinism"] == found.DET
     assert found.provenance["convention"] == "pyrqa" and found.provenance["devices"]
     with pytest.raises(FrozenInstanceError):
@@ -337,6 +338,8 @@ def test_bad_input(one_device, options, message):
 
 def test_bad_input_of_joint_recurrence(one_device):
     x = walk(100, 19)
+    with pytest.raises(InputError, match="y=None: joint recurrence is of two series"):
+        pyedmcl.joint_rqa(x, None, radius=1.0, device=one_device)
     with pytest.raises(InputError, match="as many points as x has, 98, there are 96"):
         pyedmcl.joint_rqa(x, x, m=3, m_y=5, radius=1.0, device=one_device)
     with pytest.raises(InputError, match="radius_y: 1 entries, but radius has 2"):

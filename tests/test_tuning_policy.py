@@ -146,6 +146,8 @@ def test_modes_nest_and_come_from_the_environment(monkeypatch):
         ask()
     with pytest.raises(InputError, match="tune=3"):
         pyedmcl.knn(short_series(), E=2, tune=3)
+    with pytest.raises(InputError, match="tune=array"):
+        pyedmcl.knn(short_series(), E=2, tune=np.zeros(2))
 
 
 def test_forced_parameters_win():

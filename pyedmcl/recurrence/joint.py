@@ -82,6 +82,8 @@ def joint_rqa(
     wanted_y = wanted if radius_y is None else arguments.radii_of(radius_y, kind, "radius_y")[0]
     if len(wanted) != len(wanted_y):
         raise InputError(f"radius_y: {len(wanted_y)} entries, but radius has {len(wanted)}; give as many")
+    if y is None:
+        raise InputError("y=None: joint recurrence is of two series; rqa(x) is that of one")
     first = points_of(x, "x", m=m, tau=tau, embedded=embedded)
     second = points_of(
         y, "y", m=m if m_y is None else m_y, tau=tau if tau_y is None else tau_y, embedded=embedded,

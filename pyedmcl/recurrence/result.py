@@ -216,6 +216,9 @@ class RecurrenceResult:
             return getattr(self, SHORT_NAMES[name])
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *SHORT_NAMES]
+
     def __getitem__(self, name: str) -> Any:
         long = SHORT_NAMES.get(name, name)
         if long not in SHORT_NAMES.values():

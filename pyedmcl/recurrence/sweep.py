@@ -112,7 +112,7 @@ class Sweep:
                 return edge
             if edge == _LEAST_EDGE:
                 raise DeviceMemoryError(
-                    f"a tile of {edge} x {edge} cells for {radii} radii needs "
+                    f"a tile of {edge} x {edge} cells for {_radii(radii)} needs "
                     f"{bits * (2 * radii + 2):,} bytes; {room.total // 2:,} may be used for it on "
                     f"{self.executor.info.name}. Ask for fewer radii at once or raise PYEDMCL_MEMORY_LIMIT."
                 )
@@ -126,7 +126,7 @@ class Sweep:
         room = budget(self.executor.info)
         if need > room.total:
             raise DeviceMemoryError(
-                f"counts of {p.n_rows:,} x {p.n_columns:,} cells for {p.n_radii} radii need {need:,} bytes on the "
+                f"counts of {p.n_rows:,} x {p.n_columns:,} cells for {_radii(p.n_radii)} need {need:,} bytes on the "
                 f"device; {room.total:,} may be used on {self.executor.info.name}. Ask for fewer radii at once or "
                 "raise PYEDMCL_MEMORY_LIMIT."
             )
@@ -290,3 +290,7 @@ class Sweep:
         for buffer in self._held:
             buffer.release()
         self._held.clear()
+
+
+def _radii(n: int) -> str:
+    return "one radius" if n == 1 else f"{n} radii"

@@ -132,6 +132,6 @@ def _signature(path: Path) -> object:
 
 def check_mode(tune: object) -> str:
     """A value of ``tune=``. Raises InputError for another than the modes."""
-    if tune not in config.TUNE_MODES:
+    if not isinstance(tune, str) or tune not in config.TUNE_MODES:
         raise InputError(f"tune={tune!r}: {', '.join(map(repr, config.TUNE_MODES))} or None (PYEDMCL_TUNE) is needed")
-    return str(tune)
+    return tune
