@@ -455,7 +455,7 @@ def test_recurrence_takes_tuned_parameters_and_names_them(one_device, own_databa
     assert {one["grade"] for some in asked.values() for one in some} == {"default"}
     info = open_device(one_device).info
     case = workload("recurrence_lines").cases("rapid", info)[0]
-    other = {**spec("recurrence_lines").defaults("cpu"), "batch": 4}
+    other = {**spec("recurrence_lines").defaults("cpu"), "bins": 512}
     record_best(own_database, "recurrence_lines", {}, {}, info, other, case)
     tuned = pyedmcl.rqa(x, **given)
     assert tuned.counts == plain.counts
