@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import os
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 _BLOCK_CELLS = 1 << 17  # what both reductions find in the cache
-_THREADS_MOST, _THREAD_BYTES = 4, 4 << 20  # beyond these the memory is no faster, and a thread not worth its start
 _WIDE = 512  # NumPy reduces rows as short as a few numbers some hundred times slower
 
 
@@ -31,22 +28,13 @@ def extent(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
     fold = min(max(_WIDE // n, 1), n_steps)
     whole = n_steps // fold * fold
     wide = values[:whole].reshape(-1, fold * n)  # several steps side by side
-    parts = min(os.cpu_count() or 1, _THREADS_MOST, max(values.nbytes // _THREAD_BYTES, 1), len(wide))
-    if parts > 1:
-        with ThreadPoolExecutor(parts) as pool:
-            found = list(pool.map(_extent, np.array_split(wide, parts)))
-    else:
-        found = [_extent(wide)]
-    low, high = (np.concatenate([bound.reshape(fold, n) for bound in bounds]) for bounds in zip(*found, strict=True))
-    rest = values[whole:]
-    return np.concatenate([low, rest]).min(axis=0), np.concatenate([high, rest]).max(axis=0)
-
-
-def _extent(wide: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
     low, high = wide[0].copy(), wide[0].copy()
     rows = max(1, _BLOCK_CELLS // wide.shape[1])
     for start in range(0, len(wide), rows):
         block = wide[start : start + rows]
         np.minimum(low, block.min(axis=0), out=low)
         np.maximum(high, block.max(axis=0), out=high)
+    rest = values[whole:]
+    low = np.concatenate([low.reshape(fold, n), rest]).min(axis=0)
+    high = np.concatenate([high.reshape(fold, n), rest]).max(axis=0)
     return low, high

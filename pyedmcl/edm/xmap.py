@@ -7,7 +7,6 @@ import os
 import time
 import warnings
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -148,10 +147,8 @@ def xmap(
     if out is None:
         searched: list[dict[str, Any]] = []
         dims = _find(executor, series, dims, E_max, tau, radius, k, dtype, progress, choice, searched)
-        with ThreadPoolExecutor(1) as pool:  # the system hands memory out at its first use, some milliseconds for 16 MB
-            filled = pool.submit(np.full, (series.n_series, series.n_series), np.nan, np.dtype(dtype))
-            mapping = _mapping(executor, series, dims, tau, Tp, radius, k, dtype, choice)
-            rho = filled.result()
+        rho = np.empty((series.n_series, series.n_series), np.dtype(dtype))
+        mapping = _mapping(executor, series, dims, tau, Tp, radius, k, dtype, choice)
         try:
             for a in range(0, series.n_series, _BLOCK_SERIES):
                 b = min(a + _BLOCK_SERIES, series.n_series)

@@ -1,0 +1,84 @@
+"""Whole calls with default and with shipped parameters, in turn: whether what was tuned pays on other problems.
+
+usage: python bench/tuned_calls.py [--device NAME] [--calls rqa,ccm] [--repeat 5] [--most STEPS] [--out FILE]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from workloads import coupled_maps, weather_like
+
+
+def calls(device: str | None, most: int) -> Iterator[tuple[str, str, Callable[[str], object]]]:
+    """(call, problem, function of ``tune=``) of at most so many steps."""
+    import pyedmcl
+
+    weather = weather_like(min(most, 1_043_112))
+    for n in (20_000, 100_000, 400_000, 1_043_112):
+        for exact in (True, False):
+            if n <= most:
+                part = dict(m=5, tau=3, radius=0.7, exact=exact, device=device)
+                yield "rqa", f"{n:,} points, {'exact' if exact else 'float32'}", (
+                    lambda tune, n=n, part=part: pyedmcl.rqa(weather[:n], tune=tune, **part))  # fmt: skip
+    for n, window, step in ((100_000, 500, 50), (100_000, 2000, 100), (20_000, 500, 500), (50_000, 5000, 500)):
+        if n <= most:
+            part = dict(m=5, tau=3, radius=0.7, device=device)
+            yield "windowed_rqa", f"{n:,} points, windows of {window:,}, {step} apart", (
+                lambda tune, n=n, window=window, step=step, part=part: pyedmcl.windowed_rqa(
+                    weather[:n], window, step, tune=tune, **part))  # fmt: skip
+    for n in (400, 1600, 3780, 20_000):
+        if n <= most:
+            x = np.ascontiguousarray(coupled_maps(1, n)[:, 0])
+            yield "embed_dimension", f"{n:,} steps", (
+                lambda tune, x=x: pyedmcl.embed_dimension(x, device=device, tune=tune))  # fmt: skip
+    if most >= 4000:
+        pair = coupled_maps(2, 4000)
+        yield "ccm", "4,000 steps, E=3", (
+            lambda tune: pyedmcl.ccm(pair[:, 0], pair[:, 1], E=3, device=device, tune=tune))  # fmt: skip
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--device")
+    parser.add_argument("--calls", default="")
+    parser.add_argument("--repeat", type=int, default=5)
+    parser.add_argument("--most", type=int, default=1_043_112)
+    parser.add_argument("--out")
+    options = parser.parse_args()
+    os.environ["PYEDMCL_DATA_DIR"] = tempfile.mkdtemp(prefix="pyedmcl-bench-")  # empty: only what is shipped
+    from pyedmcl.device.select import select
+
+    info = select(options.device).device
+    print(f"{info.name} ({info.runtime}, driver {info.driver})")
+    for call, problem, function in calls(options.device, options.most):
+        if options.calls and call not in options.calls.split(","):
+            continue
+        times: dict[str, list[float]] = {"never": [], "cached": []}
+        for tune in times:
+            function(tune)
+        for _ in range(options.repeat):
+            for tune, found in times.items():
+                begun = time.perf_counter()
+                function(tune)
+                found.append(time.perf_counter() - begun)
+        default, shipped = (statistics.median(found) for found in times.values())
+        figures = f"{default * 1e3:9.2f} -> {shipped * 1e3:9.2f} ms {default / shipped:5.2f}x"
+        print(f"{call:>16} {problem:<40} {figures}", flush=True)
+        record: dict[str, Any] = {"call": call, "problem": problem, "device": info.name, "runtime": info.runtime,
+                                  "driver": info.driver, "default_s": default, "shipped_s": shipped}  # fmt: skip
+        if options.out:
+            with open(options.out, "a") as file:
+                file.write(json.dumps(record) + "\n")
+
+
+if __name__ == "__main__":
+    main()
