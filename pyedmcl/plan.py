@@ -57,6 +57,11 @@ class Search:
         return int(np.dtype(self.dtype).itemsize)
 
     @property
+    def simplexes(self) -> int:
+        """Neighbours that are asked for, in those of a simplex of the largest dimension (E + 1), rounded."""
+        return max(round(max(self.counts) / (max(self.dims) + 1)), 1)
+
+    @property
     def front(self) -> int:
         """Columns before row 0, so that a vector that ends with row 0 can be read with its oldest lag."""
         return round_up((max(self.dims) - 1) * self.tau, _ALIGN) + _ALIGN
@@ -95,7 +100,7 @@ def _groups_for(k: int) -> int:
 
 
 def with_enough_groups(parameters: Mapping[str, Any], search: Search) -> Mapping[str, Any]:
-    """Parameters for a search with far more than E + 1 neighbours, which they were tuned for.
+    """Parameters for a search with far more than E + 1 neighbours, which most are tuned for.
 
     The bound comes from some 2.5 k groups of rows: with hardly more groups than neighbours it holds back few rows,
     and with fewer none, so that all rows have to be sorted.
@@ -105,9 +110,11 @@ def with_enough_groups(parameters: Mapping[str, Any], search: Search) -> Mapping
         return parameters
     n = max(search.library_end - search.library_begin, 1)
     share, unroll = int(parameters["bound_share"]), int(parameters["unroll"])
-    while share * unroll * _groups_for(k) > n and (share > 1 or unroll > 4):
+    while share * unroll * _groups_for(k) > n and (share > 1 or unroll > 1):
         share, unroll = (share - 1, unroll) if share > 1 else (share, unroll // 2)
-    return {**parameters, "bound_share": share, "unroll": unroll}
+    # Staged rows are read four at a time.
+    tile = int(parameters["tile"]) if unroll % 4 == 0 else 0
+    return {**parameters, "bound_share": share, "unroll": unroll, "tile": tile}
 
 
 @dataclass(frozen=True)

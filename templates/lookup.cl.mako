@@ -8,12 +8,16 @@ group_columns = target_lanes * columns
 wg = target_lanes * row_lanes * library_lanes
 group_rows = row_lanes * library_lanes
 staged = stage_rows > 0
-sums = ["p", "o", "pp", "oo", "po"] + (["n"] if gaps else [])
+# Sums of observations alone are the same for all libraries, unless gaps of a library leave some rows only.
+once = [] if gaps else ["o", "oo"]
+each = [s for s in ["p", "o", "pp", "oo", "po"] + (["n"] if gaps else []) if s not in once]
 k_stride = -(-k // 4) * 4
 # A staged target is read from local memory, where a block of columns is kept for all steps; else from the caches.
 def target(row):
     at = f"y + ({'int' if staged else 'size_t'})({row}) * STRIDE + {{}}"
     return f"(*(local const realv*)({at}))" if staged else f"LOADV({at})"
+def total(s, v):
+    return f"LOADV(total_{s} + lane * {columns} + {v * lanes})" if s in once and group_rows > 1 else f"sum_{s}{v} + rest_{s}{v}"
 %>
 #define LANES ${lanes}
 #define REAL_BITS ${64 if dtype == 'float64' else 32}
@@ -28,6 +32,37 @@ def target(row):
 %endif
 #define STRIDE ${group_columns if staged else "target_stride"}
 #include "reduce.clh"
+<%def name="ended_chunk(sums)">
+%for v in range(vectors):
+%for s in sums:
+    ADD_EXACT(sum_${s}${v}, rest_${s}${v}, part_${s}${v});
+%endfor
+%endfor
+</%def>
+## Work-items put their sums together in a fixed order, the same for any launch: one half adds what the other has.
+<%def name="summed(sums, place, among)">
+%if among > 1:
+%for v in range(vectors):
+%for s in sums:
+  {
+    const int at = slot * ${group_columns} + lane * ${columns};
+    barrier(CLK_LOCAL_MEM_FENCE);
+    STOREV(sum_${s}${v}, shared_sum + at);
+    STOREV(rest_${s}${v}, shared_rest + at);
+    for (int left = ${among}, apart = ${(among + 1) // 2}; left > 1; left = apart, apart = (left + 1) / 2) {
+      barrier(CLK_LOCAL_MEM_FENCE);
+      if (${place} + apart < left) {
+        ADD_EXACT(sum_${s}${v}, rest_${s}${v}, LOADV(shared_sum + at + apart * ${group_columns}));
+        rest_${s}${v} += LOADV(shared_rest + at + apart * ${group_columns});
+        STOREV(sum_${s}${v}, shared_sum + at);
+        STOREV(rest_${s}${v}, shared_rest + at);
+      }
+    }
+  }
+%endfor
+%endfor
+%endif
+</%def>
 
 // targets: [n_steps][target_stride], conditioned, GAP where a target has one; rows, weights: a dimension's table from
 // table_begin on, [library][table_rows][${k_stride}] in tiles of ${table_tile} rows. A group owns ${group_columns} columns and every n_slices-th ${"library" if library_lanes == 1 else f"{library_lanes} libraries"};
@@ -40,11 +75,14 @@ void lookup(global const real* restrict targets, global const int* restrict rows
             const int first_library, const int rho_stride, const ulong table_begin, const int table_rows, const int n_slices) {
   // Neighbouring groups differ in the library and share their block of targets, which then stays in cache.
   const int slice = get_group_id(0) % n_slices;
-  const int lane = get_local_id(0) % ${target_lanes}, row_lane = get_local_id(0) / ${target_lanes} % ${row_lanes};
-  const int library_lane = get_local_id(0) / ${target_lanes * row_lanes};
+  const int lane = get_local_id(0) % ${target_lanes}, slot = get_local_id(0) / ${target_lanes};
+  const int row_lane = slot % ${row_lanes}, library_lane = slot / ${row_lanes};
   const int block_begin = column_begin + (get_group_id(0) / n_slices) * ${group_columns}, c0 = block_begin + lane * ${columns};
-%if row_lanes > 1:
+%if row_lanes > 1 or once and group_rows > 1:
   local real shared_sum[${group_rows} * ${group_columns}], shared_rest[${group_rows} * ${group_columns}];
+%for s in once:
+  local real total_${s}[${group_columns}];
+%endfor
 %endif
 %if staged:
   local real ys[${stage_rows} * ${group_columns}] __attribute__((aligned(64)));
@@ -58,12 +96,46 @@ void lookup(global const real* restrict targets, global const int* restrict rows
 %else:
   global const real* restrict y = targets + (ptrdiff_t)Tp * target_stride + c0;
 %endif
+%if once:
+%for v in range(vectors):
+%for s in once:
+  realv sum_${s}${v} = 0, rest_${s}${v} = 0;
+%endfor
+%endfor
+  for (int chunk = t_begin; chunk < t_end; chunk += CHUNK * ${group_rows}) {
+%for v in range(vectors):
+    realv ${", ".join(f"part_{s}{v} = 0" for s in once)};
+%endfor
+    const int stop = min(chunk + CHUNK * ${group_rows}, t_end);
+    for (int t = chunk + slot; t < stop; t += ${group_rows}) {
+%for v in range(vectors):
+      {
+        const realv o = ${target("t").format(v * lanes)};
+        part_o${v} += o;
+        part_oo${v} = FUSED(o, o, part_oo${v});
+      }
+%endfor
+    }
+${ended_chunk(once)}
+  }
+${summed(once, "slot", group_rows)}
+%if group_rows > 1:
+  if (slot == 0) {
+%for v in range(vectors):
+%for s in once:
+    STOREV(sum_${s}${v} + rest_${s}${v}, total_${s} + lane * ${columns} + ${v * lanes});
+%endfor
+%endfor
+  }
+  barrier(CLK_LOCAL_MEM_FENCE);
+%endif
+%endif
   for (int first = slice * ${library_lanes}; first < n_libraries; first += n_slices * ${library_lanes}) {
   // All work-items of a group walk alike: what lies past the last library repeats it and is not written.
   const int which = min(first + library_lane, n_libraries - 1);
   const size_t table = table_begin + (size_t)which * table_rows * ${k_stride};
 %for v in range(vectors):
-  realv ${", ".join(f"sum_{s}{v} = 0, rest_{s}{v} = 0" for s in sums)};
+  realv ${", ".join(f"sum_{s}{v} = 0, rest_{s}{v} = 0" for s in each)};
 %endfor
 %if gaps:
   // Gaps of the library leave some rows only, whose mean may be far from the target's: sums are taken from the first of
@@ -84,9 +156,12 @@ void lookup(global const real* restrict targets, global const int* restrict rows
 %endif
   for (int chunk = t_begin; chunk < t_end; chunk += CHUNK * ${row_lanes}) {
 %for v in range(vectors):
-    realv ${", ".join(f"part_{s}{v} = 0" for s in sums)};
+    realv ${", ".join(f"part_{s}{v} = 0" for s in each)};
 %endfor
     const int stop = min(chunk + CHUNK * ${row_lanes}, t_end);
+%if unroll > 1:
+#pragma unroll ${unroll}
+%endif
     for (int t = chunk + row_lane; t < stop; t += ${row_lanes}) {
       const size_t at = ENTRY_OF(t);
 %if quads and table_tile == 1:
@@ -120,46 +195,23 @@ void lookup(global const real* restrict targets, global const int* restrict rows
         part_n${v} += CHOOSE((realv)(0), (realv)(1), there);
 %endif
         part_p${v} += p${v};
-        part_o${v} += o;
         part_pp${v} = FUSED(p${v}, p${v}, part_pp${v});
+%if not once:
+        part_o${v} += o;
         part_oo${v} = FUSED(o, o, part_oo${v});
+%endif
         part_po${v} = FUSED(p${v}, o, part_po${v});
       }
 %endfor
     }
-%for v in range(vectors):
-%for s in sums:
-    ADD_EXACT(sum_${s}${v}, rest_${s}${v}, part_${s}${v});
-%endfor
-%endfor
+${ended_chunk(each)}
   }
-%if row_lanes > 1:
-  // Row lanes are summed pair by pair in a fixed order: the same result for any launch.
-%for v in range(vectors):
-%for s in sums:
-  {
-    const int at = (library_lane * ${row_lanes} + row_lane) * ${group_columns} + lane * ${columns};
-    barrier(CLK_LOCAL_MEM_FENCE);
-    STOREV(sum_${s}${v}, shared_sum + at);
-    STOREV(rest_${s}${v}, shared_rest + at);
-    for (int apart = ${row_lanes // 2}; apart > 0; apart /= 2) {
-      barrier(CLK_LOCAL_MEM_FENCE);
-      if (row_lane < apart) {
-        ADD_EXACT(sum_${s}${v}, rest_${s}${v}, LOADV(shared_sum + at + apart * ${group_columns}));
-        rest_${s}${v} += LOADV(shared_rest + at + apart * ${group_columns});
-        STOREV(sum_${s}${v}, shared_sum + at);
-        STOREV(rest_${s}${v}, shared_rest + at);
-      }
-    }
-  }
-%endfor
-%endfor
-%endif
+${summed(each, "row_lane", row_lanes)}
   if (row_lane == 0 && first + library_lane < n_libraries) {
 %for v in range(vectors):
   {
     const realv n = ${f"sum_n{v}" if gaps else "(realv)(max(t_end - t_begin, 0))"};
-    const realv result = pearson(n, ${", ".join(f"sum_{s}{v} + rest_{s}{v}" for s in sums[:5])});
+    const realv result = pearson(n, ${", ".join(total(s, v) for s in ("p", "o", "pp", "oo", "po"))});
     real out[LANES];
     STOREV(result, out);
     for (int l = 0; l < LANES; ++l) {

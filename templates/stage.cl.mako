@@ -41,13 +41,16 @@ kernel void centre(global const real* restrict raw, const int n_series, const in
   exponent[c] = power;
 }
 
-// Columns [begin, begin + n_series) of the data are in raw; each goes, centred, to its column of the targets.
+// Columns [begin, begin + n_series) of n_all are in raw; each goes, centred, to its column of the targets. Columns and rows
+// behind the last are zero: vectors reach into them.
 kernel void stage_targets(global const real* restrict raw, const int n_series, const int begin,
-                          global const int* restrict column_of, const int target_stride, global const real* restrict shift,
+                          const int n_all, const int n_steps, global const int* restrict column_of, const int target_stride, global const real* restrict shift,
                           global const int* restrict exponent, global real* restrict targets) {
   const int c = get_global_id(0);
   const size_t t = get_global_id(1);
-  if (c >= n_series) return;
+  if (begin + c >= target_stride) return;
+  if (begin + c >= n_all || (c < n_series && t >= n_steps)) targets[t * target_stride + begin + c] = 0;
+  if (c >= n_series || t >= n_steps) return;
   const real x = raw[t * n_series + c];
   targets[t * target_stride + column_of[begin + c]] = isnan(x) ? (real)GAP : ldexp(x - shift[c], -exponent[c]);
 }

@@ -12,7 +12,8 @@ from pyedmcl.tuning.policy import parameters
 
 
 def knn(info=NVIDIA, **given):
-    return parameters(spec("knn"), {"dtype": "float32", "dims": (3,), "tau": 1, **given}, info).parameters
+    asked = {"dtype": "float32", "dims": (3,), "tau": 1, "simplexes": 1, **given}
+    return parameters(spec("knn"), asked, info).parameters
 
 
 def test_every_default_satisfies_its_constraints():
@@ -53,5 +54,7 @@ def test_a_bound_that_is_tuned_for_few_neighbours_holds_for_many():
     assert with_enough_groups(tuned, many) == {**tuned, "bound_share": 1}
     most = with_enough_groups(tuned, Search((3,), (256,), 1, 0, 0, 4000, 4000))
     assert most == {**tuned, "bound_share": 1, "unroll": 4}  # 1,000 steps for 645 groups
+    short = with_enough_groups(tuned, Search((3,), (128,), 1, 0, 0, 1000, 1000))
+    assert short == {"unroll": 2, "bound_share": 1, "tile": 0}  # staged rows would be read four at a time
     long = Search((3,), (96,), 1, 0, 0, 100_000, 100_000)
     assert with_enough_groups(tuned, long) == tuned

@@ -84,6 +84,11 @@ TABLE: tuple[Row, ...] = (
         "PoCL's fma() is up to half as fast as a*b+c, which its compiler fuses under FP_CONTRACT",
     ),
     Row(
+        lambda info: info.runtime == "pocl",
+        {"build_options": ("-w",)},
+        "PoCL counts the warnings of its compiler on stderr, such as that a loop could not be unrolled",
+    ),
+    Row(
         lambda info: info.runtime == "intel-cpu",
         {"fma": "contract"},
         "scalar fma() is as fast as a*b+c, but fma() of vector types was 20 times slower (2026.2)",

@@ -22,6 +22,7 @@ SPEC = KernelSpec(
         ),
         Tunable("library_lanes", (1, 2, 4, 8, 16, 32), {"cpu": 1, "gpu": 1}, "libraries that a group looks up at once"),
         Tunable("stage", (False, True), {"cpu": False, "gpu": False}, "keep a group's targets in local memory"),
+        Tunable("unroll", (1, 2, 4), {"cpu": 1, "gpu": 4}, "query rows per step"),
         Tunable("quads", (False, True), {"cpu": False, "gpu": True}, "load rows and weights four at a time"),
     ),
     constraints=(

@@ -107,7 +107,9 @@ class CrossMap:
         """Make room for the targets; returns the bytes that are left for everything else."""
         limit = budget(self.executor.info)
         self.stride = round_up(self.n, 16)
-        nbytes = (self.n_steps * self.stride + MOST_COLUMNS) * itemsize
+        # The last group's vectors reach into rows behind the last; a number of rows that work-groups divide.
+        self._rows = round_up(self.n_steps + -(-MOST_COLUMNS // self.stride), 16)
+        nbytes = self._rows * self.stride * itemsize
         most = min(limit.largest, limit.total * 3 // 4)
         if nbytes > most:
             raise DeviceMemoryError(
@@ -121,7 +123,7 @@ class CrossMap:
         """Targets time-major: a neighbour is then one contiguous load for a whole vector of targets."""
         column_of = np.empty(self.n, np.int32)
         column_of[order] = np.arange(self.n)
-        self.data.targets(column_of, self.stride, self.targets)
+        self.data.targets(column_of, self.stride, self.targets, self._rows)
         self.target_of = self.executor.upload(np.concatenate([order, np.zeros(MOST_COLUMNS, int)]).astype(np.int32))
 
     @property
@@ -159,19 +161,17 @@ class CrossMap:
         s = tables.sweep.search
         k = s.counts[s.dims.index(targets.E)]
         width = targets.end - targets.begin
-        shape = self._shapes.shape(k, width, tables.n_libraries)
+        t_begin, t_end = max((targets.E - 1) * self.tau, -self.Tp), min(self.n_steps, self.n_steps - self.Tp)
+        pacer, predictions = self._pacers[targets.E], float(max(t_end - t_begin, 1) * tables.n_libraries)
+        shape = self._shapes.shape(k, width, tables.n_libraries, lambda cost: pacer.units(cost * predictions))
         values = {**shape.parameters, "k": k, "dtype": self.dtype, "gaps": self.gaps, "stage_rows": shape.stage_rows,
                   "table_tile": tables.sweep.table_tile}  # fmt: skip
         kernel = build(self.executor, spec("lookup"), values)
-        t_begin, t_end = max((targets.E - 1) * self.tau, -self.Tp), min(self.n_steps, self.n_steps - self.Tp)
         i = np.int32
         blocks = -(-width // shape.columns)
-        cost = 2.0 * shape.columns * (k + 5) * max(t_end - t_begin, 1) * tables.n_libraries
-        pacer = self._pacers[targets.E]
         # A launch takes whole blocks of columns: the groups of one share it, so it stays in cache.
-        share = max(pacer.units(cost), 1)
-        for block in range(0, blocks, share):
-            some = min(share, blocks - block)
+        for block in range(0, blocks, shape.blocks):
+            some = min(shape.blocks, blocks - block)
             event = self.executor.launch(
                 kernel, (some * shape.slices * shape.group,), (shape.group,),
                 (self.targets, tables.rows, tables.values, self.target_of, rho, i(self.stride),
@@ -179,7 +179,7 @@ class CrossMap:
                  i(self.Tp), i(tables.n_libraries), i(tables.first), i(self.n), np.uint64(tables.begin(targets.E)),
                  i(tables.sweep.table_rows), i(shape.slices)),
             )  # fmt: skip
-            pacer.launched(event, cost * some)
+            pacer.launched(event, shape.cost * predictions * some)
 
     def release(self) -> None:
         """Give the device memory back."""

@@ -112,11 +112,11 @@ class ExactSearch:
         while True:
             passes = []
             for part in split_dims(dims, most):
-                given = {"dtype": self.search.dtype, "dims": part, "tau": self.search.tau}
-                sizes = {"rows": self.search.n_query, "library": self.search.n_library}
+                asked = self.search.restrict(part)
+                given = {"dtype": asked.dtype, "dims": part, "tau": asked.tau, "simplexes": asked.simplexes}
+                sizes = {"rows": asked.n_query, "library": asked.n_library}
                 chosen = parameters(spec("knn"), given, self.executor.info, sizes)
                 self.grade = chosen.grade
-                asked = self.search.restrict(part)
                 passes.append(Pass(asked, emit, masked, with_enough_groups(chosen.parameters, asked)))
             allowed = min(int(p.parameters["dims_per_pass"]) for p in passes)
             scratch = max(p.scratch_bytes * min(p.tiles * libraries, units * _BUSY_GROUPS) for p in passes)

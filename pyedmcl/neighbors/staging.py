@@ -77,15 +77,16 @@ class Staging:
             (raw, i(n), i(a - first), i(front), i(end), i(stride), i(centred), shift, exponent, into),
         )  # fmt: skip
 
-    def targets(self, column_of: NDArray[np.int32], stride: int, into: Buffer) -> None:
-        """Write all series centred and time-major, series i to column ``column_of[i]``."""
+    def targets(self, column_of: NDArray[np.int32], stride: int, into: Buffer, rows: int = 0) -> None:
+        """Write all series centred and time-major, series i to column ``column_of[i]``; zeros up to ``rows`` rows."""
         columns = self.executor.upload(np.ascontiguousarray(column_of, np.int32))
         i = np.int32
         for a in range(0, self.n_series, self._columns):
             first, n, (raw, shift, exponent) = self._load(a, min(a + self._columns, self.n_series))
+            width = n if first + n < self.n_series else stride - first  # the last ones fill the padding
             self.executor.launch(
-                self._kernel("stage_targets"), (round_up(n, 16), self.n_steps), None,
-                (raw, i(n), i(first), columns, i(stride), shift, exponent, into),
+                self._kernel("stage_targets"), (round_up(width, 16), max(rows, self.n_steps)), None,
+                (raw, i(n), i(first), i(self.n_series), i(self.n_steps), columns, i(stride), shift, exponent, into),
             )  # fmt: skip
         self.executor.finish()
         columns.release()

@@ -44,9 +44,9 @@ def defaults(
     # Groups should share a unit's local memory.
     if chosen.get("tile") and _tile_bytes(chosen, specialisation) > info.local_bytes // 4:
         _fit_tile(spec, chosen, specialisation, info.local_bytes)
-    if quirks.device_class == "gpu" and "unroll" in chosen:
+    if quirks.device_class == "gpu" and "unroll" in chosen and "dims" in specialisation:
         # Sweeps over several dimensions are long programs already; more steps at once overflow the instruction cache.
-        chosen["unroll"] = 16 if len(specialisation.get("dims", ())) == 1 else 4
+        chosen["unroll"] = 16 if len(specialisation["dims"]) == 1 else 4
     if "columns" in specialisation and quirks.device_class == "cpu":
         _fit_vectors(chosen, specialisation["columns"])
         while chosen["lanes"] > 4 and chosen["lanes"] // 2 >= specialisation["columns"]:
@@ -174,5 +174,5 @@ def _staged_bytes(chosen: Mapping[str, Any], specialisation: Mapping[str, Any], 
     if not chosen.get("stage"):
         return 0
     columns = int(chosen["target_lanes"]) * int(chosen["lanes"]) * int(chosen["vectors"])
-    sums = 2 * int(chosen["row_lanes"]) * int(chosen["library_lanes"])
+    sums = 2 * int(chosen["row_lanes"]) * int(chosen["library_lanes"]) + 2
     return (-(-rows // 256) * 256 + sums) * columns * (8 if specialisation.get("dtype") == "float64" else 4)

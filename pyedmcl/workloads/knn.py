@@ -24,6 +24,7 @@ from ..tuning.workload import Answer, Case, Workload
 from .common import Ragged, maps, on_gpu, ragged, some, units
 
 _ALL = tuple(range(1, 21))
+_LISTED = 4000, 24  # steps, and neighbours in those of a simplex: lists that convergent cross mapping draws from
 _LONG = 1 << 17  # in the middle of what rounds to one size
 _SHOWN = 2  # libraries whose tables are compared
 
@@ -53,6 +54,8 @@ class KnnWorkload(Workload):
             alone = [(2000, 3780, (20,)), (1, _LONG, (3,)), (1, _LONG, (20,))]
         cases = [_case(dims, rows, info, job=series) for series, rows in jobs for dims in ((3,), _ALL)]
         cases += [_case(dims, rows, info, job=series) for series, rows, dims in alone]
+        if mode != "rapid":
+            cases.append(_case((3,), _LISTED[0], info, simplexes=_LISTED[1], job=2))
         if mode == "exhaustive":
             rows = jobs[0][1]
             cases += [_case((10,), rows, info), _case((2, 5, 8), rows, info)]
@@ -67,7 +70,8 @@ class KnnWorkload(Workload):
         library = min(int(sizes.get("library", rows)), most)
         if not dims or min(rows, library) <= (max(dims) - 1) * int(specialisation.get("tau", 1)) + 2:
             return None
-        return _case(dims, rows, info, dtype=specialisation["dtype"], tau=int(specialisation["tau"]), library=library)
+        return _case(dims, rows, info, dtype=specialisation["dtype"], tau=int(specialisation["tau"]), library=library,
+                     simplexes=int(specialisation.get("simplexes", 1)))  # fmt: skip
 
     @contextmanager
     def open(self, executor: Executor, case: Case) -> Iterator[Callable[[], Answer]]:
@@ -125,16 +129,17 @@ class KnnWorkload(Workload):
 
 def _case(
     dims: Sequence[int], rows: int, info: DeviceInfo, *, dtype: str = "float32", tau: int = 1, library: int = 0,
-    job: int = 0,
+    simplexes: int = 1, job: int = 0,
 ) -> Case:  # fmt: skip
     library = library or rows
-    counts = [E + 1 for E in dims]
+    counts = [min(simplexes * (E + 1), library) for E in dims]
     # Pairs, and neighbours to sort: some tens of milliseconds of them on a processor, some milliseconds on a GPU.
     cost = rows * (library * (max(dims) + len(dims)) + 600.0 * sum(counts))
     libraries = max(min(int(units(info, 500, 1200, 1 << 30) * 1e6 / cost), 4096), 2)
     if job:
         libraries = min(libraries, job)
     name = f"E={dims[0]}" if len(dims) == 1 else f"E={dims[0]}..{dims[-1]}"
+    name += "" if simplexes == 1 else f", k={counts[0]}"
     return Case("knn", f"{name}, {libraries} x {rows}" + ("" if dtype == "float32" else f", {dtype}"), {
         "rows": rows, "library": library, "libraries": libraries, "job": job,
         "given": {"dims": list(dims), "counts": counts, "tau": tau, "dtype": dtype},

@@ -20,6 +20,7 @@ from ..tuning.workload import Answer, Case, Workload
 from .common import Floats, maps, on_gpu, units
 
 _SHOWN = 4
+_AT_ONCE = 32
 # Libraries that are compared; the second has rows without neighbours.
 _GAPPY = 7
 _ORACLE_LIBRARIES = (0, _GAPPY)
@@ -98,8 +99,9 @@ class LookupWorkload(Workload):
         return float(n["libraries"] * n["targets"] * n["rows"])
 
     def operations(self, case: Case) -> float:
-        """k multiply-adds and the five sums of rho for each prediction."""
-        return float(self.pairs(case) * (case.numbers["given"]["k"] + 5.0))
+        """k multiply-adds and the sums of rho that hold a prediction: five with gaps, else three."""
+        given = case.numbers["given"]
+        return float(self.pairs(case) * (given["k"] + (5.0 if given["gaps"] else 3.0)))
 
     def bytes(self, case: Case) -> float:
         """k neighbours of each prediction, from whatever memory is nearest."""
@@ -111,7 +113,8 @@ def _case(k: int, rows: int, targets: int, info: DeviceInfo, libraries: int, *, 
     # Some tens of milliseconds on a processor, some milliseconds on a GPU, the search before it included.
     lookups, search = k * rows * targets, 40.0 * rows * rows
     wanted = max(int(units(info, 30, 24, 1 << 20) * 4e6 / lookups), int(units(info, 500, 1200, 1 << 30) * 1e6 / search))
-    libraries = max(min(wanted, libraries), 1)
+    # Whole rounds of the most that a group looks up at once: what is left over counts for little in a job.
+    libraries = max(min(wanted // _AT_ONCE * _AT_ONCE or wanted, libraries), 1)
     name = f"k={k}, {libraries} x {targets} targets, {rows} rows" + ("" if dtype == "float32" else f", {dtype}")
     return Case("lookup", name, {
         "rows": rows, "targets": targets, "libraries": libraries, "E": max(min(k - 1, 20), 1),

@@ -12,7 +12,7 @@ from ..device.executor import Executor
 from ..device.info import DeviceInfo
 from ..neighbors.staging import Staging
 from ..plan import round_up
-from ..tuning.verify import require_close
+from ..tuning.verify import require_close, require_equal
 from ..tuning.workload import Answer, Case, Workload
 from .common import maps, units
 
@@ -55,15 +55,18 @@ class StageWorkload(Workload):
         dtype = case.numbers["given"]["dtype"]
         values = maps(61, 37, dtype)
         order = np.random.default_rng(1).permutation(37).astype(np.int32)
-        into = executor.allocate(61 * 48 * values.itemsize)
+        into = executor.upload(np.full((63, 48), np.nan, dtype))
         data = Staging(executor, values)
         try:
-            data.targets(order, 48, into)
-            got = executor.download(into, np.empty((61, 48), dtype))[:, order]
+            data.targets(order, 48, into, 63)
+            held = executor.download(into, np.empty((63, 48), dtype))
             shift, exponent = data.scaling()
         finally:
             data.release()
             into.release()
+        padding = np.concatenate([held[:, 37:].ravel(), held[61:].ravel()])
+        require_equal("padding of staged targets", padding, np.zeros_like(padding))
+        got = held[:61, order]
         back = got.astype(np.float64) * 2.0**exponent + shift
         require_close("staged targets", back, values.astype(np.float64), 0.0, 2e-7)
 
