@@ -12,6 +12,7 @@ rows = max(min(row_chains, 24 // (2 * k)), 1) if shifted else 1
 smallest_count = "count0"
 for r in range(1, rows):
     smallest_count = f"min({smallest_count}, count{r})"
+ahead = 16  # rows that are looked up together where all are searched
 # From the nearest on.
 def D(r, i):
     return f"d{r}_{k - 1 - i}" if shifted else f"LOADV(found_d + {i} * LANES)"
@@ -112,22 +113,30 @@ __attribute__((noinline)) int search_all(global const real* restrict x, global c
                                          const int sample, const int t, const int E, const int tau, const int exclusion_radius,
                                          real* restrict found_d, real* restrict found_y) {
   int count = 0;
-  for (int p = 0; p < n_legal; ++p) {
-    const int j = rows[p];
-    if (!((words[j] >> sample) & 1) || (int)abs_diff(t, j) <= exclusion_radius) continue;
-    real d = x[t] - x[j], a = d * d;
-    for (int e = 1; e < E; ++e) {
-      d = x[t - e * tau] - x[j - e * tau];
-      a = FUSED(d, d, a);
+  for (int p = 0; p < n_legal; p += ${ahead}) {
+    // Work-items that search alone wait for memory: as long for many rows' membership as for one's.
+    uint held = 0;
+%for u in range(ahead):
+    held |= (uint)((words[rows[min(p + ${u}, n_legal - 1)]] >> sample) & 1) << ${u};
+%endfor
+    held &= n_legal - p < ${ahead} ? (1u << (n_legal - p)) - 1 : ${(1 << ahead) - 1};
+    for (; held; held &= held - 1) {
+      const int j = rows[p + 31 - (int)clz(held & -held)];
+      if ((int)abs_diff(t, j) <= exclusion_radius) continue;
+      real d = x[t] - x[j], a = d * d;
+      for (int e = 1; e < E; ++e) {
+        d = x[t - e * tau] - x[j - e * tau];
+        a = FUSED(d, d, a);
+      }
+      if (count == K && !(a < found_d[(K - 1) * LANES])) continue;
+      int i = count < K ? count++ : K - 1;
+      for (; i > 0 && a < found_d[(i - 1) * LANES]; --i) {
+        found_d[i * LANES] = found_d[(i - 1) * LANES];
+        found_y[i * LANES] = found_y[(i - 1) * LANES];
+      }
+      found_d[i * LANES] = a;
+      found_y[i * LANES] = aim[j];
     }
-    if (count == K && !(a < found_d[(K - 1) * LANES])) continue;
-    int i = count < K ? count++ : K - 1;
-    for (; i > 0 && a < found_d[(i - 1) * LANES]; --i) {
-      found_d[i * LANES] = found_d[(i - 1) * LANES];
-      found_y[i * LANES] = found_y[(i - 1) * LANES];
-    }
-    found_d[i * LANES] = a;
-    found_y[i * LANES] = aim[j];
   }
   for (int i = 0; i < count; ++i) found_d[i * LANES] = sqrt(found_d[i * LANES]);
   return count;
