@@ -28,6 +28,7 @@ Mask = NDArray[np.bool_]
 _GAP = 1e16  # of clkernels/numeric.clh
 _LEAST_DIMENSION, _LEAST_STATES = 8, 3 << 16
 _SIDE = 8  # queries and library rows of a block: 64 pairs are one mask
+_LEAST_GROUP = 32  # work-items that run in step
 
 
 def pays(info: DeviceInfo, search: Search, n_states: int, n_queries: int) -> bool:
@@ -106,6 +107,11 @@ class SharedSearch:
         given = {"E": E, "tau": s.tau, "k": k, "dtype": s.dtype, "side": side}
         sizes = {"rows": s.n_query, "library": s.n_library}
         chosen = dict(parameters(spec("shared_sums"), given, self.executor.info, sizes).parameters)
+        units, each = self.executor.info.compute_units, s.tau * side
+        items = -(-(-(-s.n_query // each) * s.tau) // int(chosen["lanes"]))
+        # Few queries are spread over all units, in smaller groups.
+        while chosen["wg"] > _LEAST_GROUP and -(-items // chosen["wg"]) < 3 * units // 4:
+            chosen["wg"] //= 2
         self.parameters = chosen
         kernel = build(self.executor, spec("shared_sums"), {**given, **chosen})
         may = states_of(self._library, E, s.tau, one.library_begin, one.library_end, self._library_rows)
@@ -116,14 +122,13 @@ class SharedSearch:
             self._lay("library", self._library, front, side), self._lay("query", self._query, front, side), i(front),
             self._flags("may", may, s.n_library, side), self._flags("asked", asked, s.n_query, side),
         )  # fmt: skip
-        each = s.tau * side
         first = int(may[0]) // each * s.tau if len(may) else 0
         last = (int(may[-1]) // each + 1) * s.tau if len(may) else 0
         numbers = i(s.n_query), i(first), i(last), i(min(s.exclusion_radius, s.n_library))
         wg = int(chosen["wg"])
-        groups = -(-(-(-s.n_query // each) * s.tau) // (wg * int(chosen["lanes"])))
+        groups = -(-items // wg)
         cost = operations_per_pair(E, side) * side**2 * (last - first) * wg * int(chosen["lanes"])
-        begin, least = 0, self.executor.info.compute_units
+        begin, least = 0, units
         while begin < groups:
             n = min(max(self._pacer.units(cost), least), groups - begin)
             event = self.executor.launch(kernel, (n * wg,), (wg,), (*data, *numbers, i(begin), rows, values))

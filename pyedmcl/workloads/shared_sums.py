@@ -25,6 +25,8 @@ class SharedWorkload(SearchWorkload):
         cases = [_case(self, n, 20)]
         if mode != "rapid":
             cases += [_case(self, n, 8), _case(self, n // 4, 20)]
+            if on_gpu(info):  # a million states want other groups than a hundred thousand
+                cases.append(_case(self, 8 * n, 20))
         if mode == "exhaustive":
             cases.append(_case(self, n, 20, own=False))
             if info.fp64:
