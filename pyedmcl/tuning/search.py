@@ -21,13 +21,13 @@ from .measure import Asked, Parameters, Reply
 from .outcome import Backend, Outcome, Settings, Standing
 from .space import Space
 from .strategies import Strategy
+from .trials import Trials
 from .workload import Case
 
 # Given up after the first run, after the first round, after the second: so many times the best's time or more.
 _HOPELESS = (2.0, 1.4, 1.15)
 # A configuration that comes this near to the best one is verified, since it may turn out to be the best.
 _NEAR = 1.03
-_WITH = "along with "
 # Configurations of similar problems that a search begins with.
 _SIMILAR_MOST = 4
 # Part of the time that is kept for the last comparison, which has fewer rounds where that is too little.
@@ -60,12 +60,12 @@ class Tuning:
         claimed: set[TuningKey] | None = None,
     ) -> None:  # fmt: skip
         self.backend, self.spec, self.case, self.info = backend, spec, case, info
-        self.database, self.session, self.settings, self.until = database, session, settings, until
+        self.database, self.settings, self.until = database, settings, until
         self.standing = Standing(case)
         self._begun = time.monotonic()
         self._report = report or (lambda standing: None)
         self._claimed = claimed if claimed is not None else set()
-        self._running: dict[int, Mapping[str, Any]] = {}
+        self._trials = Trials(database, session, self.standing)
         self._verified: set[str] = set()
         self._barred: set[str] = set()
         self._costs: dict[str, float | None] = {}
@@ -91,8 +91,7 @@ class Tuning:
         try:
             return self._run()
         finally:
-            for trial in list(self._running):
-                self._forget(trial)
+            self._trials.forget_running()
 
     def _run(self) -> Outcome:
         self._say("reading")
@@ -120,8 +119,9 @@ class Tuning:
 
     def _measure_default(self) -> str:
         """Time and verify the defaults; returns what is wrong with them."""
+        assert self.key is not None
         self._say("defaults")
-        trial = self._begin(self._default)
+        trial = self._trials.begin(self.key, self._default)
         times: list[float] = []
         for do in (self._prepare_default, self.backend.attempt, self.backend.verify):
             reply = do(self.case, None)
@@ -151,7 +151,8 @@ class Tuning:
         return reply
 
     def _search(self, space: Space) -> None:
-        known = self._known()
+        assert self.key is not None
+        known = self._trials.known(self.key, self._default, self.standing.default) if self.settings.resume else {}
         starts = self._starts = [self._default, *self._similar(space)]
         settings = self.settings
         strategy = Strategy(settings.strategy, space, starts, seed=settings.seed, batch=settings.batch)
@@ -186,24 +187,6 @@ class Tuning:
                 found.setdefault(canonical(entry.parameters), dict(entry.parameters))
         return [found[name] for name in found if name != self._default_name]
 
-    def _known(self) -> dict[str, tuple[str, float]]:
-        """Configurations that earlier tunings timed on this problem, as costs of now."""
-        assert self.key is not None
-        if not self.settings.resume:
-            return {}
-        mine = [t for t in self.database.trials(self.key) if t.case == self.case.text() and t.session != self.session]
-        known: dict[str, tuple[str, float]] = {}
-        defaults: dict[str, float] = {}
-        for trial in mine:
-            if trial.median is not None and trial.status == "ok" and trial.canonical == self._default_name:
-                defaults.setdefault(trial.session, trial.median)
-        for trial in mine:
-            if trial.median is not None and trial.status in ("ok", "slow") and not trial.final:
-                then = defaults.get(trial.session)
-                if then:  # without a figure of the defaults of that day nothing can be compared
-                    known[trial.canonical] = trial.status, trial.median / then * self.standing.default
-        return known
-
     def _remember(self, configuration: Mapping[str, Any], known: tuple[str, float]) -> None:
         status, cost = known
         name = canonical(configuration)
@@ -221,7 +204,8 @@ class Tuning:
 
     def _evaluate(self, configurations: list[dict[str, Any]]) -> None:
         self._say(f"compiling {len(configurations)}")
-        trials = {canonical(c): self._begin(c) for c in configurations}
+        assert self.key is not None
+        trials = {canonical(c): self._trials.begin(self.key, c) for c in configurations}
         alive: dict[str, Mapping[str, Any]] = {}
         replies = self.backend.prepare(self.case, configurations)
         for configuration, reply in zip(configurations, replies, strict=True):
@@ -234,7 +218,7 @@ class Tuning:
         times: dict[str, list[float]] = {}
         for name, candidate in list(alive.items()):
             if self._out_of_time():
-                self._forget(trials[name])
+                self._trials.forget(trials[name])
                 del alive[name]
                 continue
             reply = self.backend.attempt(self.case, candidate)
@@ -272,7 +256,7 @@ class Tuning:
         """Verify those that may be the best, the fastest first; the others are merely slow."""
         costs = {name: median(times[name]) / median(best) * self.standing.best for name in alive if times[name]}
         for name in alive.keys() - costs.keys():
-            self._forget(trials[name])
+            self._trials.forget(trials[name])
         for name in sorted(costs, key=lambda n: costs[n]):
             raw = median(times[name])
             if costs[name] > _NEAR * self.standing.best and raw > _NEAR * self.standing.best:
@@ -333,13 +317,11 @@ class Tuning:
             for asked in reply.asked:
                 key = self._key(asked)
                 if key == self.key:
-                    self._final(key, parameters, times)
-                elif self._may_replace(key):
-                    with_it = f"{_WITH}{self.key.specialisation}"
-                    self._final(key, parameters if kept else asked.parameters, times, with_it)
+                    self._trials.outcome(key, parameters, times)
+                elif key not in self._claimed:
+                    self._trials.along(key, parameters if kept else asked.parameters, times, self.key)
             if default:
-                trial = self.database.start(self.key, self._default, session=self.session, case=self.case.text())
-                self.database.finish(trial, status="ok", seconds=default)
+                self._trials.ended(self.key, self._default, default)
                 self.standing.default = median(default)
             self.standing.best = median(times)
             if not kept:
@@ -347,42 +329,14 @@ class Tuning:
         self.standing.parameters = dict(parameters) if kept else {}
         return self._end(parameters, kept=kept, note=note)
 
-    def _final(self, key: TuningKey, parameters: Mapping[str, Any], times: Sequence[float], note: str = "") -> None:
-        trial = self.database.start(key, parameters, session=self.session, case=self.case.text(), final=True)
-        self.database.finish(trial, status="ok", seconds=times, note=note)
-
-    def _may_replace(self, key: TuningKey) -> bool:
-        """Whether nothing better than what came along with some case is known of a key."""
-        if key in self._claimed:
-            return False
-        return all(t.note.startswith(_WITH) for t in self.database.trials(key, status="ok") if t.final)
-
     def _end(self, parameters: Mapping[str, Any], *, kept: bool = False, note: str = "") -> Outcome:
         standing = self.standing
         self._say("done")
         return Outcome(self.case, self.key, dict(parameters), standing.best, standing.default, kept, note, standing)
 
-    def _begin(self, parameters: Mapping[str, Any]) -> int:
-        assert self.key is not None
-        trial = self.database.start(self.key, parameters, session=self.session, case=self.case.text())
-        self._running[trial] = parameters
-        return trial
-
     def _finish(self, trial: int, status: str, seconds: Sequence[float] = (), note: str = "") -> None:
-        parameters = self._running[trial]
-        if status == "stopped":
-            self._forget(trial)
-            return
-        self.database.finish(trial, status=status, seconds=seconds, note=note)
-        del self._running[trial]
-        self.standing.counts[status] += 1
-        if status in ("failed", "wrong", "hung"):
-            self.standing.trouble.append((parameters, status, note))
+        self._trials.finish(trial, status, seconds, note)
         self._say()
-
-    def _forget(self, trial: int) -> None:
-        self.database.forget(trial)
-        self._running.pop(trial, None)
 
     def _drop(self, trial: int, parameters: Mapping[str, Any], reply: Reply) -> None:
         self._costs[canonical(parameters)] = None
