@@ -5,10 +5,11 @@ white noise and a noisy series, where trees fail. Usage::
 
     python bench/approximate.py --logs 10,14,16 --data lorenz,noisy,noise --out FILE.jsonl [--device DEVICE]
 
-A line holds seconds of the whole call (the shorter of ``--repeat``, compiled before), what ran and why, recall by the
-result's own measurement, and the mean absolute percentage error over that of exact search. Exhaustive runs that would
-take longer than ``--most`` seconds are extrapolated from the length before (a factor of four for each doubling) and
-marked ``"extrapolated": true``; their error is that of the k-d tree, which finds the same neighbours.
+A line holds seconds of the whole call (the shortest of ``--repeat`` or more, of one beyond 5 s; in turns), what
+ran and why, recall by the result's own measurement, and the mean absolute percentage error over that of exact search.
+Exhaustive runs that would take longer than ``--most`` seconds are extrapolated from the length before (a factor of four
+for each doubling) and marked ``"extrapolated": true``; their error is that of the k-d tree, which finds the same
+neighbours.
 
 ``--plot PICTURE --from FILE.jsonl`` draws what such a file holds, and runs nothing; needs matplotlib.
 """
@@ -19,6 +20,7 @@ import argparse
 import itertools
 import json
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +30,7 @@ from pruned import series
 import pyedmcl
 
 SEARCHES = ("exact", "kdtree", "pruned", "ivf", "hnsw", "auto")
-SHORT, SHORT_RUNS = 0.2, 30  # seconds within which short calls are repeated, and how often at most
+SHORT, SHORT_RUNS = 0.25, 30  # seconds for which each search of short calls is repeated, and how often at most
 KINDS = {"lorenz": "Lorenz", "noisy": "Lorenz with noise", "noise": "white noise"}
 # Colours that people with any kind of sight tell apart (Okabe & Ito), and dashes for what may miss neighbours.
 STYLES = {
@@ -45,14 +47,19 @@ def mape(result: Any) -> float:
     return float(100 * np.mean(np.abs((predicted - observed) / observed)))
 
 
-def run(x: Any, E: int, name: str, device: str | None, repeat: int) -> tuple[float, Any]:
-    """Seconds of the shortest of some calls (of short ones more than were asked for), and a result."""
-    best, result, runs, first = np.inf, None, 0, time.perf_counter()
-    while runs < repeat or (repeat > 1 and runs < SHORT_RUNS and time.perf_counter() - first < SHORT):
-        begun = time.perf_counter()
-        result = pyedmcl.simplex(x, E=E, neighbors=name, device=device)
-        best, runs = min(best, time.perf_counter() - begun), runs + 1
-    return best, result
+def call(x: Any, E: int, name: str, device: str | None) -> tuple[float, Any]:
+    """Seconds of a call, and its result."""
+    begun = time.perf_counter()
+    result = pyedmcl.simplex(x, E=E, neighbors=name, device=device)
+    return time.perf_counter() - begun, result
+
+
+def in_turn(best: dict[str, float], again: Callable[[str], float], repeat: int) -> None:
+    """Repeat calls in turn, so that a slow moment meets all searches; short ones more often than asked."""
+    for number in range(1, SHORT_RUNS):
+        short = [name for name, seconds in best.items() if number < repeat or (repeat > 1 and seconds * number < SHORT)]
+        for name in short:
+            best[name] = min(best[name], again(name))
 
 
 def plot(path: Path, source: Path) -> None:
@@ -124,31 +131,35 @@ def main() -> None:
             for label, x in series(log).items():
                 if label not in given.data.split(","):
                     continue
-                reference = None
+                best: dict[str, float] = {}
+                errors: dict[str, float] = {}
+                lines: dict[str, dict[str, Any]] = {}
                 for name in given.searches.split(","):
                     line: dict[str, Any] = {"data": label, "L": 1 << log, "E": E, "search": name}
                     last = before.get((label, name))
                     expected = last[1] * (4.0 if name == "exact" else 2.2) ** (log - last[0]) if last else 0.0
                     if expected > given.most:
                         if name == "exact":
-                            print(json.dumps({**line, "seconds": expected, "extrapolated": True}), flush=True)
                             save(given.out, {**line, "seconds": expected, "extrapolated": True})
                         continue
-                    run(x[: min(len(x), 4096)], E, name, given.device, 1)  # compile
-                    seconds, result = run(x, E, name, given.device, given.repeat if expected < 5 else 1)
-                    before[label, name] = (log, seconds)
-                    error = mape(result)
-                    reference = reference or error
+                    call(x[: min(len(x), 4096)], E, name, given.device)  # compile
+                    best[name], result = call(x, E, name, given.device)
                     searched = result.provenance["neighbors"]
-                    line |= {"seconds": seconds, "extrapolated": False, "mape_to_exact": error / reference,
-                             "device": result.provenance["device"]}  # fmt: skip
                     if searched:
                         line |= {key: searched[0][key] for key in ("used", "why", "recall", "interval", "measured")}
-                    print(json.dumps(line), flush=True)
-                    save(given.out, line)
+                    errors[name] = mape(result)
+                    lines[name] = line | {"device": result.provenance["device"]}
+                many = {name: seconds for name, seconds in best.items() if seconds < 5}
+                in_turn(many, lambda name, x=x, E=E: call(x, E, name, given.device)[0], given.repeat)
+                best |= many
+                for name, line in lines.items():
+                    before[label, name] = (log, best[name])
+                    error = errors[name] / next(iter(errors.values()))
+                    save(given.out, line | {"seconds": best[name], "extrapolated": False, "mape_to_exact": error})
 
 
 def save(path: Path | None, line: dict[str, Any]) -> None:
+    print(json.dumps(line), flush=True)
     if path is not None:
         with path.open("a") as out:
             out.write(json.dumps(line) + "\n")

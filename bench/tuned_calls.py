@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-from workloads import coupled_maps, weather_like
+from workloads import coupled_maps, mixed_dimensions, weather_like
 
 
 def calls(device: str | None, most: int) -> Iterator[tuple[str, str, Callable[[str], object]]]:
@@ -40,10 +40,31 @@ def calls(device: str | None, most: int) -> Iterator[tuple[str, str, Callable[[s
             x = np.ascontiguousarray(coupled_maps(1, n)[:, 0])
             yield "embed_dimension", f"{n:,} steps", (
                 lambda tune, x=x: pyedmcl.embed_dimension(x, device=device, tune=tune))  # fmt: skip
-    if most >= 4000:
-        pair = coupled_maps(2, 4000)
-        yield "ccm", "4,000 steps, E=3", (
-            lambda tune: pyedmcl.ccm(pair[:, 0], pair[:, 1], E=3, device=device, tune=tune))  # fmt: skip
+    for n in (1000, 4000, 10_000):
+        if n <= most:
+            x, y = np.ascontiguousarray(coupled_maps(2, n).T)
+            for E in (3, 10):
+                part = dict(E=E, device=device)
+                yield "ccm", f"{n:,} steps, E={E}", (
+                    lambda tune, x=x, y=y, part=part: pyedmcl.ccm(x, y, tune=tune, **part))  # fmt: skip
+            for E in (3, 6, 10, 20):
+                part = dict(E=E, theta=2.0, device=device)
+                yield "smap", f"{n:,} steps, E={E}", (
+                    lambda tune, x=x, part=part: pyedmcl.smap(x, tune=tune, **part))  # fmt: skip
+    noise = np.random.default_rng(0).standard_normal(min(most, 1 << 20)).astype(np.float32)
+    for n in (1 << 16, 1 << 18, 1 << 20):
+        for E in (1, 10, 20):
+            if n <= most:
+                part = dict(E=E, neighbors="exact", device=device)
+                yield "simplex", f"{n:,} steps, E={E}", (
+                    lambda tune, n=n, part=part: pyedmcl.simplex(noise[:n], tune=tune, **part))  # fmt: skip
+    for series, n in ((154, 1600), (500, 3780), (500, 8528), (2000, 96), (20, 20_000)):
+        if n <= most:
+            data = coupled_maps(series, n)
+            for E in (3, mixed_dimensions(series)):
+                part = dict(E=E, device=device)
+                yield "xmap", f"{series:,} x {n:,}, E={'3' if np.isscalar(E) else '1..20'}", (
+                    lambda tune, data=data, part=part: pyedmcl.xmap(data, tune=tune, **part))  # fmt: skip
 
 
 def main() -> None:
