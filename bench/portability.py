@@ -110,7 +110,7 @@ def execute(runtime: str, parameters: str, size: str, watch: str = "") -> Iterat
 
 def compile_all(target: str) -> Iterator[Record]:
     """Compile every kernel for a target, two at a time."""
-    texts = list(offline.texts("amd" if target in offline.AMD else "intel-gpu"))
+    texts = list(offline.texts(target))
     with ThreadPoolExecutor(2) as pool:
         for text, result in zip(texts, pool.map(lambda text: offline.compile_text(target, text), texts), strict=True):
             yield {"how": "compiled", "target": target, "kernel": text.kernel, "for": text.label, "dtype": text.dtype,

@@ -23,7 +23,9 @@ GIB = 1 << 30
 # Target -> (number of the device library that states the processor, whether a wave has 64 lanes). The older library
 # stands in where the installed set does not know a processor yet; it decides on a few instructions of built-ins only.
 AMD = {"gfx90a": (("90a",), True), "gfx942": (("942", "940"), True), "gfx1100": (("1100", "1036"), False)}
-INTEL = {"Gen9": "skl", "Xe-LP": "tgllp", "Xe-HPG": "dg2", "Xe-HPC": "pvc"}
+# Target -> (device of ocloc, name by which the table of quirks knows it).
+INTEL = {"Gen9": ("skl", ""), "Xe-LP": ("tgllp", ""), "Xe-HPG": ("dg2", ""),
+         "Xe-HPC": ("pvc", "Intel(R) Data Center GPU Max 1550")}  # fmt: skip
 TARGETS = (*AMD, *INTEL)
 _REMARK = re.compile(r"remark:\s+([A-Za-z][\w ]*?)(?: \[[\w/]+\])?: (\w+) \[-Rpass")
 _AMD_FIELDS = {"SGPRs": "sgprs", "VGPRs": "vgprs", "AGPRs": "agprs", "ScratchSize": "scratch_bytes", "LDS Size": "lds",
@@ -34,18 +36,20 @@ _LIBRARIES = ("opencl", "ocml", "ockl", "oclc_correctly_rounded_sqrt_on", "oclc_
 
 @dataclass(frozen=True)
 class Text:
-    """A program: its kernel's name, what it is specialised for, and the OpenCL C."""
+    """A program: its kernel's name, what it is specialised for, the OpenCL C, and the compiler's options."""
 
     kernel: str
     label: str
     dtype: str
     code: str
+    options: tuple[str, ...]
 
 
-def gpu(runtime: str) -> DeviceInfo:
+def gpu(target: str) -> DeviceInfo:
     """A description of a GPU, enough for default parameters and quirks."""
     return DeviceInfo(
-        id="0:0", name="offline", vendor="", platform="", version="", driver="", kind="gpu", runtime=runtime,
+        id="0:0", name="offline" if target in AMD else INTEL[target][1], vendor="", platform="", version="", driver="",
+        kind="gpu", runtime="amd" if target in AMD else "intel-gpu",
         compute_units=64, max_work_group=1024, clock_mhz=1000, local_bytes=64 << 10, global_bytes=16 * GIB,
         max_alloc_bytes=4 * GIB, fp64=True, fp16=False, subgroups=False, opencl_c="OpenCL C 1.2",
     )  # fmt: skip
@@ -58,18 +62,20 @@ def knn_values(dims: tuple[int, ...], tau: int, dtype: str, info: DeviceInfo) ->
     return Pass(search, "weights", False, chosen).values
 
 
-def texts(runtime: str) -> Iterator[Text]:
-    """Every kernel with the default parameters of a GPU of this ``runtime`` ("amd" or "intel-gpu")."""
-    info = gpu(runtime)
+def texts(target: str) -> Iterator[Text]:
+    """Every kernel with the default parameters of a GPU."""
+    info = gpu(target)
     quirks = quirks_for(info)
 
     def text(kernel: str, label: str, values: dict[str, Any]) -> Text:
         dtype = values["dtype"]
         tuned = values if kernel == "knn" else parameters(spec(kernel), values, info).parameters
-        return Text(kernel, label, dtype, source(
-            spec(kernel), {**tuned, **values, "fma": quirks.fma, "minimum": quirks.minimum}))  # fmt: skip
+        code = source(spec(kernel), {**tuned, **values, "fma": quirks.fma, "minimum": quirks.minimum})
+        return Text(kernel, label, dtype, quirks.prelude + code, quirks.build_options)
 
     ranges = {**{f"E{E}": (E,) for E in (1, 3, 10, 20)}, "E1-5": tuple(range(1, 6)), "E1-10": tuple(range(1, 11))}
+    most = quirks.most_dimensions or len(ranges["E1-10"])
+    ranges = {f"E{dims[-most]}-{dims[-1]}" if len(dims) > most else name: dims[-most:] for name, dims in ranges.items()}
     for dtype in ("float32", "float64"):
         for name, dims in ranges.items():
             for tau in (1, 3):
@@ -113,7 +119,7 @@ def compile_text(target: str, text: Text) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "kernel.cl"
         file.write_text(text.code)
-        return _amd(target, file) if target in AMD else _intel(INTEL[target], file)
+        return _amd(target, file) if target in AMD else _intel(INTEL[target][0], file, text.options)
 
 
 def _amd(target: str, file: Path) -> dict[str, Any]:
@@ -143,10 +149,10 @@ def _amd(target: str, file: Path) -> dict[str, Any]:
     return result
 
 
-def _intel(device: str, file: Path) -> dict[str, Any]:
+def _intel(device: str, file: Path, options: tuple[str, ...]) -> dict[str, Any]:
     done = subprocess.run(
-        ["ocloc", "compile", "-file", file.name, "-device", device, "-options", "-cl-std=CL1.2", "--format", "zebin",
-         "-out_dir", "."],
+        ["ocloc", "compile", "-file", file.name, "-device", device, "-options", " ".join(("-cl-std=CL1.2", *options)),
+         "--format", "zebin", "-out_dir", "."],
         cwd=file.parent, capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip
     log = done.stdout + done.stderr

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 from device_helpers import NVIDIA
 
 from pyedmcl.kernels import spec
+from pyedmcl.neighbors.exact import ExactSearch
 from pyedmcl.plan import Pass, Search, with_enough_groups
 from pyedmcl.tuning.policy import parameters
 
@@ -58,3 +60,12 @@ def test_a_bound_that_is_tuned_for_few_neighbours_holds_for_many():
     assert short == {"unroll": 2, "bound_share": 1, "tile": 0}  # staged rows would be read four at a time
     long = Search((3,), (96,), 1, 0, 0, 100_000, 100_000)
     assert with_enough_groups(tuned, long) == tuned
+
+
+def test_a_compiler_of_few_registers_gets_passes_of_few_dimensions():
+    gpu_max = replace(NVIDIA, name="Intel(R) Data Center GPU Max 1550", runtime="intel-gpu", vendor="Intel")
+    search = Search(tuple(range(1, 21)), tuple(range(2, 22)), 1, 0, 0, 1000, 1000)
+    few, many = (ExactSearch(SimpleNamespace(info=info), search, "weights").passes for info in (gpu_max, NVIDIA))
+    assert [len(p.search.dims) for p in few] == [5, 5, 5, 5]
+    assert len(many) < len(few)
+    assert [E for p in few for E in p.search.dims] == list(search.dims)

@@ -102,8 +102,10 @@ def test_kernels_compile_and_spill_no_more_than_recorded(target):
         pytest.skip(why)
     table = recorded()
     seen = 0
-    for text in offline.texts("amd" if target in offline.AMD else "intel-gpu"):
-        if (text.kernel, text.label) not in WANTED or text.dtype != "float32":
+    for text in offline.texts(target):
+        # Where a pass has five dimensions at most, the last ones are compiled.
+        label = text.label.replace("E6-10", "E1-10")
+        if (text.kernel, label) not in WANTED or text.dtype != "float32":
             continue
         seen += 1
         before = table[target, text.kernel, text.label, text.dtype]

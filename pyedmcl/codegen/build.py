@@ -101,7 +101,7 @@ def build(executor: Executor, spec: KernelSpec, values: Mapping[str, Any], entry
     """
     quirks = quirks_for(executor.info)
     full = {**values, "fma": quirks.fma, "minimum": quirks.minimum}
-    text = _source(spec, tuple(sorted(full.items())))
+    text = quirks.prelude + _source(spec, tuple(sorted(full.items())))
     try:
         return executor.build(text, quirks.build_options).kernel(entry or spec.name)
     except BuildError as error:

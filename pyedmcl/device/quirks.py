@@ -26,6 +26,10 @@ class Quirks:
         "gpu" or "cpu": which default parameters to start from.
     build_options : tuple of str
         Compiler options that every program needs on this device.
+    prelude : str
+        What every program begins with there.
+    most_dimensions : int
+        Embedding dimensions that the compiler can take in one pass of the neighbour search; 0: as many as pay.
     max_work_group : int
         Largest work-group worth asking for, at most what the device reports.
     memory_share : float
@@ -48,6 +52,8 @@ class Quirks:
     minimum: str = "fmin"
     device_class: str = "gpu"
     build_options: tuple[str, ...] = ()
+    prelude: str = ""
+    most_dimensions: int = 0
     max_work_group: int = 256
     memory_share: float = 1.0
     largest_bytes: int = 0
@@ -98,6 +104,16 @@ TABLE: tuple[Row, ...] = (
         {"build_options": ("-cl-fp32-correctly-rounded-divide-sqrt",)},
         "division and square root are off in the last bits otherwise (a third of all quotients on an H200), and "
         "results must be the same bits on every device",
+    ),
+    Row(
+        lambda info: info.runtime == "intel-gpu" and "Data Center GPU Max" in info.name,
+        {
+            "build_options": ("-cl-intel-256-GRF-per-thread",),
+            "prelude": "#define kernel __attribute__((intel_reqd_sub_group_size(16))) __kernel\n",
+            "most_dimensions": 5,
+        },
+        "the compiler takes 32 lanes with 128 registers and ends without a message where these overflow by much; 16 "
+        "lanes with 256 registers hold five dimensions at once (compiled with ocloc 22.43, not executed)",
     ),
     Row(
         lambda info: info.runtime == "nvidia",

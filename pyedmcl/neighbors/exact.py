@@ -108,7 +108,7 @@ class ExactSearch:
     def _split(self, emit: str, masked: bool, libraries: int) -> list[Pass]:
         """Passes of as many dimensions as pay: sharing a sweep saves arithmetic and costs scratch memory per group."""
         dims, units = self.search.dims, self.executor.info.compute_units
-        most = len(dims)
+        most = min(len(dims), quirks_for(self.executor.info).most_dimensions or len(dims))
         while True:
             passes = []
             for part in split_dims(dims, most):
