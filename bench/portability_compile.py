@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pyedmcl.codegen.build import source
+from pyedmcl.codegen.build import text_for
 from pyedmcl.device.info import DeviceInfo
 from pyedmcl.device.quirks import quirks_for
 from pyedmcl.kernels import spec
@@ -70,8 +70,7 @@ def texts(target: str) -> Iterator[Text]:
     def text(kernel: str, label: str, values: dict[str, Any]) -> Text:
         dtype = values["dtype"]
         tuned = values if kernel == "knn" else parameters(spec(kernel), values, info).parameters
-        code = source(spec(kernel), {**tuned, **values, "fma": quirks.fma, "minimum": quirks.minimum})
-        return Text(kernel, label, dtype, quirks.prelude + code, quirks.build_options)
+        return Text(kernel, label, dtype, text_for(spec(kernel), {**tuned, **values}, info), quirks.build_options)
 
     ranges = {**{f"E{E}": (E,) for E in (1, 3, 10, 20)}, "E1-5": tuple(range(1, 6)), "E1-10": tuple(range(1, 11))}
     most = quirks.most_dimensions or len(ranges["E1-10"])

@@ -105,10 +105,9 @@ def with_enough_groups(parameters: Mapping[str, Any], search: Search) -> Mapping
     The bound comes from some 2.5 k groups of rows: with hardly more groups than neighbours it holds back few rows,
     and with fewer none, so that all rows have to be sorted.
     """
-    k = max(search.counts)
-    if k <= 2 * (max(search.dims) + 1):
+    if search.simplexes == 1:
         return parameters
-    n = max(search.library_end - search.library_begin, 1)
+    k, n = max(search.counts), max(search.library_end - search.library_begin, 1)
     share, unroll = int(parameters["bound_share"]), int(parameters["unroll"])
     while share * unroll * _groups_for(k) > n and (share > 1 or unroll > 1):
         share, unroll = (share - 1, unroll) if share > 1 else (share, unroll // 2)

@@ -44,8 +44,9 @@ kernel void centre(global const real* restrict raw, const int n_series, const in
 // Columns [begin, begin + n_series) of n_all are in raw; each goes, centred, to its column of the targets. Columns and rows
 // behind the last are zero: vectors reach into them.
 kernel void stage_targets(global const real* restrict raw, const int n_series, const int begin,
-                          const int n_all, const int n_steps, global const int* restrict column_of, const int target_stride, global const real* restrict shift,
-                          global const int* restrict exponent, global real* restrict targets) {
+                          const int n_all, const int n_steps, global const int* restrict column_of, const int target_stride,
+                          global const real* restrict shift, global const int* restrict exponent,
+                          global real* restrict targets) {
   const int c = get_global_id(0);
   const size_t t = get_global_id(1);
   if (begin + c >= target_stride) return;

@@ -15,6 +15,7 @@ from .texts import read_text
 
 if TYPE_CHECKING:
     from ..device.executor import Executor
+    from ..device.info import DeviceInfo
 
 _PLACE = re.compile(r'"?([\w.]+\.(?:mako|clh))"?[:(](\d+)')
 _NAMELESS = re.compile(r"<\w+>:(\d+):\d+: error:")
@@ -42,6 +43,13 @@ def source(spec: KernelSpec, values: Mapping[str, Any]) -> str:
 def _source(spec: KernelSpec, values: tuple[tuple[str, Any], ...]) -> str:
     # Rendering takes a millisecond, a launch some microseconds: the same text is asked for again and again.
     return source(spec, dict(values))
+
+
+def text_for(spec: KernelSpec, values: Mapping[str, Any], info: DeviceInfo) -> str:
+    """:func:`source`, with what the device's quirks ask for: how to fuse, how to take a minimum, what comes first."""
+    quirks = quirks_for(info)
+    full = {**values, "fma": quirks.fma, "minimum": quirks.minimum}
+    return quirks.prelude + _source(spec, tuple(sorted(full.items())))
 
 
 def excerpt(log: str, spec: KernelSpec, text: str) -> str:
@@ -99,17 +107,15 @@ def build(executor: Executor, spec: KernelSpec, values: Mapping[str, Any], entry
     BuildError
         With the source around the error, the values, and the driver's message.
     """
-    quirks = quirks_for(executor.info)
-    full = {**values, "fma": quirks.fma, "minimum": quirks.minimum}
-    text = quirks.prelude + _source(spec, tuple(sorted(full.items())))
+    text = text_for(spec, values, executor.info)
     try:
-        return executor.build(text, quirks.build_options).kernel(entry or spec.name)
+        return executor.build(text, quirks_for(executor.info).build_options).kernel(entry or spec.name)
     except BuildError as error:
         log = error.log or str(error)
         where = excerpt(log, spec, text)
         failure = BuildError(
             f"kernel {spec.name} did not compile on {executor.info.name} ({executor.info.driver})\n"
-            f"values: {dict(sorted(full.items()))}\n{where}\n{log[-4000:]}",
+            f"values: {dict(sorted(values.items()))}\n{where}\n{log[-4000:]}",
             log=error.log,
             source=text,
         )
