@@ -1,0 +1,73 @@
+"""Time of each kernel within a whole map, for one or several sets of the lookup's parameters.
+
+usage: python bench/kernel_times.py [--device NAME] [--shape 2000x3780] [--E 3] [--lookup JSON ...] [--out FILE]
+
+``--lookup`` takes parameters by name, such as ``'{"row_lanes": 8, "unroll": 4}'``; without it those are used that a map
+would take. ``lookup_bytes_per_s`` counts k neighbours and the observation of each prediction, from whatever memory is
+nearest.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+from collections import defaultdict
+from typing import Any
+from unittest import mock
+
+from workloads import coupled_maps
+
+import pyedmcl
+from pyedmcl.device.opencl import OpenCLExecutor
+from pyedmcl.tuning.policy import using
+
+
+def measure(x: Any, E: int, device: str | None, repeat: int) -> dict[str, float]:
+    """Median seconds of each kernel's launches in a map."""
+    launch, events = OpenCLExecutor.launch, []
+
+    def noted(self: OpenCLExecutor, kernel: Any, *rest: Any) -> Any:
+        event = launch(self, kernel, *rest)
+        events.append((kernel.name, event))
+        return event
+
+    times: dict[str, list[float]] = defaultdict(list)
+    pyedmcl.xmap(x, E=E, device=device)  # compile
+    with mock.patch.object(OpenCLExecutor, "launch", noted):
+        for _ in range(repeat):
+            events.clear()
+            pyedmcl.xmap(x, E=E, device=device)
+            sums: dict[str, float] = defaultdict(float)
+            for name, event in events:
+                sums[name] += event.seconds
+            for name, seconds in sums.items():
+                times[name].append(seconds)
+    return {name: statistics.median(some) for name, some in times.items()}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--device")
+    parser.add_argument("--shape", default="2000x3780")
+    parser.add_argument("--E", type=int, default=3)
+    parser.add_argument("--lookup", action="append", type=json.loads)
+    parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--out")
+    options = parser.parse_args()
+    n, length = map(int, options.shape.split("x"))
+    x = coupled_maps(n, length)
+    for parameters in options.lookup or [{}]:
+        with using(lookup=parameters):
+            seconds = measure(x, options.E, options.device, options.repeat)
+        read = 4.0 * n * n * (length - options.E + 1) * (options.E + 2)
+        record = {"shape": options.shape, "E": options.E, "lookup": parameters, "seconds": seconds,
+                  "lookup_bytes_per_s": read / seconds["lookup"]}  # fmt: skip
+        print(json.dumps(record), flush=True)
+        if options.out:
+            with open(options.out, "a") as file:
+                file.write(json.dumps(record) + "\n")
+
+
+if __name__ == "__main__":
+    main()
