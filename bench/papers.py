@@ -21,9 +21,9 @@ import numpy as np
 from workloads import coupled_maps, mixed_dimensions
 
 import pyedmcl
-from pyedmcl.condition import condition
+from pyedmcl.data.condition import condition
 from pyedmcl.device.session import open_device
-from pyedmcl.neighbors.crossmap import CrossMap
+from pyedmcl.engines.crossmap import CrossMap
 
 # (series, steps, seconds of kEDM on an A100 and a V100 in the papers)
 SETS = {

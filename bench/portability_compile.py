@@ -16,7 +16,7 @@ from pyedmcl.codegen.build import text_for
 from pyedmcl.device.info import DeviceInfo
 from pyedmcl.device.quirks import quirks_for
 from pyedmcl.kernels import spec
-from pyedmcl.plan import Pass, Search
+from pyedmcl.neighbors.plan import Pass, Search
 from pyedmcl.tuning.policy import parameters
 
 GIB = 1 << 30

@@ -21,7 +21,9 @@ import numpy as np
 import pyedmcl
 from pyedmcl.device import opencl
 from pyedmcl.device.session import open_device
-from pyedmcl.neighbors import dense, exact, lookup, project, skill
+from pyedmcl.engines import distances as dense
+from pyedmcl.engines import lookup, project, skill
+from pyedmcl.neighbors import exact
 from pyedmcl.reference import fma32, knn_float32_exact, knn_float64_exact, simplex_predict
 from pyedmcl.reference import skill as oracle_skill
 from pyedmcl.tuning import policy

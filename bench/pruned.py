@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from pyedmcl.device.session import open_device
+from pyedmcl.launch.staging import Staging
 from pyedmcl.neighbors.exact import ExactSearch
+from pyedmcl.neighbors.plan import Search
 from pyedmcl.neighbors.pruned import PrunedSearch
-from pyedmcl.neighbors.staging import Staging
-from pyedmcl.plan import Search
 
 
 def lorenz(n: int, dt: float = 0.01, transient: int = 2000) -> Any:

@@ -35,11 +35,11 @@ def fresh(bench: Any, case: Any, spec: Any, info: Any, seconds: float) -> Mappin
     """The outcome of a tuning that knows nothing."""
     from pathlib import Path
 
+    from pyedmcl.tuner.auto import Local
+    from pyedmcl.tuner.outcome import Settings
+    from pyedmcl.tuner.search import Tuning
     from pyedmcl.tuning import policy, wisdom
     from pyedmcl.tuning.database import Database, new_session
-    from pyedmcl.tuning.outcome import Settings
-    from pyedmcl.tuning.search import Tuning
-    from pyedmcl.workloads.auto import Local
 
     with tempfile.TemporaryDirectory() as folder, mock.patch.object(wisdom, "shipped", lambda runtime: ()):
         policy.forget()
@@ -87,8 +87,8 @@ def main() -> None:
     os.environ["PYEDMCL_DATA_DIR"] = tempfile.mkdtemp(prefix="pyedmcl-bench-")  # empty: only what is shipped
     from pyedmcl.device.session import open_device
     from pyedmcl.kernels import spec
-    from pyedmcl.tuning.measure import Bench
-    from pyedmcl.workloads import names, tuned_spec, workload
+    from pyedmcl.tuner.measure import Bench
+    from pyedmcl.tuner.problems import names, tuned_spec, workload
 
     executor = open_device(options.device)
     info, bench = executor.info, Bench(executor, workload)

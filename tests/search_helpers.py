@@ -5,9 +5,9 @@ from __future__ import annotations
 from random import Random
 
 from pyedmcl.codegen.spec import Constraint, KernelSpec, Tunable
+from pyedmcl.tuner.measure import Asked, Reply
+from pyedmcl.tuner.workload import Case
 from pyedmcl.tuning.key import canonical
-from pyedmcl.tuning.measure import Asked, Reply
-from pyedmcl.tuning.workload import Case
 
 PAPER = KernelSpec(
     name="skill",  # the name of a kernel that there is, so that its text can be digested

@@ -13,7 +13,7 @@ import time
 
 from search_helpers import Scripted
 
-from pyedmcl.tuning.isolate import serve
+from pyedmcl.tuner.isolate import serve
 from pyedmcl.tuning.key import canonical
 
 DEFAULTS = {"chunk": 256, "wg": 1}

@@ -14,7 +14,7 @@ from .inputs import load
 from .talk import Talk
 
 if TYPE_CHECKING:
-    from ..series import Series
+    from ..data.series import Series
 
 _HEADER = ("library", "target", "lib_size", "mean", "q05", "q25", "median", "q75", "q95")
 
@@ -23,7 +23,7 @@ def two_series(
     input: Path, x: str | None, y: str | None, time_column: str | None, dataset: str | None
 ) -> tuple[Series, Series]:
     """Two series of a file: those named, or the only two there are."""
-    from ..series import build_series
+    from ..data.series import build_series
 
     if (x is None) != (y is None):
         raise typer.BadParameter("--x and --y: name both variables, or neither where the file has two series")

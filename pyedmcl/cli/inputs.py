@@ -12,8 +12,8 @@ import typer
 from ..errors import InputError, StoreForeignError
 
 if TYPE_CHECKING:
+    from ..data.series import Series
     from ..jobs import XmapStore
-    from ..series import Series
 
 _DIGITS = re.compile(r"\d+")
 

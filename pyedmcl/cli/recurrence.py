@@ -11,7 +11,7 @@ import typer
 from .inputs import load, parse_columns
 
 if TYPE_CHECKING:
-    from ..series import Series
+    from ..data.series import Series
 
 _STATES = "Recurrence"
 
@@ -145,7 +145,7 @@ def states(
 
 def one(series: Series, place: int) -> Series:
     """A single one of several series."""
-    from ..series import build_series
+    from ..data.series import build_series
 
     return build_series(series.values[:, place], [series.names[place]], series.time)
 

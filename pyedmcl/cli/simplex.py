@@ -13,7 +13,7 @@ from .inputs import load, parse_ranges
 from .talk import Talk
 
 if TYPE_CHECKING:
-    from ..series import Series
+    from ..data.series import Series
 
 
 _HEADER = ("time", "observed", "predicted", "variance")
@@ -102,7 +102,7 @@ def simplex(
 
 
 def _one(series: Series, place: int) -> Series:
-    from ..series import build_series
+    from ..data.series import build_series
 
     return build_series(series.values[:, place], [series.names[place]], series.time)
 

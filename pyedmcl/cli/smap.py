@@ -14,7 +14,7 @@ from .simplex import _when
 from .talk import Talk
 
 if TYPE_CHECKING:
-    from ..series import Series
+    from ..data.series import Series
 
 Columns = Annotated[
     str | None,
@@ -58,7 +58,7 @@ def chosen(
     input: Path, column: str | None, target: str | None, time_column: str | None, dataset: str | None
 ) -> tuple[Series, Any, Any]:
     """(all series read, those embedded, the target or None)."""
-    from ..series import build_series
+    from ..data.series import build_series
 
     names = parse_columns(column)
     wanted = None if names is None else [*names, *([target] if target is not None and target not in names else [])]

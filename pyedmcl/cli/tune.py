@@ -18,7 +18,7 @@ from .tune_table import Board, Lines, Table, first_line, seconds_text
 
 if TYPE_CHECKING:
     from ..device.info import DeviceInfo
-    from ..tuning.outcome import Outcome
+    from ..tuner.outcome import Outcome
 
 _HEADER = ("kernel", "case", "default", "best", "gain", "tried", "bad", "note")
 _NUMBERS = ("default", "best", "gain", "tried", "bad")
@@ -98,8 +98,8 @@ def tune(
 
 
 def _tune(talk: Talk, kernels: list[str], info: DeviceInfo, **wanted: Any) -> dict[str, Any]:
+    from ..tuner import campaign
     from ..tuning.database import Database
-    from ..workloads import campaign
 
     plans = campaign.plan(kernels, wanted["mode"], info, wanted["budget"])
     database = Database()
@@ -151,8 +151,9 @@ def _tune(talk: Talk, kernels: list[str], info: DeviceInfo, **wanted: Any) -> di
 def _explain(
     talk: Talk, kernels: list[str], mode: str, seconds: float | None, info: DeviceInfo
 ) -> dict[str, Any]:
-    from ..tuning.space import Space
-    from ..workloads import campaign, tuned_spec
+    from ..tuner import campaign
+    from ..tuner.problems import tuned_spec
+    from ..tuner.space import Space
 
     plans = campaign.plan(kernels, mode, info, seconds)
     depth = campaign.DEPTH[mode]
@@ -192,9 +193,9 @@ def _explain(
 
 
 def _replay(talk: Talk, log: Path, kernels: list[str], strategy: str | None, seed: int) -> None:
+    from ..tuner.replay import replay
+    from ..tuner.strategies import STRATEGIES
     from ..tuning.journal import read_trials
-    from ..tuning.replay import replay
-    from ..tuning.strategies import STRATEGIES
 
     strategies = (strategy,) if strategy is not None else tuple(STRATEGIES)
     found, remarks = replay(read_trials(log), kernels=kernels, strategies=strategies, seed=seed)
@@ -227,7 +228,7 @@ def _seconds(text: str | None) -> float | None:
 
 
 def _strategy(name: str) -> None:
-    from ..tuning.strategies import STRATEGIES
+    from ..tuner.strategies import STRATEGIES
 
     if name not in STRATEGIES:
         raise InputError(f"--strategy {name}: one of {', '.join(STRATEGIES)} is needed")

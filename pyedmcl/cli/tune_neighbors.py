@@ -21,7 +21,7 @@ _HEADER = ("series", "states", "E", "computed", *_TIMED)
 
 def seconds_for(mode: str, budget: float | None) -> float:
     """The budget, or what the mode gives. Raises InputError for another mode."""
-    from ..workloads.neighbors import SECONDS
+    from ..tuner.problems.neighbors import SECONDS
 
     if mode not in SECONDS:
         raise InputError(f"mode={mode!r}: one of {', '.join(SECONDS)} is needed")
@@ -31,8 +31,8 @@ def seconds_for(mode: str, budget: float | None) -> float:
 def explain(talk: Talk, info: DeviceInfo, seconds: float) -> dict[str, Any]:
     """What would be timed, and the rates that hold now."""
     from ..neighbors.rates import rates_of
-    from ..workloads.common import on_gpu
-    from ..workloads.neighbors import problems
+    from ..tuner.problems.common import on_gpu
+    from ..tuner.problems.neighbors import problems
 
     wanted, known = problems(on_gpu(info)), rates_of(info)
     talk.summary(f"\n{NAME}: what the exhaustive search, the pruned one and a k-d tree cost on {info.name}")
@@ -57,8 +57,8 @@ def measure(talk: Talk, info: DeviceInfo, seconds: float) -> dict[str, Any]:
     """
     from ..device.session import open_device
     from ..neighbors.rates import rates_of
-    from ..workloads.neighbors import DeviceRunner
-    from ..workloads.neighbors import measure as timings_of
+    from ..tuner.problems.neighbors import DeviceRunner
+    from ..tuner.problems.neighbors import measure as timings_of
 
     runner = DeviceRunner(open_device(info.id))
     talk.remark(f"{info.name} ({info.platform}, driver {info.driver}): searches for neighbours, {seconds:g} s")

@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from ..tuning.outcome import Outcome, Standing
+    from ..tuner.outcome import Outcome, Standing
 
 _NOTE_WIDTH = 60
 _COLUMNS = ("kernel", "problem", "tried", "bad", "default", "best", "gain", "")

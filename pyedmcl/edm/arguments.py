@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from ..data.series import Series, as_series
 from ..errors import InputError
 from ..neighbors.choose import SEARCHES, Choice
-from ..series import Series, as_series
 
 # The lists of a work-item lie in its private memory, and a CPU runtime's threads have small stacks.
 MOST_NEIGHBOURS = 1024

@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..device.session import open_device
+from ..engines.ccm import SampledSkill
+from ..engines.subsets import Link
 from ..errors import InputError
-from ..neighbors.ccm import SampledSkill
+from ..launch.progress import Progress, reporting
 from ..neighbors.choose import Choice
-from ..neighbors.progress import Progress, reporting
 from ..neighbors.searched import add, without_search
-from ..neighbors.subsets import Link
 from ..tuning.retry import tunable
 from . import arguments
 from .ccm_problem import METHODS, Direction, check_seed, direction, library_sizes, sides, states_of

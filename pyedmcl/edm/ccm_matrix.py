@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..data.series import Series, as_series, check_embedding, require_rows
 from ..device.fingerprint import device_key
 from ..device.session import open_device
+from ..engines.ccm import SampledSkill
+from ..engines.subsets import Link
 from ..errors import InputError, Interrupted
 from ..kernels import spec
-from ..neighbors.ccm import SampledSkill
+from ..launch.progress import Progress, reporting
 from ..neighbors.choose import Choice
-from ..neighbors.progress import Progress, reporting
 from ..neighbors.searched import add
-from ..neighbors.subsets import Link
-from ..series import Series, as_series, check_embedding, require_rows
 from ..tuning.retry import tunable
 from . import arguments
 from .ccm import KERNELS

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
-from .ccm_result import pandas_for
+from ..io.optional import pandas_for
 from .convergence import kendall
 from .significance import false_discovery
 

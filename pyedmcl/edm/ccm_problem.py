@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..data.series import Series, as_series, check_embedding, require_rows
+from ..engines.ccm import States
 from ..errors import InputError
-from ..neighbors.ccm import States
-from ..series import Series, as_series, check_embedding, require_rows
 from . import arguments, ranges
 from .states import delay_states, embed, future, given_states
 

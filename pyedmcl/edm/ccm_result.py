@@ -9,16 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InputError, missing_extra
+from ..errors import InputError
+from ..io.optional import pandas_for
 from .convergence import Convergence, convergence, means
-
-
-def pandas_for(purpose: str) -> Any:
-    try:
-        import pandas
-    except ImportError as error:
-        raise missing_extra("pandas", "io", purpose) from error
-    return pandas
 
 
 @dataclass(frozen=True)

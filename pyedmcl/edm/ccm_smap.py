@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from ..engines.ccm import SampledSkill
+from ..engines.smap import LocalFits
+from ..engines.subsets import Link
 from ..errors import InputError
-from ..neighbors.ccm import SampledSkill
-from ..neighbors.smap import LocalFits
-from ..neighbors.subsets import Link
 from .ccm_problem import Direction
 from .smap_fit import skill
 from .states import embed, future

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..data.series import as_series, check_embedding
 from ..errors import InputError
-from ..series import as_series, check_embedding
-from .ccm_result import pandas_for
+from ..io.optional import pandas_for
 from .states import embed as delays
 
 

@@ -8,23 +8,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..condition import condition
+from ..data.condition import condition
+from ..data.series import Series, as_series, check_embedding, require_rows
 from ..device.memory import budget
 from ..device.session import open_device
+from ..engines.project import Projection
+from ..engines.skill import scores, skill_sums
+from ..launch.pool import Pool
+from ..launch.progress import Progress, reporting
+from ..launch.staging import Staging
 from ..neighbors.choose import Choice, report
 from ..neighbors.choose import engine as search_engine
 from ..neighbors.exact import ExactSearch
-from ..neighbors.pool import Pool
-from ..neighbors.progress import Progress, reporting
-from ..neighbors.project import Projection
-from ..neighbors.skill import scores, skill_sums
-from ..neighbors.staging import Staging
-from ..plan import Search
-from ..results import EmbedDimensionResult
-from ..series import Series, as_series, check_embedding, require_rows
+from ..neighbors.plan import Search
 from ..tuning.retry import tunable
 from . import arguments
 from .effort import announce
+from .embed_dimension_result import EmbedDimensionResult
 from .embed_dimension_rows import check_rows, chosen_skill
 from .masks import penalty_of
 from .provenance import provenance

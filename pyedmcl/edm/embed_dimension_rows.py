@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..data.series import Series, build_series
 from ..neighbors.choose import Choice
-from ..series import Series, build_series
 from .provenance import provenance
 from .simplex import KERNELS
 from .simplex_fit import Projection, prepare, project

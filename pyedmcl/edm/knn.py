@@ -6,19 +6,19 @@ from typing import Any
 
 import numpy as np
 
-from ..condition import condition
+from ..data.condition import condition
+from ..data.series import check_embedding, require_rows
 from ..device.session import open_device
 from ..errors import InputError
+from ..launch.progress import Progress, reporting
+from ..launch.staging import Staging
 from ..neighbors.choose import engine as search_engine
 from ..neighbors.choose import report
-from ..neighbors.progress import Progress, reporting
-from ..neighbors.staging import Staging
-from ..plan import Search
-from ..results import KnnResult
-from ..series import check_embedding, require_rows
+from ..neighbors.plan import Search
 from ..tuning.retry import tunable
 from . import arguments
 from .effort import announce
+from .knn_result import KnnResult
 from .masks import penalty_of
 from .provenance import provenance
 

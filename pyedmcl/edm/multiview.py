@@ -11,20 +11,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..data.series import as_series, check_embedding, require_rows, select
 from ..device.memory import budget
 from ..device.session import open_device
+from ..engines.projected import Projector
 from ..errors import InputError
+from ..io.optional import pandas_for
 from ..neighbors.coordinates import coordinate_search, lay_out_states
-from ..neighbors.projected import Projector
-from ..results import SimplexResult
-from ..series import as_series, check_embedding, require_rows, select
 from ..tuning.retry import tunable
 from . import arguments, ranges, scores
-from .ccm_result import pandas_for
 from .effort import announce
 from .provenance import provenance
 from .simplex import KERNELS
 from .simplex_fit import check_library
+from .simplex_result import SimplexResult
 from .states import condition_together, embed, future
 
 if TYPE_CHECKING:

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..data.series import Series, build_series
 from ..device.session import open_device
+from ..engines.ccm import SampledSkill
+from ..engines.subsets import Link
 from ..errors import InputError
-from ..neighbors.ccm import SampledSkill
-from ..neighbors.subsets import Link
-from ..series import Series, build_series
+from ..io.optional import pandas_for
 from ..tuning.retry import tunable
 from . import arguments
 from .ccm import KERNELS
 from .ccm_problem import Direction, check_seed, direction, library_sizes, sides, states_of
-from .ccm_result import pandas_for
 from .convergence import means
 from .effort import announce
 from .provenance import provenance

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from ..device.session import open_device
-from ..neighbors.progress import Progress, reporting
-from ..results import SimplexResult
+from ..launch.progress import Progress, reporting
 from ..tuning.retry import tunable
 from . import arguments
 from .effort import announce
 from .provenance import provenance
 from .simplex_fit import check_generation, generate, prepare, project
+from .simplex_result import SimplexResult
 
 KERNELS = ("knn", "predict")
 

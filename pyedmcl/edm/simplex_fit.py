@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..condition import condition
+from ..data.condition import condition
+from ..data.series import Series, as_series, check_embedding, require_rows
+from ..engines.projected import Projector
 from ..errors import InputError
 from ..neighbors.choose import Choice, report
 from ..neighbors.coordinates import coordinate_search, delay_search, lay_out, lay_out_states
-from ..neighbors.projected import Projector
+from ..neighbors.plan import Search
 from ..neighbors.searched import add
-from ..plan import Search
-from ..series import Series, as_series, check_embedding, require_rows
 from . import arguments, ranges, scores
 from .states import condition_together, embed, future
 

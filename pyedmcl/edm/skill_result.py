@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .ccm_result import pandas_for
+from ..io.optional import pandas_for
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..device.session import open_device
-from ..neighbors.smap import Fits
+from ..engines.smap import Fits
 from ..tuning.retry import tunable
 from . import arguments
 from .provenance import provenance

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..engines.smap import Fits, LocalFits
 from ..errors import InputError
-from ..neighbors.smap import Fits, LocalFits
 from ..tuning import policy
 from . import scores
 from .smap_problem import Problem

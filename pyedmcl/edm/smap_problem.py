@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..data.series import Series, as_series, check_embedding, require_rows
 from ..errors import InputError
-from ..series import Series, as_series, check_embedding, require_rows
 from . import arguments, ranges
 
 Doubles = NDArray[np.float64]

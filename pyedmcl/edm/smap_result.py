@@ -9,15 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InputError, missing_extra
-
-
-def _pandas(purpose: str) -> Any:
-    try:
-        import pandas
-    except ImportError as error:
-        raise missing_extra("pandas", "io", purpose) from error
-    return pandas
+from ..errors import InputError
+from ..io.optional import pandas_for
 
 
 @dataclass(frozen=True)
@@ -80,7 +73,7 @@ class SmapResult:
 
     def to_frame(self) -> Any:
         """A pandas DataFrame: (theta,) time, observed, predicted, variance, C0 and a column per slope."""
-        pandas = _pandas("to_frame()")
+        pandas = pandas_for("to_frame()")
         frames = []
         for theta in np.atleast_1d(self.theta):
             one = self.at(float(theta))
@@ -147,7 +140,7 @@ class NonlinearResult:
     def to_frame(self) -> Any:
         """A pandas DataFrame with columns theta, rho, mae, rmse."""
         columns = ("theta", "rho", "mae", "rmse")
-        return _pandas("to_frame()").DataFrame({name: getattr(self, name) for name in columns})
+        return pandas_for("to_frame()").DataFrame({name: getattr(self, name) for name in columns})
 
     def plot(self, path: str | None = None) -> Any:
         """rho against theta; saved to ``path`` if given. Needs matplotlib."""

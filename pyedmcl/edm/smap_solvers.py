@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from ..engines.smap import Fits
+from ..engines.smap_exact import Library
 from ..errors import InputError, missing_extra
-from ..neighbors.smap import Fits
-from ..neighbors.smap_exact import Library
 from .smap_problem import Doubles, Problem
 
 _NAMES = ("svd", "ridge", "lasso", "elasticnet")

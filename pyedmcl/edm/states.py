@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..condition import condition
-from ..neighbors.ccm import States
+from ..data.condition import condition
+from ..engines.ccm import States
 from ..neighbors.coordinates import coordinate_search, delay_search, lay_out, lay_out_states
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..data.series import Series, check_embedding
 from ..errors import InputError
-from ..series import Series, check_embedding
 from . import arguments
 from .ccm_problem import check_seed
 from .twins import twin_groups, twin_path

@@ -12,17 +12,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..condition import condition
+from ..data.condition import condition
+from ..data.series import Series, as_series, check_embedding, require_rows, some
 from ..device.fingerprint import device_key
 from ..device.session import open_device
+from ..engines.crossmap import CrossMap
 from ..errors import InputError, Interrupted
 from ..kernels import spec
+from ..launch.progress import Progress, reporting
 from ..neighbors.choose import Choice
-from ..neighbors.crossmap import CrossMap
-from ..neighbors.progress import Progress, reporting
 from ..neighbors.searched import add
-from ..results import XmapResult
-from ..series import Series, as_series, check_embedding, require_rows, some
 from ..tuning.recorded import Answers, keeping
 from ..tuning.retry import tunable
 from . import arguments
@@ -30,6 +29,7 @@ from .effort import announce
 from .embed_dimension import self_skill
 from .masks import penalty_of
 from .provenance import provenance
+from .xmap_result import XmapResult
 
 if TYPE_CHECKING:
     from ..device.executor import Executor

@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..data.series import Series, as_series, build_series, check_embedding, require_rows
 from ..device.memory import budget
 from ..device.session import open_device
 from ..errors import InputError
-from ..neighbors.progress import Progress
-from ..series import Series, as_series, build_series, check_embedding, require_rows
+from ..io.optional import pandas_for
+from ..launch.progress import Progress
 from ..tuning.retry import tunable
 from . import arguments
 from .ccm_problem import check_seed
-from .ccm_result import pandas_for
 from .effort import announce
 from .provenance import provenance
 from .significance import exceedance, false_discovery

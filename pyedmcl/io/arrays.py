@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from ..data.series import Series, as_series, build_series, select, some
+from ..data.unpack import Array, of_array, time_array
 from ..errors import InputError
-from ..series import Series, as_series, build_series, select, some
-from ..unpack import Array, of_array, time_array
 from .optional import need
 
 

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..data.unpack import Array
 from ..errors import InputError, StoreWriteError
-from ..unpack import Array
 from .optional import need
 
 _BLOCK_BYTES = 16 << 20  # of the map held at a time

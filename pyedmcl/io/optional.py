@@ -14,3 +14,8 @@ def need(module: str, purpose: str) -> Any:
         return importlib.import_module(module)
     except ImportError as error:
         raise missing_extra(module.partition(".")[0], "io", purpose) from error
+
+
+def pandas_for(purpose: str) -> Any:
+    """The module pandas, for ``purpose``."""
+    return need("pandas", purpose)

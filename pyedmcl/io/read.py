@@ -7,8 +7,8 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from ..data.series import Series
 from ..errors import InputError
-from ..series import Series
 from .arrays import read_hdf5, read_npy, read_npz, read_zarr
 from .tables import read_arrow
 from .text import read_text

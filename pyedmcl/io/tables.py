@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from ..data.series import Series, as_series, select
+from ..data.unpack import Array, time_array
 from ..errors import InputError
-from ..series import Series, as_series, select
-from ..unpack import Array, time_array
 from .optional import need
 from .times import as_time, looks_like_time
 

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
+from ..data.series import Series, build_series, select
+from ..data.unpack import Array
 from ..errors import InputError
-from ..series import Series, build_series, select
-from ..unpack import Array
 from .dialect import Dialect, detect, is_data_line, open_binary, split
 from .times import as_time, is_missing_cell, looks_like_time
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..unpack import Array
+from ..data.unpack import Array
 
 TIME_NAMES = frozenset({"time", "date", "datetime", "year", "day", "month", "index", "t", "timestamp"})
 MISSING = frozenset({"", "na", "n/a", "#n/a", "nan", "-nan", "null", "none"})

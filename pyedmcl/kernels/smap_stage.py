@@ -8,6 +8,6 @@ SPEC = KernelSpec(
     text="smap_stage.cl.mako",
     headers=("numeric.clh", "smap.clh", "moment.clh"),
     specialisation=("coordinates", "regressors", "dtype"),
-    oracle="pyedmcl.neighbors.smap_basis:basis_of",
+    oracle="pyedmcl.engines.smap_basis:basis_of",
     exact=False,
 )

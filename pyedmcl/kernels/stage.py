@@ -8,5 +8,5 @@ SPEC = KernelSpec(
     text="stage.cl.mako",
     headers=("numeric.clh",),
     specialisation=("dtype",),
-    oracle="pyedmcl.condition:condition",
+    oracle="pyedmcl.data.condition:condition",
 )

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
-from ..plan import Search
 from .coordinates import CoordinateSearch
 from .costs import Decision, cheapest, surely_exact
 from .exact import ExactSearch
 from .index import Index, KDTree
+from .plan import Search
 from .shared_sums import pays
 
 if TYPE_CHECKING:

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..plan import Search, round_up
+from ..launch.sizes import round_up
+from .plan import Search
 
 _GAP = 1e16  # of clkernels/numeric.clh
 

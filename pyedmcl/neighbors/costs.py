@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import DeviceMemoryError
-from ..plan import Search
+from .plan import Search
 from .rates import Known, Rates, has_tree, least_share, rates_of
 from .shared_sums import pays
 

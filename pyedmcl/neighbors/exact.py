@@ -14,15 +14,15 @@ from ..device.memory import budget
 from ..device.quirks import quirks_for
 from ..errors import DeviceMemoryError
 from ..kernels import spec
-from ..plan import Pass, Search, split_dims, with_enough_groups
+from ..launch.pacing import Pacer
+from ..launch.pool import Pool
+from ..launch.progress import told_part
 from ..tuning.policy import parameters
-from .pacing import Pacer
-from .pool import Pool
-from .progress import told_part
+from .plan import Pass, Search, split_dims, with_enough_groups
 
 if TYPE_CHECKING:
     from ..device.executor import Buffer, Executor
-    from .staging import Staging
+    from ..launch.staging import Staging
 
 # Working memory grows with the data, from a floor that a small job on a shared device can afford.
 _SCRATCH_LEAST, _TABLE_LEAST = 160 << 20, 112 << 20
@@ -68,7 +68,7 @@ class Tables:
 
 
 class ExactSearch:
-    """All-kNN for one :class:`~pyedmcl.plan.Search` on one device; buffers and kernels are reused.
+    """All-kNN for one :class:`~pyedmcl.neighbors.plan.Search` on one device; buffers and kernels are reused.
 
     Parameters
     ----------

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import missing_extra
-from .progress import told
+from ..launch.progress import told
 
 Points = NDArray[np.floating[Any]]
 _AGAIN = 8  # times the places that would do if all neighbours were found, up to which an approximate index is asked

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import missing_extra
-from .progress import told
+from ..launch.progress import told
 
 _PER_LIST = 32  # states a list is trained with
 _DIRECT = 16  # queries at a time for which Faiss subtracts coordinates; with more it expands squares and loses digits

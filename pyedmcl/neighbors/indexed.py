@@ -16,15 +16,16 @@ from ..codegen.build import build
 from ..device.memory import host_available
 from ..errors import DeviceMemoryError
 from ..kernels import spec
-from ..plan import Pass, Search, round_up
+from ..launch.pacing import Pacer
+from ..launch.pool import Pool
+from ..launch.sizes import round_up
 from .choose import Choice, decide, make_index
 from .coordinates import CoordinateSearch
 from .costs import Decision
 from .exact import ExactSearch, Tables
 from .index import Index, asked_sizes, enough, index_bytes
 from .indexed_rows import Rows, query_blocks, rows_with_states, unlaid
-from .pacing import Pacer
-from .pool import Pool
+from .plan import Pass, Search
 from .pruned import PrunedSearch
 from .recall import Measured, measure
 from .searched import add, record

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..plan import Search
+from ..launch.pacing import LAUNCH_SECONDS
+from ..launch.progress import told
 from .coordinates import first_row
-from .pacing import LAUNCH_SECONDS
-from .progress import told
+from .plan import Search
 
 _LARGE = 1e15  # coordinates above are gaps
 _FIRST_BLOCK, _BLOCK = 1 << 10, 1 << 14  # queries that an index is asked at a time

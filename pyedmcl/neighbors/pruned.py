@@ -13,11 +13,12 @@ from ..device.memory import budget
 from ..device.quirks import quirks_for
 from ..errors import DeviceMemoryError, InputError
 from ..kernels import spec
-from ..plan import Search, round_up
+from ..launch.pacing import Pacer
+from ..launch.pool import Pool
+from ..launch.progress import told_part
+from ..launch.sizes import round_up
 from ..tuning.policy import parameters
-from .pacing import Pacer
-from .pool import Pool
-from .progress import told_part
+from .plan import Search
 from .pruned_basis import AXES_MOST, Basis, basis_of, states_of
 from .pruned_order import Order, Orderer, Shape
 
@@ -80,7 +81,7 @@ class PrunedSearch:
     search : Search
         Any of its dimensions can be searched, one at a time.
     library : ndarray (n_library,)
-        From :func:`pyedmcl.condition.condition`, of the search's dtype, NaN for gaps.
+        From :func:`pyedmcl.data.condition.condition`, of the search's dtype, NaN for gaps.
     query : ndarray (n_query,), optional
         Another series, conditioned together with the library; the exclusion radius must then be -1.
     library_rows : ndarray of bool (n_library,), optional

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from ..codegen.build import build
 from ..kernels import spec
-from ..plan import round_up
+from ..launch.pool import Pool
+from ..launch.sizes import round_up
 from ..tuning.policy import parameters
-from .pool import Pool
 from .pruned_basis import Basis
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from .index import asked_sizes, enough
 
 if TYPE_CHECKING:
-    from ..plan import Search
     from .index import Index
+    from .plan import Search
 
 _ROUNDS = (64, 256, 1024, 4096)  # queries looked at, until it is clear whether the recall suffices
 _WIDTH = 1 << 26  # true neighbours looked at, those in the exclusion radius with them, likewise

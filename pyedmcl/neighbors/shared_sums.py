@@ -12,11 +12,12 @@ from ..device.memory import budget
 from ..device.quirks import quirks_for
 from ..errors import DeviceMemoryError
 from ..kernels import spec
-from ..plan import Search, round_up
+from ..launch.pacing import Pacer
+from ..launch.pool import Pool
+from ..launch.progress import told_part
+from ..launch.sizes import round_up
 from ..tuning.policy import parameters
-from .pacing import Pacer
-from .pool import Pool
-from .progress import told_part
+from .plan import Search
 from .pruned import Found, check_problem
 from .pruned_basis import states_of
 

@@ -13,7 +13,7 @@ from ..codegen.build import build
 from ..device.memory import budget
 from ..device.quirks import quirks_for
 from ..kernels import spec
-from ..neighbors.pacing import Pacer
+from ..launch.pacing import Pacer
 from ..tuning.policy import parameters
 from .counts import Counts, trimmed
 

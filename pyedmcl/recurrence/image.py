@@ -14,7 +14,7 @@ from ..device.memory import budget
 from ..device.quirks import quirks_for
 from ..errors import DeviceMemoryError, InputError
 from ..kernels import spec
-from ..neighbors.pacing import Pacer
+from ..launch.pacing import Pacer
 from ..tuning.policy import Choice, parameters
 from .image_data import Floats, SweepData, points_there, prepare
 from .image_open import OpenCells

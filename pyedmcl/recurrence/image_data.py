@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..condition import condition
+from ..data.condition import condition
 
 if TYPE_CHECKING:
     from .problem import Problem

@@ -15,7 +15,7 @@ from ..device.quirks import quirks_for
 from ..errors import DeviceMemoryError, InputError
 from ..io.optional import need
 from ..kernels import spec
-from ..neighbors.pacing import Pacer
+from ..launch.pacing import Pacer
 from ..tuning.policy import parameters
 from ..tuning.retry import tunable
 from . import arguments, common

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..data.series import as_series, check_embedding
 from ..errors import InputError
-from ..series import as_series, check_embedding
 
 _MOST_POINTS = 2**31 - 1024
 

@@ -18,7 +18,7 @@ from ..device.memory import budget
 from ..device.quirks import quirks_for
 from ..errors import DeviceMemoryError
 from ..kernels import spec
-from ..neighbors.pacing import Pacer
+from ..launch.pacing import Pacer
 from ..tuning.policy import parameters
 from .common import require_precision
 

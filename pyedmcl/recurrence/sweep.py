@@ -12,7 +12,7 @@ from ..codegen.build import build
 from ..device.memory import budget
 from ..errors import DeviceMemoryError
 from ..kernels import spec
-from ..plan import round_up
+from ..launch.sizes import round_up
 from ..tuning.policy import parameters
 from .finish import Finish
 from .partial import Partial

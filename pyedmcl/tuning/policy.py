@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 
 Tuner = Callable[[KernelSpec, Mapping[str, Any], DeviceInfo, Mapping[str, int], float], None]
 #: Who tunes within a process, as "module:function"; it lies above this room, so it is found by name.
-TUNER = "pyedmcl.workloads.auto:tune"
+TUNER = "pyedmcl.tuner.auto:tune"
 
 _AUTO_LEAST_SECONDS = 60.0  # a gain of a third pays for a budget of a tenth many times over
 _AUTO_SHARE = 0.1

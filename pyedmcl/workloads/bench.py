@@ -10,11 +10,11 @@ from typing import Any
 from ..device.executor import Executor
 from ..device.info import DeviceInfo
 from ..errors import InputError
+from ..tuner.measure import Recorder
+from ..tuner.problems import names, workload
+from ..tuner.workload import Case, Workload
 from ..tuning import policy
 from ..tuning.journal import centre
-from ..tuning.measure import Recorder
-from ..tuning.workload import Case, Workload
-from . import names, workload
 from .calls import WholeCall, call_names, whole_calls
 from .ceilings import Ceiling
 

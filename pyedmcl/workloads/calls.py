@@ -14,8 +14,8 @@ from ..edm.embed_dimension import embed_dimension
 from ..edm.smap import smap
 from ..edm.xmap import xmap
 from ..recurrence.rqa import rqa
+from ..tuner.problems.common import maps, on_gpu
 from . import peers
-from .common import maps, on_gpu
 
 _DIMS = 20
 _M, _TAU, _RADIUS = 5, 3, 0.25
@@ -40,7 +40,7 @@ class WholeCall:
     peer : callable
         Gives name and version of the peer and the same call of it, or None where it is not installed.
     operations : float
-        Arithmetic operations of all work-items, counted as :class:`pyedmcl.tuning.workload.Workload` does; 0 where that
+        Arithmetic operations of all work-items, counted as :class:`pyedmcl.tuner.workload.Workload` does; 0 where that
         says nothing.
     """
 

@@ -20,7 +20,7 @@ from ..device.info import DeviceInfo
 from ..device.memory import budget
 from ..device.quirks import quirks_for
 from ..kernels import spec
-from .common import on_gpu
+from ..tuner.problems.common import on_gpu
 
 #: Multiply-adds of a chain in one step of the kernel's loop.
 REPEATS = 8

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from ...device.session import open_device
 from ...edm.states import delay_states, future
+from ...engines.ccm import SampledSkill
+from ...engines.subsets import Link
 from ...errors import InputError
-from ...neighbors.ccm import SampledSkill
-from ...neighbors.subsets import Link
 from .arguments import Floats, check_rows, embedding, numbers, whole
 from .draws import Generator
 

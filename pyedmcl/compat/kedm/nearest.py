@@ -10,7 +10,7 @@ from ...edm.arguments import MOST_NEIGHBOURS
 from ...edm.simplex_fit import Projection, laid_out
 from ...edm.states import embed
 from ...neighbors.exact import ExactSearch
-from ...plan import Search
+from ...neighbors.plan import Search
 from .arguments import Floats
 
 Doubles = NDArray[np.float64]

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from ...device.session import open_device
 from ...edm.states import embed
+from ...engines.smap import LocalFits
 from ...errors import InputError
-from ...neighbors.smap import LocalFits
 from .arguments import Floats, check_rows, embedding, numbers
 from .nearest import same
 from .simplex import check_flat, skill

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from ...device.session import open_device
 from ...edm.convergence import means
 from ...edm.states import future, given_states
+from ...engines.ccm import SampledSkill
+from ...engines.subsets import Link
 from ...errors import InputError
-from ...neighbors.ccm import SampledSkill
-from ...neighbors.subsets import Link
 from . import frames
 from .embed import Embed
 from .plots import pyplot

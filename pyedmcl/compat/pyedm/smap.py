@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...device.session import open_device
+from ...engines.smap import LocalFits
 from ...errors import InputError
-from ...neighbors.smap import LocalFits
 from . import frames
 from .layout import put_frames
 from .nearest import nearest, warn_of_few

@@ -1,0 +1,1 @@
+"""What a user holds, as validated, named and conditioned series."""

@@ -1,0 +1,289 @@
+"""The user's array as validated series: named columns of floats with time along the first axis."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import numbers
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ..errors import InputError
+from .extent import extent
+from .unpack import Array, NotNumericError, Table, float_type, numeric_column, of_array, unpack
+
+_BLOCK_VALUES = 1 << 20  # values looked at together, so that a check needs a few MB whatever the input
+_SHOWN = 8  # how many names a message lists before it says how many more there are
+
+
+@dataclass(frozen=True, eq=False)
+class Series:
+    """N series of L steps on the host.
+
+    Attributes
+    ----------
+    values : ndarray
+        Shape (L, N), C-contiguous, float32 or float64. NaN marks a gap; there are no infinite values.
+    names : tuple of str
+        N different names.
+    time : ndarray or None
+        Shape (L,): dates, numbers or text, kept for the results and never computed with.
+
+    Raises
+    ------
+    InputError
+        If shape, dtype or the number of names does not fit. :func:`as_series` makes them fit.
+    """
+
+    values: Array
+    names: tuple[str, ...]
+    time: Array | None = None
+
+    def __post_init__(self) -> None:
+        fits = self.values.ndim == 2 and self.values.dtype in (np.float32, np.float64)
+        if not fits or not self.values.flags.c_contiguous:
+            raise InputError("values must be a C-contiguous (L, N) array of float32 or float64; use as_series(data)")
+        if len(self.names) != self.n_series:
+            raise InputError(f"{len(self.names)} names for {self.n_series} series; one name each is needed")
+        if self.time is not None and self.time.shape != (self.n_steps,):
+            raise InputError(f"time has shape {self.time.shape}, but there are {self.n_steps} rows")
+
+    @property
+    def n_steps(self) -> int:
+        """Number of time steps L."""
+        return int(self.values.shape[0])
+
+    @property
+    def n_series(self) -> int:
+        """Number of series N."""
+        return int(self.values.shape[1])
+
+    @cached_property
+    def extent(self) -> tuple[Array, Array]:
+        """Least and largest value of each series; NaN where it has gaps."""
+        return extent(self.values)
+
+    def digest(self) -> str:
+        """SHA-256 (hex) over dtype, shape, names and the bytes of the values; time does not enter."""
+        head = json.dumps([self.values.dtype.name, list(self.values.shape), list(self.names)])
+        state = hashlib.sha256(head.encode())
+        little = self.values.astype(self.values.dtype.newbyteorder("<"), copy=False)  # the same on every machine
+        state.update(little.reshape(-1).view(np.uint8).data)
+        return state.hexdigest()
+
+
+def as_series(data: Any, *, columns: Sequence[str | int] | str | int | None = None, what: str = "data") -> Series:
+    """Validate ``data`` as series with time along the first axis.
+
+    Parameters
+    ----------
+    data : array_like, DataFrame, DataArray or mapping
+        NumPy (L,) or (L, N); pandas Series or DataFrame; polars Series or DataFrame (its one date column becomes the
+        time); xarray DataArray or Dataset; a pyarrow Table; a mapping of names to (L,) arrays; nested lists; anything
+        with ``__array__``. NaN, None and masked values are gaps.
+    columns : sequence of str or int, str or int, optional
+        Which series to keep, in this order: names, or positions from 0 (negative ones count from the end). Where the
+        container itself labels columns with integers, an integer is a label.
+    what : str
+        How error messages call the data.
+
+    Returns
+    -------
+    Series
+        float32 stays float32 (not copied where it is C-contiguous), float16 becomes float32, all else float64.
+
+    Raises
+    ------
+    InputError
+        For columns that are missing, repeated or not numeric, infinite values, and shapes that hold no series.
+    """
+    if isinstance(data, Series):
+        if columns is None:
+            return data
+        return build_series(data.values, data.names, data.time, columns=columns, what=what)
+    return _assemble(unpack(data, what), columns, what)
+
+
+def build_series(values: Array, names: Sequence[object] | None = None, time: Array | None = None, *,
+                 columns: Sequence[str | int] | str | int | None = None, what: str = "data") -> Series:
+    """Validate an array (L,) or (L, N) whose names and time are known; otherwise as :func:`as_series`."""
+    table = of_array(np.asarray(values), what)
+    if names is None:
+        names = table.labels
+    if len(names) != len(table.labels):
+        raise InputError(f"{what}: {len(names)} names for {len(table.labels)} series; one name each is needed")
+    return _assemble(Table(tuple(names), table.n_steps, table.column, table.array, time), columns, what)
+
+
+def _assemble(table: Table, columns: Sequence[str | int] | str | int | None, what: str) -> Series:
+    chosen = select(table.labels, columns, what)
+    names = tuple(str(table.labels[i]) for i in chosen)
+    twice = [name for name, count in _counts(names).items() if count > 1]
+    if twice:
+        raise InputError(f"{what}: names must differ, but {some(twice)} occur more than once; rename these series")
+    if table.n_steps == 0 or not names:
+        raise InputError(f"{what}: there are no values ({table.n_steps} rows, {len(names)} series)")
+    everything = columns is None
+    if table.array is not None and table.array.dtype.kind in "fiub":
+        picked = table.array if everything else table.array.take(chosen, axis=1)
+        values = np.ascontiguousarray(picked, dtype=float_type(picked.dtype))
+    else:
+        values = _gather(table, chosen, names, what)
+    values = values.view()
+    values.flags.writeable = False  # a view: the caller's own array stays writable
+    series = Series(values, names, table.time)
+    if not np.isfinite(series.extent).all():  # gaps, or worse
+        _refuse_infinite(values, names, what)
+    return series
+
+
+def select(labels: Sequence[object], columns: Sequence[str | int] | str | int | None, what: str) -> list[int]:
+    """Positions of ``columns`` among ``labels``; all of them for None.
+
+    Raises
+    ------
+    InputError
+        If a column is not there (the message lists some that are), named twice, or none is named.
+    """
+    if columns is None:
+        return list(range(len(labels)))
+    wanted = [columns] if isinstance(columns, (str, int)) else list(columns)
+    by_label: dict[object, int] = {}
+    ambiguous: set[object] = set()
+    for i, label in enumerate(labels):
+        for key in {label, str(label)}:
+            if by_label.setdefault(key, i) != i:
+                ambiguous.add(key)
+    # With integer labels a position would silently pick another series than the label meant.
+    positions = not any(isinstance(label, numbers.Integral) for label in labels)
+    found: list[int] = []
+    missing: list[object] = []
+    for item in wanted:
+        if item in ambiguous:
+            raise InputError(f"{what}: several columns are called {item!r}; rename them, or choose by position")
+        if item in by_label:
+            found.append(by_label[item])
+        elif positions and isinstance(item, numbers.Integral) and not isinstance(item, bool) and (
+                -len(labels) <= item < len(labels)):
+            found.append(int(item) % len(labels))
+        else:
+            missing.append(item)
+    if missing:
+        raise InputError(f"{what}: no column {some(missing)}; there are {len(labels)}: {some(labels)}")
+    if len(set(found)) != len(found):
+        again = [labels[i] for i, count in _counts(found).items() if count > 1]
+        raise InputError(f"{what}: columns= names {some(again)} more than once; name each once")
+    if not found:
+        raise InputError(f"{what}: columns= is empty; name at least one of {some(labels)}")
+    return found
+
+
+def some(items: Sequence[object]) -> str:
+    """The first few items, quoted, and how many more there are."""
+    shown = ", ".join(repr(item) for item in items[:_SHOWN])
+    return shown + (f" and {len(items) - _SHOWN} more" if len(items) > _SHOWN else "")
+
+
+def _counts(items: Sequence[Any]) -> dict[Any, int]:
+    counts: dict[Any, int] = {}
+    for item in items:
+        counts[item] = counts.get(item, 0) + 1
+    return counts
+
+
+def _gather(table: Table, chosen: list[int], names: tuple[str, ...], what: str) -> Array:
+    """Columns of different kinds as one array, in groups so that the row-major writes stay near each other."""
+    values: Array = np.empty((table.n_steps, len(chosen)), np.float32)
+    problems: list[str] = []
+    for start in range(0, len(chosen), 64):
+        group: list[Array] = []
+        for i, name in zip(chosen[start:start + 64], names[start:start + 64], strict=True):
+            try:
+                group.append(numeric_column(table.column(i)))
+            except NotNumericError as reason:
+                problems.append(f"column {name!r} {reason}")
+        if problems:
+            continue
+        if values.dtype == np.float32 and any(column.dtype == np.float64 for column in group):
+            wider = np.empty(values.shape, np.float64)  # what is not filled yet is not converted: it may be anything
+            wider[:, :start] = values[:, :start]
+            values = wider
+        values[:, start:start + 64] = np.array(group).T
+    if problems:
+        more = f" (and {len(problems) - _SHOWN} more columns)" if len(problems) > _SHOWN else ""
+        raise InputError(f"{what}: {'; '.join(problems[:_SHOWN])}{more}. Only numbers can be used; "
+                         "choose series with columns=")
+    return values
+
+
+def _row_blocks(values: Array) -> Iterator[tuple[int, Array]]:
+    rows = max(1, _BLOCK_VALUES // values.shape[1])
+    for start in range(0, values.shape[0], rows):
+        yield start, values[start:start + rows]
+
+
+def _refuse_infinite(values: Array, names: tuple[str, ...], what: str) -> None:
+    first: tuple[int, int] | None = None
+    count = 0
+    for start, block in _row_blocks(values):
+        infinite = np.isinf(block)
+        found = int(np.count_nonzero(infinite))
+        if found and first is None:
+            row, series = divmod(int(np.argmax(infinite)), values.shape[1])
+            first = (start + row, series)
+        count += found
+    if first is not None:
+        more = f", and {count - 1} more values are" if count > 1 else ""
+        raise InputError(f"{what}: series {names[first[1]]!r} is infinite in row {first[0]} (counted from 0){more}; "
+                         "mark gaps with NaN")
+
+
+def require_rows(series: Series, *, E: int, tau: int, Tp: int, k: int, what: str = "data") -> None:
+    """Refuse series too short to give each embedded row k neighbours.
+
+    Rows t with (E-1)*tau <= t whose target t+Tp lies inside the series can serve as neighbours; k+1 of them are needed,
+    since a row is not its own neighbour.
+
+    Raises
+    ------
+    InputError
+        Saying how many rows are needed and how many there are.
+    """
+    lost = max((E - 1) * tau + max(Tp, 0), -Tp)
+    needed = lost + k + 1
+    if series.n_steps >= needed:
+        return
+    hint = "; time runs along the first axis: pass the transpose if your rows are series" if (
+        series.n_series >= needed) else ""
+    raise InputError(f"{what}: E={E}, tau={tau}, Tp={Tp} with {k} neighbours needs at least {needed} rows, there are "
+                     f"{series.n_steps}; use a smaller E or tau, or longer series{hint}")
+
+
+def check_embedding(E: object, tau: object) -> tuple[int, int]:
+    """E and tau as integers of at least 1.
+
+    Raises
+    ------
+    InputError
+        For anything else; booleans and fractions are refused, 3.0 counts as 3.
+    """
+    return (_positive_integer("E", E, "the number of lagged values in an embedded point"),
+            _positive_integer("tau", tau, "the lag into the past, in steps"))
+
+
+def _positive_integer(name: str, value: object, meaning: str) -> int:
+    whole: int | None = None
+    if isinstance(value, numbers.Integral) and not isinstance(value, (bool, np.bool_)):
+        whole = int(value)
+    elif isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_)) and float(value).is_integer():
+        whole = int(float(value))
+    if whole is None or whole < 1:
+        hint = ""
+        if name == "tau" and whole is not None and whole < 0:
+            hint = f" (pyEDM's tau={whole} is tau={-whole} here)"
+        raise InputError(f"{name}={value!r}: {name} is {meaning}, an integer of at least 1{hint}")
+    return whole

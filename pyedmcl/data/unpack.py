@@ -1,0 +1,247 @@
+"""Open the containers users hold their series in, without importing the libraries those come from.
+
+A library is recognised by the module of the object's type: an object that exists has its library imported already,
+and a library that is absent costs nothing.
+"""
+
+from __future__ import annotations
+
+import decimal
+import math
+import numbers
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import InputError
+
+Array: TypeAlias = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Table:
+    """Columns of equal length, not yet checked to be numbers.
+
+    Attributes
+    ----------
+    labels : tuple
+        One label per column, as the container holds it.
+    n_steps : int
+        Number of rows L.
+    column : callable
+        ``column(i)`` gives column ``i``, shape (L,), of any dtype.
+    array : ndarray or None
+        All columns as one array (L, N) where the container holds them so.
+    time : ndarray or None
+        Shape (L,).
+    """
+
+    labels: tuple[object, ...]
+    n_steps: int
+    column: Callable[[int], Array]
+    array: Array | None = None
+    time: Array | None = None
+
+
+def unpack(data: Any, what: str) -> Table:
+    """Table of the series in ``data``.
+
+    Raises
+    ------
+    InputError
+        For a kind, a dimension or an index that does not hold series along the first axis.
+    """
+    root = type(data).__module__.partition(".")[0]
+    opener = _OPENERS.get(root)
+    if opener is not None:
+        return opener(data, what)
+    if isinstance(data, Mapping):
+        return _of_mapping(data, what)
+    if isinstance(data, (str, bytes)) or hasattr(data, "__fspath__"):
+        raise InputError(f"{what}: {data!r} is a name, not data; read a file with pyedmcl.io.read_series(path) first")
+    return of_array(_to_array(data, what), what)
+
+
+def of_array(values: Array, what: str, labels: Sequence[object] | None = None, time: Array | None = None) -> Table:
+    """Table of an array (L,) or (L, N); labels default to "x0", "x1", ..."""
+    if values.dtype.names is not None:
+        if values.ndim != 1:
+            raise InputError(f"{what}: a structured array must have one dimension, this one has {values.ndim}")
+        fields = values.dtype.names
+        return Table(tuple(fields), len(values), lambda i: values[fields[i]], time=time)
+    if values.ndim == 1:
+        values = values[:, np.newaxis]
+    if values.ndim != 2:
+        shape = "a single value" if values.ndim == 0 else f"shape {values.shape}"
+        raise InputError(f"{what}: one series (L,) or several (L, N) with time along the first axis are needed, "
+                         f"not {shape}")
+    if labels is None:
+        labels = [f"x{i}" for i in range(values.shape[1])]
+    return Table(tuple(labels), len(values), lambda i: values[:, i], array=values, time=time)
+
+
+def _to_array(data: Any, what: str) -> Array:
+    if isinstance(data, np.ma.MaskedArray):
+        if data.dtype.kind not in "fiub":
+            raise InputError(f"{what}: a masked array must hold real numbers, this one holds {data.dtype}")
+        return np.asarray(np.ma.filled(data.astype(float_type(data.dtype)), np.nan))
+    try:
+        return np.asarray(data)
+    except (ValueError, TypeError) as error:
+        raise InputError(f"{what}: cannot be read as an array of numbers with equally long rows ({error})") from error
+
+
+def _of_mapping(data: Mapping[Any, Any], what: str) -> Table:
+    columns = [_to_array(values, what) for values in data.values()]
+    for label, values in zip(data, columns, strict=True):
+        if values.ndim != 1 or len(values) != len(columns[0]):
+            raise InputError(f"{what}: the entry {label!r} has shape {values.shape}; all must be (L,), equally long")
+    return Table(tuple(data), len(columns[0]) if columns else 0, lambda i: columns[i])
+
+
+def _of_pandas(data: Any, what: str) -> Table:
+    if not hasattr(data, "index"):  # a bare Index or extension array
+        return of_array(_to_array(data, what), what)
+    time = _pandas_time(data.index, what)
+    if data.ndim == 1:
+        label = "x0" if data.name is None else data.name
+        return Table((label,), len(data), lambda i: _pandas_values(data), time=time)
+    labels = tuple(data.columns)
+    kinds = set(data.dtypes)
+    if len(kinds) == 1 and isinstance(next(iter(kinds)), np.dtype) and next(iter(kinds)).kind in "fiub":
+        return of_array(data.to_numpy(), what, labels, time)
+    return Table(labels, len(data), lambda i: _pandas_values(data.iloc[:, i]), time=time)
+
+
+def _pandas_values(series: Any) -> Array:
+    if isinstance(series.dtype, np.dtype):
+        return np.asarray(series.to_numpy())
+    if series.dtype.kind in "fiub":  # nullable and Arrow types: their missing value is a gap
+        wanted = np.float32 if str(series.dtype).lower() in ("float32", "float[pyarrow]") else np.float64
+        return np.asarray(series.to_numpy(dtype=wanted, na_value=np.nan))
+    return np.asarray(series.to_numpy(dtype=object))
+
+
+def _pandas_time(index: Any, what: str) -> Array | None:
+    kind = type(index).__name__
+    if kind == "RangeIndex":
+        return None
+    if kind == "MultiIndex":
+        raise InputError(f"{what}: the index has several levels; use .unstack() or pass one group at a time, so that "
+                         "rows follow each other in time")
+    if kind == "PeriodIndex":
+        index = index.to_timestamp()
+    return time_array(np.asarray(index.values))
+
+
+def _of_polars(data: Any, what: str) -> Table:
+    if not hasattr(data, "to_numpy"):
+        raise InputError(f"{what}: a polars {type(data).__name__} is not evaluated yet; call .collect() first")
+    if not hasattr(data, "columns"):
+        return Table((data.name or "x0",), len(data), lambda i: np.asarray(data.to_numpy()))
+    # polars has no index: its one date column is where users keep the time.
+    names = list(data.columns)
+    dated = [name for name, dtype in zip(names, data.dtypes, strict=True) if dtype.is_temporal()]
+    time = None
+    if len(dated) == 1 and len(names) > 1:
+        names.remove(dated[0])
+        time = time_array(np.asarray(data[dated[0]].to_numpy()))
+    return Table(tuple(names), len(data), lambda i: np.asarray(data[names[i]].to_numpy()), time=time)
+
+
+def _of_arrow(data: Any, what: str) -> Table:
+    if not hasattr(data, "column_names"):
+        return of_array(np.asarray(data.to_numpy(zero_copy_only=False)), what)
+    labels = tuple(data.column_names)
+    return Table(labels, data.num_rows, lambda i: np.asarray(data.column(i).to_numpy(zero_copy_only=False)))
+
+
+def _of_xarray(data: Any, what: str) -> Table:
+    if hasattr(data, "data_vars"):
+        return _of_dataset(data, what)
+    dims = tuple(str(dim) for dim in data.dims)
+    if len(dims) not in (1, 2):
+        raise InputError(f"{what}: a DataArray (time) or (time, series) is needed, this one has the dimensions {dims}")
+    if len(dims) == 2 and dims[1].lower() == "time":
+        raise InputError(f"{what}: time must run along the first dimension, here they are {dims}; "
+                         f"use .transpose('{dims[1]}', '{dims[0]}')")
+    time = time_array(np.asarray(data[data.dims[0]].values)) if data.dims[0] in data.coords else None
+    if len(dims) == 1:
+        return of_array(np.asarray(data.values), what, ["x0" if data.name is None else data.name], time)
+    labels = list(data[data.dims[1]].values.tolist()) if data.dims[1] in data.coords else None
+    return of_array(np.asarray(data.values), what, labels, time)
+
+
+def _of_dataset(data: Any, what: str) -> Table:
+    names = list(data.data_vars)
+    if len(names) == 1:
+        return _of_xarray(data[names[0]], what)
+    dims = {data[name].dims for name in names}
+    if len(dims) != 1 or len(next(iter(dims))) != 1:
+        raise InputError(f"{what}: the variables of a Dataset must share one dimension, these have "
+                         f"{sorted(dims, key=str)}; pass one of them: dataset['name']")
+    first = data[names[0]]
+    time = time_array(np.asarray(first[first.dims[0]].values)) if first.dims[0] in first.coords else None
+    return Table(tuple(names), first.shape[0], lambda i: np.asarray(data[names[i]].values), time=time)
+
+
+_OPENERS: dict[str, Callable[[Any, str], Table]] = {
+    "pandas": _of_pandas, "polars": _of_polars, "pyarrow": _of_arrow, "xarray": _of_xarray,
+}
+
+
+def time_array(values: Array) -> Array:
+    """``values`` as numbers or dates where they are such, else as text."""
+    if values.dtype.kind in "iufMm":
+        return values
+    return np.array([str(value) for value in values], dtype=np.str_)
+
+
+def is_missing(value: object) -> bool:
+    """True for None and for the missing values of pandas."""
+    return value is None or type(value).__name__ in ("NAType", "NaTType")
+
+
+class NotNumericError(Exception):
+    """A column cannot be used as numbers; the text says why."""
+
+
+def numeric_column(values: Array) -> Array:
+    """``values`` (L,) as float32 where they are float16 or float32, else as float64; missing values become NaN.
+
+    Raises
+    ------
+    NotNumericError
+        With the first row (0-based) that is no real number.
+    """
+    kind = values.dtype.kind
+    if kind == "c":
+        raise NotNumericError("holds complex numbers: pass .real, .imag or abs() of it")
+    if kind in "fiub":
+        return values.astype(float_type(values.dtype), copy=False)
+    if kind in "Mm":
+        held = "dates" if kind == "M" else "durations"
+        raise NotNumericError(f"holds {held}: make it the index, or leave it out with columns=")
+    if kind != "O":
+        first = repr(values[0].item()) if len(values) else str(values.dtype)
+        raise NotNumericError(f"is not numeric: row 0 holds {first}")
+    return np.fromiter((_number(value, row) for row, value in enumerate(values)), np.float64, len(values))
+
+
+def _number(value: object, row: int) -> float:
+    if is_missing(value):
+        return math.nan
+    if isinstance(value, (numbers.Real, decimal.Decimal, np.bool_)):
+        try:
+            return float(value)
+        except OverflowError:
+            raise NotNumericError(f"has a number too large for float64 in row {row}") from None
+    raise NotNumericError(f"is not numeric: row {row} holds {value!r}")
+
+
+def float_type(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The dtype a Series keeps numbers of ``dtype`` in: float32 for half and single precision, else float64."""
+    return np.dtype(np.float32) if dtype.kind == "f" and dtype.itemsize <= 4 else np.dtype(np.float64)

@@ -1,0 +1,45 @@
+"""What the search for an embedding dimension returns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..io.optional import pandas_for
+
+
+@dataclass(frozen=True)
+class EmbedDimensionResult:
+    """Forecast skill against embedding dimension.
+
+    Attributes
+    ----------
+    E : int or ndarray of int (n_series,)
+        Dimension of the highest rho (the smaller one of a tie; 1 where no rho is defined).
+    rho : ndarray of float64 (E_max,) or (n_series, E_max)
+        Skill for E = 1, ..., E_max.
+    names : tuple of str
+    """
+
+    E: Any
+    rho: NDArray[np.float64]
+    names: tuple[str, ...]
+    provenance: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    def to_frame(self) -> Any:
+        """A pandas DataFrame: a row per E, a column per series."""
+        table = np.atleast_2d(self.rho).T
+        frame = pandas_for("to_frame()").DataFrame(table, columns=list(self.names))
+        frame.index = range(1, len(table) + 1)
+        frame.index.name = "E"
+        return frame
+
+    def plot(self, path: str | None = None) -> Any:
+        """rho against E; saved to ``path`` if given. Needs matplotlib."""
+        from ..plot import skill_against_E
+
+        return skill_against_E(self, path)

@@ -1,0 +1,50 @@
+"""What simplex projection returns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..io.optional import pandas_for
+
+
+@dataclass(frozen=True)
+class SimplexResult:
+    """Simplex projection of one series; one entry per embedded query row t = (E-1)*tau, ..., n-1.
+
+    Attributes
+    ----------
+    time : ndarray
+        Row number t + Tp that is predicted.
+    observed : ndarray of float64
+        Value there, NaN outside the series.
+    predicted, variance : ndarray of float64
+        Weighted mean of the neighbours' targets, and the weighted variance around it; NaN where there is no neighbour.
+    rho, mae, rmse : float
+        Pearson correlation (NaN for fewer than 3 pairs or zero variance), mean absolute error, root mean square error.
+    """
+
+    time: NDArray[np.int_]
+    observed: NDArray[np.float64]
+    predicted: NDArray[np.float64]
+    variance: NDArray[np.float64]
+    rho: float
+    mae: float
+    rmse: float
+    E: int
+    provenance: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    def to_frame(self) -> Any:
+        """A pandas DataFrame with columns time, observed, predicted, variance."""
+        columns = ("time", "observed", "predicted", "variance")
+        return pandas_for("to_frame()").DataFrame({name: getattr(self, name) for name in columns})
+
+    def plot(self, path: str | None = None) -> Any:
+        """Observed against predicted over time; saved to ``path`` if given. Needs matplotlib."""
+        from ..plot import predictions
+
+        return predictions(self, path)

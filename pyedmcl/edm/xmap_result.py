@@ -1,0 +1,58 @@
+"""What all-pairs cross mapping returns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..io.optional import pandas_for
+
+
+@dataclass(frozen=True)
+class XmapResult:
+    """All-pairs cross-map skill.
+
+    Attributes
+    ----------
+    rho : array_like (n_series, n_series)
+        Row = library, column = target: rho[i, j] is the skill with which the embedding of series i predicts series j,
+        hence evidence that j drives i. An array, or a lazy one read from ``store`` where ``out=`` was given.
+    E : ndarray of int (n_series,)
+        Embedding dimension of each target.
+    names : tuple of str
+    store : object or None
+        The result store, where there is one.
+    """
+
+    rho: Any
+    E: NDArray[np.int_]
+    names: tuple[str, ...]
+    store: Any = field(default=None, repr=False)
+    provenance: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    def to_frame(self) -> Any:
+        """A pandas DataFrame, rows = libraries, columns = targets."""
+        names = list(self.names)
+        return pandas_for("to_frame()").DataFrame(np.asarray(self.rho), index=names, columns=names)
+
+    def edges(self, top: int = 100) -> Sequence[Any]:
+        """The ``top`` strongest pairs off the diagonal, as (library, target, rho, E)."""
+        from ..io.export import strongest_edges
+
+        return strongest_edges(self.rho, self.names, self.E, top)
+
+    def plot(self, path: str | None = None) -> Any:
+        """Heat map; saved to ``path`` if given. Needs matplotlib."""
+        from ..plot import heat_map
+
+        return heat_map(self.rho, self.names, path)
+
+    def plot_network(self, path: str | None = None, *, top: int = 40) -> Any:
+        """The ``top`` strongest pairs as arrows from cause to effect; saved to ``path`` if given. Needs matplotlib."""
+        from ..plot.network import causal_network
+
+        return causal_network(self.rho, self.names, path, top=top)

@@ -1,0 +1,204 @@
+"""Columns of random sub-libraries on the device: drawn, scanned or compared with all their members, and scored."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..codegen.build import build
+from ..device.quirks import quirks_for
+from ..kernels import spec
+from ..kernels.ccm import CHUNK, SAMPLES, SUMS
+from ..launch.pacing import Pacer
+from ..launch.pool import Pool
+from ..launch.progress import told_part
+from ..launch.sizes import round_up
+from ..neighbors.coordinates import first_row
+from ..neighbors.exact import Tables
+from ..neighbors.plan import Search
+from ..tuning.policy import parameters
+from .subsets import Columns
+
+if TYPE_CHECKING:
+    from ..device.executor import Buffer, Executor
+
+
+@dataclass
+class Data:
+    """What the kernels read, on the device.
+
+    Attributes
+    ----------
+    library, query : Buffer
+        States in the layout of the search.
+    strides : (int, int)
+        Of both.
+    rows_of : Buffer
+        Lists of rows that may be drawn.
+    aims : Buffer
+        What rows lead to.
+    """
+
+    library: Buffer
+    query: Buffer
+    strides: tuple[int, int]
+    rows_of: Buffer
+    aims: Buffer
+
+
+class ColumnKernels:
+    """The kernels for one search.
+
+    Parameters
+    ----------
+    executor : Executor
+    search : Search
+        Its count of neighbours is the k of a prediction.
+    pool : Pool
+    least : int
+        Neighbours without which a row is not predicted.
+    """
+
+    def __init__(self, executor: Executor, search: Search, pool: Pool, least: int = 1) -> None:
+        self.executor, self.search, self._pool, self.least = executor, search, pool, least
+        self.n, self.k, self.E = search.n_library, search.counts[0], search.dims[0]
+        kind = quirks_for(executor.info).device_class
+        self._pacers = {name: Pacer(kind) for name in ("ccm", "ccm_direct")}
+        self.t_begin = max(first_row(search), -search.Tp, 0)
+        self.t_end = max(min(self.n, self.n - search.Tp), 0)
+        self.n_chunks = max(-(-(self.t_end - self.t_begin) // CHUNK), 1)
+        self.aim_stride = round_up(self.n + 16, 16)
+        self.word_stride = round_up(self.n + 1, 32)
+        self.parameters: dict[str, Any] = {}
+
+    @property
+    def column_bytes(self) -> int:
+        """Memory of a column: its words and its sums."""
+        return int(self.word_stride * 2 + self.n_chunks * SUMS * SAMPLES * self.search.itemsize)
+
+    def put(self, name: str, values: NDArray[Any]) -> Buffer:
+        """Upload into the pool."""
+        values = np.ascontiguousarray(values)
+        return self.executor.upload(values, self._pool.get(name, max(values.nbytes, 1)))
+
+    def _chosen(self, name: str) -> dict[str, Any]:
+        given = {"E": self.E, "k": self.k, "dtype": self.search.dtype}
+        given = {key: given[key] for key in spec(name).specialisation}
+        choice = parameters(spec(name), given, self.executor.info, {"rows": self.n})
+        self.parameters[name] = dict(choice.parameters)
+        return {**given, **choice.parameters}
+
+    def _kernel(self, name: str, entry: str | None = None) -> Any:
+        return build(self.executor, spec(name), self._chosen(name), entry)
+
+    def prepare(self, tables: Tables, entries: int) -> None:
+        """Bring sorted neighbours into the form that scans read."""
+        kernel = self._kernel("ccm", "ccm_prepare")
+        total = tables.n_libraries * self.n * entries
+        step = CHUNK << 20
+        for begin in range(0, total, step):
+            end = min(begin + step, total)
+            self.executor.launch(kernel, (-(-(end - begin) // CHUNK),), None, (
+                tables.rows, tables.values, np.uint64(begin), np.uint64(end), np.int32(self.n)))  # fmt: skip
+
+    def draw(self, held: Buffer, numbers: NDArray[np.int32], rows_of: Buffer) -> Buffer:
+        """Words of membership (n_columns, word_stride) of columns that were put."""
+        n, i, chosen = len(numbers), np.int32, self._chosen("ccm_draw")
+        words = self._pool.get("words", n * self.word_stride * 2)
+        wg, items = int(chosen["wg"]), n * (1 if chosen["lanes"] > 1 else SAMPLES)
+        most_legal = int(numbers[:, 2].max())
+        self.executor.launch(self._kernel("ccm_draw"), (round_up(items, wg),), (wg,), (
+            held, rows_of, i(n), i(self.n), i(self.word_stride), i(most_legal), words))  # fmt: skip
+        return words
+
+    def skill(
+        self, data: Data, tables: Tables, entries: int, columns: Columns, direct: NDArray[np.bool_],
+        given: NDArray[np.uint16] | None = None,
+    ) -> NDArray[Any]:  # fmt: skip
+        """rho (n_columns, SAMPLES) of columns that fit into memory together.
+
+        Parameters
+        ----------
+        data : Data
+        tables : Tables
+            Prepared, with ``entries`` neighbours of each row.
+        columns : Columns
+        direct : ndarray of bool (n_sizes,)
+            Library sizes whose members are all looked at.
+        given : ndarray (n_columns, word_stride), optional
+            Members that were drawn already.
+        """
+        n, numbers = len(columns.numbers), columns.numbers
+        listed = np.flatnonzero(direct[columns.size])
+        cells = numbers[listed, 4].astype(np.int64) * numbers[listed, 6]
+        numbers[:, 11] = -1  # no lists
+        numbers[listed, 11] = np.cumsum(cells) - cells
+        held = self.put("columns", numbers)
+        words = self.draw(held, numbers, data.rows_of) if given is None else self.put("words", given)
+        sums = self._pool.get("sums", n * self.n_chunks * SUMS * SAMPLES * self.search.itemsize)
+        i = np.int32
+        if len(listed):
+            self._direct(data, held, numbers[listed], listed, words, sums, int(cells.sum()))
+        if len(listed) < n:
+            scanned = np.flatnonzero(~direct[columns.size]).astype(i)
+            self._scan(data, tables, held, scanned, words, sums, entries)
+        rho = self._pool.get("rho", n * SAMPLES * self.search.itemsize)
+        items = n * (SAMPLES // int(self._chosen("ccm")["lanes"]))
+        self.executor.launch(self._kernel("ccm", "ccm_rho"), (items,), None, (sums, i(n), i(self.n_chunks), rho))
+        return self.executor.download(rho, np.empty((n, SAMPLES), self.search.dtype))
+
+    def _scan(
+        self, data: Data, tables: Tables, held: Buffer, scanned: NDArray[np.int32], words: Buffer, sums: Buffer,
+        entries: int,
+    ) -> None:  # fmt: skip
+        s, i, chosen = self.search, np.int32, self._chosen("ccm")
+        fixed = (
+            tables.rows, tables.values, i(entries), data.library, i(data.strides[0]), i(s.front),
+            data.aims, i(self.aim_stride), held, data.rows_of, words, i(self.word_stride),
+            self.put("scanned", scanned), i(len(scanned)), i(self.n), i(self.t_begin), i(self.t_end), i(self.E),
+            i(s.tau), i(s.exclusion_radius), i(self.least), i(self.n_chunks),
+        )  # fmt: skip
+        per_column = SAMPLES // int(chosen["lanes"])
+        cost = CHUNK * int(chosen["lanes"]) * (2.0 * self.k + 4) * (2 * self.k + entries / 4)
+        self._launch("ccm", fixed, sums, len(scanned) * per_column * self.n_chunks, cost)
+
+    def _direct(
+        self, data: Data, held: Buffer, numbers: NDArray[np.int32], listed: NDArray[np.int_], words: Buffer,
+        sums: Buffer, cells: int,
+    ) -> None:  # fmt: skip
+        s, i = self.search, np.int32
+        lists = self._pool.get("lists", cells * 4)
+        n = len(self._place(listed, numbers))
+        total = int(listed.max()) + 1
+        self.executor.launch(self._kernel("ccm_draw", "ccm_list"), (total * SAMPLES,), None, (
+            held, data.rows_of, i(total), i(self.word_stride), words, lists))  # fmt: skip
+        fixed = (
+            data.library, i(data.strides[0]), data.query, i(data.strides[1]), i(s.front),
+            data.aims, i(self.aim_stride), held, lists, self.put("listed", self._place(listed, numbers)), i(n),
+            i(self.t_begin), i(self.t_end), i(s.tau), i(s.exclusion_radius), i(self.least), i(self.n_chunks),
+        )  # fmt: skip
+        cost = CHUNK * float(numbers[:, 4].mean()) * (2 * self.E + 2 * self.k + 2)
+        self._launch("ccm_direct", fixed, sums, n * self.n_chunks, cost)
+
+    @staticmethod
+    def _place(listed: NDArray[np.int_], numbers: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Samples (column * SAMPLES + lane) of some columns."""
+        lanes = np.arange(SAMPLES)
+        place = listed[:, None] * SAMPLES + lanes
+        samples: NDArray[np.int32] = place[lanes < numbers[:, 6:7]].astype(np.int32)
+        return samples
+
+    def _launch(self, name: str, fixed: tuple[Any, ...], sums: Buffer, items: int, cost: float) -> None:
+        kernel, wg, pacer = self._kernel(name), int(self._chosen(name)["wg"]), self._pacers[name]
+        begin, each = 0, CHUNK * (int(self._chosen(name)["lanes"]) if name == "ccm" else 1)
+        while begin < items:
+            end = min(begin + max(pacer.units(cost), wg), items)
+            event = self.executor.launch(
+                kernel, (round_up(end - begin, wg),), (wg,), (*fixed, np.uint64(begin), np.uint64(end), sums)
+            )
+            pacer.launched(event, cost * (end - begin))
+            told_part(end, items, items * each, begin, "predictions")
+            begin = end

@@ -1,0 +1,192 @@
+"""Cross-map skill of blocks of libraries against all targets, on the device."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..codegen.build import build
+from ..device.memory import budget
+from ..device.quirks import quirks_for
+from ..errors import DeviceMemoryError
+from ..kernels import spec
+from ..kernels.lookup import MOST_COLUMNS
+from ..launch.pacing import Pacer
+from ..launch.pool import Pool
+from ..launch.sizes import round_up
+from ..launch.staging import Staging
+from ..neighbors.choose import Choice, engine, report
+from ..neighbors.exact import ExactSearch, Tables
+from ..neighbors.plan import Search
+from .lookup import Shapes
+
+if TYPE_CHECKING:
+    from ..device.executor import Buffer, Executor
+
+
+@dataclass(frozen=True)
+class TargetClass:
+    """Targets that share an embedding dimension and a pattern of gaps: adjacent columns ``begin`` to ``end``."""
+
+    E: int
+    begin: int
+    end: int
+
+
+@dataclass
+class _Group:
+    """Targets of one gap pattern: their search and their classes by dimension."""
+
+    search: ExactSearch
+    classes: dict[int, TargetClass]
+    penalty: Buffer | None
+
+
+class CrossMap:
+    """All-pairs skill: neighbour tables per library and dimension, looked up by all targets of that dimension.
+
+    Parameters
+    ----------
+    executor : Executor
+    values : ndarray (n_steps, n_series)
+        All series, libraries and targets, from :func:`pyedmcl.data.condition.condition`.
+    E : ndarray of int (n_series,)
+        Embedding dimension of each target.
+    pattern : ndarray of int (n_series,)
+        0 for targets without gaps, else the number of the target's gap pattern.
+    penalties : dict
+        Pattern number -> penalty per library row; see :mod:`pyedmcl.edm.masks`.
+    k : int or None
+        Neighbours; E + 1 if None.
+    gaps : bool
+        Whether any prediction or observation may be missing.
+    choice : Choice, optional
+        How neighbours are searched.
+    """
+
+    def __init__(
+        self, executor: Executor, values: NDArray[Any], E: NDArray[np.int_], pattern: NDArray[np.int_],
+        penalties: dict[int, NDArray[Any]], *, k: int | None, tau: int, Tp: int, exclusion_radius: int, gaps: bool,
+        choice: Choice | None = None,
+    ) -> None:  # fmt: skip
+        self.executor = executor
+        self.n_steps, self.n = values.shape
+        self.tau, self.Tp, self.gaps = tau, Tp, gaps
+        self.dtype = values.dtype.name
+        self._shapes = Shapes(executor.info, self.n_steps, self.dtype)
+        self._pool = Pool(executor)
+        room = self._allocate_targets(values.itemsize)
+        scored = (np.maximum((E - 1) * tau, -Tp) + Tp, min(self.n_steps, self.n_steps + Tp))
+        self.data = Staging(executor, values, scored=scored, room=room // 8)
+        order = np.lexsort((np.arange(self.n), E, pattern))
+        self._groups: list[_Group] = []
+        self._stage_targets(order)
+        for number in np.unique(pattern):
+            classes = {}
+            for dim in np.unique(E[pattern == number]):
+                columns = np.flatnonzero((E[order] == dim) & (pattern[order] == number))
+                classes[int(dim)] = TargetClass(int(dim), int(columns[0]), int(columns[-1]) + 1)
+            dims = tuple(sorted(classes))
+            counts = tuple(k or dim + 1 for dim in dims)
+            search = Search(dims, counts, tau, Tp, exclusion_radius, self.n_steps, self.n_steps, self.dtype)
+            barred = penalties.get(int(number))
+            found = engine(
+                executor, search, "weights", choice, masked=barred is not None,
+                data_bytes=values.nbytes, room=room, pool=self._pool,
+            )  # fmt: skip
+            self._groups.append(_Group(found, classes, None if barred is None else executor.upload(barred)))
+        # Padded libraries (perhaps twice) and their rows of rho take an eighth of the room each.
+        wide = max(group.search.search.stride(self.n_steps) for group in self._groups)
+        self._block = max(min(room // 8 // (2 * wide * values.itemsize), room // 8 // (self.n * values.itemsize)), 1)
+        self._pacers: dict[int, Pacer] = defaultdict(lambda: Pacer(quirks_for(executor.info).device_class))
+
+    def _allocate_targets(self, itemsize: int) -> int:
+        """Make room for the targets; returns the bytes that are left for everything else."""
+        limit = budget(self.executor.info)
+        self.stride = round_up(self.n, 16)
+        # The last group's vectors reach into rows behind the last; a number of rows that work-groups divide.
+        self._rows = round_up(self.n_steps + -(-MOST_COLUMNS // self.stride), 16)
+        nbytes = self._rows * self.stride * itemsize
+        most = min(limit.largest, limit.total * 3 // 4)
+        if nbytes > most:
+            raise DeviceMemoryError(
+                f"{self.n:,} targets of {self.n_steps:,} steps need {nbytes:,} bytes on the device; {most:,} may be "
+                f"used for them on {self.executor.info.name} (raise PYEDMCL_MEMORY_FRACTION or PYEDMCL_MEMORY_LIMIT)"
+            )
+        self.targets = self._pool.get("targets", nbytes)
+        return int(limit.total - nbytes)
+
+    def _stage_targets(self, order: NDArray[np.int_]) -> None:
+        """Targets time-major: a neighbour is then one contiguous load for a whole vector of targets."""
+        column_of = np.empty(self.n, np.int32)
+        column_of[order] = np.arange(self.n)
+        self.data.targets(column_of, self.stride, self.targets, self._rows)
+        self.target_of = self.executor.upload(np.concatenate([order, np.zeros(MOST_COLUMNS, int)]).astype(np.int32))
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """Tuned parameters of the search and of the lookup."""
+        group = self._groups[0]
+        widest = max(group.classes.values(), key=lambda targets: targets.end - targets.begin)
+        search = group.search.search
+        lookup = self._shapes.chosen(search.counts[search.dims.index(widest.E)], widest.end - widest.begin)
+        return {"knn": self._groups[0].search.parameters, "lookup": dict(lookup)}
+
+    @property
+    def searched(self) -> list[dict[str, Any]]:
+        """What searched for neighbours, why, and how good it was."""
+        return report(*(group.search for group in self._groups))
+
+    def skill(self, a: int, b: int, out: NDArray[Any] | None = None) -> NDArray[Any]:
+        """rho (b - a, n_series) of libraries a to b against all targets, in ``out`` (contiguous) where it is given."""
+        if out is None:
+            out = np.empty((b - a, self.n), np.dtype(self.dtype))
+        for first in range(a, b, self._block):
+            self._skill(first, out[first - a : first - a + self._block])
+        return out
+
+    def _skill(self, a: int, out: NDArray[Any]) -> None:
+        n = len(out)
+        rho = self._pool.get("rho", out.nbytes)
+        for group in self._groups:
+            for tables in group.search.tables(*group.search.load(self.data, a, a + n), group.penalty):
+                for dim in tables.sweep.search.dims:
+                    self._lookup(tables, group.classes[dim], rho)
+        self.executor.download(rho, out)
+
+    def _lookup(self, tables: Tables, targets: TargetClass, rho: Buffer) -> None:
+        s = tables.sweep.search
+        k = s.counts[s.dims.index(targets.E)]
+        width = targets.end - targets.begin
+        t_begin, t_end = max((targets.E - 1) * self.tau, -self.Tp), min(self.n_steps, self.n_steps - self.Tp)
+        pacer, predictions = self._pacers[targets.E], float(max(t_end - t_begin, 1) * tables.n_libraries)
+        shape = self._shapes.shape(k, width, tables.n_libraries, lambda cost: pacer.units(cost * predictions))
+        values = {**shape.parameters, "k": k, "dtype": self.dtype, "gaps": self.gaps, "stage_rows": shape.stage_rows,
+                  "table_tile": tables.sweep.table_tile}  # fmt: skip
+        kernel = build(self.executor, spec("lookup"), values)
+        i = np.int32
+        blocks = -(-width // shape.columns)
+        # A launch takes whole blocks of columns: the groups of one share it, so it stays in cache.
+        for block in range(0, blocks, shape.blocks):
+            some = min(shape.blocks, blocks - block)
+            event = self.executor.launch(
+                kernel, (some * shape.slices * shape.group,), (shape.group,),
+                (self.targets, tables.rows, tables.values, self.target_of, rho, i(self.stride),
+                 i(targets.begin + block * shape.columns), i(targets.end), i(self.n_steps), i(t_begin), i(t_end),
+                 i(self.Tp), i(tables.n_libraries), i(tables.first), i(self.n), np.uint64(tables.begin(targets.E)),
+                 i(tables.sweep.table_rows), i(shape.slices)),
+            )  # fmt: skip
+            pacer.launched(event, shape.cost * predictions * some)
+
+    def release(self) -> None:
+        """Give the device memory back."""
+        for group in self._groups:
+            group.search.release()
+            if group.penalty is not None:
+                group.penalty.release()
+        self.target_of.release()
+        self.data.release()

@@ -1,0 +1,130 @@
+"""How a lookup is laid out on a device: groups, their columns of targets, and whether these are staged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from math import isqrt
+from typing import Any
+
+import numpy as np
+
+from ..device.info import DeviceInfo
+from ..device.quirks import quirks_for
+from ..kernels import spec
+from ..launch.sizes import round_up
+from ..tuning.policy import parameters
+
+# Lookups of a staged value that repay its staging.
+_REPAID = 16
+_ROW_LANES_MOST = 128
+# Groups of a compute unit at once where local memory does not say it; a processor runs one, a few more share evenly.
+_GROUPS_PER_UNIT = {"cpu": 4, "gpu": 16}
+# What it costs to begin a group, in reads of a target for each row (a library takes k + 1 of them): to sum
+# observations, and to fetch targets for local memory.
+_OBSERVING, _STAGING = 1.0, 40.0
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The launch of one class of targets.
+
+    Attributes
+    ----------
+    parameters : mapping
+        Tuned parameters, with fewer libraries at once where there are few.
+    columns, group : int
+        Targets and work-items of a group.
+    blocks : int
+        Blocks of columns of a launch.
+    cost : float
+        Operations of a block for each library and query row.
+    slices : int
+        Groups that share a block of columns, each with every so many-th library.
+    stage_rows : int
+        Steps that a group's local array has room for; 0: targets are read from the caches.
+    """
+
+    parameters: Mapping[str, Any]
+    columns: int
+    group: int
+    blocks: int
+    cost: float
+    slices: int
+    stage_rows: int
+
+
+class Shapes:
+    """Shapes of the lookups of one job.
+
+    Parameters
+    ----------
+    info : DeviceInfo
+    n_steps : int
+    dtype : str
+    """
+
+    def __init__(self, info: DeviceInfo, n_steps: int, dtype: str) -> None:
+        self._info, self._n_steps, self._dtype = info, n_steps, dtype
+        self._itemsize = np.dtype(dtype).itemsize
+        quirks = quirks_for(info)
+        self._local, self._groups = quirks.local_bytes, _GROUPS_PER_UNIT[quirks.device_class]
+        # One compiled kernel serves lengths that differ little.
+        self._padded = round_up(n_steps, 256)
+
+    def chosen(self, k: int, width: int) -> Mapping[str, Any]:
+        """Tuned parameters for ``width`` targets with ``k`` neighbours."""
+        given = {"dtype": self._dtype, "k": k, "columns": width}
+        return parameters(spec("lookup"), given, self._info, {"rows": self._n_steps, "targets": width}).parameters
+
+    def shape(self, k: int, width: int, n_libraries: int, units: Callable[[float], int]) -> Shape:
+        """The launch for ``width`` targets of ``n_libraries`` tables with ``k`` neighbours.
+
+        ``units`` says how many units of work, of so many operations for each library and query row, a launch may have.
+        """
+        chosen = dict(self.chosen(k, width))
+        # What suits similar numbers of targets may be more than twice as wide as these are.
+        for name in ("target_lanes", "vectors"):
+            while chosen[name] > 1 and chosen["target_lanes"] * chosen["lanes"] * chosen["vectors"] // 2 >= width:
+                chosen[name] //= 2
+        columns = chosen["target_lanes"] * chosen["lanes"] * chosen["vectors"]
+        every, n_units = -(-width // columns), self._info.compute_units
+        # Few libraries are spread over all units: a group takes fewer at once, with more work-items for each. That
+        # splits sums in another way, so it must not depend on what a launch may have, which follows from measured time.
+        while chosen["library_lanes"] > 1 and every * -(-n_libraries // chosen["library_lanes"]) < 3 * n_units // 4:
+            chosen["library_lanes"] //= 2
+            chosen["row_lanes"] = min(2 * chosen["row_lanes"], _ROW_LANES_MOST)
+        cost = 2.0 * columns * (k + 5)
+        blocks = -(-every // -(-every // max(units(cost), 1)))  # even shares of the launches
+        tasks, reads = -(-n_libraries // chosen["library_lanes"]), chosen["library_lanes"] * (k + 1)
+        slices, stage_rows = even_shares(blocks, tasks, n_units * self._groups, _OBSERVING / reads), 0
+        nbytes = (self._padded + 2 * chosen["row_lanes"] * chosen["library_lanes"] + 2) * columns * self._itemsize
+        if chosen["stage"] and nbytes <= self._local:
+            # Few groups, each with many libraries, repay the staging.
+            shared = even_shares(blocks, tasks, n_units * (self._local // nbytes), (_OBSERVING + _STAGING) / reads)
+            if n_libraries * k >= _REPAID * shared:
+                slices, stage_rows = shared, self._padded
+        group = chosen["target_lanes"] * chosen["row_lanes"] * chosen["library_lanes"]
+        return Shape(chosen, columns, group, blocks, cost, slices, stage_rows)
+
+
+@lru_cache(maxsize=1024)
+def even_shares(blocks: int, tasks: int, resident: int, begun: float) -> int:
+    """Into how many slices to cut each block's tasks so that a device is busy evenly until the end.
+
+    Parameters
+    ----------
+    blocks, tasks : int
+        A group does one slice of the tasks of one block.
+    resident : int
+        Groups that run at once.
+    begun : float
+        What it costs to begin a group, in tasks.
+    """
+
+    def cost(slices: int) -> tuple[float, int]:
+        return -(-blocks * slices // resident) * (-(-tasks // slices) + begun), slices
+
+    several = range(1, isqrt(tasks) + 2)
+    return min({min(n, tasks) for n in several} | {-(-tasks // n) for n in several}, key=cost)

@@ -1,0 +1,184 @@
+"""Skill of predictions that lie on the device: sums over rows there, rho, MAE and RMSE of them here."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..codegen.build import build
+from ..device.memory import budget
+from ..device.quirks import quirks_for
+from ..errors import InputError
+from ..kernels import spec
+from ..launch.pacing import Pacer
+from ..tuning.policy import parameters
+
+if TYPE_CHECKING:
+    from ..device.executor import Buffer, Executor
+
+Doubles = NDArray[np.float64]
+
+#: Columns of the sums: rows counted, p, o, p^2, o^2, p*o, |p - o|, (p - o)^2 of predictions p and observations o.
+SUMS = ("n", "sum_p", "sum_o", "sum_pp", "sum_oo", "sum_po", "sum_abs_error", "sum_squared_error")
+
+_SUMS_BYTES_MOST = 64 << 20
+_PAIRS_MOST = 1 << 20
+_OPERATIONS_PER_ROW = 24.0
+# The longest chunk that may be tuned: rounding errors of a sum in the working precision grow with its length.
+_CHUNK_MOST = 512
+
+
+def skill_sums(
+    executor: Executor,
+    predicted: Buffer,
+    observed: Buffer,
+    *,
+    observed_of: ArrayLike,
+    n_rows: int,
+    observed_stride: int,
+    observed_offset: int = 0,
+    t_begin: ArrayLike = 0,
+    t_end: ArrayLike | None = None,
+    dtype: str = "float32",
+) -> Doubles:
+    """Sums over the rows t of each pair (prediction, observed series) that has both values.
+
+    Parameters
+    ----------
+    executor : Executor
+    predicted : Buffer
+        ``dtype`` [n_pairs][n_rows]; NaN where there is no prediction.
+    observed : Buffer
+        Of ``dtype``. Row t of pair p was observed at element ``observed_of[p]*observed_stride + observed_offset + t``;
+        a magnitude from 1e15 on marks a gap. The data should be centred.
+    observed_of : array_like of int, shape (n_pairs,)
+        Series of each pair.
+    n_rows : int
+    observed_stride, observed_offset : int
+        Elements from series to series, and of row 0 of a series with the prediction interval Tp added.
+    t_begin, t_end : array_like of int, shape (n_pairs,) or one for all
+        Rows outside ``[t_begin, t_end)`` are not read. All of them when left out.
+    dtype : str
+        "float32" or "float64".
+
+    Returns
+    -------
+    ndarray of float64, shape (n_pairs, 8)
+        Columns: :data:`SUMS`. Rows of a chunk are added in ``dtype`` in their order, chunks in float64: the same
+        numbers at every call on a device.
+
+    Raises
+    ------
+    InputError
+        A row that is asked for lies outside a buffer, or the device has no float64.
+    DeviceMemoryError
+        No room for the sums of one pair.
+    """
+    series = np.ascontiguousarray(observed_of, dtype=np.int32)
+    n_pairs = len(series)
+    begin, end = (
+        np.ascontiguousarray(np.broadcast_to(np.asarray(given, np.int32), n_pairs))
+        for given in (t_begin, n_rows if t_end is None else t_end)
+    )
+    check_dtype(executor, dtype)
+    itemsize = np.dtype(dtype).itemsize
+    _check_inside(predicted, observed, itemsize, series, n_rows, observed_stride, observed_offset, begin, end)
+    sums = np.zeros((n_pairs, len(SUMS)))
+    if n_pairs == 0 or n_rows == 0:
+        return sums
+    kernel_spec = spec("skill")
+    values = {"dtype": dtype, **parameters(kernel_spec, {"dtype": dtype}, executor.info).parameters}
+    kernel = build(executor, kernel_spec, values)
+    n_chunks, wg = -(-n_rows // values["chunk"]), values["wg"]
+    pair_bytes = n_chunks * len(SUMS) * itemsize
+    room = min(_SUMS_BYTES_MOST, budget(executor.info).largest)
+    block = max(min(room // pair_bytes, n_pairs, _PAIRS_MOST), 1)
+    pacer = Pacer(quirks_for(executor.info).device_class)
+    cost = _OPERATIONS_PER_ROW * n_rows
+    held: list[Buffer] = []
+    try:
+        held += [executor.upload(array) for array in (series, begin, end)]
+        held.append(executor.allocate(block * pair_bytes))
+        first = 0
+        while first < n_pairs:
+            last = min(first + min(pacer.units(cost), block), n_pairs)
+            n = last - first
+            numbers = (first, n, n_chunks, n_rows, observed_stride, observed_offset)
+            scalars = [np.int64(v) for v in numbers]
+            event = executor.launch(
+                kernel, (n * wg, -(-n_chunks // wg)), (wg, 1), [predicted, observed, *held, *scalars]
+            )
+            pacer.launched(event, cost * n)
+            parts = executor.download(held[-1], np.empty((n, n_chunks, len(SUMS)), dtype))
+            sums[first:last] = parts.sum(axis=1, dtype=np.float64)
+            first = last
+    finally:
+        for buffer in held:
+            buffer.release()
+    return sums
+
+
+def check_dtype(executor: Executor, dtype: str) -> None:
+    """Raise InputError where ``dtype`` is unknown, or is float64 and the device has none."""
+    if dtype not in ("float32", "float64"):
+        raise InputError(f"dtype = {dtype!r} is not supported; choose 'float32' or 'float64'")
+    if dtype == "float64" and not executor.info.fp64:
+        raise InputError(f"{executor.info.name} has no float64; use dtype='float32' or another device")
+
+
+def _check_inside(
+    predicted: Buffer,
+    observed: Buffer,
+    itemsize: int,
+    series: NDArray[np.int32],
+    n_rows: int,
+    stride: int,
+    offset: int,
+    begin: NDArray[np.int32],
+    end: NDArray[np.int32],
+) -> None:
+    if predicted.nbytes < len(series) * n_rows * itemsize:
+        raise InputError(
+            f"{len(series):,} predictions of {n_rows:,} rows need {len(series) * n_rows * itemsize:,} bytes; "
+            f"the buffer has {predicted.nbytes:,}"
+        )
+    first, last = np.maximum(begin, 0).astype(np.int64), np.minimum(end, n_rows).astype(np.int64)
+    read = first < last
+    if not read.any():
+        return
+    origin = series[read].astype(np.int64) * stride + offset
+    lowest, highest = int((origin + first[read]).min()), int((origin + last[read]).max())
+    if lowest < 0 or highest * itemsize > observed.nbytes:
+        raise InputError(
+            f"observations [{lowest:,}, {highest:,}) are asked for and there are {observed.nbytes // itemsize:,}; "
+            f"narrow t_begin and t_end to the rows that were observed"
+        )
+
+
+def scores(sums: Doubles, dtype: str = "float32") -> tuple[Doubles, Doubles, Doubles]:
+    """Skill from sums.
+
+    Parameters
+    ----------
+    sums : ndarray of float64, shape (..., 8)
+        From :func:`skill_sums`, or sums of such sums.
+    dtype : str
+        The precision that the rows were added in. A variance below its rounding errors counts as zero: that happens
+        where the mean is more than a hundred times (float32) the standard deviation, so centred data lose nothing.
+
+    Returns
+    -------
+    rho, mae, rmse : ndarray of float64, shape (...)
+        Pearson's correlation, NaN below 3 rows or where one side does not vary; mean absolute error and root mean
+        squared error in the data's units, NaN where there is no row.
+    """
+    n, sum_p, sum_o, sum_pp, sum_oo, sum_po, sum_abs, sum_squares = np.moveaxis(np.asarray(sums, np.float64), -1, 0)
+    noise = _CHUNK_MOST * float(np.finfo(np.dtype(dtype)).eps)
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+        var_p, var_o = sum_pp - sum_p * (sum_p / n), sum_oo - sum_o * (sum_o / n)
+        covariance = sum_po - sum_p * (sum_o / n)
+        varies = (n >= 3) & (var_p > noise * sum_pp) & (var_o > noise * sum_oo)
+        rho: Any = np.where(varies, covariance / (np.sqrt(var_p) * np.sqrt(var_o)), np.nan)
+        return np.clip(rho, -1.0, 1.0), sum_abs / n, np.sqrt(sum_squares / n)

@@ -1,0 +1,321 @@
+"""The device's part of S-map: from query rows to the coefficients of their fits, in one of two layouts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..codegen.build import build
+from ..device.memory import budget
+from ..device.quirks import quirks_for
+from ..errors import DeviceMemoryError
+from ..kernels import spec
+from ..launch.pacing import Pacer
+from ..launch.pool import Pool
+from ..launch.sizes import round_up
+from ..tuning.policy import parameters
+from .smap_basis import Basis
+from .smap_exact import Library
+
+if TYPE_CHECKING:
+    from ..device.executor import Buffer, Executor
+
+Doubles = NDArray[np.float64]
+
+LAYOUTS = ("lanes", "shared")
+_NO_ROW = -(2**30)  # farther from every row than any radius
+_MOST_MOMENTS = 256 << 20
+_MOST_ROWS = 1 << 26
+
+
+@dataclass(frozen=True)
+class Solved:
+    """Fits as the device has them, for n rows.
+
+    Attributes
+    ----------
+    predicted, variance, doubt : ndarray (n_thetas, n)
+        The last: what the prediction may be off by, in roundings of the scaled targets.
+    coefficients : ndarray (n_thetas, n, D + 1)
+        Intercept and slopes in the data's units.
+    counts : ndarray of int (n,)
+        Legal neighbours.
+    """
+
+    predicted: Doubles
+    variance: Doubles
+    doubt: Doubles
+    coefficients: Doubles
+    counts: NDArray[np.int32]
+
+
+class Sweeps:
+    """A library on the device.
+
+    Parameters
+    ----------
+    executor : Executor
+    library : Library
+    basis : Basis
+    dtype : str
+    """
+
+    def __init__(self, executor: Executor, library: Library, basis: Basis, dtype: str) -> None:
+        self.executor, self.library, self.basis, self.dtype = executor, library, basis, dtype
+        self.regressors = basis.rank + 1
+        self.entries = self.regressors * (self.regressors + 1) // 2 + self.regressors + 3
+        self.limited = library.knn is not None and library.knn < len(library.rows)
+        self.pool = Pool(executor)
+        self._whole: Any = np.int64 if dtype == "float64" else np.int32
+        self._fitted = np.isfinite(library.y)
+        self.units = executor.info.compute_units
+        self._series: NDArray[Any] | None = None  # which one lies on the device
+        info = executor.info
+        given: dict[str, Any] = {"coordinates": library.x.shape[1], "regressors": self.regressors}
+        given |= {"limited": self.limited, "dtype": dtype}
+        sizes = {"library": len(library.rows)}
+        chosen = parameters(spec("smap"), given, info, sizes)
+        self.grade = chosen.grade
+        self.layout = "shared" if self.regressors >= int(chosen.parameters["share_from"]) else "lanes"
+        self._values = {"lanes": {**given, **chosen.parameters}}
+        if self.layout == "shared":
+            chosen = parameters(spec("smap_shared"), given, info, sizes)
+            self._values["shared"] = shared = {**given, **chosen.parameters}
+            while shared["tile"] > 8 and self._local_bytes() > info.local_bytes:
+                shared["tile"] //= 2
+        self.parameters = dict(chosen.parameters)
+        self._scale = {**given, **parameters(spec("smap_scale"), given, info, sizes).parameters}
+        solving = {**given, "penalised": library.alpha > 0}
+        self._given = given
+        self._solve = {**solving, **parameters(spec("smap_solve"), solving, info, sizes).parameters}
+        kind = quirks_for(info).device_class
+        self._pacers = {name: Pacer(kind) for name in ("scale", *LAYOUTS)}
+
+    def load(self) -> None:
+        """Put the library on the device."""
+        lib, basis = self.library, self.basis
+        self.put("shift", basis.shift)
+        self.put("basis", basis.map)
+        self.put("library_rows", lib.rows.astype(np.int32))
+        self._stage(lib.x, lib.y, "library")
+        if not self._fitted.all():
+            self.put("fitted_rows", lib.rows[self._fitted].astype(np.int32))
+            self._stage(lib.x[self._fitted], lib.y[self._fitted], "fitted")
+        penalty = np.zeros((self.regressors, self.regressors))
+        if lib.alpha:
+            penalty[1:, 1:] = lib.alpha * basis.map.T @ basis.map
+        self.put("penalty", penalty)
+
+    def _raw(self, name: str, x: Doubles) -> tuple[Buffer, np.int64, np.int32, np.int32]:
+        """Rows (n, D) on the device: buffer, first element, and steps from row to row and from column to column.
+
+        Delays of a series are a view of it (see ``embed``): the series is sent, and only once.
+        """
+        base = x.base
+        if isinstance(base, np.ndarray) and base.ndim == 1 and base.dtype == x.dtype and base.flags.c_contiguous:
+            if base is not self._series:
+                self.put("series", base)
+                self._series = base
+            start = (x.__array_interface__["data"][0] - base.__array_interface__["data"][0]) // 8
+            step, lag = (stride // 8 for stride in x.strides)
+            return self.pool.get("series", 0), np.int64(start), np.int32(step), np.int32(lag)
+        return self.put(name, x), np.int64(0), np.int32(x.shape[1]), np.int32(1)
+
+    def _stage(self, x: Doubles, y: Doubles, name: str) -> None:
+        basis, m, f = self.basis, len(x), np.float64
+        near = self.pool.get(name, m * round_up(x.shape[1], 4) * np.dtype(self.dtype).itemsize)
+        regressors = self.pool.get("regressors", m * self.regressors * 8)
+        held = *self._raw("raw", x), self.put("raw_target", y)
+        kernel = build(self.executor, spec("smap_stage"), self._given, "stage_library")
+        self.executor.launch(
+            kernel, (round_up(m, 64),), None,
+            (*held, np.int32(m), self.pool.get("shift", 0), self.pool.get("basis", 0), f(2.0**-basis.exponent),
+             f(basis.aim_shift), f(1 / basis.aim_scale), near, regressors),
+        )  # fmt: skip
+        if basis.flat:
+            aim = (y - basis.aim_shift) / basis.aim_scale
+            self.put("regressors", np.column_stack([basis.regressors(x), aim]))
+
+    def put(self, name: str, values: NDArray[Any]) -> Buffer:
+        """Upload to the buffer called ``name``."""
+        values = np.ascontiguousarray(values)
+        return self.executor.upload(values, self.pool.get(name, max(values.nbytes, 1)))
+
+    def get(self, name: str, shape: tuple[int, ...], dtype: Any = np.float64) -> NDArray[Any]:
+        """Download the beginning of the buffer called ``name``."""
+        return self.executor.download(self.pool.get(name, 0), np.empty(shape, dtype))
+
+    def rows(self, layout: str) -> int:
+        """Query rows of a work-group."""
+        v = self._values[layout]
+        return int(v["lanes"] * v["wg"] if layout == "lanes" else v["wg"] // v["lanes_p"] * v["rq"])
+
+    def split(self, tiles: int, n_thetas: int, layout: str) -> tuple[int, int]:
+        """(tiles swept in one piece, parts of the library for each of the others).
+
+        A work-group of the shared layout fills a compute unit: a last wave of few groups is cut into parts.
+        """
+        most = int(self._values[layout]["parts"])
+        if layout == "lanes":
+            return 0, most
+        each = n_thetas * self._blocks(layout)
+        head = tiles * each // self.units * self.units // each
+        tail = (tiles - head) * each
+        return (head, min(max(self.units // tail, 1), most)) if tail else (tiles, 1)
+
+    def _blocks(self, layout: str) -> int:
+        """Work-groups that share the sums of a tile."""
+        v = self._values[layout]
+        return 1 if layout == "lanes" else -(-(self.entries - 3) // (int(v["lanes_p"]) * int(v["rp"])))
+
+    def _local_bytes(self) -> int:
+        """Local memory of a work-group of the shared layout."""
+        v = self._values["shared"]
+        width = min(int(v["lanes_p"]) * int(v["rp"]), self.entries + 2 * int(v["lanes_p"]))
+        each = 8 * (self.regressors + 1 + self.rows("shared") + width) + 4
+        return int(v["tile"]) * (each + round_up(int(v["coordinates"]), 4) * np.dtype(self.dtype).itemsize)
+
+    def _slots(self, padded: int, n_thetas: int, layout: str) -> int:
+        """Tiles' worth of moments, those of parts included."""
+        tiles = padded // self.rows(layout)
+        head, parts = self.split(tiles, n_thetas, layout)
+        return tiles + (parts - 1) * (tiles - head)
+
+    def align(self, layout: str) -> int:
+        """Blocks of query rows are padded to a multiple of this."""
+        per_scale = int(self._scale["wg"]) // int(self._scale["slices"]) * int(self._scale["lanes"])
+        return int(np.lcm(self.rows(layout), per_scale))
+
+    def block(self, layout: str, n_thetas: int) -> int:
+        """Query rows at a time, as memory for their moments allows. Raises DeviceMemoryError where none fit."""
+        allowed = budget(self.executor.info)
+        room = min(_MOST_MOMENTS, allowed.largest, allowed.total // 4)
+        align, tile = self.align(layout), self.rows(layout) * self.entries * n_thetas * 8
+        rows = align
+        if room < self._slots(align, n_thetas, layout) * tile:
+            raise DeviceMemoryError(
+                f"the sums of {align} rows for {n_thetas} theta need {self._slots(align, n_thetas, layout) * tile:,} "
+                f"bytes; {room:,} may be used on {self.executor.info.name}. Ask for fewer theta at once or raise "
+                f"PYEDMCL_MEMORY_LIMIT."
+            )
+        while rows < _MOST_ROWS and self._slots(2 * rows, n_thetas, layout) * tile <= room:
+            rows *= 2
+        return rows
+
+    def run(
+        self, points: Doubles, rows: NDArray[np.int64], n_thetas: int, layout: str, into: Doubles | None = None
+    ) -> Solved:
+        """Fit around one block of query rows; thetas were put before. Coefficients go to ``into`` where it is given."""
+        n = len(points)
+        padded = round_up(n, self.align(layout))
+        radius = self.library.radius
+        reach = np.full(padded, _NO_ROW, self._whole)
+        if radius >= 0:
+            reach[:n] = rows + min(radius, 2**29)
+            reach[n:] = reach[n - 1]
+        self.put("query_rows", reach)
+        self._points(points, padded)
+        self._scales(padded)
+        self._sums(padded, n_thetas, layout)
+        self._solved(n, padded, n_thetas, layout)
+        fits = self.get("fits", (n_thetas, 3, n))
+        if into is None or not into.flags.c_contiguous:
+            into = np.empty((n_thetas, n, points.shape[1] + 1))
+        coefficients = self.executor.download(self.pool.get("coefficients", 0), into)
+        return Solved(fits[:, 0], fits[:, 1], fits[:, 2], coefficients, self.get("count", (n,), np.int32))
+
+    def _points(self, points: Doubles, padded: int) -> None:
+        (n, dims), i = points.shape, np.int32
+        query = self.pool.get("query", padded * dims * np.dtype(self.dtype).itemsize)
+        query_z = self.pool.get("query_z", max(padded * self.basis.rank * 8, 1))
+        kernel = build(self.executor, spec("smap_stage"), self._given, "stage_points")
+        self._place = self._raw("points", points)
+        self.executor.launch(
+            kernel, (round_up(padded, 64),), None,
+            (*self._place, i(n), i(padded), self.pool.get("shift", 0), self.pool.get("basis", 0),
+             np.float64(2.0**-self.basis.exponent), query, query_z),
+        )  # fmt: skip
+        if self.basis.flat:
+            z = self.basis.regressors(points)
+            self.put("query_z", np.concatenate([z, np.repeat(z[-1:], padded - n, axis=0)]).T)
+
+    def moments(self, n: int, n_thetas: int, layout: str) -> Doubles:
+        """Moments (n_thetas, n, entries) of the last block."""
+        padded, rows = round_up(n, self.align(layout)), self.rows(layout)
+        tiles = padded // rows
+        head, parts = self.split(tiles, n_thetas, layout)
+        slots = self.get("moments", (self._slots(padded, n_thetas, layout), n_thetas, self.entries, rows))
+        found = slots[:tiles].copy()
+        found[head:] += slots[tiles:].reshape(parts - 1, tiles - head, *slots.shape[1:]).sum(axis=0)
+        out: Doubles = np.moveaxis(found, 1, 0).swapaxes(2, 3).reshape(n_thetas, padded, self.entries)[:, :n]
+        return out
+
+    def _reach(self) -> np.int32:
+        return np.int32(min(max(self.library.radius, 0), 2**29))
+
+    def _scales(self, padded: int) -> None:
+        i, item, get = np.int32, np.dtype(self.dtype).itemsize, self.pool.get
+        lib, m, wg = self.library, len(self.library.rows), int(self._scale["wg"])
+        kernel = build(self.executor, spec("smap_scale"), self._scale)
+        per_group = wg // int(self._scale["slices"]) * int(self._scale["lanes"])
+        sizes = {"nearest": item, "rate": item, "count": 4, "limit_squared": item, "limit_row": item}
+        outs = [get(name, padded * size) for name, size in sizes.items()]
+        fixed = (
+            get("query", 0), get("query_rows", 0), i(padded), get("library", 0), get("library_rows", 0), i(m),
+            self._reach(), i(min(lib.knn or m, m)), i(int(lib.rows[-1]).bit_length() + 1),
+        )  # fmt: skip
+        sweeps = 1 + (8 * item + 34 if self.limited else 0)
+        cost = float(2 * lib.x.shape[1] + 12) * m * per_group * sweeps
+        pacer, begin, tiles = self._pacers["scale"], 0, padded // per_group
+        while begin < tiles:
+            end = min(begin + pacer.units(cost), tiles)
+            event = self.executor.launch(kernel, ((end - begin) * wg,), (wg,), (*fixed, i(begin), *outs))
+            pacer.launched(event, cost * (end - begin))
+            begin = end
+
+    def _sums(self, padded: int, n_thetas: int, layout: str) -> None:
+        i, get, v = np.int32, self.pool.get, self._values[layout]
+        m, wg, tiles = int(self._fitted.sum()), int(v["wg"]), padded // self.rows(layout)
+        whole = m == len(self._fitted)
+        kernel = build(self.executor, spec("smap" if layout == "lanes" else "smap_shared"), v)
+        size = self.rows(layout) * n_thetas * self.entries * 8
+        moments = get("moments", self._slots(padded, n_thetas, layout) * size)
+        together, blocks = layout == "lanes" and bool(v["tile"]), self._blocks(layout)
+        fixed = (
+            get("query", 0), get("query_rows", 0), i(padded), get("library" if whole else "fitted", 0),
+            get("library_rows" if whole else "fitted_rows", 0), get("regressors", 0), get("query_z", 0), i(m),
+            self._reach(), get("nearest", 0), get("rate", 0), get("limit_squared", 0), get("limit_row", 0),
+            get("thetas", 0), i(n_thetas),
+        )  # fmt: skip
+        per_theta = 2 * self.library.x.shape[1] + 28 + 2.0 * self.entries / blocks
+        head, parts = self.split(tiles, n_thetas, layout)
+        pacer = self._pacers[layout]
+        for first, n, cut in ((0, head, 1), (head, tiles - head, parts)):
+            tasks, begin = n * cut * blocks * (1 if together else n_thetas), 0
+            cost = self.rows(layout) * (m / cut) * per_theta * (n_thetas if together else 1)
+            while begin < tasks:
+                end = min(begin + pacer.units(cost), tasks)
+                event = self.executor.launch(
+                    kernel, ((end - begin) * wg,), (wg,),
+                    (*fixed, i(cut), i(first), i(n), i(tiles), i(begin), moments),
+                )  # fmt: skip
+                pacer.launched(event, cost * (end - begin))
+                begin = end
+
+    def _solved(self, n: int, padded: int, n_thetas: int, layout: str) -> None:
+        i, get, wg = np.int32, self.pool.get, int(self._solve["wg"])
+        values = {**self._solve, "rows": self.rows(layout), "centred": layout == "lanes"}
+        kernel = build(self.executor, spec("smap_solve"), values)
+        fits = get("fits", n_thetas * 3 * n * 8)
+        coefficients = get("coefficients", n_thetas * n * (self.library.x.shape[1] + 1) * 8)
+        head, parts = self.split(padded // self.rows(layout), n_thetas, layout)
+        groups = min(n * n_thetas, self.executor.info.compute_units * 64)
+        self.executor.launch(
+            kernel, (groups * wg,), (wg,),
+            (get("moments", 0), i(parts), i(head), i(n_thetas), i(n), i(padded), get("penalty", 0),
+             *self._place, get("query_z", 0), get("nearest", 0), get("rate", 0), get("thetas", 0),
+             get("basis", 0), np.float64(self.basis.aim_shift), np.float64(self.basis.aim_scale), fits, coefficients),
+        )  # fmt: skip

@@ -1,0 +1,159 @@
+"""Random sub-libraries as plain numbers: who is drawn from what, and how far a scan for their members has to reach."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+# Lengths of sorted neighbour lists: few, since each has a kernel of its own.
+ENTRIES = (16, 32, 48, 64, 96, 128, 192, 256, 384, 512)
+# The chance that a row's sorted neighbours hold too few members of a sample; such rows are searched anew.
+SHORT = 3e-3
+_COLUMN_INTS = 12
+
+
+@dataclass(frozen=True)
+class Link:
+    """A library series that is to predict a target series from random parts of itself.
+
+    Attributes
+    ----------
+    library, target : int
+        Columns of the data given to :class:`pyedmcl.engines.ccm.SampledSkill`.
+    stream : (int, int)
+        Numbers that choose the random stream, beside seed, library size and sample.
+    """
+
+    library: int
+    target: int
+    stream: tuple[int, int]
+
+
+@lru_cache(maxsize=4096)
+def reach(k: int, wanted: int, n: int, chance: float = SHORT) -> int:
+    """Nearest neighbours that hold k members of a random sub-library but for a small chance.
+
+    The number of trials until the k-th success has a negative binomial distribution; drawing without replacement only
+    makes it narrower.
+
+    Parameters
+    ----------
+    k : int
+    wanted, n : int
+        Rows that are drawn, and rows there are.
+    chance : float
+    """
+    if wanted >= n:
+        return min(k, n)
+    share = wanted / n
+    most = int((k + 6 * np.sqrt(k) + 24) / share) + k  # far beyond any chance asked for
+    trials = np.arange(k, most)
+    steps = np.concatenate([[0.0], np.log(trials[:-1] / (trials[:-1] - k + 1.0)) + np.log1p(-share)])
+    done = np.cumsum(np.exp(k * np.log(share) + np.cumsum(steps)))
+    return min(int(trials[min(int(np.searchsorted(done, 1.0 - chance)), len(trials) - 1)]), n)
+
+
+def split_sizes(
+    sizes: Sequence[int], n_legal: int, E: int, k: int, most_entries: int
+) -> tuple[NDArray[np.bool_], int]:
+    """Which library sizes are computed from distances to all members, and how many neighbours the others need sorted.
+
+    Parameters
+    ----------
+    sizes : sequence of int
+    n_legal : int
+        Rows that are drawn from.
+    E, k : int
+    most_entries : int
+        Neighbours of each row that there is memory for.
+
+    Returns
+    -------
+    direct : ndarray of bool (n_sizes,)
+    entries : int
+        One of :data:`ENTRIES`; 0 where all sizes are direct.
+    """
+    reached = np.array([reach(k, size, n_legal) for size in sizes])
+    # Operations per row and sample: a member costs its distance and at times an insertion; a scan goes on until the
+    # slowest of sixteen samples is content, and its longest list has to be sorted.
+    typical = np.array([reach(k, size, n_legal, 0.05) for size in sizes])
+    direct = np.array([size * (2 * E + k + 3) for size in sizes]) < typical * (2 * k + 4) + 2 * reached
+    direct |= reached > min(ENTRIES[-1], most_entries)
+    entries = 0
+    if not direct.all():
+        longest = int(reached[~direct].max())
+        entries = next(entry for entry in ENTRIES if entry >= longest)
+        if entries > most_entries:
+            direct |= reached > max([e for e in ENTRIES if e <= most_entries], default=0)
+            entries = 0 if direct.all() else next(e for e in ENTRIES if e >= int(reached[~direct].max()))
+    return direct, entries
+
+
+def stream_keys(seed: int, sizes: Sequence[int]) -> NDArray[np.uint32]:
+    """Keys (n_sizes, 2) of the random streams of each library size."""
+    return np.array(
+        [np.random.SeedSequence(entropy=seed, spawn_key=(size,)).generate_state(2, np.uint32) for size in sizes]
+    ).reshape(-1, 2)
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Columns of up to sixteen samples as the kernels read them, and where their results go.
+
+    Attributes
+    ----------
+    numbers : ndarray of int32 (n, 12)
+        See ``clkernels/ccm.clh``.
+    link, size : ndarray of int (n,)
+        Which link and which library size.
+    """
+
+    numbers: NDArray[np.int32]
+    link: NDArray[np.int_]
+    size: NDArray[np.int_]
+
+    def take(self, which: NDArray[np.int_]) -> Columns:
+        """Some of them."""
+        return Columns(self.numbers[which], self.link[which], self.size[which])
+
+
+def columns_of(
+    links: Sequence[Link], chosen: Sequence[int], sizes: Sequence[int], keys: NDArray[np.uint32], samples: int,
+    legal: Sequence[tuple[int, int]], first_library: int, width: int,
+) -> Columns:  # fmt: skip
+    """Columns of some links, the smallest libraries, which take longest, first.
+
+    Parameters
+    ----------
+    links : sequence of Link
+    chosen : sequence of int
+        Which of them.
+    sizes, keys
+        Library sizes and their keys.
+    samples : int
+    legal : sequence of (int, int)
+        Of each chosen link: how many legal rows, and where their list begins.
+    first_library : int
+        Library of the first neighbour table.
+    width : int
+        Samples of a column.
+    """
+    starts = np.arange(0, samples, width)
+    order = np.argsort(sizes, kind="stable")
+    shape = (len(order), len(chosen), len(starts))
+    numbers = np.zeros((*shape, _COLUMN_INTS), np.int32)
+    numbers[..., 0] = np.array([links[i].library - first_library for i in chosen])[None, :, None]
+    numbers[..., 1] = np.array(chosen)[None, :, None]
+    numbers[..., 2:4] = np.array(legal).reshape(1, -1, 1, 2)
+    numbers[..., 4] = np.array(sizes)[order][:, None, None]
+    numbers[..., 5] = starts
+    numbers[..., 6] = np.minimum(samples - starts, width)
+    numbers[..., 7:9] = keys[order].view(np.int32)[:, None, None]
+    numbers[..., 9:11] = np.array([links[i].stream for i in chosen], np.int32).reshape(1, -1, 1, 2)
+    link = np.broadcast_to(np.array(chosen)[None, :, None], shape).reshape(-1)
+    size = np.broadcast_to(order[:, None, None], shape).reshape(-1)
+    return Columns(numbers.reshape(-1, _COLUMN_INTS), link, size)

@@ -1,0 +1,105 @@
+"""Data on the device in the layouts that the kernels read: raw series travel once and are rearranged there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..codegen.build import build
+from ..kernels import spec
+from .pool import Pool
+from .sizes import round_up
+
+if TYPE_CHECKING:
+    from ..device.executor import Buffer, Executor
+
+_RAW_BYTES_MOST = 64 << 20
+
+
+class Staging:
+    """Raw series, whole on the device where they are small and in blocks of columns otherwise.
+
+    Parameters
+    ----------
+    executor : Executor
+    values : ndarray (n_steps, n_series)
+        Of the dtype that kernels compute in, from :func:`pyedmcl.data.condition.condition`; NaN for gaps.
+    scored : (ndarray of int (n_series,) or int, int), optional
+        First row, of each series, and end of the rows that count in a score; targets are centred on these. All rows by
+        default.
+    room : int, optional
+        Bytes of device memory that raw series may take.
+    """
+
+    def __init__(
+        self, executor: Executor, values: NDArray[Any], *, scored: tuple[Any, int] | None = None,
+        room: int = _RAW_BYTES_MOST,
+    ) -> None:  # fmt: skip
+        self.executor = executor
+        self.values = values
+        self.n_steps, self.n_series = values.shape
+        self.dtype = values.dtype.name
+        first, end = scored or (0, self.n_steps)
+        self._n_scored = int(end)
+        self._scored_from = np.ascontiguousarray(np.broadcast_to(first, self.n_series), np.int32)
+        self._columns = max(min(room, _RAW_BYTES_MOST) // max(self.n_steps * values.itemsize, 1), 1)
+        self._held = (0, 0)
+        self._pool = Pool(executor)
+
+    def _kernel(self, name: str) -> Any:
+        return build(self.executor, spec("stage"), {"dtype": self.dtype}, name)
+
+    def _load(self, a: int, b: int) -> tuple[int, int, tuple[Buffer, Buffer, Buffer]]:
+        """Have columns a to b on the device: (first column there, columns there, (raw, shift, exponent))."""
+        held = self._held[0] <= a and b <= self._held[1]
+        if not held:
+            self._held = (0, self.n_series) if self.n_series <= self._columns else (a, b)
+        first, n = self._held[0], self._held[1] - self._held[0]
+        item = self.values.itemsize
+        pieces = ("raw", n * self.n_steps * item), ("shift", n * item), ("exponent", n * 4), ("scored_from", n * 4)
+        raw, shift, exponent, scored_from = (self._pool.get(name, nbytes) for name, nbytes in pieces)
+        if not held:
+            self.executor.upload(np.ascontiguousarray(self.values[:, first : first + n]), raw)
+            self.executor.upload(self._scored_from[first : first + n], scored_from)
+            i = np.int32
+            arguments = (raw, i(n), i(self.n_steps), scored_from, i(self._n_scored), shift, exponent)
+            self.executor.launch(self._kernel("centre"), (round_up(n, 16),), None, arguments)
+        return first, n, (raw, shift, exponent)
+
+    def series(self, a: int, b: int, front: int, end: int, stride: int, into: Buffer, *, centred: bool = False) -> None:
+        """Write columns a to b series-major: row 0 at column ``front``, gaps before it and from row ``end`` on."""
+        first, n, (raw, shift, exponent) = self._load(a, b)
+        i = np.int32
+        self.executor.launch(
+            self._kernel("stage_series"), (round_up(stride, 16), b - a), None,
+            (raw, i(n), i(a - first), i(front), i(end), i(stride), i(centred), shift, exponent, into),
+        )  # fmt: skip
+
+    def targets(self, column_of: NDArray[np.int32], stride: int, into: Buffer, rows: int = 0) -> None:
+        """Write all series centred and time-major, series i to column ``column_of[i]``; zeros up to ``rows`` rows."""
+        columns = self.executor.upload(np.ascontiguousarray(column_of, np.int32))
+        i = np.int32
+        for a in range(0, self.n_series, self._columns):
+            first, n, (raw, shift, exponent) = self._load(a, min(a + self._columns, self.n_series))
+            width = n if first + n < self.n_series else stride - first  # the last ones fill the padding
+            self.executor.launch(
+                self._kernel("stage_targets"), (round_up(width, 16), max(rows, self.n_steps)), None,
+                (raw, i(n), i(first), i(self.n_series), i(self.n_steps), columns, i(stride), shift, exponent, into),
+            )  # fmt: skip
+        self.executor.finish()
+        columns.release()
+
+    def scaling(self) -> tuple[NDArray[Any], NDArray[np.int32]]:
+        """Shift and binary exponent of each series that ``centred`` values were made with; for few series."""
+        _, n, (_, at_shift, at_exponent) = self._load(0, self.n_series)
+        shift, exponent = np.empty(n, self.dtype), np.empty(n, np.int32)
+        self.executor.download(at_shift, shift)
+        self.executor.download(at_exponent, exponent)
+        return shift, exponent
+
+    def release(self) -> None:
+        """Give the device memory back."""
+        self._pool.release()
+        self._held = (0, 0)

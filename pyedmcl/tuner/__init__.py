@@ -1,0 +1,1 @@
+"""The search for good kernel parameters, in processes of their own."""

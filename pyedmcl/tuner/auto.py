@@ -1,0 +1,84 @@
+"""Tuning within the process that is about to run a job, for ``tune="auto"`` and ``"force"``."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..codegen.spec import KernelSpec
+from ..device.info import DeviceInfo
+from ..device.session import executor_for
+from ..tuning.database import Database, new_session
+from ..tuning.key import tuning_key
+from .measure import Bench, Parameters, Reply
+from .outcome import Settings
+from .problems import names, tuned_spec, workload
+from .search import Tuning
+from .workload import Case
+
+log = logging.getLogger(__name__)
+
+_SETTINGS = Settings("greedy", rounds=2, duel=5, batch=4)
+
+
+class Local:
+    """Tries configurations in this process: nothing watches over them, so only few are tried.
+
+    Parameters
+    ----------
+    bench : Bench
+    """
+
+    def __init__(self, bench: Bench) -> None:
+        self.bench = bench
+
+    def describe(self, case: Case, parameters: Parameters) -> Reply:
+        return self.bench.describe(case, parameters)
+
+    def prepare(self, case: Case, configurations: Sequence[Parameters]) -> list[Reply]:
+        return [self.bench.prepare(case, parameters) for parameters in configurations]
+
+    def attempt(self, case: Case, parameters: Parameters) -> Reply:
+        return self.bench.attempt(case, parameters)
+
+    def verify(self, case: Case, parameters: Parameters) -> Reply:
+        return self.bench.verify(case, parameters)
+
+    def sample(self, case: Case, parameters: Parameters, *, together: bool = False) -> Reply:
+        return self.bench.sample(case, parameters)
+
+
+def tune(
+    spec: KernelSpec, specialisation: Mapping[str, Any], info: DeviceInfo, sizes: Mapping[str, int], budget: float
+) -> None:
+    """Tune one kernel for what an engine is about to ask for, and record it in the database.
+
+    Parameters
+    ----------
+    spec : KernelSpec
+    specialisation, sizes : mapping
+        What the engine gives :func:`pyedmcl.tuning.policy.parameters`.
+    info : DeviceInfo
+    budget : float
+        Seconds.
+    """
+    if spec.name not in names():
+        log.info("the kernel %s has no workload, so it cannot be tuned", spec.name)
+        return
+    case = workload(spec.name).like(specialisation, sizes, info)
+    if case is None:
+        log.info("the kernel %s has no workload for %s of %s", spec.name, dict(specialisation), dict(sizes))
+        return
+    database, session = Database(), new_session()
+    backend = Local(Bench(executor_for(info), workload))
+    until = time.monotonic() + budget
+    outcome = Tuning(backend, tuned_spec(spec.name), case, info, database, session, _SETTINGS, until).run()
+    wanted = tuning_key(spec, specialisation, info, sizes)
+    if outcome.key is None or not outcome.seconds:
+        log.warning("%s could not be tuned: %s", spec.name, outcome.note)
+    elif outcome.key != wanted:
+        # The case is a little different, or its engine asks for several things: what was asked for is answered too.
+        trial = database.start(wanted, outcome.parameters, session=session, case=case.text(), final=True)
+        database.finish(trial, status="ok", seconds=[outcome.seconds], note="from a case like it")

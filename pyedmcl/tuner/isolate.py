@@ -1,0 +1,302 @@
+"""Configurations are tried in processes of their own, so that one that crashes or hangs takes nothing with it.
+
+Several processes compile at the same time; only one is asked to run something at any moment. The parent watches: who
+does not answer in time is killed and replaced.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import json
+import os
+import queue
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import IO, Any
+
+from .. import config
+from ..errors import PyedmclError
+from ..tuning.key import canonical
+from .measure import Bench, Parameters, Reply
+from .workload import Case
+
+START_SECONDS = 60.0
+_ORPHAN_SECONDS = 30.0
+_POLL_SECONDS = 0.2
+_TAIL = 600
+
+
+class _Worker:
+    """One child process. Requests and replies are lines of JSON."""
+
+    def __init__(self, command: Sequence[str]) -> None:
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115  closed with the worker
+        # In a session of its own, Ctrl-C reaches the parent only, which then ends the children in order.
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors, start_new_session=True,
+            env=config.child_environment(),
+        )  # fmt: skip
+        self._lines: queue.Queue[bytes | None] = queue.Queue()
+        self.prepared: set[str] = set()
+        self.answered = False
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def _read(self) -> None:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            self._lines.put(line)
+        self._lines.put(None)
+
+    def send(self, request: dict[str, Any]) -> None:
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(json.dumps(request).encode() + b"\n")
+            self._process.stdin.flush()
+        except OSError:
+            pass  # it is gone: the reply will say so
+
+    def reply(self, seconds: float) -> Reply | None:
+        """The reply to the request, a "failed" one if the process ended; None after ``seconds``."""
+        try:
+            line = self._lines.get(timeout=max(seconds, 0.0))
+        except queue.Empty:
+            return None
+        if line is None or not line.endswith(b"\n"):  # it ended, perhaps within an answer
+            return Reply("failed", note=self._obituary())
+        self.answered = True
+        return Reply.of(json.loads(line))
+
+    @property
+    def gone(self) -> bool:
+        return self._process.poll() is not None
+
+    def _obituary(self) -> str:
+        code = self._process.wait()
+        try:
+            how = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
+        except ValueError:
+            how = f"ended with code {code}"
+        try:
+            size = self._errors.seek(0, os.SEEK_END)
+            self._errors.seek(max(size - _TAIL, 0))
+            said = self._errors.read().decode(errors="replace").strip()
+        except (OSError, ValueError):
+            said = ""
+        return f"the process {how}" + (f": {said}" if said else "")
+
+    def end(self, *, kill: bool = False) -> None:
+        """Let the process end, or end it."""
+        assert self._process.stdin is not None
+        if not kill:
+            try:
+                self._process.stdin.write(b"\n")  # else it would think that we were killed
+                self._process.stdin.close()
+                self._process.wait(2.0)
+            except (OSError, subprocess.TimeoutExpired):
+                pass
+        if self._process.poll() is None:
+            self._process.kill()
+        self._process.wait()
+        self._errors.close()
+
+
+class Workers:
+    """Processes that try configurations on one device.
+
+    Parameters
+    ----------
+    command : sequence of str
+        What to start; it must call :func:`serve`. The device and a folder are added as arguments.
+    device : str
+        Which device, as for :func:`pyedmcl.device.select.select`.
+    count : int
+        Processes.
+    compile_seconds, run_seconds : float
+        Who takes longer is hanging.
+    until : float, optional
+        Moment (of ``time.monotonic``) from which on requests are stopped.
+    """
+
+    def __init__(
+        self, command: Sequence[str], device: str, *, count: int = 2, compile_seconds: float = 60.0,
+        run_seconds: float = 20.0, until: float = float("inf"),
+    ) -> None:  # fmt: skip
+        self.count = max(count, 1)
+        self.compile_seconds, self.run_seconds, self.until = compile_seconds, run_seconds, until
+        self._folder = tempfile.TemporaryDirectory(prefix="pyedmcl-tune-")
+        self._command = [*command, device, self._folder.name]
+        self._workers: list[_Worker | None] = [None] * self.count
+        self._home: dict[str, int] = {}
+
+    def describe(self, case: Case, parameters: Parameters) -> Reply:
+        """What the engine asks of the policy in this case."""
+        return self._one("describe", case, parameters, self._at(case, parameters))
+
+    def prepare(self, case: Case, configurations: Sequence[Parameters]) -> list[Reply]:
+        """Compile configurations, as many at a time as there are processes."""
+        waiting = deque(enumerate(configurations))
+        replies: dict[int, Reply] = {}
+        busy: dict[int, tuple[int, float]] = {}
+        while waiting or busy:
+            for place in range(self.count):
+                if waiting and place not in busy:
+                    number, parameters = waiting.popleft()
+                    self._home[_name(case, parameters)] = place
+                    limit = self._send(place, "prepare", case, parameters)
+                    busy[place] = number, limit
+            for place, (number, limit) in list(busy.items()):
+                pause = 0.0 if len(busy) > 1 else _POLL_SECONDS
+                reply = self._take(place, limit, min(pause, max(limit - time.monotonic(), 0.0)))
+                if reply is not None:
+                    replies[number] = reply
+                    del busy[place]
+                    if reply.status == "ok":
+                        self._ready(place).prepared.add(_name(case, configurations[number]))
+            if len(busy) > 1:
+                time.sleep(0.005)
+        return [replies[number] for number in range(len(configurations))]
+
+    def attempt(self, case: Case, parameters: Parameters) -> Reply:
+        """The first run of a configuration; its answer is compared."""
+        return self._one("attempt", case, parameters, self._at(case, parameters))
+
+    def verify(self, case: Case, parameters: Parameters) -> Reply:
+        """Ragged problems against the oracle."""
+        return self._one("verify", case, parameters, self._at(case, parameters), factor=3.0)
+
+    def sample(self, case: Case, parameters: Parameters, *, together: bool = False) -> Reply:
+        """One figure; ``together``: in the same process for whichever configuration."""
+        return self._one("sample", case, parameters, 0 if together else self._at(case, parameters))
+
+    def close(self) -> None:
+        """End all processes."""
+        for worker in self._workers:
+            if worker is not None:
+                worker.end()
+        self._workers = [None] * self.count
+        self._folder.cleanup()
+
+    def kill(self) -> None:
+        """End all processes at once, whatever they do."""
+        for place, worker in enumerate(self._workers):
+            if worker is not None:
+                worker.end(kill=True)
+                self._workers[place] = None
+        self._folder.cleanup()
+
+    def start(self) -> None:
+        """Start all processes, so that the later ones get ready while the first works."""
+        for place in range(self.count):
+            self._ready(place)
+
+    def _at(self, case: Case, parameters: Parameters) -> int:
+        return self._home.get(_name(case, parameters), 0)
+
+    def _ready(self, place: int) -> _Worker:
+        worker = self._workers[place]
+        if worker is None or worker.gone:
+            if worker is not None:
+                worker.end(kill=True)
+            worker = self._workers[place] = _Worker(self._command)
+        return worker
+
+    def _one(self, do: str, case: Case, parameters: Parameters, place: int, factor: float = 1.0) -> Reply:
+        limit = self._send(place, do, case, parameters, factor)
+        while True:
+            reply = self._take(place, limit, _POLL_SECONDS)
+            if reply is not None:
+                if reply.status == "ok":
+                    self._ready(place).prepared.add(_name(case, parameters))
+                return reply
+
+    def _send(self, place: int, do: str, case: Case, parameters: Parameters, factor: float = 1.0) -> float:
+        """Send a request; returns the moment at which its process is hanging."""
+        worker = self._ready(place)
+        seconds = self.run_seconds if do in ("attempt", "sample", "verify") else 0.0
+        # Who has not compiled it yet (a replaced process, other shapes) does so first.
+        if do in ("prepare", "describe", "verify") or _name(case, parameters) not in worker.prepared:
+            seconds += self.compile_seconds
+        seconds = factor * seconds + (0.0 if worker.answered else START_SECONDS)
+        worker.send(
+            {"do": do, "case": case.text(), "parameters": None if parameters is None else dict(parameters),
+             "seconds": seconds + _ORPHAN_SECONDS}
+        )  # fmt: skip
+        return time.monotonic() + seconds
+
+    def _take(self, place: int, limit: float, seconds: float) -> Reply | None:
+        """A reply that is there within ``seconds``; a killed one's where it is late; else None."""
+        worker = self._workers[place]
+        assert worker is not None
+        reply = worker.reply(seconds)
+        if reply is None:
+            now = time.monotonic()
+            if now < min(limit, self.until):
+                return None
+            reply = Reply("hung", note=_HUNG) if now >= limit else Reply("stopped", note="the time was up")
+            worker.end(kill=True)
+            self._workers[place] = None
+        elif worker.gone:
+            self._workers[place] = None
+        return reply
+
+
+_HUNG = "no answer in time: its process was ended"
+
+
+def _name(case: Case, parameters: Parameters) -> str:
+    return f"{case.text()} {'default' if parameters is None else canonical(parameters)}"
+
+
+def serve(make: Callable[[], Bench], requests: IO[bytes] | None = None, replies: IO[bytes] | None = None) -> bool:
+    """Answer requests until there are no more; what a child process does. Whether it was told that this is the end.
+
+    Parameters
+    ----------
+    make : Callable
+        Opens the device; called before the first request is answered.
+    requests, replies : binary files, optional
+        Standard input and output. Whatever else is written to standard output goes to standard error.
+    """
+    if requests is None:
+        requests = sys.stdin.buffer
+    if replies is None:
+        replies = os.fdopen(os.dup(1), "wb")
+        os.dup2(2, 1)  # drivers print
+    bench: Bench | None = None
+    failure = ""
+    for line in requests:
+        if not line.strip():
+            return True
+        request = json.loads(line)
+        # Should the parent be gone, nobody else would end a process that hangs.
+        faulthandler.dump_traceback_later(request["seconds"], exit=True)
+        if bench is None and not failure:
+            try:
+                bench = make()
+            except PyedmclError as error:
+                failure = str(error)
+        if bench is None:
+            reply = Reply("failed", note=failure)
+        else:
+            do: Callable[[Case, Parameters], Reply] = getattr(bench, request["do"])
+            reply = do(Case.parse(request["case"]), request["parameters"])
+        faulthandler.cancel_dump_traceback_later()
+        replies.write(json.dumps(reply.as_dict(), default=_number).encode() + b"\n")
+        replies.flush()
+    return False
+
+
+def _number(value: Any) -> Any:
+    return value.tolist()
+
+
+def worker_folder(arguments: Sequence[str]) -> tuple[str, Path]:
+    """Device and folder from the arguments that :class:`Workers` adds to a command."""
+    return arguments[-2], Path(arguments[-1])

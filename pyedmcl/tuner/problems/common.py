@@ -1,0 +1,112 @@
+"""What several workloads share: series to run on, ragged problems, and sizes that suit a device."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...device.info import DeviceInfo
+from ...device.quirks import quirks_for
+
+Floats = NDArray[np.floating[Any]]
+
+
+@functools.lru_cache(maxsize=16)
+def maps(n_steps: int, n_series: int, dtype: str = "float32", seed: int = 1) -> Floats:
+    """Noisy logistic maps (n_steps, n_series): chaotic, and the same on every machine. Not to be written to."""
+    rng = np.random.default_rng(seed)
+    growth = rng.uniform(3.65, 3.85, n_series)
+    x = rng.uniform(0.2, 0.8, n_series)
+    noise = rng.normal(0.0, 0.01, (n_steps + 50, n_series))
+    out = np.empty((n_steps + 50, n_series))
+    for t in range(len(out)):
+        x = np.clip(x * (growth * (1.0 - x)) + noise[t], 1e-3, 1.0 - 1e-3)
+        out[t] = x
+    values = out[50:].astype(dtype)
+    values.flags.writeable = False
+    return values
+
+
+@functools.lru_cache(maxsize=8)
+def flow(n_steps: int, dtype: str = "float32", noise: float = 0.02) -> Floats:
+    """x of Lorenz' system (1963) in steps of 0.01 with some noise (n_steps,): smooth, as the pruned search needs it.
+
+    Pieces of 2,048 steps begin at places of their own, so that they can be made side by side. The same on every machine
+    but for the last digits. Not to be written to.
+    """
+    rng, piece, dt = np.random.default_rng(5), 2048, 0.01
+    state = rng.uniform(-10.0, 10.0, (3, -(-n_steps // piece))) + np.array([[0.0], [0.0], [25.0]])
+
+    def slope(s: NDArray[np.float64]) -> NDArray[np.float64]:
+        x, y, z = s
+        return np.stack([10.0 * (y - x), x * (28.0 - z) - y, x * y - 8.0 / 3.0 * z])
+
+    out = np.empty((piece, state.shape[1]))
+    for step in range(-500, piece):  # Runge & Kutta's fourth-order steps
+        a = slope(state)
+        b = slope(state + dt / 2 * a)
+        c = slope(state + dt / 2 * b)
+        d = slope(state + dt * c)
+        state = state + dt / 6 * (a + 2 * b + 2 * c + d)
+        if step >= 0:
+            out[step] = state[0]
+    x = out.T.reshape(-1)[:n_steps]
+    values: Floats = (x + noise * x.std() * rng.standard_normal(n_steps)).astype(dtype)
+    values.flags.writeable = False
+    return values
+
+
+def units(info: DeviceInfo, on_cpu: int, on_gpu: int, most: int = 4096) -> int:
+    """So many things per compute unit, at least one and at most ``most``: enough to keep a device busy for a while."""
+    per = on_cpu if quirks_for(info).device_class == "cpu" else on_gpu
+    return max(min(max(info.compute_units, 1) * per, most), 1)
+
+
+def on_gpu(info: DeviceInfo) -> bool:
+    """Whether the device counts as a GPU."""
+    return quirks_for(info).device_class == "gpu"
+
+
+@dataclass(frozen=True)
+class Ragged:
+    """A search with sizes that fit no work-group, on data with all that may go wrong.
+
+    Attributes
+    ----------
+    library : ndarray (n_library, 2)
+        Two series, whose gaps are at the same places.
+    query : ndarray (n_query, 2) or None
+        Other series for a cross search.
+    Tp, exclusion_radius : int
+    thorough : bool
+        Small enough to compare every dimension.
+    """
+
+    library: Floats
+    query: Floats | None
+    Tp: int
+    exclusion_radius: int
+    thorough: bool
+
+
+def ragged(front: int, dtype: str) -> Iterator[Ragged]:
+    """Problems whose series are longer than ``front``, the steps that the oldest lag reaches back."""
+    rng = np.random.default_rng(7)
+    plain = rng.standard_normal((front + 47, 2)).astype(dtype)
+    yield Ragged(plain, None, 0, 0, True)
+    gappy = rng.standard_normal((front + 259, 2)).astype(dtype)
+    gappy[[front + 5, front + 90, front + 91, front + 92]] = np.nan
+    yield Ragged(gappy, None, 1, 3, False)
+    # Equal values by the dozen: ties go to the smaller row.
+    ties = rng.integers(0, 4, (front + 131, 2)).astype(dtype)
+    yield Ragged(ties, rng.integers(0, 4, (front + 77, 2)).astype(dtype), -2, 0, False)
+
+
+def some(dims: tuple[int, ...]) -> tuple[int, ...]:
+    """First, middle and last."""
+    return tuple(sorted({dims[0], dims[len(dims) // 2], dims[-1]}))

@@ -1,0 +1,229 @@
+"""The configurations of a kernel that are worth considering: the product of its tunables, less what is not valid."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from math import prod
+from random import Random
+from typing import Any
+
+from ..codegen.spec import Constraint, KernelSpec, Tunable
+from ..device.info import DeviceInfo
+from ..device.quirks import quirks_for
+from ..tuning import fit
+from ..tuning.key import canonical
+
+Configuration = Mapping[str, Any]
+
+_TRIES = 50
+
+
+class _UndecidedError(Exception):
+    """A relation asks for a tunable that has no value yet; ``name`` is which."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.name = name
+
+
+class _Partial(dict[str, Any]):
+    """Values of some tunables and of all that is given; asking for the other tunables is noticed."""
+
+    def __init__(self, values: Mapping[str, Any], undecided: frozenset[str]) -> None:
+        super().__init__(values)
+        self.undecided = undecided
+
+    def __missing__(self, name: str) -> Any:
+        raise _UndecidedError(name) if name in self.undecided else KeyError(name)
+
+    def get(self, name: str, default: Any = None) -> Any:
+        return self[name] if name in self or name in self.undecided else default
+
+
+@dataclass(frozen=True)
+class Relation:
+    """A constraint as it stands for one problem and device."""
+
+    reason: str
+    constraint: Constraint
+
+    def holds(self, values: _Partial) -> bool | str:
+        """Whether it holds; the name of a tunable without a value while it depends on that.
+
+        What asks for a value that only the engine knows is left to the engine, which refuses to build it.
+        """
+        try:
+            return bool(self.constraint.holds(values))
+        except _UndecidedError as asked:
+            return asked.name
+        except KeyError as unknown:
+            # A constraint may have copied the values, and missed a tunable there.
+            name = unknown.args[0] if unknown.args else None
+            return name if isinstance(name, str) and name in values.undecided else True
+
+
+class Space:
+    """All valid configurations of a kernel for a problem on a device.
+
+    Parameters
+    ----------
+    spec : KernelSpec
+    info : DeviceInfo
+    given : mapping, optional
+        Specialisation, as far as it is known. Constraints on values that are not known are left to the build.
+    most : int, optional
+        Largest work-group; the device's where left out.
+    """
+
+    def __init__(
+        self, spec: KernelSpec, info: DeviceInfo, given: Mapping[str, Any] | None = None, most: int | None = None
+    ) -> None:
+        self.spec, self.info = spec, info
+        quirks = quirks_for(info)
+        self.most = min(most or quirks.max_work_group, quirks.max_work_group)
+        self.given = {**(given or {}), "fma": quirks.fma, "minimum": quirks.minimum}
+        self.tunables: dict[str, Tunable] = {tunable.name: tunable for tunable in spec.tunables}
+        limits = []
+        if any(name in self.tunables for name in fit._GROUP):
+            limits.append(Constraint(
+                lambda v: fit.group({n: v[n] for n in fit._GROUP if n in self.tunables}) <= self.most,
+                f"groups have at most {self.most:,} work-items on this device",
+            ))  # fmt: skip
+        if "tile" in self.tunables:
+            limits.append(Constraint(
+                lambda v: fit._tile_bytes(v, self.given) <= info.local_bytes,
+                f"a tile has at most {info.local_bytes:,} bytes of local memory on this device",
+            ))  # fmt: skip
+        self.relations = tuple(Relation(c.reason, c) for c in (*spec.constraints, *limits))
+
+    def defaults(self) -> dict[str, Any]:
+        """What is used without any tuning."""
+        return fit.defaults(self.spec, self.given, self.info, self.most)
+
+    def raw_count(self) -> int:
+        """Combinations of values, valid or not."""
+        return prod(len(tunable.values) for tunable in self.tunables.values())
+
+    def count(self) -> int:
+        """Valid configurations, exactly: branches in which nothing is left to decide are not walked through."""
+        return self._count({}, tuple(self.tunables), self.relations)
+
+    def enumerate(self) -> Iterator[dict[str, Any]]:
+        """Valid configurations in the order of the spec's values, the last tunable changing first."""
+        return self._walk({}, tuple(self.tunables), self.relations, None)
+
+    def sample(self, rng: Random) -> dict[str, Any] | None:
+        """A valid configuration drawn at random; None where there is none.
+
+        All are equally likely where at least some of the combinations are valid.
+        """
+        for _ in range(_TRIES):
+            drawn = {name: rng.choice(tunable.values) for name, tunable in self.tunables.items()}
+            if not self.broken(drawn):
+                return drawn
+        return next(self._walk({}, tuple(self.tunables), self.relations, rng), None)
+
+    def broken(self, configuration: Configuration) -> list[str]:
+        """The reasons of all constraints that a configuration breaks; empty for a valid one."""
+        missing = self.tunables.keys() - configuration.keys()
+        if missing:
+            return [f"there is no value for {', '.join(sorted(missing))}"]
+        reasons = []
+        for name, value in configuration.items():
+            if name not in self.tunables:
+                reasons.append(f"{name} is no tunable of {self.spec.name}")
+            elif not any(value is v or (value == v and type(value) is type(v)) for v in self.tunables[name].values):
+                legal = ", ".join(map(repr, self.tunables[name].values))
+                reasons.append(f"{name} = {value!r} is none of {legal}")
+        values = _Partial({**self.given, **configuration}, frozenset())
+        return reasons + [relation.reason for relation in self.relations if relation.holds(values) is False]
+
+    def neighbours(self, configuration: Configuration) -> list[dict[str, Any]]:
+        """Valid configurations one step away: one tunable goes to the value before or after its own.
+
+        Where that breaks a constraint, one other tunable takes the first value that mends it.
+        """
+        found: dict[str, dict[str, Any]] = {}
+        for name, tunable in self.tunables.items():
+            for value in _beside(tunable.values, configuration[name]):
+                changed = {**configuration, name: value}
+                if self.broken(changed):
+                    mended = self._mended(changed, name)
+                    if mended is None:
+                        continue
+                    changed = mended
+                found.setdefault(canonical(changed), changed)
+        found.pop(canonical(configuration), None)
+        return list(found.values())
+
+    def perturbed(self, configuration: Configuration, rng: Random, changes: int) -> dict[str, Any] | None:
+        """A valid configuration that differs in so many tunables at random places; None where none was met."""
+        names = [name for name, tunable in self.tunables.items() if len(tunable.values) > 1]
+        for _ in range(_TRIES if names else 0):
+            changed = dict(configuration)
+            for name in rng.sample(names, min(changes, len(names))):
+                changed[name] = rng.choice([v for v in self.tunables[name].values if v != configuration[name]])
+            if not self.broken(changed):
+                return changed
+        return None
+
+    def _mended(self, configuration: Configuration, kept: str) -> dict[str, Any] | None:
+        for name, tunable in self.tunables.items():
+            if name == kept:
+                continue
+            for value in tunable.values:
+                changed = {**configuration, name: value}
+                if not self.broken(changed):
+                    return changed
+        return None
+
+    def _open(
+        self, values: Mapping[str, Any], rest: tuple[str, ...], relations: tuple[Relation, ...]
+    ) -> dict[Relation, str] | None:
+        """The relations that are not decided yet, each with what it asks for next; None if one is broken."""
+        partial = _Partial({**self.given, **values}, frozenset(rest))
+        left = {}
+        for relation in relations:
+            holds = relation.holds(partial)
+            if holds is False:
+                return None
+            if isinstance(holds, str):
+                left[relation] = holds
+        return left
+
+    def _count(self, values: dict[str, Any], rest: tuple[str, ...], relations: tuple[Relation, ...]) -> int:
+        left = self._open(values, rest, relations)
+        if left is None:
+            return 0
+        if not left:
+            return prod(len(self.tunables[name].values) for name in rest)
+        name = next(iter(left.values()))
+        others = tuple(other for other in rest if other != name)
+        return sum(self._count({**values, name: v}, others, tuple(left)) for v in self.tunables[name].values)
+
+    def _walk(
+        self, values: dict[str, Any], rest: tuple[str, ...], relations: tuple[Relation, ...], rng: Random | None
+    ) -> Iterator[dict[str, Any]]:
+        left = self._open(values, rest, relations)
+        if left is None:
+            return
+        if not rest:
+            yield values
+            return
+        first, *others = rest
+        choices = list(self.tunables[first].values)
+        if rng is not None:
+            rng.shuffle(choices)
+        for value in choices:
+            yield from self._walk({**values, first: value}, tuple(others), tuple(left), rng)
+
+
+def _beside(values: tuple[Any, ...], value: Any) -> list[Any]:
+    """The values before and after ``value``; for one that is not listed, those on both sides of it."""
+    if value in values:
+        at = values.index(value)
+        return [values[place] for place in (at - 1, at + 1) if 0 <= place < len(values)]
+    below = [v for v in values if v < value][-1:]
+    above = [v for v in values if v > value][:1]
+    return below + above

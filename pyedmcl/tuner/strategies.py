@@ -1,0 +1,179 @@
+"""In what order configurations are tried: pure generators that are asked for some and told how those did.
+
+A strategy yields lists of configurations and is sent a mapping of their canonical text to a cost (seconds, or anything
+that grows with them), or None for one that cannot be used. It touches no device, so a search can be replayed on
+recorded costs; with the same seed and the same costs it asks for the same configurations.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Generator, Mapping, Sequence
+from random import Random
+from typing import Any
+
+from ..errors import InputError
+from ..tuning.key import canonical
+from .space import Space
+
+Costs = Mapping[str, float | None]
+Asking = Generator[list[dict[str, Any]], Costs, None]
+
+# A move must gain as much: less is noise, and a walk along a plateau.
+_GAIN = 0.99
+# After so many draws in a row that were known already, little is left to find.
+_STALE = 200
+
+
+def exhaustive(space: Space, starts: Sequence[Mapping[str, Any]], rng: Random, batch: int) -> Asking:
+    """Every valid configuration: the given ones first, then the others in the order of the spec."""
+    seen: set[str] = set()
+    fresh = (c for c in itertools.chain(map(dict, starts), space.enumerate()) if _new(c, seen))
+    while some := list(itertools.islice(fresh, batch)):
+        yield some
+
+
+def random(space: Space, starts: Sequence[Mapping[str, Any]], rng: Random, batch: int) -> Asking:
+    """The given configurations, then valid ones drawn at random, none twice."""
+    seen: set[str] = set()
+    waiting = [dict(start) for start in starts if _new(start, seen)]
+    while True:
+        stale = 0
+        while len(waiting) < batch and stale < _STALE:
+            drawn = space.sample(rng)
+            if drawn is None:
+                break
+            if _new(drawn, seen):
+                waiting.append(drawn)
+            else:
+                stale += 1
+        if not waiting:
+            return
+        yield waiting[:batch]
+        waiting = waiting[batch:]
+
+
+def greedy(space: Space, starts: Sequence[Mapping[str, Any]], rng: Random, batch: int) -> Asking:
+    """Local search with restarts.
+
+    From the best of the given configurations to the best neighbour of each batch that gains, until none does; then
+    anew from a configuration that differs from the best one in a few places, or every third time from anywhere.
+    """
+    costs: dict[str, float | None] = {}
+    best: tuple[float, dict[str, Any]] | None = None
+
+    def ask(wanted: Sequence[Mapping[str, Any]]) -> Generator[list[dict[str, Any]], Costs, None]:
+        nonlocal best
+        fresh = list({canonical(c): dict(c) for c in wanted if canonical(c) not in costs}.values())
+        for at in range(0, len(fresh), batch):
+            some = fresh[at : at + batch]
+            told = yield some
+            for configuration in some:
+                cost = costs[canonical(configuration)] = told.get(canonical(configuration))
+                if cost is not None and (best is None or cost < best[0]):
+                    best = cost, configuration
+
+    yield from ask(starts)
+    here = best[1] if best is not None else None
+    rounds = itertools.count(1)
+    while True:
+        if here is not None:
+            yield from _descend(space, here, rng, batch, costs, ask)
+        here = None
+        for _ in range(_STALE):
+            number = next(rounds)
+            if best is None or number % 3 == 0:
+                drawn = space.sample(rng)
+            else:
+                drawn = space.perturbed(best[1], rng, 2 + number % 2)
+            if drawn is not None and canonical(drawn) not in costs:
+                yield from ask([drawn])
+                here = drawn if costs[canonical(drawn)] is not None else None
+                break
+        else:
+            return
+
+
+def _descend(
+    space: Space, here: dict[str, Any], rng: Random, batch: int, costs: dict[str, float | None],
+    ask: Callable[[Sequence[Mapping[str, Any]]], Generator[list[dict[str, Any]], Costs, None]],
+) -> Generator[list[dict[str, Any]], Costs, None]:  # fmt: skip
+    """Walk downhill from ``here`` until no neighbour gains."""
+    moved = True
+    while moved:
+        moved = False
+        around = space.neighbours(here)
+        rng.shuffle(around)
+        for at in range(0, len(around), batch):
+            some = around[at : at + batch]
+            yield from ask(some)
+            known = [(cost, c) for c in some if (cost := costs[canonical(c)]) is not None]
+            cost, found = min(known, key=lambda pair: pair[0], default=(None, None))
+            now = costs[canonical(here)]
+            if cost is not None and found is not None and (now is None or cost < _GAIN * now):
+                here, moved = found, True
+                break
+
+
+def _new(configuration: Mapping[str, Any], seen: set[str]) -> bool:
+    text = canonical(configuration)
+    fresh = text not in seen
+    seen.add(text)
+    return fresh
+
+
+STRATEGIES: Mapping[str, Callable[[Space, Sequence[Mapping[str, Any]], Random, int], Asking]] = {
+    "exhaustive": exhaustive,
+    "random": random,
+    "greedy": greedy,
+}
+
+
+class Strategy:
+    """A strategy at work.
+
+    Parameters
+    ----------
+    name : str
+        One of :data:`STRATEGIES`.
+    space : Space
+    starts : sequence of mapping
+        Configurations to begin with, such as the defaults.
+    seed : int
+    batch : int
+        Most configurations that are asked for at once.
+
+    Raises
+    ------
+    InputError
+        Another name.
+    """
+
+    def __init__(
+        self, name: str, space: Space, starts: Sequence[Mapping[str, Any]] = (), *, seed: int = 0, batch: int = 8
+    ) -> None:
+        if name not in STRATEGIES:
+            raise InputError(f"strategy={name!r}: one of {', '.join(STRATEGIES)} is needed")
+        if batch < 1:
+            raise InputError(f"batch={batch!r}: at least 1 is needed")
+        self._asking = STRATEGIES[name](space, starts, Random(seed), batch)
+        self._told: Costs | None = None
+        self._begun = False
+
+    def ask(self) -> list[dict[str, Any]]:
+        """What to try next; an empty list when there is nothing left. :meth:`tell` comes before the next call."""
+        try:
+            if not self._begun:
+                self._begun = True
+                return next(self._asking)
+            if self._told is None:
+                raise RuntimeError("tell() how the configurations did before asking for more")
+            told, self._told = self._told, None
+            return self._asking.send(told)
+        except StopIteration:
+            self._told = {}
+            return []
+
+    def tell(self, costs: Costs) -> None:
+        """How what was asked for last did: canonical text to cost, None for what cannot be used."""
+        self._told = costs

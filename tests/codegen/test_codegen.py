@@ -1,0 +1,127 @@
+"""Sources and builds: template lines in driver errors, strict names, constraints, one digest per text."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from pyedmcl.codegen import build, render, texts
+from pyedmcl.device.session import open_device
+from pyedmcl.errors import BuildError
+from pyedmcl.kernels import NAMES, spec
+from pyedmcl.neighbors.plan import Pass, Search
+from pyedmcl.tuning.policy import parameters
+
+
+def knn_values(device, **changes):
+    chosen = parameters(spec("knn"), {"dtype": "float32", "dims": (2, 3)}, open_device(device).info).parameters
+    sweep = Pass(Search((2, 3), (3, 4), 1, 0, 0, 100, 100), "neighbours", False, chosen)
+    return {**sweep.values, **changes}
+
+
+def broken(monkeypatch, name, old, new):
+    """Serve template or header ``name`` with ``old`` replaced; returns the number of the line that changed."""
+    read, line = texts.read_text, []
+
+    def changed(folder, file):
+        text = read(folder, file)
+        if file != name:
+            return text
+        assert old in text
+        line.append(text[: text.index(old)].count("\n") + 1)
+        return text.replace(old, new, 1)
+
+    for module in (render, build):
+        monkeypatch.setattr(module, "read_text", changed)
+    render._template.cache_clear()
+    build._source.cache_clear()
+    return line
+
+
+@pytest.fixture(autouse=True)
+def fresh():
+    yield
+    render._template.cache_clear()
+    build._source.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("name", "old"),
+    [("knn.cl.mako", "  const int lane0 ="), ("knn.cl.mako", "    int room = 1 << 30;"),
+     ("topk.clh", "  const int most = largest_lane"),
+     ("knn.cl.mako", "      const int k = K_OF[s];\n      const size_t base")],
+)  # fmt: skip
+def test_a_drivers_error_names_the_line_of_our_text(device, monkeypatch, name, old):
+    line = broken(monkeypatch, name, old, "  undeclared_thing + " + old.lstrip())
+    with pytest.raises(BuildError) as caught:
+        build.build(open_device(device), spec("knn"), knn_values(device))
+    message = str(caught.value)
+    assert f"/{name}:{line[0]}\n" in message
+    assert re.search(rf">\s+{line[0]} \| .*undeclared_thing", message), "the excerpt marks the line"
+    assert "undeclared_thing" in caught.value.log
+
+
+def test_a_driver_that_counts_the_produced_lines_is_understood(one_device):
+    text = render.render("knn.cl.mako", {**knn_values(one_device), "fma": "builtin", "minimum": "fmin"})
+    produced = next(n for n, line in enumerate(text.splitlines(), 1) if "const int most = largest_lane" in line)
+    header = texts.read_text("clkernels", "topk.clh").splitlines()
+    number = next(n for n, line in enumerate(header, 1) if "const int most = largest_lane" in line)
+    assert produced != number
+    log = f"<kernel>:{produced}:9: error: no such thing\n  const int most = ...;\n        ^\n1 error generated."
+    assert f"clkernels/topk.clh:{number}\n" in build.excerpt(log, spec("knn"), text)
+
+
+def test_every_line_directive_is_true(one_device):
+    """Each plain line of the rendered text stands where its directive says, up to expansions."""
+    text = render.render("knn.cl.mako", {**knn_values(one_device), "fma": "builtin", "minimum": "fmin"})
+    sources = {"knn.cl.mako": texts.read_text("templates", "knn.cl.mako").splitlines()}
+    sources |= {h: texts.read_text("clkernels", h).splitlines() for h in ("numeric.clh", "topk.clh")}
+    at, checked = None, 0
+    for line in text.splitlines():
+        directive = re.match(r'#line (\d+) "(.+)"', line)
+        if directive:
+            at = (directive[2], int(directive[1]))
+            continue
+        name, number = at or ("knn.cl.mako", 1)
+        if number <= len(sources[name]):
+            original = sources[name][number - 1]
+            if line.strip() and line == original:
+                checked += 1
+            elif line.strip() and "${" not in original and not original.endswith("\\"):
+                assert line == original, (name, number)
+        at = (name, number + 1)
+    assert checked > 200
+
+
+def test_an_unknown_name_in_a_template_is_an_error(one_device):
+    values = knn_values(one_device)
+    with pytest.raises(BuildError, match=r"knn\.cl\.mako"):
+        render.render("knn.cl.mako", {k: v for k, v in values.items() if k != "tau"})
+
+
+def test_values_must_be_complete_and_keep_the_constraints(one_device):
+    values = knn_values(one_device)
+    with pytest.raises(BuildError, match="no value for tau"):
+        build.source(spec("knn"), {k: v for k, v in values.items() if k != "tau"})
+    with pytest.raises(BuildError, match="buffer must hold"):
+        build.source(spec("knn"), {**values, "capacities": (4, 4)})
+    with pytest.raises(BuildError, match="multiples of four"):
+        build.source(spec("knn"), {**values, "lanes": 1, "tile": 64, "unroll": 2, "capacities": (64, 64)})
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_digest_follows_the_text(name, monkeypatch):
+    one = spec(name)
+    digest = one.digest()
+    assert digest == one.digest()
+    read = texts.read_text
+    monkeypatch.setattr(texts, "read_text", lambda folder, file: read(folder, file) + "\n// changed\n")
+    assert one.digest() != digest
+
+
+def test_a_text_is_rendered_once(one_device, monkeypatch):
+    executor, values = open_device(one_device), knn_values(one_device)
+    build.build(executor, spec("knn"), values)
+    monkeypatch.setattr(render, "render", lambda *_: pytest.fail("rendered again"))
+    build.build(executor, spec("knn"), values)

@@ -1,0 +1,302 @@
+"""The second source producer: shipped texts, the cache, and what happens without loopy."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from importlib import metadata
+from pathlib import Path
+
+import numpy as np
+import pytest
+from device_helpers import NVIDIA
+from tuning_helpers import Database, data_dir  # noqa: F401
+from tuning_helpers import run as run_trial
+
+import pyedmcl
+from pyedmcl.codegen import build, loopy_source
+from pyedmcl.codegen.loopy_kernels import DTYPES, MAKERS, METRICS, Maker
+from pyedmcl.device.session import open_device
+from pyedmcl.errors import BuildError, MissingExtraError
+from pyedmcl.kernels import spec
+from pyedmcl.tuning import fit
+from pyedmcl.tuning.key import tuning_key
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+FOLDER = CHECKOUT / "clkernels" / "generated"
+DEVICE = {"fma": "builtin", "minimum": "fmin"}
+# No such combination is shipped.
+OTHER = {"E": 4, "tau": 3, "metric": "manhattan", "dtype": "float32", "wg": 32, "rows": 2, **DEVICE}
+
+
+def why_no_loopy():
+    try:
+        loopy_source._installed("this test")
+    except MissingExtraError as error:
+        return str(error)
+    return ""
+
+
+needs_loopy = pytest.mark.skipif(bool(why_no_loopy()), reason=why_no_loopy() or "loopy is there")
+
+
+@pytest.fixture
+def fresh(monkeypatch, tmp_path):
+    """An empty cache folder and a producer that remembers nothing; gives the folder."""
+    monkeypatch.setenv("PYEDMCL_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setattr(loopy_source, "_bodies", {})
+    return tmp_path / "cache" / "loopy"
+
+
+@pytest.fixture
+def without_loopy(monkeypatch):
+    def version(package):
+        if package in ("loopy", "islpy"):
+            raise metadata.PackageNotFoundError(package)
+        return metadata.version(package)
+
+    monkeypatch.setattr(loopy_source.metadata, "version", version)
+    monkeypatch.setitem(sys.modules, "loopy", None)
+
+
+def refuse(*_):
+    raise AssertionError("a text was generated that was there already")
+
+
+def run(code, **environment):
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=CHECKOUT,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@needs_loopy
+def test_the_shipped_texts_are_what_loopy_writes():
+    there = {path.name: path.read_text(encoding="utf-8") for path in FOLDER.glob("*.cl")}
+    assert loopy_source.shipped_files() == there
+    assert len(there) == sum(len(maker.shipped) for maker in MAKERS.values())
+
+
+@needs_loopy
+def test_texts_do_not_depend_on_hash_seeds():
+    code = f"""
+from pyedmcl.codegen.loopy_source import generate, shaping_values
+print(generate("distances", shaping_values("distances", {OTHER})))
+print(generate("skill", shaping_values("skill", {{"dtype": "float32", "chunk": 64, "wg": 16}})))
+"""
+    texts = {run(code, PYTHONHASHSEED=str(seed)) for seed in (1, 2, 3)}
+    assert len(texts) == 1
+
+
+@pytest.mark.parametrize("device_class", ["cpu", "gpu"])
+def test_defaults_need_no_loopy(device_class, fresh, without_loopy):
+    cases = [("skill", {"dtype": dtype}) for dtype in DTYPES]
+    cases += [
+        ("distances", {"E": E, "tau": 1, "metric": metric, "dtype": dtype})
+        for E in (1, 2, 3)
+        for metric in METRICS
+        for dtype in DTYPES
+    ]
+    for name, specialisation in cases:
+        values = {**specialisation, **spec(name).defaults(device_class), **DEVICE}
+        text = build.source(spec(name), values)
+        assert re.search(rf"__kernel .* {name}\(", text)
+    assert not fresh.exists()
+
+
+def test_tuned_parameters_are_tied_to_the_text():
+    for name in MAKERS:
+        (text,) = (h for h in spec(name).headers if h.startswith("generated/"))
+        assert (CHECKOUT / "clkernels" / text).is_file()
+        assert len(spec(name).digest()) == 16
+
+
+def test_a_text_that_is_not_shipped_says_what_to_install(fresh, without_loopy):
+    with pytest.raises(MissingExtraError, match=r"E = 4.*'loopy'.*pip install 'pyedmcl\[loopy\]'"):
+        loopy_source.produce("distances", OTHER)
+
+
+@pytest.mark.usefixtures("data_dir")
+def test_tuned_parameters_without_a_text_are_passed_over(fresh, without_loopy, one_device, caplog):
+    """They may come from other people, or from before loopy was uninstalled."""
+    info = open_device(one_device).info
+    run_trial(Database(), tuning_key(spec("skill"), {"dtype": "float32"}, info), {"chunk": 128, "wg": 16}, final=True)
+    caplog.set_level("INFO", logger="pyedmcl.tuning")
+    result = pyedmcl.embed_dimension(np.random.default_rng(1).standard_normal(200), E_max=2, device=one_device)
+    assert [one["grade"] for one in result.provenance["tuning"]["skill"]] == ["default"]
+    assert "pip install 'pyedmcl[loopy]'" in caplog.text
+    # A device that takes small groups only is given one whose text there is.
+    assert fit.defaults(spec("skill"), {"dtype": "float32"}, NVIDIA, 48)["wg"] == 1
+
+
+@needs_loopy
+def test_with_loopy_groups_are_as_large_as_a_device_takes(fresh):
+    assert fit.defaults(spec("skill"), {"dtype": "float32"}, NVIDIA, 48)["wg"] == 32
+
+
+def test_a_loopy_that_cannot_be_imported_is_missing_too(fresh, monkeypatch):
+    monkeypatch.setattr(loopy_source.metadata, "version", {"loopy": "2025.2", "islpy": "2025.2.5"}.__getitem__)
+    monkeypatch.setitem(sys.modules, "loopy", None)
+    with pytest.raises(MissingExtraError, match="'loopy'"):
+        loopy_source.produce("distances", OTHER)
+
+
+@pytest.mark.parametrize(
+    ("loopy", "islpy", "said"),
+    [
+        ("2025.2", "2026.2.2", r"islpy>=2025\.2\.5,<2026, but islpy 2026\.2\.2"),
+        ("2025.2", "2025.2.4", r"islpy 2025\.2\.4"),
+        ("2025.1", "2025.2.5", r"loopy>=2025\.2,<2026, but loopy 2025\.1"),
+        ("2026.1.dev0", "2025.2.5", r"loopy 2026\.1\.dev0"),
+    ],
+)
+def test_versions_that_do_not_work_together_are_named(loopy, islpy, said, fresh, monkeypatch):
+    monkeypatch.setattr(loopy_source.metadata, "version", {"loopy": loopy, "islpy": islpy}.__getitem__)
+    with pytest.raises(MissingExtraError, match=said):
+        loopy_source.produce("distances", OTHER)
+
+
+@needs_loopy
+def test_a_generated_text_is_kept_and_found_again(fresh, monkeypatch):
+    text = loopy_source.produce("distances", OTHER)
+    (file,) = fresh.iterdir()
+    assert file.read_text() in text
+    generate = loopy_source.generate
+    monkeypatch.setattr(loopy_source, "generate", refuse)
+    assert loopy_source.produce("distances", OTHER) == text  # from this process
+    loopy_source._bodies.clear()
+    assert loopy_source.produce("distances", OTHER) == text  # from the file
+    # A harmed file is not believed, nor is a text of another version of the maker.
+    file.write_text(file.read_text()[:-20])
+    loopy_source._bodies.clear()
+    with pytest.raises(AssertionError, match="generated"):
+        loopy_source.produce("distances", OTHER)
+    monkeypatch.setattr(loopy_source, "generate", generate)
+    assert loopy_source.produce("distances", OTHER) == text
+    assert file.read_text() in text
+    old = MAKERS["distances"]
+    newer = Maker(old.version + 1, old.names, old.make, old.shipped)
+    monkeypatch.setattr(loopy_source, "MAKERS", {**MAKERS, "distances": newer})
+    loopy_source._bodies.clear()
+    assert f'"maker": {newer.version}' in loopy_source.produce("distances", OTHER)
+    assert len(list(fresh.iterdir())) == 2
+    # Nor is a text made by other source of the makers, whatever number they carry.
+    monkeypatch.setattr(loopy_source, "_makers_digest", lambda: "edited")
+    loopy_source._bodies.clear()
+    loopy_source.produce("distances", OTHER)
+    assert len(list(fresh.iterdir())) == 3
+
+
+@needs_loopy
+def test_a_shipped_text_of_another_version_is_not_used(fresh, monkeypatch):
+    old = MAKERS["skill"]
+    monkeypatch.setattr(loopy_source, "MAKERS", {"skill": Maker(old.version + 1, old.names, old.make, ())})
+    values = {"dtype": "float32", "chunk": 256, "wg": 64, **DEVICE}
+    assert f'"maker": {old.version + 1}' in loopy_source.produce("skill", values)
+    assert len(list(fresh.iterdir())) == 1
+
+
+@needs_loopy
+def test_a_cache_that_cannot_be_written_is_no_failure(fresh):
+    fresh.parent.parent.mkdir(exist_ok=True)
+    fresh.parent.write_text("a file where the folder should be")
+    assert "distances(" in loopy_source.produce("distances", OTHER)
+
+
+@needs_loopy
+def test_a_failure_of_loopy_is_a_build_error(fresh, monkeypatch):
+    def broken(lp, values):
+        raise KeyError("inner trouble")
+
+    old = MAKERS["distances"]
+    monkeypatch.setattr(loopy_source, "MAKERS", {"distances": Maker(99, old.names, broken, ())})
+    with pytest.raises(BuildError, match=r"loopy could not write .*E = 4.*inner trouble"):
+        loopy_source.produce("distances", OTHER)
+
+
+def test_devices_differ_in_the_head_only():
+    values = {"dtype": "float64", "chunk": 256, "wg": 1}
+    texts = [
+        loopy_source.produce("skill", {**values, "fma": fma, "minimum": minimum}).splitlines()
+        for fma in ("builtin", "contract")
+        for minimum in ("fmin", "select")
+    ]
+    defines = [[line for line in text if line.startswith(("#define FMA_C", "#define MIN_S"))] for text in texts]
+    assert [[int(line.split()[-1]) for line in found[:2]] for found in defines] == [[0, 0], [0, 1], [1, 0], [1, 1]]
+    assert texts[0][:2] == ["#define LANES 1", "#define REAL_BITS 64"]
+    assert len({tuple(text[4:]) for text in texts}) == 1
+    assert "#include" not in "\n".join(texts[0])
+
+
+def test_texts_count_in_64_bits_and_keep_their_precision():
+    for path in FOLDER.glob("*.cl"):
+        text = path.read_text(encoding="utf-8")
+        assert "((long) get_local_id(N))" in text
+        assert "((long) get_group_id(N))" in text
+        signature = re.search(r"__kernel .*", text)[0]
+        assert re.findall(r"(\w+) const \w+[,)]", signature.replace("*__restrict__ ", "* ")).count("int") == 0
+        body = text[text.index("__kernel") :]
+        if "float32" in path.name:
+            assert "double" not in body
+            assert re.findall(r"\d\.\d*(?!\d|f)", body) == []  # no literal that would drag in double
+        else:
+            assert "float" not in body
+
+
+def test_bad_values_are_named():
+    good = {"E": 3, "tau": 1, "metric": "euclidean", "dtype": "float32", "wg": 64, "rows": 4, **DEVICE}
+    assert "distances(" in loopy_source.produce("distances", good)
+    with pytest.raises(BuildError, match="no loopy maker 'knn'"):
+        loopy_source.produce("knn", good)
+    for missing in ("E", "rows", "fma", "minimum"):
+        with pytest.raises(BuildError, match=f"no value for {missing}"):
+            loopy_source.produce("distances", {k: v for k, v in good.items() if k != missing})
+    for key, value in (("metric", "cosine"), ("dtype", "float16"), ("E", 0), ("tau", -1), ("wg", 0)):
+        with pytest.raises(BuildError, match=f"{key} = {value!r}"):
+            loopy_source.produce("distances", {**good, key: value})
+
+
+def test_loopy_is_not_imported_for_a_shipped_text(one_device):
+    code = f"""
+import sys
+import numpy as np
+import pyedmcl
+from pyedmcl.device.session import open_device
+from pyedmcl.engines.distances import distance_block
+assert distance_block(open_device({one_device!r}), np.arange(5), np.arange(5), E=2)[2, 4] == 8
+assert not {{"loopy", "islpy", "pymbolic"}} & set(sys.modules)
+"""
+    run(code)
+
+
+@needs_loopy
+def test_generating_first_hides_no_device(tmp_path, one_device):
+    # loopy imports a part of PyOpenCL; the runtimes of wheels must still be found afterwards.
+    code = f"""
+from pyedmcl.codegen.loopy_source import produce
+produce("distances", {OTHER})
+from pyedmcl.device.discover import discover
+print(*[(info.platform, info.driver) for info in discover()], sep="\\n")
+"""
+    listed = "from pyedmcl.device.discover import discover\n" + code[code.rindex("print(") :]
+    assert run(code, PYEDMCL_CACHE_DIR=str(tmp_path)) == run(listed, PYEDMCL_CACHE_DIR=str(tmp_path))
+
+
+@needs_loopy
+def test_the_maintainers_command_finds_no_difference():
+    command = [sys.executable, "-m", "pyedmcl.codegen.loopy_source"]
+    done = subprocess.run([*command, "--check"], cwd=CHECKOUT, capture_output=True, text=True, timeout=120, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert ", 0 of " in done.stdout
+    usage = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, timeout=120, check=False)
+    assert usage.returncode == 2
+    assert "--write" in usage.stderr

@@ -1,0 +1,316 @@
+"""The executor on every usable OpenCL device of this machine."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pyedmcl.device import discover, session
+from pyedmcl.device.executor import LocalMemory
+from pyedmcl.device.info import DeviceInfo
+from pyedmcl.device.opencl import OpenCLExecutor
+from pyedmcl.device.quirks import quirks_for
+from pyedmcl.errors import BuildError, DeviceMemoryError, DeviceNotFoundError, LaunchError
+
+SCALE = """
+__kernel void scale(__global const float *x, __global float *y, int n, float factor, long shift,
+                    __local float *tile)
+{
+    int i = get_global_id(0);
+    tile[get_local_id(0)] = x[i];
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (i < n) y[i] = tile[get_local_id(0)] * factor + (float)shift;
+}
+"""
+FUSED = """
+#pragma OPENCL FP_CONTRACT OFF
+inline float fused(float a, float b, float c)
+{
+#if CONTRACT
+#pragma OPENCL FP_CONTRACT ON
+    return a * b + c;
+#else
+    return fma(a, b, c);
+#endif
+}
+__kernel void both(__global const float *a, __global const float *b, __global const float *c,
+                   __global float *one, __global float *two)
+{
+    int i = get_global_id(0);
+    one[i] = fused(a[i], b[i], c[i]);
+    two[i] = a[i] * b[i] + c[i];
+}
+"""
+
+
+def usable() -> list[DeviceInfo]:
+    try:
+        return [info for info in discover.discover() if quirks_for(info).unusable is None]
+    except DeviceNotFoundError:
+        return []
+
+
+DEVICES = usable()
+if not DEVICES:
+    pytest.skip("no usable OpenCL device on this machine", allow_module_level=True)
+
+
+@pytest.fixture(params=DEVICES, ids=lambda info: f"{info.runtime}-{info.id}", scope="module")
+def executor(request: pytest.FixtureRequest) -> Iterator[OpenCLExecutor]:
+    made = OpenCLExecutor(request.param)
+    yield made
+    made.close()
+
+
+def run_scale(executor: OpenCLExecutor, x: np.ndarray, factor: float, shift: int) -> np.ndarray:
+    kernel = executor.build(SCALE).kernel("scale")
+    source = executor.upload(x)
+    target = executor.upload(np.full_like(x, -1))
+    arguments = (source, target, np.int32(x.size), np.float32(factor), np.int64(shift), LocalMemory(4 * 16))
+    executor.launch(kernel, (x.size,), (16,), arguments).wait()
+    return executor.download(target, np.empty_like(x))
+
+
+def test_a_kernel_runs_with_every_kind_of_argument(executor: OpenCLExecutor) -> None:
+    x = np.arange(64, dtype=np.float32)
+    np.testing.assert_array_equal(run_scale(executor, x, 2.0, 3), 2 * x + 3)
+    np.testing.assert_array_equal(run_scale(executor, x, -0.5, -1), -0.5 * x - 1)
+
+
+def test_arguments_that_are_remembered_are_still_replaced(executor: OpenCLExecutor) -> None:
+    kernel = executor.build(SCALE).kernel("scale")
+    x = np.arange(32, dtype=np.float32)
+    source, first, second = executor.upload(x), executor.upload(-x), executor.upload(-x)
+    tail = (np.int32(32), np.float32(1), np.int64(0))
+    executor.launch(kernel, (32,), (16,), (source, first, *tail, LocalMemory(64)))
+    executor.launch(kernel, (32,), (32,), (source, second, np.int32(8), np.float32(4), np.int64(0), LocalMemory(128)))
+    first.release()
+    fresh = executor.upload(-x)  # may get the address that was just released
+    executor.launch(kernel, (32,), (32,), (source, fresh, *tail, LocalMemory(128)))
+    expected = np.where(np.arange(32) < 8, 4 * x, -x)
+    np.testing.assert_array_equal(executor.download(second, np.empty_like(x)), expected)
+    np.testing.assert_array_equal(executor.download(fresh, np.empty_like(x)), x)
+
+
+def test_copies_with_offsets(executor: OpenCLExecutor) -> None:
+    buffer = executor.upload(np.zeros(10, dtype=np.int32))
+    assert executor.upload(np.array([7, 8], dtype=np.int32), into=buffer, offset=12) is buffer
+    np.testing.assert_array_equal(executor.download(buffer, np.empty(3, dtype=np.int32), offset=8), [0, 7, 8])
+    with pytest.raises(LaunchError, match="passes the end"):
+        executor.upload(np.zeros(2, dtype=np.int32), into=buffer, offset=36)
+    with pytest.raises(LaunchError, match="passes the end"):
+        executor.download(buffer, np.empty(11, dtype=np.int32))
+    with pytest.raises(LaunchError, match="C-contiguous"):
+        executor.download(buffer, np.empty((4, 4), dtype=np.int32)[:, :2])
+
+
+def test_an_upload_takes_strided_and_empty_arrays(executor: OpenCLExecutor) -> None:
+    x = np.arange(20, dtype=np.float64).reshape(4, 5).T
+    np.testing.assert_array_equal(executor.download(executor.upload(x), np.empty((5, 4))), x)
+    empty = executor.upload(np.empty(0))
+    assert empty.nbytes == 1
+    assert executor.download(empty, np.empty(0)).size == 0
+
+
+def test_a_released_buffer_is_refused(executor: OpenCLExecutor) -> None:
+    buffer = executor.upload(np.zeros(16, dtype=np.float32))
+    buffer.release()
+    buffer.release()
+    with pytest.raises(LaunchError, match="released"):
+        executor.download(buffer, np.empty(1))
+    kernel = executor.build(SCALE).kernel("scale")
+    arguments = (buffer, buffer, np.int32(1), np.float32(1), np.int64(0), LocalMemory(64))
+    with pytest.raises(LaunchError, match="released"):
+        executor.launch(kernel, (16,), (16,), arguments)
+
+
+def test_a_build_failure_holds_the_log_and_the_source(executor: OpenCLExecutor) -> None:
+    source = "__kernel void k(__global float *x) { x[0] = no_such_name; }"
+    with pytest.raises(BuildError) as caught:
+        executor.build(source)
+    assert "no_such_name" in caught.value.log
+    assert caught.value.source == source
+    assert caught.value.log in str(caught.value)
+    # A failure must not stand in the way of what follows.
+    np.testing.assert_array_equal(run_scale(executor, np.ones(16, dtype=np.float32), 2.0, 0), np.full(16, 2.0))
+
+
+def test_builds_are_kept_per_source_and_options(executor: OpenCLExecutor) -> None:
+    source = "__kernel void k(__global int *x) { x[0] = VALUE; }"
+    first = executor.build(source, ["-DVALUE=1"])
+    assert executor.build(source, ("-DVALUE=1",)) is first
+    second = executor.build(source, ["-DVALUE=2"])
+    buffer = executor.allocate(4)
+    values = []
+    for program in (first, second):
+        executor.launch(program.kernel("k"), (1,), (1,), (buffer,))
+        values.append(int(executor.download(buffer, np.empty(1, dtype=np.int32))[0]))
+    assert values == [1, 2]
+
+
+def test_the_language_is_opencl_c_1_2(executor: OpenCLExecutor) -> None:
+    source = "__kernel void k(__global int *x) { x[0] = __OPENCL_C_VERSION__; }"
+    buffer = executor.allocate(4)
+    executor.launch(executor.build(source).kernel("k"), (1,), None, (buffer,))
+    assert executor.download(buffer, np.empty(1, dtype=np.int32))[0] == 120
+
+
+def test_a_missing_kernel_is_named(executor: OpenCLExecutor) -> None:
+    with pytest.raises(BuildError, match="no_such_kernel"):
+        executor.build(SCALE).kernel("no_such_kernel")
+
+
+def test_wrong_arguments_are_explained(executor: OpenCLExecutor) -> None:
+    kernel = executor.build(SCALE).kernel("scale")
+    buffer = executor.allocate(64)
+    with pytest.raises(LaunchError, match="takes 6 arguments, 1 were given"):
+        executor.launch(kernel, (16,), (16,), (buffer,))
+    with pytest.raises(LaunchError, match=r"argument 2 .* a int;"):
+        executor.launch(kernel, (16,), (16,), (buffer, buffer, 3, np.float32(1), np.int64(0), LocalMemory(64)))
+    right = (buffer, buffer, np.int32(1), np.float32(1), np.int64(0), LocalMemory(64))
+    if executor.info.runtime != "oclgrind":
+        with pytest.raises(LaunchError, match=r"\(16,\).*7"):
+            executor.launch(kernel, (16,), (7,), right)
+    executor.launch(kernel, (16,), (16,), right).wait()
+
+
+def test_too_large_an_allocation_names_the_numbers(executor: OpenCLExecutor) -> None:
+    with pytest.raises(DeviceMemoryError) as caught:
+        executor.allocate(1 << 50)
+    with pytest.raises(ValueError, match="-1 bytes"):
+        executor.allocate(-1)
+    for part in (f"{1 << 50:,}", executor.info.name, f"{executor.info.max_alloc_bytes:,}"):
+        assert part in str(caught.value)
+
+
+def test_time_on_the_device_is_measured(executor: OpenCLExecutor) -> None:
+    source = """__kernel void spin(__global float *x) {
+        float v = x[get_global_id(0)];
+        for (int i = 0; i < 20000; ++i) v = v * 0.999f + 0.5f;
+        x[get_global_id(0)] = v;
+    }"""
+    if executor.info.kind == "simulator":
+        source = source.replace("20000", "20")
+    event = executor.launch(
+        executor.build(source).kernel("spin"), (64,), (16,), (executor.upload(np.zeros(64, dtype=np.float32)),)
+    )
+    assert 0 < event.seconds < 10
+    assert event.seconds == event.seconds
+    executor.finish()
+
+
+def test_the_quirk_for_fused_multiply_add_rounds_once(executor: OpenCLExecutor) -> None:
+    rng = np.random.default_rng(5)
+    a, b = rng.standard_normal((2, 1024)).astype(np.float32)
+    # The product cancels all but its rounding error, which only a fused operation can return.
+    c = -(a * b)
+    exact = (a.astype(np.float64) * b + c).astype(np.float32)
+    contract = int(quirks_for(executor.info).fma == "contract")
+    kernel = executor.build(FUSED, [f"-DCONTRACT={contract}", *quirks_for(executor.info).build_options]).kernel("both")
+    inputs = [executor.upload(values) for values in (a, b, c)]
+    one, two = executor.allocate(4096), executor.allocate(4096)
+    executor.launch(kernel, (1024,), (64,), (*inputs, one, two))
+    np.testing.assert_array_equal(executor.download(one, np.empty_like(a)), exact)
+    # The rest of the file stays unfused.
+    np.testing.assert_array_equal(executor.download(two, np.empty_like(a)), a * b + c)
+
+
+def test_threads_have_kernels_of_their_own(executor: OpenCLExecutor) -> None:
+    if executor.info.runtime == "oclgrind":
+        pytest.skip("Oclgrind crashes when two threads use it")
+    program = executor.build(SCALE)
+    kernels: list[object] = []
+    failures: list[object] = []
+
+    def work(factor: int) -> None:
+        try:
+            kernel = program.kernel("scale")
+            assert program.kernel("scale") is kernel
+            kernels.append(kernel)
+            x = np.arange(64, dtype=np.float32) + factor
+            for shift in range(20):
+                np.testing.assert_array_equal(run_scale(executor, x, factor, shift), x * factor + shift)
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=work, args=(factor,)) for factor in range(1, 5)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+    assert len({id(kernel) for kernel in kernels}) == 4
+
+
+def test_a_closed_executor_says_so() -> None:
+    executor = OpenCLExecutor(DEVICES[0])
+    executor.close()
+    executor.close()
+    with pytest.raises(LaunchError, match="closed"):
+        executor.allocate(1)
+
+
+def test_sessions_are_shared_and_lazy() -> None:
+    session.close_all()
+    info = DEVICES[0]
+    found: list[object] = []
+    threads = [threading.Thread(target=lambda: found.append(session.executor_for(info))) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 8
+    assert len(set(map(id, found))) == 1
+    assert session.open_device(info.id) is found[0]
+    session.close_all()
+    assert session.open_device(info.id) is not found[0]
+    session.close_all()
+
+
+FORK = """
+import os, sys
+import numpy as np
+from pyedmcl.device import discover, session
+from pyedmcl.errors import LaunchError
+used_before = sys.argv[1] == "used"
+if used_before:
+    executor = session.open_device(sys.argv[2])
+child = os.fork()
+if child == 0:
+    try:
+        if used_before:
+            refused = 0
+            for use in (lambda: executor.allocate(4), lambda: session.open_device(sys.argv[2]), discover.discover):
+                try:
+                    use()
+                except LaunchError as error:
+                    refused += "fork" in str(error)
+            os._exit(0 if refused == 3 else 1)
+        session.open_device(sys.argv[2]).allocate(4)
+        os._exit(0)
+    except BaseException as error:
+        print(repr(error), file=sys.stderr, flush=True)
+        os._exit(2)
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+@pytest.mark.parametrize("when", ["used", "unused"])
+def test_a_fork_is_noticed(when: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", FORK, when, DEVICES[0].id],
+        cwd=Path(__file__).parents[2],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,114 @@
+"""What xmap returns and writes: frames, edges, stores, resumption, progress, interruption, warnings."""
+
+from __future__ import annotations
+
+import naive
+import numpy as np
+import pytest
+
+import pyedmcl
+from pyedmcl.engines.crossmap import CrossMap
+from pyedmcl.errors import Interrupted, StoreMismatchError
+from pyedmcl.jobs.store import XmapStore
+
+N = 40  # three blocks of a store
+
+
+@pytest.fixture(scope="module")
+def data():
+    return naive.noisy_maps(N, 150, 11)
+
+
+@pytest.fixture(scope="module")
+def whole(data, one_device):
+    return pyedmcl.xmap(data, E=2, device=one_device)
+
+
+def test_frame_edges_and_provenance(whole):
+    pytest.importorskip("pandas", reason="pandas is not installed")
+    frame = whole.to_frame()
+    assert list(frame.index) == list(frame.columns) == list(whole.names)
+    np.testing.assert_array_equal(frame.to_numpy(), whole.rho)
+    off = whole.rho.copy()
+    np.fill_diagonal(off, -np.inf)
+    i, j = np.unravel_index(off.argmax(), off.shape)
+    first = whole.edges(top=3)[0]
+    assert (first.library, first.target, first.E) == (whole.names[i], whole.names[j], 2)
+    assert first.rho == off.max()
+    assert whole.provenance["kernels"].keys() == {"stage", "knn", "lookup"}
+    assert whole.provenance["device"]
+
+
+def test_a_stored_result_is_the_same_and_lazy(data, whole, one_device, tmp_path):
+    out = tmp_path / "map.zarr"
+    seen = []
+    stored = pyedmcl.xmap(data, E=2, out=out, device=one_device, progress=lambda *told: seen.append(told))
+    np.testing.assert_array_equal(np.asarray(stored.rho), whole.rho)
+    np.testing.assert_array_equal(stored.rho[3:5], whole.rho[3:5])
+    np.testing.assert_array_equal(stored.E, whole.E)
+    assert seen[0] == (0, N, "series")
+    assert seen[-1] == (N, N, "series")
+    assert [e.rho for e in stored.edges(top=5)] == [e.rho for e in whole.edges(top=5)]
+    again = pyedmcl.open_xmap(out)
+    np.testing.assert_array_equal(np.asarray(again.rho), whole.rho)
+    assert tuple(again.names) == tuple(whole.names)
+
+
+def test_an_interrupted_call_continues(data, whole, one_device, tmp_path, monkeypatch):
+    out, skill, blocks = tmp_path / "map.zarr", CrossMap.skill, []
+
+    def stop_at_the_second(self, a, b):
+        if blocks:
+            raise KeyboardInterrupt
+        blocks.append(a)
+        return skill(self, a, b)
+
+    monkeypatch.setattr(CrossMap, "skill", stop_at_the_second)
+    with pytest.raises(Interrupted, match=r"1 of 3 blocks .* kept"):
+        pyedmcl.xmap(data, E=2, out=out, device=one_device)
+    computed = []
+    monkeypatch.setattr(CrossMap, "skill", lambda self, a, b: (computed.append(a), skill(self, a, b))[1])
+    result = pyedmcl.xmap(data, E=2, out=out, device=one_device)
+    np.testing.assert_array_equal(np.asarray(result.rho), whole.rho)
+    assert len(computed) == 2, "the finished block is not computed again"
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [({"tau": 2}, "tau"), ({"knn": 7}, "knn"), ({"Tp": 1}, "Tp"), ({"E": 3}, "E"),
+     ({"exclusion_radius": 2}, "exclusion"), ({"dtype": "float64"}, "dtype")],
+)  # fmt: skip
+def test_other_parameters_are_refused(data, one_device, tmp_path, change, words):
+    out = tmp_path / "map.zarr"
+    pyedmcl.xmap(data[:, :3], E=2, out=out, device=one_device)
+    with pytest.raises(StoreMismatchError, match=words):
+        pyedmcl.xmap(data[:, :3], **{"E": 2, "out": out, "device": one_device, **change})
+
+
+def test_other_data_are_refused_unless_started_afresh(data, one_device, tmp_path):
+    out, other = tmp_path / "map.zarr", data[:, :3].copy()
+    other[7, 1] += np.float32(1e-3)
+    pyedmcl.xmap(data[:, :3], E=2, out=out, device=one_device)
+    with pytest.raises(StoreMismatchError, match="data"):
+        pyedmcl.xmap(other, E=2, out=out, device=one_device)
+    fresh = pyedmcl.xmap(other, E=2, out=out, resume=False, device=one_device)
+    np.testing.assert_array_equal(np.asarray(fresh.rho), pyedmcl.xmap(other, E=2, device=one_device).rho)
+
+
+def test_automatic_dimensions_are_searched_once(data, one_device, tmp_path, monkeypatch):
+    out, write = tmp_path / "map.zarr", XmapStore.write
+    monkeypatch.setattr(XmapStore, "write", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    with pytest.raises(Interrupted):
+        pyedmcl.xmap(data, E_max=3, out=out, device=one_device)
+    monkeypatch.setattr(XmapStore, "write", write)
+    monkeypatch.setattr("pyedmcl.edm.xmap.self_skill", lambda *_: pytest.fail("searched again"))
+    assert np.isfinite(np.asarray(pyedmcl.xmap(data, E_max=3, out=out, device=one_device).rho)).all()
+
+
+def test_constant_series_are_reported(data, one_device):
+    flat = data[:, :4].copy()
+    flat[:, 2] = 0.1
+    with pytest.warns(RuntimeWarning, match=r"constant.*x2"):
+        result = pyedmcl.xmap(flat, E=2, device=one_device)
+    assert np.isnan(result.rho[:, 2]).all()
+    assert np.isfinite(result.rho[:2, :2]).all()

@@ -1,0 +1,57 @@
+"""How a lookup is laid out: launches that fill a device whatever part of the targets they have."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+from device_helpers import INTEL, NVIDIA
+
+from pyedmcl.engines.lookup import Shapes, even_shares
+from pyedmcl.tuning.policy import using
+
+
+def rounds(blocks, tasks, slices, resident):
+    """Tasks that one place of a device does one after the other."""
+    return -(-blocks * slices // resident) * -(-tasks // slices)
+
+
+@pytest.mark.parametrize(("blocks", "tasks", "resident"), [(250, 63, 132), (1, 2048, 32), (3, 5, 2112), (40, 1, 32)])
+def test_no_other_slices_end_earlier(blocks, tasks, resident):
+    found = rounds(blocks, tasks, even_shares(blocks, tasks, resident, 0.0), resident)
+    assert found == min(rounds(blocks, tasks, slices, resident) for slices in range(1, tasks + 1))
+
+
+def test_groups_that_are_dear_to_begin_are_few():
+    assert even_shares(264, 64, 132, 0.0) == 1  # two full rounds already
+    assert even_shares(250, 63, 132, 0.0) > even_shares(250, 63, 132, 2.0) == 1
+
+
+@pytest.mark.parametrize("info", [INTEL, NVIDIA], ids=["cpu", "gpu"])
+def test_a_launch_of_one_block_fills_the_device_too(info):
+    shape = Shapes(info, 20_000, "float32").shape(4, 2048, 2048, lambda cost: 1)
+    assert shape.blocks == 1
+    assert shape.slices >= min(2 * info.compute_units, -(-2048 // shape.parameters["library_lanes"]))
+
+
+@pytest.mark.parametrize("info", [INTEL, NVIDIA], ids=["cpu", "gpu"])
+def test_how_sums_are_split_does_not_follow_from_time(info):
+    shapes = Shapes(info, 3780, "float32")
+    for k, width, libraries in product((4, 21), (3, 100, 2000), (2, 40, 1024)):
+        one, all_of_them = (shapes.shape(k, width, libraries, lambda cost, n=n: n) for n in (1, 10_000))
+        assert one.parameters == all_of_them.parameters
+
+
+def test_launches_have_even_shares():
+    shape = Shapes(NVIDIA, 3780, "float32").shape(4, 2000, 1024, lambda cost: 183)
+    blocks = -(-2000 // shape.columns)
+    assert shape.blocks * -(-blocks // shape.blocks) - blocks < -(-blocks // shape.blocks)
+    assert shape.blocks <= 183
+
+
+@pytest.mark.parametrize("info", [INTEL, NVIDIA], ids=["cpu", "gpu"])
+def test_groups_are_not_twice_as_wide_as_their_targets(info):
+    with using(lookup={"target_lanes": 4, "vectors": 4, "lanes": 4}):
+        widths = {width: Shapes(info, 1000, "float32").shape(4, width, 100, lambda cost: 100).columns
+                  for width in (1, 4, 5, 9, 16, 17, 30, 33, 1000)}  # fmt: skip
+    assert widths == {1: 4, 4: 4, 5: 8, 9: 16, 16: 16, 17: 32, 30: 32, 33: 64, 1000: 64}

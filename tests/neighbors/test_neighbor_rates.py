@@ -1,0 +1,445 @@
+"""What searches cost: the choice on recorded timings, the fit, and where rates come from; no clock is read."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+import subprocess
+import sys
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from cli_helpers import environment
+from device_helpers import INTEL, NVIDIA
+
+from pyedmcl.device.fingerprint import device_key
+from pyedmcl.errors import DeviceMemoryError
+from pyedmcl.neighbors import costs, rates_fit
+from pyedmcl.neighbors.plan import Search
+from pyedmcl.neighbors.rates import DEFAULTS, MODEL, NAME, Rates, from_values, rates_of
+from pyedmcl.neighbors.rates_fit import Timing, errors, fit, not_negative, suffices
+from pyedmcl.tuner.problems.neighbors import SEARCHES, Problem, measure, problems
+from pyedmcl.tuning import rate_lookup, wisdom
+from pyedmcl.tuning.connection import RATES_TABLE
+from pyedmcl.tuning.database import Database
+from pyedmcl.tuning.rates import IMPORTED, RateRecord, line, newest, record_from, remove, save, stored, superseded
+
+RESULTS = Path(__file__).resolve().parents[2] / "bench" / "results"
+TWO_CORES = replace(INTEL, compute_units=2)
+H200 = replace(NVIDIA, compute_units=132)
+SHIPPED = wisdom.shipped_rates
+CPU, GPU = DEFAULTS["cpu"][1], DEFAULTS["gpu"][1]
+
+
+@pytest.fixture
+def data_dir(tmp_path, monkeypatch):
+    """An empty data folder, no shipped rates, and nothing read so far."""
+    monkeypatch.setenv("PYEDMCL_DATA_DIR", str(tmp_path / "data"))
+    monkeypatch.setattr(wisdom, "shipped_rates", lambda runtime: ())
+    rate_lookup.forget()
+    yield tmp_path / "data"
+    rate_lookup.forget()
+
+
+def searched(E, n):
+    return Search((E,), (E + 1,), 1, 1, 0, n, n)
+
+
+def recorded(device_class):
+    """Measured seconds of each search in each cell of the tables of this kind of device, and the pruned share."""
+    cells = {}
+    for file in sorted(RESULTS.glob(f"{'cpu' if device_class == 'cpu' else 'h200'}-approximate*.jsonl")):
+        for text in file.read_text().splitlines():
+            row = json.loads(text)
+            cells.setdefault((file.name, row["data"], row["E"], row["L"]), {})[row["search"]] = row
+    return cells
+
+
+@pytest.mark.parametrize(("device_class", "info"), [("cpu", TWO_CORES), ("gpu", H200)])
+def test_auto_is_near_the_best_search_of_the_recorded_tables(data_dir, monkeypatch, device_class, info):
+    monkeypatch.setattr(wisdom, "shipped_rates", SHIPPED)  # as a user has them
+    ratios = {}
+    rates = rates_of(info).rates
+    for cell, rows in recorded(device_class).items():
+        _, _, E, L = cell
+        computed = re.search(r"([\d.]+)% of all pairs were", rows.get("pruned", {}).get("why", ""))
+        if computed is None or "exact" not in rows:
+            continue
+        n, share, probes = L - E + 1, float(computed[1]) / 100, []
+        chosen = costs.cheapest(
+            info, searched(E, L), n, n, None, lambda most, share=share, probes=probes: probes.append(share) or share
+        ).search  # fmt: skip
+        # A probe was no part of the other searches' times.
+        spent = rates.probe(n, n, E, E + 1, share) + (rates.order(n, E) if chosen == "exact" else 0) if probes else 0
+        best = min(row["seconds"] for name, row in rows.items() if name != "auto")
+        ratios[cell[1:]] = (rows[chosen]["seconds"] + spent) / best
+    if not ratios:
+        pytest.skip(f"bench/results has no table of approximate search for a {device_class} yet")
+    assert np.median(list(ratios.values())) <= 1.15
+    assert {cell: ratio for cell, ratio in ratios.items() if ratio > 1.5} == {}
+
+
+def test_the_probe_runs_only_where_it_may_pay(data_dir):
+    def refused(most):
+        raise AssertionError("nothing is to be probed")
+
+    for E, n in ((1, 1000), (20, 1000), (20, 2000)):
+        decision = costs.cheapest(TWO_CORES, searched(E, n), n, n, None, refused)
+        assert decision.search == "exact" and "at best" in decision.why
+    # A few queries in a long series: putting it in order costs more than looking at all of it.
+    assert costs.cheapest(TWO_CORES, searched(3, 100_000), 100_000, 20, None, refused).search == "exact"
+
+
+def test_a_probe_that_could_cost_much_is_not_run(data_dir, monkeypatch):
+    n = 20_000
+    slow = replace(CPU, order_call=0.15 * CPU.exact(n, n, 5, 6), order_lag=0.0)  # might pay, or be lost
+    monkeypatch.setitem(DEFAULTS, "cpu", (2, slow))
+    decision = costs.cheapest(TWO_CORES, searched(5, n), n, n, None, lambda most: 1 / 0)
+    assert decision.search == "exact" and "to find out whether pruning pays" in decision.why
+
+
+def test_a_probe_is_told_which_share_is_hopeless(data_dir):
+    n, E, asked = 1 << 16, 5, []
+    decision = costs.cheapest(TWO_CORES, searched(E, n), n, n, None, lambda most: asked.append(most) or 2 * most)
+    assert CPU.walk(n, n, E, E + 1, asked[0]) == pytest.approx(0.9 * CPU.exact(n, n, E, E + 1), rel=0.05)
+    assert decision.search == "exact" and "% or more of all pairs" in decision.why
+
+
+def test_exact_wins_ties(data_dir):
+    E, n = 20, 1 << 16
+    exact = CPU.exact(n, n, E, E + 1)
+    share = next(s for s in np.linspace(0, 1.5, 3001) if CPU.walk(n, n, E, E + 1, s) > 0.95 * exact)
+    assert CPU.walk(n, n, E, E + 1, share) < exact
+    assert costs.cheapest(TWO_CORES, searched(E, n), n, n, None, lambda most: share).search == "exact"
+    assert costs.cheapest(TWO_CORES, searched(E, n), n, n, None, lambda most: 0.8 * share).search == "pruned"
+
+
+def test_the_reason_names_estimates_and_their_source(data_dir):
+    n = 1 << 16
+    why = costs.cheapest(TWO_CORES, searched(20, n), n, n, None, lambda most: 0.01).why
+    assert "1.0% of all pairs" in why and re.search(r"estimated exact \d\S* s, pruned \d\S* ms \(rates: default\)", why)
+    save(Database(), [record(TWO_CORES)])
+    assert "(rates: measured)" in costs.cheapest(TWO_CORES, searched(20, n), n, n, None, lambda most: 0.01).why
+
+
+def test_a_tree_is_considered_where_pruning_is_not_possible(data_dir, monkeypatch):
+    rng, n = np.random.default_rng(0), 1 << 16
+    line_of_states = np.repeat(rng.random((4096, 1)), 4, axis=1).astype(np.float32)
+    cloud = rng.standard_normal((4096, 20)).astype(np.float32)
+
+    def chosen(E, sample, share=None):
+        return costs.cheapest(TWO_CORES, searched(E, n), n, n, lambda most: sample, share)
+
+    assert chosen(4, line_of_states).search == "kdtree" and chosen(20, cloud).search == "exact"
+    assert chosen(20, cloud).why.startswith("intrinsic dimension")
+
+    def full(most):
+        raise DeviceMemoryError("too large")
+
+    assert chosen(4, line_of_states, full).search == "kdtree"
+    assert chosen(20, cloud, full).search == "exact"
+    assert "does not fit the device (too large)" in chosen(20, cloud, full).why
+    monkeypatch.setattr(costs, "has_tree", lambda: False)
+    assert "scipy" in chosen(4, line_of_states).why
+
+
+def test_sums_shared_along_diagonals_have_rates_of_their_own(data_dir):
+    n, E = 1 << 20, 20
+    assert GPU.exact(n, n, E, E + 1, shared=True) < 0.6 * GPU.exact(n, n, E, E + 1)
+    why = costs.cheapest(H200, searched(E, n), n, n, None, lambda most: 1.0).why
+    assert f"exact {GPU.exact(n, n, E, E + 1, shared=True):.3g} s" in why
+
+
+# The fit
+
+
+def invented(rates, factor=lambda: 1.0):
+    """Timings as these rates predict them."""
+    out = []
+    for n, E, share, dimension in itertools.product((1 << 10, 1 << 13, 1 << 16), (1, 20), (0.01, 1.0), (2.0, 9.0)):
+        for shared in (False, True):
+            empty = Timing("invented", n, E, E + 1, share, dimension, shared, 1.0, 1.0, 1.0, 1.0, 1.0)
+            out.append(replace(empty, **{s: v * factor() for s, v in empty.predicted(rates).items()}))
+    return out
+
+
+def test_rates_are_found_again():
+    known = Rates(*(10.0**-e for e in (4, 9, 12, 11, 9, 12, 3, 8, 4, 8, 11, 8, 7, 10)))
+    found = fit(invented(known), CPU)
+    for name, value in known.as_dict().items():
+        assert getattr(found, name) == pytest.approx(value, rel=1e-4), name
+    assert max(errors(invented(known), found)) < 1.001
+
+
+def test_noisy_timings_give_rates_that_predict_them():
+    rng = np.random.default_rng(1)
+    noisy = invented(CPU, lambda: float(np.exp(rng.normal(0, 0.2))))
+    found = fit(noisy, GPU)
+    assert min(found.as_dict().values()) >= 0
+    assert np.median(errors(noisy, found)) < 1.25
+
+
+def test_what_was_not_timed_stays_as_it_was():
+    some = [replace(t, shared=False, build=None, tree=None) for t in invented(CPU) if not t.shared]
+    found = fit(some, GPU)
+    assert found.tree_visit == GPU.tree_visit and found.shared_lag == GPU.shared_lag
+    assert found.exact_lag == pytest.approx(CPU.exact_lag, rel=1e-3)
+    assert suffices(some) and not suffices(some[:2])
+    assert not suffices([replace(t, E=1) for t in some]), "what a lag costs is not known"
+    assert fit([], GPU) == GPU
+
+
+def test_no_rate_falls_below_zero():
+    a = np.array([[1.0, 1.0], [1.0, 2.0], [1.0, 3.0]])
+    assert np.allclose(not_negative(a, a @ [2.0, 3.0]), [2, 3])
+    # Without the bound the second is -1: then only the first is left, at the mean.
+    assert np.allclose(not_negative(a, np.array([3.0, 2.0, 1.0])), [2, 0])
+    assert np.allclose(not_negative(a * [1, 1e-9], a @ [2.0, 3.0]), [2, 3e9])
+    assert rates_fit.not_negative(np.zeros((2, 1)), np.ones(2)) == [0]
+
+
+@pytest.mark.parametrize("name", ["cpu", "pocl", "h200"])
+def test_shipped_rates_are_the_fit_of_recorded_timings(name):
+    timings, device = [], None
+    for text in (RESULTS / f"{name}-rates.jsonl").read_text().splitlines():
+        fields = json.loads(text)
+        device = fields.pop("device"), fields.pop("runtime")
+        timings.append(Timing(**fields))
+    (shipped,) = [one for one in SHIPPED(device[1]) if one.device.name == device[0]]
+    rates = from_values(shipped.values)
+    found = fit(timings, rates)
+    assert {n: pytest.approx(v, rel=1e-3) for n, v in found.as_dict().items()} == rates.as_dict()
+    assert np.median(errors(timings, rates)) < 1.3
+
+
+# Where rates come from
+
+
+def record(info, factor=1.0, **more):
+    values = {name: value * factor for name, value in CPU.as_dict().items()}
+    return replace(RateRecord(device_key(info), NAME, MODEL, values, ({"n": 1},), 5.0, "s"), **more)
+
+
+def test_the_database_goes_before_wisdom_and_wisdom_before_defaults(data_dir, monkeypatch):
+    def found():
+        known = rates_of(TWO_CORES)
+        return known.source, round(known.rates.exact_lag / CPU.exact_lag, 6)
+
+    assert found() == ("default", 1)
+    assert not data_dir.exists()  # nothing is made for a look
+    sibling = replace(TWO_CORES, compute_units=4)
+    monkeypatch.setattr(wisdom, "shipped_rates", lambda runtime: (record(sibling, 3.0),))
+    rate_lookup.forget()
+    assert found() == ("shipped for a similar device", 6)  # half as many units, twice the time
+    monkeypatch.setattr(wisdom, "shipped_rates", lambda runtime: (record(sibling, 3.0), record(TWO_CORES, 4.0)))
+    rate_lookup.forget()
+    assert found() == ("shipped", 4)
+    database = Database()
+    save(database, [record(sibling, 9.0), record(NVIDIA, 99.0)])
+    assert found() == ("shipped", 4)
+    save(database, [record(replace(TWO_CORES, driver="older"), 5.0)])
+    assert found() == ("measured with another driver", 5)
+    assert save(database, [record(TWO_CORES, 6.0)], imported=True) == 1
+    assert save(database, [record(TWO_CORES, 6.0)], imported=True) == 0
+    assert found() == ("imported", 6)
+    save(database, [record(TWO_CORES, 7.0)])
+    save(database, [record(TWO_CORES, 8.0)], imported=True)
+    assert found() == ("measured", 7)
+    save(database, [record(TWO_CORES, 2.0)])
+    assert found() == ("measured", 2)
+
+
+def test_rates_of_other_formulas_are_ignored(data_dir):
+    save(Database(), [record(TWO_CORES, 2.0, model="0"), record(TWO_CORES, 3.0, name="other")])
+    assert rates_of(TWO_CORES).source == "default"
+    save(Database(), [record(TWO_CORES, values={"exact_call": 1.0})])  # of this version, but not all of them
+    assert rates_of(TWO_CORES).source == "default"
+    assert from_values({}) is None
+
+
+def test_rates_are_read_once(data_dir, monkeypatch):
+    from pyedmcl.tuning import rates
+
+    save(Database(), [record(TWO_CORES, 2.0)])
+    assert rates_of(TWO_CORES).source == "measured"
+    monkeypatch.setattr(rate_lookup, "stored", lambda database: pytest.fail("read again"))
+    assert rates_of(TWO_CORES).source == "measured" and rates_of(NVIDIA).source == "default"
+    monkeypatch.setattr(rate_lookup, "stored", rates.stored)
+    save(Database(), [record(TWO_CORES, 3.0)])  # what has changed is read
+    assert rates_of(TWO_CORES).rates.exact_lag == pytest.approx(3 * CPU.exact_lag)
+
+
+@pytest.mark.parametrize("content", [b"no database, but long enough to be one" * 99, b"SQLite format 3\0" + b"x" * 999])
+def test_a_damaged_database_leaves_the_defaults(data_dir, content):
+    data_dir.mkdir()
+    (data_dir / "tuning.sqlite3").write_bytes(content)
+    assert rates_of(TWO_CORES).source == "default"
+    assert save(Database(), [record(TWO_CORES)]) == 1
+    assert rates_of(TWO_CORES).source == "measured"
+
+
+def test_rows_that_are_no_rates_are_left_out(data_dir):
+    database = Database()
+    save(database, [record(TWO_CORES, 2.0), record(NVIDIA, 2.0)])
+    spoil = """UPDATE rates SET "values"='{"exact_call": -1}' WHERE id=1"""
+    database.file.write(lambda connection: connection.execute(spoil))
+    assert [one.device.name for one in stored(database)] == [NVIDIA.name]
+    assert rates_of(TWO_CORES).source == "default"
+
+
+def test_a_database_without_the_table_of_rates(data_dir):
+    """As earlier versions made it: it is read, kept, and given the table when there is something to write."""
+    database = Database()
+    database.set_limit("device", "kernel", 64, "refused")
+    database.file.write(lambda connection: connection.execute("DROP TABLE rates"))
+    assert stored(database) == [] and rates_of(TWO_CORES).source == "default"
+    assert remove(database, []) == 0 and remove(database, [7]) == 0
+    save(database, [record(TWO_CORES)])
+    assert rates_of(TWO_CORES).source == "measured"
+    assert len(database.limits()) == 1 and database.problems == []
+    database.file.write(lambda connection: connection.execute(RATES_TABLE))  # harmless where it is there
+
+
+def test_a_newer_database_is_left_alone(data_dir):
+    save(Database(), [record(TWO_CORES)])
+    Database().file.write(lambda connection: connection.execute("PRAGMA user_version = 99"))
+    rate_lookup.forget()
+    assert rates_of(TWO_CORES).source == "default"
+
+
+def test_a_folder_that_cannot_be_written_keeps_rates_in_memory(data_dir):
+    data_dir.parent.joinpath("data").write_text("a file where the folder should be")
+    assert save(Database(), [record(TWO_CORES, 2.0)]) == 1
+    assert Database().in_memory and rates_of(TWO_CORES).source == "measured"
+
+
+def test_what_is_superseded(data_dir):
+    database = Database()
+    save(database, [record(TWO_CORES, 2.0), record(NVIDIA, 2.0), record(TWO_CORES, 3.0), record(NVIDIA, model="0")])
+    everything = stored(database)
+    assert [one.id for one in superseded(everything)] == [1, 4]
+    assert sorted(one.id for one in newest(everything)) == [2, 3]
+    assert [one.id for one in newest(everything, device="h200")] == [2]
+    assert remove(database, [1, 4, 9]) == 2
+    assert stored(database)[0].problems == ({"n": 1},) and stored(database)[0].when == 5.0
+
+
+def test_lines_survive_the_way_there_and_back():
+    one = record(TWO_CORES)
+    reading = wisdom.parse("\n".join([line(one), line(record(NVIDIA, model="0")), '{"rates": "neighbors"}']))
+    assert record_from(json.loads(line(one))) == replace(one, problems=(), when=0.0, session="")
+    assert [r.device.name for r in reading.rates] == [one.device.name] and reading.entries == ()
+    (bad, stale) = reading.problems("f")
+    assert "line 3: 'device' is None" in bad and "1 entry of rates of neighbors belongs to another version" in stale
+    for values in ({"exact_call": -1}, {"exact_call": "1"}, {"exact_call": True}, {"exact_call": float("inf")}):
+        with pytest.raises(ValueError, match="the rate 'exact_call'"):
+            record_from({**json.loads(line(one)), "values": values})
+    assert IMPORTED == "import"
+
+
+def test_shipped_rates_are_usable():
+    """Every line of rates that ships belongs to this version's formulas."""
+    for runtime in ("intel-cpu", "pocl", "nvidia"):
+        assert not [name for name in wisdom.read_shipped(runtime).stale if name == NAME]
+        for one in SHIPPED(runtime):
+            assert from_values(one.values) is not None and one.device.runtime == runtime
+
+
+# The measurement, by a clock of its own
+
+
+class Pretended:
+    """Searches that take what rates predict, on a clock that only they move."""
+
+    def __init__(self, rates=CPU, searches=SEARCHES, compile_seconds=0.5, fails=lambda problem, search: None):
+        self.rates, self.searches, self.now = rates, searches, 100.0
+        self.compile_seconds, self.fails, self.runs = compile_seconds, fails, []
+        self._compiled = set()
+
+    def clock(self):
+        return self.now
+
+    def facts(self, problem):
+        share = 1.0 if problem.series == "noise" else min(100 / problem.n, 1.0)
+        n = problem.n - problem.E + 1
+        return Timing(problem.series, n, problem.E, problem.E + 1, share, 2.0 if share < 1 else 9.0)
+
+    @contextmanager
+    def prepared(self, problem, search):
+        facts = self.facts(problem)
+        n, E, k = facts.n, facts.E, facts.k
+        every = replace(facts, exact=0.0, order=0.0, pruned=0.0, build=0.0, tree=0.0).predicted(self.rates)
+        every["again"] = self.rates.probe(n, n, E, k, facts.share)
+        every["probe"] = every["order"] + every["again"]
+
+        def go():
+            self.fails(problem, search)
+            self.runs.append((problem, search))
+            place = (E, search)
+            self.now += every[search] + (0 if place in self._compiled else self.compile_seconds)
+            self._compiled.add(place)
+
+        yield go
+
+
+@pytest.mark.parametrize("budget", [8.0, 20.0, 60.0])
+@pytest.mark.parametrize(("rates", "gpu"), [(CPU, False), (GPU, True)])
+def test_the_budget_is_kept_and_the_rates_are_found(budget, rates, gpu):
+    runner = Pretended(rates, compile_seconds=0.05 if budget < 20 else 0.5)
+    found = list(measure(runner, problems(gpu), budget, runner.clock))
+    assert runner.now - 100 <= budget * 1.1
+    assert suffices(found)
+    assert max(errors(found, fit(found, CPU))) < 1.3
+
+
+def test_long_problems_are_left_out_one_by_one():
+    runner = Pretended()
+    found = list(measure(runner, problems(False), 30.0, runner.clock))
+    most = {(t.series, t.E, s): t.n for t in found for s in ("exact", "pruned") if getattr(t, s) is not None}
+    assert most["lorenz", 20, "pruned"] > most["lorenz", 20, "exact"]
+    assert most["lorenz", 1, "exact"] > most["noise", 20, "exact"]
+
+
+def test_without_scipy_the_tree_is_left_out():
+    runner = Pretended(searches=tuple(s for s in SEARCHES if s not in ("build", "tree")))
+    found = list(measure(runner, problems(False), 10.0, runner.clock))
+    assert suffices(found) and all(t.tree is None and t.build is None for t in found)
+
+
+def test_what_does_not_fit_the_memory_is_left_out():
+    def fails(problem, search):
+        if search == "pruned" and problem.n > 5000:
+            raise DeviceMemoryError("too large")
+
+    runner = Pretended(fails=fails)
+    found = list(measure(runner, problems(False), 20.0, runner.clock))
+    assert suffices(found)
+    assert all((t.pruned is None) == (t.n > 5000) for t in found)
+
+
+def test_what_was_timed_before_ctrl_c_has_been_handed_over():
+    def fails(problem, search):
+        if problem.n > 10_000:
+            raise KeyboardInterrupt
+
+    runner = Pretended(fails=fails)
+    found = []
+    with pytest.raises(KeyboardInterrupt):
+        for timing in measure(runner, problems(False), 60.0, runner.clock):
+            found.append(timing)
+    assert suffices(found) and max(t.n for t in found) < 10_000
+
+
+def test_a_problem_says_what_it_is():
+    assert Problem("noise", 4096, 20).name == "noise, 4,096 steps, E=20"
+
+
+def test_the_table_is_drawn(tmp_path):
+    pytest.importorskip("matplotlib")
+    picture, bench = tmp_path / "table.png", RESULTS.parent / "approximate.py"
+    done = subprocess.run([sys.executable, str(bench), "--plot", str(picture)], env=environment(), timeout=120)
+    assert done.returncode == 0 and picture.read_bytes().startswith(b"\x89PNG")

@@ -1,0 +1,124 @@
+"""A small part of bench/portability.py: other runtimes, the simulator's reports, and compilers for GPUs not at hand."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench"))
+
+import portability
+import portability_compile as offline
+
+ROOT = portability.ROOT
+SMALL = """
+import sys
+import portability_run as run
+device, name, size = sys.argv[1:]
+run.patch(name, device == "oclgrind", size == "watched")
+n = 600 if size == "full" else 80
+staged = run.SETS[name].get("class") == "gpu"
+good = [run.check_knn(device, "float32", n, 3, 3, staged)[0], run.check_simplex(device, 80, 3, 1)[0]]
+good += [run.check_xmap(device, 80, [3] * 8, 1, gaps)[0] for gaps in (False, True)]
+print(*good)
+"""
+RACE = """
+import pyopencl as cl
+device = cl.get_platforms()[0].get_devices()[0]
+context = cl.Context([device])
+queue = cl.CommandQueue(context)
+text = "kernel void f(global int* a, global int* b) { int u; a[0] = get_global_id(0); a[9] = 1; if (b[1]) a[2] = 2; }"
+a, b = (cl.Buffer(context, cl.mem_flags.READ_WRITE, 16) for _ in range(2))
+cl.Kernel(cl.Program(context, text).build(["-cl-opt-disable"]), "f")(queue, (4,), (1,), a, b)
+queue.finish()
+"""
+
+
+def small(runtime, parameters, size, watch="", log=None):
+    """The checks of SMALL, each True where the device agrees with the oracle."""
+    why = portability.absent(runtime)
+    if why is not None:
+        pytest.skip(why)
+    environ = portability.environment(runtime, watch, log)
+    environ["PYTHONPATH"] += f":{ROOT / 'bench'}"
+    done = subprocess.run([sys.executable, "-c", SMALL, runtime, parameters, size], env=environ, capture_output=True,
+                          text=True, timeout=200, check=False)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split()
+
+
+@pytest.mark.parametrize("parameters", ["gpu-unroll4-tile256", "gpu-unroll16-tile512"])
+def test_rusticl_agrees_with_the_oracles(parameters):
+    assert small("rusticl", parameters, "full") == ["True"] * 4
+
+
+@pytest.mark.parametrize("runtime", ["intel", "pocl"])
+def test_the_path_of_gpus_agrees_with_the_oracles(runtime):
+    assert small(runtime, "gpu-unroll4-tile256", "full") == ["True"] * 4
+
+
+@pytest.mark.parametrize(
+    ("parameters", "size", "watch"),
+    [("default", "tiny", "races"), ("gpu-unroll16-tile512", "tiny", "races"), ("lanes8", "watched", "uninitialised"),
+     ("gpu-unroll4-tile256", "watched", "uninitialised")],
+)  # fmt: skip
+def test_oclgrind_has_nothing_to_report(parameters, size, watch, tmp_path):
+    log = tmp_path / "log"
+    assert small("oclgrind", parameters, size, watch, log) == ["True"] * 4
+    found = portability.reports(log.read_text()) if log.exists() else []
+    assert not found, f"{len(found)} reports, the first: {found[0]}"
+
+
+@pytest.mark.parametrize(("watch", "words"), [("races", "data race"), ("uninitialised", "uninitialized")])
+def test_oclgrind_reports_what_is_wrong(watch, words, tmp_path):
+    """Else the silence above would say nothing."""
+    why = portability.absent("oclgrind")
+    if why is not None:
+        pytest.skip(why)
+    log = tmp_path / "log"
+    environ = portability.environment("oclgrind", watch, log)
+    subprocess.run([sys.executable, "-c", RACE], env=environ, capture_output=True, timeout=60, check=True)
+    found = portability.reports(log.read_text())
+    assert any(words in report.lower() for report in found), found
+    assert any("invalid write" in report.lower() for report in found), found
+
+
+def recorded():
+    """(target, kernel, specialisation, dtype) -> spills of the recorded table."""
+    return {(r["target"], r["kernel"], r["for"], r["dtype"]): r
+            for r in portability.load(portability.RESULTS) if r["how"] == "compiled"}  # fmt: skip
+
+
+WANTED = {("knn", "E3 tau1"), ("knn", "E20 tau3"), ("knn", "E1-10 tau1"), ("lookup", "k21 gaps"), ("stage", "")}
+
+
+@pytest.mark.parametrize("target", offline.TARGETS)
+def test_kernels_compile_and_spill_no_more_than_recorded(target):
+    why = offline.missing(target)
+    if why is not None:
+        pytest.skip(why)
+    table = recorded()
+    seen = 0
+    for text in offline.texts(target):
+        # Where a pass has five dimensions at most, the last ones are compiled.
+        label = text.label.replace("E6-10", "E1-10")
+        if (text.kernel, label) not in WANTED or text.dtype != "float32":
+            continue
+        seen += 1
+        before = table[target, text.kernel, text.label, text.dtype]
+        result = offline.compile_text(target, text)
+        if before["ok"]:
+            assert result["ok"], (text.kernel, text.label, result)
+            # Another version of a tool may spill somewhat more where it spilt already, but not begin to.
+            assert result["spills"] <= 2 * before["spills"], (text.kernel, text.label, before, result)
+    assert seen == len(WANTED)
+
+
+def test_the_page_shows_the_recorded_results():
+    records = portability.load(portability.RESULTS)
+    assert {r["how"] for r in records} == {"executed", "watched", "compiled"}
+    assert portability.table(records) in (ROOT / "docs" / "portability.md").read_text()
+    assert all(r["ok"] for r in records if r["how"] != "compiled")

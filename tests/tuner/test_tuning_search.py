@@ -1,0 +1,363 @@
+"""The search without a device: strategies, tuning of a case on known times, the last comparison, replay."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from dataclasses import replace
+from random import Random
+
+import pytest
+from device_helpers import INTEL
+from search_helpers import CASE, DEFAULT, PAPER, Scripted, seconds_of
+from tuning_helpers import data_dir  # noqa: F401
+
+from pyedmcl.errors import InputError
+from pyedmcl.tuner.duel import winner
+from pyedmcl.tuner.outcome import Settings
+from pyedmcl.tuner.replay import replay
+from pyedmcl.tuner.search import Tuning
+from pyedmcl.tuner.space import Space
+from pyedmcl.tuner.strategies import STRATEGIES, Strategy
+from pyedmcl.tuning.database import Database
+from pyedmcl.tuning.journal import read_trials, write_trials
+from pyedmcl.tuning.key import canonical, tuning_key
+
+BEST = {"lanes": 4, "tile": 0, "unroll": 4}
+KEY = tuning_key(PAPER, {"dtype": "float32"}, INTEL, {})
+
+
+@pytest.fixture
+def space():
+    return Space(PAPER, INTEL)
+
+
+@pytest.fixture
+def database(tmp_path):
+    return Database(tmp_path / "tuning.sqlite3")
+
+
+def walk(strategy, costs, most=1000):
+    """Ask and tell until nothing is left; the order in which configurations were asked for."""
+    order = []
+    while (batch := strategy.ask()) and len(order) < most:
+        order += [canonical(c) for c in batch]
+        strategy.tell({canonical(c): costs(c) for c in batch})
+    return order
+
+
+@pytest.mark.parametrize("name", STRATEGIES)
+def test_strategies_visit_a_small_space_wholly_and_nothing_twice(name, space):
+    order = walk(Strategy(name, space, [DEFAULT], batch=4), seconds_of)
+    assert order[0] == canonical(DEFAULT)
+    assert len(order) == len(set(order)) == space.count()
+
+
+@pytest.mark.parametrize("name", STRATEGIES)
+def test_the_same_seed_asks_for_the_same(name, space):
+    first, second = (walk(Strategy(name, space, [DEFAULT], seed=7), seconds_of) for _ in range(2))
+    assert first == second
+
+
+@pytest.mark.parametrize("name", ["random", "greedy"])
+def test_another_seed_asks_in_another_order(name, space):
+    assert walk(Strategy(name, space, seed=1), seconds_of) != walk(Strategy(name, space, seed=2), seconds_of)
+
+
+def test_greedy_finds_the_best_of_a_smooth_space_early(space):
+    order = walk(Strategy("greedy", space, [DEFAULT], batch=4), seconds_of)
+    assert order.index(canonical(BEST)) < space.count() / 2
+
+
+def test_greedy_leaves_a_valley_by_restarts():
+    """Two minima: the walk from the defaults ends in the worse one."""
+    deep = {"lanes": 1, "tile": 128, "unroll": 4}
+
+    def cost(c):
+        return 0.1 if c == deep else seconds_of(c) + (9.0 if c["lanes"] < 4 else 0.0)
+
+    space = Space(PAPER, INTEL)
+    assert canonical(deep) in walk(Strategy("greedy", space, [DEFAULT], seed=3, batch=2), cost)
+
+
+def test_greedy_goes_on_where_configurations_cannot_be_used(space):
+    order = walk(Strategy("greedy", space, [DEFAULT]), lambda c: None if c["lanes"] == 8 else seconds_of(c))
+    assert canonical(BEST) in order
+
+
+def test_strategies_of_a_large_space_do_not_walk_through_it():
+    from pyedmcl.kernels import spec
+
+    space = Space(spec("knn"), INTEL, {"dims": (3,), "counts": (4,), "tau": 1, "dtype": "float32"})
+    begun = time.monotonic()
+    for name in STRATEGIES:
+        assert len(walk(Strategy(name, space, [space.defaults()]), lambda c: float(c["unroll"]), most=200)) >= 200
+    assert time.monotonic() - begun < 10
+
+
+def test_a_strategy_wants_to_be_told(space):
+    strategy = Strategy("random", space)
+    strategy.ask()
+    with pytest.raises(RuntimeError, match="tell"):
+        strategy.ask()
+
+
+def test_unknown_strategies_and_batches_are_refused(space):
+    with pytest.raises(InputError, match=r"annealing.*greedy"):
+        Strategy("annealing", space)
+    with pytest.raises(InputError, match="batch=0"):
+        Strategy("greedy", space, batch=0)
+
+
+def tune(database, backend=None, *, session="s1", seconds=30.0, **settings):
+    backend = backend or Scripted()
+    tuning = Tuning(backend, PAPER, CASE, INTEL, database, session, Settings(batch=4, **settings),
+                    time.monotonic() + seconds)  # fmt: skip
+    return tuning.run()
+
+
+def test_the_best_is_kept_with_its_gain(database):
+    outcome = tune(database)
+    assert outcome.kept
+    assert outcome.parameters == BEST
+    assert outcome.gain == pytest.approx(seconds_of(DEFAULT) / seconds_of(BEST))
+    assert database.best(KEY).parameters == BEST
+    assert database.best(KEY).final
+    assert outcome.standing.counts["failed"] == 0
+
+
+def test_every_trial_is_in_the_database_with_its_end(database):
+    outcome = tune(database, strategy="exhaustive")
+    trials = [t for t in database.trials(KEY) if not t.final]
+    assert {t.status for t in trials} <= {"ok", "slow"}
+    assert len({t.canonical for t in trials}) == 18
+    assert outcome.standing.tried == 18
+    assert all(t.rounds for t in trials)
+    verified = {t.canonical for t in trials if t.status == "ok"}
+    assert canonical(BEST) in verified
+    assert len(verified) < 18, "what is clearly slower is not verified, and not called right"
+
+
+def test_hopeless_configurations_are_timed_once(database):
+    backend = Scripted()
+    tune(database, backend, strategy="exhaustive", rounds=5)
+    slowest = canonical({"lanes": 1, "tile": 128, "unroll": 1})
+    assert backend.asked_to("attempt").count(slowest) == 1
+    assert backend.asked_to("sample").count(slowest) == 0
+    assert backend.asked_to("sample").count(canonical(BEST)) >= 5
+
+
+@pytest.mark.parametrize(("at", "status"), [("verify", "wrong"), ("attempt", "wrong"), ("prepare", "failed"),
+                                            ("sample", "hung"), ("prepare", "hung")])  # fmt: skip
+def test_what_cannot_be_used_never_wins_and_is_never_tried_again(database, at, status):
+    bad = {canonical(BEST): (at, status)}
+    outcome = tune(database, Scripted(ends=bad))
+    assert outcome.parameters not in (BEST, DEFAULT)
+    assert outcome.kept
+    assert outcome.standing.trouble == [(BEST, status, f"{status} on purpose")]
+    assert canonical(BEST) in database.barred(KEY)
+    again = Scripted()
+    assert tune(database, again, session="s2", resume=False).parameters != BEST
+    assert canonical(BEST) not in [text for _, text in again.calls]
+
+
+def test_a_finalist_that_fails_in_the_last_comparison_does_not_win(database):
+    outcome = tune(database, Scripted(ends={canonical(BEST): ("duel", "failed")}))
+    assert outcome.kept
+    assert outcome.parameters != BEST
+
+
+def test_defaults_that_are_wrong_end_the_tuning_with_the_reason(database):
+    outcome = tune(database, Scripted(ends={canonical(DEFAULT): ("verify", "wrong")}))
+    assert not outcome.kept
+    assert "wrong on purpose" in outcome.note
+    assert database.best(KEY) is None
+
+
+def test_defaults_stay_where_nothing_is_faster(database):
+    outcome = tune(database, Scripted(seconds=lambda c: 1e-3 if c == DEFAULT else 1.2e-3))
+    assert not outcome.kept
+    assert outcome.gain == 1.0
+    assert database.best(KEY).parameters == DEFAULT
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_noise_alone_makes_no_winner(database, seed):
+    outcome = tune(database, Scripted(seconds=lambda c: 1e-3, noise=0.05, seed=seed), strategy="exhaustive")
+    assert not outcome.kept or outcome.gain < 1.08
+
+
+def test_a_gain_beyond_noise_is_kept(database):
+    outcome = tune(database, Scripted(noise=0.05, seed=1))
+    assert outcome.kept
+    assert outcome.parameters["lanes"] == 4
+
+
+def test_a_machine_that_gets_slower_misleads_nobody(database):
+    """Each figure takes longer than the one before; what is compared is what ran in the same rounds."""
+    clock = itertools.count()
+    slower = Scripted(seconds=lambda c: seconds_of(c) * (1 + 0.002 * next(clock)))
+    outcome = tune(database, slower, strategy="exhaustive")
+    assert outcome.parameters == BEST
+
+
+def test_a_winner_must_win_most_rounds():
+    assert winner({"d": [1.0] * 4, "a": [0.9] * 4}, "d", 0.01) == "a"
+    assert winner({"d": [1.0] * 4, "a": [0.995] * 4}, "d", 0.01) is None
+    assert winner({"d": [1.0] * 4, "a": [0.8, 0.9, 1.1, 1.2]}, "d", 0.01) is None
+    assert winner({"d": [1.0] * 4, "a": [0.9] * 4, "b": [0.7] * 4}, "d", 0.01) == "b"
+    assert winner({"d": [1.0] * 4, "a": [0.9] * 4, "b": [0.5, 0.5, 1.5, 1.6]}, "d", 0.01) == "a"
+    assert winner({"a": [0.9] * 4}, "d", 0.01) is None
+
+
+def test_a_second_tuning_goes_on_where_the_first_one_was(database):
+    tune(database, strategy="exhaustive")
+    again = Scripted()
+    outcome = tune(database, again, session="s2", strategy="exhaustive")
+    assert outcome.standing.counts["known"] == 17, "all but the defaults, which are timed each time"
+    assert set(again.asked_to("attempt")) == {canonical(DEFAULT)}
+    assert outcome.parameters == BEST
+    assert canonical(BEST) in again.asked_to("verify"), "what was right once is verified again before it wins"
+    fresh = Scripted()
+    tune(database, fresh, session="s3", strategy="exhaustive", resume=False)
+    assert len(set(fresh.asked_to("attempt"))) == 18
+
+
+def test_times_of_a_slower_day_are_taken_relative_to_its_defaults(database):
+    tune(database, Scripted(seconds=lambda c: 10 * seconds_of(c)), strategy="exhaustive")
+    outcome = tune(database, session="s2", strategy="exhaustive")
+    assert outcome.parameters == BEST
+    assert outcome.seconds == pytest.approx(seconds_of(BEST))
+
+
+class Stops(Scripted):
+    """Ctrl-C at the n-th figure."""
+
+    def __init__(self, at):
+        super().__init__()
+        self.left = at
+
+    def sample(self, case, parameters, *, together=False):
+        self.left -= 1
+        if self.left < 0:
+            raise KeyboardInterrupt
+        return super().sample(case, parameters, together=together)
+
+
+def test_ctrl_c_keeps_what_has_ended_and_forgets_what_was_under_way(database):
+    with pytest.raises(KeyboardInterrupt):
+        tune(database, Stops(25), strategy="exhaustive")
+    statuses = [t.status for t in database.trials(KEY)]
+    assert statuses
+    assert "started" not in statuses
+    assert not database.barred(KEY)
+    outcome = tune(database, session="s2", strategy="exhaustive")
+    assert outcome.standing.counts["known"] > 0
+    assert outcome.parameters == BEST
+
+
+def test_the_budget_ends_a_search(database):
+    class Slow(Scripted):
+        def attempt(self, case, parameters):
+            time.sleep(0.05)
+            return super().attempt(case, parameters)
+
+    begun = time.monotonic()
+    outcome = tune(database, Slow(), seconds=0.2, strategy="exhaustive")
+    assert time.monotonic() - begun < 1.0
+    assert outcome.standing.tried < 18
+    assert outcome.key == KEY
+    assert database.best(KEY) is not None
+
+
+@pytest.mark.usefixtures("data_dir")
+def test_a_tuning_without_time_replaces_nothing_that_is_known():
+    database = Database()
+    best = tune(database).parameters
+    hurried = tune(database, session="s2", seconds=0.0, resume=False)
+    assert hurried.key is None and not hurried.kept and "time was up" in hurried.note
+    (newest,) = {t.canonical for t in database.trials() if t.final}
+    assert newest == canonical(best) != canonical(DEFAULT)
+    database.remove([t.id for t in database.trials()])
+    assert tune(database, session="s3", seconds=0.0).key is not None, "defaults, where nothing else is known"
+
+
+def test_the_outcome_does_not_depend_on_the_run(tmp_path):
+    orders = []
+    for run in range(2):
+        backend = Scripted(noise=0.1, seed=3)
+        tune(Database(tmp_path / f"{run}.sqlite3"), backend, seed=11)
+        orders.append(backend.calls)
+    assert orders[0] == orders[1]
+
+
+class Asks(Scripted):
+    """An engine that asks for two more problems in the same case."""
+
+    def describe(self, case, parameters):
+        reply = super().describe(case, parameters)
+        more = [replace(reply.asked[0], sizes={"rows": rows}) for rows in (64, 4096)]
+        return replace(reply, asked=(*reply.asked, *more))
+
+
+def test_what_comes_along_is_kept_too_but_replaces_no_tuning_of_its_own(database):
+    own = tuning_key(PAPER, {"dtype": "float32"}, INTEL, {"rows": 4096})
+    trial = database.start(own, DEFAULT, session="s0", final=True)
+    database.finish(trial, status="ok", seconds=[1.0])
+    tune(database, Asks())
+    other = tuning_key(PAPER, {"dtype": "float32"}, INTEL, {"rows": 64})
+    assert database.best(other).parameters == BEST
+    assert database.best(own).parameters == DEFAULT
+
+
+@pytest.fixture
+def log(tmp_path):
+    """Trials of a kernel that there is, as ``pyedmcl db export --trials`` writes them."""
+    from pyedmcl.kernels import spec
+    from pyedmcl.tuner.workload import Case
+
+    case = Case("skill", "recorded", {"given": {"dtype": "float32"}})
+    database = Database(tmp_path / "log.sqlite3")
+    space = Space(spec("skill"), INTEL, {"dtype": "float32"})
+    rng = Random(1)
+    for number, configuration in enumerate([space.defaults(), *space.enumerate()]):
+        key = tuning_key(spec("skill"), {"dtype": "float32"}, INTEL, {})
+        trial = database.start(key, configuration, session="s", case=case.text())
+        if number == 3:
+            database.finish(trial, status="wrong", note="no")
+        else:
+            seconds = 1e-3 * (1 + abs(configuration["chunk"] - 128) / 100 + abs(configuration["wg"] - 32) / 50)
+            database.finish(trial, status="ok", seconds=[seconds * rng.uniform(1, 1.001)])
+    path = tmp_path / "trials.jsonl"
+    write_trials(path, database.trials())
+    return path
+
+
+def test_replay_searches_recorded_trials_without_a_device(log):
+    found, remarks = replay(read_trials(log))
+    assert {r.strategy for r in found} == set(STRATEGIES)
+    assert not remarks
+    for r in found:
+        assert (r.recorded, r.met) == (20, 20)
+        assert r.best == r.best_recorded < 1.01e-3
+    needed = {r.strategy: r.needed for r in found}
+    assert needed["greedy"] <= needed["exhaustive"]
+
+
+def test_replay_is_the_same_each_time(log):
+    first, second = (replay(read_trials(log), seed=5)[0] for _ in range(2))
+    assert first == second
+    other = replay(read_trials(log), strategies=["random"], seed=6)[0]
+    assert other[0].order != next(r for r in first if r.strategy == "random").order
+
+
+def test_replay_tells_what_it_leaves_out(log):
+    trials = read_trials(log)
+    strange = [replace(t, key=replace(t.key, kernel="teapot")) for t in trials[:2]]
+    older = [replace(t, key=replace(t.key, digest="0" * 16)) for t in trials[2:]]
+    found, remarks = replay([*strange, *older])
+    assert found
+    assert any("teapot" in remark for remark in remarks)
+    assert any("skill has changed" in remark for remark in remarks)
+    with pytest.raises(InputError, match=r"db export --trials"):
+        replay(trials, kernels=["lookup"])

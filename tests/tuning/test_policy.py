@@ -1,0 +1,71 @@
+"""Default parameters: what a device class starts from, and where the problem or the device bends them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+from device_helpers import NVIDIA
+
+from pyedmcl.kernels import spec
+from pyedmcl.neighbors.exact import ExactSearch
+from pyedmcl.neighbors.plan import Pass, Search, with_enough_groups
+from pyedmcl.tuning.policy import parameters
+
+
+def knn(info=NVIDIA, **given):
+    asked = {"dtype": "float32", "dims": (3,), "tau": 1, "simplexes": 1, **given}
+    return parameters(spec("knn"), asked, info).parameters
+
+
+def test_every_default_satisfies_its_constraints():
+    for dims, tau, dtype in (((3,), 1, "float32"), (tuple(range(1, 11)), 3, "float32"), ((20,), 500, "float64")):
+        chosen = knn(dims=dims, tau=tau, dtype=dtype)
+        search = Search(dims, tuple(E + 1 for E in dims), tau, 0, 0, 100_000, 100_000, dtype)
+        for emit in ("weights", "neighbours"):
+            spec("knn").check(Pass(search, emit, False, chosen).values)
+
+
+def test_lags_that_do_not_fit_into_local_memory_are_read_directly():
+    assert knn(dims=(20,), tau=1)["tile"] > 0
+    assert knn(dims=(20,), tau=5000)["tile"] == 0
+    assert 0 < knn(replace(NVIDIA, local_bytes=4096), dims=(20,), tau=1)["tile"] <= 256
+    assert knn(replace(NVIDIA, local_bytes=512), dims=(20,), tau=1)["tile"] == 0
+
+
+def test_groups_respect_the_device():
+    assert knn(replace(NVIDIA, max_work_group=32))["wg"] == 32
+
+
+def test_narrow_classes_of_targets_get_narrow_vectors_on_processors():
+    cpu = replace(NVIDIA, kind="cpu", runtime="intel-cpu")
+    wide = parameters(spec("lookup"), {"dtype": "float32", "columns": 1000}, cpu).parameters
+    narrow = parameters(spec("lookup"), {"dtype": "float32", "columns": 5}, cpu).parameters
+    assert narrow["lanes"] * narrow["vectors"] == 8
+    assert wide["lanes"] * wide["vectors"] == 64
+    # A block is computed whole: 82 targets would fill 128 columns of four vectors, and 96 of two.
+    for columns, vectors in ((50, 4), (82, 2), (154, 2), (180, 4), (200, 2), (257, 4)):
+        chosen = parameters(spec("lookup"), {"dtype": "float32", "columns": columns}, cpu).parameters
+        assert (chosen["lanes"], chosen["vectors"]) == (16, vectors), columns
+
+
+def test_a_bound_that_is_tuned_for_few_neighbours_holds_for_many():
+    tuned = {"unroll": 16, "bound_share": 3, "tile": 1024}
+    few, many = Search((3,), (4,), 1, 0, 0, 4000, 4000), Search((3,), (96,), 1, 0, 0, 4000, 4000)
+    assert with_enough_groups(tuned, few) == tuned
+    assert with_enough_groups(tuned, many) == {**tuned, "bound_share": 1}
+    most = with_enough_groups(tuned, Search((3,), (256,), 1, 0, 0, 4000, 4000))
+    assert most == {**tuned, "bound_share": 1, "unroll": 4}  # 1,000 steps for 645 groups
+    short = with_enough_groups(tuned, Search((3,), (128,), 1, 0, 0, 1000, 1000))
+    assert short == {"unroll": 2, "bound_share": 1, "tile": 0}  # staged rows would be read four at a time
+    long = Search((3,), (96,), 1, 0, 0, 100_000, 100_000)
+    assert with_enough_groups(tuned, long) == tuned
+
+
+def test_a_compiler_of_few_registers_gets_passes_of_few_dimensions():
+    gpu_max = replace(NVIDIA, name="Intel(R) Data Center GPU Max 1550", runtime="intel-gpu", vendor="Intel")
+    search = Search(tuple(range(1, 21)), tuple(range(2, 22)), 1, 0, 0, 1000, 1000)
+    few, many = (ExactSearch(SimpleNamespace(info=info), search, "weights").passes for info in (gpu_max, NVIDIA))
+    assert [len(p.search.dims) for p in few] == [5, 5, 5, 5]
+    assert len(many) < len(few)
+    assert [E for p in few for E in p.search.dims] == list(search.dims)

@@ -1,0 +1,383 @@
+"""Policy: modes, grades, tuning within a process, and the second chance where a device refuses what it was given."""
+
+from __future__ import annotations
+
+import logging
+import math
+import statistics
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from cli_helpers import environment
+from device_helpers import INTEL, NVIDIA
+from tuning_helpers import KNN, SIZES, Database, data_dir, key, run  # noqa: F401
+
+import pyedmcl
+from pyedmcl.codegen.spec import Constraint
+from pyedmcl.device.fingerprint import device_key
+from pyedmcl.device.session import open_device
+from pyedmcl.errors import BuildError, DeviceMemoryError, InputError, Interrupted, LaunchError
+from pyedmcl.kernels import spec
+from pyedmcl.tuning import fit, policy, wisdom
+from pyedmcl.tuning.key import tuning_key
+from pyedmcl.tuning.lookup import Entry
+
+pytestmark = pytest.mark.usefixtures("data_dir")
+PREDICT = {"dtype": "float32"}
+
+
+def ask(info=NVIDIA, specialisation=PREDICT, **sizes):
+    return policy.parameters(spec("predict"), specialisation, info, sizes)
+
+
+def short_series():
+    return np.random.default_rng(5).normal(size=120).cumsum()
+
+
+def test_without_knowledge_the_defaults_serve_and_no_database_is_made(data_dir):  # noqa: F811
+    assert ask() == policy.Choice({"wg": 64}, "default")
+    assert not data_dir.exists()
+
+
+def test_grades_from_exact_to_default():
+    database = Database()
+    run(database, key(info=replace(NVIDIA, name="NVIDIA H100"), rows=1000), {"wg": 128}, 1.0)
+    policy.forget()
+    assert ask(rows=1000) == policy.Choice({"wg": 128}, "same architecture")
+    run(database, key(rows=4000), {"wg": 1})
+    policy.forget()
+    assert ask(rows=1000) == policy.Choice({"wg": 1}, "other size")
+    run(database, key(info=replace(NVIDIA, driver="0.9"), rows=1000), {"wg": 128})
+    policy.forget()
+    assert ask(rows=1000) == policy.Choice({"wg": 128}, "other driver")
+    run(database, key(rows=1000), {"wg": 32})
+    policy.forget()
+    assert ask(rows=1000) == policy.Choice({"wg": 32}, "exact")
+    assert ask(info=INTEL, rows=1000).grade == "default"
+
+
+def test_shipped_wisdom_comes_after_what_was_measured_here(monkeypatch):
+    shipped = Entry(key(rows=1000), {"wg": 128})
+    monkeypatch.setattr(wisdom, "shipped", lambda runtime: (shipped,) if runtime == "nvidia" else ())
+    assert ask(rows=1000) == policy.Choice({"wg": 128}, "shipped")
+    run(Database(), key(rows=4000), {"wg": 32})
+    policy.forget()
+    assert ask(rows=1000) == policy.Choice({"wg": 32}, "other size")
+    with policy.mode("never"):
+        assert ask(rows=1000) == policy.Choice({"wg": 64}, "default")
+
+
+def test_a_grade_is_told_once(caplog):
+    caplog.set_level(logging.INFO, logger="pyedmcl")
+    for rows in (10, 1000, 100_000):
+        ask(rows=rows)
+    assert [r.message for r in caplog.records] == ["parameters of predict on NVIDIA H200: default"]
+
+
+def test_a_running_process_sees_what_another_one_tuned(data_dir):  # noqa: F811
+    with policy.mode():
+        assert ask(rows=1000).grade == "default"
+    code = (
+        "import sys; sys.path.insert(0, 'tests')\n"
+        "from tuning_helpers import Database, key, run; run(Database(), key(rows=1000), {'wg': 32})"
+    )
+    root = Path(__file__).resolve().parents[2]
+    subprocess.run([sys.executable, "-c", code], cwd=root, env=environment(PYEDMCL_DATA_DIR=str(data_dir)), check=True)
+    with policy.mode():
+        assert ask(rows=1000) == policy.Choice({"wg": 32}, "exact")
+
+
+def test_what_failed_here_is_not_taken_from_elsewhere(monkeypatch):
+    monkeypatch.setattr(wisdom, "shipped", lambda runtime: (Entry(key(rows=1000), {"wg": 128}),))
+    run(Database(), key(rows=16_000), {"wg": 128}, None, status="wrong")
+    assert ask(rows=1000) == policy.Choice({"wg": 64}, "default")
+
+
+@pytest.mark.parametrize(
+    ("parameters", "why"),
+    [
+        ({}, "name nothing"),
+        ({"wg": 64, "more": 1}, "more, wg"),
+        ({"wg": 63}, "wg = 63 is none of"),
+        ({"wg": True}, "wg = True is none of"),
+        ({"wg": 128}, "groups of 128 work-items, where 64 are possible"),
+    ],
+)
+def test_parameters_that_do_not_fit_are_told_and_left_out(parameters, why, caplog):
+    caplog.set_level(logging.INFO, logger="pyedmcl")
+    small = replace(NVIDIA, max_work_group=64)
+    run(Database(), key(info=small), parameters)
+    assert ask(info=small) == policy.Choice({"wg": 64}, "default")
+    assert why in caplog.text
+
+
+def test_constraints_are_held_as_far_as_their_values_are_known():
+    kernel = replace(
+        spec("predict"),
+        constraints=(Constraint(lambda v: v["wg"] < v["later"], "later"), Constraint(lambda v: v["wg"] != 32, "no 32")),
+    )
+    assert fit.unfit(kernel, {"wg": 32}, PREDICT, NVIDIA, 256) == "no 32"
+    assert fit.unfit(kernel, {"wg": 64}, PREDICT, NVIDIA, 256) is None
+    assert fit.unfit(kernel, {"wg": 64}, {**PREDICT, "later": 3}, NVIDIA, 256) == "later"
+
+
+def test_tiles_must_fit_the_local_memory():
+    tiled = {t.name: t.values[-1] for t in spec("knn").tunables} | {"tile": 1024, "lanes": 1, "wg": 1}
+    assert "a tile of" in str(fit.unfit(spec("knn"), tiled, {**KNN, "tau": 20_000}, NVIDIA, 256))
+
+
+def test_modes_nest_and_come_from_the_environment(monkeypatch):
+    run(Database(), key(), {"wg": 32})
+    monkeypatch.setenv("PYEDMCL_TUNE", "never")
+    assert ask().grade == "default"
+    with policy.mode("cached"):
+        assert ask().grade == "exact"
+        with policy.mode():
+            assert ask().grade == "exact"
+        with policy.mode("never"):
+            assert ask().grade == "default"
+    monkeypatch.setenv("PYEDMCL_TUNE", "sometimes")
+    with pytest.raises(InputError, match=r"PYEDMCL_TUNE='sometimes'.*never, cached, auto, force"):
+        ask()
+    with pytest.raises(InputError, match="tune=3"):
+        pyedmcl.knn(short_series(), E=2, tune=3)
+    with pytest.raises(InputError, match="tune=array"):
+        pyedmcl.knn(short_series(), E=2, tune=np.zeros(2))
+
+
+def test_forced_parameters_win():
+    run(Database(), key(), {"wg": 32})
+    with policy.using(predict={"wg": 1}), policy.mode("force"):
+        assert ask() == policy.Choice({"wg": 1}, "forced")
+    assert ask().grade == "exact"
+
+
+class Tuner:
+    """Finds that 32 is best, whatever it is asked."""
+
+    def __init__(self):
+        self.calls = []
+
+    def __call__(self, kernel, specialisation, info, sizes, budget):
+        assert ask(info, specialisation, **sizes).grade == "default"  # no recursion, nothing cached
+        self.calls.append((kernel.name, dict(sizes), budget))
+        run(Database(), tuning_key(kernel, specialisation, info, sizes), {"wg": 32}, final=True)
+
+
+def test_force_tunes_what_is_asked_for_once():
+    tuner = Tuner()
+    policy.set_tuner(tuner)
+    run(Database(), key(rows=1000), {"wg": 1})
+    with policy.mode("force"):
+        for _ in range(3):
+            assert ask(rows=1000) == policy.Choice({"wg": 32}, "exact")
+        ask(rows=100_000)
+    assert [(name, sizes["rows"]) for name, sizes, _ in tuner.calls] == [("predict", 1000), ("predict", 100_000)]
+
+
+def test_auto_tunes_before_long_jobs_only_and_within_a_share_of_them():
+    tuner = Tuner()
+    policy.set_tuner(tuner)
+    rate = fit.operations_per_second(NVIDIA)
+    with policy.mode("auto"):
+        assert ask(rows=1000).grade == "default"
+        policy.expect(10 * rate, NVIDIA)
+        assert ask(rows=1000).grade == "default"
+        policy.expect(100 * rate, NVIDIA)
+        assert ask(rows=1000) == policy.Choice({"wg": 32}, "exact")
+    assert [budget for *_, budget in tuner.calls] == [pytest.approx(5.0)]
+    with policy.mode("cached"):
+        policy.expect(1e6 * rate, NVIDIA)
+        ask(rows=16)
+        assert len(tuner.calls) == 1
+
+
+def test_auto_trusts_what_is_known_well(monkeypatch):
+    tuner = Tuner()
+    policy.set_tuner(tuner)
+    monkeypatch.setattr(wisdom, "shipped", lambda runtime: (Entry(key(rows=1000), {"wg": 128}),))
+    with policy.mode("auto"):
+        policy.expect(1e6 * fit.operations_per_second(NVIDIA), NVIDIA)
+        assert ask(rows=1000).grade == "shipped"
+    assert not tuner.calls
+
+
+def test_auto_keeps_to_its_budget(monkeypatch):
+    spent = [0.0]
+    monkeypatch.setattr(policy.time, "monotonic", lambda: spent[0])
+    budgets = []
+
+    def tuner(kernel, specialisation, info, sizes, budget):
+        budgets.append(budget)
+        spent[0] += budget
+
+    policy.set_tuner(tuner)
+    with policy.mode("auto"):
+        policy.expect(200 * fit.operations_per_second(NVIDIA), NVIDIA)
+        for power in range(0, 20, 2):
+            ask(rows=2**power)
+    assert budgets == pytest.approx([10, 5, 2.5, 1.25]) and sum(budgets) < 20
+
+
+def test_a_tuner_that_fails_does_not_stop_the_work(caplog):
+    def tuner(*_):
+        raise LaunchError("the device is gone")
+
+    policy.set_tuner(tuner)
+    with policy.mode("force"):
+        assert ask() == policy.Choice({"wg": 64}, "default")
+    assert "predict could not be tuned: the device is gone" in caplog.text
+
+    def stopped(*_):
+        raise Interrupted("stopped")
+
+    policy.set_tuner(stopped)
+    with policy.mode("force"), pytest.raises(Interrupted):
+        ask(rows=5)
+
+
+def test_looking_up_takes_under_a_millisecond():
+    database = Database()
+    trials = []
+    for rows in (10, 1000, 100_000):
+        run(database, key("knn", KNN, rows=rows), {"wg": rows})
+        first = database.trials()[-1]
+        trials += [replace(first, parameters={"wg": n}, median=1.0 + n) for n in range(300)]
+    database.add(trials)
+
+    def seconds():
+        begin = time.perf_counter()
+        policy.parameters(spec("knn"), KNN, NVIDIA, SIZES)
+        return time.perf_counter() - begin
+
+    policy.parameters(spec("predict"), PREDICT, NVIDIA)
+    policy.parameters(spec("knn"), KNN, NVIDIA, {"rows": 1})
+    policy.drop_kept()
+    assert seconds() < 1e-3  # another question of a kernel whose trials were read
+    assert statistics.median(seconds() for _ in range(50)) < 1e-4  # the same question again
+
+
+# --- on a device -----------------------------------------------------------------------------------------------------
+
+
+def test_results_record_parameters_and_grade(device):
+    x = short_series()
+    result = pyedmcl.simplex(x, E=2, device=device, tune="never")
+    info = open_device(device).info
+    used = result.provenance["tuning"]
+    assert set(used) == {"knn", "predict"}
+    assert {one["grade"] for choices in used.values() for one in choices} == {"default"}
+    run(Database(), key(info=info), {"wg": 1})
+    again = pyedmcl.simplex(x, E=2, device=device)
+    assert again.provenance["tuning"]["predict"] == [{"grade": "exact", "parameters": {"wg": 1}}]
+    np.testing.assert_array_equal(result.predicted, again.predicted)
+
+
+def refuse(monkeypatch, executor, most, words):
+    """Let the driver refuse groups of more than ``most`` work-items; returns the groups it was asked for."""
+    asked = []
+    enqueue = executor.cl.enqueue_nd_range_kernel
+
+    def refusing(queue, kernel, size, local, *more):
+        if kernel.function_name == "predict":
+            asked.append(math.prod(local))
+            if asked[-1] > most:
+                raise executor.cl.LogicError(f"clEnqueueNDRangeKernel failed: {words}")
+        return enqueue(queue, kernel, size, local, *more)
+
+    monkeypatch.setattr(executor.cl, "enqueue_nd_range_kernel", refusing)
+    return asked
+
+
+@pytest.mark.parametrize("words", ["INVALID_WORK_GROUP_SIZE", "OUT_OF_RESOURCES"])
+def test_a_driver_that_lies_about_its_limits_gets_smaller_groups_and_they_are_recorded(
+    one_device, monkeypatch, caplog, words
+):
+    executor = open_device(one_device)
+    x = short_series()
+    plain = pyedmcl.simplex(x, E=2, device=one_device, tune="never")
+    default = plain.provenance["tuning"]["predict"][0]["parameters"]["wg"]
+    if default < 4:
+        pytest.skip(f"{executor.info.name} starts with groups of {default} already")
+    asked = refuse(monkeypatch, executor, default // 4, words)
+    result = pyedmcl.simplex(x, E=2, device=one_device)
+    assert asked == [default, default // 2, default // 4]
+    np.testing.assert_array_equal(result.predicted, plain.predicted)
+    limits = Database().limits()
+    assert [limit[:3] for limit in limits] == [(device_key(executor.info).digest(), "predict", default // 4)]
+    assert words in limits[0][3] and f"at most {default // 4} work-items" in caplog.text
+    policy.forget()  # the next process knows it
+    asked.clear()
+    pyedmcl.simplex(x, E=2, device=one_device)
+    assert asked == [default // 4]
+
+
+def test_a_device_that_refuses_everything_is_an_error_and_teaches_nothing(one_device, monkeypatch):
+    executor = open_device(one_device)
+    with monkeypatch.context() as patch:
+        refuse(patch, executor, 0, "INVALID_WORK_GROUP_SIZE")
+        with pytest.raises(LaunchError, match="predict with global size"):
+            pyedmcl.simplex(short_series(), E=2, device=one_device)
+    assert Database().limits() == [] and not policy.knowledge.limits
+
+
+def test_tuned_parameters_that_are_refused_give_way_to_the_defaults(one_device, monkeypatch, caplog):
+    executor = open_device(one_device)
+    run(Database(), key(info=executor.info), {"wg": 128})
+    asked = refuse(monkeypatch, executor, 64, "INVALID_WORK_GROUP_SIZE")
+    result = pyedmcl.simplex(short_series(), E=2, device=one_device)
+    assert asked[0] == 128 and len(asked) == 2
+    assert result.provenance["tuning"]["predict"][0]["grade"] == "default"
+    assert "tuned parameters of predict (exact) do not work" in caplog.text
+    (failed,) = Database().trials(status="failed")
+    assert dict(failed.parameters) == {"wg": 128} and "INVALID_WORK_GROUP_SIZE" in failed.note
+    assert Database().best(key(info=executor.info)) is None
+
+
+def test_what_a_tuner_forces_is_never_tried_twice(one_device, monkeypatch):
+    asked = refuse(monkeypatch, open_device(one_device), 64, "INVALID_WORK_GROUP_SIZE")
+    with policy.using(predict={"wg": 128}), pytest.raises(LaunchError):
+        pyedmcl.simplex(short_series(), E=2, device=one_device)
+    assert asked == [128]
+
+
+def test_errors_say_which_kernel_it_was(one_device, monkeypatch):
+    executor = open_device(one_device)
+    refuse(monkeypatch, executor, 0, "MEM_OBJECT_ALLOCATION_FAILURE")
+    with pytest.raises(DeviceMemoryError) as caught:
+        pyedmcl.simplex(short_series(), E=2, device=one_device)
+    assert caught.value.kernel == "" and caught.value.work_group == 0  # memory was short: smaller groups do not help
+    from pyedmcl.codegen.build import build
+
+    broken = replace(spec("predict"), headers=())
+    with pytest.raises(BuildError) as refused:
+        build(executor, broken, {"counts": (3,), "dtype": "float32", "table_tile": 1, "wg": "no number"})
+    assert refused.value.kernel == "predict"
+
+
+def test_staged_targets_that_do_not_fit_longer_series_are_passed_over(data_dir, caplog):  # noqa: F811
+    """A size bucket holds series of up to four times the length."""
+    kernel, given = spec("lookup"), {"dtype": "float32", "k": 4, "columns": 1000}
+    h200 = replace(NVIDIA, name="NVIDIA H200")
+    tuned = {**fit.defaults(kernel, given, h200, 1024, {"rows": 3000, "targets": 1000})}
+    tuned |= {"stage": True, "lanes": 4, "vectors": 1, "target_lanes": 4, "row_lanes": 8, "library_lanes": 16}
+    run(Database(), key("lookup", given, h200, rows=3000, targets=1000), tuned, final=True)
+    policy.forget()
+    assert policy.parameters(kernel, given, h200, {"rows": 3000, "targets": 1000}).parameters == tuned
+    longer = policy.parameters(kernel, given, h200, {"rows": 7000, "targets": 1000})
+    assert longer.grade == "default"
+    assert longer.parameters != tuned
+
+
+@pytest.mark.parametrize(("dtype", "tau", "tile", "wg"), [
+    ("float32", 1, 2048, 128), ("float64", 1, 1024, 128), ("float32", 100, 2048, 128), ("float32", 500, 256, 128),
+    ("float32", 5000, 0, 128),
+])  # fmt: skip
+def test_default_tiles_shrink_rather_than_vanish(dtype, tau, tile, wg):
+    chosen = fit.defaults(spec("knn"), {"dtype": dtype, "dims": (1, 11), "tau": tau}, NVIDIA, 1024)
+    assert (chosen["tile"], chosen["wg"]) == (tile, wg)

@@ -1,0 +1,188 @@
+"""Wisdom: JSON lines that are exchanged, ignored where they are stale or bad, and graded by how near they are."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from device_helpers import INTEL, NVIDIA
+from tuning_helpers import KNN, SIZES, Database, key, run
+
+from pyedmcl.errors import BuildError, InputError
+from pyedmcl.kernels import NAMES, spec
+from pyedmcl.tuning import wisdom
+from pyedmcl.tuning.key import key_from
+from pyedmcl.tuning.lookup import Entry, distance, family, ranked, relation
+from pyedmcl.tuning.rates import record_from
+
+SHIPPED = sorted((Path(__file__).resolve().parents[2] / "tuning" / "wisdom").glob("*.jsonl"))
+RUNTIMES = {"nvidia", "amd", "intel-gpu", "intel-cpu", "pocl", "rusticl", "oclgrind", "other"}
+
+
+def entry(parameters=None, seconds=0.001, **changes):
+    return Entry(key(**changes), parameters or {"wg": 64}, seconds)
+
+
+def test_lines_survive_the_way_there_and_back():
+    entries = (entry(), entry({"wg": 32}, None, rows=1000))
+    reading = wisdom.parse("\n".join(map(wisdom.line, entries)) + "\n\n")
+    assert reading.entries == entries and not reading.bad and not reading.stale
+
+
+def test_bad_lines_are_named_and_skipped():
+    good = wisdom.line(entry())
+    fields = json.loads(good)
+    lines = [
+        "not JSON", "[1]", json.dumps({**fields, "device": {"name": "x"}}), json.dumps({**fields, "parameters": [1]}),
+        json.dumps({**fields, "seconds": -1}), json.dumps({**fields, "kernel": 3}), good,
+    ]  # fmt: skip
+    reading = wisdom.parse("\n".join(lines))
+    assert len(reading.entries) == 1
+    assert [problem.split(":")[0] for problem in reading.bad] == [f"line {n}" for n in range(1, 7)]
+    why = ("no JSON", "object is needed", "compute_units", "'parameters' is [1]", "a time is -1", "'kernel' is 3")
+    assert all(words in problem for words, problem in zip(why, reading.bad, strict=True))
+    assert "wisdom.jsonl, line 1: this is no JSON" in reading.problems("wisdom.jsonl")[0]
+
+
+def test_lines_that_are_no_text_or_no_numbers_cost_no_others(tmp_path):
+    good = wisdom.line(entry())
+    odd = good.replace('"wg":64', '"wg":1e400'), good.replace('"NVIDIA H200"', '"\\ud800"'), "[" * 100_000
+    assert good not in odd
+    file = tmp_path / "wisdom.jsonl"
+    file.write_bytes("\n".join([*odd, good]).encode() + b"\n" + good.encode().replace(b"H200", b"H\xff\xfe") + b"\n")
+    reading = wisdom.read(file)
+    assert [wisdom.line(one) for one in reading.entries] == [good]
+    assert [problem.split(":")[0] for problem in reading.bad] == ["line 1", "line 2", "line 3", "line 5"]
+    assert all("this is no JSON" in problem for problem in reading.bad)
+    "\n".join(reading.problems("wisdom.jsonl")).encode()
+
+
+def test_entries_of_another_text_are_ignored_with_a_message():
+    stale = replace(entry(), key=replace(key(), digest="0" * 16))
+    unknown = replace(entry(), key=replace(key(), kernel="gone"))
+    reading = wisdom.parse("\n".join(map(wisdom.line, (stale, stale, unknown, entry()))))
+    assert len(reading.entries) == 1 and reading.stale == {"predict": 2, "gone": 1}
+    said = reading.problems("w.jsonl")
+    assert "w.jsonl: 2 entries of the kernel predict belong to another version of it" in said[1]
+    assert "'pyedmcl tune predict'" in said[1]
+
+
+def test_export_and_import(tmp_path):
+    mine, theirs = Database(tmp_path / "a.sqlite3"), Database(tmp_path / "b.sqlite3")
+    run(mine, key(), {"wg": 64}, 1.0)
+    run(mine, key(), {"wg": 32}, 2.0)
+    run(mine, key(info=INTEL), {"wg": 16}, 3.0)
+    run(mine, replace(key(), digest="0" * 16), {"wg": 1}, 0.1)
+    entries = wisdom.export(mine)
+    assert sorted(e.parameters["wg"] for e in entries) == [16, 64]
+    assert [e.parameters["wg"] for e in wisdom.export(mine, device="h200")] == [64]
+    assert wisdom.export(mine, ["knn"]) == []
+    file = tmp_path / "wisdom.jsonl"
+    file.write_text("".join(wisdom.line(e) + "\n" for e in entries))
+    again = wisdom.read(file).entries
+    assert (wisdom.take_in(theirs, again), wisdom.take_in(theirs, again)) == (2, 0)
+    assert dict(theirs.best(key()).parameters) == {"wg": 64}
+    run(theirs, key(), {"wg": 128}, 5.0)  # slower, but measured here
+    assert dict(theirs.best(key()).parameters) == {"wg": 128}
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path):
+    with pytest.raises(InputError, match=r"nowhere\.jsonl cannot be read"):
+        wisdom.read(tmp_path / "nowhere.jsonl")
+
+
+def test_shipped_lines_are_entries():
+    if not SHIPPED:
+        pytest.skip("tuning/wisdom holds no file yet")
+    for file in SHIPPED:
+        assert file.stem in RUNTIMES, "the file is named as the runtime of its devices"
+        text = file.read_text(encoding="utf-8")
+        reading = wisdom.parse(text)
+        assert not reading.bad
+        for number, line in enumerate(text.splitlines(), start=1):
+            if "rates" in json.loads(line):
+                one = record_from(json.loads(line))
+                assert one.current and one.device.runtime == file.stem, f"{file.name}, line {number}"
+                continue
+            found = key_from(json.loads(line))
+            assert found.kernel in NAMES and found.device.runtime == file.stem, f"{file.name}, line {number}"
+        for found in reading.entries:
+            tunables = {tunable.name: tunable.values for tunable in spec(found.key.kernel).tunables}
+            assert set(found.parameters) == set(tunables)
+            assert all(found.parameters[name] in values for name, values in tunables.items())
+
+
+def test_a_shipped_file_is_read_by_runtime(monkeypatch):
+    text = wisdom.line(entry()) + "\nbad\n"
+    monkeypatch.setattr(wisdom, "read_text", lambda folder, name: text if name == "nvidia.jsonl" else missing(name))
+
+    def missing(name):
+        raise BuildError(f"{name} is not there")
+
+    wisdom.shipped.cache_clear()
+    try:
+        assert wisdom.shipped("nvidia") == (entry(),) and wisdom.shipped("amd") == ()
+        assert len(wisdom.read_shipped("nvidia").bad) == 1
+    finally:
+        wisdom.shipped.cache_clear()
+
+
+def test_siblings_are_of_one_family():
+    for one, other in (
+        ("NVIDIA H200", "NVIDIA H100 80GB HBM3"), ("NVIDIA GeForce RTX 4090", "NVIDIA GeForce RTX 4070 Ti"),
+        ("gfx90a", "gfx942"), ("Intel(R) Xeon(R) Platinum 8480+", "Intel(R) Xeon(R) Platinum 8380 CPU @ 2.30GHz"),
+    ):  # fmt: skip
+        assert family(one) == family(other)
+    for one, other in (("NVIDIA H200", "NVIDIA A100-SXM4-80GB"), ("gfx90a", "gfx1100"),
+                       ("NVIDIA GeForce RTX 4090", "NVIDIA GeForce RTX 3090")):  # fmt: skip
+        assert family(one) != family(other)
+
+
+def test_relations_of_devices():
+    device = key().device
+    assert relation(device, device) == "same"
+    assert relation(replace(device, driver="2.0", version="OpenCL 3.1"), device) == "driver"
+    assert relation(replace(device, name="NVIDIA H100", compute_units=114), device) == "relative"
+    assert relation(replace(device, compute_units=2), device) == "relative"
+    assert relation(replace(device, name="NVIDIA T4"), device) is None
+    assert relation(replace(device, runtime="pocl"), device) is None
+
+
+def test_what_is_too_far_away_says_nothing():
+    def knn(dims=(3,), dtype="float32", rows=1000, **more):
+        return key("knn", {"dims": dims, "tau": 1, "dtype": dtype, **more}, rows=rows)
+
+    assert distance(knn(), knn()) == 0
+    assert 0 < distance(knn(), knn(rows=4000)) < distance(knn(), knn(rows=64_000))
+    assert distance(knn((3,)), knn((10,))) > 0
+    assert distance(knn(), knn(masked=True)) > 0
+    for far in (knn(dtype="float64"), knn((2, 3)), knn(rows=10**6), knn((100,))):
+        assert distance(knn(), far) is None
+
+
+def test_grades_in_their_order():
+    asked = key("knn", KNN, **SIZES)
+    device = asked.device
+    near = key("knn", KNN, rows=4000, library=4000)
+    nearer = key("knn", KNN, rows=4000, library=1000)
+    other_driver, relative = replace(device, driver="0.9"), replace(device, name="NVIDIA H100")
+    wanted = [
+        ("exact", asked),
+        ("other driver", replace(asked, device=other_driver)),
+        ("other size", nearer),
+        ("other size", near),
+        ("other size", replace(near, device=other_driver)),
+        ("same architecture", replace(asked, device=relative)),
+        ("same architecture", replace(near, device=relative)),
+    ]
+    entries = [Entry(at, {"place": place}) for place, (_, at) in enumerate(wanted)]
+    strangers = [
+        Entry(replace(asked, kernel="lookup"), {}), Entry(replace(asked, digest="0"), {}),
+        Entry(replace(asked, device=replace(device, name="NVIDIA T4")), {}),
+    ]  # fmt: skip
+    found = ranked([*reversed(entries), *strangers], asked)
+    assert [(grade, e.parameters["place"]) for grade, e in found] == [(g, n) for n, (g, _) in enumerate(wanted)]
+    assert [grade for grade, _ in ranked(entries, asked, shipped=True)] == ["shipped"] * len(wanted)
+    assert ranked(entries, key("knn", KNN, NVIDIA, rows=10**7, library=10**7)) == []
