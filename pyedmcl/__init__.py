@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from .edm.surrogate import surrogate
     from .edm.xmap import open_xmap, xmap
     from .edm.xmap_significance import xmap_significance
+    from .recurrence.image.recurrence_plot import distance_plot, recurrence_plot
     from .recurrence.joint import joint_rqa
     from .recurrence.network import recurrence_network
-    from .recurrence.recurrence_plot import distance_plot, recurrence_plot
     from .recurrence.rqa import rqa
     from .recurrence.windowed import windowed_rqa
 
@@ -54,8 +54,8 @@ _WHERE = {
     "open_xmap": ".edm.xmap",
     "rqa": ".recurrence.rqa",
     "joint_rqa": ".recurrence.joint",
-    "recurrence_plot": ".recurrence.recurrence_plot",
-    "distance_plot": ".recurrence.recurrence_plot",
+    "recurrence_plot": ".recurrence.image.recurrence_plot",
+    "distance_plot": ".recurrence.image.recurrence_plot",
     "recurrence_network": ".recurrence.network",
     "windowed_rqa": ".recurrence.windowed",
 }

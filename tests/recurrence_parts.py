@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 
 from pyedmcl.recurrence.partial import Partial
-from pyedmcl.recurrence.problem import Problem
+from pyedmcl.recurrence.problem import RqaProblem
 
 
 def runs(line, position):
@@ -65,7 +65,7 @@ def problem_of(n, m=None, *, radius=0.5, theiler=1, everywhere=False, **more):
     """Single values compared in float64."""
     settings = {"m": 1, "tau": 1, "metric": "maximum", "dtype": "float32", "exact": True, "inner": None,
                 "strict": True, **more}  # fmt: skip
-    return Problem(
+    return RqaProblem(
         **settings, radii=(radius,), theiler=theiler, theiler_everywhere=everywhere, n_rows=n,
         n_columns=n if m is None else m, symmetric=m is None,
     )  # fmt: skip

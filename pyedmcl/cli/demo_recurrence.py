@@ -54,7 +54,7 @@ def show(folder: Path, talk: Talk, device: str | None) -> dict[str, Any]:
     """Write series and picture into ``folder``, say what was found, and return it for a script."""
     import time
 
-    from ..recurrence.recurrence_plot import recurrence_plot
+    from ..recurrence.image.recurrence_plot import recurrence_plot
     from ..recurrence.rqa import rqa
 
     x = roessler()

@@ -72,8 +72,8 @@ def rqa(
         check_table(output)
     shared.check_pictures(plot, lines)
     x, y = shared.states(input, column, columns, against, time_column, dataset)
+    from ..recurrence.image.recurrence_plot import recurrence_plot
     from ..recurrence.measures import SHORT_NAMES
-    from ..recurrence.recurrence_plot import recurrence_plot
     from ..recurrence.rqa import rqa as quantify
 
     common: dict[str, Any] = {

@@ -23,7 +23,7 @@ from ..jobs import durable
 from .counts import Counts
 from .engine import Progress, combine, count_rows, in_context
 from .partial import Partial, join
-from .problem import Problem
+from .problem import RqaProblem
 
 if TYPE_CHECKING:
     from ..device.executor import Executor
@@ -35,7 +35,7 @@ _FIELDS = tuple(f.name for f in fields(Partial))
 
 
 def quantify_with_checkpoint(
-    path: str | os.PathLike[str], executors: Sequence[Executor], problem: Problem, x: Any, y: Any, *,
+    path: str | os.PathLike[str], executors: Sequence[Executor], problem: RqaProblem, x: Any, y: Any, *,
     tile: int | None, progress: Progress | None,
 ) -> list[Counts]:  # fmt: skip
     """As :func:`~pyedmcl.recurrence.engine.quantify`, block by block of rows; each finished one is on disk at once.
@@ -94,8 +94,8 @@ class _Lock(durable.WriterLock):
 
 
 def _counted(
-    file: Path, identity: dict[str, str], state: list[Partial] | None, executors: Sequence[Executor], problem: Problem,
-    x: Any, y: Any, tile: int | None, progress: Progress | None,
+    file: Path, identity: dict[str, str], state: list[Partial] | None, executors: Sequence[Executor],
+    problem: RqaProblem, x: Any, y: Any, tile: int | None, progress: Progress | None,
 ) -> list[Counts]:  # fmt: skip
     """Block by block, from the rows on that ``state`` lacks."""
     theiler = max(problem.theiler, 1) if problem.symmetric else problem.theiler
@@ -123,7 +123,7 @@ def _counted(
 
 
 def _block(
-    executors: Sequence[Executor], problem: Problem, x: Any, y: Any, begin: int, end: int, tile: int | None
+    executors: Sequence[Executor], problem: RqaProblem, x: Any, y: Any, begin: int, end: int, tile: int | None
 ) -> list[list[Partial]]:
     """Rows ``begin`` to ``end``, shared among the devices."""
     share = -(-(end - begin) // (32 * len(executors))) * 32
@@ -138,20 +138,20 @@ def _block(
         return [future.result() for future in futures]
 
 
-def _end_of_block(problem: Problem, begin: int, cells: int) -> int:
+def _end_of_block(problem: RqaProblem, begin: int, cells: int) -> int:
     """The row behind a block of about so many cells; a multiple of 32, or the last one."""
     width = max(problem.n_columns - begin, 1) if problem.symmetric else problem.n_columns
     rows = max(cells // width // 32, 1) * 32
     return min(begin + rows, problem.n_rows)
 
 
-def _cells(problem: Problem, begin: int, end: int) -> int:
+def _cells(problem: RqaProblem, begin: int, end: int) -> int:
     if not problem.symmetric:
         return (end - begin) * problem.n_columns
     return (end - begin) * problem.n_columns - (end * (end - 1) - begin * (begin - 1)) // 2
 
 
-def identity_of(problem: Problem, x: Any, y: Any) -> dict[str, str]:
+def identity_of(problem: RqaProblem, x: Any, y: Any) -> dict[str, str]:
     """What a checkpoint belongs to: the problem's fields and the data's digests, as JSON texts."""
     given = asdict(problem)
     sides = [side for pair in (x, y) if pair is not None for side in (pair if isinstance(pair, tuple) else (pair,))]

@@ -19,7 +19,7 @@ from .conventions import Convention
 from .engine import Progress as Progress
 from .engine import quantify
 from .points import Points
-from .problem import Problem
+from .problem import RqaProblem
 from .result import RecurrenceResult
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def executors_of(device: Device, options: Options) -> list[Executor]:
     return executors
 
 
-def require_precision(executor: Executor, problem: Problem) -> None:
+def require_precision(executor: Executor, problem: RqaProblem) -> None:
     """Refuse a device that cannot compute in the problem's arithmetic."""
     if problem.arithmetic == "float64" and not executor.info.fp64:
         raise InputError(
@@ -91,13 +91,13 @@ def require_precision(executor: Executor, problem: Problem) -> None:
 
 def problem_of(
     rows: Points, columns: Points | None, options: Options, *, metric: Any, theiler: int, suffix: str = ""
-) -> Problem:
+) -> RqaProblem:
     """The problem of two sides (``columns`` None: of one series with itself), radii still to come.
 
     ``suffix`` is that of the argument's name, ``metric``.
     """
     other = rows if columns is None else columns
-    return Problem(
+    return RqaProblem(
         m=rows.m, tau=rows.tau, metric=arguments.metric_named(metric, f"metric{suffix}"), dtype=options.dtype,
         exact=options.exact, radii=(), inner=None, strict=options.convention.strict, theiler=theiler,
         theiler_everywhere=options.convention.theiler_everywhere, n_rows=rows.n, n_columns=other.n,
@@ -106,7 +106,7 @@ def problem_of(
 
 
 def count(
-    executors: Sequence[Executor], problem: Problem, rows: Any, columns: Any, options: Options,
+    executors: Sequence[Executor], problem: RqaProblem, rows: Any, columns: Any, options: Options,
     progress: Progress | None, checkpoint: Checkpoint = None,
 ) -> list[Counts]:  # fmt: skip
     """Counts of each radius: the one way from here to the devices.
@@ -143,7 +143,7 @@ def one_pass(passes: Sequence[Any], checkpoint: Checkpoint) -> None:
 
 
 def result_of(
-    counts: Counts, radius: Any, problem: Problem, options: Options, complete: tuple[Any, Any],
+    counts: Counts, radius: Any, problem: RqaProblem, options: Options, complete: tuple[Any, Any],
     executors: Sequence[Executor], **more: Any,
 ) -> RecurrenceResult:  # fmt: skip
     """The frozen result of one matrix."""
@@ -166,7 +166,7 @@ def _digest(kernel: str) -> str:
     return spec(kernel).digest()
 
 
-def provenance(executors: Sequence[Executor], problem: Problem, options: Options, **more: Any) -> dict[str, Any]:
+def provenance(executors: Sequence[Executor], problem: RqaProblem, options: Options, **more: Any) -> dict[str, Any]:
     """What would be needed to get the same counts again.
 
     ``kernels``: digests of the kernels' sources; ``tuning``: for each the parameters it was given and how well they

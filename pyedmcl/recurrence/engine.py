@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from .counts import Counts
 from .partial import Partial, finish, join
-from .problem import Problem
-from .sweep import Sweep
+from .problem import RqaProblem
+from .sweep import TileSweep
 
 if TYPE_CHECKING:
     from ..device.executor import Executor
@@ -27,7 +27,7 @@ Progress = Callable[[int, int, str], None]
 
 
 def quantify(
-    executors: Executor | Sequence[Executor], problem: Problem, x: Any, y: Any = None, *, tile: int | None = None,
+    executors: Executor | Sequence[Executor], problem: RqaProblem, x: Any, y: Any = None, *, tile: int | None = None,
     progress: Progress | None = None,
 ) -> list[Counts]:  # fmt: skip
     """Count the lines of a recurrence matrix.
@@ -36,7 +36,7 @@ def quantify(
     ----------
     executors : Executor or sequence of Executor
         Devices; each takes a part of the rows. The counts are the same for any number of them.
-    problem : Problem
+    problem : RqaProblem
     x, y : ndarray or tuple of ndarray
         Series (n,) or points (n, features) of the rows and of the columns; ``y`` None where the problem is symmetric,
         pairs where it is joint.
@@ -59,7 +59,7 @@ def quantify(
     ranges = split_rows(problem, len(devices))
     told = _together(progress, problem, len(ranges))
     if len(ranges) == 1:
-        sweep = Sweep(devices[0], problem, x, y, tile)
+        sweep = TileSweep(devices[0], problem, x, y, tile)
         try:
             return sweep.counts(lambda radius: _identity(problem, x, radius), told[0])
         finally:
@@ -77,18 +77,18 @@ def in_context(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def count_rows(
-    executor: Executor, problem: Problem, x: Any, y: Any, rows: tuple[int, int], *, tile: int | None = None,
+    executor: Executor, problem: RqaProblem, x: Any, y: Any, rows: tuple[int, int], *, tile: int | None = None,
     told: Callable[[int], None] | None = None,
 ) -> list[Partial]:  # fmt: skip
     """What the rows [begin, end) contribute, per radius; ``begin`` is a multiple of 32."""
-    sweep = Sweep(executor, problem, x, y, tile)
+    sweep = TileSweep(executor, problem, x, y, tile)
     try:
         return sweep.run(*rows, told)
     finally:
         sweep.release()
 
 
-def combine(problem: Problem, parts: Sequence[Sequence[Partial]], x: Any) -> list[Counts]:
+def combine(problem: RqaProblem, parts: Sequence[Sequence[Partial]], x: Any) -> list[Counts]:
     """Counts of each radius from parts that cover all rows, in any order."""
     k_first = 0 if problem.symmetric else 1 - problem.n_rows
     theiler = max(problem.theiler, 1) if problem.symmetric else problem.theiler
@@ -103,7 +103,7 @@ def combine(problem: Problem, parts: Sequence[Sequence[Partial]], x: Any) -> lis
     ]  # fmt: skip
 
 
-def split_rows(problem: Problem, parts: int) -> list[tuple[int, int]]:
+def split_rows(problem: RqaProblem, parts: int) -> list[tuple[int, int]]:
     """Ranges of rows with about the same number of cells, cut at multiples of 32."""
     n, columns = problem.n_rows, problem.n_columns
     row = np.arange(0, n, 32, dtype=np.float64)
@@ -113,7 +113,7 @@ def split_rows(problem: Problem, parts: int) -> list[tuple[int, int]]:
     return [(a, b) for a, b in itertools.pairwise(cuts) if a < b]
 
 
-def _identity(problem: Problem, x: Any, radius: int) -> NDArray[np.bool_] | None:
+def _identity(problem: RqaProblem, x: Any, radius: int) -> NDArray[np.bool_] | None:
     """Recurrent cells of the main diagonal: points without a gap, whose distance to themselves is 0. None where no line
     is on it."""
     if not problem.symmetric or problem.theiler > 0:
@@ -123,7 +123,7 @@ def _identity(problem: Problem, x: Any, radius: int) -> NDArray[np.bool_] | None
     return _identity_of(problem, x, radius)
 
 
-def _identity_of(problem: Problem, x: NDArray[Any], radius: int) -> NDArray[np.bool_]:
+def _identity_of(problem: RqaProblem, x: NDArray[Any], radius: int) -> NDArray[np.bool_]:
     outer, inner = problem.outer_limits()[radius], problem.inner_limits()
     inside = outer > 0 if problem.strict else outer >= 0
     if inner is not None:
@@ -135,7 +135,7 @@ def _identity_of(problem: Problem, x: NDArray[Any], radius: int) -> NDArray[np.b
     return whole & bool(inside)
 
 
-def _together(progress: Progress | None, problem: Problem, parts: int) -> list[Callable[[int], None] | None]:
+def _together(progress: Progress | None, problem: RqaProblem, parts: int) -> list[Callable[[int], None] | None]:
     """One reporter for each device; what they say is added up."""
     if progress is None:
         return [None] * parts

@@ -17,7 +17,7 @@ from .partial import COUNT
 
 if TYPE_CHECKING:
     from ..device.executor import Buffer, Executor
-    from .problem import Problem
+    from .problem import RqaProblem
 
 # (work-items of a group, groups at most): each work-item takes some lines, since a group has counts of its own to add.
 _SHAPES = {"cpu": (1, 32), "gpu": (128, 1024)}
@@ -31,12 +31,12 @@ class Finish:
     Parameters
     ----------
     executor : Executor
-    problem : Problem
+    problem : RqaProblem
     longest : int
         Length of the longest line that is possible.
     """
 
-    def __init__(self, executor: Executor, problem: Problem, longest: int) -> None:
+    def __init__(self, executor: Executor, problem: RqaProblem, longest: int) -> None:
         self.executor, self.problem, self.lengths = executor, problem, longest + 1
         self._wg, groups = _SHAPES[quirks_for(executor.info).device_class]
         self._groups = min(groups, -(-self.lengths // self._wg))

@@ -11,10 +11,10 @@ from ..tuning.retry import tunable
 from . import arguments, common
 from .common import Checkpoint, Device, Progress
 from .points import points_of
-from .problem import Problem
+from .problem import RqaProblem
 from .result import RecurrenceResult
 from .table import RecurrenceTable
-from .thresholds import Pass, passes_for
+from .thresholds import RqaPass, passes_for
 
 
 @tunable
@@ -124,11 +124,11 @@ def joint_rqa(
     return RecurrenceTable(results, "radius", tuple(wanted)) if several else results[0]
 
 
-def _described(problem: Problem) -> dict[str, Any]:
+def _described(problem: RqaProblem) -> dict[str, Any]:
     return {"m": problem.m, "tau": problem.tau, "metric": problem.metric}
 
 
-def _joined(x: Sequence[Pass], y: Sequence[Pass]) -> list[Pass]:
+def _joined(x: Sequence[RqaPass], y: Sequence[RqaPass]) -> list[RqaPass]:
     """Passes of joint problems: together where the radii of both ascend in the same order, else one by one."""
     if [sweep.entries for sweep in x] == [sweep.entries for sweep in y]:
         return [replace(a, problem=replace(a.problem, joint=b.problem)) for a, b in zip(x, y, strict=True)]
@@ -137,11 +137,11 @@ def _joined(x: Sequence[Pass], y: Sequence[Pass]) -> list[Pass]:
     for sweep in x:
         for rank, entry in enumerate(sweep.entries):
             problem = replace(_single(sweep, rank), joint=second[entry])
-            joined.append(Pass(problem, (sweep.radii[rank],), (entry,)))
+            joined.append(RqaPass(problem, (sweep.radii[rank],), (entry,)))
     return joined
 
 
-def _single(sweep: Pass, rank: int) -> Problem:
+def _single(sweep: RqaPass, rank: int) -> RqaProblem:
     p = sweep.problem
     return replace(
         p,

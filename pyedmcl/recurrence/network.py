@@ -21,7 +21,7 @@ from ..tuning.retry import tunable
 from . import arguments, common
 from .conventions import CONVENTIONS
 from .points import points_of
-from .problem import Problem
+from .problem import RqaProblem
 from .thresholds import passes_for
 
 if TYPE_CHECKING:
@@ -160,7 +160,9 @@ def recurrence_network(
     return RecurrenceNetwork(degree, closed, points.complete, sweep.radii[0], given)
 
 
-def count_links(executor: Executor, problem: Problem, x: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def count_links(
+    executor: Executor, problem: RqaProblem, x: NDArray[Any]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Degrees and closed pairs of neighbours."""
     dtype = np.dtype(problem.arithmetic)
     common.require_precision(executor, problem)

@@ -106,7 +106,7 @@ def finish(part: Partial, *, n_rows: int, n_columns: int, symmetric: bool, theil
     part : Partial
         Of all rows.
     n_rows, n_columns, symmetric, theiler, theiler_everywhere
-        As in :class:`pyedmcl.recurrence.problem.Problem`.
+        As in :class:`pyedmcl.recurrence.problem.RqaProblem`.
     identity : ndarray of bool (n_rows,) or None
         Recurrent cells of the main diagonal of a symmetric matrix, where its lines count: once, others twice.
     """

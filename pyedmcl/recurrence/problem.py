@@ -19,7 +19,7 @@ METRICS = ("euclidean", "maximum", "manhattan")
 
 
 @dataclass(frozen=True)
-class Problem:
+class RqaProblem:
     """A recurrence matrix, for one or several radii at once.
 
     A point with a NaN (a gap) recurs with no point: its row and its column are white. Everything that a convention
@@ -62,7 +62,7 @@ class Problem:
     column_limits : ndarray of float64 (n_columns,) or None
         Where given, each column's own limit instead (fixed amount of neighbours). ``radii`` then has one entry that
         counts for nothing, and the problem is not ``symmetric``.
-    joint : Problem or None
+    joint : RqaProblem or None
         Joint recurrence: a cell is recurrent if it is so here and, with the same rank among the radii, there. The
         partner has the same numbers of rows and columns, of radii, the same ``strict`` and Theiler fields.
     """
@@ -84,7 +84,7 @@ class Problem:
     n_features: int = 1
     limits: tuple[float, ...] | None = None
     column_limits: NDArray[np.float64] | None = field(default=None, compare=False)
-    joint: Problem | None = None
+    joint: RqaProblem | None = None
 
     @property
     def arithmetic(self) -> str:

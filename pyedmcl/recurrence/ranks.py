@@ -24,7 +24,7 @@ from .common import require_precision
 
 if TYPE_CHECKING:
     from ..device.executor import Buffer, Executor
-    from .problem import Problem
+    from .problem import RqaProblem
 
 _GATHERED = 1 << 20  # distances fetched to be sorted
 _SAMPLE = 1 << 16  # pairs looked at on the host for a first interval
@@ -37,10 +37,10 @@ class Ranks:
     Parameters
     ----------
     executor : Executor
-    problem : Problem
+    problem : RqaProblem
         Its points, metric and arithmetic; radii and Theiler fields do not enter.
     x, y : ndarray
-        Rows and columns, as in :class:`pyedmcl.recurrence.problem.Problem`; ``y`` None for a symmetric matrix.
+        Rows and columns, as in :class:`pyedmcl.recurrence.problem.RqaProblem`; ``y`` None for a symmetric matrix.
     window : int
         Cells with |i - j| < window do not count.
     lower : bool
@@ -48,7 +48,7 @@ class Ranks:
     """
 
     def __init__(
-        self, executor: Executor, problem: Problem, x: NDArray[Any], y: NDArray[Any] | None, *,
+        self, executor: Executor, problem: RqaProblem, x: NDArray[Any], y: NDArray[Any] | None, *,
         window: int, lower: bool = False,
     ) -> None:  # fmt: skip
         self.dtype = np.dtype(problem.arithmetic)

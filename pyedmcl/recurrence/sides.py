@@ -12,7 +12,7 @@ from .limits import band, shift_and_scale
 
 if TYPE_CHECKING:
     from ..device.executor import Buffer, Executor
-    from .problem import Problem
+    from .problem import RqaProblem
 
 
 _BLOCK = 1 << 15
@@ -44,7 +44,7 @@ class Sides:
     """
 
     def __init__(
-        self, executor: Executor, problem: Problem, x: NDArray[Any], y: NDArray[Any] | None, padding: Padding
+        self, executor: Executor, problem: RqaProblem, x: NDArray[Any], y: NDArray[Any] | None, padding: Padding
     ) -> None:
         self.checked = problem.exact and problem.dtype == "float32"
         self.dtype = problem.dtype
@@ -77,7 +77,7 @@ class Sides:
 
     @staticmethod
     def _bands(
-        problem: Problem, coordinates: int, scale: float, largest: float, offset: float
+        problem: RqaProblem, coordinates: int, scale: float, largest: float, offset: float
     ) -> tuple[list[NDArray[np.float64]], list[NDArray[np.float64]]]:
         power = scale * scale if problem.metric == "euclidean" else scale
         limit = problem.column_limits if problem.column_limits is not None else problem.outer_limits()
@@ -122,7 +122,7 @@ class Sides:
         self._held.clear()
 
 
-def _coordinates(values: NDArray[Any], problem: Problem) -> NDArray[np.float64]:
+def _coordinates(values: NDArray[Any], problem: RqaProblem) -> NDArray[np.float64]:
     """One row per coordinate of a given point; a series is its only row."""
     given: NDArray[np.float64] = np.asarray(values, np.float64)
     return np.ascontiguousarray(given.T) if problem.embedded else given.reshape(1, -1)

@@ -21,7 +21,7 @@ from .sides import Padding, Sides
 if TYPE_CHECKING:
     from ..device.executor import Buffer, Event, Executor
     from .counts import Counts
-    from .problem import Problem
+    from .problem import RqaProblem
 
 Identity = Callable[[int], NDArray[np.bool_] | None]
 
@@ -30,20 +30,20 @@ _FOLD_CELLS = 6 << 30  # cells between two looks at 32-bit counts: no kind of li
 _WAIT_TILES = 8  # a queue holds no more, so that Ctrl-C is heard
 
 
-class Sweep:
+class TileSweep:
     """Counts rows of the matrix of ``problem`` on one device.
 
     Parameters
     ----------
     executor : Executor
-    problem : Problem
+    problem : RqaProblem
     x, y : ndarray or tuple of ndarray
         Series or points; pairs where the problem is joint. ``y`` is None where it is symmetric.
     tile : int, optional
         Edge of a tile in cells, else the tuned one; made smaller where memory does not suffice.
     """
 
-    def __init__(self, executor: Executor, problem: Problem, x: Any, y: Any, tile: int | None = None) -> None:
+    def __init__(self, executor: Executor, problem: RqaProblem, x: Any, y: Any, tile: int | None = None) -> None:
         self.executor, self.problem = executor, problem
         pairs = [(problem, x, y)]
         if problem.joint is not None:
@@ -81,7 +81,7 @@ class Sweep:
         return {"recurrence_bits": {**bits, "edge": self.edge}, "recurrence_turn": self._turn,
                 "recurrence_lines": self._lines}  # fmt: skip
 
-    def _chosen(self, one: Problem, also: bool) -> dict[str, Any]:
+    def _chosen(self, one: RqaProblem, also: bool) -> dict[str, Any]:
         exact = one.exact and one.dtype == "float32"
         corridor = one.inner is not None
         values: dict[str, Any] = {

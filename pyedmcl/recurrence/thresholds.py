@@ -14,7 +14,7 @@ from ..errors import InputError
 from .cells import cells_of_columns, cells_within
 from .conventions import Convention
 from .points import Points
-from .problem import Problem
+from .problem import RqaProblem
 from .ranks import Ranks
 
 if TYPE_CHECKING:
@@ -22,25 +22,25 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Pass:
+class RqaPass:
     """One sweep: its problem, the radius that each of its matrices reports, and whose entries they are."""
 
-    problem: Problem
+    problem: RqaProblem
     radii: tuple[Any, ...]
     entries: tuple[int, ...]
 
 
 def passes_for(
-    executor: Executor, problem: Problem, convention: Convention, rows: Points, columns: Points, threshold: str,
+    executor: Executor, problem: RqaProblem, convention: Convention, rows: Points, columns: Points, threshold: str,
     wanted: Sequence[Any], *, name: str = "radius",
-) -> list[Pass]:  # fmt: skip
+) -> list[RqaPass]:  # fmt: skip
     """Sweeps that give a matrix for each wanted entry.
 
     Parameters
     ----------
     executor : Executor
         Where limits are selected, if they must be.
-    problem : Problem
+    problem : RqaProblem
         Without radii.
     convention : Convention
         Whose recurrence rate counts.
@@ -54,7 +54,7 @@ def passes_for(
     """
     if threshold == "neighbours":
         return [
-            Pass(_with_neighbours(executor, problem, rows, columns, k, name), (math.nan,), (at,))
+            RqaPass(_with_neighbours(executor, problem, rows, columns, k, name), (math.nan,), (at,))
             for at, k in enumerate(wanted)
         ]
     if threshold == "recurrence_rate":
@@ -62,17 +62,17 @@ def passes_for(
         order = sorted(range(len(wanted)), key=lambda at: limits[at])
         ascending = tuple(limits[at] for at in order)
         radii = tuple(math.sqrt(v) if problem.metric == "euclidean" else v for v in ascending)
-        return [Pass(replace(problem, radii=radii, limits=ascending, strict=False), radii, tuple(order))]
+        return [RqaPass(replace(problem, radii=radii, limits=ascending, strict=False), radii, tuple(order))]
     order = sorted(range(len(wanted)), key=lambda at: wanted[at][::-1] if threshold == "corridor" else wanted[at])
     entries = tuple(wanted[at] for at in order)
     if threshold == "corridor":
         inner, outer = zip(*entries, strict=True)
-        return [Pass(replace(problem, radii=outer, inner=inner), entries, tuple(order))]
-    return [Pass(replace(problem, radii=entries), entries, tuple(order))]
+        return [RqaPass(replace(problem, radii=outer, inner=inner), entries, tuple(order))]
+    return [RqaPass(replace(problem, radii=entries), entries, tuple(order))]
 
 
 def _limits_of_rates(
-    executor: Executor, problem: Problem, convention: Convention, rows: Points, columns: Points,
+    executor: Executor, problem: RqaProblem, convention: Convention, rows: Points, columns: Points,
     rates: Sequence[float], name: str,
 ) -> list[float]:  # fmt: skip
     """The smallest limit for each rate at which the recurrence rate, as the convention counts it, reaches it."""
@@ -117,8 +117,8 @@ def _points_for(rate: float, cells: int) -> int:
 
 
 def _with_neighbours(
-    executor: Executor, problem: Problem, rows: Points, columns: Points, k: int, name: str
-) -> Problem:
+    executor: Executor, problem: RqaProblem, rows: Points, columns: Points, k: int, name: str
+) -> RqaProblem:
     window = max(problem.theiler, 1) if problem.symmetric else problem.theiler
     # Gaps may leave a point with fewer; it then recurs with all that it has.
     most = int(cells_of_columns(np.ones(rows.n, bool), np.ones(columns.n, bool), window).min())
@@ -135,7 +135,7 @@ def _with_neighbours(
     return replace(problem, radii=(math.nan,), column_limits=limits, symmetric=False, strict=False)
 
 
-def _sampler(problem: Problem, rows: Points, columns: Points, window: int) -> Any:
+def _sampler(problem: RqaProblem, rows: Points, columns: Points, window: int) -> Any:
     def sample(n: int) -> NDArray[Any]:
         rng = np.random.default_rng(0)
         i, j = rng.integers(0, rows.n, n), rng.integers(0, columns.n, n)
@@ -148,7 +148,7 @@ def _sampler(problem: Problem, rows: Points, columns: Points, window: int) -> An
 
 
 def compared_pairs(
-    problem: Problem, rows: Points, columns: Points, i: NDArray[np.int_], j: NDArray[np.int_]
+    problem: RqaProblem, rows: Points, columns: Points, i: NDArray[np.int_], j: NDArray[np.int_]
 ) -> NDArray[Any]:
     """What is compared with a limit, for the cells (i, j), on the host; bit for bit what the devices find."""
     total: NDArray[Any] = np.zeros(len(i), problem.arithmetic)

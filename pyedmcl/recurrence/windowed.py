@@ -10,12 +10,12 @@ import numpy as np
 from ..errors import InputError
 from ..tuning.retry import tunable
 from . import arguments, common
-from .band import Band, part_size
 from .common import Device, Progress
 from .points import Points, points_of
 from .result import RecurrenceResult
 from .table import RecurrenceTable
 from .thresholds import passes_for
+from .windows import WindowSweep, part_size
 
 # Where windows are long and overlap little, dividing each like any matrix takes less time than sharing distances: by
 # measurement on two CPU cores both are as fast for 4,000 points every 400 and for 16,000 every 400.
@@ -123,10 +123,10 @@ def windowed_rqa(
         )
 
     if together:
-        band = Band(
+        sharing = WindowSweep(
             executors[0], sweep.problem, points.values, step=stride, windows=len(starts), together=together
         )
-        for counted in band.counts():
+        for counted in sharing.counts():
             for counts in counted:
                 take(counts)
             if progress is not None:

@@ -13,7 +13,7 @@ from pyedmcl.errors import DeviceMemoryError
 from pyedmcl.recurrence import finish as finishing
 from pyedmcl.recurrence import sweep as sweeps
 from pyedmcl.recurrence.engine import combine, count_rows, quantify
-from pyedmcl.recurrence.sweep import Sweep
+from pyedmcl.recurrence.sweep import TileSweep
 from pyedmcl.tuning import policy
 
 
@@ -23,7 +23,7 @@ def sweep_of(device):
     held = []
 
     def make(*given):
-        held.append(Sweep(open_device(device), *given))
+        held.append(TileSweep(open_device(device), *given))
         return held[-1]
 
     yield make
@@ -197,14 +197,14 @@ def test_devices_take_rows_in_any_order_and_edge(both_devices):
 
 def test_a_device_that_fails_is_heard(both_devices, monkeypatch):
     executors = [open_device(name) for name in both_devices]
-    run = Sweep.run
+    run = TileSweep.run
 
     def failing(self, begin, end, told=None):
         if begin:
             raise DeviceMemoryError("the second device is full")
         return run(self, begin, end, told)
 
-    monkeypatch.setattr(Sweep, "run", failing)
+    monkeypatch.setattr(TileSweep, "run", failing)
     with pytest.raises(DeviceMemoryError, match="second device"):
         quantify(executors, problem_of(200), series(200, 1))
 
@@ -217,7 +217,7 @@ def test_tiles_shrink_with_memory_and_count_the_same(one_device, monkeypatch):
         monkeypatch.setattr(sweeps, "budget", lambda info: MemoryBudget(nbytes, nbytes))
 
     allow(100_000)
-    sweep = Sweep(executor, problem, x, None)
+    sweep = TileSweep(executor, problem, x, None)
     assert 32 <= sweep.edge < 500 and sweep.edge % 32 == 0
     sweep.release()
     assert quantify(executor, problem, x) == whole

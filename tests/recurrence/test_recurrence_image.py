@@ -10,9 +10,9 @@ import pytest
 
 from pyedmcl.device.session import open_device
 from pyedmcl.errors import DeviceMemoryError, InputError
-from pyedmcl.recurrence import image, image_open
-from pyedmcl.recurrence.image import render_image
-from pyedmcl.recurrence.problem import METRICS, Problem
+from pyedmcl.recurrence.image import open_cells, render
+from pyedmcl.recurrence.image.render import render_image
+from pyedmcl.recurrence.problem import METRICS, RqaProblem
 from pyedmcl.reference.image import binned, mean_distances, pixel_edges, recurrence_counts
 from pyedmcl.tuning.policy import using
 
@@ -21,7 +21,7 @@ def problem(x, y=None, *, m=1, tau=1, metric="euclidean", dtype="float32", exact
             strict=True):  # fmt: skip
     other = x if y is None else y
     embedded = x.ndim == 2
-    return Problem(
+    return RqaProblem(
         m=m, tau=tau, metric=metric, dtype=dtype, exact=exact, radii=(radius,),
         inner=None if inner is None else (inner,), strict=strict, theiler=0, theiler_everywhere=False,
         n_rows=len(x) - (m - 1) * tau, n_columns=len(other) - (m - 1) * tau, symmetric=y is None, embedded=embedded,
@@ -178,8 +178,8 @@ def test_without_double_precision_open_cells_are_decided_on_the_host(executor, m
     x, y = on_a_grid(400, 22), on_a_grid(313, 23)
     limits = np.round(np.random.default_rng(24).random(313 - 8), 1) ** 2
     for runs in (1 << 21, 1):
-        monkeypatch.setattr(image_open, "_RUNS_MOST", runs)
-        monkeypatch.setattr(image_open, "_CELLS", 10_000 if runs == 1 else 1 << 20)
+        monkeypatch.setattr(open_cells, "_RUNS_MOST", runs)
+        monkeypatch.setattr(open_cells, "_CELLS", 10_000 if runs == 1 else 1 << 20)
         for other in (None, y):
             check(single, problem(x, other, m=3, tau=4, radius=1.2), x, other, (37, 37))
         check(single, problem(x, m=2, radius=1.0, inner=0.5, strict=False), x)
@@ -209,7 +209,7 @@ def test_launches_are_split(executor, monkeypatch):
     launches = []
     launch = executor.launch
     monkeypatch.setattr(executor, "launch", lambda *a: launches.append(a) or launch(*a))
-    monkeypatch.setattr(image, "_GROUPS_MOST", 2)
+    monkeypatch.setattr(render, "_GROUPS_MOST", 2)
     with using(recurrence_image={"piece": 32}):
         check(executor, problem(x, m=2, radius=0.5), x, pixels=(90, 90))
     assert len(launches) >= 1 + 90 // 6
@@ -260,4 +260,4 @@ def test_the_oracle_bins_as_said():
     sums = [[matrix[a:b, c:d].sum() for c, d in pairwise(columns)]
             for a, b in pairwise(rows)]  # fmt: skip
     np.testing.assert_array_equal(binned(matrix, (2, 3)), sums)
-    np.testing.assert_array_equal(image.pixel_edges(10**9, 7), pixel_edges(10**9, 7))
+    np.testing.assert_array_equal(render.pixel_edges(10**9, 7), pixel_edges(10**9, 7))

@@ -12,7 +12,7 @@ import pytest
 import pyedmcl
 from pyedmcl.errors import InputError, StoreWriteError
 from pyedmcl.plot.png import png_bytes, save_png
-from pyedmcl.recurrence.plots import DistancePlot, RecurrencePlot
+from pyedmcl.recurrence.image.plots import DistancePlot, RecurrencePlot
 from pyedmcl.reference.image import binned, mean_distances
 from pyedmcl.reference.rqa import compared, points_of, recurrence_matrix
 

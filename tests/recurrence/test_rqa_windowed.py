@@ -8,7 +8,7 @@ from rqa_oracle import expected
 
 import pyedmcl
 from pyedmcl.errors import InputError
-from pyedmcl.recurrence import band
+from pyedmcl.recurrence import windows as sharing
 from pyedmcl.tuning.policy import using
 
 
@@ -72,12 +72,12 @@ def test_memory_decides_how_many_windows_go_together(one_device, monkeypatch):
     from pyedmcl.device.session import open_device
 
     executor = open_device(one_device)
-    many = band.part_size(executor, 1000, 100, 500, 80_000)
+    many = sharing.part_size(executor, 1000, 100, 500, 80_000)
     monkeypatch.setenv("PYEDMCL_MEMORY_LIMIT", "1000000")
-    few = band.part_size(executor, 1000, 100, 500, 80_000)
+    few = sharing.part_size(executor, 1000, 100, 500, 80_000)
     assert many > few >= 1
     monkeypatch.setenv("PYEDMCL_MEMORY_LIMIT", "200000")
-    assert band.part_size(executor, 1000, 100, 500, 80_000) == 0
+    assert sharing.part_size(executor, 1000, 100, 500, 80_000) == 0
 
 
 def test_tuned_parameters_change_nothing(device):

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from ...recurrence import arguments, common
 from ...recurrence.counts import Counts
-from ...recurrence.image import render_image
+from ...recurrence.image.render import render_image
 from ...recurrence.points import Points, points_of, same_coordinates
-from ...recurrence.problem import Problem
+from ...recurrence.problem import RqaProblem
 from .analysis_type import Classic, Cross
 from .exceptions import InvalidTimeSeriesInputException, UnsupportedAnalysisTypeException
 from .neighbourhood import RadiusCorridor, Unthresholded
@@ -65,7 +65,7 @@ def _sides(settings: Settings) -> tuple[Points, Points | None]:
 
 def _problem(
     settings: Settings, options: common.Options, rows: Points, columns: Points | None, theiler: int
-) -> Problem:
+) -> RqaProblem:
     other = rows if columns is None else columns
     window = arguments.window(theiler, options.convention, rows.n, other.n)
     metric = settings.similarity_measure.native

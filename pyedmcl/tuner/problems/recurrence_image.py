@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from ...device.executor import Executor
 from ...device.info import DeviceInfo
-from ...recurrence.image import render_image
-from ...recurrence.problem import Problem
+from ...recurrence.image.render import render_image
+from ...recurrence.problem import RqaProblem
 from ...reference.image import mean_distances, recurrence_counts
 from ..verify import require_close, require_equal
 from ..workload import Answer, Case, Workload
@@ -98,8 +98,8 @@ def _case(
     return Case("recurrence_image", ", ".join(words + (["exact"] if exact else [])), {"points": points, "given": given})
 
 
-def _problem(n: int, given: Mapping[str, Any]) -> Problem:
-    return Problem(
+def _problem(n: int, given: Mapping[str, Any]) -> RqaProblem:
+    return RqaProblem(
         m=given["m"], tau=given["tau"], metric=given["metric"], dtype=given["dtype"], exact=given["exact"],
         radii=(_RADIUS,), inner=None, strict=True, theiler=0, theiler_everywhere=False, n_rows=n, n_columns=n,
         symmetric=True,

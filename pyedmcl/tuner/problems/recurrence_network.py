@@ -12,7 +12,7 @@ import numpy as np
 from ...device.executor import Executor
 from ...device.info import DeviceInfo
 from ...recurrence.network import count_links
-from ...recurrence.problem import Problem
+from ...recurrence.problem import RqaProblem
 from ...reference.rqa import compared, network, points_of, recurrence_matrix
 from ..verify import require_equal
 from ..workload import Answer, Case, Workload
@@ -80,14 +80,14 @@ def _case(
     return Case("recurrence_network", f"m={m}, {metric}, {n:,} points", {"points": n, "given": given})
 
 
-def _problem(given: Mapping[str, Any], n: int) -> Problem:
-    return Problem(
+def _problem(given: Mapping[str, Any], n: int) -> RqaProblem:
+    return RqaProblem(
         m=given["m"], tau=given["step"], metric=given["metric"], dtype=given["dtype"], exact=False, radii=(_RADIUS,),
         inner=None, strict=given["strict"], theiler=2, theiler_everywhere=False, n_rows=n, n_columns=n, symmetric=True,
     )  # fmt: skip
 
 
-def _series(problem: Problem) -> Floats:
+def _series(problem: RqaProblem) -> Floats:
     """Values with two decimals, so that many distances equal the radius but for their last bit, and a gap."""
     x = np.round(np.random.default_rng(13).random(problem.n_rows + (problem.m - 1) * problem.tau) * 20) / 20
     if problem.n_rows > 100:

@@ -11,7 +11,7 @@ import numpy as np
 
 from ...device.executor import Executor
 from ...device.info import DeviceInfo
-from ...recurrence.problem import Problem
+from ...recurrence.problem import RqaProblem
 from ...recurrence.ranks import Ranks
 from ...reference.rqa import compared, points_of
 from ..verify import require_equal
@@ -85,8 +85,8 @@ def _case(n: int, m: int, *, tau: int = 3, metric: str = "euclidean", dtype: str
     return Case("recurrence_ranks", f"m={m}, {metric}, {n:,} points", {"points": n, "given": given})
 
 
-def _problem(given: Mapping[str, Any], n: int) -> Problem:
-    return Problem(
+def _problem(given: Mapping[str, Any], n: int) -> RqaProblem:
+    return RqaProblem(
         m=given["m"], tau=given["step"], metric=given["metric"], dtype=given["dtype"], exact=False, radii=(),
         inner=None, strict=True, theiler=1, theiler_everywhere=False, n_rows=n, n_columns=n, symmetric=True,
     )  # fmt: skip
@@ -98,7 +98,7 @@ def _counted(n: int) -> Any:
     return n - (np.minimum(at + _WINDOW - 1, n - 1) - np.maximum(at - _WINDOW + 1, 0) + 1)
 
 
-def _selected(ranks: Ranks, problem: Problem, x: Floats) -> Answer:
+def _selected(ranks: Ranks, problem: RqaProblem, x: Floats) -> Answer:
     points = points_of(x, problem.m, problem.tau, problem.dtype)
 
     def sample(n: int) -> Any:
@@ -113,7 +113,7 @@ def _selected(ranks: Ranks, problem: Problem, x: Floats) -> Answer:
     return {"threshold": np.array([whole]), "thresholds": ranks.kth_of_columns(_NEIGHBOURS, cells, sample)}
 
 
-def _series(problem: Problem) -> Floats:
+def _series(problem: RqaProblem) -> Floats:
     """Values with two decimals: many distances are equal but for their last bit."""
     x = np.round(np.random.default_rng(13).random(problem.n_rows + (problem.m - 1) * problem.tau) * 20) / 20
     return x.astype(problem.dtype)

@@ -12,9 +12,9 @@ import numpy as np
 
 from ...device.executor import Executor
 from ...device.info import DeviceInfo
-from ...recurrence.band import Band, part_size
 from ...recurrence.counts import Counts
-from ...recurrence.problem import Problem
+from ...recurrence.problem import RqaProblem
+from ...recurrence.windows import WindowSweep, part_size
 from ...reference.rqa import compared, line_counts, points_of, recurrence_matrix
 from ..verify import require_equal
 from ..workload import Answer, Case, Workload
@@ -54,11 +54,11 @@ class WindowsWorkload(Workload):
         n = case.numbers
         problem, length = _problem(n["given"], _SIZE), _SIZE + (n["windows"] - 1) * _STEP
         x = maps(length + (problem.m - 1) * problem.tau, 1, problem.dtype)[:, 0]
-        band = _band(executor, problem, x, _STEP, n["windows"])
+        sweep = _sweep(executor, problem, x, _STEP, n["windows"])
 
         def go() -> Answer:
             answer: dict[str, Any] = {}
-            for part in band.counts():
+            for part in sweep.counts():
                 for place, counts in enumerate(part[:_SHOWN] if not answer else ()):
                     answer |= {f"{f.name}, window {place}": np.asarray(getattr(counts, f.name)) for f in fields(Counts)}
             return answer
@@ -69,8 +69,8 @@ class WindowsWorkload(Workload):
         given = case.numbers["given"]
         for size, step, windows in _RAGGED:
             problem = _problem(given, size)
-            band = _band(executor, problem, _series(problem, step, windows), step, windows)
-            found = [counts for part in band.counts() for counts in part]
+            sweep = _sweep(executor, problem, _series(problem, step, windows), step, windows)
+            found = [counts for part in sweep.counts() for counts in part]
             wanted = _oracle(size, step, windows, tuple(sorted(given.items())))
             for place, (got, right) in enumerate(zip(found, wanted, strict=True)):
                 for name, values in right.items():
@@ -94,19 +94,19 @@ def _case(
     return Case("recurrence_windows", name, {"windows": windows, "given": given})
 
 
-def _problem(given: Mapping[str, Any], n: int) -> Problem:
-    return Problem(
+def _problem(given: Mapping[str, Any], n: int) -> RqaProblem:
+    return RqaProblem(
         m=given["m"], tau=given["step"], metric=given["metric"], dtype=given["dtype"], exact=False, radii=(_RADIUS,),
         inner=None, strict=given["strict"], theiler=1, theiler_everywhere=False, n_rows=n, n_columns=n, symmetric=True,
     )  # fmt: skip
 
 
-def _band(executor: Executor, problem: Problem, x: Floats, step: int, windows: int) -> Band:
+def _sweep(executor: Executor, problem: RqaProblem, x: Floats, step: int, windows: int) -> WindowSweep:
     together = max(part_size(executor, problem.n_rows, step, windows, x.nbytes), 1)
-    return Band(executor, problem, x, step=step, windows=windows, together=together)
+    return WindowSweep(executor, problem, x, step=step, windows=windows, together=together)
 
 
-def _series(problem: Problem, step: int, windows: int) -> Floats:
+def _series(problem: RqaProblem, step: int, windows: int) -> Floats:
     """Values with two decimals, so that many distances equal the radius but for their last bit, and a gap."""
     n = problem.n_rows + (windows - 1) * step + (problem.m - 1) * problem.tau
     x = np.round(np.random.default_rng(13).random(n) * 20) / 20

@@ -14,8 +14,8 @@ from ...device.executor import Executor
 from ...device.info import DeviceInfo
 from ...recurrence.counts import Counts
 from ...recurrence.engine import combine, quantify
-from ...recurrence.problem import Problem
-from ...recurrence.sweep import Sweep
+from ...recurrence.problem import RqaProblem
+from ...recurrence.sweep import TileSweep
 from ...reference.rqa import compared, line_counts, points_of, recurrence_matrix
 from ..verify import require_equal
 from ..workload import Answer, Case, Workload
@@ -57,7 +57,7 @@ class SweepWorkload(Workload):
         n = case.numbers["points"]
         problem = _problem(case.numbers["given"], n, None)
         x = maps(n + (problem.m - 1) * problem.tau, 1)[:, 0].astype(problem.arithmetic)
-        sweep = Sweep(executor, problem, x, None)
+        sweep = TileSweep(executor, problem, x, None)
 
         def go() -> Answer:
             whole = combine(problem, [sweep.run(0, n)], x)
@@ -96,15 +96,15 @@ def bits_bytes(case: Case, times: float) -> float:
     return float(case.numbers["points"] ** 2 / 2 / 8 * case.numbers["given"]["n_radii"] * times)
 
 
-def _problem(given: Mapping[str, Any], rows: int, columns: int | None) -> Problem:
-    return Problem(
+def _problem(given: Mapping[str, Any], rows: int, columns: int | None) -> RqaProblem:
+    return RqaProblem(
         m=given["m"], tau=given["tau"], metric=given["metric"], dtype=given["dtype"], exact=given["exact"],
         radii=tuple(_RADIUS * (1 + place) for place in range(given["n_radii"])), inner=None, strict=given["strict"],
         theiler=1, theiler_everywhere=False, n_rows=rows, n_columns=columns or rows, symmetric=columns is None,
     )  # fmt: skip
 
 
-def _series(problem: Problem) -> tuple[Floats, Floats | None]:
+def _series(problem: RqaProblem) -> tuple[Floats, Floats | None]:
     """Values with two decimals, so that many distances equal the radius but for their last bit, and gaps."""
     front, rng = (problem.m - 1) * problem.tau, np.random.default_rng(13)
     x, y = (np.round(rng.random(front + n) * 20) / 20 for n in (problem.n_rows, problem.n_columns))

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .image_data import Floats, SweepData
+from .data import Floats, SweepData
 
 if TYPE_CHECKING:
-    from ..device.executor import Buffer, Executor
-    from .problem import Problem
+    from ...device.executor import Buffer, Executor
+    from ..problem import RqaProblem
 
 _RUNS_MOST = 1 << 21  # of a launch: 32 MB
 _CELLS = 1 << 20  # decided at a time
@@ -22,7 +22,7 @@ class OpenCells:
 
     Parameters
     ----------
-    problem : Problem
+    problem : RqaProblem
     data : SweepData
         With what float64 needs.
     pixels : (int, int)
@@ -34,7 +34,7 @@ class OpenCells:
     counts : ndarray of int64 (pixel rows, pixel columns)
     """
 
-    def __init__(self, problem: Problem, data: SweepData, pixels: tuple[int, int], symmetric: bool) -> None:
+    def __init__(self, problem: RqaProblem, data: SweepData, pixels: tuple[int, int], symmetric: bool) -> None:
         self._problem, self._data, self._symmetric = problem, data, symmetric
         self.counts = np.zeros(pixels, np.int64)
         self._capacity = 0

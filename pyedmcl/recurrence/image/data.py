@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data.condition import condition
+from ...data.condition import condition
 
 if TYPE_CHECKING:
-    from .problem import Problem
+    from ..problem import RqaProblem
 
 Floats = NDArray[np.floating[Any]]
 
@@ -46,7 +46,7 @@ class SweepData:
         return float(2.0**self.exponent / self.scale(largest))
 
 
-def prepare(problem: Problem, x: Floats, y: Floats, mean: bool) -> SweepData:
+def prepare(problem: RqaProblem, x: Floats, y: Floats, mean: bool) -> SweepData:
     """Values and limits of the sweep, and, where float64 decides the open cells, what it needs."""
     rows, columns = (np.atleast_2d(side.T if side.ndim == 2 else side) for side in (x, y))
     terms = problem.n_features if problem.embedded else problem.m
@@ -76,7 +76,7 @@ def prepare(problem: Problem, x: Floats, y: Floats, mean: bool) -> SweepData:
     return SweepData(*sides, problem.dtype, True, sweep, limits64, *wide)
 
 
-def _less_than(problem: Problem, arithmetic: str) -> tuple[Floats, ...]:
+def _less_than(problem: RqaProblem, arithmetic: str) -> tuple[Floats, ...]:
     """Outer and, in a corridor, inner limit such that a cell counts if it is below the one and not below the other.
 
     Shape (), or (n_columns,) where each column has its own.
@@ -93,7 +93,7 @@ def _less_than(problem: Problem, arithmetic: str) -> tuple[Floats, ...]:
 
 
 def _guarded(
-    problem: Problem, limits64: tuple[Floats, ...], power: int, reach: float, terms: int
+    problem: RqaProblem, limits64: tuple[Floats, ...], power: int, reach: float, terms: int
 ) -> tuple[Floats, ...]:
     """For each limit two in float32: cells below the first are surely below it, cells not below the second surely not.
 
@@ -116,7 +116,7 @@ def _guarded(
     return tuple(found)
 
 
-def points_there(side: Floats, problem: Problem, n: int) -> NDArray[np.bool_]:
+def points_there(side: Floats, problem: RqaProblem, n: int) -> NDArray[np.bool_]:
     """Which points of a side (coordinates, n) have no gap."""
     known: NDArray[np.bool_] = np.logical_not(np.isnan(side).any(axis=0))
     if problem.embedded:

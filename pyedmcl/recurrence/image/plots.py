@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InputError
-from .image import pixel_edges
+from ...errors import InputError
+from .render import pixel_edges
 
 _FAR = 99.0  # percentile of the distances that is drawn white
 
@@ -66,8 +66,8 @@ class RecurrencePlot:
         StoreWriteError
             The file cannot be written.
         """
-        from ..plot.png import save_png
-        from ..plot.recurrence import shades
+        from ...plot.png import save_png
+        from ...plot.recurrence import shades
 
         density = self.density
         return save_png(shades(density, 0.0, _black(black, density)), path)
@@ -77,7 +77,7 @@ class RecurrencePlot:
         dpi: int = 150,
     ) -> Any:  # fmt: skip
         """The plot with axes; saved to ``path`` if given. Needs matplotlib. ``black`` as for :meth:`save`."""
-        from ..plot.recurrence import plot_image
+        from ...plot.recurrence import plot_image
 
         density = self.density
         single = self.counts.shape == (self.n_rows, self.n_columns)
@@ -129,8 +129,8 @@ class DistancePlot:
         StoreWriteError
             The file cannot be written.
         """
-        from ..plot.png import save_png
-        from ..plot.recurrence import shades
+        from ...plot.png import save_png
+        from ...plot.recurrence import shades
 
         return save_png(shades(self.means, _white(white, self.means), 0.0), path)
 
@@ -139,7 +139,7 @@ class DistancePlot:
         dpi: int = 150,
     ) -> Any:  # fmt: skip
         """The plot with axes; saved to ``path`` if given. Needs matplotlib. ``white`` as for :meth:`save`."""
-        from ..plot.recurrence import plot_image
+        from ...plot.recurrence import plot_image
 
         single = self.means.shape == (self.n_rows, self.n_columns)
         return plot_image(
@@ -164,7 +164,7 @@ def _require_cells(shape: tuple[int, ...], n_rows: int, n_columns: int) -> None:
 
 def _black(black: float | None, density: NDArray[np.float64]) -> float:
     if black is None:
-        from ..plot.recurrence import darkest
+        from ...plot.recurrence import darkest
 
         return darkest(density)
     if not 0 < black <= 1:

@@ -19,7 +19,7 @@ from .counts import Counts, trimmed
 
 if TYPE_CHECKING:
     from ..device.executor import Buffer, Executor
-    from .problem import Problem
+    from .problem import RqaProblem
 
 _POINTS = 8192  # of a part of the series at least, where it is that long: so that launches are worth their start
 _COUNTED = 64 << 20  # bytes of counts fetched at once
@@ -72,23 +72,23 @@ def _bytes_of(size: int) -> int:
     return 4 * (4 * (size + 1) + 2 * size)
 
 
-class Band:
+class WindowSweep:
     """Counts windows of ``size`` points, ``step`` apart, of a symmetric problem with one radius.
 
     Parameters
     ----------
     executor : Executor
-    problem : Problem
+    problem : RqaProblem
         Of a single window.
     x : ndarray
-        The whole series or all points, as in :class:`pyedmcl.recurrence.problem.Problem`.
+        The whole series or all points, as in :class:`pyedmcl.recurrence.problem.RqaProblem`.
     step, windows : int
     together : int
         From :func:`part_size`.
     """
 
     def __init__(
-        self, executor: Executor, problem: Problem, x: NDArray[Any], *, step: int, windows: int, together: int
+        self, executor: Executor, problem: RqaProblem, x: NDArray[Any], *, step: int, windows: int, together: int
     ) -> None:
         self.executor, self.problem = executor, problem
         self.step, self.windows, self.together = step, windows, together

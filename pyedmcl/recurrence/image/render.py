@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..codegen.build import build
-from ..device.memory import budget
-from ..device.quirks import quirks_for
-from ..errors import DeviceMemoryError, InputError
-from ..kernels import spec
-from ..launch.pacing import Pacer
-from ..tuning.policy import Choice, parameters
-from .image_data import Floats, SweepData, points_there, prepare
-from .image_open import OpenCells
+from ...codegen.build import build
+from ...device.memory import budget
+from ...device.quirks import quirks_for
+from ...errors import DeviceMemoryError, InputError
+from ...kernels import spec
+from ...launch.pacing import Pacer
+from ...tuning.policy import Choice, parameters
+from .data import Floats, SweepData, points_there, prepare
+from .open_cells import OpenCells
 
 if TYPE_CHECKING:
-    from ..device.executor import Buffer, Executor
-    from .problem import Problem
+    from ...device.executor import Buffer, Executor
+    from ..problem import RqaProblem
 
 Progress = Callable[[int, int, str], None]
 
@@ -54,7 +54,7 @@ def pixel_edges(n: int, pixels: int) -> NDArray[np.int64]:
 
 def render_image(
     executor: Executor,
-    problem: Problem,
+    problem: RqaProblem,
     x: Floats,
     y: Floats | None = None,
     *,
@@ -70,7 +70,7 @@ def render_image(
     Parameters
     ----------
     executor : Executor
-    problem : Problem
+    problem : RqaProblem
         With one radius, which ``mean`` ignores, and not joint.
     x, y : ndarray (n,) or (n_points, n_features)
         Series, or points where ``problem.embedded``. NaN for gaps.
@@ -130,7 +130,7 @@ def render_image(
     return Image(means, dict(choice.parameters), choice.grade)
 
 
-def _parameters(executor: Executor, values: dict[str, Any], problem: Problem) -> Choice:
+def _parameters(executor: Executor, values: dict[str, Any], problem: RqaProblem) -> Choice:
     """Tuned parameters, adapted to the coordinates of a point and to the device's local memory."""
     sizes = {"rows": problem.n_rows, "columns": problem.n_columns}
     choice = parameters(spec("recurrence_image"), values, executor.info, sizes)
@@ -159,7 +159,7 @@ def _pieces(down: NDArray[np.int64], most: int) -> NDArray[np.int32]:
 
 
 def _launch_all(
-    executor: Executor, problem: Problem, data: SweepData, values: dict[str, Any], pixels: tuple[int, int],
+    executor: Executor, problem: RqaProblem, data: SweepData, values: dict[str, Any], pixels: tuple[int, int],
     down: NDArray[np.int64], symmetric: bool, open_cells: OpenCells | None, progress: Progress | None,
 ) -> NDArray[np.uint32]:  # fmt: skip
     kernel_spec = spec("recurrence_image")

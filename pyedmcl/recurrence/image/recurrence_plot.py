@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InputError
-from . import arguments, common
-from .common import Device, Progress
-from .image import render_image
+from ...errors import InputError
+from .. import arguments, common
+from ..common import Device, Progress
+from ..points import Points, points_of, same_coordinates
+from ..problem import RqaProblem
+from ..thresholds import passes_for
 from .plots import DistancePlot, RecurrencePlot
-from .points import Points, points_of, same_coordinates
-from .problem import Problem
-from .thresholds import passes_for
+from .render import render_image
 
 _PIXELS = 2000  # of the longer side where none are asked for
 
@@ -121,7 +121,7 @@ def distance_plot(
     arguments.progress_called(progress, "rows")
     columns = points_of(x, "x", m=m, tau=tau, embedded=embedded)
     rows = _second(y, columns, m, tau, embedded)
-    problem: Problem = common.problem_of(rows, None if y is None else columns, options, metric=metric, theiler=0)
+    problem: RqaProblem = common.problem_of(rows, None if y is None else columns, options, metric=metric, theiler=0)
     size = _size(pixels, rows.n, columns.n)
     executor = _one(device, options)
     other = None if y is None else columns.values

@@ -1,0 +1,1 @@
+"""Recurrence and distance plots: cells counted, or distances averaged, per pixel without the matrix."""
