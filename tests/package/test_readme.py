@@ -57,10 +57,19 @@ def test_shell_examples(tmp_path, one_device, monkeypatch):
     assert len((tmp_path / "edges.csv").read_text().splitlines()) == 1 + 20
 
 
+PAGES = [page for pattern in ("*.md", "docs/**/*.md", "bench/*.md", "tuning/*.md") for page in ROOT.glob(pattern)]
+
+
+def test_files_that_pages_name_exist():
+    pattern = re.compile(r"`((?:pyedmcl|tests|bench|templates|clkernels)/[\w./-]+\.\w+)`")
+    named = [(page.name, path) for page in PAGES for path in pattern.findall(page.read_text(encoding="utf-8"))]
+    assert len(named) > 10
+    assert not [(page, path) for page, path in named if not (ROOT / path).is_file()]
+
+
 def test_links_lead_somewhere():
-    pages = [page for pattern in ("*.md", "docs/**/*.md", "bench/*.md", "tuning/*.md") for page in ROOT.glob(pattern)]
-    assert len(pages) > 20
-    for page in pages:
+    assert len(PAGES) > 20
+    for page in PAGES:
         text = page.read_text(encoding="utf-8")
         for target, anchor in re.findall(r"\]\(([^)#:\s]*)(?:#([^)]*))?\)", text):
             path = page.parent / target if target else page
