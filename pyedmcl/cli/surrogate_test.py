@@ -67,9 +67,10 @@ def surrogate_test(
     json: options.Json = False,
     debug: options.Debug = False,
 ) -> None:
-    """Compare cross-map skill with that of surrogates of the target, which know nothing of the library.
+    """Test whether cross-map skill is more than chance, by random surrogates in the place of the target.
 
-    With --x and --y for one pair in both directions; without for all pairs, adjusted for their number.
+    With --x and --y for one pair in both directions; without for all pairs, adjusted for their number. Many pairs need
+    many surrogates (--n): docs/causality.md says how many.
     """
     talk = Talk(quiet=quiet, as_json=json, progress=progress)
     if output is not None:

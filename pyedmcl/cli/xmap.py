@@ -64,7 +64,7 @@ def xmap(
     json: options.Json = False,
     debug: options.Debug = False,
 ) -> None:
-    """Map all pairs of series: which one left its trace in which.
+    """Map the cross-map skill of all pairs of series: which ones drive which?
 
     High skill in row i, column j is evidence that series j drives series i.
     After an interruption the same command continues where it ended.
