@@ -59,7 +59,11 @@ Neighbors = Annotated[
 ]  # fmt: skip
 Recall = Annotated[
     float,
-    typer.Option("--recall", help="Share of the true neighbours that the approximate searches ivf and hnsw must find; no others use it.", rich_help_panel=_RUN),
+    typer.Option(
+        "--recall",
+        help="Share of the true neighbours that ivf and hnsw must find; without effect on other searches.",
+        rich_help_panel=_RUN,
+    ),
 ]
 EMax = Annotated[int, typer.Option("--E-max", help="Largest E that is tried.", rich_help_panel=_EMBEDDING)]
 Library = Annotated[
