@@ -52,18 +52,17 @@ def text_for(spec: KernelSpec, values: Mapping[str, Any], info: DeviceInfo) -> s
     return quirks.prelude + _source(spec, tuple(sorted(full.items())))
 
 
-def excerpt(log: str, spec: KernelSpec, text: str) -> str:
+def excerpt(log: str, text: str) -> str:
     """The lines of our own texts that a driver's log points at, marked.
 
     Most compilers name file and line as ``#line`` told them. NVIDIA's counts the lines of the text it was given, which
     is followed back here.
     """
-    files = {spec.text: "templates", **{header: "clkernels" for header in spec.headers}}
     places = [(match[1], int(match[2])) for match in _PLACE.finditer(log)]
     places += [place for match in _NAMELESS.finditer(log) if (place := _origin(text, int(match[1])))]
     shown: list[str] = []
     for name, line in list(dict.fromkeys(places))[:3]:
-        folder = files.get(name, "clkernels")
+        folder = "templates" if name.endswith(".mako") else "clkernels"
         shown.append(f"{folder}/{name}:{line}")
         for number in range(max(1, line - _CONTEXT), line + _CONTEXT + 1):
             text = _line(folder, name, number)
@@ -112,7 +111,7 @@ def build(executor: Executor, spec: KernelSpec, values: Mapping[str, Any], entry
         return executor.build(text, quirks_for(executor.info).build_options).kernel(entry or spec.name)
     except BuildError as error:
         log = error.log or str(error)
-        where = excerpt(log, spec, text)
+        where = excerpt(log, text)
         failure = BuildError(
             f"kernel {spec.name} did not compile on {executor.info.name} ({executor.info.driver})\n"
             f"values: {dict(sorted(values.items()))}\n{where}\n{log[-4000:]}",

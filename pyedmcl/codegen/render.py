@@ -14,8 +14,9 @@ from typing import Any
 from ..errors import BuildError
 from .texts import read_text
 
-_CONTROL = re.compile(r"\s*%(?!%)|\s*##")
-_BLOCK_OPEN = re.compile(r"<%(?!def|/)(?!.*%>)")
+# Control lines, comments, and tags such as <%def> and <%namespace>.
+_CONTROL = re.compile(r"\s*%(?!%)|\s*##|\s*</?%\w")
+_BLOCK_OPEN = re.compile(r"<%(?!\w)(?!.*%>)")
 _INCLUDE = re.compile(r'\s*#include\s+"([^"]+)"\s*$')
 
 
@@ -31,7 +32,7 @@ def mark_lines(text: str, name: str) -> str:
             in_block = "%>" not in line
             stale = True
             continue
-        if _CONTROL.match(line) or line.lstrip().startswith(("<%def", "</%def")):
+        if _CONTROL.match(line):
             out.append(line)
             stale = True
             continue
@@ -48,7 +49,7 @@ def mark_lines(text: str, name: str) -> str:
             stale = True  # Mako has joined the continued lines into one
         continued = line.endswith("\\")
         # What follows an expansion of several lines is off again.
-        if re.search(r"\$\{\w+\(", line):
+        if re.search(r"\$\{[\w.]+\(", line):
             stale = True
     return "\n".join(out) + "\n"
 
@@ -80,7 +81,20 @@ def expand_includes(text: str, seen: set[str]) -> str:
 def _template(name: str) -> Any:
     from mako.template import Template
 
-    return Template(mark_lines(read_text("templates", name), name), strict_undefined=True)
+    text = mark_lines(read_text("templates", name), name)
+    return Template(text, uri=name, lookup=_Fragments(), strict_undefined=True)
+
+
+class _Fragments:
+    """Where Mako finds the file of a ``<%namespace>``: beside the template, with lines marked like the template's."""
+
+    @staticmethod
+    def adjust_uri(name: str, _relative_to: str) -> str:
+        return name
+
+    @staticmethod
+    def get_template(name: str) -> Any:
+        return _template(name)
 
 
 def render(name: str, values: Mapping[str, Any]) -> str:

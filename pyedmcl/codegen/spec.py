@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from ..errors import BuildError
@@ -65,6 +63,8 @@ class KernelSpec:
         ``module:function`` of the slow reference.
     exact : bool
         Whether every configuration must equal the oracle bit for bit.
+    example : str
+        Of a loopy kernel: one of its texts in ``clkernels/``, which stands for its maker in the digest.
     """
 
     name: str
@@ -75,7 +75,7 @@ class KernelSpec:
     constraints: tuple[Constraint, ...] = ()
     oracle: str = ""
     exact: bool = True
-    headers: tuple[str, ...] = field(default=())
+    example: str = ""
 
     def defaults(self, device_class: str) -> dict[str, Any]:
         """The safe parameters of a device class."""
@@ -93,9 +93,6 @@ class KernelSpec:
 
     def digest(self) -> str:
         """Identity of the kernel's text and search space, as hex: results and tuned parameters are tied to it."""
-        from .texts import read_text
+        from .identity import digest
 
-        text = read_text("templates", self.text) if self.producer == "mako" else self.text
-        parts = [self.name, self.producer, text, *(read_text("clkernels", h) for h in self.headers)]
-        parts.append(json.dumps([[t.name, list(map(repr, t.values))] for t in self.tunables]))
-        return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
+        return digest(self)

@@ -6,7 +6,6 @@ SPEC = KernelSpec(
     name="candidates",
     producer="mako",
     text="candidates.cl.mako",
-    headers=("numeric.clh",),
     specialisation=("dtype", "emit"),
     oracle="pyedmcl.reference.edm:knn_float32_exact",
 )

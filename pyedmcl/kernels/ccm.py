@@ -10,7 +10,6 @@ SPEC = KernelSpec(
     name="ccm",
     producer="mako",
     text="ccm.cl.mako",
-    headers=("numeric.clh", "reduce.clh", "ccm.clh"),
     specialisation=("k", "dtype"),
     tunables=(
         Tunable("lanes", (1, 4, 8, 16), {"cpu": 16, "gpu": 1}, "samples of a work-item; a SIMD register on CPUs"),

@@ -6,7 +6,6 @@ SPEC = KernelSpec(
     name="ccm_direct",
     producer="mako",
     text="ccm_direct.cl.mako",
-    headers=("numeric.clh", "reduce.clh", "ccm.clh"),
     specialisation=("E", "k", "dtype"),
     tunables=(
         Tunable("lanes", (1, 4, 8, 16), {"cpu": 16, "gpu": 1}, "query rows of a work-item; a SIMD register on CPUs"),

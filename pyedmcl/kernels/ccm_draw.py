@@ -6,7 +6,6 @@ SPEC = KernelSpec(
     name="ccm_draw",
     producer="mako",
     text="ccm_draw.cl.mako",
-    headers=("numeric.clh", "reduce.clh", "ccm.clh", "philox.clh"),
     specialisation=(),
     tunables=(
         Tunable("lanes", (1, 16), {"cpu": 16, "gpu": 1}, "samples of a work-item"),

@@ -9,7 +9,6 @@ SPEC = KernelSpec(
     name="ceilings",
     producer="mako",
     text="ceilings.cl.mako",
-    headers=("numeric.clh",),
     specialisation=("dtype", "lanes", "chains", "wg", "rows"),
     constraints=(
         Constraint(lambda v: v["rows"] % v["chains"] == 0, "each chain reads as many rows as the others"),

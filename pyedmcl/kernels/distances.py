@@ -6,8 +6,7 @@ SPEC = KernelSpec(
     name="distances",
     producer="loopy",
     text="distances",
-    # What loopy writes stands for its maker in the digest.
-    headers=("numeric.clh", "generated/distances-E3-tau1-euclidean-float32-wg64-rows4.cl"),
+    example="generated/distances-E3-tau1-euclidean-float32-wg64-rows4.cl",
     specialisation=("E", "tau", "metric", "dtype"),
     tunables=(
         Tunable("wg", (16, 32, 64, 128, 256), {"cpu": 64, "gpu": 64}, "work-items of a group, a library row each"),

@@ -6,7 +6,6 @@ SPEC = KernelSpec(
     name="knn",
     producer="mako",
     text="knn.cl.mako",
-    headers=("numeric.clh", "topk.clh"),
     specialisation=("dims", "counts", "tau", "dtype", "emit", "masked", "capacities", "merged"),
     tunables=(
         Tunable("lanes", (1, 4, 8, 16), {"cpu": 16, "gpu": 1}, "query rows of a work-item; a SIMD register on CPUs"),

@@ -9,7 +9,6 @@ SPEC = KernelSpec(
     name="lookup",
     producer="mako",
     text="lookup.cl.mako",
-    headers=("numeric.clh", "reduce.clh"),
     specialisation=("k", "dtype", "gaps", "stage_rows", "table_tile"),
     tunables=(
         Tunable("lanes", (1, 2, 4, 8, 16), {"cpu": 16, "gpu": 2}, "adjacent targets in one vector"),

@@ -6,7 +6,6 @@ SPEC = KernelSpec(
     name="predict",
     producer="mako",
     text="predict.cl.mako",
-    headers=("numeric.clh",),
     specialisation=("counts", "dtype", "table_tile"),
     tunables=(Tunable("wg", (1, 16, 32, 64, 128), {"cpu": 16, "gpu": 64}, "work-items of a group, a query row each"),),
     oracle="pyedmcl.reference.edm:simplex_predict",

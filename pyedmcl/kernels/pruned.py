@@ -6,7 +6,6 @@ SPEC = KernelSpec(
     name="pruned",
     producer="mako",
     text="pruned.cl.mako",
-    headers=("numeric.clh",),
     specialisation=("E", "tau", "k", "dtype", "axes", "excluding"),
     tunables=(
         Tunable("lanes", (1, 4, 8, 16), {"cpu": 16, "gpu": 1}, "queries of a work-item; a SIMD register on CPUs"),

@@ -6,7 +6,6 @@ SPEC = KernelSpec(
     name="pruned_order",
     producer="mako",
     text="pruned_order.cl.mako",
-    headers=("numeric.clh",),
     specialisation=("E", "tau", "dtype", "axes", "leaf"),
     tunables=(
         Tunable("wg", (1, 64, 128, 256), {"cpu": 1, "gpu": 128}, "work-items of a group that sorts a part"),

@@ -6,7 +6,6 @@ SPEC = KernelSpec(
     name="recurrence_bits",
     producer="mako",
     text="recurrence_bits.cl.mako",
-    headers=("numeric.clh", "turn.clh"),
     specialisation=(
         "m", "tau", "metric", "dtype", "embedded", "exact", "strict", "corridor", "per_column", "also",
         "n_radii", "limits_per_radius", "coordinates",

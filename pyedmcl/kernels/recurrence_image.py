@@ -8,7 +8,6 @@ SPEC = KernelSpec(
     name="recurrence_image",
     producer="mako",
     text="recurrence_image.cl.mako",
-    headers=("numeric.clh",),
     specialisation=("m", "tau", "metric", "dtype", "mode", "embedded", "exact", "corridor", "per_column",
                     "listed", "wide"),
     tunables=(

@@ -6,7 +6,6 @@ SPEC = KernelSpec(
     name="recurrence_lines",
     producer="mako",
     text="recurrence_lines.cl.mako",
-    headers=("segments.clh",),
     specialisation=(),
     tunables=(
         Tunable("wg", (1, 32, 64, 128, 256), {"cpu": 1, "gpu": 256}, "work-items of a group; they share histograms"),

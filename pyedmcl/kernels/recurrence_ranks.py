@@ -6,7 +6,6 @@ SPEC = KernelSpec(
     name="recurrence_ranks",
     producer="mako",
     text="recurrence_ranks.cl.mako",
-    headers=("numeric.clh",),
     specialisation=("m", "step", "stride", "metric", "dtype", "per_column"),
     tunables=(
         Tunable("wg", (16, 32, 64, 128, 256), {"cpu": 16, "gpu": 64}, "work-items of a group, a column each"),

@@ -6,7 +6,6 @@ SPEC = KernelSpec(
     name="recurrence_turn",
     producer="mako",
     text="recurrence_turn.cl.mako",
-    headers=("turn.clh",),
     specialisation=(),
     tunables=(
         Tunable("wg", (1, 32, 64, 128), {"cpu": 1, "gpu": 64}, "work-items of a group, a block each"),

@@ -6,7 +6,6 @@ SPEC = KernelSpec(
     name="recurrence_windows",
     producer="mako",
     text="recurrence_windows.cl.mako",
-    headers=("numeric.clh",),
     specialisation=("m", "step", "stride", "metric", "dtype", "strict"),
     tunables=(
         Tunable("wg", (8, 16, 32, 64, 128, 256), {"cpu": 16, "gpu": 64}, "work-items of a group that evaluates cells"),

@@ -6,7 +6,6 @@ SPEC = KernelSpec(
     name="shared_sums",
     producer="mako",
     text="shared_sums.cl.mako",
-    headers=("numeric.clh",),
     specialisation=("E", "tau", "k", "dtype", "side"),
     tunables=(
         Tunable("lanes", (1, 4, 8, 16), {"cpu": 16, "gpu": 1}, "blocks of queries of a work-item; a SIMD register"),

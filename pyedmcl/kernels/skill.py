@@ -6,8 +6,7 @@ SPEC = KernelSpec(
     name="skill",
     producer="loopy",
     text="skill",
-    # What loopy writes stands for its maker in the digest.
-    headers=("numeric.clh", "generated/skill-float32-chunk256-wg64.cl"),
+    example="generated/skill-float32-chunk256-wg64.cl",
     specialisation=("dtype",),
     tunables=(
         Tunable("chunk", (64, 128, 256, 512), {"cpu": 256, "gpu": 256}, "rows that a work-item adds up"),

@@ -6,7 +6,6 @@ SPEC = KernelSpec(
     name="smap",
     producer="mako",
     text="smap.cl.mako",
-    headers=("numeric.clh", "smap.clh", "moment.clh"),
     specialisation=("coordinates", "regressors", "limited", "dtype"),
     tunables=(
         Tunable("lanes", (1, 4, 8, 16), {"cpu": 16, "gpu": 1}, "query rows of a work-item; a SIMD register on CPUs"),

@@ -13,7 +13,6 @@ SPEC = KernelSpec(
     name="smap_shared",
     producer="mako",
     text="smap_shared.cl.mako",
-    headers=("numeric.clh", "smap.clh", "moment.clh"),
     specialisation=("coordinates", "regressors", "limited", "dtype"),
     tunables=(
         Tunable("wg", (64, 128, 256), {"cpu": 64, "gpu": 256}, "work-items of a group"),

@@ -6,7 +6,6 @@ SPEC = KernelSpec(
     name="smap_solve",
     producer="mako",
     text="smap_solve.cl.mako",
-    headers=("numeric.clh", "moment.clh", "solve.clh"),
     specialisation=("coordinates", "regressors", "rows", "penalised", "centred", "dtype"),
     tunables=(Tunable("wg", (1, 8, 16, 32, 64), {"cpu": 1, "gpu": 32}, "work-items that solve a system together"),),
     constraints=(

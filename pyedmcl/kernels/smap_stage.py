@@ -6,7 +6,6 @@ SPEC = KernelSpec(
     name="smap_stage",
     producer="mako",
     text="smap_stage.cl.mako",
-    headers=("numeric.clh", "smap.clh", "moment.clh"),
     specialisation=("coordinates", "regressors", "dtype"),
     oracle="pyedmcl.engines.smap_basis:basis_of",
     exact=False,

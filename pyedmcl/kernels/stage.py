@@ -6,7 +6,6 @@ SPEC = KernelSpec(
     name="stage",
     producer="mako",
     text="stage.cl.mako",
-    headers=("numeric.clh",),
     specialisation=("dtype",),
     oracle="pyedmcl.data.condition:condition",
 )

@@ -1,4 +1,4 @@
-"""Sources and builds: template lines in driver errors, strict names, constraints, one digest per text."""
+"""Sources and builds: template lines in driver errors, strict names, constraints, fragments."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from pyedmcl.codegen import build, render, texts
 from pyedmcl.device.session import open_device
 from pyedmcl.errors import BuildError
-from pyedmcl.kernels import NAMES, spec
+from pyedmcl.kernels import spec
 from pyedmcl.neighbors.plan import Pass, Search
 from pyedmcl.tuning.policy import parameters
 
@@ -69,7 +69,7 @@ def test_a_driver_that_counts_the_produced_lines_is_understood(one_device):
     number = next(n for n, line in enumerate(header, 1) if "const int most = largest_lane" in line)
     assert produced != number
     log = f"<kernel>:{produced}:9: error: no such thing\n  const int most = ...;\n        ^\n1 error generated."
-    assert f"clkernels/topk.clh:{number}\n" in build.excerpt(log, spec("knn"), text)
+    assert f"clkernels/topk.clh:{number}\n" in build.excerpt(log, text)
 
 
 def test_every_line_directive_is_true(one_device):
@@ -110,18 +110,20 @@ def test_values_must_be_complete_and_keep_the_constraints(one_device):
         build.source(spec("knn"), {**values, "lanes": 1, "tile": 64, "unroll": 2, "capacities": (64, 64)})
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_digest_follows_the_text(name, monkeypatch):
-    one = spec(name)
-    digest = one.digest()
-    assert digest == one.digest()
-    read = texts.read_text
-    monkeypatch.setattr(texts, "read_text", lambda folder, file: read(folder, file) + "\n// changed\n")
-    assert one.digest() != digest
-
-
 def test_a_text_is_rendered_once(one_device, monkeypatch):
     executor, values = open_device(one_device), knn_values(one_device)
     build.build(executor, spec("knn"), values)
     monkeypatch.setattr(render, "render", lambda *_: pytest.fail("rendered again"))
     build.build(executor, spec("knn"), values)
+
+
+def test_a_fragment_is_rendered_with_lines_of_its_own(one_device, monkeypatch):
+    files = {
+        "top.cl.mako": '<%namespace name="part" file="part.mako"/>\nkernel void top(global int* out) {\n'
+        "  ${part.store('total')}\n}\n",
+        "part.mako": '## A fragment.\n\n<%def name="store(what)">\n  out[${n}] = ${what};\n</%def>\n',
+    }
+    monkeypatch.setattr(render, "read_text", lambda folder, name: files[name])
+    text = render.render("top.cl.mako", {"n": 3})
+    assert '#line 4 "part.mako"\n  out[3] = total;' in text
+    assert '#line 4 "top.cl.mako"\n}' in text

@@ -101,6 +101,7 @@ def test_shipped_lines_are_entries():
         text = file.read_text(encoding="utf-8")
         reading = wisdom.parse(text)
         assert not reading.bad
+        assert not reading.stale, "kernels were rewritten: tune them again, or see tuning/rekey.py"
         for number, line in enumerate(text.splitlines(), start=1):
             if "rates" in json.loads(line):
                 one = record_from(json.loads(line))
