@@ -10,15 +10,13 @@ of the mean distance (it divides by the library's size, the row itself included)
 
 from __future__ import annotations
 
-import argparse
-import contextlib
-import json
-import os
 import statistics
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
-from compare_kedm import EVERY_CORE, clock, peer_version
+from common import Report, clock, parser
+from peers import Peer, kedm, pyedm
 from workloads import coupled_maps
 
 import pyedmcl
@@ -38,85 +36,61 @@ def exact(x: np.ndarray, E: int, theta: float, rows: np.ndarray, own: bool) -> n
     return smap_rows(library, x[E:], at[:-1], table[rows - E + 1], rows, theta * scale).predicted
 
 
-def smap_case(x: np.ndarray, E: int, theta: float, device: str | None) -> tuple[Callable[[], object], ...]:
-    def ours() -> np.ndarray:
-        return np.asarray(pyedmcl.smap(x, E=E, theta=theta, device=device).predicted)
-
-    def theirs() -> np.ndarray:
-        import kedm
-
-        return np.asarray(kedm.smap(x, x, E=E, tau=1, Tp=1, theta=theta))
-
-    return ours, theirs
+def smap_case(x: np.ndarray, E: int, theta: float, device: str | None) -> tuple[Callable[[], Any], Peer | None]:
+    """Our predictions of a series and kEDM's."""
+    peer = kedm("smap", x, x, E=E, tau=1, Tp=1, theta=theta)
+    return lambda: pyedmcl.smap(x, E=E, theta=theta, device=device).predicted, peer
 
 
-def nonlinear_case(device: str | None) -> tuple[Callable[[], object], ...]:
+def nonlinear_case(device: str | None) -> tuple[Callable[[], Any], Peer | None]:
+    """Our skill for each of 15 theta and pyEDM's."""
     x = coupled_maps(2, 1000)[:, 0]
+    peer = pyedm("PredictNonlinear", {"x": x}, columns="x", target="x", lib="1 1000", pred="1 1000", E=3,
+                 showPlot=False)  # fmt: skip
+    return lambda: pyedmcl.predict_nonlinear(x, E=3, device=device), peer
 
-    def theirs() -> object:
-        import pandas
-        import pyEDM
 
-        frame = pandas.DataFrame({"t": range(1, 1001), "x": x.astype(float)})
-        return pyEDM.PredictNonlinear(frame, columns="x", target="x", lib="1 1000", pred="1 1000", E=3, showPlot=False)
-
-    return lambda: pyedmcl.predict_nonlinear(x, E=3, device=device), theirs
+def error(call: Callable[[], Any], x: np.ndarray, E: int, theta: float, own: bool) -> float:
+    """The largest error of some predictions, over the range of the data."""
+    rows = np.unique(np.linspace(E - 1, len(x) - 2, 24).astype(int))
+    # Ours begin with row E - 1; kEDM's are as many, shorter by Tp.
+    predicted = np.asarray(call())[rows - E + 1]
+    return float(np.abs(predicted - exact(x, E, theta, rows, own)).max() / np.ptp(x))
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--device")
-    parser.add_argument("--cases", default="1600x3,4000x3,nonlinear")
-    parser.add_argument("--repeat", type=int, default=5)
-    parser.add_argument("--theta", type=float, default=2.0)
-    parser.add_argument("--ours-only", action="store_true")
-    parser.add_argument("--out")
-    options = parser.parse_args()
-    info = select(options.device).device
-    pyedmcl.smap(coupled_maps(1, 300)[:, 0], E=3, device=options.device)  # our threads see all cores
-    their_cores = EVERY_CORE
-    if not options.ours_only:
-        with contextlib.suppress(ImportError):
-            import kedm  # noqa: F401
-        their_cores = os.sched_getaffinity(0) if EVERY_CORE else set()
-    print(f"{info.name} ({info.runtime}, driver {info.driver}); theta = {options.theta:g}")
+    command = parser(__doc__, repeat=5)
+    command.add_argument("--cases", default="1600x3,4000x3,nonlinear")
+    command.add_argument("--theta", type=float, default=2.0)
+    command.add_argument("--ours-only", action="store_true")
+    options = command.parse_args()
+    report = Report(select(options.device).device, options.out)
+    print(f"{report.title}; theta = {options.theta:g}")
     print(f"{'case':>10} {'ours s':>10} {'peer s':>10} {'ratio':>7} {'our error':>10} {'its error':>10}")
     for case in options.cases.split(","):
-        record: dict[str, object] = {"case": f"smap {case}", "device": info.name, "runtime": info.runtime,
-                                     "driver": info.driver, "version": pyedmcl.__version__}  # fmt: skip
         errors: list[float] = []
         if case == "nonlinear":
-            ours, theirs, peer = *nonlinear_case(options.device), "pyEDM"
-            cores = EVERY_CORE
+            ours, peer = nonlinear_case(options.device)
         else:
             length, E = map(int, case.split("x"))
             x = np.ascontiguousarray(coupled_maps(SERIES.get(length, 8), length)[:, 0])
-            ours, theirs, peer, cores = *smap_case(x, E, options.theta, options.device), peer_version(), their_cores
-            rows = np.unique(np.linspace(E - 1, length - 2, 24).astype(int))
-            for own, function in ((True, ours), (False, theirs)):
-                if own or not options.ours_only:
-                    found = np.asarray(function())
-                    # Ours begin with row E - 1; kEDM's are as many, shorter by Tp.
-                    right = exact(x, E, options.theta, rows, own)
-                    errors.append(float(np.abs(found[rows - E + 1] - right).max() / np.ptp(x)))
+            ours, peer = smap_case(x, E, options.theta, options.device)
+            errors.append(error(ours, x, E, options.theta, True))
+            if peer is not None and not options.ours_only:
+                errors.append(error(peer.call, x, E, options.theta, False))
         # One after the other, not in turn: two contexts on a GPU cost each other a switch at every call.
-        clock(ours, EVERY_CORE)
-        mine = [clock(ours, EVERY_CORE) for _ in range(options.repeat)]
-        other: list[float] = []
-        if not options.ours_only:
-            clock(theirs, cores)
-            other = [clock(theirs, cores) for _ in range(options.repeat)]
-        own_s = statistics.median(mine)
-        record |= {"ours_s": own_s, "ours_all": mine, "errors": errors}
-        line = f"{case:>10} {own_s:10.5f}"
-        if other:
-            record |= {"peer": peer, "peer_s": statistics.median(other), "peer_all": other}
-            record["ratio"] = statistics.median(other) / own_s
-            line += f" {statistics.median(other):10.4f} {statistics.median(other) / own_s:6.1f}x"
-        print(line + "".join(f" {error:10.1e}" for error in errors), flush=True)
-        if options.out:
-            with open(options.out, "a") as file:
-                file.write(json.dumps(record) + "\n")
+        ours()
+        mine = [clock(ours) for _ in range(options.repeat)]
+        own = statistics.median(mine)
+        record: dict[str, Any] = {"case": f"smap {case}", "ours_s": own, "ours_all": mine, "errors": errors}
+        line = f"{case:>10} {own:10.5f}"
+        if peer is not None and not options.ours_only:
+            peer.call()
+            other = [clock(peer.call) for _ in range(options.repeat)]
+            theirs = statistics.median(other)
+            record |= {"peer": peer.label, "peer_s": theirs, "peer_all": other, "ratio": theirs / own}
+            line += f" {theirs:10.4f} {theirs / own:6.1f}x"
+        report.add(line + "".join(f" {one:10.1e}" for one in errors), **record)
 
 
 if __name__ == "__main__":

@@ -9,17 +9,18 @@ nearest.
 
 from __future__ import annotations
 
-import argparse
 import json
 import statistics
 from collections import defaultdict
 from typing import Any
 from unittest import mock
 
+from common import Report, parser
 from workloads import coupled_maps
 
 import pyedmcl
 from pyedmcl.device.opencl import OpenCLExecutor
+from pyedmcl.device.select import select
 from pyedmcl.tuning.policy import using
 
 
@@ -47,26 +48,20 @@ def measure(x: Any, E: int, device: str | None, repeat: int) -> dict[str, float]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--device")
-    parser.add_argument("--shape", default="2000x3780")
-    parser.add_argument("--E", type=int, default=3)
-    parser.add_argument("--lookup", action="append", type=json.loads)
-    parser.add_argument("--repeat", type=int, default=3)
-    parser.add_argument("--out")
-    options = parser.parse_args()
+    command = parser(__doc__, repeat=3)
+    command.add_argument("--shape", default="2000x3780")
+    command.add_argument("--E", type=int, default=3)
+    command.add_argument("--lookup", action="append", type=json.loads)
+    options = command.parse_args()
+    report = Report(select(options.device).device, options.out)
     n, length = map(int, options.shape.split("x"))
     x = coupled_maps(n, length)
     for parameters in options.lookup or [{}]:
         with using(lookup=parameters):
             seconds = measure(x, options.E, options.device, options.repeat)
         read = 4.0 * n * n * (length - options.E + 1) * (options.E + 2)
-        record = {"shape": options.shape, "E": options.E, "lookup": parameters, "seconds": seconds,
-                  "lookup_bytes_per_s": read / seconds["lookup"]}  # fmt: skip
-        print(json.dumps(record), flush=True)
-        if options.out:
-            with open(options.out, "a") as file:
-                file.write(json.dumps(record) + "\n")
+        report.add(shape=options.shape, E=options.E, lookup=parameters, seconds=seconds,
+                   lookup_bytes_per_s=read / seconds["lookup"])  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -9,15 +9,12 @@ less those of the shorter one) / (difference of their libraries). A JSON line a 
 
 from __future__ import annotations
 
-import argparse
-import gc
-import json
 import statistics
 import time
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from common import Report, clock, parser
 from workloads import coupled_maps, mixed_dimensions
 
 import pyedmcl
@@ -35,13 +32,6 @@ SETS = {
 }
 EXTRAPOLATED = ("subject6", "subject11")
 BLOCKS = (256, 1024)
-
-
-def clock(function: Callable[[], object]) -> float:
-    gc.collect()
-    start = time.perf_counter()
-    function()
-    return time.perf_counter() - start
 
 
 def whole(x: np.ndarray, E: Any, device: str | None, repeat: int) -> dict[str, Any]:
@@ -78,14 +68,11 @@ def extrapolated(x: np.ndarray, dims: list[int], device: str | None) -> dict[str
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--device")
-    parser.add_argument("--cases", default=",".join(SETS))
-    parser.add_argument("--shrink", type=int, default=1, help="divide the number of series, to try the script")
-    parser.add_argument("--repeat", type=int, default=3)
-    parser.add_argument("--out")
-    options = parser.parse_args()
-    info = open_device(options.device).info
+    command = parser(__doc__, repeat=3)
+    command.add_argument("--cases", default=",".join(SETS))
+    command.add_argument("--shrink", type=int, default=1, help="divide the number of series, to try the script")
+    options = command.parse_args()
+    report = Report(open_device(options.device).info, options.out)
     for name in options.cases.split(","):
         title, n, length, a100, v100 = SETS[name]
         n = max(n // options.shrink, 2)
@@ -97,13 +84,7 @@ def main() -> None:
                 measured = extrapolated(x, mixed, options.device)
             else:
                 measured = whole(x, E, options.device, options.repeat)
-            record = {"set": title, "series": n, "steps": length, "case": case, "device": info.name,
-                      "runtime": info.runtime, "driver": info.driver, "version": pyedmcl.__version__, **measured,
-                      "kedm_a100_s": a100, "kedm_v100_s": v100}  # fmt: skip
-            print(json.dumps(record), flush=True)
-            if options.out:
-                with open(options.out, "a") as file:
-                    file.write(json.dumps(record) + "\n")
+            report.add(set=title, series=n, steps=length, case=case, **measured, kedm_a100_s=a100, kedm_v100_s=v100)
         del x
 
 

@@ -5,14 +5,11 @@ usage: python bench/pruned.py [--device NAME] [--log 18] [--dims 1,20] [--repeat
 
 from __future__ import annotations
 
-import argparse
-import json
-import time
-from collections.abc import Callable
 from statistics import median
 from typing import Any
 
 import numpy as np
+from common import Report, parser, timed
 
 from pyedmcl.device.session import open_device
 from pyedmcl.launch.staging import Staging
@@ -45,36 +42,16 @@ def series(log: int) -> dict[str, Any]:
     return {"lorenz": smooth, "noisy": noisy, "noise": rng.standard_normal(len(smooth), np.float32)}
 
 
-def timed(run: Callable[[], Any], repeat: int) -> tuple[float, Any]:
-    run()
-    times, got = [], None
-    for _ in range(repeat):
-        start = time.perf_counter()
-        got = run()
-        times.append(time.perf_counter() - start)
-    return median(times), got
-
-
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--device")
-    parser.add_argument("--log", type=int, default=18)
-    parser.add_argument("--dims", default="1,20")
-    parser.add_argument("--data", default="lorenz,noisy,noise")
-    parser.add_argument("--repeat", type=int, default=3)
-    parser.add_argument("--no-tree", action="store_true")
-    parser.add_argument("--exhaustive", action="store_true")
-    parser.add_argument("--out")
-    options = parser.parse_args()
+    command = parser(__doc__, repeat=3)
+    command.add_argument("--log", type=int, default=18)
+    command.add_argument("--dims", default="1,20")
+    command.add_argument("--data", default="lorenz,noisy,noise")
+    command.add_argument("--no-tree", action="store_true")
+    command.add_argument("--exhaustive", action="store_true")
+    options = command.parse_args()
     executor = open_device(options.device)
-
-    def say(**record: Any) -> None:
-        record = {**record, "device": executor.info.name, "runtime": executor.info.runtime}
-        print(json.dumps(record), flush=True)
-        if options.out:
-            with open(options.out, "a") as file:
-                file.write(json.dumps(record) + "\n")
-
+    say = Report(executor.info, options.out).add
     for name, x in series(options.log).items():
         if name not in options.data.split(","):
             continue
@@ -100,17 +77,17 @@ def main() -> None:
 
             seconds, (table, visited, probed) = timed(pruned, options.repeat)
             case = {"data": name, "L": len(x), "E": E, "k": E + 1}
-            say(**case, search="pruned", seconds=seconds, visited=visited, probed=probed)
+            say(**case, search="pruned", seconds=median(seconds), visited=visited, probed=probed)
             if options.exhaustive:
                 seconds, other = timed(exhaustive, 1)
                 same = all(a.tobytes() == b[0].tobytes() for a, b in zip(table, other, strict=True))
-                say(**case, search="exhaustive", seconds=seconds, same_bits=same)
+                say(**case, search="exhaustive", seconds=median(seconds), same_bits=same)
             if not options.no_tree:
                 from scipy.spatial import cKDTree
 
                 states = np.lib.stride_tricks.sliding_window_view(x, E).astype(np.float64)
                 seconds, _ = timed(lambda s=states, E=E: cKDTree(s).query(s, k=E + 2, workers=-1), 1)
-                say(**case, search="cKDTree", seconds=seconds)
+                say(**case, search="cKDTree", seconds=median(seconds))
 
 
 if __name__ == "__main__":

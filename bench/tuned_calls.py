@@ -5,16 +5,14 @@ usage: python bench/tuned_calls.py [--device NAME] [--calls rqa,ccm] [--repeat 5
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
 import statistics
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import numpy as np
+from common import Report, parser
 from workloads import coupled_maps, mixed_dimensions, weather_like
 
 
@@ -68,18 +66,15 @@ def calls(device: str | None, most: int) -> Iterator[tuple[str, str, Callable[[s
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--device")
-    parser.add_argument("--calls", default="")
-    parser.add_argument("--repeat", type=int, default=5)
-    parser.add_argument("--most", type=int, default=1_043_112)
-    parser.add_argument("--out")
-    options = parser.parse_args()
+    command = parser(__doc__, repeat=5)
+    command.add_argument("--calls", default="")
+    command.add_argument("--most", type=int, default=1_043_112)
+    options = command.parse_args()
     os.environ["PYEDMCL_DATA_DIR"] = tempfile.mkdtemp(prefix="pyedmcl-bench-")  # empty: only what is shipped
     from pyedmcl.device.select import select
 
-    info = select(options.device).device
-    print(f"{info.name} ({info.runtime}, driver {info.driver})")
+    report = Report(select(options.device).device, options.out)
+    print(report.title)
     for call, problem, function in calls(options.device, options.most):
         if options.calls and call not in options.calls.split(","):
             continue
@@ -93,12 +88,8 @@ def main() -> None:
                 found.append(time.perf_counter() - begun)
         default, shipped = (statistics.median(found) for found in times.values())
         figures = f"{default * 1e3:9.2f} -> {shipped * 1e3:9.2f} ms {default / shipped:5.2f}x"
-        print(f"{call:>16} {problem:<40} {figures}", flush=True)
-        record: dict[str, Any] = {"call": call, "problem": problem, "device": info.name, "runtime": info.runtime,
-                                  "driver": info.driver, "default_s": default, "shipped_s": shipped}  # fmt: skip
-        if options.out:
-            with open(options.out, "a") as file:
-                file.write(json.dumps(record) + "\n")
+        report.add(f"{call:>16} {problem:<40} {figures}", call=call, problem=problem, default_s=default,
+                   shipped_s=shipped)  # fmt: skip
 
 
 if __name__ == "__main__":

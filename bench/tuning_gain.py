@@ -11,8 +11,6 @@ wisdom has.
 
 from __future__ import annotations
 
-import argparse
-import json
 import math
 import os
 import statistics
@@ -21,6 +19,8 @@ import time
 from collections.abc import Mapping
 from typing import Any
 from unittest import mock
+
+from common import Report, parser
 
 
 def parameters_of(asked: Any, spec: Any, info: Any) -> tuple[Mapping[str, Any], str]:
@@ -75,15 +75,13 @@ def lookup_cost(asked: Any, spec: Any, info: Any) -> dict[str, float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--device")
-    parser.add_argument("--kernels", default="")
-    parser.add_argument("--mode", default="normal")
-    parser.add_argument("--rounds", type=int, default=9)
-    parser.add_argument("--fresh", type=float, default=0.0)
-    parser.add_argument("--cases", default="", help="which of a kernel's problems, as numbers; all by default")
-    parser.add_argument("--out")
-    options = parser.parse_args()
+    command = parser(__doc__)
+    command.add_argument("--kernels", default="")
+    command.add_argument("--mode", default="normal")
+    command.add_argument("--rounds", type=int, default=9)
+    command.add_argument("--fresh", type=float, default=0.0)
+    command.add_argument("--cases", default="", help="which of a kernel's problems, as numbers; all by default")
+    options = command.parse_args()
     os.environ["PYEDMCL_DATA_DIR"] = tempfile.mkdtemp(prefix="pyedmcl-bench-")  # empty: only what is shipped
     from pyedmcl.device.session import open_device
     from pyedmcl.kernels import spec
@@ -94,14 +92,7 @@ def main() -> None:
     info, bench = executor.info, Bench(executor, workload)
     wanted = [n for n in options.kernels.split(",") if n] or [n for n in names() if spec(n).tunables]
     gains: list[float] = []
-
-    def write(record: dict[str, Any]) -> None:
-        print(json.dumps(record), flush=True)
-        if options.out:
-            with open(options.out, "a") as file:
-                file.write(json.dumps(record) + "\n")
-
-    about = {"device": info.name, "runtime": info.runtime, "driver": info.driver}
+    report = Report(info, options.out)
     for name in wanted:
         some = workload(name).cases(options.mode, info)
         for number in map(int, options.cases.split(",")) if options.cases else range(len(some)):
@@ -124,16 +115,16 @@ def main() -> None:
             middle = {run: statistics.median(seconds) for run, seconds in figures.items() if seconds}
             gain = middle["default"] / middle["shipped"]
             gains.append(gain)
-            record = {"kernel": name, "case": case.name, **about, "grade": grade, "parameters": shipped, "gain": gain,
+            record = {"kernel": name, "case": case.name, "grade": grade, "parameters": shipped, "gain": gain,
                       **{f"{run}_s": seconds for run, seconds in middle.items()}}  # fmt: skip
             if "fresh" in middle:
                 record |= {"fresh_parameters": runs["fresh"], "reached": middle["fresh"] / middle["shipped"]}
-            write(record)
+            report.add(**record)
             if name == "knn" and number == 0:
-                write({"look-up of parameters": name, **about, **lookup_cost(described.asked[0], spec(name), info)})
+                report.add(**{"look-up of parameters": name}, **lookup_cost(described.asked[0], spec(name), info))
     if gains:
         mean = math.exp(statistics.mean(map(math.log, gains)))
-        write({"geometric mean of gains": mean, "least": min(gains), "problems": len(gains), **about})
+        report.add(**{"geometric mean of gains": mean}, least=min(gains), problems=len(gains))
 
 
 if __name__ == "__main__":

@@ -7,7 +7,6 @@ from typing import Annotated
 import typer
 
 from . import (
-    bench,
     ccm,
     ccm_matrix,
     db,
@@ -76,7 +75,6 @@ app.command("recurrence-plot", epilog=HELP)(recurrence_plot.recurrence_plot)
 app.command("plot", epilog=HELP)(plot.plot)
 app.command("export", epilog=HELP)(export.export)
 app.command("tune", epilog=HELP)(tune.tune)
-app.command("bench", epilog=HELP)(bench.bench)
 app.command("devices", epilog=HELP)(devices.devices)
 app.command("demo", epilog=HELP)(demo.demo)
 app.add_typer(db.app)

@@ -62,7 +62,7 @@ class Case:
 
 
 class Workload(ABC):
-    """How to run, verify and count one kernel.
+    """How to run and verify one kernel.
 
     Attributes
     ----------
@@ -70,26 +70,16 @@ class Workload(ABC):
         Name of its spec.
     entries : tuple of str
         Entry points of the program whose launches are timed; the spec's name where left out.
-    own : tuple of str
-        Entry points of the kernel itself, where parameters also decide how long others take and so ``entries`` holds
-        these, too: what a bench shows.
     tolerance : (float, float)
         Largest relative and absolute difference between answers of two configurations; (0, 0) demands equal bits.
     constraints : tuple of Constraint
         What a tuner must not try, beside what the spec forbids.
-    unit : str
-        What :meth:`pairs` counts.
-    memory : str
-        Which memory :meth:`bytes` moves: "device", or "local" where what is read again and again lies nearer.
     """
 
     kernel: ClassVar[str]
     entries: ClassVar[tuple[str, ...]] = ()
-    own: ClassVar[tuple[str, ...]] = ()
     tolerance: ClassVar[tuple[float, float]] = (0.0, 0.0)
     constraints: ClassVar[tuple[Constraint, ...]] = ()
-    unit: ClassVar[str] = "pairs"
-    memory: ClassVar[str] = "device"
 
     @abstractmethod
     def cases(self, mode: str, info: DeviceInfo) -> list[Case]:
@@ -110,29 +100,9 @@ class Workload(ABC):
     def verify(self, executor: Executor, case: Case) -> None:
         """Run ragged problems of the case's specialisation against the oracle. Raises WrongAnswerError."""
 
-    def operations(self, case: Case) -> float:
-        """Arithmetic operations of the kernel's own work-items in one run; 0 where that says nothing."""
-        return 0.0
-
-    def bytes(self, case: Case) -> float:
-        """Bytes that the kernel itself must at least move between memory and compute units; 0 where unknown."""
-        return 0.0
-
-    def arithmetic(self, case: Case) -> str:
-        """In which numbers :meth:`operations` are done: "float32" or "float64"."""
-        return str(case.numbers.get("given", {}).get("dtype", "float32"))
-
-    def pairs(self, case: Case) -> float:
-        """Pairs of rows, or whatever ``unit`` says that a run is counted in; 0 where there is no such count."""
-        return 0.0
-
     def timed(self) -> tuple[str, ...]:
         """Entry points whose launches a tuner times."""
         return self.entries or (self.kernel,)
-
-    def shown(self) -> tuple[str, ...]:
-        """Entry points whose launches a bench times."""
-        return self.own or self.timed()
 
     def run(self, executor: Executor, case: Case) -> Answer:
         """The whole of a case, once."""

@@ -81,20 +81,6 @@ class CandidatesWorkload(Workload):
             limit[::5] = np.inf
             _verify(executor, x, E, radius, given["emit"], which, rows, limit)
 
-    def pairs(self, case: Case) -> float:
-        """Candidates."""
-        n = case.numbers
-        return float((n["rows"] - n["E"] + 1) * (n["E"] + 1 + _SPARE))
-
-    def operations(self, case: Case) -> float:
-        """Per candidate a difference and a multiply-add for each coordinate."""
-        return self.pairs(case) * 2.0 * float(case.numbers["E"])
-
-    def bytes(self, case: Case) -> float:
-        """Candidates read, rows and distances or weights written."""
-        n, item = case.numbers, np.dtype(case.numbers["given"]["dtype"]).itemsize
-        return self.pairs(case) * 4 + float(n["rows"] * (n["E"] + 1) * (4 + item))
-
 
 def _case(rows: int, E: int, dtype: str = "float32", emit: str = "weights") -> Case:
     name = f"E={E}, {rows:,} rows of {E + 1 + _SPARE} candidates, {emit}" + (f", {dtype}" if dtype != "float32" else "")

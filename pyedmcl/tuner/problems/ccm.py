@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from ...device.info import DeviceInfo
 from ..workload import Case
 from .sampled_skill import CcmWorkload, steps, wanted
@@ -12,7 +10,7 @@ from .sampled_skill import CcmWorkload, steps, wanted
 class ScanWorkload(CcmWorkload):
     """Larger sub-libraries."""
 
-    kernel, unit = "ccm", "predictions"
+    kernel = "ccm"
     entries = ("ccm", "ccm_prepare", "ccm_rho")
 
     def shares(self) -> tuple[float, float]:
@@ -25,17 +23,6 @@ class ScanWorkload(CcmWorkload):
         if mode == "exhaustive" and info.fp64:
             cases.append(self.case(steps(info), 3, 4, dtype="float64"))
         return cases
-
-    def pairs(self, case: Case) -> float:
-        """Rows of all sub-libraries' predictions."""
-        return self.draws(case) * float(case.numbers["steps"])
-
-    def bytes(self, case: Case) -> float:
-        """k neighbours with their distances, the value of each, and a bit of membership for each that is looked at."""
-        given, n = case.numbers["given"], case.numbers
-        item = np.dtype(given["dtype"]).itemsize
-        looked = sum(given["k"] * n["steps"] / size for size in n["sizes"]) / len(n["sizes"])
-        return float(self.pairs(case) * (given["k"] * (2 * item + 4) + looked / 8))
 
 
 WORKLOAD = ScanWorkload()

@@ -21,18 +21,5 @@ class DirectWorkload(CcmWorkload):
             cases.append(self.case(steps(info), 3, 4, dtype="float64"))
         return cases
 
-    def pairs(self, case: Case) -> float:
-        """Rows times members of all sub-libraries."""
-        n = case.numbers
-        return self.draws(case) / len(n["sizes"]) * float(sum(n["sizes"])) * float(n["steps"])
-
-    def operations(self, case: Case) -> float:
-        """Per pair a difference and a multiply-add for each dimension, and a comparison."""
-        return float(self.pairs(case) * (2.0 * case.numbers["given"]["E"] + 1))
-
-    def bytes(self, case: Case) -> float:
-        """The number of a member, for each pair."""
-        return float(self.pairs(case) * 4.0)
-
 
 WORKLOAD = DirectWorkload()

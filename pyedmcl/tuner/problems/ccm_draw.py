@@ -10,7 +10,7 @@ from .sampled_skill import CcmWorkload, steps
 class DrawWorkload(CcmWorkload):
     """Members, of which the oracle draws the same."""
 
-    kernel, unit = "ccm_draw", "rows"
+    kernel = "ccm_draw"
     entries = ("ccm_draw", "ccm_list")
 
     def cases(self, mode: str, info: DeviceInfo) -> list[Case]:
@@ -18,14 +18,6 @@ class DrawWorkload(CcmWorkload):
         if mode != "rapid":
             cases.append(self.case(steps(info) // 4, 3, 4))
         return cases
-
-    def pairs(self, case: Case) -> float:
-        """Rows that are drawn or not."""
-        return self.draws(case) * float(case.numbers["steps"])
-
-    def bytes(self, case: Case) -> float:
-        """A bit for each row and sample."""
-        return self.pairs(case) / 8
 
 
 WORKLOAD = DrawWorkload()

@@ -23,7 +23,6 @@ class DistancesWorkload(Workload):
     """One block; compiled from texts of loopy's, of which a few are shipped."""
 
     kernel = "distances"
-    unit = "cells"
 
     def cases(self, mode: str, info: DeviceInfo) -> list[Case]:
         n = 4000 if on_gpu(info) else 2000
@@ -63,15 +62,6 @@ class DistancesWorkload(Workload):
                 x[[front + 3, front + 50]] = np.nan
             got = distance_block(executor, x, y, **given)
             require_equal(f"distances of {n} and {m} rows", got, _oracle(x, y, **given))
-
-    def pairs(self, case: Case) -> float:
-        return float(case.numbers["rows"] ** 2)
-
-    def operations(self, case: Case) -> float:
-        return float(self.pairs(case) * 2.0 * case.numbers["given"]["E"])
-
-    def bytes(self, case: Case) -> float:
-        return float(self.pairs(case) * np.dtype(case.numbers["given"]["dtype"]).itemsize)
 
 
 def _case(E: int, tau: int, metric: str, dtype: str, rows: int) -> Case:

@@ -17,7 +17,7 @@ from ...device.info import DeviceInfo
 from ...edm.masks import penalty_of
 from ...launch.staging import Staging
 from ...neighbors.exact import ExactSearch
-from ...neighbors.plan import Search, table_stride
+from ...neighbors.plan import Search
 from ...reference import knn_float32_exact, knn_float64_exact
 from ..verify import require_close, require_equal
 from ..workload import Answer, Case, Workload
@@ -110,21 +110,6 @@ class KnnWorkload(Workload):
         front = (max(given["dims"]) - 1) * given["tau"]
         for number, problem in enumerate(ragged(front, given["dtype"])):
             _verify(executor, given, number, problem)
-
-    def pairs(self, case: Case) -> float:
-        n = case.numbers
-        return float(n["rows"] * n["library"] * n["libraries"])
-
-    def operations(self, case: Case) -> float:
-        """A difference and a multiply-add (counted as one) per dimension, and a comparison for each dimension asked."""
-        dims = case.numbers["given"]["dims"]
-        return float(self.pairs(case) * (2.0 * max(dims) + len(dims)))
-
-    def bytes(self, case: Case) -> float:
-        n = case.numbers
-        item = np.dtype(n["given"]["dtype"]).itemsize
-        table = sum(table_stride(k, "weights") for k in n["given"]["counts"]) * n["rows"] * (4 + item)
-        return float(n["libraries"] * (n["library"] * item + table))
 
 
 def _case(

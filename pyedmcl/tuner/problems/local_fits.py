@@ -103,19 +103,6 @@ class SmapWorkload(Workload):
                     scale = 60 * _ROUNDING[dtype] * float(np.abs(right).max())
                     require_close(f"{name} of {what}, theta={theta:g}", getattr(solved, name)[s], right, 0.0, scale)
 
-    def pairs(self, case: Case) -> float:
-        """Pairs of a query and a library row, for each theta."""
-        return float(case.numbers["rows"] ** 2 * case.numbers["thetas"])
-
-    def entries_of(self, case: Case) -> float:
-        """Sums of a fit."""
-        regressors = case.numbers["given"]["regressors"]
-        return float(regressors * (regressors + 1) // 2 + regressors + 3)
-
-    def sums_bytes(self, case: Case) -> float:
-        """Bytes of all sums, once."""
-        return float(case.numbers["rows"] * case.numbers["thetas"] * self.entries_of(case) * 8)
-
     @contextmanager
     def _engine(
         self, executor: Executor, case: Case, x: Doubles, y: Doubles, at: NDArray[Any], radius: int

@@ -30,7 +30,6 @@ class LookupWorkload(Workload):
     """rho of every target from one library's neighbours, for targets of one dimension."""
 
     kernel = "lookup"
-    unit, memory = "predictions", "local"
     tolerance = (0.0, 2e-5)
 
     def cases(self, mode: str, info: DeviceInfo) -> list[Case]:
@@ -92,21 +91,6 @@ class LookupWorkload(Workload):
                     rho[library, _GAPPY], wanted[_GAPPY] = np.nan, np.nan
                 what = f"rho of {targets} targets of {length} rows with k={given['k']} from library {library}"
                 require_close(what, rho[library], wanted, *self.tolerance)
-
-    def pairs(self, case: Case) -> float:
-        """Cells of the map, times rows: predictions that are made."""
-        n = case.numbers
-        return float(n["libraries"] * n["targets"] * n["rows"])
-
-    def operations(self, case: Case) -> float:
-        """k multiply-adds and the sums of rho that hold a prediction: five with gaps, else three."""
-        given = case.numbers["given"]
-        return float(self.pairs(case) * (given["k"] + (5.0 if given["gaps"] else 3.0)))
-
-    def bytes(self, case: Case) -> float:
-        """k neighbours of each prediction, from whatever memory is nearest."""
-        item = np.dtype(case.numbers["given"]["dtype"]).itemsize
-        return float(self.pairs(case) * (case.numbers["given"]["k"] + 1.0) * item)
 
 
 def _case(k: int, rows: int, targets: int, info: DeviceInfo, libraries: int, *, dtype: str = "float32") -> Case:

@@ -27,7 +27,6 @@ class PredictWorkload(Workload):
     """All E = 1..20 of a block of series, as the search for an embedding dimension asks for it."""
 
     kernel = "predict"
-    unit = "predictions"
     tolerance = (1e-5, 2e-6)
 
     def cases(self, mode: str, info: DeviceInfo) -> list[Case]:
@@ -72,21 +71,6 @@ class PredictWorkload(Workload):
             for number, problem in enumerate(ragged(E - 1, dtype)):
                 if problem.query is None and not np.isnan(problem.library).any():
                     _verify(executor, E, number, problem.library, problem.Tp, dtype, self.tolerance)
-
-    def pairs(self, case: Case) -> float:
-        """Predictions."""
-        n = case.numbers
-        return float(n["rows"] * n["libraries"] * len(n["dims"]))
-
-    def operations(self, case: Case) -> float:
-        n = case.numbers
-        return float(n["rows"] * n["libraries"] * sum(4.0 * (E + 1) for E in n["dims"]))
-
-    def bytes(self, case: Case) -> float:
-        """Rows, weights and the neighbours' values, and two results."""
-        n = case.numbers
-        item = np.dtype(n["given"]["dtype"]).itemsize
-        return float(n["rows"] * n["libraries"] * sum((E + 1) * (4 + 2 * item) + 2 * item for E in n["dims"]))
 
 
 def _case(dtype: str, rows: int, libraries: int) -> Case:

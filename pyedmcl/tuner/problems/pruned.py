@@ -18,8 +18,7 @@ class PrunedWorkload(SearchWorkload):
     """Neighbours of a smooth series. Of noise nearly all pairs are looked at, and nobody takes this search."""
 
     kernel = "pruned"
-    own = ("pruned", "nothing")
-    entries = (*own, *ENTRIES)
+    entries = ("pruned", "nothing", *ENTRIES)
     engine = PrunedSearch
 
     def cases(self, mode: str, info: DeviceInfo) -> list[Case]:

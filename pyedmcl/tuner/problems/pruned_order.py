@@ -33,7 +33,7 @@ _GAP = 1e16  # of clkernels/numeric.clh
 class OrderWorkload(Workload):
     """Rounds of counting sorts, and boxes level by level."""
 
-    kernel, unit = "pruned_order", "states"
+    kernel = "pruned_order"
     entries = ENTRIES
     constraints = (
         Constraint(
@@ -93,15 +93,6 @@ class OrderWorkload(Workload):
             finally:
                 pool.release()
         verify_search(PrunedSearch, executor, {**given, "k": E + 1}, own=True)
-
-    def pairs(self, case: Case) -> float:
-        """States."""
-        return float(case.numbers["states"])
-
-    def bytes(self, case: Case) -> float:
-        """The series read, rows and coordinates written, once each."""
-        given = case.numbers["given"]
-        return self.pairs(case) * float(4 + (given["axes"] + 2) * np.dtype(given["dtype"]).itemsize)
 
 
 def _case(states: int, E: int, axes: int, leaf: int, tau: int = 1, dtype: str = "float32") -> Case:

@@ -27,7 +27,6 @@ class RecurrenceImageWorkload(Workload):
     """Counts are equal for every configuration; sums of distances are taken in other parts, and rounded."""
 
     kernel = "recurrence_image"
-    unit = "cells"
     tolerance = (1e-5, 1e-7)
 
     def cases(self, mode: str, info: DeviceInfo) -> list[Case]:
@@ -77,15 +76,6 @@ class RecurrenceImageWorkload(Workload):
                 require_close(what, got, want, *self.tolerance)
             else:
                 require_equal(what, got, want)
-
-    def pairs(self, case: Case) -> float:
-        return float(case.numbers["points"] ** 2)
-
-    def operations(self, case: Case) -> float:
-        return float(self.pairs(case) / 2 * (2.0 * case.numbers["given"]["m"] + 4))
-
-    def bytes(self, case: Case) -> float:
-        return float(8 * case.numbers["points"] + 4 * _PIXELS**2)
 
 
 def _case(

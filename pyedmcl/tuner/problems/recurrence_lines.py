@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...device.info import DeviceInfo
 from ..workload import Case
-from .sweeps import SweepWorkload, bits_bytes, points
+from .sweeps import SweepWorkload, points
 
 
 class LinesWorkload(SweepWorkload):
@@ -16,10 +16,6 @@ class LinesWorkload(SweepWorkload):
     def cases(self, mode: str, info: DeviceInfo) -> list[Case]:
         # One: the engine asks for the same parameters whatever the series is.
         return [self.case(points(info), 5, exact=False)]
-
-    def bytes(self, case: Case) -> float:
-        """Bits along three directions."""
-        return bits_bytes(case, 3.0)
 
 
 WORKLOAD = LinesWorkload()

@@ -25,7 +25,7 @@ _RAGGED = (2, 67, 301)
 class NetworkWorkload(Workload):
     """A series; integers are equal for every configuration."""
 
-    kernel, unit = "recurrence_network", "cells"
+    kernel = "recurrence_network"
     entries = ("recurrence_network", "recurrence_triangles")
 
     def cases(self, mode: str, info: DeviceInfo) -> list[Case]:
@@ -63,14 +63,6 @@ class NetworkWorkload(Workload):
             wanted = _oracle(n, tuple(sorted(given.items())))
             for name, got in zip(("degree", "closed"), found, strict=True):
                 require_equal(f"{name} of {n} points", got, wanted[name])
-
-    def pairs(self, case: Case) -> float:
-        """Cells of the matrix."""
-        return float(case.numbers["points"] ** 2)
-
-    def bytes(self, case: Case) -> float:
-        """Bits written, and read once."""
-        return self.pairs(case) / 4
 
 
 def _case(

@@ -26,7 +26,7 @@ _RAGGED = (40, 203)
 class RanksWorkload(Workload):
     """The distance that a share of all cells reaches, and that of some nearest points of each column."""
 
-    kernel, unit = "recurrence_ranks", "cells"
+    kernel = "recurrence_ranks"
     entries = ("recurrence_ranks", "recurrence_gather", "recurrence_next")
 
     def cases(self, mode: str, info: DeviceInfo) -> list[Case]:
@@ -66,14 +66,6 @@ class RanksWorkload(Workload):
                 ranks.release()
             for name, right in _oracle(n, tuple(sorted(given.items()))).items():
                 require_equal(f"{name} of {n} points", np.asarray(found[name]), right)
-
-    def pairs(self, case: Case) -> float:
-        """Cells of the matrix, which is gone through several times."""
-        return float(case.numbers["points"] ** 2)
-
-    def bytes(self, case: Case) -> float:
-        """Points, and what was selected."""
-        return float(16 * case.numbers["points"])
 
 
 def _points(info: DeviceInfo) -> int:

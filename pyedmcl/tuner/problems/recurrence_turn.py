@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...device.info import DeviceInfo
 from ..workload import Case
-from .sweeps import SweepWorkload, bits_bytes, points
+from .sweeps import SweepWorkload, points
 
 
 class TurnWorkload(SweepWorkload):
@@ -15,10 +15,6 @@ class TurnWorkload(SweepWorkload):
 
     def cases(self, mode: str, info: DeviceInfo) -> list[Case]:
         return [self.case(points(info), 3, exact=False)]
-
-    def bytes(self, case: Case) -> float:
-        """Read and written for columns; on some devices for rows, too, which are not counted."""
-        return bits_bytes(case, 2.0)
 
 
 WORKLOAD = TurnWorkload()

@@ -30,7 +30,7 @@ _RAGGED = ((2, 1, 3), (67, 13, 9), (130, 200, 2))
 class WindowsWorkload(Workload):
     """Short windows, close together; integers are equal for every configuration."""
 
-    kernel, unit = "recurrence_windows", "cells"
+    kernel = "recurrence_windows"
     entries = ("band_columns", "band_diagonals", "recurrence_windows")
 
     def cases(self, mode: str, info: DeviceInfo) -> list[Case]:
@@ -76,14 +76,6 @@ class WindowsWorkload(Workload):
                 for name, values in right.items():
                     what = f"{name} of window {place} of {size} points"
                     require_equal(what, np.asarray(getattr(got, name)), np.asarray(values))
-
-    def pairs(self, case: Case) -> float:
-        """Cells of all windows."""
-        return float(case.numbers["windows"] * _SIZE**2)
-
-    def bytes(self, case: Case) -> float:
-        """Bits of all windows, read for columns and for diagonals."""
-        return self.pairs(case) / 4
 
 
 def _case(

@@ -86,11 +86,6 @@ class CcmWorkload(Workload):
                 engine.release()
             require_close(f"rho of {what}", rho, _skill(number, given["E"], given["k"]), *self.tolerance)
 
-    def draws(self, case: Case) -> float:
-        """Sub-libraries."""
-        n = case.numbers
-        return float(len(_LINKS) * len(n["sizes"]) * n["samples"])
-
 
 def steps(info: DeviceInfo) -> int:
     """Of a common problem."""

@@ -67,15 +67,6 @@ class SearchWorkload(Workload):
     def verify(self, executor: Executor, case: Case) -> None:
         verify_search(self.engine, executor, case.numbers["given"], own=case.numbers["own"])
 
-    def pairs(self, case: Case) -> float:
-        """Of a query with a state of the library, looked at or not."""
-        return float(case.numbers["rows"]) * float(case.numbers["library"])
-
-    def bytes(self, case: Case) -> float:
-        """Series read once, tables of rows and squared distances written once."""
-        n, item = case.numbers, np.dtype(case.numbers["given"]["dtype"]).itemsize
-        return float((n["rows"] + n["library"]) * item + n["rows"] * n["given"]["k"] * (4 + item))
-
 
 def points(info: DeviceInfo) -> int:
     """Steps of a series: tens of milliseconds of the pruned search."""

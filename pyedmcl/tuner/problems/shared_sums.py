@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...device.info import DeviceInfo
-from ...neighbors.shared_sums import SharedSearch, operations_per_pair
+from ...neighbors.shared_sums import SharedSearch
 from ..workload import Case
 from .common import on_gpu, units
 from .searches import SearchWorkload
@@ -39,11 +39,6 @@ class SharedWorkload(SearchWorkload):
         rows, library = (min(max(int(sizes.get(name, 0)), least), most) for name in ("rows", "library"))
         return _case(self, rows, int(s["E"]), k=int(s["k"]), tau=int(s["tau"]), dtype=s["dtype"], own=rows == library,
                      library=library)  # fmt: skip
-
-    def operations(self, case: Case) -> float:
-        """As many squares as a block of pairs needs once each, and a comparison for each pair."""
-        given = case.numbers["given"]
-        return self.pairs(case) * operations_per_pair(given["E"], given["side"])
 
 
 def _points(info: DeviceInfo) -> int:

@@ -23,7 +23,6 @@ class SkillWorkload(Workload):
     """Pairs of a prediction and an observed series."""
 
     kernel = "skill"
-    unit = "values"
     # Sums over many values of both signs: what is added in another order differs by rounding of the terms, not the sum.
     tolerance = (1e-5, 1e-2)
 
@@ -69,16 +68,6 @@ class SkillWorkload(Workload):
             wanted = np.array([_scores(p, observed[s, :n_rows]) for p, s in zip(predicted, series, strict=True)]).T
             for name, mine, theirs in zip(("rho", "MAE", "RMSE"), got, wanted, strict=True):
                 require_close(f"{name} of pairs with {n_rows} rows", mine, theirs, 0.0, 2e-6)
-
-    def pairs(self, case: Case) -> float:
-        """Rows of all pairs."""
-        return float(case.numbers["pairs"] * case.numbers["rows"])
-
-    def operations(self, case: Case) -> float:
-        return float(10.0 * self.pairs(case))
-
-    def bytes(self, case: Case) -> float:
-        return float(self.pairs(case) * 2.0 * np.dtype(case.numbers["given"]["dtype"]).itemsize)
 
 
 def _case(dtype: str, rows: int, pairs: int) -> Case:

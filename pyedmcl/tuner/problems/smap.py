@@ -11,7 +11,6 @@ class SumsWorkload(SmapWorkload):
     """Sums of products; a parameter says from how many regressors on another kernel takes over, so both are timed."""
 
     kernel = "smap"
-    own = ("smap", "smap_shared")
     entries = ("smap", "smap_shared", "smap_solve")
 
     def cases(self, mode: str, info: DeviceInfo) -> list[Case]:
@@ -22,18 +21,6 @@ class SumsWorkload(SmapWorkload):
         if mode == "exhaustive":
             cases += [self.case(n, 20), self.case(n, 3, limited=True), self.case(n, 3, dtype="float64")]
         return cases
-
-    def arithmetic(self, case: Case) -> str:
-        """Sums are doubles whatever the data are."""
-        return "float64"
-
-    def operations(self, case: Case) -> float:
-        """A multiply-add for each sum of a fit, for each pair."""
-        return self.pairs(case) * self.entries_of(case)
-
-    def bytes(self, case: Case) -> float:
-        """Sums written."""
-        return self.sums_bytes(case)
 
 
 WORKLOAD = SumsWorkload()

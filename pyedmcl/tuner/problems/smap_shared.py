@@ -11,7 +11,6 @@ class SharedWorkload(SmapWorkload):
     """Sums of products, shared among the work-items of a group."""
 
     kernel, layout = "smap_shared", "shared"
-    own = ("smap_shared",)
     entries = ("smap_shared", "smap_solve")
 
     def cases(self, mode: str, info: DeviceInfo) -> list[Case]:
@@ -22,18 +21,6 @@ class SharedWorkload(SmapWorkload):
         if mode == "exhaustive":
             cases += [self.case(n, 20, limited=True), self.case(n, 20, dtype="float64")]
         return cases
-
-    def arithmetic(self, case: Case) -> str:
-        """Sums are doubles whatever the data are."""
-        return "float64"
-
-    def operations(self, case: Case) -> float:
-        """A multiply-add for each sum of a fit, for each pair."""
-        return self.pairs(case) * self.entries_of(case)
-
-    def bytes(self, case: Case) -> float:
-        """Sums written."""
-        return self.sums_bytes(case)
 
 
 WORKLOAD = SharedWorkload()

@@ -10,7 +10,7 @@ from .local_fits import SmapWorkload, rows
 class SolveWorkload(SmapWorkload):
     """A small system for each row and theta."""
 
-    kernel, unit = "smap_solve", "fits"
+    kernel = "smap_solve"
 
     def cases(self, mode: str, info: DeviceInfo) -> list[Case]:
         n = rows(info)
@@ -20,15 +20,6 @@ class SolveWorkload(SmapWorkload):
         if mode == "exhaustive":
             cases += [self.case(n, 1), self.case(n, 3, ridge=True)]
         return cases
-
-    def pairs(self, case: Case) -> float:
-        """Fits."""
-        return float(case.numbers["rows"] * case.numbers["thetas"])
-
-    def bytes(self, case: Case) -> float:
-        """Sums read, coefficients and three results written."""
-        width = case.numbers["given"]["coordinates"] + 4
-        return float(self.sums_bytes(case) + 8 * width * self.pairs(case))
 
 
 WORKLOAD = SolveWorkload()

@@ -21,7 +21,6 @@ class StageWorkload(Workload):
     """Centring and rearranging; there is nothing to tune, and its time is part of every job."""
 
     kernel = "stage"
-    unit = "values"
     entries = ("centre", "stage_targets", "stage_series")
 
     def cases(self, mode: str, info: DeviceInfo) -> list[Case]:
@@ -69,14 +68,6 @@ class StageWorkload(Workload):
         got = held[:61, order]
         back = got.astype(np.float64) * 2.0**exponent + shift
         require_close("staged targets", back, values.astype(np.float64), 0.0, 2e-7)
-
-    def pairs(self, case: Case) -> float:
-        """Values."""
-        return float(case.numbers["rows"] * case.numbers["series"])
-
-    def bytes(self, case: Case) -> float:
-        """Read to be centred, read again, and written."""
-        return float(3.0 * self.pairs(case) * np.dtype(case.numbers["given"]["dtype"]).itemsize)
 
 
 def _case(info: DeviceInfo, dtype: str = "float32") -> Case:

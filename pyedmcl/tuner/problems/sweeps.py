@@ -29,7 +29,6 @@ _RAGGED: tuple[tuple[int, int | None], ...] = ((3, None), (391, None), (70, 203)
 class SweepWorkload(Workload):
     """A series against itself, all measures."""
 
-    unit = "cells"
 
     def like(self, specialisation: Mapping[str, Any], sizes: Mapping[str, int], info: DeviceInfo) -> Case | None:
         s = specialisation
@@ -81,19 +80,10 @@ class SweepWorkload(Workload):
                     what = f"{name} of {rows} x {columns or rows} points, radius {place}"
                     require_equal(what, np.asarray(getattr(got, name)), np.asarray(values))
 
-    def pairs(self, case: Case) -> float:
-        """Cells of the whole matrix, of which half are looked at."""
-        return float(case.numbers["points"] ** 2)
-
 
 def points(info: DeviceInfo) -> int:
     """Points of a series: a tenth of a second on a processor, some tens of milliseconds on a GPU."""
     return units(info, 8_000, 1_500, most=200_000)
-
-
-def bits_bytes(case: Case, times: float) -> float:
-    """Bytes of the bits of half a matrix, for each radius, moved so many times."""
-    return float(case.numbers["points"] ** 2 / 2 / 8 * case.numbers["given"]["n_radii"] * times)
 
 
 def _problem(given: Mapping[str, Any], rows: int, columns: int | None) -> RqaProblem:

@@ -10,17 +10,18 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+from mako.template import Template
 
-from ..codegen.build import build
-from ..device.executor import Argument, Buffer, Executor
-from ..device.info import DeviceInfo
-from ..device.memory import budget
-from ..device.quirks import quirks_for
-from ..kernels import spec
-from ..tuner.problems.common import on_gpu
+from pyedmcl.device.executor import Argument, Buffer, Executor
+from pyedmcl.device.info import DeviceInfo
+from pyedmcl.device.memory import budget
+from pyedmcl.device.quirks import quirks_for
+from pyedmcl.tuner.problems.common import on_gpu
 
 #: Multiply-adds of a chain in one step of the kernel's loop.
 REPEATS = 8
@@ -88,7 +89,7 @@ def multiply_adds(executor: Executor, dtype: str = "float32", seconds: float = _
     def prepared(shape: Shape) -> Iterator[_Run]:
         items = _groups(executor.info) * shape["wg"]
         with _held(executor, items * shape["lanes"] * numbers().itemsize) as (out,):
-            kernel = build(executor, spec("ceilings"), shape, "multiply_add")
+            kernel = _kernel(executor, shape, "multiply_add")
             # 1 is where x * a + b stays: neither overflow nor denormal numbers, which are slow on some processors.
             given = numbers(0.5), numbers(0.5)
             yield _Run(
@@ -112,7 +113,7 @@ def copies(executor: Executor, nbytes: int | None = None) -> Ceiling:
         groups = _groups(executor.info)
         part = -(-n // groups)
         with _held(executor, n * item, n * item) as (source, target):
-            kernel = build(executor, spec("ceilings"), shape, "copy")
+            kernel = _kernel(executor, shape, "copy")
             # Memory that was never written may lie nowhere yet, and reading it then costs nothing.
             for buffer in (source, target):
                 _fill(executor, buffer)
@@ -131,7 +132,7 @@ def local_reads(executor: Executor, seconds: float = _SECONDS) -> Ceiling:
     def prepared(shape: Shape) -> Iterator[_Run]:
         items = _groups(executor.info) * shape["wg"]
         with _held(executor, items * shape["lanes"] * 4) as (out,):
-            kernel = build(executor, spec("ceilings"), shape, "read_local")
+            kernel = _kernel(executor, shape, "read_local")
             yield _Run(
                 executor, lambda steps: (kernel, items, shape["wg"], (out, np.int32(shape["rows"]), np.int32(steps))),
                 float(items * shape["lanes"] * shape["rows"] * 4), seconds,
@@ -185,6 +186,18 @@ def _shape(info: DeviceInfo, lanes: int, chains: int, *, dtype: str = "float32")
     wg = min(256, quirks_for(info).max_work_group) if on_gpu(info) else 1
     rows = min(_LOCAL_BYTES, info.local_bytes // 2) // (item * wg)
     return {"dtype": dtype, "lanes": lanes, "chains": chains, "wg": wg, "rows": max(rows // chains, 1) * chains}
+
+
+def _kernel(executor: Executor, shape: Shape, entry: str) -> Any:
+    quirks = quirks_for(executor.info)
+    real = "double" if shape["dtype"] == "float64" else "float"
+    text = _template().render(**shape, real=real, contract=quirks.fma == "contract")
+    return executor.build(quirks.prelude + text, quirks.build_options).kernel(entry)
+
+
+@lru_cache(maxsize=1)
+def _template() -> Any:
+    return Template(Path(__file__).with_name("ceilings.cl.mako").read_text(encoding="utf-8"), strict_undefined=True)
 
 
 def _groups(info: DeviceInfo) -> int:

@@ -1,13 +1,23 @@
-## What a device can do at most, as far as the other kernels are concerned: multiply-adds, copies within its memory, reads
-## from local memory. Run by pyedmcl/workloads/ceilings.py in several shapes, of which the fastest counts.
+## What a device can do at most, as far as the kernels of the package are concerned: multiply-adds, copies within its
+## memory, reads from local memory. Run by bench/ceilings.py in several shapes, of which the fastest counts.
+##
+## lanes   values in a vector (1: scalars)                chains  vectors that need not wait for each other
+## wg      work-items of a work-group                     rows    vectors of local memory for each work-item
+## real    float or double                                contract  fused multiply-adds are written a * b + c
 <%
 repeats = 8  # of the body of a loop, so that counting does not show
 %>
-#define LANES ${lanes}
-#define REAL_BITS ${64 if dtype == 'float64' else 32}
-#define FMA_CONTRACT ${int(fma == 'contract')}
-#define MIN_SELECT ${int(minimum == 'select')}
-#include "numeric.clh"
+% if real == "double":
+#pragma OPENCL EXTENSION cl_khr_fp64 : enable
+% endif
+% if contract:
+#pragma OPENCL FP_CONTRACT ON
+#define FUSED(a, b, c) ((a) * (b) + (c))
+% else:
+#define FUSED(a, b, c) fma(a, b, c)
+% endif
+typedef ${real} real;
+typedef ${real if lanes == 1 else f"{real}{lanes}"} realv;
 #define GROUP __attribute__((reqd_work_group_size(${wg}, 1, 1)))
 
 // steps * ${repeats * chains} multiply-adds of a vector in each work-item, in ${chains} chains that need not wait for each other.

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..device.executor import Executor
-from ..device.info import DeviceInfo
-from ..errors import InputError
-from ..tuner.measure import Recorder
-from ..tuner.problems import names, workload
-from ..tuner.workload import Case, Workload
-from ..tuning import policy
-from ..tuning.journal import centre
-from .calls import WholeCall, call_names, whole_calls
-from .ceilings import Ceiling
+from calls import WholeCall, call_names, whole_calls
+from ceilings import Ceiling
+from common import clock
+from counts import counted, own_entries
+
+from pyedmcl.device.executor import Executor
+from pyedmcl.device.info import DeviceInfo
+from pyedmcl.tuner.measure import Recorder
+from pyedmcl.tuner.problems import names, workload
+from pyedmcl.tuner.workload import Case, Workload
+from pyedmcl.tuning import policy
+from pyedmcl.tuning.journal import centre
 
 _SECONDS_ENOUGH = 0.02  # of a round, on the device
 _RUNS_MOST = 5
@@ -94,28 +95,19 @@ class Figure:
 
 
 def known_names() -> tuple[str, ...]:
-    """What may be asked for: kernels and calls; a name that is both stands for both."""
+    """What may be named: kernels and calls; a name that is both stands for both."""
     return tuple(dict.fromkeys((*call_names(), *names())))
 
 
-def chosen(wanted: Sequence[str]) -> tuple[str, ...]:
-    """The names that were asked for, all where there are none. Raises InputError."""
-    known = known_names()
-    for name in wanted:
-        if name not in known:
-            raise InputError(f"KERNEL={name!r}: one of {', '.join(known)} is needed")
-    return tuple(dict.fromkeys(wanted)) or known
-
-
-def problems(wanted: Sequence[str], info: DeviceInfo, quick: bool = False) -> list[Case | WholeCall]:
-    """What a bench goes through: whole calls, then kernels. Raises InputError."""
-    asked = chosen(wanted)
-    found: list[Case | WholeCall] = [call for call in whole_calls(info, quick) if call.name in asked]
-    for name in asked:
+def problems(requested: Sequence[str], info: DeviceInfo, quick: bool = False) -> list[Case | WholeCall]:
+    """What is measured: whole calls, then kernels; all of them where none is named."""
+    chosen = tuple(dict.fromkeys(requested)) or known_names()
+    todo: list[Case | WholeCall] = [call for call in whole_calls(info, quick) if call.name in chosen]
+    for name in chosen:
         if name in names():
             cases = workload(name).cases("rapid", info)
-            found += cases[:1] if quick else cases
-    return found
+            todo += cases[:1] if quick else cases
+    return todo
 
 
 def figures(
@@ -130,86 +122,80 @@ def figures(
     todo : sequence
         From :func:`problems`.
     ceilings : mapping
-        From :func:`pyedmcl.workloads.ceilings.ceilings`.
+        From :func:`ceilings.ceilings`.
     rounds : int
     with_peers : bool
     """
-    for one in todo:
-        if isinstance(one, WholeCall):
-            yield _of_call(one, ceilings, rounds, with_peers)
+    for problem in todo:
+        if isinstance(problem, WholeCall):
+            yield of_call(problem, ceilings, rounds, with_peers)
         else:
-            yield _of_kernel(executor, workload(one.kernel), one, ceilings, rounds)
+            yield of_kernel(executor, workload(problem.kernel), problem, ceilings, rounds)
 
 
-def _of_kernel(executor: Executor, work: Workload, case: Case, ceilings: Mapping[str, Ceiling], rounds: int) -> Figure:
-    recorder = Recorder(executor)
+def of_kernel(executor: Executor, work: Workload, case: Case, ceilings: Mapping[str, Ceiling], rounds: int) -> Figure:
+    """The time on the device of the kernel's own launches in a case."""
+    recorder, entries = Recorder(executor), own_entries(case.kernel, work.timed())
     seconds: list[float] = []
-    with policy.watching() as seen, work.open(recorder, case) as go:
-        go()
-        executor.finish()
+    with policy.watching() as questions, work.open(recorder, case) as go:
+
+        def run() -> None:
+            go()
+            executor.finish()
+
+        run()
         for _ in range(rounds):
             total, runs = 0.0, 0
             while total < _SECONDS_ENOUGH and runs < _RUNS_MOST:
                 recorder.events.clear()
-                wall = _clock(lambda: _whole(executor, go))
-                total += recorder.seconds(work.shown()) or wall  # some drivers report no time
+                wall = clock(run)
+                total += recorder.seconds(entries) or wall  # some drivers report no time
                 runs += 1
             seconds.append(total / runs)
-    taken = centre(seconds)[0]
-    done = {work.arithmetic(case): work.operations(case), work.memory: work.bytes(case)}
+    count = counted(case)
     return Figure(
-        "kernel", case.kernel, case.name, work.unit, work.pairs(case), tuple(seconds), _shares(done, taken, ceilings),
-        grades=_grades(seen.values()),
+        "kernel", case.kernel, case.name, count.unit, count.amount, tuple(seconds),
+        shares(count.work, centre(seconds)[0], ceilings), grades=_grades(questions.values()),
     )  # fmt: skip
 
 
-def _of_call(call: WholeCall, ceilings: Mapping[str, Ceiling], rounds: int, with_peers: bool) -> Figure:
-    seconds: list[float] = []
-    others: list[float] = []
-    with policy.watching() as seen:
+def of_call(call: WholeCall, ceilings: Mapping[str, Ceiling], rounds: int, with_peers: bool) -> Figure:
+    """The time of a whole call, and of the peer's in turn with it."""
+    ours: list[float] = []
+    theirs: list[float] = []
+    with policy.watching() as questions:
         call.ours()  # the first one compiles and opens what it needs, on either side
-    peer, theirs, once, note = "", call.ours, 0.0, ""
+    peer, once, note = None, 0.0, ""
     try:
-        found = call.peer() if with_peers else None
-        if found is not None:
-            peer, theirs = found
-            once = _clock(theirs)
-    except Exception as error:  # a peer's trouble must not end the bench
-        peer, note = "", f"the peer failed: {type(error).__name__}: {error}"
+        peer = call.peer() if with_peers else None
+        if peer is not None:
+            once = clock(peer.call)
+    except Exception as error:  # a peer's trouble must not end the benchmark
+        peer, note = None, f"the peer failed: {type(error).__name__}: {error}"
     for number in range(rounds):
-        seconds.append(_clock(call.ours))
-        if peer and (number == 0 or once < _PEER_SECONDS):
-            others.append(_clock(theirs))
+        ours.append(clock(call.ours))
+        if peer is not None and (number == 0 or once < _PEER_SECONDS):
+            theirs.append(clock(peer.call))
     return Figure(
-        "call", call.name, call.problem, call.unit, call.count, tuple(seconds),
-        _shares({"float32": call.operations}, centre(seconds)[0], ceilings), peer, tuple(others),
-        _grades(seen.values()), note,
+        "call", call.name, call.problem, call.unit, call.count, tuple(ours),
+        shares({"float32": call.operations}, centre(ours)[0], ceilings), peer.label if peer is not None else "",
+        tuple(theirs), _grades(questions.values()), note,
     )  # fmt: skip
 
 
-def _whole(executor: Executor, go: Callable[[], object]) -> None:
-    go()
-    executor.finish()
-
-
-def _clock(function: Callable[[], object]) -> float:
-    begun = time.perf_counter()
-    function()
-    return time.perf_counter() - begun
-
-
-def _shares(done: Mapping[str, float], seconds: float, ceilings: Mapping[str, Ceiling]) -> dict[str, float]:
+def shares(work: Mapping[str, float], seconds: float, ceilings: Mapping[str, Ceiling]) -> dict[str, float]:
+    """The share of each ceiling that was reached; what was not counted or not measured is left out."""
     return {
         name: count / seconds / ceilings[name].rate
-        for name, count in done.items()
+        for name, count in work.items()
         if count and name in ceilings and ceilings[name].rate > 0
     }
 
 
-def _grades(asked: Any) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for one in asked:
-        grades = found.setdefault(one.spec.name, [])
-        if one.choice.grade not in grades:
-            grades.append(one.choice.grade)
-    return found
+def _grades(questions: Any) -> dict[str, list[str]]:
+    grades: dict[str, list[str]] = {}
+    for question in questions:
+        of_kernel = grades.setdefault(question.spec.name, [])
+        if question.choice.grade not in of_kernel:
+            of_kernel.append(question.choice.grade)
+    return grades
