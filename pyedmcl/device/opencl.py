@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
 import threading
@@ -16,6 +17,8 @@ from . import discover, runtimes
 from .executor import Argument, Buffer, LocalMemory
 from .info import DeviceInfo
 from .opencl_memory import MemoryUse, OpenCLBuffer
+from .program_cache import ProgramCache
+from .quirks import quirks_for
 
 BASELINE = "-cl-std=CL1.2"
 _PROGRAMS_KEPT = 256
@@ -120,6 +123,7 @@ class OpenCLExecutor:
         self._programs: OrderedDict[tuple[str, tuple[str, ...]], OpenCLProgram] = OrderedDict()
         self.errors: type[Exception] = self.cl.Error
         self.memory = MemoryUse()
+        self._kept = ProgramCache(info) if quirks_for(info).keep_programs else None
         self._device = discover.handle(info)
         try:
             self._context = self.cl.Context([self._device])
@@ -158,12 +162,16 @@ class OpenCLExecutor:
         return program
 
     def _compile(self, source: str, flags: tuple[str, ...]) -> OpenCLProgram:
+        kept = self._kept.load(source, flags) if self._kept else None
+        if kept is not None:
+            with contextlib.suppress(self.errors):  # a refused binary is compiled again below
+                return self._built(self.cl._cl._Program(self._context, [self._device], [kept]), flags)
         # The bare program class, not cl.Program.build: that one caches binaries of its own (and then hides a failed
         # build behind a KeyError), adds options from the environment, and keeps the log for itself.
         program = None
         try:
             program = self.cl._cl._Program(self._context, source)
-            program._build(options=" ".join(flags).encode())
+            compiled = self._built(program, flags)
         except self.errors as error:
             log = self._log(program) or str(error)
             raise BuildError(
@@ -171,6 +179,13 @@ class OpenCLExecutor:
                 log=log,
                 source=source,
             ) from error
+        if self._kept:
+            with contextlib.suppress(self.errors):  # a driver that gives no binary compiles again next time
+                self._kept.keep(source, flags, program.get_info(self.cl.program_info.BINARIES)[0])
+        return compiled
+
+    def _built(self, program: Any, flags: tuple[str, ...]) -> OpenCLProgram:
+        program._build(options=" ".join(flags).encode())
         return OpenCLProgram(self.cl.Program(program), self._log(program), self)
 
     def _log(self, program: Any) -> str:

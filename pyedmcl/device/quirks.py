@@ -40,6 +40,8 @@ class Quirks:
         Local memory, in bytes, that the arrays declared in a kernel may take.
     whole_memory_in_one : bool
         The reported largest allocation is no real limit; ``largest_bytes`` is all of the memory then.
+    keep_programs : bool
+        Whether compiled programs are kept in the user's cache folder, since the runtime itself keeps none.
     unusable : str or None
         Why no kernel can run on it; None where it works. Such a device is never chosen unasked.
     instead : str
@@ -59,6 +61,7 @@ class Quirks:
     largest_bytes: int = 0
     local_bytes: int = 0
     whole_memory_in_one: bool = False
+    keep_programs: bool = False
     unusable: str | None = None
     instead: str = ""
     reasons: tuple[str, ...] = ()
@@ -98,6 +101,12 @@ TABLE: tuple[Row, ...] = (
         lambda info: info.runtime == "intel-cpu",
         {"fma": "contract"},
         "scalar fma() is as fast as a*b+c, but fma() of vector types was 20 times slower (2026.2)",
+    ),
+    Row(
+        lambda info: info.runtime == "intel-cpu",
+        {"keep_programs": True},
+        "each process compiles anew, 0.2 to 3 seconds a kernel, where loading what was compiled takes some 10 ms; PoCL "
+        "and the drivers of GPUs keep programs themselves",
     ),
     Row(
         lambda info: info.runtime in ("nvidia", "amd"),
