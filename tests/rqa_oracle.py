@@ -6,7 +6,7 @@ import numpy as np
 
 from pyedmcl.recurrence.conventions import CONVENTIONS
 from pyedmcl.recurrence.counts import Counts
-from pyedmcl.reference.rqa import compared, line_counts, points_of, recurrence_matrix
+from pyedmcl.reference.rqa import NORMS, compared, line_counts, points_of, recurrence_matrix
 
 
 def matrix(x, y=None, *, radius, m=1, tau=1, metric="euclidean", convention="pyrqa", dtype="float32", exact=True,
@@ -21,8 +21,7 @@ def matrix(x, y=None, *, radius, m=1, tau=1, metric="euclidean", convention="pyr
     inner, outer = (None, radius) if threshold == "fixed" else radius
 
     def limit(value):
-        value = arithmetic.type(value)
-        return value * value if metric == "euclidean" else value
+        return NORMS[metric].limit(arithmetic.type(value))
 
     d = compared(points, others, metric)
     return recurrence_matrix(d, limit(outer), inner=None if inner is None else limit(inner), strict=rules.strict)

@@ -38,7 +38,8 @@ Tau = Annotated[int, typer.Option("--tau", help="Lag between them, in steps.", r
 Metric = Annotated[
     str,
     typer.Option(
-        "--metric", metavar="euclidean|maximum|manhattan", help="Distance of states.", rich_help_panel=_STATES
+        "--metric", metavar="NAME", help="Distance of states, such as euclidean, maximum or manhattan "
+        "(all of them: docs/recurrence.md).", rich_help_panel=_STATES,
     ),
 ]
 Theiler = Annotated[

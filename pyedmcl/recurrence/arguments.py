@@ -11,7 +11,6 @@ import numpy as np
 
 from ..errors import InputError
 from .conventions import Convention
-from .problem import METRICS
 
 DTYPES = ("float32", "float64")
 THRESHOLDS = ("fixed", "corridor", "recurrence_rate", "neighbours")
@@ -43,13 +42,6 @@ def progress_called(value: object, unit: str) -> None:
         raise InputError(
             f"progress={value!r}: a function is needed, which is given {unit} done, all {unit} and {unit!r}; or None"
         )
-
-
-def metric_named(value: object, name: str = "metric") -> str:
-    """One of the metrics."""
-    if not isinstance(value, str) or value not in METRICS:
-        raise InputError(f"{name}={value!r}: choose one of {', '.join(map(repr, METRICS))}")
-    return value
 
 
 def threshold_named(value: object) -> str:

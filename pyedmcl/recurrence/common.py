@@ -18,6 +18,7 @@ from . import arguments
 from .conventions import Convention
 from .engine import Progress as Progress
 from .engine import quantify
+from .metrics import metric_named
 from .points import Points
 from .problem import RqaProblem
 from .result import RecurrenceResult
@@ -98,7 +99,7 @@ def problem_of(
     """
     other = rows if columns is None else columns
     return RqaProblem(
-        m=rows.m, tau=rows.tau, metric=arguments.metric_named(metric, f"metric{suffix}"), dtype=options.dtype,
+        m=rows.m, tau=rows.tau, metric=metric_named(metric, f"metric{suffix}").name, dtype=options.dtype,
         exact=options.exact, radii=(), inner=None, strict=options.convention.strict, theiler=theiler,
         theiler_everywhere=options.convention.theiler_everywhere, n_rows=rows.n, n_columns=other.n,
         symmetric=columns is None, embedded=rows.embedded, n_features=rows.n_features,

@@ -175,14 +175,7 @@ def count_links(
             f"one buffer on {executor.info.name} and {room.total:,} for all (raise PYEDMCL_MEMORY_FRACTION or "
             "PYEDMCL_MEMORY_LIMIT, or thin out the series)"
         )
-    values: dict[str, Any] = {
-        "m": problem.n_features if problem.embedded else problem.m,
-        "step": 1 if problem.embedded else problem.tau,
-        "stride": problem.n_features,
-        "metric": problem.metric,
-        "dtype": dtype.name,
-        "strict": problem.strict,
-    }
+    values: dict[str, Any] = {**problem.cell, "strict": problem.strict}
     kernel_spec = spec("recurrence_network")
     values |= parameters(kernel_spec, values, executor.info).parameters
     wg = values["wg"]

@@ -3,8 +3,8 @@
 Cell (i, j) joins row i (a point of ``x``) and column j (a point of ``y``, or of ``x`` where there is no ``y``). Point t
 of a series is (x[t], x[t + tau], ..., x[t + (m-1) tau]). The arithmetic is fixed, so that every device and every
 configuration finds the same cells: each difference is rounded to the working precision, squares are rounded on their
-own (no fused multiply-add), and sums run over the lags in ascending order. What is compared with a limit is that sum
-of squares (Euclidean), the sum of magnitudes (Manhattan) or the largest magnitude (maximum); no root is taken.
+own (no fused multiply-add), and sums run over the lags in ascending order. What is compared with a limit is, for the
+Euclidean metric, that sum of squares; no root is taken. :mod:`pyedmcl.recurrence.metrics` says it of each metric.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-METRICS = ("euclidean", "maximum", "manhattan")
+from .metrics import metric_named
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class RqaProblem:
     m, tau : int
         Embedding dimension and lag. 1 and 1 where the points are ``embedded`` already.
     metric : str
-        One of :data:`METRICS`.
+        One of :data:`pyedmcl.recurrence.metrics.METRICS`.
     dtype : str
         "float32" or "float64": what the sweep over the cells computes in.
     exact : bool
@@ -86,10 +86,27 @@ class RqaProblem:
     column_limits: NDArray[np.float64] | None = field(default=None, compare=False)
     joint: RqaProblem | None = None
 
+    def __post_init__(self) -> None:
+        metric_named(self.metric)  # an unknown one is refused here, before any kernel is made for it
+
     @property
     def arithmetic(self) -> str:
         """The precision that decides which cells are recurrent: "float64" where ``exact``, else ``dtype``."""
         return "float64" if self.exact else self.dtype
+
+    @property
+    def coordinates(self) -> int:
+        """Numbers in a point."""
+        return self.n_features if self.embedded else self.m
+
+    @property
+    def cell(self) -> dict[str, Any]:
+        """Specialisation of the kernels that compute a cell by itself: coordinate e of point t lies at
+        ``t * stride + e * step``."""
+        return {
+            "m": self.coordinates, "step": 1 if self.embedded else self.tau, "stride": self.n_features,
+            "metric": self.metric, "dtype": self.arithmetic,
+        }  # fmt: skip
 
     @property
     def n_radii(self) -> int:
@@ -108,13 +125,13 @@ class RqaProblem:
 
 
 def limits_of(radii: tuple[float, ...], metric: str, arithmetic: str) -> NDArray[np.float64]:
-    """Radii in the unit of what is compared: rounded to ``arithmetic``, then squared and rounded again (Euclidean).
+    """Radii in the unit of what is compared: rounded to ``arithmetic``, and rounded again by the metric's formula.
 
     What overflows is a quarter of the largest number: gaps, which are kept as that number, recur with nothing still.
     """
     with np.errstate(over="ignore", under="ignore"):
         rounded: NDArray[Any] = np.asarray(radii, arithmetic)
-        compared: NDArray[Any] = rounded * rounded if metric == "euclidean" else rounded
+        exact: NDArray[Any] = metric_named(metric).limit_of(rounded)
     most = np.finfo(arithmetic).max / 4
-    limits: NDArray[np.float64] = np.minimum(compared, most).astype(np.float64)
+    limits: NDArray[np.float64] = np.minimum(exact, most).astype(np.float64)
     return limits

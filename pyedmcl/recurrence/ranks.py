@@ -55,13 +55,7 @@ class Ranks:
         require_precision(executor, problem)
         self.executor, self.problem = executor, problem
         self.window, self.lower = window, lower
-        self._values: dict[str, Any] = {
-            "m": problem.n_features if problem.embedded else problem.m,
-            "step": 1 if problem.embedded else problem.tau,
-            "stride": problem.n_features,
-            "metric": problem.metric,
-            "dtype": self.dtype.name,
-        }
+        self._values: dict[str, Any] = problem.cell
         self._spec = spec("recurrence_ranks")
         self._pacer = Pacer(quirks_for(executor.info).device_class)
         chosen = parameters(self._spec, self._values, executor.info).parameters

@@ -56,7 +56,9 @@ def rqa(
     radius : float or sequence
         By ``threshold``: a radius in the unit of the data; a pair (inner, outer); a recurrence rate in (0, 1); a
         number of neighbours. A sequence gives a table with a result for each; radii share one pass.
-    metric : {"euclidean", "maximum", "manhattan"}
+    metric : str
+        How far apart two points are: "euclidean", "maximum", "manhattan", or another row of the table "Metrics" in
+        ``docs/recurrence.md``.
     theiler : int
         Cells with abs(i - j) < theiler are left out: of diagonal lines, or (conventions "recurrenceanalysis" and
         "crqa") of everything. 0 keeps all; 1 leaves out the main diagonal. Convention "accrqa" has no window: 0 and 1

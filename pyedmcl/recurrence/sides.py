@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .limits import band, shift_and_scale
+from .guard_band import Scaling, guard_band, shift_and_scale
+from .metrics import metric_named
 
 if TYPE_CHECKING:
     from ..device.executor import Buffer, Executor
     from .problem import RqaProblem
 
+Doubles = NDArray[np.float64]
 
-_BLOCK = 1 << 15
+_PIECE = 1 << 15  # values that are scaled together
+_UNCHANGED = Scaling(0.0, 1.0, math.inf)
 
 
 @dataclass(frozen=True)
@@ -49,70 +53,62 @@ class Sides:
         self.checked = problem.exact and problem.dtype == "float32"
         self.dtype = problem.dtype
         self.front = padding.front
+        self._executor, self._problem, self._padding = executor, problem, padding
+        self._held: list[Buffer] = []
         rows = _coordinates(x, problem)
         columns = rows if y is None else _coordinates(y, problem)
-        self._held: list[Buffer] = []
-        arithmetic = np.float64 if self.checked else np.dtype(problem.dtype)
-        shift, scale = 0.0, 1.0
-        if self.checked:
-            shift, scale, largest = shift_and_scale(rows, columns)
-            n = problem.n_features if problem.embedded else problem.m
-            outer, inner = self._bands(problem, n, scale, largest, shift * scale)
         self.x_stride, self.y_stride = (side.shape[1] + padding.behind for side in (rows, columns))
         self.y_stride += padding.front
-        self.x, self.y = self._values(executor, rows, columns, padding, np.dtype(problem.dtype), shift, scale)
-        self.x64, self.y64 = self.x, self.y
+        limits = [problem.outer_limits() if problem.column_limits is None else problem.column_limits]
+        inner = problem.inner_limits()
+        if inner is not None:
+            limits.append(inner)
         if self.checked:
-            self.x64, self.y64 = self._values(executor, rows, columns, padding, np.dtype(arithmetic), 0.0, 1.0)
-        per_column = problem.column_limits is not None
-        exact = problem.column_limits if per_column else problem.outer_limits()
-        assert exact is not None
-        inside = problem.inner_limits()
-        wanted = [exact] if inside is None else [exact, inside]
-        kinds = [*outer, *inner] if self.checked else wanted
-        self.limits_per_radius = len(kinds)
-        self.limit_stride = self.y_stride if per_column else 0
-        self.limits = self._limits(executor, kinds, np.dtype(problem.dtype), per_column, padding)
-        self.limits64 = self._limits(executor, wanted, np.dtype(arithmetic), per_column, padding)
+            scaling = shift_and_scale(rows, columns)
+            self.x, self.y = self._values(rows, columns, problem.dtype, scaling)
+            self.x64, self.y64 = self._values(rows, columns, "float64")
+            swept = self._guarded(limits, scaling)
+        else:
+            self.x, self.y = self.x64, self.y64 = self._values(rows, columns, problem.dtype)
+            swept = limits
+        self.limits_per_radius = len(swept)
+        self.limit_stride = 0 if problem.column_limits is None else self.y_stride
+        self.limits = self._limits(swept, problem.dtype)
+        self.limits64 = self._limits(limits, problem.arithmetic)
 
-    @staticmethod
-    def _bands(
-        problem: RqaProblem, coordinates: int, scale: float, largest: float, offset: float
-    ) -> tuple[list[NDArray[np.float64]], list[NDArray[np.float64]]]:
-        power = scale * scale if problem.metric == "euclidean" else scale
-        limit = problem.column_limits if problem.column_limits is not None else problem.outer_limits()
-        below, upto = band(limit * power, problem.metric, coordinates, largest, offset)
-        inside = problem.inner_limits()
-        if inside is None:
-            return [below, upto], []
-        least, above = band(inside * power, problem.metric, coordinates, largest, offset)
-        return [below, upto], [above, least]
+    def _guarded(self, limits: list[Doubles], scaling: Scaling) -> list[Doubles]:
+        """The guard bands of the outer and the inner limits in the order of ``recurrence_bits``: a cell is surely
+        recurrent below the first and above the third, and surely not from the second on or up to the fourth."""
+        metric = metric_named(self._problem.metric)
+        unit = scaling.scale**metric.degree
+        outer, *inner = (
+            guard_band(limit * unit, metric, self._problem.coordinates, scaling.value_error) for limit in limits
+        )
+        return [outer.low, outer.high, *(bound for band in inner for bound in (band.high, band.low))]
 
     def _values(
-        self, executor: Executor, rows: NDArray[np.float64], columns: NDArray[np.float64], padding: Padding,
-        dtype: np.dtype[Any], shift: float, scale: float,
-    ) -> tuple[Buffer, Buffer]:  # fmt: skip
-        """Both sides shifted, scaled, rounded and padded."""
-        x = _padded(rows, 0, padding.behind, dtype, shift, scale)
-        found = x[:, : rows.shape[1]] if columns is rows else None
-        y = _padded(columns, padding.front, padding.behind, dtype, shift, scale, found)
+        self, rows: Doubles, columns: Doubles, dtype: str, scaling: Scaling = _UNCHANGED
+    ) -> tuple[Buffer, Buffer]:
+        """Both sides scaled, rounded and padded."""
+        padding, kind = self._padding, np.dtype(dtype)
+        x = _padded(rows, 0, padding.behind, kind, scaling)
+        ready = x[:, : rows.shape[1]] if columns is rows else None
+        y = _padded(columns, padding.front, padding.behind, kind, scaling, ready)
         for padded, front, n, gap in ((x, 0, rows.shape[1], 1), (y, padding.front, columns.shape[1], -1)):
-            _mark(padded, front, n, gap * np.finfo(dtype).max)
-            self._held.append(executor.upload(padded))
+            _mark(padded, front, n, gap * np.finfo(kind).max)
+            self._held.append(self._executor.upload(padded))
         return self._held[-2], self._held[-1]
 
-    def _limits(
-        self, executor: Executor, kinds: list[NDArray[np.float64]], dtype: np.dtype[Any], per_column: bool,
-        padding: Padding,
-    ) -> Buffer:  # fmt: skip
+    def _limits(self, limits: list[Doubles], dtype: str) -> Buffer:
+        """Limits radius by radius; or, where columns have their own, kind by kind and padded like the columns."""
         with np.errstate(over="ignore"):
-            table = np.stack(kinds).astype(dtype)
-        if per_column:
-            short = self.y_stride - padding.front - table.shape[1]
-            table = np.pad(table, ((0, 0), (padding.front, short)), constant_values=-1)
+            table = np.stack(limits).astype(dtype)
+        if self.limit_stride:
+            front = self._padding.front
+            table = np.pad(table, ((0, 0), (front, self.y_stride - front - table.shape[1])), constant_values=-1)
         else:
             table = np.ascontiguousarray(table.T)
-        self._held.append(executor.upload(table))
+        self._held.append(self._executor.upload(table))
         return self._held[-1]
 
     def release(self) -> None:
@@ -122,31 +118,30 @@ class Sides:
         self._held.clear()
 
 
-def _coordinates(values: NDArray[Any], problem: RqaProblem) -> NDArray[np.float64]:
+def _coordinates(values: NDArray[Any], problem: RqaProblem) -> Doubles:
     """One row per coordinate of a given point; a series is its only row."""
-    given: NDArray[np.float64] = np.asarray(values, np.float64)
-    return np.ascontiguousarray(given.T) if problem.embedded else given.reshape(1, -1)
+    doubles: Doubles = np.asarray(values, np.float64)
+    return np.ascontiguousarray(doubles.T) if problem.embedded else doubles.reshape(1, -1)
 
 
 def _padded(
-    values: NDArray[np.float64], front: int, behind: int, dtype: np.dtype[Any], shift: float, scale: float,
-    found: NDArray[Any] | None = None,
-) -> NDArray[Any]:  # fmt: skip
-    """Values shifted and scaled with room around them, which is not filled; ``found`` holds what they become, if known.
+    values: Doubles, front: int, behind: int, dtype: np.dtype[Any], scaling: Scaling, ready: NDArray[Any] | None = None
+) -> NDArray[Any]:
+    """Values shifted and scaled with room around them, which is not filled; ``ready``: what they become, where known.
 
-    A block at a time, so that what lies between the steps stays in the processor's cache.
+    A piece at a time, so that what lies between the steps stays in the processor's cache.
     """
     n = values.shape[1]
     padded = np.empty((len(values), front + n + behind), dtype)
-    if found is not None:
-        padded[:, front : front + n] = found
+    if ready is not None:
+        padded[:, front : front + n] = ready
         return padded
     with np.errstate(over="ignore", invalid="ignore"):
-        for at in range(0, n, _BLOCK):
-            block = values[:, at : at + _BLOCK]
-            if (shift, scale) != (0.0, 1.0):
-                block = (block - shift) * scale
-            padded[:, front + at : front + at + block.shape[1]] = block
+        for at in range(0, n, _PIECE):
+            piece = values[:, at : at + _PIECE]
+            if (scaling.shift, scaling.scale) != (0.0, 1.0):
+                piece = (piece - scaling.shift) * scaling.scale
+            padded[:, front + at : front + at + piece.shape[1]] = piece
     return padded
 
 

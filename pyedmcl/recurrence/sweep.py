@@ -85,11 +85,11 @@ class TileSweep:
         exact = one.exact and one.dtype == "float32"
         corridor = one.inner is not None
         values: dict[str, Any] = {
-            "m": one.n_features if one.embedded else one.m, "tau": one.tau, "metric": one.metric, "dtype": one.dtype,
+            "m": one.coordinates, "tau": one.tau, "metric": one.metric, "dtype": one.dtype,
             "embedded": one.embedded, "exact": exact, "strict": one.strict, "corridor": corridor,
             "per_column": one.column_limits is not None, "also": also, "n_radii": one.n_radii,
             "limits_per_radius": (2 if exact else 1) * (2 if corridor else 1),
-            "coordinates": one.n_features if one.embedded else 1,
+            "coordinates": one.n_features,
         }  # fmt: skip
         sizes = {"rows": one.n_rows, "columns_of_matrix": one.n_columns}
         values |= parameters(spec("recurrence_bits"), values, self.executor.info, sizes).parameters

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from ..errors import InputError
 from .cells import cells_of_columns, cells_within
 from .conventions import Convention
+from .metrics import metric_named
 from .points import Points
 from .problem import RqaProblem
 from .ranks import Ranks
@@ -61,7 +62,7 @@ def passes_for(
         limits = _limits_of_rates(executor, problem, convention, rows, columns, wanted, name)
         order = sorted(range(len(wanted)), key=lambda at: limits[at])
         ascending = tuple(limits[at] for at in order)
-        radii = tuple(math.sqrt(v) if problem.metric == "euclidean" else v for v in ascending)
+        radii = tuple(float(metric_named(problem.metric).radius_of(v)) for v in ascending)
         return [RqaPass(replace(problem, radii=radii, limits=ascending, strict=False), radii, tuple(order))]
     order = sorted(range(len(wanted)), key=lambda at: wanted[at][::-1] if threshold == "corridor" else wanted[at])
     entries = tuple(wanted[at] for at in order)
@@ -151,16 +152,10 @@ def compared_pairs(
     problem: RqaProblem, rows: Points, columns: Points, i: NDArray[np.int_], j: NDArray[np.int_]
 ) -> NDArray[Any]:
     """What is compared with a limit, for the cells (i, j), on the host; bit for bit what the devices find."""
-    total: NDArray[Any] = np.zeros(len(i), problem.arithmetic)
     with np.errstate(over="ignore", under="ignore"):
         x, y = (side.values.astype(problem.arithmetic, copy=False) for side in (rows, columns))
-        for e in range(problem.n_features if problem.embedded else problem.m):
-            a, b = (x[i, e], y[j, e]) if problem.embedded else (x[i + e * problem.tau], y[j + e * problem.tau])
-            difference = a - b
-            if problem.metric == "euclidean":
-                total = total + difference * difference
-            elif problem.metric == "manhattan":
-                total = total + np.abs(difference)
-            else:
-                total = np.maximum(total, np.abs(difference))
-    return total
+        if problem.embedded:
+            differences = (x[i, e] - y[j, e] for e in range(problem.n_features))
+        else:
+            differences = (x[i + lag] - y[j + lag] for lag in problem.tau * np.arange(problem.m))
+        return metric_named(problem.metric).compared(differences)

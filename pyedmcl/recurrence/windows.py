@@ -94,14 +94,7 @@ class WindowSweep:
         self.step, self.windows, self.together = step, windows, together
         with np.errstate(over="ignore"):
             self._x = x.astype(problem.arithmetic, copy=False)
-        self._values: dict[str, Any] = {
-            "m": problem.n_features if problem.embedded else problem.m,
-            "step": 1 if problem.embedded else problem.tau,
-            "stride": problem.n_features,
-            "metric": problem.metric,
-            "dtype": problem.arithmetic,
-            "strict": problem.strict,
-        }
+        self._values: dict[str, Any] = {**problem.cell, "strict": problem.strict}
         kernel_spec = spec("recurrence_windows")
         self._values |= parameters(kernel_spec, self._values, executor.info).parameters
         self._kernels = {

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .rqa import compared, points_of, recurrence_matrix
+from .rqa import NORMS, compared, points_of, recurrence_matrix
 
 
 def pixel_edges(n: int, pixels: int) -> npt.NDArray[np.int64]:
@@ -51,9 +51,7 @@ def mean_distances(
     metric: str = "euclidean",
 ) -> npt.NDArray[np.float64]:
     """Mean distance of each pixel's cells without gaps, in float64; NaN where there is none."""
-    distances = compared(points_of(x, m, tau), points_of(y, m, tau), metric)
-    if metric == "euclidean":
-        distances = np.sqrt(distances)
+    distances = NORMS[metric].distance(compared(points_of(x, m, tau), points_of(y, m, tau), metric))
     there = np.isfinite(distances)
     with np.errstate(invalid="ignore"):
         means: npt.NDArray[np.float64] = binned(np.where(there, distances, 0.0), pixels) / binned(

@@ -2,13 +2,31 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 Matrix = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.floating[Any]]
+
+
+
+class Norm(NamedTuple):
+    """A metric: what a coordinate adds, how that is joined, what stands for a radius, the distance in the end."""
+
+    term: Callable[[Any], Any]
+    join: Callable[[Any, Any], Any]
+    limit: Callable[[Any], Any]
+    distance: Callable[[Any], Any]
+
+
+NORMS = {
+    "euclidean": Norm(lambda d: d * d, np.add, lambda r: r * r, np.sqrt),
+    "maximum": Norm(np.abs, np.maximum, lambda r: r, lambda d: d),
+    "manhattan": Norm(np.abs, np.add, lambda r: r, lambda d: d),
+}
 
 
 def points_of(x: npt.ArrayLike, m: int, tau: int, dtype: str = "float64") -> Floats:
@@ -25,16 +43,11 @@ def compared(points: Floats, others: Floats, metric: str) -> Floats:
 
     Coordinates are added in ascending order, each operation rounded to the points' precision. NaN stays NaN.
     """
+    norm = NORMS[metric]
     total = np.zeros((len(points), len(others)), points.dtype)
     with np.errstate(over="ignore", under="ignore"):
         for a, b in zip(points.T, others.T, strict=True):
-            difference = a[:, None] - b[None, :]
-            if metric == "euclidean":
-                total = total + difference * difference
-            elif metric == "manhattan":
-                total = total + np.abs(difference)
-            else:
-                total = np.maximum(total, np.abs(difference))
+            total = norm.join(total, norm.term(a[:, None] - b[None, :]))
     return total
 
 

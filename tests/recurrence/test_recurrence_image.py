@@ -12,7 +12,8 @@ from pyedmcl.device.session import open_device
 from pyedmcl.errors import DeviceMemoryError, InputError
 from pyedmcl.recurrence.image import open_cells, render
 from pyedmcl.recurrence.image.render import render_image
-from pyedmcl.recurrence.problem import METRICS, RqaProblem
+from pyedmcl.recurrence.metrics import METRICS
+from pyedmcl.recurrence.problem import RqaProblem
 from pyedmcl.reference.image import binned, mean_distances, pixel_edges, recurrence_counts
 from pyedmcl.tuning.policy import using
 

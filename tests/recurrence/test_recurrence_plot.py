@@ -124,7 +124,7 @@ def test_gaps(one_device):
         ({"radius": float("nan")}, "radius=nan"),
         ({"pixels": 0}, "pixels=0"),
         ({"pixels": (3, 4, 5)}, r"pixels=\(3, 4, 5\)"),
-        ({"metric": "cosine"}, "metric='cosine'"),
+        ({"metric": "hamming"}, "metric='hamming'"),
         ({"m": 60, "tau": 2}, "m=60, tau=2"),
         ({"exact": 1}, "exact=1"),
         ({"convention": "mine"}, "convention='mine'"),

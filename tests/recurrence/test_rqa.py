@@ -13,6 +13,7 @@ import pyedmcl
 from pyedmcl.errors import InputError
 from pyedmcl.recurrence.counts import Counts
 from pyedmcl.recurrence.measures import SHORT_NAMES
+from pyedmcl.recurrence.metrics import METRICS
 
 README = [0.1, 0.5, 1.3, 0.7, 0.8, 1.4, 1.6, 1.2, 0.4, 1.1, 0.8, 0.2, 1.3]
 README_MEASURES = {
@@ -29,7 +30,6 @@ ROESSLER = {
     (5321, "recurrenceanalysis"): (.032997598453267066, .999002019619778, 18.69867149758454, 3.6058791945021236,
                                    .9949713833427609, 6.242759979487732),
 }  # fmt: skip
-METRICS = ("euclidean", "maximum", "manhattan")
 
 
 @pytest.fixture(scope="module")
@@ -304,7 +304,7 @@ BAD = [
     ({"theiler": -1}, "theiler=-1"),
     ({"theiler": 2, "convention": "accrqa"}, "theiler=2 contradicts convention='accrqa'"),
     ({"convention": "crp"}, "convention='crp': choose one of 'pyrqa'"),
-    ({"metric": "cosine"}, "metric='cosine'"),
+    ({"metric": "hamming"}, "metric='hamming'"),
     ({"m": 50, "tau": 3}, "x: m=50, tau=3 needs at least 149 values to give two points, there are 100"),
     ({"m": 0}, "m=0"),
     ({"tau": 1.5}, "tau=1.5"),
@@ -348,8 +348,8 @@ def test_bad_input_of_joint_recurrence(one_device):
         pyedmcl.joint_rqa(x, x, m_y=0, radius=1.0, device=one_device)
     with pytest.raises(InputError, match="y: m_y=200, tau_y=1 needs at least 201 values"):
         pyedmcl.joint_rqa(x, x, m_y=200, radius=1.0, device=one_device)
-    with pytest.raises(InputError, match="metric_y='cosine': choose one of"):
-        pyedmcl.joint_rqa(x, x, radius=0.5, metric_y="cosine", device=one_device)
+    with pytest.raises(InputError, match="metric_y='hamming': choose one of"):
+        pyedmcl.joint_rqa(x, x, radius=0.5, metric_y="hamming", device=one_device)
     with pytest.raises(InputError, match="progress=3: a function"):
         pyedmcl.joint_rqa(x, x, radius=0.5, progress=3, device=one_device)
     with pytest.raises(InputError, match="contradicts convention='accrqa'"):

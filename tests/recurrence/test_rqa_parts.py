@@ -12,7 +12,7 @@ from recurrence_parts import cells_of, differences, partial_of, problem_of, seri
 from pyedmcl.recurrence import sides
 from pyedmcl.recurrence.counts import Counts
 from pyedmcl.recurrence.engine import _identity, combine, split_rows
-from pyedmcl.recurrence.limits import band, shift_and_scale
+from pyedmcl.recurrence.guard_band import shift_and_scale
 from pyedmcl.recurrence.partial import join
 from pyedmcl.reference.rqa import line_counts
 
@@ -74,39 +74,6 @@ def test_rows_are_split_at_words_and_evenly(shape, devices):
     columns = problem.n_columns
     work = [sum(columns - i if problem.symmetric else columns for i in range(a, b)) for a, b in ranges]
     assert max(work) <= sum(work) / devices + 64 * columns
-
-
-@pytest.mark.parametrize("metric", ["euclidean", "maximum", "manhattan"])
-@pytest.mark.parametrize(("offset", "unit"), [(0.0, 1.0), (1e4, 1.0), (-300.0, 1e-2), (0.0, 1e-18), (5.0, 1e15)])
-def test_float32_never_decides_otherwise_than_float64(metric, offset, unit):
-    """Random pairs, most of them close to the limit: outside the band float32 agrees with float64."""
-    rng = np.random.default_rng(3)
-    m, n = 5, 20_000
-    a = rng.standard_normal((n, m))
-    distance = {"euclidean": lambda d: np.sqrt((d * d).sum(1)), "maximum": lambda d: np.abs(d).max(1),
-                "manhattan": lambda d: np.abs(d).sum(1)}[metric]  # fmt: skip
-    step = rng.standard_normal((n, m))
-    step *= (0.7 * (1 + rng.standard_normal(n) * 10.0 ** rng.uniform(-9, -1, n)) / distance(step))[:, None]
-    x, y = offset + unit * a, offset + unit * (a + step)
-    limit = np.array([(0.7 * unit) ** 2 if metric == "euclidean" else 0.7 * unit])
-    shift, scale, largest = shift_and_scale(x, y)
-    power = scale * scale if metric == "euclidean" else scale
-    below, upto = band(limit * power, metric, m, largest, shift * scale)
-
-    def compared(p, q):
-        total = np.zeros(n, p.dtype)
-        for e in range(m):
-            d = p[:, e] - q[:, e]
-            term = d * d if metric == "euclidean" else np.abs(d)
-            total = np.maximum(total, term) if metric == "maximum" else total + term
-        return total
-
-    exact = compared(x, y)
-    narrow = compared(((x - shift) * scale).astype(np.float32), ((y - shift) * scale).astype(np.float32))
-    assert (exact[narrow < below] < limit).all() and (exact[narrow > upto] > limit).all()
-    undecided = (narrow >= below) & (narrow <= upto)
-    assert 0 < undecided.mean() < 0.6
-    assert np.log2(largest) <= 0
 
 
 def test_no_values_have_a_shift_and_a_scale():

@@ -1,4 +1,4 @@
-"""Series and limits as the sweep of a recurrence plot needs them, and guard bands that make float32 exact."""
+"""Series and limits as the sweep of a recurrence plot needs them."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...data.condition import condition
+from ..guard_band import guard_band, value_error
+from ..metrics import metric_named
 
 if TYPE_CHECKING:
     from ..problem import RqaProblem
 
 Floats = NDArray[np.floating[Any]]
-
-_UNIT = 2.0**-24  # half a unit in the last place of 1, float32
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,6 @@ class SweepData:
 def prepare(problem: RqaProblem, x: Floats, y: Floats, mean: bool) -> SweepData:
     """Values and limits of the sweep, and, where float64 decides the open cells, what it needs."""
     rows, columns = (np.atleast_2d(side.T if side.ndim == 2 else side) for side in (x, y))
-    terms = problem.n_features if problem.embedded else problem.m
     arithmetic = problem.dtype if mean else problem.arithmetic
     limits64 = () if mean else _less_than(problem, arithmetic)
     if not mean and (arithmetic == problem.dtype):
@@ -66,14 +65,17 @@ def prepare(problem: RqaProblem, x: Floats, y: Floats, mean: bool) -> SweepData:
     split = rows.shape[1]
     sides = values[:split].T, values[split:].T
     if mean:
-        return SweepData(*sides, problem.dtype, False, reach=2 * reach * terms, exponent=power)
+        return SweepData(*sides, problem.dtype, False, reach=2 * reach * problem.coordinates, exponent=power)
     back = np.ldexp(values.astype(np.float64), power) + ready.shift
     rounded = not np.array_equal(back, both, equal_nan=True)
-    # Taking out the shift rounds too, in float64 but relative to the values as they were.
-    before = float(np.ldexp(np.nanmax(np.abs(both), initial=0.0), -power)) * 2.0**-29
-    sweep = _guarded(problem, limits64, power, reach + before if rounded else 0.0, terms)
+    before = float(np.ldexp(np.nanmax(np.abs(both), initial=0.0), -power))
+    error = value_error(reach, before) if rounded else 0.0
+    metric = metric_named(problem.metric)
+    scaled = (np.ldexp(limit, -power * metric.degree) for limit in limits64)
+    bands = (guard_band(limit, metric, problem.coordinates, error) for limit in scaled)
+    limits = tuple(bound.astype(np.float32) for band in bands for bound in band)
     wide = rows.astype(np.float64), columns.astype(np.float64)
-    return SweepData(*sides, problem.dtype, True, sweep, limits64, *wide)
+    return SweepData(*sides, problem.dtype, True, limits, limits64, *wide)
 
 
 def _less_than(problem: RqaProblem, arithmetic: str) -> tuple[Floats, ...]:
@@ -89,30 +91,6 @@ def _less_than(problem: RqaProblem, arithmetic: str) -> tuple[Floats, ...]:
     if limits is not None:
         inner: Floats = np.asarray(limits[0], arithmetic)
         found.append(np.nextafter(inner, above) if problem.strict else inner)
-    return tuple(found)
-
-
-def _guarded(
-    problem: RqaProblem, limits64: tuple[Floats, ...], power: int, reach: float, terms: int
-) -> tuple[Floats, ...]:
-    """For each limit two in float32: cells below the first are surely below it, cells not below the second surely not.
-
-    A value is off by at most half a unit in the last place of the largest (0 where all are exact), a difference by
-    twice that, a distance over T coordinates by T times that at most (by its root for Euclidean distances, where T is
-    taken too); each further operation rounds once. A tenth more covers products of errors and float64's own rounding.
-    """
-    found: list[Floats] = []
-    euclidean = problem.metric == "euclidean"
-    for limit in limits64:
-        distance = np.ldexp(np.sqrt(limit) if euclidean else limit, -power)
-        away = 1.1 * (2 * terms * _UNIT * reach + (terms + 4) * _UNIT * distance)
-        low, high = np.maximum(distance - away, 0.0), distance + away
-        # Some devices flush what is below 2^-126 to zero.
-        tiny = (terms + 1) * 2.0**-125
-        low, high = (low * low - tiny, high * high + tiny) if euclidean else (low - tiny, high + tiny)
-        with np.errstate(over="ignore", under="ignore"):
-            found.append(np.nextafter(np.asarray(low, np.float32), np.float32(-np.inf)))
-            found.append(np.nextafter(np.asarray(high, np.float32), np.float32(np.inf)))
     return tuple(found)
 
 

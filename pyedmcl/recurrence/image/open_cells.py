@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..metrics import metric_named
 from .data import Floats, SweepData
 
 if TYPE_CHECKING:
@@ -74,16 +75,9 @@ class OpenCells:
         inside = down[None, :] < runs[:, 1:2]
         i = np.where(inside, runs[:, 0:1] + down[None, :], runs[:, 0:1])
         j = runs[:, 2]
-        total = np.zeros(i.shape)
         with np.errstate(over="ignore", under="ignore"):
-            for rows, columns in self._coordinates(i, j):
-                difference = rows - columns[:, None]
-                if self._problem.metric == "euclidean":
-                    total = total + difference * difference
-                elif self._problem.metric == "manhattan":
-                    total = total + np.abs(difference)
-                else:
-                    total = np.maximum(total, np.abs(difference))
+            differences = (rows - columns[:, None] for rows, columns in self._coordinates(i, j))
+            total = metric_named(self._problem.metric).compared(differences)
         outer, *inner = (limit if limit.ndim == 0 else limit[j][:, None] for limit in self._data.limits64)
         recurrent = (total < outer) & inside
         for limit in inner:
@@ -94,7 +88,7 @@ class OpenCells:
     def _coordinates(self, i: NDArray[np.int_], j: NDArray[np.int32]) -> Any:
         rows, columns = self._data.rows64, self._data.columns64
         assert rows is not None and columns is not None
-        for e in range(self._problem.n_features if self._problem.embedded else self._problem.m):
+        for e in range(self._problem.coordinates):
             found: tuple[Floats, Floats]
             if self._problem.embedded:
                 found = rows[e][i], columns[e][j]

@@ -97,12 +97,11 @@ def render_image(
             "decides in float64 on the processor where it must, or another device"
         )
     symmetric = problem.symmetric and pixels[0] == pixels[1]
-    terms = problem.n_features if problem.embedded else problem.m
     down, across = pixel_edges(problem.n_rows, pixels[0]), pixel_edges(problem.n_columns, pixels[1])
     largest = int(np.diff(down).max()) * int(np.diff(across).max())
     values: dict[str, Any] = {
-        "m": terms, "tau": 1 if problem.embedded else problem.tau, "metric": problem.metric, "dtype": data.dtype,
-        "mode": "mean" if mean else "count", "embedded": problem.embedded, "exact": data.exact,
+        "m": problem.coordinates, "tau": 1 if problem.embedded else problem.tau, "metric": problem.metric,
+        "dtype": data.dtype, "mode": "mean" if mean else "count", "embedded": problem.embedded, "exact": data.exact,
         "corridor": problem.inner is not None and not mean,
         "per_column": problem.column_limits is not None and not mean,
         "listed": data.exact and not executor.info.fp64, "wide": mean or largest >= 2**32,

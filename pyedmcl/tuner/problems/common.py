@@ -12,8 +12,11 @@ from numpy.typing import NDArray
 
 from ...device.info import DeviceInfo
 from ...device.quirks import quirks_for
+from ...recurrence.metrics import METRICS
 
 Floats = NDArray[np.floating[Any]]
+
+OTHER_METRICS = tuple(name for name in METRICS if name != "euclidean")  # than the one that is tuned first
 
 
 @functools.lru_cache(maxsize=16)

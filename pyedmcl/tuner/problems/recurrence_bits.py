@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ...device.info import DeviceInfo
 from ..workload import Case
+from .common import OTHER_METRICS
 from .sweeps import SweepWorkload, points
 
 
@@ -19,7 +20,7 @@ class BitsWorkload(SweepWorkload):
         if mode != "rapid":
             cases += [self.case(n, exact=False), self.case(n, 1), self.case(n, 20), self.case(max(n // 8, 1000))]
         if mode == "exhaustive":
-            cases += [self.case(n, metric=metric) for metric in ("maximum", "manhattan")]
+            cases += [self.case(n, metric=metric) for metric in OTHER_METRICS]
             cases.append(self.case(n, n_radii=4))
             if info.fp64:
                 cases.append(self.case(n, dtype="float64", exact=False))

@@ -17,7 +17,7 @@ from ...recurrence.problem import RqaProblem
 from ...reference.image import mean_distances, recurrence_counts
 from ..verify import require_close, require_equal
 from ..workload import Answer, Case, Workload
-from .common import Floats, maps, units
+from .common import OTHER_METRICS, Floats, maps, units
 
 _RADIUS = 0.25
 _PIXELS = 200
@@ -35,7 +35,7 @@ class RecurrenceImageWorkload(Workload):
         if mode != "rapid":
             cases += [_case(n, 1), _case(n, 20), _case(n, 5, mode="mean"), _case(max(n // 8, 500), 5)]
         if mode == "exhaustive":
-            cases += [_case(n, 5, metric=metric) for metric in ("maximum", "manhattan")]
+            cases += [_case(n, 5, metric=metric) for metric in OTHER_METRICS]
             cases.append(_case(n, 5, exact=False))
             if info.fp64:
                 cases.append(_case(n, 5, dtype="float64", exact=False))

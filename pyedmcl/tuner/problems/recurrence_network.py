@@ -16,7 +16,7 @@ from ...recurrence.problem import RqaProblem
 from ...reference.rqa import compared, network, points_of, recurrence_matrix
 from ..verify import require_equal
 from ..workload import Answer, Case, Workload
-from .common import Floats, maps, on_gpu
+from .common import OTHER_METRICS, Floats, maps, on_gpu
 
 _RADIUS = 0.25
 _RAGGED = (2, 67, 301)
@@ -34,7 +34,7 @@ class NetworkWorkload(Workload):
         if mode != "rapid":
             cases += [_case(n, 1, dtype=dtype), _case(n, 20, dtype=dtype)]
         if mode == "exhaustive":
-            cases += [_case(n, 5, metric=metric, dtype=dtype) for metric in ("maximum", "manhattan")]
+            cases += [_case(n, 5, metric=metric, dtype=dtype) for metric in OTHER_METRICS]
         return cases
 
     def like(self, specialisation: Mapping[str, Any], sizes: Mapping[str, int], info: DeviceInfo) -> Case | None:

@@ -11,12 +11,13 @@ import numpy as np
 
 from ...device.executor import Executor
 from ...device.info import DeviceInfo
+from ...recurrence.metrics import metric_named
 from ...recurrence.problem import RqaProblem
 from ...recurrence.ranks import Ranks
 from ...reference.rqa import compared, points_of
 from ..verify import require_equal
 from ..workload import Answer, Case, Workload
-from .common import Floats, maps, on_gpu
+from .common import OTHER_METRICS, Floats, maps, on_gpu
 
 _WINDOW = 2
 _SHARE, _NEIGHBOURS = 0.05, 20
@@ -35,7 +36,7 @@ class RanksWorkload(Workload):
         if mode != "rapid":
             cases += [_case(n, 1, dtype=dtype), _case(n, 20, dtype=dtype)]
         if mode == "exhaustive":
-            cases += [_case(n, 5, metric=metric, dtype=dtype) for metric in ("maximum", "manhattan")]
+            cases += [_case(n, 5, metric=metric, dtype=dtype) for metric in OTHER_METRICS]
         return cases
 
     def like(self, specialisation: Mapping[str, Any], sizes: Mapping[str, int], info: DeviceInfo) -> Case | None:
@@ -95,10 +96,7 @@ def _selected(ranks: Ranks, problem: RqaProblem, x: Floats) -> Answer:
 
     def sample(n: int) -> Any:
         a, b = np.random.default_rng(3).integers(0, len(points), (2, n))
-        apart = np.abs(points[a] - points[b])
-        if problem.metric == "euclidean":
-            return (apart * apart).sum(axis=1)
-        return apart.sum(axis=1) if problem.metric == "manhattan" else apart.max(axis=1)
+        return metric_named(problem.metric).compared(iter((points[a] - points[b]).T))
 
     cells = _counted(problem.n_rows)
     whole = ranks.kth(int(_SHARE * cells.sum()), int(cells.sum()), sample)

@@ -18,7 +18,7 @@ from ...recurrence.windows import WindowSweep, part_size
 from ...reference.rqa import compared, line_counts, points_of, recurrence_matrix
 from ..verify import require_equal
 from ..workload import Answer, Case, Workload
-from .common import Floats, maps, on_gpu
+from .common import OTHER_METRICS, Floats, maps, on_gpu
 
 _RADIUS = 0.25
 _SIZE, _STEP = 500, 50
@@ -39,7 +39,7 @@ class WindowsWorkload(Workload):
         if mode != "rapid":
             cases += [_case(windows, 1, dtype=dtype), _case(windows, 20, dtype=dtype)]
         if mode == "exhaustive":
-            cases += [_case(windows, 5, metric=metric, dtype=dtype) for metric in ("maximum", "manhattan")]
+            cases += [_case(windows, 5, metric=metric, dtype=dtype) for metric in OTHER_METRICS]
         return cases
 
     def like(self, specialisation: Mapping[str, Any], sizes: Mapping[str, int], info: DeviceInfo) -> Case | None:
