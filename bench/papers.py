@@ -20,7 +20,7 @@ from workloads import coupled_maps, mixed_dimensions
 import pyedmcl
 from pyedmcl.data.condition import condition
 from pyedmcl.device.session import open_device
-from pyedmcl.engines.crossmap import CrossMap
+from pyedmcl.engines.crossmap import CrossMap, MapData
 
 # (series, steps, seconds of kEDM on an A100 and a V100 in the papers)
 SETS = {
@@ -45,10 +45,7 @@ def extrapolated(x: np.ndarray, dims: list[int], device: str | None) -> dict[str
     executor = open_device(device)
     n, length = x.shape[1], x.shape[0]
     begun = time.perf_counter()
-    mapping = CrossMap(
-        executor, condition(x, "float32").values, np.array(dims), np.zeros(n, int), {},
-        k=None, tau=1, Tp=0, exclusion_radius=0, gaps=False,
-    )  # fmt: skip
+    mapping = CrossMap(executor, MapData(condition(x, "float32").values, np.array(dims)))
     executor.finish()
     prepared = time.perf_counter() - begun
     short, long = (min(block, n) for block in BLOCKS)

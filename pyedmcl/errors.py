@@ -1,6 +1,12 @@
-"""Typed errors: every failure a user can meet has a class and a message that says what to do."""
+"""Typed errors: every failure a user can meet has a class and a message that says what to do. And warnings."""
 
 from __future__ import annotations
+
+import os
+import sys
+import warnings
+
+_PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 
 class PyedmclError(Exception):
@@ -18,9 +24,17 @@ class DeviceNotFoundError(PyedmclError, LookupError):
 class DeviceMemoryError(PyedmclError, MemoryError):
     """A block does not fit on the device even at its smallest size; the message holds the numbers.
 
-    ``kernel`` and ``work_group`` are set where a launch was refused, which on some drivers means its work-group.
+    Attributes
+    ----------
+    refused : bool
+        The device refused an allocation or a launch that had been planned, so that a smaller plan may fit. False where
+        the plan itself found that the numbers do not fit.
+    kernel : str
+    work_group : int
+        Set where a launch was refused, which on some drivers means its work-group.
     """
 
+    refused: bool = False
     kernel: str = ""
     work_group: int = 0
 
@@ -88,3 +102,11 @@ class Interrupted(PyedmclError, KeyboardInterrupt):
 def missing_extra(package: str, extra: str, purpose: str) -> MissingExtraError:
     """Error for an optional ``package`` that ``extra`` installs and ``purpose`` needs."""
     return MissingExtraError(f"{purpose} needs the package {package!r}: pip install 'pyedmcl[{extra}]'")
+
+
+def warn(message: str, category: type[Warning] = RuntimeWarning) -> None:
+    """Warn, naming the line outside this package from which it was called, however deep the call has led."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)

@@ -88,19 +88,6 @@ def load(path: Path, columns: list[str] | None, time_column: str | None, dataset
             raise first from None
 
 
-def constant(series: Series) -> list[str]:
-    """Names of the series that hold one value only, or none: no skill can be computed for them."""
-    import numpy as np
-
-    found = []
-    for i, name in enumerate(series.names):
-        known = series.values[:, i]
-        known = known[~np.isnan(known)]
-        if not known.size or bool((known == known[0]).all()):
-            found.append(name)
-    return found
-
-
 def open_result(path: Path, *, partial: bool) -> XmapStore:
     """Open a result of xmap for reading.
 

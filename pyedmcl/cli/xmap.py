@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from . import options
-from .inputs import constant, load, parse_columns, parse_E
+from .inputs import load, parse_columns, parse_E
 from .talk import Talk
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def xmap(
             "'pyedmcl export' and 'pyedmcl plot' write files from it"
         )
     series = load(input, wanted, time_column, dataset)
-    flat = constant(series)
+    flat = list(series.constant)
     talk.remark(f"{input}: {series.n_series:,} series of {series.n_steps:,} steps")
     if flat:
         talk.remark(f"{len(flat)} series never change, so their skill is NaN: {_some(flat)}")

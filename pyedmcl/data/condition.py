@@ -7,12 +7,16 @@ keeps squares from overflowing and marks of gaps far away from data. Most data n
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .extent import extent
+from .extent import bounds
+
+if TYPE_CHECKING:
+    from .series import Series
 
 # Squares of E differences stay below FAR = 1e30 of clkernels/numeric.clh, and those of gaps (1e16) above it.
 _LARGEST, _SMALLEST = 1e13, 1e-6
@@ -32,15 +36,12 @@ class Conditioned:
     exponent : ndarray (n_series,) of int
     gaps : ndarray (n_series,) of bool
         Which series have any gap.
-    constant : ndarray (n_series,) of bool
-        Which series never change: no correlation with them is defined.
     """
 
     values: NDArray[Any]
     shift: NDArray[np.float64]
     exponent: NDArray[np.int_]
     gaps: NDArray[np.bool_]
-    constant: NDArray[np.bool_]
 
 
 def condition(
@@ -60,11 +61,7 @@ def condition(
         Extent of each series, where it has been found before.
     """
     target = np.dtype(dtype)
-    low, high = (bound.astype(np.float64) for bound in known or extent(values))
-    gaps = np.isnan(low)
-    for column in np.flatnonzero(gaps):
-        there = values[~np.isnan(values[:, column]), column]
-        low[column], high[column] = (there.min(), there.max()) if there.size else (0.0, 0.0)
+    low, high, gaps = bounds(values, known)
     shift = np.zeros(values.shape[1])
     if target.itemsize < values.dtype.itemsize:
         # Digits will be lost; the fewest where the bulk of the values lies around zero.
@@ -79,10 +76,33 @@ def condition(
     scaled = (reach > _LARGEST) | ((reach > 0) & (reach < _SMALLEST))
     exponent = np.where(scaled, np.frexp(np.where(scaled, reach, 1.0))[1], 0)
     if not (offset.any() or scaled.any()):
-        return Conditioned(np.ascontiguousarray(values, target), shift, exponent, gaps, low == high)
+        return Conditioned(np.ascontiguousarray(values, target), shift, exponent, gaps)
     out = np.empty(values.shape, target)
     step = max(_BLOCK // max(len(values), 1), 1)
     for a in range(0, values.shape[1], step):
         part = slice(a, a + step)
         out[:, part] = np.ldexp(values[:, part].astype(np.float64) - shift[part], -exponent[part])
-    return Conditioned(out, shift, exponent, gaps, low == high)
+    return Conditioned(out, shift, exponent, gaps)
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """Series, and how a device of some precision gets them; all stages of a job share that.
+
+    Attributes
+    ----------
+    series : Series
+    dtype : str
+        What kernels compute in.
+    """
+
+    series: Series
+    dtype: str
+
+    @cached_property
+    def conditioned(self) -> Conditioned:
+        """The series conditioned for ``dtype``: found once, and left out where the object is pickled."""
+        return condition(self.series.values, self.dtype, self.series.extent)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Prepared, (self.series, self.dtype)

@@ -1,4 +1,4 @@
-"""Least and largest value of each series, in one pass over the data."""
+"""Least and largest value of each series, in one pass over the data; series that never change."""
 
 from __future__ import annotations
 
@@ -38,3 +38,22 @@ def extent(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
     low = np.concatenate([low.reshape(fold, n), rest]).min(axis=0)
     high = np.concatenate([high.reshape(fold, n), rest]).max(axis=0)
     return low, high
+
+
+def bounds(
+    values: NDArray[Any], known: tuple[NDArray[Any], NDArray[Any]] | None = None
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.bool_]]:
+    """Minimum and maximum of what is present of each column, 0 and 0 where nothing is, and which columns have gaps.
+
+    Parameters
+    ----------
+    values : ndarray (n_steps, n_series)
+    known : (ndarray, ndarray), optional
+        Their :func:`extent`, where it has been found before.
+    """
+    low, high = (bound.astype(np.float64) for bound in known or extent(values))
+    gaps = np.isnan(low)
+    for column in np.flatnonzero(gaps):
+        present = values[~np.isnan(values[:, column]), column]
+        low[column], high[column] = (present.min(), present.max()) if present.size else (0.0, 0.0)
+    return low, high, gaps

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError
-from .extent import extent
+from .extent import bounds, extent
 from .unpack import Array, NotNumericError, Table, float_type, numeric_column, of_array, unpack
 
 _BLOCK_VALUES = 1 << 20  # values looked at together, so that a check needs a few MB whatever the input
@@ -66,6 +66,12 @@ class Series:
     def extent(self) -> tuple[Array, Array]:
         """Least and largest value of each series; NaN where it has gaps."""
         return extent(self.values)
+
+    @cached_property
+    def constant(self) -> tuple[str, ...]:
+        """Names of the series that hold one value only, or none: no correlation with them is defined."""
+        low, high, _ = bounds(self.values, self.extent)
+        return tuple(self.names[i] for i in np.flatnonzero(low == high))
 
     def digest(self) -> str:
         """SHA-256 (hex) over dtype, shape, names and the bytes of the values; time does not enter."""

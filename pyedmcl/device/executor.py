@@ -73,7 +73,7 @@ class Executor(Protocol):
         """Compile OpenCL C. Raises BuildError holding the driver's raw log in ``.log``."""
 
     def allocate(self, nbytes: int) -> Buffer:
-        """Uninitialised memory, at least 1 byte. Raises DeviceMemoryError where there is none left."""
+        """Uninitialised memory, at least 1 byte. Raises DeviceMemoryError (``refused``) where there is none left."""
 
     def upload(self, array: np.ndarray, into: Buffer | None = None, offset: int = 0) -> Buffer:
         """Copy a C-contiguous host array to the device (a new buffer unless ``into`` is given)."""

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import time
+from collections.abc import Iterator
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 
 from .. import config
 from .info import DeviceInfo
 from .quirks import quirks_for
+
+_share: ContextVar[float] = ContextVar("share", default=1.0)
 
 
 @dataclass(frozen=True)
@@ -63,6 +68,19 @@ def _recently_available(second: int) -> int | None:
     return host_available()
 
 
+@contextlib.contextmanager
+def memory_share(share: float) -> Iterator[None]:
+    """Within the block, plans may use this share of the memory that they might use otherwise.
+
+    How work is tried again after a device refused what was planned: everything that plans asks :func:`budget`.
+    """
+    token = _share.set(share)
+    try:
+        yield
+    finally:
+        _share.reset(token)
+
+
 def budget(info: DeviceInfo, *, settings: config.Config | None = None, host_free: int | None = None) -> MemoryBudget:
     """The budget of a device under the user's settings.
 
@@ -83,5 +101,5 @@ def budget(info: DeviceInfo, *, settings: config.Config | None = None, host_free
             total = min(total, int(free * settings.memory_fraction))
     if settings.memory_limit is not None:
         total = min(total, settings.memory_limit)
-    total = max(total, 1)
+    total = max(int(total * _share.get()), 1)
     return MemoryBudget(total=total, largest=max(min(total, quirks.largest_bytes), 1))

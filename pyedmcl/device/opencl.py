@@ -211,11 +211,13 @@ class OpenCLExecutor:
                 return OpenCLBuffer(memory, size, self.memory)
             except self.errors as error:
                 reason = error
-        raise DeviceMemoryError(
+        failure = DeviceMemoryError(
             f"{self.info.name} cannot give {size:,} bytes in one piece: {reason}. Its memory has "
             f"{self.info.global_bytes:,} bytes, its largest piece {self.info.max_alloc_bytes:,}; lower "
             f"PYEDMCL_MEMORY_FRACTION or free other users of the device."
-        ) from (reason if isinstance(reason, Exception) else None)
+        )
+        failure.refused = True
+        raise failure from (reason if isinstance(reason, Exception) else None)
 
     def upload(self, array: np.ndarray[Any, Any], into: Buffer | None = None, offset: int = 0) -> OpenCLBuffer:
         """Copy a C-contiguous host array to byte ``offset`` of ``into``, or to a new buffer; the array is free after.
@@ -322,11 +324,13 @@ class OpenCLExecutor:
         text = str(error)
         codes = _MEMORY_CODES if memory else _MEMORY_CODES[:2]
         if any(code in text for code in codes):
-            return DeviceMemoryError(
+            refusal = DeviceMemoryError(
                 f"{what}: {text}. {device} has {self.info.global_bytes:,} bytes of memory and "
                 f"{self.info.local_bytes:,} of local memory per work-group; smaller blocks or a lower "
                 f"PYEDMCL_MEMORY_FRACTION need less."
             )
+            refusal.refused = True
+            return refusal
         return LaunchError(f"{what}: {text}. Device: {device}.")
 
     def _check(self) -> None:

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import numbers
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..data.series import Series, as_series
+from ..device.session import open_device
 from ..errors import InputError
 from ..neighbors.choose import SEARCHES, Choice
+
+if TYPE_CHECKING:
+    from ..device.executor import Executor
 
 # The lists of a work-item lie in its private memory, and a CPU runtime's threads have small stacks.
 MOST_NEIGHBOURS = 1024
@@ -50,6 +54,13 @@ def precision(dtype: Any, fp64: bool | None = None, device: str = "") -> str:
     if name == "float64" and fp64 is False:
         raise InputError(f"dtype='float64': the device {device} has no double precision; use float32 or another device")
     return name
+
+
+def open_for(dtype: str, device: str | None) -> Executor:
+    """The executor of a device, which must compute in ``dtype``."""
+    executor = open_device(device)
+    precision(dtype, executor.info.fp64, executor.info.name)
+    return executor
 
 
 def reporter(progress: Any) -> Any:

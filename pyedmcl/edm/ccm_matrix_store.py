@@ -5,14 +5,17 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import StoreForeignError, StoreMismatchError
 from ..jobs.manifest import Manifest
 from ..jobs.store import XmapStore, open_store
+
+if TYPE_CHECKING:
+    from ..device.info import DeviceInfo
+    from .ccm_matrix_problem import CcmMatrixProblem
 
 _NAME = re.compile(r"library_(\d+)")
 
@@ -56,30 +59,6 @@ def stored_seed(path: str | os.PathLike[str]) -> int | None:
     return None
 
 
-@dataclass
-class Stores:
-    """Stores of several library sizes that are written together.
-
-    Attributes
-    ----------
-    by_size : mapping of int to XmapStore
-    """
-
-    by_size: Mapping[int, XmapStore]
-
-    @property
-    def first(self) -> XmapStore:
-        return next(iter(self.by_size.values()))
-
-    def pending(self) -> list[int]:
-        """Blocks that some size lacks."""
-        return sorted({block for store in self.by_size.values() for block in store.pending()})
-
-    def sizes_lacking(self, block: int) -> list[int]:
-        """Library sizes whose store lacks a block."""
-        return [size for size, store in self.by_size.items() if block in store.pending()]
-
-
 def _essence(manifest: Manifest) -> Any:
     """What library sizes of one result have in common."""
     own = {name: value for name, value in manifest.parameters.items() if name != "lib_size"}
@@ -88,37 +67,31 @@ def _essence(manifest: Manifest) -> Any:
 
 @contextlib.contextmanager
 def open_stores(
-    path: str | os.PathLike[str], sizes: Sequence[int], manifest: Mapping[str, Any], *, resume: bool
-) -> Iterator[Stores]:
-    """Stores of all sizes, open for writing.
-
-    Parameters
-    ----------
-    path : path-like
-    sizes : sequence of int
-    manifest : mapping
-        Arguments of :class:`~pyedmcl.jobs.manifest.Manifest`; the library size is added to its parameters.
-    resume : bool
+    path: str | os.PathLike[str], problem: CcmMatrixProblem, info: DeviceInfo, *, resume: bool
+) -> Iterator[list[XmapStore]]:
+    """Stores of all library sizes of a problem on a device, in their order, open for writing.
 
     Raises
     ------
     StoreForeignError, StoreMismatchError, StoreWriteError, StoreError
         As for :meth:`~pyedmcl.jobs.store.XmapStore.create_or_resume`.
     """
-    wanted = _essence(Manifest(**manifest))
+    common = _essence(problem.manifest(info))
     for size, where in sizes_there(path).items():
-        if size not in sizes and _essence(open_store(where).manifest) != wanted:
+        if size not in problem.lib_sizes and _essence(open_store(where).manifest) != common:
             raise StoreMismatchError(
                 f"{path} holds library size {size}, computed from other data or with other parameters: choose another "
                 f"output path, or remove its folder {store_name(size)}"
             )
     with contextlib.ExitStack() as stack:
-        stores = {}
-        for size in sizes:
-            own = Manifest(**{**manifest, "parameters": {**manifest["parameters"], "lib_size": size}})
-            where = Path(path) / store_name(size)
-            stores[size] = stack.enter_context(XmapStore.create_or_resume(where, own, resume=resume))
-        yield Stores(stores)
+        yield [
+            stack.enter_context(
+                XmapStore.create_or_resume(
+                    Path(path) / store_name(size), problem.manifest(info, lib_size=size), resume=resume
+                )
+            )
+            for size in problem.lib_sizes
+        ]
 
 
 def read_stores(path: str | os.PathLike[str]) -> dict[int, XmapStore]:

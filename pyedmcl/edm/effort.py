@@ -8,14 +8,13 @@ from ..device.info import DeviceInfo
 from ..tuning import policy
 
 
-def announce(
-    info: DeviceInfo, dims: Sequence[int], *, n_library: int, n_query: int, n_series: int = 1, n_targets: int = 0
-) -> None:
-    """Tell the policy what lies ahead.
+def operations(
+    dims: Sequence[int], *, n_library: int, n_query: int, n_series: int = 1, n_targets: int = 0
+) -> float:
+    """Arithmetic operations of a search and of what is predicted from it, roughly.
 
     Parameters
     ----------
-    info : DeviceInfo
     dims : sequence of int
         Embedding dimensions.
     n_library, n_query : int
@@ -29,4 +28,9 @@ def announce(
     # The same count as the pacing of launches: two sweeps of 2 E and a few operations per dimension for each pair.
     search = pairs * (4 * max(dims) + 4 * len(set(dims)) + 2)
     lookup = 2.0 * n_query * n_series * n_targets * (max(dims) + 5)
-    policy.expect(search + lookup, info)
+    return search + lookup
+
+
+def announce(info: DeviceInfo, dims: Sequence[int], **sizes: int) -> None:
+    """Tell the policy what lies ahead; for the other parameters see :func:`operations`."""
+    policy.expect(operations(dims, **sizes), info)

@@ -1,20 +1,22 @@
 """Skill against E where rows are chosen or another series is predicted: a projection for each series and dimension.
 
-The one pass of :mod:`embed_dimension` shares its neighbours' rows among all dimensions. Here each dimension has a
-library of its own: the first rows of a segment have no state of E lags, and that depends on E.
+The one pass of :mod:`embed_dimension_problem` shares its neighbours' rows among all dimensions. Here each dimension has
+a library of its own: the first rows of a segment have no state of E lags, and that depends on E.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..data.series import Series, build_series
+from ..data.condition import Prepared
+from ..data.series import build_series
+from ..jobs.blocks import Arrays, Block, BlockResult, Record, Report, cut
 from ..neighbors.choose import Choice
-from .provenance import provenance
+from .effort import operations
 from .simplex import KERNELS
 from .simplex_fit import Projection, prepare, project
 
@@ -22,37 +24,85 @@ if TYPE_CHECKING:
     from ..device.executor import Executor
 
 
-def check_rows(series: Series, dims: range, target: Any, options: dict[str, Any]) -> None:
-    """Refuse, before a device is opened, rows that some dimension cannot use. Raises InputError."""
-    problems(series, 0, dims, target, options)
+@dataclass(frozen=True)
+class EmbedDimensionRowsProblem:
+    """Skill over the rows that are predicted, for E = 1 to E_max.
 
-
-def problems(series: Series, place: int, dims: range, target: Any, options: dict[str, Any]) -> list[Projection]:
-    """The projection of a series for each dimension."""
-    column = np.ascontiguousarray(series.values[:, place])
-    one = build_series(column, [series.names[place]], series.time)
-    return [prepare(one, None, target, E=E, embedded=False, gaps_only=True, **options) for E in dims]
-
-
-def chosen_skill(
-    executor: Executor, series: Series, dims: range, target: Any, options: dict[str, Any], dtype: str,
-    progress: Callable[[int, int, str], None] | None = None, choice: Choice | None = None,
-) -> tuple[NDArray[np.float64], dict[str, Any]]:  # fmt: skip
-    """rho (n_series, len(dims)) over the rows that are predicted, and where it comes from.
-
-    Parameters
+    Attributes
     ----------
-    options : dict
+    data : Prepared
+    E_max : int
+    target : array_like (n_steps,) or None
+        What each series predicts; itself if None.
+    options : mapping
         tau, Tp, knn, exclusion_radius, lib_range, pred_range and valid_lib of :func:`pyedmcl.simplex`.
+    search : Choice
+        How neighbours are searched.
     """
-    rho = np.full((series.n_series, len(dims)), np.nan)
-    used: dict[str, Any] = {}
-    grade = ""
-    searched: list[dict[str, Any]] = []
-    for place in range(series.n_series):
-        for e, problem in enumerate(problems(series, place, dims, target, options)):
-            found, used, grade = project(executor, problem, dtype, choice, searched)
-            rho[place, e] = found.rho
-        if progress is not None:
-            progress(place + 1, series.n_series, "series")
-    return rho, provenance(executor, KERNELS, used, grade=grade, neighbors=searched)
+
+    data: Prepared
+    E_max: int
+    target: Any
+    options: Mapping[str, Any]
+    search: Choice
+
+    kernels: ClassVar[tuple[str, ...]] = KERNELS
+
+    @property
+    def unit(self) -> str:
+        return "series"
+
+    @property
+    def total(self) -> int:
+        return self.data.series.n_series
+
+    def size(self, block: Block) -> int:
+        return len(block)
+
+    def blocks(self) -> list[Block]:
+        """Series by series."""
+        return cut(self.total, 1)
+
+    @property
+    def operations(self) -> float:
+        n = self.data.series.n_steps
+        return operations(range(1, self.E_max + 1), n_library=n, n_query=n, n_series=self.total)
+
+    def check(self) -> None:
+        """Refuse, before a device is opened, rows that some dimension cannot use. Raises InputError."""
+        self.projections(0)
+
+    def projections(self, number: int) -> list[Projection]:
+        """The projection of a series for each dimension."""
+        series = self.data.series
+        column = np.ascontiguousarray(series.values[:, number])
+        library = build_series(column, [series.names[number]], series.time)
+        return [
+            prepare(library, None, self.target, E=E, embedded=False, gaps_only=True, **self.options)
+            for E in range(1, self.E_max + 1)
+        ]
+
+    def open(self, executor: Executor) -> RowsSkill:
+        return RowsSkill(self, executor)
+
+
+class RowsSkill:
+    """The engine of :class:`EmbedDimensionRowsProblem`; it holds nothing on the device between blocks."""
+
+    def __init__(self, problem: EmbedDimensionRowsProblem, executor: Executor) -> None:
+        self._problem, self._executor = problem, executor
+
+    def block(self, block: Block, into: Arrays | None, report: Report) -> BlockResult:
+        """rho (series of the block, E_max)."""
+        p, record = self._problem, Record()
+        rho = np.empty((len(block), p.E_max)) if into is None else into[0]
+        for place, number in enumerate(range(block.begin, block.end)):
+            for e, projection in enumerate(p.projections(number)):
+                searched: list[dict[str, Any]] = []
+                forecast, used, grade = project(self._executor, projection, p.data.dtype, p.search, searched)
+                rho[place, e] = forecast.rho
+                record = record.joined(Record(used, grade, tuple(searched)))
+        return BlockResult([rho], record)
+
+    def release(self) -> None:
+        """Nothing is held."""

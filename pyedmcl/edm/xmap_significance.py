@@ -9,23 +9,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data.series import Series, as_series, build_series, check_embedding, require_rows
-from ..device.memory import budget
-from ..device.session import open_device
-from ..errors import InputError
+from ..data.series import some
+from ..errors import InputError, warn
 from ..io.optional import pandas_for
-from ..launch.progress import Progress
+from ..jobs.runner import LocalRunner
+from ..jobs.sinks import ArraySink
+from ..launch.progress import Progress, reporting
 from ..tuning.retry import tunable
 from . import arguments
 from .ccm_problem import check_seed
-from .effort import announce
+from .pairs import pairs_arguments, with_dimensions
 from .provenance import provenance
-from .significance import exceedance, false_discovery
-from .surrogate import check_method, draw, maker
-from .xmap import _KERNELS, _dimensions, _find, _mapping
+from .significance import false_discovery
+from .surrogate import check_method
+from .xmap_significance_problem import XmapSignificanceProblem
 
 Doubles = NDArray[np.float64]
-_MOST_TARGETS = 16384  # surrogates looked up together
 
 
 @dataclass(frozen=True)
@@ -99,6 +98,7 @@ class XmapSignificance:
 
 
 @tunable
+@reporting
 def xmap_significance(
     data: Any,
     *,
@@ -134,7 +134,8 @@ def xmap_significance(
     period, recurrence
         As for :func:`pyedmcl.surrogate`; "twin" takes each target's E, and tau.
     progress : callable, optional
-        Called as ``progress(done, total, "series")`` with targets whose surrogates are done.
+        Called as ``progress(done, total, "series")`` with targets whose surrogates are done and, while E is searched,
+        with unit "dimensions"; within long searches with unit "queries".
     E, tau, Tp, exclusion_radius, knn, E_max, columns, dtype, device, tune
         As for :func:`pyedmcl.xmap`.
 
@@ -149,54 +150,27 @@ def xmap_significance(
     DeviceNotFoundError, DeviceMemoryError
         No device matches; the surrogates of one target or a table do not fit.
     """
-    _, tau = check_embedding(1, tau)
-    Tp = arguments.integer("Tp", Tp)
-    radius = arguments.integer("exclusion_radius", exclusion_radius, 0)
     count, number = arguments.integer("n", n, 1), check_seed(seed)
-    k = arguments.count("knn", knn)
     arguments.reporter(progress)
-    arguments.precision(dtype)
-    E_max = arguments.integer("E_max", E_max, 1)
     check_method(surrogate, "surrogate")
-    series = as_series(data, columns=columns)
+    fields = pairs_arguments(
+        data, E=E, tau=tau, Tp=Tp, exclusion_radius=exclusion_radius, knn=knn, E_max=E_max, columns=columns, dtype=dtype
+    )
+    series = fields["data"].series
     if series.n_series < 2:
         raise InputError("data: there is one series; pairs need two at least")
-    dims = _dimensions(E, series, tau)
-    require_rows(series, E=E_max if dims is None else int(dims.max()), tau=tau, Tp=Tp, k=1)
-    executor = open_device(device)
-    dtype = arguments.precision(dtype, executor.info.fp64, executor.info.name)
-    N, L = series.n_series, series.n_steps
-    announce(executor.info, range(1, E_max + 1) if dims is None else dims.tolist(), n_library=L, n_query=L, n_series=N,
-             n_targets=N * (count + 1))  # fmt: skip
-    dims = _find(executor, series, dims, E_max, tau, radius, k, dtype, None)
-    ones = [build_series(np.ascontiguousarray(series.values[:, j]), [series.names[j]]) for j in range(N)]
-    makers = [
-        maker(one, surrogate, E=int(dims[j]), tau=tau, period=period, recurrence=recurrence)
-        for j, one in enumerate(ones)
-    ]
-    # All series are libraries; of targets, as many surrogates at a time as fit into an eighth of the memory.
-    fit = int(budget(executor.info).total // 8 // (L * np.dtype(dtype).itemsize))
-    each = max((min(fit, _MOST_TARGETS) - N) // count, 1)
-    rho, p_value = np.empty((N, N)), np.empty((N, N))
-    used: dict[str, Any] = {}
-    for a in range(0, N, each):
-        b = min(a + each, N)
-        drawn = np.concatenate([draw(makers[j], count, number, j, L) for j in range(a, b)])
-        values = np.concatenate([series.values, drawn.T.astype(series.values.dtype)], axis=1)
-        names = (*series.names, *(f"{series.names[j]}~{i}" for j in range(a, b) for i in range(count)))
-        together = Series(np.ascontiguousarray(values), names)
-        mapping = _mapping(executor, together, np.concatenate([dims, np.repeat(dims[a:b], count)]), tau, Tp, radius, k,
-                           dtype)  # fmt: skip
-        try:
-            found = mapping.skill(0, N).astype(np.float64)
-            used = mapping.parameters
-        finally:
-            mapping.release()
-        rho[:, a:b] = found[:, a:b]
-        p_value[:, a:b] = exceedance(rho[:, a:b], found[:, N:].reshape(N, b - a, count))
-        if progress is not None:
-            progress(b, N, "series")
-    p_value[np.diag_indices(N)] = np.nan
-    record = provenance(executor, _KERNELS, used)
-    q_value = false_discovery(p_value)
-    return XmapSignificance(rho, p_value, q_value, dims, series.names, count, surrogate, number, record)
+    problem = XmapSignificanceProblem(
+        **fields, method=surrogate, n=count, seed=number, period=period, recurrence=recurrence
+    )
+    executor = arguments.open_for(problem.data.dtype, device)
+    if series.constant:
+        warn(f"constant series, whose rho is NaN: {some(series.constant)}")
+    runner = LocalRunner([executor])
+    rho, p_value = np.empty((2, series.n_series, series.n_series))
+    sink = ArraySink(problem.blocks(), [rho.T, p_value.T])
+    problem = with_dimensions(problem, runner, sink)
+    record = runner.run(problem, sink)
+    return XmapSignificance(
+        rho, p_value, false_discovery(p_value), np.array(problem.E, int), series.names, count, surrogate, number,
+        provenance(executor, problem.kernels, record.parameters),
+    )  # fmt: skip

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -46,63 +47,97 @@ class _Group:
     penalty: Buffer | None
 
 
+@dataclass(frozen=True)
+class MapData:
+    """What a cross map is computed from.
+
+    Attributes
+    ----------
+    values : ndarray (n_steps, n_series)
+        All series, libraries and targets, from :func:`pyedmcl.data.condition.condition`.
+    E : ndarray of int (n_series,)
+        Embedding dimension of each target.
+    tau, Tp, exclusion_radius : int
+    k : int or None
+        Neighbours; E + 1 if None.
+    gap_pattern : ndarray of int (n_series,), optional
+        0 for targets without gaps, else the number of the target's gap pattern.
+    penalties : mapping
+        Pattern number -> penalty per library row; see :mod:`pyedmcl.edm.masks`.
+    gaps : bool
+        Whether any prediction or observation may be missing.
+    search : Choice, optional
+        How neighbours are searched.
+    """
+
+    values: NDArray[Any]
+    E: NDArray[np.int_]
+    tau: int = 1
+    Tp: int = 0
+    exclusion_radius: int = 0
+    k: int | None = None
+    gap_pattern: NDArray[np.int_] | None = None
+    penalties: Mapping[int, NDArray[Any]] = field(default_factory=dict)
+    gaps: bool = False
+    search: Choice | None = None
+
+
 class CrossMap:
     """All-pairs skill: neighbour tables per library and dimension, looked up by all targets of that dimension.
 
     Parameters
     ----------
     executor : Executor
-    values : ndarray (n_steps, n_series)
-        All series, libraries and targets, from :func:`pyedmcl.data.condition.condition`.
-    E : ndarray of int (n_series,)
-        Embedding dimension of each target.
-    pattern : ndarray of int (n_series,)
-        0 for targets without gaps, else the number of the target's gap pattern.
-    penalties : dict
-        Pattern number -> penalty per library row; see :mod:`pyedmcl.edm.masks`.
-    k : int or None
-        Neighbours; E + 1 if None.
-    gaps : bool
-        Whether any prediction or observation may be missing.
-    choice : Choice, optional
-        How neighbours are searched.
+    data : MapData
     """
 
-    def __init__(
-        self, executor: Executor, values: NDArray[Any], E: NDArray[np.int_], pattern: NDArray[np.int_],
-        penalties: dict[int, NDArray[Any]], *, k: int | None, tau: int, Tp: int, exclusion_radius: int, gaps: bool,
-        choice: Choice | None = None,
-    ) -> None:  # fmt: skip
+    def __init__(self, executor: Executor, data: MapData) -> None:
         self.executor = executor
+        values = data.values
         self.n_steps, self.n = values.shape
-        self.tau, self.Tp, self.gaps = tau, Tp, gaps
+        self.tau, self.Tp, self.gaps = data.tau, data.Tp, data.gaps
         self.dtype = values.dtype.name
         self._shapes = Shapes(executor.info, self.n_steps, self.dtype)
         self._pool = Pool(executor)
-        room = self._allocate_targets(values.itemsize)
-        scored = (np.maximum((E - 1) * tau, -Tp) + Tp, min(self.n_steps, self.n_steps + Tp))
-        self.data = Staging(executor, values, scored=scored, room=room // 8)
-        order = np.lexsort((np.arange(self.n), E, pattern))
+        self._pacers: dict[int, Pacer] = defaultdict(lambda: Pacer(quirks_for(executor.info).device_class))
         self._groups: list[_Group] = []
-        self._stage_targets(order)
-        for number in np.unique(pattern):
-            classes = {}
-            for dim in np.unique(E[pattern == number]):
-                columns = np.flatnonzero((E[order] == dim) & (pattern[order] == number))
-                classes[int(dim)] = TargetClass(int(dim), int(columns[0]), int(columns[-1]) + 1)
-            dims = tuple(sorted(classes))
-            counts = tuple(k or dim + 1 for dim in dims)
-            search = Search(dims, counts, tau, Tp, exclusion_radius, self.n_steps, self.n_steps, self.dtype)
-            barred = penalties.get(int(number))
-            found = engine(
-                executor, search, "weights", choice, masked=barred is not None,
-                data_bytes=values.nbytes, room=room, pool=self._pool,
-            )  # fmt: skip
-            self._groups.append(_Group(found, classes, None if barred is None else executor.upload(barred)))
+        room = self._allocate_targets(values.itemsize)
+        scored = (np.maximum((data.E - 1) * self.tau, -self.Tp) + self.Tp, min(self.n_steps, self.n_steps + self.Tp))
+        self.data = Staging(executor, values, scored=scored, room=room // 8)
+        try:
+            self._group_targets(data, room)
+        except BaseException:
+            self.release()
+            raise
         # Padded libraries (perhaps twice) and their rows of rho take an eighth of the room each.
         wide = max(group.search.search.stride(self.n_steps) for group in self._groups)
-        self._block = max(min(room // 8 // (2 * wide * values.itemsize), room // 8 // (self.n * values.itemsize)), 1)
-        self._pacers: dict[int, Pacer] = defaultdict(lambda: Pacer(quirks_for(executor.info).device_class))
+        self._batch = max(min(room // 8 // (2 * wide * values.itemsize), room // 8 // (self.n * values.itemsize)), 1)
+
+    def _group_targets(self, data: MapData, room: int) -> None:
+        """Upload targets, those of one gap pattern and dimension side by side, and open a search for each pattern."""
+        E = data.E
+        gap_pattern = np.zeros(self.n, int) if data.gap_pattern is None else data.gap_pattern
+        order = np.lexsort((np.arange(self.n), E, gap_pattern))
+        self._stage_targets(order)
+        for number in np.unique(gap_pattern):
+            classes = {}
+            for dim in np.unique(E[gap_pattern == number]):
+                columns = np.flatnonzero((E[order] == dim) & (gap_pattern[order] == number))
+                classes[int(dim)] = TargetClass(int(dim), int(columns[0]), int(columns[-1]) + 1)
+            dims = tuple(sorted(classes))
+            counts = tuple(data.k or dim + 1 for dim in dims)
+            search = Search(
+                dims, counts, self.tau, self.Tp, data.exclusion_radius, self.n_steps, self.n_steps, self.dtype
+            )
+            penalty = data.penalties.get(int(number))
+            searcher = engine(
+                self.executor, search, "weights", data.search, masked=penalty is not None,
+                data_bytes=data.values.nbytes, room=room, pool=self._pool,
+            )  # fmt: skip
+            held = None
+            if penalty is not None:
+                held = self.executor.upload(penalty, self._pool.get(f"penalty {number}", penalty.nbytes))
+            self._groups.append(_Group(searcher, classes, held))
 
     def _allocate_targets(self, itemsize: int) -> int:
         """Make room for the targets; returns the bytes that are left for everything else."""
@@ -125,7 +160,8 @@ class CrossMap:
         column_of = np.empty(self.n, np.int32)
         column_of[order] = np.arange(self.n)
         self.data.targets(column_of, self.stride, self.targets, self._rows)
-        self.target_of = self.executor.upload(np.concatenate([order, np.zeros(MOST_COLUMNS, int)]).astype(np.int32))
+        target_of = np.concatenate([order, np.zeros(MOST_COLUMNS, int)]).astype(np.int32)
+        self.target_of = self.executor.upload(target_of, self._pool.get("target_of", target_of.nbytes))
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -141,12 +177,19 @@ class CrossMap:
         """What searched for neighbours, why, and how good it was."""
         return report(*(group.search for group in self._groups))
 
-    def skill(self, a: int, b: int, out: NDArray[Any] | None = None) -> NDArray[Any]:
-        """rho (b - a, n_series) of libraries a to b against all targets, in ``out`` (contiguous) where it is given."""
+    def skill(
+        self, a: int, b: int, out: NDArray[Any] | None = None, report: Callable[[int], None] | None = None
+    ) -> NDArray[Any]:
+        """rho (b - a, n_series) of libraries a to b against all targets, in ``out`` (contiguous) where it is given.
+
+        ``report`` is called with the libraries that are done, batch by batch.
+        """
         if out is None:
             out = np.empty((b - a, self.n), np.dtype(self.dtype))
-        for first in range(a, b, self._block):
-            self._skill(first, out[first - a : first - a + self._block])
+        for first in range(a, b, self._batch):
+            self._skill(first, out[first - a : first - a + self._batch])
+            if report is not None:
+                report(min(first - a + self._batch, b - a))
         return out
 
     def _skill(self, a: int, out: NDArray[Any]) -> None:
@@ -186,7 +229,5 @@ class CrossMap:
         """Give the device memory back."""
         for group in self._groups:
             group.search.release()
-            if group.penalty is not None:
-                group.penalty.release()
-        self.target_of.release()
+        self._pool.release()
         self.data.release()

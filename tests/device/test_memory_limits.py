@@ -32,11 +32,17 @@ def refuse_above(monkeypatch, device, limit):
         asked.append(nbytes)
         if nbytes > limit:
             refused.append(nbytes)
-            raise DeviceMemoryError(f"{nbytes:,} bytes are not there")
+            raise refusal(nbytes)
         return allocate(nbytes)
 
     monkeypatch.setattr(executor, "allocate", small)
     return asked, refused
+
+
+def refusal(nbytes):
+    error = DeviceMemoryError(f"{nbytes:,} bytes are not there")
+    error.refused = True
+    return error
 
 
 def test_a_device_that_refuses_gets_smaller_blocks(data, plenty, one_device, monkeypatch):
@@ -46,6 +52,36 @@ def test_a_device_that_refuses_gets_smaller_blocks(data, plenty, one_device, mon
     _, refused = refuse_above(monkeypatch, one_device, max(asked) * 2 // 3)
     np.testing.assert_array_equal(pyedmcl.xmap(data, E=E, device=one_device).rho, plenty)
     assert refused, "the limit was never met: the test says nothing"
+
+
+def test_whatever_is_refused_the_call_goes_on_with_less(data, plenty, one_device, monkeypatch):
+    """Series, targets, layout, tables, lookups and results: each allocation is refused once."""
+    executor, count = open_device(one_device), 0
+    allocate, before = executor.allocate, executor.memory.held
+
+    def fails_once(nbytes):
+        nonlocal count
+        count += 1
+        if count == at:
+            raise refusal(nbytes)
+        return allocate(nbytes)
+
+    monkeypatch.setattr(executor, "allocate", fails_once)
+    at, kinds = 0, 0
+    while count >= at:  # until there is no such allocation
+        at, count = at + 1, 0
+        np.testing.assert_array_equal(pyedmcl.xmap(data, E=E, device=one_device).rho, plenty)
+        assert executor.memory.held == before
+        kinds += count >= at
+    assert kinds > 8
+
+
+def test_a_store_that_runs_out_of_memory_says_how_to_go_on(data, one_device, monkeypatch, tmp_path):
+    refuse_above(monkeypatch, one_device, 20_000)
+    with pytest.raises(DeviceMemoryError, match=r"\d,\d{3} bytes.*0 of 1 blocks of .*out.* continues there"):
+        pyedmcl.xmap(data, E=E, device=one_device, out=tmp_path / "out")
+    monkeypatch.undo()
+    assert np.isfinite(np.asarray(pyedmcl.xmap(data, E=E, device=one_device, out=tmp_path / "out").rho)).all()
 
 
 def test_then_an_error_with_the_numbers(data, one_device, monkeypatch):

@@ -8,7 +8,7 @@ import pytest
 from test_ccm import driven
 
 import pyedmcl
-from pyedmcl.edm import ccm_matrix as room
+from pyedmcl.edm import ccm_matrix_problem as room
 from pyedmcl.edm.convergence import kendall
 from pyedmcl.errors import InputError, Interrupted, StoreForeignError, StoreMismatchError
 from pyedmcl.reference import ccm as oracle
@@ -52,8 +52,8 @@ def test_the_first_pair_is_ccm(one_device):
 
 def test_batches_change_nothing(one_device, monkeypatch):
     whole = pyedmcl.ccm_matrix(data(), device=one_device, **OPTIONS).rho
-    monkeypatch.setattr(room, "_LINKS", 1)
-    monkeypatch.setattr(room, "_BLOCK_LINKS", 1)
+    monkeypatch.setattr(room, "_PAIRS", 1)
+    monkeypatch.setattr(room, "_BLOCK_PAIRS", 1)
     np.testing.assert_array_equal(pyedmcl.ccm_matrix(data(), device=one_device, **OPTIONS).rho, whole)
 
 
@@ -89,7 +89,7 @@ class Stop:
 
 
 def test_an_interrupted_run_continues(one_device, tmp_path, monkeypatch):
-    monkeypatch.setattr(room, "_BLOCK_LINKS", 4)  # a library a block
+    monkeypatch.setattr(room, "_BLOCK_PAIRS", 4)  # a library a block
     options = {**OPTIONS, "device": one_device}
     expected = pyedmcl.ccm_matrix(data(), **options)
     out = tmp_path / "result"
@@ -98,8 +98,9 @@ def test_an_interrupted_run_continues(one_device, tmp_path, monkeypatch):
     partial = pyedmcl.open_ccm_matrix(out)
     assert np.isfinite(partial.at(90)[1, 0]) and np.isnan(np.asarray(partial.at(90)[2])).all()
     calls = []
-    skill = room._Matrix.skill
-    monkeypatch.setattr(room._Matrix, "skill", lambda self, a, b, sizes: calls.append(a) or skill(self, a, b, sizes))
+    engine = room.CcmMatrixEngine
+    compute = engine.block
+    monkeypatch.setattr(engine, "block", lambda self, block, *a: calls.append(block.begin) or compute(self, block, *a))
     result = pyedmcl.ccm_matrix(data(), out=out, **options)
     assert calls == [2, 3]
     np.testing.assert_array_equal(result.rho, expected.rho)

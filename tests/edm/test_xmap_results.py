@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import pyedmcl
+from pyedmcl.edm.embed_dimension_problem import EmbedDimensionProblem
 from pyedmcl.engines.crossmap import CrossMap
 from pyedmcl.errors import Interrupted, StoreMismatchError
 from pyedmcl.jobs.store import XmapStore
@@ -57,17 +58,17 @@ def test_a_stored_result_is_the_same_and_lazy(data, whole, one_device, tmp_path)
 def test_an_interrupted_call_continues(data, whole, one_device, tmp_path, monkeypatch):
     out, skill, blocks = tmp_path / "map.zarr", CrossMap.skill, []
 
-    def stop_at_the_second(self, a, b):
+    def stop_at_the_second(self, a, *more):
         if blocks:
             raise KeyboardInterrupt
         blocks.append(a)
-        return skill(self, a, b)
+        return skill(self, a, *more)
 
     monkeypatch.setattr(CrossMap, "skill", stop_at_the_second)
     with pytest.raises(Interrupted, match=r"1 of 3 blocks .* kept"):
         pyedmcl.xmap(data, E=2, out=out, device=one_device)
     computed = []
-    monkeypatch.setattr(CrossMap, "skill", lambda self, a, b: (computed.append(a), skill(self, a, b))[1])
+    monkeypatch.setattr(CrossMap, "skill", lambda self, a, *b: (computed.append(a), skill(self, a, *b))[1])
     result = pyedmcl.xmap(data, E=2, out=out, device=one_device)
     np.testing.assert_array_equal(np.asarray(result.rho), whole.rho)
     assert len(computed) == 2, "the finished block is not computed again"
@@ -101,7 +102,7 @@ def test_automatic_dimensions_are_searched_once(data, one_device, tmp_path, monk
     with pytest.raises(Interrupted):
         pyedmcl.xmap(data, E_max=3, out=out, device=one_device)
     monkeypatch.setattr(XmapStore, "write", write)
-    monkeypatch.setattr("pyedmcl.edm.xmap.self_skill", lambda *_: pytest.fail("searched again"))
+    monkeypatch.setattr(EmbedDimensionProblem, "open", lambda *_: pytest.fail("searched again"))
     assert np.isfinite(np.asarray(pyedmcl.xmap(data, E_max=3, out=out, device=one_device).rho)).all()
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ...device.executor import Executor
 from ...device.info import DeviceInfo
-from ...engines.crossmap import CrossMap
+from ...engines.crossmap import CrossMap, MapData
 from ...launch.staging import Staging
 from ...reference import knn_float32_exact, knn_float64_exact, skill
 from ..verify import require_close
@@ -108,8 +108,7 @@ def _case(k: int, rows: int, targets: int, info: DeviceInfo, libraries: int, *, 
 
 def _mapping(executor: Executor, values: Floats, E: int, k: int, *, Tp: int = 0, gaps: bool = False) -> CrossMap:
     n = values.shape[1]
-    return CrossMap(executor, values, np.full(n, E), np.zeros(n, int), {}, k=k, tau=1, Tp=Tp, exclusion_radius=0,
-                    gaps=gaps)  # fmt: skip
+    return CrossMap(executor, MapData(values, np.full(n, E), Tp=Tp, k=k, gaps=gaps))
 
 
 def _problem(length: int, targets: int, dtype: str, gappy: bool) -> Floats:

@@ -1,0 +1,115 @@
+"""Convergent cross mapping of all pairs as a job: the problem, and the engine that computes blocks of libraries."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..engines.ccm import SampledSkill
+from ..engines.subsets import Link
+from ..jobs.blocks import Arrays, Block, BlockResult, Record, Report, cut
+from .ccm import KERNELS
+from .convergence import means
+from .effort import operations
+from .pairs import PairsProblem
+from .states import delay_states, future
+
+if TYPE_CHECKING:
+    from ..device.executor import Executor
+
+_BLOCK_PAIRS = 1024  # pairs of a block: some seconds to minutes of work
+_PAIRS = 256  # pairs whose targets are on the device together
+
+
+@dataclass(frozen=True)
+class CcmMatrixProblem(PairsProblem):
+    """Mean skill of random parts of each series as library against each as target; a layer for each library size.
+
+    Attributes
+    ----------
+    lib_sizes : tuple of int
+    sample : int
+        Sub-libraries of each pair and size.
+    seed : int
+    """
+
+    lib_sizes: tuple[int, ...]
+    sample: int
+    seed: int
+
+    @property
+    def kernels(self) -> tuple[str, ...]:
+        return KERNELS
+
+    def blocks(self) -> list[Block]:
+        return cut(self.total, max(min(_BLOCK_PAIRS // self.total, 16), 1), len(self.lib_sizes))
+
+    @property
+    def operations(self) -> float:
+        n, N = self.data.series.n_steps, self.total
+        targets = N * len(self.lib_sizes) * self.sample
+        return operations([self.highest], n_library=n, n_query=n, n_series=N, n_targets=targets)
+
+    def own_arguments(self) -> dict[str, Any]:
+        return {"sample": self.sample, "seed": self.seed}
+
+    def open(self, executor: Executor) -> CcmMatrixEngine:
+        return CcmMatrixEngine(self, executor)
+
+
+class CcmMatrixEngine:
+    """The engine of :class:`CcmMatrixProblem`; it holds nothing on the device between blocks."""
+
+    def __init__(self, problem: CcmMatrixProblem, executor: Executor) -> None:
+        self._problem, self._executor = problem, executor
+        values = problem.data.series.values
+        self._targets = np.array([future(column, problem.Tp) for column in values.T])
+        self._E = np.array(problem.E, int)
+
+    def block(self, block: Block, into: Arrays | None, report: Report) -> BlockResult:
+        """Mean skill (libraries of the block, n_series) for each of the block's library sizes."""
+        n, record, done = self._problem.total, Record(), 0
+        shape = len(block.layers), len(block), n
+        rho = np.empty(shape, np.dtype(self._problem.data.dtype)) if into is None else into
+        for layer in rho:
+            layer[...] = np.nan
+        E = self._E[block.begin : block.end]
+        step = max(_PAIRS // n, 1)
+        for dim in np.unique(E):
+            alike = block.begin + np.flatnonzero(dim == E)
+            for first in range(0, len(alike), step):
+                libraries = alike[first : first + step]
+                places, targets = np.nonzero(libraries[:, None] != np.arange(n))
+                links = [
+                    Link(place, j, (int(libraries[place]), j))
+                    for place, j in zip(places.tolist(), targets.tolist(), strict=True)
+                ]
+                skill, own = self._skill(libraries, int(dim), links, [self._problem.lib_sizes[i] for i in block.layers])
+                for layer, values in zip(rho, skill.T, strict=True):
+                    layer[libraries[places] - block.begin, targets] = values
+                record, done = record.joined(own), done + len(libraries)
+                report(done)
+        return BlockResult(rho, record)
+
+    def _skill(
+        self, libraries: NDArray[np.int_], E: int, links: Sequence[Link], sizes: Sequence[int]
+    ) -> tuple[NDArray[np.float64], Record]:
+        """Mean skill (n_links, n_sizes) of libraries of one dimension."""
+        p = self._problem
+        states = delay_states(
+            p.data.series.values[:, libraries], E, p.tau, k=p.knn or E + 1, Tp=p.Tp,
+            exclusion_radius=p.exclusion_radius, dtype=p.data.dtype,
+        )  # fmt: skip
+        engine = SampledSkill(self._executor, states, self._targets, choice=p.search)
+        try:
+            mean = means(engine.skill(links, sizes, p.sample, p.seed))
+            return mean, Record(dict(engine.parameters), engine.grade, tuple(engine.searched))
+        finally:
+            engine.release()
+
+    def release(self) -> None:
+        """Nothing is held."""

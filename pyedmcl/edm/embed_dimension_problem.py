@@ -1,0 +1,174 @@
+"""Forecast skill of many series against embedding dimension: the problem, and its engine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..data.condition import Prepared
+from ..device.memory import budget
+from ..engines.project import Projection
+from ..engines.skill import scores, skill_sums
+from ..jobs.blocks import Arrays, Block, BlockResult, Record, Report, cut
+from ..launch.pool import Pool
+from ..launch.staging import Staging
+from ..neighbors.choose import Choice, report
+from ..neighbors.choose import engine as open_searcher
+from ..neighbors.exact import ExactSearch
+from ..neighbors.plan import Search
+from .effort import operations
+from .masks import penalty_of
+
+if TYPE_CHECKING:
+    from ..device.executor import Executor
+
+_BLOCK_CELLS = 1 << 24  # values of the series of a block
+
+
+@dataclass(frozen=True)
+class EmbedDimensionProblem:
+    """Skill of simplex projection of each series by itself, for E = 1 to E_max.
+
+    Attributes
+    ----------
+    data : Prepared
+    E_max, tau, Tp, exclusion_radius : int
+    knn : int or None
+        Neighbours; E + 1 if None.
+    search : Choice
+        How neighbours are searched.
+    unit : str
+        What progress counts; series, under another name where this is the first stage of another job.
+    """
+
+    data: Prepared
+    E_max: int
+    tau: int
+    Tp: int
+    exclusion_radius: int
+    knn: int | None
+    search: Choice
+    unit: str = "series"
+
+    kernels: ClassVar[tuple[str, ...]] = ("knn", "predict", "skill")
+
+    @property
+    def dims(self) -> range:
+        """Embedding dimensions."""
+        return range(1, self.E_max + 1)
+
+    @property
+    def total(self) -> int:
+        return self.data.series.n_series
+
+    def size(self, block: Block) -> int:
+        return len(block)
+
+    def blocks(self) -> list[Block]:
+        """Ranges of series."""
+        series = self.data.series
+        return cut(series.n_series, max(_BLOCK_CELLS // series.n_steps, 1))
+
+    @property
+    def operations(self) -> float:
+        series = self.data.series
+        return operations(self.dims, n_library=series.n_steps, n_query=series.n_steps, n_series=series.n_series)
+
+    def open(self, executor: Executor) -> SelfSkill:
+        return SelfSkill(self, executor)
+
+
+def best_dimensions(rho: NDArray[np.float64]) -> NDArray[np.int_]:
+    """Dimension (n_series,) of the highest rho (n_series, E_max): the smaller one of a tie, 1 where none is defined."""
+    best: NDArray[np.int_] = np.where(np.isnan(rho), -np.inf, rho).argmax(axis=1) + 1
+    return best
+
+
+class SelfSkill:
+    """rho of each series predicted by itself: the engine of :class:`EmbedDimensionProblem`.
+
+    Raw, padded and centred copies of the series that are on the device together, and their predictions, take a quarter
+    of its memory.
+    """
+
+    def __init__(self, problem: EmbedDimensionProblem, executor: Executor) -> None:
+        self._problem, self._executor = problem, executor
+        series, dims, Tp = problem.data.series, problem.dims, problem.Tp
+        L, room = series.n_steps, budget(executor.info).total
+        counts = tuple(problem.knn or E + 1 for E in dims)
+        self._search = Search(
+            tuple(dims), counts, problem.tau, Tp, problem.exclusion_radius, L, L, problem.data.dtype
+        )
+        conditioned = problem.data.conditioned
+        self._gaps, self._data_bytes = conditioned.gaps, conditioned.values.nbytes
+        first = max((max(dims) - 1) * problem.tau, -Tp) + Tp
+        self._data = Staging(executor, conditioned.values, scored=(first, min(L, L + Tp)), room=room // 8)
+        each = (4 * self._search.stride(L) + 2 * len(dims) * L) * self._search.itemsize
+        self._batch = max(room // 4 // each, 1)
+        self._pool = Pool(executor)
+        self._searchers: dict[bool, ExactSearch] = {}
+
+    def block(self, block: Block, into: Arrays | None, report: Report) -> BlockResult:
+        """rho (series of the block, E_max)."""
+        rho = np.empty((len(block), self._problem.E_max)) if into is None else into[0]
+        rho[...] = np.nan
+        for a, b in _runs(self._gaps[block.begin : block.end], self._batch):
+            self._skill(block.begin + a, block.begin + b, rho[a:b])
+            report(b)
+        return BlockResult([rho], self._record())
+
+    def _skill(self, a: int, b: int, rho: NDArray[Any]) -> None:
+        """rho of series a to b, which share a pattern of gaps."""
+        executor, p, L = self._executor, self._problem, self._search.n_library
+        penalty = penalty_of(p.data.series.values[:, a], p.Tp, p.data.dtype) if self._gaps[a] else None
+        searcher = self._searcher(penalty is not None)
+        projection = Projection(executor, self._data, a, b)
+        try:
+            held = None if penalty is None else executor.upload(penalty, self._pool.get("penalty", penalty.nbytes))
+            for tables in searcher.tables(*searcher.load(self._data, a, b), held):
+                predicted, _ = projection.predict(tables)
+                dims, libraries = np.array(tables.sweep.search.dims), tables.n_libraries
+                sums = skill_sums(
+                    executor, predicted, projection.targets, dtype=p.data.dtype,
+                    n_rows=L, observed_stride=L, observed_offset=p.Tp,
+                    observed_of=np.tile(np.arange(tables.first, tables.first + libraries), len(dims)),
+                    t_begin=np.repeat(np.maximum((dims - 1) * p.tau, -p.Tp), libraries), t_end=min(L, L - p.Tp),
+                )  # fmt: skip
+                skill = scores(sums, p.data.dtype)[0].reshape(len(dims), -1).T
+                rho[tables.first : tables.first + libraries, dims - p.dims.start] = skill
+        finally:
+            projection.release()
+
+    def _searcher(self, masked: bool) -> ExactSearch:
+        if masked not in self._searchers:
+            self._searchers[masked] = open_searcher(
+                self._executor, self._search, "weights", self._problem.search, masked=masked,
+                data_bytes=self._data_bytes, pool=self._pool,
+            )  # fmt: skip
+        return self._searchers[masked]
+
+    def _record(self) -> Record:
+        first = next(iter(self._searchers.values()))
+        return Record(first.parameters, first.grade, tuple(report(*self._searchers.values())))
+
+    def release(self) -> None:
+        """Give the device memory back."""
+        for searcher in self._searchers.values():
+            searcher.release()
+        self._data.release()
+        self._pool.release()
+
+
+def _runs(gaps: NDArray[np.bool_], most: int) -> Iterator[tuple[int, int]]:
+    """Ranges of series: each with gaps alone, since these rule out rows of their own series only, others together."""
+    a = 0
+    while a < len(gaps):
+        b = a + 1
+        while not gaps[a] and b < len(gaps) and not gaps[b] and b - a < most:
+            b += 1
+        yield a, b
+        a = b

@@ -1,0 +1,180 @@
+"""What problems of all pairs have in common: arguments, what identifies them, and E, which a first stage may find."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+import numpy as np
+
+from ..data.condition import Prepared
+from ..data.series import Series, as_series, check_embedding, require_rows
+from ..device.fingerprint import device_key
+from ..device.info import DeviceInfo
+from ..errors import InputError
+from ..jobs.blocks import Block, Record
+from ..jobs.manifest import Manifest
+from ..jobs.runner import Runner
+from ..jobs.sinks import ArraySink, Sink
+from ..kernels import spec
+from ..neighbors.choose import Choice
+from . import arguments
+from .embed_dimension_problem import EmbedDimensionProblem, best_dimensions
+
+_P = TypeVar("_P", bound="PairsProblem")
+
+
+@dataclass(frozen=True)
+class PairsProblem:
+    """A problem of all pairs of some series, cut into blocks of libraries.
+
+    Attributes
+    ----------
+    data : Prepared
+    E : tuple of int or None
+        Embedding dimension of each series; None while it is to be found.
+    E_max : int or None
+        Largest dimension that is tried where E is to be found, or was; None where E was asked for.
+    tau, Tp, exclusion_radius : int
+    knn : int or None
+        Neighbours; E + 1 if None.
+    search : Choice
+        How neighbours are searched.
+    """
+
+    data: Prepared
+    E: tuple[int, ...] | None
+    E_max: int | None
+    tau: int
+    Tp: int
+    exclusion_radius: int
+    knn: int | None
+    search: Choice
+
+    @property
+    def unit(self) -> str:
+        return "series"
+
+    @property
+    def total(self) -> int:
+        return self.data.series.n_series
+
+    @property
+    def highest(self) -> int:
+        """The largest dimension that may be met."""
+        return max(self.E) if self.E_max is None and self.E is not None else int(self.E_max or 1)
+
+    @property
+    def dims(self) -> Sequence[int]:
+        """Dimensions that may be met."""
+        return range(1, self.E_max + 1) if self.E_max is not None else self.E or ()
+
+    def size(self, block: Block) -> int:
+        return len(block)
+
+    def blocks(self) -> list[Block]:
+        """Ranges of libraries."""
+        raise NotImplementedError
+
+    @property
+    def kernels(self) -> tuple[str, ...]:
+        """Kernels that the answer depends on."""
+        raise NotImplementedError
+
+    def arguments(self) -> dict[str, Any]:
+        """What identifies the problem beside its data; plain numbers and text."""
+        named: dict[str, Any] = {
+            "E": "auto" if self.E_max is not None else _digest(self.E or ()), "tau": self.tau, "Tp": self.Tp,
+            "exclusion_radius": self.exclusion_radius, "knn": self.knn, "E_max": self.E_max, "dtype": self.data.dtype,
+            **self.own_arguments(),
+        }  # fmt: skip
+        if self.search.search != "exact":  # the first stores knew no other
+            named |= {"neighbors": self.search.search, "recall": self.search.recall}
+        return named
+
+    def own_arguments(self) -> dict[str, Any]:
+        """Those that other problems of all pairs do not have."""
+        return {}
+
+    def manifest(self, info: DeviceInfo, **more: Any) -> Manifest:
+        """What a store of the result is made from, on a device; ``more`` are further parameters."""
+        from .. import __version__
+
+        return Manifest(
+            input_digest=self.data.series.digest(),
+            names=self.data.series.names,
+            block_rows=len(self.blocks()[0]),
+            parameters=self.arguments() | more,
+            version=__version__,
+            kernels={name: spec(name).digest() for name in self.kernels},
+            device=device_key(info).as_dict(),
+            dtype=self.data.dtype,
+        )
+
+    def first_stage(self) -> EmbedDimensionProblem:
+        """How E is found: by the skill of each series predicting itself one step ahead."""
+        return EmbedDimensionProblem(
+            self.data, self.E_max or 1, self.tau, 1, self.exclusion_radius, self.knn, self.search, "dimensions"
+        )
+
+
+def pairs_arguments(
+    data: Any, *, E: Any, tau: Any, Tp: Any, exclusion_radius: Any, knn: Any, E_max: Any, columns: Any, dtype: Any,
+    neighbors: Any = "exact", recall: Any = 0.99,
+) -> dict[str, Any]:  # fmt: skip
+    """The fields of a :class:`PairsProblem` from what the user gave.
+
+    Raises
+    ------
+    InputError
+        Data or an argument cannot be used.
+    """
+    _, tau = check_embedding(1, tau)
+    fields = {
+        "tau": tau, "Tp": arguments.integer("Tp", Tp),
+        "exclusion_radius": arguments.integer("exclusion_radius", exclusion_radius, 0),
+        "knn": arguments.count("knn", knn), "search": arguments.neighbor_search(neighbors, recall),
+    }  # fmt: skip
+    dtype = arguments.precision(dtype)
+    E_max = arguments.integer("E_max", E_max, 1)
+    series = as_series(data, columns=columns)
+    dims = _dimensions(E, series, tau)
+    require_rows(series, E=E_max if dims is None else max(dims), tau=tau, Tp=fields["Tp"], k=1)
+    return {**fields, "data": Prepared(series, dtype), "E": dims, "E_max": E_max if dims is None else None}
+
+
+def with_dimensions(problem: _P, runner: Runner, sink: Sink) -> _P:
+    """The problem with E of each series: as asked for, as an earlier run found it, or from a first stage of the job."""
+    E: Any = problem.E if sink.E is None else sink.E
+    record = Record()
+    if E is None:
+        stage = problem.first_stage()
+        rho = np.empty((stage.total, stage.E_max))
+        own = runner.run(stage, ArraySink(stage.blocks(), [rho], job=sink))
+        E, record = best_dimensions(rho), Record(searched=tuple({**entry, "for": "E"} for entry in own.searched))
+    sink.set_E(E, record)
+    return replace(problem, E=tuple(np.asarray(E).tolist()))
+
+
+def _dimensions(E: Any, series: Series, tau: int) -> tuple[int, ...] | None:
+    """Dimension of each series, or None for "auto"."""
+    n = series.n_series
+    if isinstance(E, str):
+        if E != "auto":
+            raise InputError(f"E={E!r}: 'auto', an integer of at least 1, or one for each of the {n} series")
+        return None
+    if np.ndim(E) == 0:
+        return (check_embedding(E, tau)[0],) * n
+    values = list(E)
+    if len(values) != n:
+        raise InputError(f"E has {len(values)} values, but there are {n} series")
+    return tuple(check_embedding(value, tau)[0] for value in values)
+
+
+def _digest(dims: Sequence[int]) -> Any:
+    """Dimensions as a manifest holds them: one number if they are equal, else a digest."""
+    if len(set(dims)) == 1:
+        return dims[0]
+    return "sha256:" + hashlib.sha256(np.array(dims, "<i4").tobytes()).hexdigest()

@@ -1,0 +1,80 @@
+"""All-pairs cross mapping as a job: the problem, and the engine that computes blocks of libraries."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..engines.crossmap import CrossMap, MapData
+from ..jobs.blocks import Arrays, Block, BlockResult, Record, Report, cut
+from .effort import operations
+from .masks import penalty_of
+from .pairs import PairsProblem
+
+if TYPE_CHECKING:
+    from ..device.executor import Executor
+
+
+@dataclass(frozen=True)
+class XmapProblem(PairsProblem):
+    """Cross-map skill of each series as library against each as target.
+
+    Attributes
+    ----------
+    block_rows : int
+        Libraries of a block.
+    """
+
+    block_rows: int
+
+    @property
+    def kernels(self) -> tuple[str, ...]:
+        return ("stage", "knn", "lookup") if self.E_max is None else ("stage", "knn", "lookup", "predict", "skill")
+
+    def blocks(self) -> list[Block]:
+        return cut(self.total, self.block_rows)
+
+    @property
+    def operations(self) -> float:
+        n = self.data.series.n_steps
+        return operations(self.dims, n_library=n, n_query=n, n_series=self.total, n_targets=self.total)
+
+    def open(self, executor: Executor) -> XmapEngine:
+        return XmapEngine(self, executor)
+
+
+class XmapEngine:
+    """All series on a device, as libraries and as targets."""
+
+    def __init__(self, problem: XmapProblem, executor: Executor) -> None:
+        self._map = CrossMap(executor, map_data(problem))
+
+    def block(self, block: Block, into: Arrays | None, report: Report) -> BlockResult:
+        """rho (libraries of the block, n_series)."""
+        rho = self._map.skill(block.begin, block.end, None if into is None else into[0], report)
+        return BlockResult([rho], Record(self._map.parameters, "", tuple(self._map.searched)))
+
+    def release(self) -> None:
+        """Give the device memory back."""
+        self._map.release()
+
+
+def map_data(problem: PairsProblem) -> MapData:
+    """What the device gets of a problem whose E is known: targets grouped by dimension and pattern of gaps."""
+    series, conditioned, E = problem.data.series, problem.data.conditioned, np.array(problem.E, int)
+    gap_pattern = np.zeros(series.n_series, int)
+    penalties: dict[int, Any] = {}
+    numbers: dict[bytes, int] = {}
+    for column in np.flatnonzero(conditioned.gaps):
+        penalty = penalty_of(series.values[:, column], problem.Tp, problem.data.dtype)
+        assert penalty is not None
+        number = numbers.setdefault(penalty.tobytes(), len(numbers) + 1)
+        gap_pattern[column] = number
+        penalties[number] = penalty
+    rows = series.n_steps - (int(E.max()) - 1) * problem.tau - abs(problem.Tp) - 2 * problem.exclusion_radius - 1
+    return MapData(
+        conditioned.values, E, problem.tau, problem.Tp, problem.exclusion_radius, problem.knn, gap_pattern, penalties,
+        gaps=bool(conditioned.gaps.any()) or rows < 1, search=problem.search,
+    )  # fmt: skip

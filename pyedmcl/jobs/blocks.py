@@ -1,0 +1,130 @@
+"""What jobs are made of, as a runner sees them: blocks, problems, engines, and records of how blocks came about.
+
+A job is a problem cut into blocks, and a sink; a block is a pure function of (problem, block, device).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from ..device.executor import Executor
+
+Arrays = Sequence[NDArray[Any]]
+#: Says how much of a block is done, in the unit of its problem.
+Report = Callable[[int], None]
+
+
+@dataclass(frozen=True)
+class Block:
+    """Rows ``begin`` to ``end - 1`` of a result (libraries, series, windows): computed, stored and resumed as one.
+
+    Attributes
+    ----------
+    number : int
+        Its place among the blocks of the job.
+    begin, end : int
+    layers : tuple of int
+        Which layers of the result are to be computed: a result of several layers, such as one for each library size,
+        may have some of them already.
+    """
+
+    number: int
+    begin: int
+    end: int
+    layers: tuple[int, ...] = (0,)
+
+    def __len__(self) -> int:
+        return self.end - self.begin
+
+
+def cut(n: int, rows: int, layers: int = 1) -> list[Block]:
+    """Blocks of ``rows`` rows, the last one perhaps shorter, that cover ``n`` rows of ``layers`` layers."""
+    return [
+        Block(number, begin, min(begin + rows, n), tuple(range(layers)))
+        for number, begin in enumerate(range(0, n, rows))
+    ]
+
+
+@dataclass(frozen=True)
+class Record:
+    """How blocks came about, as plain data.
+
+    Attributes
+    ----------
+    parameters : mapping
+        Kernel to its tuned parameters.
+    grade : str
+        How well these are known to suit.
+    searched : tuple of mapping
+        What searched for neighbours, why, and how good it was; each record once.
+    """
+
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    grade: str = ""
+    searched: tuple[Mapping[str, Any], ...] = ()
+
+    def joined(self, other: Record) -> Record:
+        """With what another block's record adds; parameters and grade are the last ones that are known."""
+        more = tuple(entry for entry in other.searched if entry not in self.searched)
+        return Record(other.parameters or self.parameters, other.grade or self.grade, self.searched + more)
+
+
+@dataclass(frozen=True)
+class BlockResult:
+    """What a block gives.
+
+    Attributes
+    ----------
+    arrays : sequence of ndarray
+        One for each of the block's layers, rows first; a sink of another kind may take another kind of result.
+    record : Record
+    """
+
+    arrays: Any
+    record: Record = field(default_factory=Record)
+
+
+class Engine(Protocol):
+    """A problem on a device: computes blocks in any order, each the same whatever came before it."""
+
+    def block(self, block: Block, into: Arrays | None, report: Report) -> BlockResult:
+        """Compute a block.
+
+        Parameters
+        ----------
+        block : Block
+        into : sequence of ndarray or None
+            Where the arrays may be written, and are then returned from, instead of new ones.
+        report : callable
+            May be called with how much of the block is done, before all of it is.
+        """
+
+    def release(self) -> None:
+        """Give all device memory back."""
+
+
+class Problem(Protocol):
+    """All numbers that define a result; frozen and picklable, without a device."""
+
+    @property
+    def unit(self) -> str:
+        """What progress counts."""
+
+    @property
+    def total(self) -> int:
+        """All of it, in that unit."""
+
+    def size(self, block: Block) -> int:
+        """A block in that unit."""
+
+    @property
+    def operations(self) -> float:
+        """Arithmetic operations of the whole job, roughly: long jobs repay tuning."""
+
+    def open(self, executor: Executor) -> Engine:
+        """The problem on a device; gives all memory back where that fails."""

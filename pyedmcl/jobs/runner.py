@@ -1,0 +1,206 @@
+"""The one loop that runs the blocks of jobs: progress, Ctrl-C, devices that run out of memory, several devices."""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+import functools
+import logging
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, ParamSpec, Protocol, TypeVar
+
+from ..device.memory import memory_share
+from ..errors import DeviceMemoryError, Interrupted
+from ..launch.progress import told
+from ..tuning import policy
+from ..tuning.recorded import keeping
+from .blocks import Arrays, Block, BlockResult, Engine, Problem, Record, Report
+from .sinks import Sink
+
+if TYPE_CHECKING:
+    from ..device.executor import Executor
+
+log = logging.getLogger(__name__)
+P = ParamSpec("P")
+R = TypeVar("R")
+
+# After a refusal, half as much memory is planned with, three times: what does not help then is not the plan.
+_LEAST_SHARE = 1 / 8
+
+
+class Runner(Protocol):
+    """What runs the blocks of a job: on this device, on several, in other processes."""
+
+    def run(self, problem: Problem, sink: Sink) -> Record:
+        """Compute all blocks that the sink lacks.
+
+        Returns
+        -------
+        Record
+            How they came about.
+
+        Raises
+        ------
+        DeviceMemoryError
+            A block does not fit, not even with a fraction of the memory planned with.
+        Interrupted
+            Ctrl-C, where the sink outlives the process; a plain KeyboardInterrupt where it does not.
+        """
+
+
+class LocalRunner:
+    """Runs jobs in this process: on one device block by block, on several each in a thread of its own.
+
+    Parameters
+    ----------
+    executors : sequence of Executor
+    """
+
+    def __init__(self, executors: Sequence[Executor]) -> None:
+        self.executors = tuple(executors)
+
+    def run(self, problem: Problem, sink: Sink) -> Record:
+        """Compute all blocks that the sink lacks; see :meth:`Runner.run`."""
+        policy.expect(problem.operations, self.executors[0].info)
+        run = _Run(problem, sink)
+        with _kept_told(sink), keeping(sink.answers) if sink.answers is not None else contextlib.nullcontext():
+            if len(self.executors) == 1:
+                run.work(self.executors[0])
+            else:
+                with ThreadPoolExecutor(len(self.executors)) as pool:
+                    futures = [pool.submit(in_context(run.work), executor) for executor in self.executors]
+                    try:
+                        for future in futures:
+                            future.result()
+                    finally:
+                        run.stop()
+        return run.record
+
+
+def in_context(function: Callable[P, R]) -> Callable[P, R]:
+    """``function`` for another thread, with what the caller has chosen for this call (tuning) in force there, too."""
+    return functools.partial(contextvars.copy_context().run, function)
+
+
+@contextlib.contextmanager
+def _kept_told(sink: Sink) -> Iterator[None]:
+    """Say what the sink has kept, and how to go on, where Ctrl-C or lack of memory ends a job."""
+    try:
+        yield
+    except Interrupted:
+        raise
+    except KeyboardInterrupt as stop:
+        kept = sink.kept()
+        if kept is None:
+            raise
+        raise Interrupted(f"stopped: {kept}") from stop
+    except DeviceMemoryError as error:
+        kept = sink.kept()
+        if kept is None:
+            raise
+        raise _like(error, f"{error} Of the job, {kept}.") from error
+
+
+class _Run:
+    """One job at work: what the devices that work on it share.
+
+    Attributes
+    ----------
+    record : Record
+        Of the blocks that were computed.
+    """
+
+    def __init__(self, problem: Problem, sink: Sink) -> None:
+        self.record = Record()
+        self._problem, self._sink = problem, sink
+        self._lock = threading.Lock()
+        self._stopped = False
+        self._done = problem.total - sum(problem.size(block) for block in sink.pending())
+        self._parts: dict[int, int] = {}  # of blocks that are being computed
+        self._reported = -1
+        self._report()
+
+    def work(self, executor: Executor) -> None:
+        """Compute blocks on a device until none is left."""
+        worker = _Worker(self._problem, executor)
+        try:
+            while (block := self._claim()) is not None:
+                result = worker.block(block, self._sink.room(block), functools.partial(self._part, block))
+                self._finish(block, result)
+        except BaseException:
+            self.stop()
+            raise
+        finally:
+            worker.release()
+
+    def stop(self) -> None:
+        """Have no further block begun."""
+        self._stopped = True
+
+    def _claim(self) -> Block | None:
+        with self._lock:
+            return None if self._stopped else self._sink.claim()
+
+    def _part(self, block: Block, done: int) -> None:
+        # The end of a block is told once it is written: whoever stops then, stops behind it.
+        if done < self._problem.size(block):
+            with self._lock:
+                self._parts[block.number] = done
+                self._report()
+
+    def _finish(self, block: Block, result: BlockResult) -> None:
+        with self._lock:
+            self._sink.write(block, result)
+            self.record = self.record.joined(result.record)
+            self._parts.pop(block.number, None)
+            self._done += self._problem.size(block)
+            self._report()
+
+    def _report(self) -> None:
+        done = self._done + sum(self._parts.values())
+        if done != self._reported:
+            self._reported = done
+            told(done, self._problem.total, self._problem.unit)
+
+
+class _Worker:
+    """A device and the engine open on it, which gets less memory where the device refuses what was planned."""
+
+    def __init__(self, problem: Problem, executor: Executor) -> None:
+        self._problem, self._executor = problem, executor
+        self._engine: Engine | None = None
+        self._share = 1.0
+
+    def block(self, block: Block, into: Arrays | None, report: Report) -> BlockResult:
+        refusals: list[str] = []
+        while True:
+            try:
+                with memory_share(self._share):
+                    if self._engine is None:
+                        self._engine = self._problem.open(self._executor)
+                    return self._engine.block(block, into, report)
+            except DeviceMemoryError as error:
+                refusals.append(str(error))
+                if not error.refused or self._share <= _LEAST_SHARE:
+                    if len(refusals) == 1:
+                        raise
+                    share = f"{self._share:.3g} of the memory that may be used"
+                    raise _like(error, f"{error} (That was with {share}; at first: {refusals[0]})") from error
+            # Here, where no traceback keeps the engine's buffers alive.
+            self.release()
+            self._share /= 2
+            log.warning("%s Trying again with %g of the memory.", refusals[-1], self._share)
+
+    def release(self) -> None:
+        if self._engine is not None:
+            engine, self._engine = self._engine, None
+            engine.release()
+
+
+def _like(error: DeviceMemoryError, message: str) -> DeviceMemoryError:
+    """The same error with another message."""
+    other = DeviceMemoryError(message)
+    other.refused, other.kernel, other.work_group = error.refused, error.kernel, error.work_group
+    return other

@@ -1,0 +1,167 @@
+"""Where the blocks of a job go: arrays in memory, or stores that survive. Sinks hand out the blocks that they lack."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import MutableMapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .blocks import Arrays, Block, BlockResult, Record
+from .store import XmapStore
+
+Answers = MutableMapping[str, dict[str, Any]]
+
+
+class Sink(Protocol):
+    """Where blocks go."""
+
+    @property
+    def record(self) -> Record:
+        """How the blocks that are there came about, as far as that is kept."""
+
+    @property
+    def answers(self) -> Answers | None:
+        """Tuned parameters of the job, see :func:`pyedmcl.tuning.recorded.keeping`; None where none are kept."""
+
+    @property
+    def E(self) -> NDArray[np.int_] | None:
+        """Embedding dimensions of the series, where the job has found them."""
+
+    def set_E(self, E: ArrayLike, record: Record) -> None:
+        """Keep the embedding dimensions, and how they were found, where they are not kept yet."""
+
+    def pending(self) -> Sequence[Block]:
+        """What is still to be computed, whether claimed or not; a block may be handed out in pieces."""
+
+    def claim(self) -> Block | None:
+        """A block that nobody has claimed yet; None where there is none left."""
+
+    def room(self, block: Block) -> Arrays | None:
+        """Where a block may be written directly."""
+
+    def write(self, block: Block, result: BlockResult) -> None:
+        """Take a block; when this returns, it counts as done."""
+
+    def kept(self) -> str | None:
+        """What outlives this process, and how to go on, as a sentence; None where nothing does."""
+
+
+class ArraySink:
+    """Blocks of arrays in memory.
+
+    Parameters
+    ----------
+    blocks : sequence of Block
+    layers : sequence of ndarray
+        Rows first.
+    job : Sink, optional
+        Of the job whose first stage goes here: what it keeps is told, and its tuned parameters are taken.
+    """
+
+    def __init__(self, blocks: Sequence[Block], layers: Arrays, job: Sink | None = None) -> None:
+        self._layers = layers
+        self._job = job
+        self._pending = {block.number: block for block in blocks}
+        self._unclaimed = deque(blocks)
+        self.record = Record()
+        self.answers = None if job is None else job.answers
+        self.E: NDArray[np.int_] | None = None
+
+    def set_E(self, E: ArrayLike, record: Record) -> None:
+        self.E = np.asarray(E, int)
+        self.record = self.record.joined(Record(searched=record.searched))
+
+    def pending(self) -> list[Block]:
+        return list(self._pending.values())
+
+    def claim(self) -> Block | None:
+        return self._unclaimed.popleft() if self._unclaimed else None
+
+    def room(self, block: Block) -> list[NDArray[Any]]:
+        return [self._layers[layer][block.begin : block.end] for layer in block.layers]
+
+    def write(self, block: Block, result: BlockResult) -> None:
+        for place, rows in zip(self.room(block), result.arrays, strict=True):
+            if not np.may_share_memory(place, rows):  # else it was computed in place
+                place[...] = rows
+        self.record = self.record.joined(result.record)
+        del self._pending[block.number]
+
+    def kept(self) -> str | None:
+        return None if self._job is None else self._job.kept()
+
+
+class StoreSink:
+    """Blocks of library rows in stores that are open for writing, one for each layer, cut alike.
+
+    Parameters
+    ----------
+    stores : sequence of XmapStore
+    where : path-like
+        How messages call the folder.
+    """
+
+    def __init__(self, stores: Sequence[XmapStore], where: Any) -> None:
+        self._stores = stores
+        self._where = where
+        self._searched = [store.searched for store in stores]
+        self.record = Record()
+        for records in self._searched:
+            self.record = self.record.joined(Record(searched=tuple(records)))
+        # Continued blocks take the parameters of the first ones.
+        self.answers: Answers = {}
+        for store in stores:
+            self.answers |= store.parameters
+        self._kept_answers = [store.parameters for store in stores]
+        self._unclaimed = deque(self.pending())
+
+    @property
+    def E(self) -> NDArray[np.int_] | None:
+        kept = next((E for store in self._stores if (E := store.E) is not None), None)
+        return None if kept is None else np.asarray(kept, int)
+
+    def set_E(self, E: ArrayLike, record: Record) -> None:
+        self.record = self.record.joined(Record(searched=record.searched))
+        for place, store in enumerate(self._stores):
+            if store.E is None:
+                self._set_searched(place)  # before E: a run that continues finds E there and does not search for it
+                store.set_E(E)
+
+    def pending(self) -> list[Block]:
+        first = self._stores[0]
+        lacking = [set(store.pending()) for store in self._stores]
+        return [
+            Block(number, *first.rows(number), tuple(place for place, own in enumerate(lacking) if number in own))
+            for number in sorted(set().union(*lacking))
+        ]
+
+    def claim(self) -> Block | None:
+        return self._unclaimed.popleft() if self._unclaimed else None
+
+    def room(self, block: Block) -> None:
+        return None
+
+    def write(self, block: Block, result: BlockResult) -> None:
+        self.record = self.record.joined(result.record)
+        for place, rows in zip(block.layers, result.arrays, strict=True):
+            if self.answers != self._kept_answers[place]:  # before the block: a run that continues it must know
+                self._stores[place].set_parameters(self.answers)
+                self._kept_answers[place] = dict(self.answers)
+            self._set_searched(place)
+            self._stores[place].write(block.number, rows)
+
+    def _set_searched(self, place: int) -> None:
+        records = [dict(entry) for entry in self.record.searched]
+        if records != self._searched[place]:
+            self._stores[place].set_searched(records)
+            self._searched[place] = records
+
+    def kept(self) -> str:
+        n = self._stores[0].n_blocks
+        return (
+            f"{n - len(self.pending())} of {n} blocks of {self._where} are finished and kept; the same call (or "
+            "command) continues there"
+        )
