@@ -106,13 +106,8 @@ def ccm(
     progress : callable, optional
         Called within a long search as ``progress(done, total, "queries")``, with unit "states" while an index is built,
         and with unit "predictions" within many sub-libraries.
-    dtype : {"float32", "float64"}
-        What the device computes in.
-    device : str, optional
-        Which device; see ``pyedmcl devices``.
-    tune : {"never", "cached", "auto", "force"}, optional
-        Which tuned parameters kernels take, which changes speed and never the answer; ``PYEDMCL_TUNE`` or "cached" by
-        default.
+    dtype, device, tune
+        As for :func:`pyedmcl.knn`.
 
     Returns
     -------
@@ -125,6 +120,30 @@ def ccm(
         An argument cannot be used.
     DeviceNotFoundError, DeviceMemoryError
         No device matches; sixteen samples of a library do not fit on it.
+
+    See Also
+    --------
+    xmap : all pairs at full library size.
+    ccm_matrix : this for all pairs.
+    ccm_significance : against surrogates.
+    ccm_lagged : against Tp.
+
+    Notes
+    -----
+    Cost: one search for many neighbours, of about n^2 * E multiply-adds in each direction, serves all samples; each
+    sample then costs n * (E + 1).
+
+    Examples
+    --------
+    >>> import pyedmcl
+    >>> from pyedmcl.simulate import coupled_maps
+    >>> network = coupled_maps(n_series=4, n_steps=400)
+    >>> x, y = network.values[:, 0], network.values[:, 1]
+    >>> result = pyedmcl.ccm(x, y, E=3, lib_sizes=[20, 100, 390], sample=20, seed=1)
+    >>> result.rho.shape  # direction, library size, sample
+    (2, 3, 20)
+    >>> result.mean.shape
+    (2, 3)
     """
     Tp = arguments.integer("Tp", Tp)
     radius = arguments.integer("exclusion_radius", exclusion_radius, 0)
@@ -269,6 +288,24 @@ def ccm_lagged(
         An argument cannot be used.
     DeviceNotFoundError, DeviceMemoryError
         No device matches; sixteen samples of a library do not fit on it.
+
+    See Also
+    --------
+    ccm : skill against library size.
+
+    Notes
+    -----
+    Cost: that of :func:`ccm` with one library size, for each Tp.
+
+    Examples
+    --------
+    >>> import pyedmcl
+    >>> from pyedmcl.simulate import coupled_maps
+    >>> network = coupled_maps(n_series=4, n_steps=400)
+    >>> x, y = network.values[:, 0], network.values[:, 1]
+    >>> result = pyedmcl.ccm_lagged(x, y, E=3, Tp=[-2, -1, 0, 1])
+    >>> [int(Tp) for Tp in result.Tp]
+    [-2, -1, 0, 1]
     """
     lags = [arguments.integer("Tp", lag) for lag in ([Tp] if np.ndim(Tp) == 0 else list(Tp))]
     if not lags or len(set(lags)) != len(lags):

@@ -100,6 +100,25 @@ def ccm_matrix(
         ``out`` is not ours, belongs to other data or parameters, or cannot be written.
     Interrupted
         Ctrl-C with ``out``: what was finished is kept.
+
+    See Also
+    --------
+    xmap : all pairs at full library size.
+    ccm : two series.
+    open_ccm_matrix : read what ``out=`` wrote.
+
+    Notes
+    -----
+    Cost: that of :func:`ccm` for each pair; searches are shared by all targets of a library.
+
+    Examples
+    --------
+    >>> import pyedmcl
+    >>> from pyedmcl.simulate import coupled_maps
+    >>> network = coupled_maps(n_series=4, n_steps=400)
+    >>> result = pyedmcl.ccm_matrix(network.values, E=3, lib_sizes=[30, 300], sample=10, seed=1)
+    >>> result.at(300).shape  # row = library, column = target
+    (4, 4)
     """
     begun = time.perf_counter()
     samples = arguments.integer("sample", sample, 1)
@@ -146,12 +165,41 @@ def ccm_matrix(
 def open_ccm_matrix(path: str | os.PathLike[str]) -> CcmMatrixResult:
     """Open a result that ``ccm_matrix(..., out=path)`` or the command line wrote; skill is read when it is looked at.
 
+    Parameters
+    ----------
+    path : path
+        The folder that was given as ``out``.
+
+    Returns
+    -------
+    CcmMatrixResult
+        Arrays are read from the folder when they are used.
+
     Raises
     ------
     StoreForeignError
         The path is not such a result.
     StoreMismatchError
         Its library sizes do not belong together.
+
+    See Also
+    --------
+    ccm_matrix : makes such a result.
+
+    Notes
+    -----
+    Cost: reads the manifests only.
+
+    Examples
+    --------
+    >>> import pyedmcl
+    >>> from pyedmcl.simulate import coupled_maps
+    >>> network = coupled_maps(n_series=4, n_steps=400)
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     first = pyedmcl.ccm_matrix(network.values, E=3, lib_sizes=[30], sample=5, seed=1, out=f"{folder}/ccm")
+    ...     pyedmcl.open_ccm_matrix(f"{folder}/ccm").lib_sizes.tolist()
+    [30]
     """
     stores = read_stores(path)
     first = next(iter(stores.values()))

@@ -64,6 +64,20 @@ def embed(data: Any, *, E: int, tau: int = 1, columns: Sequence[str | int] | str
     ------
     InputError
         An argument cannot be used, or no row has all its lags.
+
+    See Also
+    --------
+    simplex : takes such coordinates with ``embedded=True``.
+
+    Notes
+    -----
+    Cost: copies the data E times.
+
+    Examples
+    --------
+    >>> import pyedmcl
+    >>> pyedmcl.embed([1.0, 2.0, 3.0, 4.0], E=2).values.tolist()
+    [[1.0, nan], [2.0, 1.0], [3.0, 2.0], [4.0, 3.0]]
     """
     E, tau = check_embedding(E, tau)
     series = as_series(data, columns=columns)

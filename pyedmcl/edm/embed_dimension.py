@@ -64,19 +64,12 @@ def embed_dimension(
         range each E uses the rows that have E lags.
     valid_lib : mask of bool (n_steps,), optional
         Library rows that may be used, in addition to ``lib_range`` (conditional embedding).
-    neighbors : {"exact", "auto", "kdtree", "ivf", "hnsw", "pruned"}
-        How neighbours are searched; see :func:`pyedmcl.knn`.
-    recall : float
-        Share of the true neighbours, in (0, 1], that an approximate search must find.
+    neighbors, recall
+        How neighbours are searched; as for :func:`pyedmcl.knn`.
     progress : callable, optional
         Called as ``progress(done, total, "series")``, and within long searches with unit "queries" or "states".
-    dtype : {"float32", "float64"}
-        What the device computes in.
-    device : str, optional
-        Which device; see ``pyedmcl devices``.
-    tune : {"never", "cached", "auto", "force"}, optional
-        Which tuned parameters kernels take, which changes speed and never the answer; ``PYEDMCL_TUNE`` or "cached" by
-        default.
+    dtype, device, tune
+        As for :func:`pyedmcl.knn`.
 
     Returns
     -------
@@ -89,6 +82,26 @@ def embed_dimension(
         An argument cannot be used.
     DeviceNotFoundError
         No device matches.
+
+    See Also
+    --------
+    simplex : the projection behind each value.
+    xmap : takes E="auto" and calls this.
+
+    Notes
+    -----
+    Cost: about n_steps^2 * E_max multiply-adds for each series: the distances of E come from those of E - 1.
+
+    Examples
+    --------
+    >>> import pyedmcl
+    >>> from pyedmcl.simulate import coupled_maps
+    >>> network = coupled_maps(n_series=4, n_steps=400)
+    >>> result = pyedmcl.embed_dimension(network.values, E_max=5)
+    >>> result.rho.shape
+    (4, 5)
+    >>> result.E.shape
+    (4,)
     """
     _, tau = check_embedding(1, tau)
     E_max = arguments.integer("E_max", E_max, 1)

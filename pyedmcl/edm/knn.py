@@ -88,6 +88,27 @@ def knn(
         No device matches.
     DeviceMemoryError
         The tables do not fit on the device.
+
+    See Also
+    --------
+    simplex : predict by these neighbours.
+    embed_dimension : choose E.
+
+    Notes
+    -----
+    Cost: exact search compares each query row with each library row: about n_query * n_library * E multiply-adds;
+    memory grows with n * k.
+
+    Examples
+    --------
+    >>> import pyedmcl
+    >>> from pyedmcl.simulate import coupled_maps
+    >>> network = coupled_maps(n_series=4, n_steps=400)
+    >>> result = pyedmcl.knn(network.values[:, 0], E=3)
+    >>> result.indices.shape
+    (400, 4)
+    >>> bool((result.distances[2:, 0] <= result.distances[2:, 1]).all())
+    True
     """
     E, tau = check_embedding(E, tau)
     wanted = arguments.count("k", k) or E + 1

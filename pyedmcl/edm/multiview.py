@@ -125,13 +125,8 @@ def multiview(
         Series that views are made of, by name or position; all by default.
     lib_range, pred_range, valid_lib
         Rows of the library and rows that are predicted, as for :func:`pyedmcl.simplex`.
-    dtype : {"float32", "float64"}
-        What the device computes in.
-    device : str, optional
-        Which device; see ``pyedmcl devices``.
-    tune : {"never", "cached", "auto", "force"}, optional
-        Which tuned parameters kernels take, which changes speed and never the answer; ``PYEDMCL_TUNE`` or "cached" by
-        default.
+    dtype, device, tune
+        As for :func:`pyedmcl.knn`.
 
     Returns
     -------
@@ -144,6 +139,23 @@ def multiview(
         An argument cannot be used.
     DeviceNotFoundError, DeviceMemoryError
         No device matches; the neighbours of one view do not fit on it.
+
+    See Also
+    --------
+    embed : the coordinates that views are made of.
+
+    Notes
+    -----
+    Cost: a neighbour search for each choice of D coordinates, of which there may be many: C(n_series * E, D).
+
+    Examples
+    --------
+    >>> import pyedmcl
+    >>> from pyedmcl.simulate import coupled_maps
+    >>> network = coupled_maps(n_series=4, n_steps=400)
+    >>> result = pyedmcl.multiview(network.values, 0, D=2, E=2)
+    >>> result.rho > 0.5
+    True
     """
     E, tau = check_embedding(E, tau)
     Tp = arguments.integer("Tp", Tp)

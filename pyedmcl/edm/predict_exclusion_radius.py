@@ -53,6 +53,22 @@ def predict_exclusion_radius(
         An argument cannot be used.
     DeviceNotFoundError
         No device matches.
+
+    See Also
+    --------
+    predict_interval : skill against Tp.
+
+    Notes
+    -----
+    Cost: that of :func:`simplex` for each radius.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pyedmcl
+    >>> x = np.sin(np.arange(500) * 0.2)
+    >>> pyedmcl.predict_exclusion_radius(x, exclusion_radius=[0, 5], E=2).rho.shape
+    (2,)
     """
     options = {
         "E": E, "tau": tau, "Tp": Tp, "knn": knn, "embedded": embedded, "lib_range": lib_range,

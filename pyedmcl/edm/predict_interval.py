@@ -51,6 +51,24 @@ def predict_interval(
         An argument cannot be used.
     DeviceNotFoundError
         No device matches.
+
+    See Also
+    --------
+    predict_nonlinear : skill against theta.
+    predict_exclusion_radius : skill against the exclusion radius.
+
+    Notes
+    -----
+    Cost: that of :func:`simplex` for each Tp.
+
+    Examples
+    --------
+    >>> import pyedmcl
+    >>> from pyedmcl.simulate import coupled_maps
+    >>> network = coupled_maps(n_series=4, n_steps=400)
+    >>> result = pyedmcl.predict_interval(network.values[:, 0], Tp=[1, 2, 4], E=3)
+    >>> bool(result.rho[0] > result.rho[2])  # chaos: skill falls with Tp
+    True
     """
     options = {
         "E": E, "tau": tau, "knn": knn, "exclusion_radius": exclusion_radius, "embedded": embedded,

@@ -65,6 +65,23 @@ def predict_nonlinear(
         The solver needs scikit-learn, which is not installed.
     DeviceNotFoundError, DeviceMemoryError
         No device matches; the sums of a few rows do not fit on it.
+
+    See Also
+    --------
+    smap : the fits behind each value.
+
+    Notes
+    -----
+    Cost: that of :func:`smap` for each theta; distances are shared.
+
+    Examples
+    --------
+    >>> import pyedmcl
+    >>> from pyedmcl.simulate import coupled_maps
+    >>> network = coupled_maps(n_series=4, n_steps=400)
+    >>> result = pyedmcl.predict_nonlinear(network.values[:, 0], E=2, theta=[0.0, 1.0, 4.0])
+    >>> bool(result.rho[2] > result.rho[0])  # local fits are better: the map is nonlinear
+    True
     """
     thetas = check_thetas(theta)
     neighbours = check_knn(knn)

@@ -94,6 +94,30 @@ def false_discovery(p_values: Any) -> Doubles:
     ----------
     p_values : array_like
         Of any shape, from 0 to 1; NaN for tests that were not made.
+
+    Returns
+    -------
+    ndarray of float64
+        Of the same shape.
+
+    Raises
+    ------
+    InputError
+        A value is no probability.
+
+    See Also
+    --------
+    xmap_significance : p-values of all pairs.
+
+    Notes
+    -----
+    Cost: sorts the p-values.
+
+    Examples
+    --------
+    >>> import pyedmcl
+    >>> pyedmcl.false_discovery([0.01, 0.02, 0.5]).tolist()
+    [0.03, 0.03, 0.5]
     """
     p = np.asarray(p_values, np.float64)
     there = np.isfinite(p)
@@ -178,6 +202,25 @@ def ccm_significance(
         An argument cannot be used, or a series has gaps that the method does not allow.
     DeviceNotFoundError, DeviceMemoryError
         No device matches; sixteen samples of a library do not fit on it.
+
+    See Also
+    --------
+    surrogate : the null hypotheses.
+    xmap_significance : all pairs.
+
+    Notes
+    -----
+    Cost: that of :func:`ccm` with n + 1 targets in each direction; the search is made once.
+
+    Examples
+    --------
+    >>> import pyedmcl
+    >>> from pyedmcl.simulate import coupled_maps
+    >>> network = coupled_maps(n_series=4, n_steps=400)
+    >>> x, y = network.values[:, 0], network.values[:, 1]
+    >>> result = pyedmcl.ccm_significance(x, y, E=3, n=19, seed=1)
+    >>> bool(((result.p_value >= 1 / 20) & (result.p_value <= 1)).all())
+    True
     """
     Tp = arguments.integer("Tp", Tp)
     radius = arguments.integer("exclusion_radius", exclusion_radius, 0)

@@ -72,21 +72,13 @@ def simplex(
     generate_steps : int
         Continue the series instead: predict the step after its last one, append it, and so on, with an unchanging
         library. For a single series with Tp = 1.
-    neighbors : {"exact", "auto", "kdtree", "ivf", "hnsw", "pruned"}
-        How neighbours are searched. "kdtree" and "pruned" find the same neighbours as "exact"; "ivf" and "hnsw" may
-        miss some; "auto" takes the fastest. ``provenance["neighbors"]`` says which ran, why, and its recall.
-    recall : float
-        Share of the true neighbours, in (0, 1], that an approximate search must find.
+    neighbors, recall
+        How neighbours are searched; as for :func:`pyedmcl.knn`.
     progress : callable, optional
         Called within a long search as ``progress(done, total, "queries")``, and with unit "states" while an index is
         built.
-    dtype : {"float32", "float64"}
-        What the device computes in.
-    device : str, optional
-        Which device; see ``pyedmcl devices``.
-    tune : {"never", "cached", "auto", "force"}, optional
-        Which tuned parameters kernels take, which changes speed and never the answer; ``PYEDMCL_TUNE`` or "cached" by
-        default.
+    dtype, device, tune
+        As for :func:`pyedmcl.knn`.
 
     Returns
     -------
@@ -99,6 +91,27 @@ def simplex(
         An argument cannot be used.
     DeviceNotFoundError
         No device matches.
+
+    See Also
+    --------
+    embed_dimension : choose E.
+    smap : linear fits instead of means.
+    predict_interval : skill against Tp.
+
+    Notes
+    -----
+    Cost: one neighbour search (see :func:`knn`) and k multiply-adds for each predicted row.
+
+    Examples
+    --------
+    >>> import pyedmcl
+    >>> from pyedmcl.simulate import coupled_maps
+    >>> network = coupled_maps(n_series=4, n_steps=400)
+    >>> result = pyedmcl.simplex(network.values[:, 0], E=3)
+    >>> result.rho > 0.8
+    True
+    >>> len(result.predicted) == 400 - 2
+    True
     """
     steps = arguments.integer("generate_steps", generate_steps, 0)
     choice = arguments.neighbor_search(neighbors, recall)

@@ -90,11 +90,8 @@ def smap(
         Also return those of each weighted fit (costs more than the fits).
     dtype : {"float32", "float64"}
         What distances and weights are computed in. Normal equations are float64 in either case.
-    device : str, optional
-        Which device; see ``pyedmcl devices``.
-    tune : {"never", "cached", "auto", "force"}, optional
-        Which tuned parameters kernels take, which changes speed and never the answer; ``PYEDMCL_TUNE`` or "cached" by
-        default.
+    device, tune
+        As for :func:`pyedmcl.knn`.
 
     Returns
     -------
@@ -109,6 +106,26 @@ def smap(
         The solver needs scikit-learn, which is not installed.
     DeviceNotFoundError, DeviceMemoryError
         No device matches; the sums of a few rows do not fit on it.
+
+    See Also
+    --------
+    predict_nonlinear : skill against theta.
+    simplex : means of neighbours instead of fits.
+
+    Notes
+    -----
+    Cost: about n^2 * ((E + 1)^2 / 2 + E) multiply-adds for each theta: every library row enters every fit.
+
+    Examples
+    --------
+    >>> import pyedmcl
+    >>> from pyedmcl.simulate import coupled_maps
+    >>> network = coupled_maps(n_series=4, n_steps=400)
+    >>> result = pyedmcl.smap(network.values[:, 0], E=2, theta=2.0)
+    >>> result.coefficients.shape  # the intercept, and a slope for each lag
+    (399, 3)
+    >>> float(result.rho) > 0.8
+    True
     """
     thetas = check_thetas(theta)
     neighbours = check_knn(knn)

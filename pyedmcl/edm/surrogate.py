@@ -70,6 +70,23 @@ def surrogate(
     ------
     InputError
         An argument cannot be used.
+
+    See Also
+    --------
+    ccm_significance : uses these.
+
+    Notes
+    -----
+    Cost: n Fourier transforms of the series ("phase"), some hundred times as many for "iaaft"; "twin" compares all
+    pairs of states.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pyedmcl
+    >>> x = np.sin(np.arange(500) * 0.2)
+    >>> pyedmcl.surrogate(x, "phase", n=3, seed=1).shape
+    (3, 500)
     """
     series = arguments.one_series(x, "x")
     count = arguments.integer("n", n, 1)

@@ -79,20 +79,13 @@ def xmap(
         the result may be larger than memory. Blocks that are added later take the tuned parameters of the first ones.
     resume : bool
         False starts ``out`` afresh.
-    neighbors : {"exact", "auto", "kdtree", "ivf", "hnsw", "pruned"}
-        How neighbours are searched; see :func:`pyedmcl.knn`.
-    recall : float
-        Share of the true neighbours, in (0, 1], that an approximate search must find.
+    neighbors, recall
+        How neighbours are searched; as for :func:`pyedmcl.knn`.
     progress : callable, optional
         Called as ``progress(done, total, "series")`` and, while E is searched, with unit "dimensions"; within long
         searches with unit "queries" or "states" (an index is built).
-    dtype : {"float32", "float64"}
-        What the device computes in.
-    device : str, optional
-        Which device; see ``pyedmcl devices``.
-    tune : {"never", "cached", "auto", "force"}, optional
-        Which tuned parameters kernels take, which changes speed and never the answer; ``PYEDMCL_TUNE`` or "cached" by
-        default.
+    dtype, device, tune
+        As for :func:`pyedmcl.knn`.
 
     Returns
     -------
@@ -109,6 +102,29 @@ def xmap(
         ``out`` is not ours, belongs to other data or parameters, or cannot be written.
     Interrupted
         Ctrl-C with ``out``: what was finished is kept.
+
+    See Also
+    --------
+    ccm_matrix : does skill grow with the library, for all pairs?
+    xmap_significance : the same map with p-values.
+    open_xmap : read what ``out=`` wrote.
+
+    Notes
+    -----
+    Cost: a search of about n_steps^2 * max(E) multiply-adds for each library, and n_steps * (E + 1) for each pair;
+    with ``out=`` memory does not grow with the number of pairs.
+
+    Examples
+    --------
+    >>> import pyedmcl
+    >>> from pyedmcl.simulate import coupled_maps
+    >>> network = coupled_maps(n_series=4, n_steps=400)
+    >>> result = pyedmcl.xmap(network.values, E=3)
+    >>> result.rho.shape  # row = library, column = target: rho[i, j] is evidence that j drives i
+    (4, 4)
+    >>> from pyedmcl.simulate import link_auc
+    >>> link_auc(result.rho, network.links) > 0.7
+    True
     """
     begun = time.perf_counter()
     arguments.reporter(progress)
@@ -146,10 +162,41 @@ def xmap(
 def open_xmap(path: str | os.PathLike[str]) -> XmapResult:
     """Open a result that ``xmap(..., out=path)`` or the command line wrote; rho is read when it is looked at.
 
+    Parameters
+    ----------
+    path : path
+        The folder that was given as ``out``.
+
+    Returns
+    -------
+    XmapResult
+        Arrays are read from the folder when they are used.
+
     Raises
     ------
     StoreForeignError
         The path is not such a result.
+
+    See Also
+    --------
+    xmap : makes such a result.
+
+    Notes
+    -----
+    Cost: reads the manifest only.
+
+    Examples
+    --------
+    >>> import pyedmcl
+    >>> from pyedmcl.simulate import coupled_maps
+    >>> network = coupled_maps(n_series=4, n_steps=400)
+    >>> import tempfile
+    >>> import numpy as np
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     first = pyedmcl.xmap(network.values, E=3, out=f"{folder}/map.zarr")
+    ...     again = pyedmcl.open_xmap(f"{folder}/map.zarr")
+    ...     bool((np.asarray(again.rho) == np.asarray(first.rho)).all())
+    True
     """
     store = open_store(path)
     dims = np.zeros(len(store.names), int) if store.E is None else np.asarray(store.E, int)

@@ -149,6 +149,25 @@ def xmap_significance(
         Data or an argument cannot be used.
     DeviceNotFoundError, DeviceMemoryError
         No device matches; the surrogates of one target or a table do not fit.
+
+    See Also
+    --------
+    false_discovery : from p-values to false discovery rates.
+    surrogate : the null hypotheses.
+
+    Notes
+    -----
+    Cost: the lookups of :func:`xmap` for n + 1 times as many targets; its search is repeated for each batch of
+    targets that fits into memory.
+
+    Examples
+    --------
+    >>> import pyedmcl
+    >>> from pyedmcl.simulate import coupled_maps
+    >>> network = coupled_maps(n_series=4, n_steps=400)
+    >>> result = pyedmcl.xmap_significance(network.values, E=3, n=19, seed=1)
+    >>> result.p_value.shape
+    (4, 4)
     """
     count, number = arguments.integer("n", n, 1), check_seed(seed)
     arguments.reporter(progress)

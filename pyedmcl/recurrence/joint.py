@@ -71,6 +71,23 @@ def joint_rqa(
     InputError
         An argument cannot be used, or x and y give different numbers of points or radii.
     DeviceNotFoundError, DeviceMemoryError
+
+    See Also
+    --------
+    rqa : one series, or two that visit the same states.
+
+    Notes
+    -----
+    Cost: twice that of :func:`rqa`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pyedmcl
+    >>> x = np.sin(np.arange(500) * 0.2)
+    >>> result = pyedmcl.joint_rqa(x, np.cos(np.arange(500) * 0.2), m=2, tau=8, radius=0.2)
+    >>> 0 < result.recurrence_rate < 0.2
+    True
     """
     options = common.options_of(
         convention=convention, lmin=lmin, vmin=vmin, wmin=wmin, dtype=dtype, exact=exact, tile=tile

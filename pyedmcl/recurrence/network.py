@@ -137,6 +137,23 @@ def recurrence_network(
         No device matches.
     DeviceMemoryError
         The matrix does not fit; the message says how many bytes it needs.
+
+    See Also
+    --------
+    rqa : lines of the same matrix.
+
+    Notes
+    -----
+    Cost: about n^2 * m multiply-adds, and n / 32 word operations for each link, to find the triangles.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pyedmcl
+    >>> x = np.sin(np.arange(500) * 0.2)
+    >>> result = pyedmcl.recurrence_network(x, m=2, tau=8, radius=0.2)
+    >>> result.degree.shape
+    (492,)
     """
     options = common.options_of(
         convention="pyrqa" if strict else "crqa", lmin=2, vmin=2, wmin=2, dtype=dtype, exact=exact, tile=None

@@ -108,6 +108,28 @@ def rqa(
         The checkpoint cannot be used or written; the subclass says why.
     Interrupted
         Ctrl-C during a run with a checkpoint.
+
+    See Also
+    --------
+    recurrence_plot : the picture.
+    windowed_rqa : windows along a series.
+    joint_rqa : two series that recur together.
+    recurrence_network : degree and clustering.
+
+    Notes
+    -----
+    Cost: all pairs of points are compared once for all radii: about n^2 * m / 2 multiply-adds; memory grows with n.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pyedmcl
+    >>> x = np.sin(np.arange(500) * 0.2)
+    >>> result = pyedmcl.rqa(x, m=2, tau=8, radius=0.2)
+    >>> result.determinism > 0.99  # a periodic series: nearly all recurrent points lie on diagonal lines
+    True
+    >>> [r.recurrence_rate for r in pyedmcl.rqa(x, m=2, tau=8, radius=[0.1, 0.2])][1] == result.recurrence_rate
+    True
     """
     options = common.options_of(
         convention=convention, lmin=lmin, vmin=vmin, wmin=wmin, dtype=dtype, exact=exact, tile=tile

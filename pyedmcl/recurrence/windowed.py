@@ -78,6 +78,23 @@ def windowed_rqa(
     InputError
         An argument cannot be used.
     DeviceNotFoundError, DeviceMemoryError
+
+    See Also
+    --------
+    rqa : the whole series.
+
+    Notes
+    -----
+    Cost: each pair of points that shares a window is compared once, whatever the overlap.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pyedmcl
+    >>> x = np.sin(np.arange(500) * 0.2)
+    >>> table = pyedmcl.windowed_rqa(x, 200, 100, m=2, tau=8, radius=0.2)
+    >>> len(table)
+    4
     """
     options = common.options_of(
         convention=convention, lmin=lmin, vmin=vmin, wmin=wmin, dtype=dtype, exact=exact, tile=tile

@@ -68,6 +68,24 @@ def recurrence_plot(
         No device matches.
     DeviceMemoryError
         Image and series do not fit.
+
+    See Also
+    --------
+    rqa : measures of the same matrix.
+    distance_plot : distances instead of a threshold.
+
+    Notes
+    -----
+    Cost: about n^2 * m / 2 multiply-adds; memory for the series and the image only.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pyedmcl
+    >>> x = np.sin(np.arange(500) * 0.2)
+    >>> result = pyedmcl.recurrence_plot(x, m=2, tau=8, radius=0.2, pixels=100)
+    >>> result.density.shape
+    (100, 100)
     """
     options = common.options_of(
         convention=convention, lmin=2, vmin=2, wmin=2, dtype=dtype, exact=exact, tile=None
@@ -108,12 +126,41 @@ def distance_plot(
 ) -> DistancePlot:
     """How far apart states are: the matrix of distances, or, for a long series, an image of their means.
 
-    Also called an unthresholded recurrence plot. Arguments and errors are those of :func:`recurrence_plot`. With
-    float32 distances and their means are within a relative 1e-5 or so of float64's.
+    Also called an unthresholded recurrence plot. With float32, distances and their means are within a relative 1e-5
+    or so of float64's.
+
+    Parameters
+    ----------
+    x, y, m, tau, metric, embedded, pixels, dtype, progress, device
+        As for :func:`pyedmcl.recurrence_plot`.
 
     Returns
     -------
     DistancePlot
+        ``means`` (pixel rows, pixel columns).
+
+    Raises
+    ------
+    InputError
+        An argument cannot be used.
+    DeviceNotFoundError, DeviceMemoryError
+        No device matches; the series or the image do not fit on it.
+
+    See Also
+    --------
+    recurrence_plot : the same with a threshold.
+
+    Notes
+    -----
+    Cost: about n^2 * m multiply-adds; memory for the series and the image only.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pyedmcl
+    >>> x = np.sin(np.arange(500) * 0.2)
+    >>> pyedmcl.distance_plot(x, m=2, tau=8, pixels=50).means.shape
+    (50, 50)
     """
     options = common.options_of(
         convention="pyrqa", lmin=2, vmin=2, wmin=2, dtype=dtype, exact=False, tile=None
