@@ -5,6 +5,7 @@ from __future__ import annotations
 from random import Random
 
 from pyedmcl.codegen.spec import Constraint, KernelSpec, Tunable
+from pyedmcl.kernels import spec
 from pyedmcl.tuner.measure import Asked, Reply
 from pyedmcl.tuner.workload import Case
 from pyedmcl.tuning.key import canonical
@@ -13,6 +14,7 @@ PAPER = KernelSpec(
     name="skill",  # the name of a kernel that there is, so that its text can be digested
     producer="loopy",
     text="skill",
+    example=spec("skill").example,
     specialisation=("dtype",),
     tunables=(
         Tunable("lanes", (1, 2, 4, 8), {"cpu": 8, "gpu": 1}, "width"),
