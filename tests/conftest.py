@@ -1,4 +1,4 @@
-"""Fixtures: the devices that every test of a kernel runs on, and the published series beside the checkout."""
+"""Fixtures: the devices that every test of a kernel runs on, and the published series in ``tests/data``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+PUBLISHED = Path(__file__).with_name("data")
 RUNTIMES = {"intel": "intel-cpu", "pocl": "pocl", "nvidia": "nvidia", "amd": "amd", "rusticl": "rusticl"}
 # The two runtimes that any machine can have; on one with a GPU set PYEDMCL_TEST_RUNTIMES=nvidia,pocl, say.
 TESTED = [name.strip() for name in os.environ.get("PYEDMCL_TEST_RUNTIMES", "intel,pocl").split(",")]
@@ -65,14 +65,11 @@ def one_device():
 
 
 @pytest.fixture(scope="session")
-def shared_series():
-    """``shared_series(file, column)``: a column of a shared data file as float64; skips, naming an absent file."""
+def published_series():
+    """``published_series(file, column)``: a column of a file in ``tests/data`` as float64."""
 
     def load(file, column):
-        path = SHARED_DATA / file
-        if not path.is_file():
-            pytest.skip(f"the data file {path} is not there")
-        with path.open(newline="") as lines:
+        with (PUBLISHED / file).open(newline="") as lines:
             return np.array([float(row[column]) for row in csv.DictReader(lines)])
 
     return load

@@ -91,8 +91,8 @@ def test_ties_go_to_the_smaller_dimension(device):
     assert best_by_rule(np.asarray(result.rho)) == result.E
 
 
-def test_lorenz(one_device, shared_series):
-    x = shared_series("LorenzData1000.csv", "V1")
+def test_lorenz(one_device, published_series):
+    x = published_series("LorenzData1000.csv", "V1")
     result = pyedmcl.embed_dimension(x, E_max=E_MAX, device=one_device)
     best, rho = naive.embed_dimension(x, E_max=E_MAX)
     np.testing.assert_allclose(result.rho[1:], rho[1:], rtol=0, atol=1e-5)

@@ -155,8 +155,8 @@ def test_frame(one_device):
         np.testing.assert_array_equal(frame[name].to_numpy(), getattr(result, name))
 
 
-def test_circle(one_device, shared_series):
-    x = shared_series("circle.csv", "x")
+def test_circle(one_device, published_series):
+    x = published_series("circle.csv", "x")
     result = pyedmcl.simplex(x, E=3, device=one_device)
     assert result.rho > 0.9999
     assert result.rho == pytest.approx(naive.simplex(x, E=3)["rho"], abs=1e-6)

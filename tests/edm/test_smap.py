@@ -199,8 +199,8 @@ ACCURACY = [
 
 @pytest.mark.parametrize(("file", "column"), ACCURACY)
 @pytest.mark.parametrize("E", [1, 3, 8, 20])
-def test_float32_is_accurate_on_published_series(one_device, shared_series, file, column, E):
-    x = shared_series(file, column)
+def test_float32_is_accurate_on_published_series(one_device, published_series, file, column, E):
+    x = published_series(file, column)
     if len(x) < 4 * E:
         pytest.skip(f"{file} has {len(x)} rows, too few for E = {E}")
     rows = np.arange(E, len(x) - 1, max(len(x) // 25, 1))

@@ -14,7 +14,7 @@ from pyedmcl.data.series import Series
 from pyedmcl.errors import InputError
 from pyedmcl.io import read_series
 
-DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
+DATA = Path(__file__).resolve().parents[1] / "data"
 NAN = float("nan")
 
 
@@ -201,8 +201,6 @@ def test_five_megabytes_are_quick(tmp_path: Path) -> None:
      ("block_3sp.csv", 198, "x_t x_t-1 x_t-2 y_t y_t-1 y_t-2 z_t z_t-1 z_t-2", 3)],
 )
 def test_published_series(name: str, steps: int, names: str, first_time: float) -> None:
-    if not (DATA / name).is_file():
-        pytest.skip(f"../shared/data/{name} is not beside this checkout")
     series = read_series(DATA / name)
     assert series.n_steps == steps and series.names == tuple(names.split())
     assert series.time is not None and series.time[0] == first_time
@@ -210,8 +208,6 @@ def test_published_series(name: str, steps: int, names: str, first_time: float) 
 
 def test_published_dates() -> None:
     name = "S12CD-S333-SumFlow_1980-2005.csv"
-    if not (DATA / name).is_file():
-        pytest.skip(f"../shared/data/{name} is not beside this checkout")
     series = read_series(DATA / name)
     assert series.names == ("S12.C.D.S333",) and series.time is not None
     assert series.time[1] == np.datetime64("1980-01-07") and series.values[1, 0] == 391.1

@@ -42,8 +42,8 @@ def simplex():
 
 @pytest.mark.parametrize(("E", "tau", "Tp", "R"), PARAMETERS)
 @pytest.mark.parametrize("source", SERIES, ids=lambda s: s[1])
-def test_second_opinion_is_pyedm(simplex, shared_series, source, E, tau, Tp, R):
-    x = shared_series(*source)
+def test_second_opinion_is_pyedm(simplex, published_series, source, E, tau, Tp, R):
+    x = published_series(*source)
     _, predicted, variance = simplex(x, x, E, tau, Tp, R)
     ours = naive.simplex(x, E=E, tau=tau, Tp=Tp, exclusion_radius=R)
     np.testing.assert_allclose(ours["predicted"], predicted, rtol=0, atol=1e-9)
@@ -51,18 +51,18 @@ def test_second_opinion_is_pyedm(simplex, shared_series, source, E, tau, Tp, R):
 
 
 @pytest.mark.parametrize(("E", "tau", "Tp", "R"), PARAMETERS)
-def test_simplex_rho(device, simplex, shared_series, E, tau, Tp, R):
+def test_simplex_rho(device, simplex, published_series, E, tau, Tp, R):
     for source in SERIES:
-        x = shared_series(*source)
+        x = published_series(*source)
         observed, predicted, _ = simplex(x, x, E, tau, Tp, R)
         result = pyedmcl.simplex(x, E=E, tau=tau, Tp=Tp, exclusion_radius=R, device=device)
         assert result.rho == pytest.approx(naive.pearson(observed, predicted), abs=1e-5), source
 
 
 @pytest.mark.parametrize(("E", "tau", "Tp", "R"), PARAMETERS[:3])
-def test_quantised_flow_differs_only_where_distances_tie(device, simplex, shared_series, E, tau, Tp, R):
+def test_quantised_flow_differs_only_where_distances_tie(device, simplex, published_series, E, tau, Tp, R):
     """pyEDM breaks ties by row difference, pyedmcl by row: elsewhere the two are the same, and so is rho there."""
-    x = shared_series(*FLOW)
+    x = published_series(*FLOW)
     _, predicted, _ = simplex(x, x, E, tau, Tp, R)
     _, distances = naive.knn(x, E, tau, E + 2, Tp, R)
     clear = (np.diff(distances[(E - 1) * tau :, E:], axis=1) > 1e-5 * distances[(E - 1) * tau :, E:-1]).ravel()
@@ -76,8 +76,8 @@ def test_quantised_flow_differs_only_where_distances_tie(device, simplex, shared
         naive.pearson(observed, predicted[clear]), abs=1e-5)  # fmt: skip
 
 
-def test_xmap_rho(device, simplex, shared_series):
-    data = np.stack([shared_series("block_3sp.csv", name) for name in ("x_t", "y_t", "z_t")], axis=1)
+def test_xmap_rho(device, simplex, published_series):
+    data = np.stack([published_series("block_3sp.csv", name) for name in ("x_t", "y_t", "z_t")], axis=1)
     E = [3, 10, 3]
     rho = pyedmcl.xmap(data, E=E, Tp=1, device=device).rho
     for i in range(3):
@@ -86,8 +86,8 @@ def test_xmap_rho(device, simplex, shared_series):
             assert rho[i, j] == pytest.approx(naive.pearson(observed, predicted), abs=1e-5), (i, j)
 
 
-def test_embed_dimension(one_device, simplex, shared_series):
-    x = shared_series("TentMapNoise.csv", "TentMap")
+def test_embed_dimension(one_device, simplex, published_series):
+    x = published_series("TentMapNoise.csv", "TentMap")
     expected = [naive.pearson(*simplex(x, x, E, 1, 1, 0)[:2]) for E in range(1, 7)]
     result = pyedmcl.embed_dimension(x, E_max=6, device=one_device)
     np.testing.assert_allclose(result.rho[1:], expected[1:], rtol=0, atol=1e-5)
