@@ -5,10 +5,6 @@
 ## neighbours or as simplex weights. A row is "open" if rows that the index left out could still belong to the nearest.
 ## Sums of several candidates are under way at a time: each is a chain in which every step waits for the one before.
 <% chains = 4 %>
-#define LANES 1
-#define REAL_BITS ${64 if dtype == 'float64' else 32}
-#define FMA_CONTRACT ${int(fma == 'contract')}
-#define MIN_SELECT ${int(minimum == 'select')}
 #define WEIGHTS ${int(emit == 'weights')}
 #include "numeric.clh"
 

@@ -90,10 +90,6 @@ sums = ["n", "p", "o", "pp", "oo", "po"]
       sum_po = FUSED(p, of, sum_po);
     }
 </%def>
-#define LANES ${lanes}
-#define REAL_BITS ${64 if dtype == 'float64' else 32}
-#define FMA_CONTRACT ${int(fma == 'contract')}
-#define MIN_SELECT ${int(minimum == 'select')}
 #define WG ${wg}
 #define K ${k}
 #include "ccm.clh"
@@ -184,7 +180,7 @@ void ccm(global const int* restrict near, global const real* restrict dist, cons
     const size_t row${r} = ((size_t)COLUMN_TABLE(column) * n_rows + min(t + ${r}, last - 1)) * entries;
     global const int* restrict j${r} = near + row${r};
     global const real* restrict dist${r} = dist + row${r};
-    const bool go${r} = fabs(o${r}) < LITERAL(1e15) && j${r}[0] != n_rows;
+    const bool go${r} = fabs(o${r}) < PRESENT && j${r}[0] != n_rows;
     rowv count${r} = go${r} ? full : (rowv)(K);
 %endfor
     if (!(${" || ".join(f"go{r}" for r in range(rows))})) continue;

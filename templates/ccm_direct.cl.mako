@@ -44,7 +44,7 @@ ${a_weight(r, c)}
       const int begin = t0 + ${r} * LANES;
       for (int l = 0; l < min(LANES, last - begin); ++l) {
         const real o = aim[begin + l];
-        if (!found[l] || !(fabs(o) < LITERAL(1e15))) continue;
+        if (!found[l] || !(fabs(o) < PRESENT)) continue;
         sum_n += 1;
         sum_p += predicted[l];
         sum_o += o;
@@ -61,10 +61,6 @@ ${a_weight(r, c)}
         weights += w;
         p = FUSED(w, ${Y(r, c)}, p);
 </%def>
-#define LANES ${lanes}
-#define REAL_BITS ${64 if dtype == 'float64' else 32}
-#define FMA_CONTRACT ${int(fma == 'contract')}
-#define MIN_SELECT ${int(minimum == 'select')}
 #define WG ${wg}
 #define K ${k}
 #include "ccm.clh"

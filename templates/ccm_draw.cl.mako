@@ -3,7 +3,6 @@
 ##   ccm_draw  a word for each legal row, by selection sampling with one stream of random numbers per sample
 ##   ccm_list  the members of samples as lists of rows, where a list is shorter than a scan
 ## Integers only: the same on every device, in every order.
-#define LANES ${lanes}
 #define COUNT ${"uint" if lanes == 1 else f"uint{lanes}"}
 #define WG ${wg}
 #include "ccm.clh"

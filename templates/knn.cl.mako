@@ -36,10 +36,6 @@ def keep_group(s, behind=""):
 steps = 8 if unroll >= 8 else 4  # of a visit to offer()
 nearest_u = smallest([f"a{u}" for u in range(unroll)])
 %>
-#define LANES ${lanes}
-#define REAL_BITS ${64 if dtype == 'float64' else 32}
-#define FMA_CONTRACT ${int(fma == 'contract')}
-#define MIN_SELECT ${int(minimum == 'select')}
 #define K_MAX ${max(counts)}
 #define LIST_IN_REGISTERS ${int(max(counts) <= list_registers)}
 #define SLOT_STRIDE ${group_lanes}
@@ -68,12 +64,12 @@ constant int K_BEFORE[DIMS] = {${", ".join(map(str, before[:-1]))}};
 ## For each e the rows are interleaved: their chains of dependent additions then overlap.
 <%def name="distances(visit)">
 %if starts:
-  // What a row starts with: nothing, or FAR squared where it is no legal neighbour. Few steps come near the query.
+  // What a row starts with: nothing, or GAP_SQUARED where it is no legal neighbour. Few steps come near the query.
   realv d, ${", ".join(f"a{u}, far{u} = {f'PENALTY(j + {u})' if masked else 0}" for u in range(unroll))};
 %if lanes == 1:
   if (j > near_begin && j < near_end) {
 %for u in range(unroll):
-    far${u} = CHOOSE(far${u}, (realv)(LITERAL(1e32)), IS_EXCLUDED(t0, j + ${u}));
+    far${u} = CHOOSE(far${u}, (realv)(GAP_SQUARED), IS_EXCLUDED(t0, j + ${u}));
 %endfor
   }
 %endif
@@ -380,7 +376,7 @@ void knn(global const real* restrict library, global const real* restrict query,
     largest = MAXIMUM(largest, fabs(q${e}));
 %endif
 %if e + 1 in SLOT:
-    realv bound${SLOT[e + 1]} = CHOOSE(bounds[${SLOT[e + 1]}], (realv)(-1), largest > (realv)(LITERAL(1e15)));
+    realv bound${SLOT[e + 1]} = CHOOSE(bounds[${SLOT[e + 1]}], (realv)(-1), largest > (realv)(PRESENT));
 %endif
 %endfor
     int room = 1 << 30;

@@ -19,10 +19,6 @@ def target(row):
 def total(s, v):
     return f"LOADV(total_{s} + lane * {columns} + {v * lanes})" if s in once and group_rows > 1 else f"sum_{s}{v} + rest_{s}{v}"
 %>
-#define LANES ${lanes}
-#define REAL_BITS ${64 if dtype == 'float64' else 32}
-#define FMA_CONTRACT ${int(fma == 'contract')}
-#define MIN_SELECT ${int(minimum == 'select')}
 #define CHUNK 64
 // Where the nearest neighbour of row t is; the others follow ${table_tile} numbers apart.
 %if table_tile == 1:
@@ -147,7 +143,7 @@ ${summed(once, "slot", group_rows)}
     for (int t = t_begin; t < t_end && !ALLV(seen); ++t) {
       if (!(weights[ENTRY_OF(t)] > 0)) continue;
       const realv o = ${target("t").format(v * lanes)};
-      const rowv there = (fabs(o) < (realv)(LITERAL(1e15))) && !seen;
+      const rowv there = (fabs(o) < (realv)(PRESENT)) && !seen;
       origin${v} = CHOOSE(origin${v}, o, there);
       seen = seen || there;
     }
@@ -189,7 +185,7 @@ ${summed(once, "slot", group_rows)}
       {
         realv o = ${target("t").format(v * lanes)};
 %if gaps:
-        const rowv there = (fabs(o) < (realv)(LITERAL(1e15))) && (rowv)(any_neighbour > 0);
+        const rowv there = (fabs(o) < (realv)(PRESENT)) && (rowv)(any_neighbour > 0);
         o = CHOOSE((realv)(0), o - origin${v}, there);
         p${v} = CHOOSE((realv)(0), p${v} - origin${v}, there);
         part_n${v} += CHOOSE((realv)(0), (realv)(1), there);

@@ -6,10 +6,6 @@ from itertools import accumulate
 strides = [-(-k // 4) * 4 for k in counts]
 before = [0, *accumulate(strides)][:-1]
 %>
-#define LANES 1
-#define REAL_BITS ${64 if dtype == 'float64' else 32}
-#define FMA_CONTRACT ${int(fma == 'contract')}
-#define MIN_SELECT ${int(minimum == 'select')}
 #define TILE ${table_tile}
 #include "numeric.clh"
 

@@ -16,10 +16,6 @@ def smallest(names):
     half = (len(names) + 1) // 2
     return f"MINIMUM({smallest(names[:half])}, {smallest(names[half:])})"
 %>
-#define LANES ${lanes}
-#define REAL_BITS ${64 if dtype == 'float64' else 32}
-#define FMA_CONTRACT ${int(fma == 'contract')}
-#define MIN_SELECT ${int(minimum == 'select')}
 #define K ${k}
 #define AXES ${axes}
 #define LEAF ${leaf}

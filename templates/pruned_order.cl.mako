@@ -7,10 +7,6 @@
 FAN = 16
 bins = 1 << bits
 %>
-#define LANES 1
-#define REAL_BITS ${64 if dtype == 'float64' else 32}
-#define FMA_CONTRACT ${int(fma == 'contract')}
-#define MIN_SELECT ${int(minimum == 'select')}
 #define AXES ${axes}
 #define LEAF ${leaf}
 #define FAN ${FAN}

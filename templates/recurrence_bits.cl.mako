@@ -23,10 +23,9 @@ signs = shared and lanes == 1 and dtype == "float32" and not corridor
 less = "<" if strict else "<="
 more = ">" if strict else ">="
 %>
-#define LANES ${lanes}
-#define REAL_BITS ${64 if dtype == 'float64' else 32}
-#define FMA_CONTRACT 0
-#define MIN_SELECT 1
+#define UNFUSED  // a cell is a sum of products that are rounded one by one
+#undef MIN_SELECT
+#define MIN_SELECT 1  // a maximum of distances is a selection on every device
 #define WG ${wg}
 #define WORDS ${words}
 #include "numeric.clh"

@@ -21,10 +21,9 @@ def row_at(e):
         return f"xs[{e * tile} + r]" if embedded else f"xs[r + {e * tau}]"
     return f"rows[(size_t){e} * row_stride + i0 + r]" if embedded else f"rows[i0 + r + {e * tau}]"
 %>
-#define LANES ${lanes}
-#define REAL_BITS ${64 if dtype == 'float64' else 32}
-#define FMA_CONTRACT ${int(fma == 'contract' and fused)}
-#define MIN_SELECT ${int(minimum == 'select')}
+%if not fused:
+#define UNFUSED
+%endif
 #define WIDTH ${width}
 #define WIDE ${int(wide)}
 #include "numeric.clh"

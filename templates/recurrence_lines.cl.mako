@@ -2,7 +2,6 @@
 ## result is joined with what is known of the line from earlier tiles. A lone lane counts a word's runs at once. Lanes of a
 ## vector, on processors, list the places where the colour turns first and count the runs between them afterwards: then no
 ## branch depends on what the bits are, but for how many words have turns.
-#define LANES ${lanes}
 #define WG ${wg}
 #define BATCH ${batch}
 #define BINS ${bins}

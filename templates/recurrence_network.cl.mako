@@ -1,8 +1,7 @@
 ## The recurrence network: rows of the adjacency matrix as bits, and the triangles that pass through each node.
 ##
 ## A cell is the compared distance of pyedmcl.recurrence.problem: sums in ascending order, no fused operations.
-#define REAL_BITS ${64 if dtype == 'float64' else 32}
-#define FMA_CONTRACT 0
+#define UNFUSED  // a cell is a sum of products that are rounded one by one
 #include "numeric.clh"
 
 // bits[row * words + w], bit b: nodes row and 32 w + b are linked, that is, at least window apart in time and closer

@@ -2,8 +2,7 @@
 ## the distances between two limits. With these two any order statistic is found exactly in O(N) memory.
 ##
 ## A cell is the compared distance of pyedmcl.recurrence.problem: sums in ascending order, no fused operations.
-#define REAL_BITS ${64 if dtype == 'float64' else 32}
-#define FMA_CONTRACT 0
+#define UNFUSED  // a cell is a sum of products that are rounded one by one
 #include "numeric.clh"
 
 <%def name="distance(row)">

@@ -2,8 +2,7 @@
 ## it becomes a bit, along columns (for vertical lines) and along diagonals. The windows then count runs of bits.
 ##
 ## A cell is the compared distance of pyedmcl.recurrence.problem: sums in ascending order, no fused operations.
-#define REAL_BITS ${64 if dtype == 'float64' else 32}
-#define FMA_CONTRACT 0
+#define UNFUSED  // a cell is a sum of products that are rounded one by one
 #include "numeric.clh"
 
 <%def name="state(name, at)">
@@ -75,7 +74,7 @@ static uint cells_at(global const uint* restrict bits, const int p) {
   return shift ? low | bits[(p >> 5) + 1] << (32 - shift) : low;
 }
 
-%if lanes > 1:
+%if counting_wg > 1:
 #define COUNT(bin, weight) atomic_add(&(bin), weight)
 %else:
 #define COUNT(bin, weight) ((bin) += (weight))
@@ -84,7 +83,7 @@ static uint cells_at(global const uint* restrict bits, const int p) {
 // Window g covers points g * step .. g * step + size. Its histograms, [diagonal, vertical, white, white border][size + 1],
 // start at zero; recurrent cells per column and per diagonal offset >= 0: [size] each; per work-item the sums of
 // pyedmcl.recurrence.counts.Counts: period, its count, gap, its count.
-kernel __attribute__((reqd_work_group_size(${lanes}, 1, 1)))
+kernel __attribute__((reqd_work_group_size(${counting_wg}, 1, 1)))
 void recurrence_windows(global const uint* restrict columns, global const uint* restrict diagonals,
                         global uint* restrict histograms, global uint* restrict per_column,
                         global uint* restrict per_diagonal, global ulong* restrict sums, const int words,
@@ -96,7 +95,7 @@ void recurrence_windows(global const uint* restrict columns, global const uint* 
   global uint* restrict white = vertical + (size + 1);
   global uint* restrict border = white + (size + 1);
   ulong period = 0, periods = 0, gap = 0, gaps = 0;
-  for (int c = lane; c < size; c += ${lanes}) {
+  for (int c = lane; c < size; c += ${counting_wg}) {
     global const uint* restrict row = columns + (size_t)(start + c) * words;
     int begin = 0, first = -1, last_begin = 0, last = -1, points = 0, blacks = 0;
     uint black = 0;
@@ -137,7 +136,7 @@ void recurrence_windows(global const uint* restrict columns, global const uint* 
     }
     per_column[(size_t)g * size + c] = points;
   }
-  for (int k = lane; k < size; k += ${lanes}) {
+  for (int k = lane; k < size; k += ${counting_wg}) {
     global const uint* restrict row = diagonals + (size_t)k * words;
     const uint weight = k ? 2 : 1;  // the matrix is symmetric
     const int length = size - k;
@@ -160,7 +159,7 @@ void recurrence_windows(global const uint* restrict columns, global const uint* 
     if (black) COUNT(diagonal[length - begin], weight);
     per_diagonal[(size_t)g * size + k] = points;
   }
-  global ulong* restrict out = sums + ((size_t)g * ${lanes} + lane) * 4;
+  global ulong* restrict out = sums + ((size_t)g * ${counting_wg} + lane) * 4;
   out[0] = period;
   out[1] = periods;
   out[2] = gap;

@@ -9,10 +9,6 @@ half = 53 if dtype == 'float64' else 24
 slack = (32 + 8 * E) * 2.0 ** -half
 span = E + side - 1
 %>
-#define LANES ${lanes}
-#define REAL_BITS ${64 if dtype == 'float64' else 32}
-#define FMA_CONTRACT ${int(fma == 'contract')}
-#define MIN_SELECT ${int(minimum == 'select')}
 #define K ${k}
 #define SIDE ${side}
 #define TAU ${tau}

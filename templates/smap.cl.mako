@@ -21,10 +21,6 @@ chunks = [ordered[i:i + chunk] for i in range(0, len(ordered), chunk)] if tile e
 # With several chunks the centred values of a tile are written down, so that each is subtracted once.
 noted = len(chunks) > 1
 %>
-#define LANES ${lanes}
-#define REAL_BITS ${64 if dtype == 'float64' else 32}
-#define FMA_CONTRACT ${int(fma == 'contract')}
-#define MIN_SELECT ${int(minimum == 'select')}
 #define COORDINATES ${coordinates}
 #define WG ${wg}
 #define TILE ${tile}

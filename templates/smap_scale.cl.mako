@@ -5,10 +5,6 @@
 <%
 rows = wg // slices * lanes
 %>
-#define LANES ${lanes}
-#define REAL_BITS ${64 if dtype == 'float64' else 32}
-#define FMA_CONTRACT ${int(fma == 'contract')}
-#define MIN_SELECT ${int(minimum == 'select')}
 #define COORDINATES ${coordinates}
 #define WG ${wg}
 #define SLICES ${slices}

@@ -23,10 +23,6 @@ product_slots = max(wg // width, 1)
 def loads(n):
     return range(-(-n // wg))
 %>
-#define LANES 1
-#define REAL_BITS ${64 if dtype == 'float64' else 32}
-#define FMA_CONTRACT ${int(fma == 'contract')}
-#define MIN_SELECT ${int(minimum == 'select')}
 #define COORDINATES ${coordinates}
 #define WG ${wg}
 #define TILE ${tile}

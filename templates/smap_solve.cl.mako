@@ -3,10 +3,6 @@
 K = regressors
 n_gram = K * (K + 1) // 2
 %>
-#define LANES 1
-#define REAL_BITS ${64 if dtype == 'float64' else 32}
-#define FMA_CONTRACT ${int(fma == 'contract')}
-#define MIN_SELECT ${int(minimum == 'select')}
 #define WG ${wg}
 #define K ${K}
 #define RANK ${K - 1}

@@ -1,9 +1,5 @@
 ## Rows of coordinates into what S-map's kernels read: shifted and scaled for distances, and as regressors in a basis in which
 ## the library is white. The program holds stage_library and stage_points.
-#define LANES 1
-#define REAL_BITS ${64 if dtype == 'float64' else 32}
-#define FMA_CONTRACT ${int(fma == 'contract')}
-#define MIN_SELECT ${int(minimum == 'select')}
 #define COORDINATES ${coordinates}
 #define RANK ${regressors - 1}
 #include "smap.clh"

@@ -4,10 +4,6 @@
 ##   stage_targets  time-major, columns in the order of their classes, centred and of magnitude at most 1
 ##   stage_series   series-major with padding, as the neighbour search reads libraries and queries
 ## NaN becomes GAP everywhere.
-#define LANES 1
-#define REAL_BITS ${64 if dtype == 'float64' else 32}
-#define FMA_CONTRACT ${int(fma == 'contract')}
-#define MIN_SELECT ${int(minimum == 'select')}
 #include "numeric.clh"
 
 // shift[c] = first value + mean difference from it over the rows that are scored, [scored_from[c], n_scored): sums over

@@ -14,6 +14,7 @@ import textwrap
 from typing import TYPE_CHECKING
 
 from . import texts
+from .sentinels import SENTINELS
 
 if TYPE_CHECKING:
     from .spec import KernelSpec
@@ -62,7 +63,8 @@ def digest(spec: KernelSpec) -> str:
         parts = [f"{spec.text} {version}", *_canonical_texts("clkernels", spec.example)]
         parts += _canonical_texts("clkernels", "numeric.clh")
     tunables = json.dumps([[t.name, list(map(repr, t.values))] for t in spec.tunables])
-    return hashlib.sha256("\0".join([spec.name, spec.producer, *parts, tunables]).encode()).hexdigest()[:16]
+    whole = [spec.name, spec.producer, json.dumps(SENTINELS), *parts, tunables]
+    return hashlib.sha256("\0".join(whole).encode()).hexdigest()[:16]
 
 
 def _canonical_texts(folder: str, name: str) -> list[str]:

@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from .sentinels import PRESENT
+
 Values = Mapping[str, Any]
 
 METRICS = ("euclidean", "manhattan", "maximum")
@@ -82,7 +84,7 @@ def skill(lp: Any, values: Values) -> Any:
     """Partial sums for rho, MAE and RMSE: a work-item per pair and chunk of rows, rows in their order.
 
     ``predicted`` is [pair][n_rows], NaN where there is no prediction; ``observed`` is read at
-    ``observed_of[pair]*observed_stride + observed_offset + t``, a magnitude from 1e15 on being a gap. Rows outside
+    ``observed_of[pair]*observed_stride + observed_offset + t``, a magnitude from PRESENT on being a gap. Rows outside
     [t_begin, t_end) of the pair are not read. ``sums`` is [pair - pair_begin][chunk][8]: n, sum p, sum o, sum p^2,
     sum o^2, sum p*o, sum |p - o|, sum (p - o)^2.
     """
@@ -99,7 +101,7 @@ def skill(lp: Any, values: Values) -> Any:
         <int64> series = observed_of[pair_begin + pair]
         <int64> at_p = (pair_begin + pair)*n_rows
         <int64> at_o = series*observed_stride + observed_offset
-        <> gap = 1e15
+        <> gap = {PRESENT!r}
         {"; ".join(f"<> {name} = 0.0" for name in totals).replace("; ", chr(10) + "        ")}
         for t
             <> p = predicted[at_p + t]

@@ -25,7 +25,7 @@ from typing import Any
 from .. import config
 from ..errors import BuildError, MissingExtraError, missing_extra
 from .loopy_kernels import DTYPES, MAKERS, METRICS
-from .render import expand_includes
+from .render import expand_includes, prologue
 from .texts import read_text
 
 GENERATED = "clkernels/generated"
@@ -62,16 +62,8 @@ def produce(name: str, values: Mapping[str, Any]) -> str:
         The text is neither shipped nor cached, and no loopy that can be used is installed.
     """
     shaping = shaping_values(name, values)
-    absent = [n for n in ("fma", "minimum") if n not in values]
-    if absent:
-        raise BuildError(f"loopy text {name}: no value for {', '.join(absent)} (codegen.build adds the device's)")
-    head = (
-        "#define LANES 1\n"
-        f"#define REAL_BITS {64 if shaping['dtype'] == 'float64' else 32}\n"
-        f"#define FMA_CONTRACT {int(values['fma'] == 'contract')}\n"
-        f"#define MIN_SELECT {int(values['minimum'] == 'select')}\n"
-        '#include "numeric.clh"\n'
-    )
+    head = prologue({**shaping, **{n: values[n] for n in ("fma", "minimum") if n in values}})
+    head += '#include "numeric.clh"\n'
     return expand_includes(head + f'#line 1 "{file_name(name, shaping)}"\n' + body(name, shaping), set())
 
 

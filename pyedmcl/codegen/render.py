@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..errors import BuildError
+from .sentinels import SENTINELS
 from .texts import read_text
 
 # Control lines, comments, and tags such as <%def> and <%namespace>.
@@ -97,6 +98,34 @@ class _Fragments:
         return _template(name)
 
 
+def prologue(values: Mapping[str, Any]) -> str:
+    """What every text begins with, for ``clkernels/numeric.clh`` to make number types and operations of.
+
+    Parameters
+    ----------
+    values : mapping
+        ``fma`` ("builtin" or "contract") and ``minimum`` ("fmin" or "select") are the device's; ``dtype`` ("float32" by
+        default) and ``lanes`` (1 by default) the kernel's.
+
+    Raises
+    ------
+    BuildError
+        The device's values are missing.
+    """
+    absent = [name for name in ("fma", "minimum") if name not in values]
+    if absent:
+        raise BuildError(f"no value for {', '.join(absent)}: codegen.build adds what the device's quirks say")
+    double = values.get("dtype") == "float64"
+    numbers = {
+        "LANES": int(values.get("lanes", 1)),
+        "REAL_BITS": 64 if double else 32,
+        "FMA_CONTRACT": int(values["fma"] == "contract"),
+        "MIN_SELECT": int(values["minimum"] == "select"),
+        **{name: f"{value:g}{'' if double else 'f'}" for name, value in SENTINELS.items()},
+    }
+    return "".join(f"#define {name} {number}\n" for name, number in numbers.items())
+
+
 def render(name: str, values: Mapping[str, Any]) -> str:
     """Render template ``name`` with ``values`` and inline its headers.
 
@@ -105,12 +134,12 @@ def render(name: str, values: Mapping[str, Any]) -> str:
     name : str
         File in ``templates/``.
     values : mapping
-        Specialisation and tuned parameters; every name the template uses must be there.
+        Specialisation, tuned parameters and the device's values; every name the template uses must be there.
 
     Returns
     -------
     str
-        OpenCL C source.
+        OpenCL C source, the prologue first.
 
     Raises
     ------
@@ -125,4 +154,4 @@ def render(name: str, values: Mapping[str, Any]) -> str:
         trace = exceptions.RichTraceback()
         line = trace.lineno if trace.lineno and trace.lineno > 0 else 0
         raise BuildError(f"templates/{name} could not be rendered (near generated line {line}): {error!r}") from error
-    return expand_includes(text, set())
+    return prologue(values) + expand_includes(text, set())

@@ -18,7 +18,7 @@ from .extent import bounds
 if TYPE_CHECKING:
     from .series import Series
 
-# Squares of E differences stay below FAR = 1e30 of clkernels/numeric.clh, and those of gaps (1e16) above it.
+# Sums of squared differences stay below FAR of codegen/sentinels.py, and those in which a gap takes part above it.
 _LARGEST, _SMALLEST = 1e13, 1e-6
 _BLOCK = 1 << 22
 _SAMPLE = 1000

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-_BARRED = 1e32  # above FAR in clkernels/numeric.clh
+from ..codegen.sentinels import GAP_SQUARED
 
 
 def penalty_of(target: NDArray[Any], Tp: int, dtype: str) -> NDArray[Any] | None:
@@ -33,4 +33,4 @@ def penalty_of(target: NDArray[Any], Tp: int, dtype: str) -> NDArray[Any] | None
         bad[: max(n - Tp, 0)] = missing[Tp:]
     else:
         bad[-Tp:n] = missing[: n + Tp]
-    return np.where(bad, _BARRED, 0.0).astype(dtype)
+    return np.where(bad, GAP_SQUARED, 0.0).astype(dtype)

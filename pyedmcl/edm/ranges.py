@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..codegen.sentinels import GAP_SQUARED
 from ..errors import InputError
 from . import arguments
 
 Mask = NDArray[np.bool_]
 Rows = NDArray[np.int64]
-_BARRED = 1e32  # above FAR in clkernels/numeric.clh
 
 
 def segments(name: str, given: Any, n: int) -> list[tuple[int, int]]:
@@ -175,7 +175,7 @@ def prediction_rows(n: int, first: int, pred_range: Any = None) -> Rows:
 def penalty(allowed: Mask, dtype: str) -> NDArray[Any]:
     """0 for rows that may be neighbours, a huge distance for others: (n + 32,), as the neighbour search reads it."""
     out = np.zeros(len(allowed) + 32, dtype)
-    out[: len(allowed)][~allowed] = _BARRED
+    out[: len(allowed)][~allowed] = GAP_SQUARED
     return out
 
 

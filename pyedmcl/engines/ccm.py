@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..codegen.sentinels import GAP, GAP_SQUARED
 from ..device.memory import budget
 from ..errors import DeviceMemoryError
 from ..kernels.ccm import SAMPLES
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
     from ..device.executor import Buffer, Executor
 
 Mask = NDArray[np.bool_]
-_GAP = 1e16  # of clkernels/numeric.clh
-_BARRED = 1e32
 _MOST_BYTES = 1 << 32  # offsets of lists are 32-bit
 
 
@@ -180,7 +179,7 @@ class SampledSkill:
             key = inside.tobytes()
             if key not in groups:
                 penalty = np.zeros(self.n + 32, self.search.dtype)
-                penalty[: self.n][inside] = _BARRED
+                penalty[: self.n][inside] = GAP_SQUARED
                 groups[key] = ([], penalty if inside.any() else None)
             groups[key][0].append(i)
         return list(groups.values())
@@ -234,7 +233,7 @@ class SampledSkill:
 
     def _put_aims(self, links: Sequence[Link], of: Sequence[int], columns: Columns) -> Buffer:
         """Targets of some links, centred on the rows that are predicted, one row of the buffer each."""
-        values = np.full((len(of), self._device.aim_stride), _GAP, self.search.dtype)
+        values = np.full((len(of), self._device.aim_stride), GAP, self.search.dtype)
         for place, i in enumerate(of):
             aim = self.aims[links[i].target]
             known = self._known[links[i].target]

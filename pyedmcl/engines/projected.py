@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..codegen.build import build
+from ..codegen.sentinels import GAP, GAP_SQUARED
 from ..device.memory import budget
 from ..kernels import spec
 from ..launch.pool import Pool
@@ -19,8 +20,6 @@ from ..tuning.policy import parameters
 if TYPE_CHECKING:
     from ..device.executor import Executor
 
-_GAP = 1e16  # of clkernels/numeric.clh
-_BARRED = 1e32
 Doubles = NDArray[np.float64]
 
 
@@ -56,7 +55,7 @@ class Projector:
         self.shift = _middle(aim[known]) if known.any() else 0.0
         centred = np.where(known, aim, self.shift) - self.shift
         self.exponent = int(np.frexp(float(np.abs(centred).max(initial=0.0)))[1])
-        values = np.where(known, np.ldexp(centred, -self.exponent), _GAP).astype(search.dtype)
+        values = np.where(known, np.ldexp(centred, -self.exponent), GAP).astype(search.dtype)
         self._aim = executor.upload(values, self._pool.get("aim", max(values.nbytes, 1)))
         self._barred = np.zeros(search.n_library, bool) if barred is None else barred
         inside = np.zeros(search.n_library, bool)
@@ -71,7 +70,7 @@ class Projector:
         self._penalty = None
         if self._masked:
             values = np.zeros(self.search.n_library + 32, self.search.dtype)
-            values[: self.search.n_library][self._barred] = _BARRED
+            values[: self.search.n_library][self._barred] = GAP_SQUARED
             self._penalty = self.executor.upload(values, self._pool.get("penalty", values.nbytes))
 
     def predict(self, library: NDArray[Any], query: NDArray[Any]) -> tuple[Doubles, Doubles, float]:

@@ -52,7 +52,7 @@ def skill_sums(
         ``dtype`` [n_pairs][n_rows]; NaN where there is no prediction.
     observed : Buffer
         Of ``dtype``. Row t of pair p was observed at element ``observed_of[p]*observed_stride + observed_offset + t``;
-        a magnitude from 1e15 on marks a gap. The data should be centred.
+        a magnitude from PRESENT (1e15) on marks a gap. The data should be centred.
     observed_of : array_like of int, shape (n_pairs,)
         Series of each pair.
     n_rows : int

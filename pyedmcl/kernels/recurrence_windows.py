@@ -9,7 +9,7 @@ SPEC = KernelSpec(
     specialisation=("m", "step", "stride", "metric", "dtype", "strict"),
     tunables=(
         Tunable("wg", (8, 16, 32, 64, 128, 256), {"cpu": 16, "gpu": 64}, "work-items of a group that evaluates cells"),
-        Tunable("lanes", (1, 32, 64, 128, 256), {"cpu": 1, "gpu": 128}, "work-items that count lines of a window"),
+        Tunable("counting_wg", (1, 32, 64, 128, 256), {"cpu": 1, "gpu": 128}, "work-items that count a window's lines"),
     ),
     oracle="pyedmcl.reference.rqa:line_counts",
 )

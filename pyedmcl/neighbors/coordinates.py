@@ -12,10 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..codegen.sentinels import GAP
 from ..launch.sizes import round_up
 from .plan import Search
-
-_GAP = 1e16  # of clkernels/numeric.clh
 
 
 @dataclass(frozen=True)
@@ -52,19 +51,19 @@ def lay_out(series: NDArray[Any], search: Search, n_steps: int, end: int) -> NDA
     end : int
         Rows from here on are left out.
     """
-    out = np.full((series.shape[1], search.stride(n_steps)), _GAP, search.dtype)
+    out = np.full((series.shape[1], search.stride(n_steps)), GAP, search.dtype)
     out[:, search.front : search.front + end] = series[:end].T
-    out[np.isnan(out)] = _GAP
+    out[np.isnan(out)] = GAP
     return out
 
 
 def lay_out_states(states: NDArray[Any], search: CoordinateSearch, n_steps: int, end: int) -> NDArray[Any]:
     """States (n_steps, n_coordinates) in the layout of a search among coordinates: (1, stride)."""
-    out = np.full((1, search.stride(n_steps)), _GAP, search.dtype)
+    out = np.full((1, search.stride(n_steps)), GAP, search.dtype)
     for e in range(states.shape[1]):
         begin = search.front - e * search.tau
         out[0, begin : begin + end] = states[:end, e]
-    out[np.isnan(out)] = _GAP
+    out[np.isnan(out)] = GAP
     return out
 
 

@@ -167,7 +167,7 @@ class ExactSearch:
             From :meth:`load`.
         n_libraries : int
         penalty : Buffer, optional
-            Per library row 0, or 1e32 where the row's target is a gap.
+            Per library row 0, or GAP_SQUARED where the row's target is a gap.
 
         Raises
         ------

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..codegen.build import build
+from ..codegen.sentinels import FAR, NOWHERE
 from ..device.memory import host_available
 from ..errors import DeviceMemoryError
 from ..kernels import spec
@@ -34,7 +35,6 @@ from .shared_sums import SharedSearch, pays
 if TYPE_CHECKING:
     from ..device.executor import Buffer, Executor
 
-_NOWHERE, _FAR = 3e38, 1e30  # of clkernels/numeric.clh
 _CELLS = 1 << 22  # candidates handled at a time: some 100 MB on the host
 _BLOCK_BYTES = 32 * _CELLS
 _MOST_OPEN = 1 << 26  # candidates of open rows beyond which the exhaustive search is the shorter way
@@ -184,7 +184,7 @@ class IndexedSearch(ExactSearch):
         if m >= len(states.rows):
             return rows, np.full(len(points), np.inf)
         if not index.exact:
-            return rows, np.full(len(points), _FAR)  # open only if there are fewer than k
+            return rows, np.full(len(points), FAR)  # open only if there are fewer than k
         # In the device's arithmetic a sum of E squares may be this much nearer than in double precision.
         eps = float(np.finfo(states.x.dtype).eps)
         return rows, np.maximum(last * (1 - (states.E + 8) * eps) - 1e-36, 0.0)
@@ -204,7 +204,7 @@ class IndexedSearch(ExactSearch):
         executor, own, i = self.executor, self._own, np.int32
         sweep, s = tables.sweep, self.search
         stride, n = sweep.strides[sweep.search.dims.index(E)], len(which)
-        bounds = np.minimum(limit, _NOWHERE).astype(s.dtype)
+        bounds = np.minimum(limit, NOWHERE).astype(s.dtype)
         kernel = build(executor, spec("candidates"), {"dtype": s.dtype, "emit": sweep.emit})
         arguments = (
             self._library, self._query, i(s.front), i(s.tau), i(E), i(0), i(n), i(m),

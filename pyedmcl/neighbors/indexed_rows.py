@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..codegen.sentinels import PRESENT
 from ..launch.pacing import LAUNCH_SECONDS
 from ..launch.progress import told
 from .coordinates import first_row
 from .plan import Search
 
-_LARGE = 1e15  # coordinates above are gaps
 _FIRST_BLOCK, _BLOCK = 1 << 10, 1 << 14  # queries that an index is asked at a time
 
 
@@ -64,7 +64,7 @@ def query_blocks(rows: NDArray[np.int32], most: int, timed: bool) -> Iterator[ND
 def unlaid(x: NDArray[Any], n: int, front: int) -> NDArray[Any]:
     """A laid-out series as it was, NaN for gaps."""
     series = x[front : front + n]
-    return np.where(np.abs(series) > _LARGE, series.dtype.type(np.nan), series)
+    return np.where(np.abs(series) > PRESENT, series.dtype.type(np.nan), series)
 
 
 def rows_with_states(x: NDArray[Any], front: int, search: Search, begin: int, end: int) -> NDArray[np.bool_]:
@@ -77,5 +77,5 @@ def rows_with_states(x: NDArray[Any], front: int, search: Search, begin: int, en
     there[begin:n] = True
     for e in range(search.dims[0]):
         at = front - e * search.tau
-        there[begin:n] &= np.abs(x[at + begin : at + n]) < _LARGE
+        there[begin:n] &= np.abs(x[at + begin : at + n]) < PRESENT
     return there

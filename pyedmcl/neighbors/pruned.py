@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..codegen.build import build
+from ..codegen.sentinels import GAP
 from ..device.memory import budget
 from ..device.quirks import quirks_for
 from ..errors import DeviceMemoryError, InputError
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from ..device.executor import Buffer, Executor
 
 Mask = NDArray[np.bool_]
-_GAP = 1e16  # of clkernels/numeric.clh
 _ROWS_MOST = 1 << 29  # places in an order are 32-bit
 # Queries that a probe looks at: of short series a share, since where nothing can be pruned each costs a whole row.
 _PROBED_LEAST, _PROBED_MOST, _PROBED_SHARE = 256, 4096, 32
@@ -249,8 +249,8 @@ class PrunedSearch:
             s, out = self.search, []
             pairs = [("pruned library", self._library)] + ([] if self._same else [("pruned query", self._query)])
             for name, x in pairs:
-                laid = np.full(s.stride(len(x)), _GAP, s.dtype)
-                laid[s.front : s.front + len(x)] = np.where(np.isnan(x), x.dtype.type(_GAP), x)
+                laid = np.full(s.stride(len(x)), GAP, s.dtype)
+                laid[s.front : s.front + len(x)] = np.where(np.isnan(x), x.dtype.type(GAP), x)
                 out.append(self.executor.upload(laid, self._pool.get(name, laid.nbytes)))
             self._series = out[0], out[-1]
         return self._series

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..codegen.build import build
+from ..codegen.sentinels import GAP
 from ..device.memory import budget
 from ..device.quirks import quirks_for
 from ..errors import DeviceMemoryError
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from ..device.info import DeviceInfo
 
 Mask = NDArray[np.bool_]
-_GAP = 1e16  # of clkernels/numeric.clh
 _LEAST_DIMENSION, _LEAST_STATES = 8, 3 << 16
 _SIDE = 8  # queries and library rows of a block: 64 pairs are one mask
 _LEAST_GROUP = 32  # work-items that run in step
@@ -140,8 +140,8 @@ class SharedSearch:
 
     def _lay(self, name: str, x: NDArray[Any], front: int, side: int) -> Any:
         """The series with gaps around it, as many as a block reads beyond its ends."""
-        laid = np.full(front + len(x) + (side + 1) * self.search.tau + 16, _GAP, x.dtype)
-        laid[front : front + len(x)] = np.where(np.isnan(x), x.dtype.type(_GAP), x)
+        laid = np.full(front + len(x) + (side + 1) * self.search.tau + 16, GAP, x.dtype)
+        laid[front : front + len(x)] = np.where(np.isnan(x), x.dtype.type(GAP), x)
         return self.executor.upload(laid, self._pool.get(f"sweep {name}", laid.nbytes))
 
     def _flags(self, name: str, rows: NDArray[Any], n: int, side: int) -> Any:

@@ -116,7 +116,7 @@ class WindowSweep:
         begin = part.first * self.step
         lag = 0 if self.problem.embedded else (self.problem.m - 1) * self.problem.tau
         held: list[Buffer] = []
-        lanes = self._values["lanes"]
+        lanes = self._values["counting_wg"]
         histograms = np.zeros((part.windows, 4, size + 1), np.uint32)
         columns, diagonals = (np.empty((part.windows, size), np.uint32) for _ in range(2))
         sums = np.empty((part.windows, lanes, 4), np.uint64)
@@ -158,7 +158,7 @@ class WindowSweep:
             word += count
 
     def _count(self, buffers: list[Buffer], part: Part) -> None:
-        lanes, size = self._values["lanes"], self.problem.n_rows
+        lanes, size = self._values["counting_wg"], self.problem.n_rows
         tail = [np.int32(v) for v in (part.words, size, self.step, self.problem.theiler)]
         kernel, pacer = (held["recurrence_windows"] for held in (self._kernels, self._pacers))
         cost = float(size) * size

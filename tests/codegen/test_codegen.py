@@ -7,6 +7,7 @@ import re
 import pytest
 
 from pyedmcl.codegen import build, render, texts
+from pyedmcl.codegen.sentinels import SENTINELS
 from pyedmcl.device.session import open_device
 from pyedmcl.errors import BuildError
 from pyedmcl.kernels import spec
@@ -78,12 +79,12 @@ def test_every_line_directive_is_true(one_device):
     sources = {"knn.cl.mako": texts.read_text("templates", "knn.cl.mako").splitlines()}
     sources |= {h: texts.read_text("clkernels", h).splitlines() for h in ("numeric.clh", "topk.clh")}
     at, checked = None, 0
-    for line in text.splitlines():
+    for line in text[text.index("#line") :].splitlines():
         directive = re.match(r'#line (\d+) "(.+)"', line)
         if directive:
             at = (directive[2], int(directive[1]))
             continue
-        name, number = at or ("knn.cl.mako", 1)
+        name, number = at
         if number <= len(sources[name]):
             original = sources[name][number - 1]
             if line.strip() and line == original:
@@ -98,6 +99,16 @@ def test_an_unknown_name_in_a_template_is_an_error(one_device):
     values = knn_values(one_device)
     with pytest.raises(BuildError, match=r"knn\.cl\.mako"):
         render.render("knn.cl.mako", {k: v for k, v in values.items() if k != "tau"})
+    with pytest.raises(BuildError, match="no value for minimum"):
+        render.render("recurrence_lines.cl.mako", {**spec("recurrence_lines").defaults("gpu"), "fma": "builtin"})
+
+
+def test_the_prologue_defines_number_types_lanes_and_sentinels():
+    text = render.prologue({"dtype": "float64", "lanes": 8, "fma": "contract", "minimum": "fmin"})
+    defined = dict(re.fullmatch(r"#define (\w+) (\S+)", line).groups() for line in text.splitlines())
+    assert {name: float(defined.pop(name)) for name in SENTINELS} == SENTINELS
+    assert defined == {"LANES": "8", "REAL_BITS": "64", "FMA_CONTRACT": "1", "MIN_SELECT": "0"}
+    assert "#define GAP 1e+16f\n" in render.prologue({"fma": "builtin", "minimum": "fmin"})
 
 
 def test_values_must_be_complete_and_keep_the_constraints(one_device):
@@ -124,6 +135,6 @@ def test_a_fragment_is_rendered_with_lines_of_its_own(one_device, monkeypatch):
         "part.mako": '## A fragment.\n\n<%def name="store(what)">\n  out[${n}] = ${what};\n</%def>\n',
     }
     monkeypatch.setattr(render, "read_text", lambda folder, name: files[name])
-    text = render.render("top.cl.mako", {"n": 3})
+    text = render.render("top.cl.mako", {"n": 3, "fma": "builtin", "minimum": "fmin"})
     assert '#line 4 "part.mako"\n  out[3] = total;' in text
     assert '#line 4 "top.cl.mako"\n}' in text

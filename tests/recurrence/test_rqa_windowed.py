@@ -83,8 +83,8 @@ def test_memory_decides_how_many_windows_go_together(one_device, monkeypatch):
 def test_tuned_parameters_change_nothing(device):
     x, options = series(260, 5), {"m": 2, "radius": 0.9, "device": device}
     wanted = pyedmcl.windowed_rqa(x, 90, 30, **options)
-    for wg, lanes in ((32, 32), (8, 1), (64, 128)):
-        with using(recurrence_windows={"wg": wg, "lanes": lanes}):
+    for wg, counting in ((32, 32), (8, 1), (64, 128)):
+        with using(recurrence_windows={"wg": wg, "counting_wg": counting}):
             for one, other in zip(wanted, pyedmcl.windowed_rqa(x, 90, 30, **options), strict=True):
                 assert one.counts == other.counts
 

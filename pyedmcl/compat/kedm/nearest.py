@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ...codegen.sentinels import GAP_SQUARED
 from ...device.session import open_device
 from ...edm.arguments import MOST_NEIGHBOURS
 from ...edm.simplex_fit import Projection, laid_out
@@ -15,7 +16,6 @@ from .arguments import Floats
 
 Doubles = NDArray[np.float64]
 Rows = NDArray[np.int64]
-_BARRED = 1e32  # above FAR in clkernels/numeric.clh
 _CELLS = 1 << 20
 _FEW = 2  # neighbours beyond those asked for: most rows have one twin at most
 
@@ -82,7 +82,7 @@ def _search(problem: Projection, known: NDArray[np.bool_]) -> tuple[Rows, Double
         penalty = None
         if gaps:
             barred = np.zeros(len(known) + 32, np.float32)
-            barred[: len(known)][~known] = _BARRED
+            barred[: len(known)][~known] = GAP_SQUARED
             penalty = executor.upload(barred)
             held.append(penalty)
         table = next(iter(engine.tables(held[0], held[1], 1, penalty)))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from ...codegen.sentinels import GAP_SQUARED
 from ...device.session import open_device
 from ...edm.arguments import MOST_NEIGHBOURS
 from ...edm.states import condition_together
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 
 Doubles = NDArray[np.float64]
 Rows = NDArray[np.int64]
-_BARRED = 1e32  # above FAR in clkernels/numeric.clh
 _CELLS = 1 << 20
 # Distances this near each other may be equal for pyEDM: such rows are ordered on the host.
 _NEAR = {"float32": 1e-5, "float64": 1e-12}
@@ -70,7 +70,7 @@ def _on_device(states: Doubles, library: Rows, asked: Rows, k: int, radius: int)
     n = int(max(library[-1], asked.max())) + 1 - first
     search = coordinate_search(states.shape[1], k, 0, radius, n, n, dtype)
     layout = lay_out_states(condition_together(states[first : first + n], dtype), search, n, n)
-    barred = np.full(n + 32, _BARRED, dtype)
+    barred = np.full(n + 32, GAP_SQUARED, dtype)
     barred[library - first] = 0
     engine = ExactSearch(executor, search, "neighbours", masked=True)
     held = [executor.upload(layout), executor.upload(barred)]

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...codegen.sentinels import NOWHERE
 from ...device.executor import Executor
 from ...device.info import DeviceInfo
 from ...launch.staging import Staging
@@ -20,7 +21,6 @@ from ...reference import fma32, fma64
 from ..verify import require_close, require_equal
 from ..workload import Answer, Case, Workload
 from .common import Floats, flow, units
-from .searches import NOWHERE
 
 _SHOWN = 4096
 _SPARE = 4  # candidates beside the nearest that an index is asked for

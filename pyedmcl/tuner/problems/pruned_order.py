@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...codegen.sentinels import GAP
 from ...codegen.spec import Constraint
 from ...device.executor import Buffer, Executor
 from ...device.info import DeviceInfo
@@ -27,7 +28,6 @@ ENTRIES = (
     "project", "axes_of", "keys_of", "count", "scan", "scatter", "gather", "leaf_boxes", "upper_boxes",
 )  # fmt: skip
 _STATES_MOST = 1 << 20
-_GAP = 1e16  # of clkernels/numeric.clh
 
 
 class OrderWorkload(Workload):
@@ -112,7 +112,7 @@ def _basis(x: Floats, rows: NDArray[Any], given: Mapping[str, Any]) -> Basis:
 
 
 def _upload(executor: Executor, pool: Pool, x: Floats) -> Buffer:
-    laid = np.where(np.isnan(x), x.dtype.type(_GAP), x)
+    laid = np.where(np.isnan(x), x.dtype.type(GAP), x)
     return executor.upload(laid, pool.get("series", laid.nbytes))
 
 

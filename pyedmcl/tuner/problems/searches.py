@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ...codegen.sentinels import NOWHERE
 from ...device.executor import Executor
 from ...device.info import DeviceInfo
 from ...launch.pool import Pool
@@ -22,7 +23,6 @@ from ..verify import require_equal
 from ..workload import Answer, Case, Workload
 from .common import Floats, flow, units
 
-NOWHERE = 3e38  # of clkernels/numeric.clh
 _SHOWN = 4096  # rows of an answer
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ...codegen.sentinels import GAP, PRESENT
 from ...device.executor import Executor
 from ...device.info import DeviceInfo
 from ...engines.skill import scores, skill_sums
@@ -15,8 +16,6 @@ from ...reference import pearson
 from ..verify import require_close
 from ..workload import Answer, Case, Workload
 from .common import Floats, on_gpu, units
-
-_GAP = 1e16
 
 
 class SkillWorkload(Workload):
@@ -85,12 +84,12 @@ def _problem(n_pairs: int, n_rows: int, dtype: str) -> tuple[Floats, Floats, Any
     predicted = np.asarray(0.6, dtype) * observed[series, :n_rows] + np.asarray(0.5, dtype) * noise[series[::-1]]
     if n_rows > 10:
         predicted[:, 5::97] = np.nan
-        observed[:, 7::89] = _GAP
+        observed[:, 7::89] = GAP
     return predicted, observed, series
 
 
 def _scores(predicted: Floats, observed: Floats) -> tuple[float, float, float]:
-    there = np.isfinite(predicted) & (np.abs(observed) < 1e15)
+    there = np.isfinite(predicted) & (np.abs(observed) < PRESENT)
     p, o = predicted[there].astype(np.float64), observed[there].astype(np.float64)
     return pearson(p, o), float(np.abs(p - o).mean()), float(np.sqrt(((p - o) ** 2).mean()))
 
