@@ -6,8 +6,15 @@ import itertools
 
 import numpy as np
 
+from pyedmcl.launch.progress import reporting
 from pyedmcl.recurrence.partial import Partial
 from pyedmcl.recurrence.problem import RqaProblem
+
+
+def reports_of(work):
+    """What ``work`` returns, and what it reported on its way."""
+    seen = []
+    return reporting(lambda progress: work())(progress=lambda *report: seen.append(report)), seen
 
 
 def runs(line, position):

@@ -1,13 +1,14 @@
-"""How far a long search is: told by the loops that launch kernels or ask an index, to whoever called the function.
+"""Progress of long functions: the loops that launch kernels, run blocks or ask an index report it to the caller.
 
-The report travels beside the calls, as it concerns no result: searches lie deep below the functions that have a
+The report travels beside the calls, as it concerns no result: these loops lie deep below the functions that have a
 ``progress`` argument, and most of their callers have nothing to say about it.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, ParamSpec, TypeVar
 
@@ -19,11 +20,12 @@ _report: ContextVar[Progress | None] = ContextVar("report", default=None)
 
 
 def reporting(function: Callable[P, R]) -> Callable[P, R]:
-    """Let long searches within a public function call what it gets as the keyword ``progress``.
+    """Let long loops within a public function call what it gets as the keyword ``progress``.
 
     They call it as ``progress(done, total, unit)``: "queries" are rows whose neighbours are found, "states" are rows
-    of the library that an index holds, "predictions" are rows and samples of convergent cross mapping. Each search
-    begins anew at 0. A search of one launch says nothing.
+    of the library that an index holds, "predictions" are rows and samples of convergent cross mapping, "cells" pairs of
+    points of a recurrence matrix, "rows" those of a recurrence plot, "windows" those along a series. Each loop begins
+    anew at 0. A search of one launch says nothing.
     """
 
     @functools.wraps(function)
@@ -37,6 +39,16 @@ def reporting(function: Callable[P, R]) -> Callable[P, R]:
             _report.reset(token)
 
     return call
+
+
+@contextmanager
+def silent() -> Iterator[None]:
+    """Nothing is said within: the caller counts in another unit."""
+    token = _report.set(None)
+    try:
+        yield
+    finally:
+        _report.reset(token)
 
 
 def told(done: int, total: int, unit: str = "queries") -> None:

@@ -37,7 +37,7 @@ def minimum(name: str, value: object) -> int:
 
 
 def progress_called(value: object, unit: str) -> None:
-    """Refuse what cannot be called as ``progress(done, total, unit)``; None is no wish to be told."""
+    """Refuse what cannot be called as ``progress(done, total, unit)``; None is no function."""
     if value is not None and not callable(value):
         raise InputError(
             f"progress={value!r}: a function is needed, which is given {unit} done, all {unit} and {unit!r}; or None"
@@ -63,14 +63,14 @@ def precision(dtype: Any) -> str:
 
 
 def radii_of(value: object, threshold: str, name: str = "radius") -> tuple[list[Any], bool]:
-    """What ``radius`` means under a threshold, one entry per matrix, and whether a sequence was given.
+    """What ``radius`` means under a threshold, one of them for each matrix, and whether a sequence was given.
 
     Returns
     -------
-    entries : list
+    radii : list
         Floats; pairs of floats for "corridor"; ints for "neighbours".
     several : bool
-        A sequence was given, so that a table is wanted.
+        A sequence was given, so that the result is a table.
     """
     if threshold == "corridor":
         items = _items(value)
@@ -80,11 +80,11 @@ def radii_of(value: object, threshold: str, name: str = "radius") -> tuple[list[
             raise InputError(f"{name}={value!r}: threshold='corridor' needs a pair (inner, outer), or several pairs")
         return [_corridor(item, name) for item in items], True
     items = _items(value)
-    entries: Sequence[object] = [value] if items is None else items
-    if not entries:
+    values: Sequence[object] = [value] if items is None else items
+    if not values:
         raise InputError(f"{name}={value!r}: at least one radius is needed")
     check = {"fixed": _radius, "recurrence_rate": _rate, "neighbours": _neighbours}[threshold]
-    return [check(entry, name) for entry in entries], items is not None
+    return [check(item, name) for item in values], items is not None
 
 
 def _items(value: object) -> list[Any] | None:
@@ -93,11 +93,11 @@ def _items(value: object) -> list[Any] | None:
     return list(value) if isinstance(value, (Sequence, np.ndarray)) and not isinstance(value, str) else None
 
 
-def _real(value: object, name: str, wanted: str) -> float:
+def _real(value: object, name: str, needed: str) -> float:
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value.item()
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real):
-        raise InputError(f"{name}={value!r}: {wanted} is needed")
+        raise InputError(f"{name}={value!r}: {needed} is needed")
     return float(value)
 
 

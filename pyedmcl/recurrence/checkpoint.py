@@ -20,8 +20,9 @@ from numpy.typing import NDArray
 
 from ..errors import Interrupted, StoreError, StoreForeignError, StoreMismatchError
 from ..jobs import durable
+from ..launch.progress import told
 from .counts import Counts
-from .engine import Progress, combine, count_rows, in_context
+from .engine import combine, count_rows, in_context
 from .partial import Partial, join
 from .problem import RqaProblem
 
@@ -36,7 +37,7 @@ _FIELDS = tuple(f.name for f in fields(Partial))
 
 def quantify_with_checkpoint(
     path: str | os.PathLike[str], executors: Sequence[Executor], problem: RqaProblem, x: Any, y: Any, *,
-    tile: int | None, progress: Progress | None,
+    tile: int | None,
 ) -> list[Counts]:  # fmt: skip
     """As :func:`~pyedmcl.recurrence.engine.quantify`, block by block of rows; each finished one is on disk at once.
 
@@ -44,7 +45,7 @@ def quantify_with_checkpoint(
     ----------
     path : path
         The file; where it exists, the work goes on behind the rows that it holds.
-    executors, problem, x, y, tile, progress
+    executors, problem, x, y, tile
         As for the engine.
 
     Raises
@@ -66,7 +67,7 @@ def quantify_with_checkpoint(
     lock = _Lock(file)
     try:
         state = read(file, identity)
-        return _counted(file, identity, state, executors, problem, x, y, tile, progress)
+        return _counted(file, identity, state, executors, problem, x, y, tile)
     finally:
         lock.release()
 
@@ -95,7 +96,7 @@ class _Lock(durable.WriterLock):
 
 def _counted(
     file: Path, identity: dict[str, str], state: list[Partial] | None, executors: Sequence[Executor],
-    problem: RqaProblem, x: Any, y: Any, tile: int | None, progress: Progress | None,
+    problem: RqaProblem, x: Any, y: Any, tile: int | None,
 ) -> list[Counts]:  # fmt: skip
     """Block by block, from the rows on that ``state`` lacks."""
     theiler = max(problem.theiler, 1) if problem.symmetric else problem.theiler
@@ -112,8 +113,7 @@ def _counted(
             write(file, identity, state)
             rate = _cells(problem, done, end) / max(time.monotonic() - start, 1e-3)
             done, wanted = end, int(max(rate * _BLOCK_SECONDS, _FIRST_CELLS))
-            if progress is not None:
-                progress(_cells(problem, 0, done), every, "cells")
+            told(_cells(problem, 0, done), every, "cells")
     except KeyboardInterrupt:
         raise Interrupted(
             f"stopped: {done:,} of {problem.n_rows:,} rows are kept in {file}; the same call goes on from there"

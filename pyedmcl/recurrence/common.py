@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,11 +11,11 @@ import numpy as np
 
 from ..device.session import open_device
 from ..errors import InputError
-from ..kernels import spec
+from ..jobs import provenance as jobs
+from ..launch import progress
 from ..tuning import policy
 from . import arguments
 from .conventions import Convention
-from .engine import Progress as Progress
 from .engine import quantify
 from .metrics import metric_named
 from .points import Points
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     from ..device.executor import Executor
     from .counts import Counts
 
+Progress = progress.Progress
 Device = str | Sequence[str] | None
 Checkpoint = str | os.PathLike[str] | None
 SWEEP = ("recurrence_bits", "recurrence_turn", "recurrence_lines")
@@ -108,7 +108,7 @@ def problem_of(
 
 def count(
     executors: Sequence[Executor], problem: RqaProblem, rows: Any, columns: Any, options: Options,
-    progress: Progress | None, checkpoint: Checkpoint = None,
+    checkpoint: Checkpoint = None,
 ) -> list[Counts]:  # fmt: skip
     """Counts of each radius: the one way from here to the devices.
 
@@ -119,15 +119,18 @@ def count(
     else:
         x, y = tuple(side.values for side in rows), tuple(side.values for side in columns)
     other = None if problem.symmetric else y
-    cells = float(problem.n_rows) * problem.n_columns / (2 if problem.symmetric else 1)
-    policy.expect(cells * (3 * problem.m * problem.n_features + 12), executors[0].info)
+    expect(problem, executors[0])
     if checkpoint is not None:
         from .checkpoint import quantify_with_checkpoint
 
-        return quantify_with_checkpoint(
-            checkpoint, executors, problem, x, other, tile=options.tile, progress=progress
-        )
-    return quantify(list(executors), problem, x, other, tile=options.tile, progress=progress)
+        return quantify_with_checkpoint(checkpoint, executors, problem, x, other, tile=options.tile)
+    return quantify(list(executors), problem, x, other, tile=options.tile)
+
+
+def expect(problem: RqaProblem, executor: Executor) -> None:
+    """Say how much work lies ahead; see :func:`pyedmcl.tuning.policy.expect`."""
+    cells = float(problem.n_rows) * problem.n_columns / (2 if problem.symmetric else 1)
+    policy.expect(cells * (3 * problem.coordinates + 12), executor.info)
 
 
 def one_pass(passes: Sequence[Any], checkpoint: Checkpoint) -> None:
@@ -162,33 +165,9 @@ def result_of(
     )
 
 
-@functools.lru_cache(maxsize=64)
-def _digest(kernel: str) -> str:
-    return spec(kernel).digest()
-
-
 def provenance(executors: Sequence[Executor], problem: RqaProblem, options: Options, **more: Any) -> dict[str, Any]:
-    """What would be needed to get the same counts again.
-
-    ``kernels``: digests of the kernels' sources; ``tuning``: for each the parameters it was given and how well they
-    are known (their grade).
-    """
-    from .. import __version__
-
-    tuning = policy.record()
-    return {
-        "version": __version__,
-        "devices": [executor.info.name for executor in executors],
-        "device_ids": [executor.info.id for executor in executors],
-        "drivers": [executor.info.driver for executor in executors],
-        "kernels": {name: _digest(name) for name in tuning or SWEEP},
-        "tuning": tuning,
-        "m": problem.m,
-        "tau": problem.tau,
-        "metric": problem.metric,
-        "dtype": problem.dtype,
-        "exact": problem.exact,
-        "convention": options.convention.name,
-        "tile": options.tile,
-        **more,
-    }
+    """What would be needed to get the same counts again; see :func:`pyedmcl.jobs.provenance.provenance`."""
+    return jobs.provenance(
+        executors, policy.record() or SWEEP, m=problem.m, tau=problem.tau, metric=problem.metric, dtype=problem.dtype,
+        exact=problem.exact, convention=options.convention.name, tile=options.tile, **more,
+    )  # fmt: skip

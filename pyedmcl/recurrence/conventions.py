@@ -64,7 +64,7 @@ def convention_named(name: object) -> Convention:
     InputError
         For any other name; those there are, are listed.
     """
-    found = CONVENTIONS.get(name) if isinstance(name, str) else None
-    if found is None:
+    convention = CONVENTIONS.get(name) if isinstance(name, str) else None
+    if convention is None:
         raise InputError(f"convention={name!r}: choose one of {', '.join(map(repr, CONVENTIONS))}")
-    return found
+    return convention

@@ -13,24 +13,23 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ..launch.progress import told
 from .counts import Counts
 from .partial import Partial, finish, join
 from .problem import RqaProblem
-from .sweep import TileSweep
+from .sweep import Report, TileSweep
 
 if TYPE_CHECKING:
     from ..device.executor import Executor
 
 P = ParamSpec("P")
 R = TypeVar("R")
-Progress = Callable[[int, int, str], None]
 
 
 def quantify(
-    executors: Executor | Sequence[Executor], problem: RqaProblem, x: Any, y: Any = None, *, tile: int | None = None,
-    progress: Progress | None = None,
-) -> list[Counts]:  # fmt: skip
-    """Count the lines of a recurrence matrix.
+    executors: Executor | Sequence[Executor], problem: RqaProblem, x: Any, y: Any = None, *, tile: int | None = None
+) -> list[Counts]:
+    """Count the lines of a recurrence matrix; :mod:`pyedmcl.launch.progress` hears how many cells are done.
 
     Parameters
     ----------
@@ -42,8 +41,6 @@ def quantify(
         pairs where it is joint.
     tile : int, optional
         Edge of a tile, in cells; the tuned one where left out. Counts do not depend on it.
-    progress : callable, optional
-        Called with cells done, all cells and "cells".
 
     Returns
     -------
@@ -57,16 +54,16 @@ def quantify(
     """
     devices = list(executors) if isinstance(executors, Sequence) else [executors]
     ranges = split_rows(problem, len(devices))
-    told = _together(progress, problem, len(ranges))
+    reports = _together(problem, len(ranges))
     if len(ranges) == 1:
         sweep = TileSweep(devices[0], problem, x, y, tile)
         try:
-            return sweep.counts(lambda radius: _identity(problem, x, radius), told[0])
+            return sweep.counts(lambda radius: _identity(problem, x, radius), reports[0])
         finally:
             sweep.release()
     with ThreadPoolExecutor(len(ranges)) as pool:
-        futures = [pool.submit(in_context(count_rows), device, problem, x, y, rows, tile=tile, told=one)
-                   for device, rows, one in zip(devices, ranges, told, strict=False)]  # fmt: skip
+        futures = [pool.submit(in_context(count_rows), device, problem, x, y, rows, tile=tile, report=report)
+                   for device, rows, report in zip(devices, ranges, reports, strict=False)]  # fmt: skip
         parts = [future.result() for future in futures]
     return combine(problem, parts, x)
 
@@ -78,12 +75,12 @@ def in_context(function: Callable[P, R]) -> Callable[P, R]:
 
 def count_rows(
     executor: Executor, problem: RqaProblem, x: Any, y: Any, rows: tuple[int, int], *, tile: int | None = None,
-    told: Callable[[int], None] | None = None,
+    report: Report | None = None,
 ) -> list[Partial]:  # fmt: skip
     """What the rows [begin, end) contribute, per radius; ``begin`` is a multiple of 32."""
     sweep = TileSweep(executor, problem, x, y, tile)
     try:
-        return sweep.run(*rows, told)
+        return sweep.run(*rows, report)
     finally:
         sweep.release()
 
@@ -92,14 +89,14 @@ def combine(problem: RqaProblem, parts: Sequence[Sequence[Partial]], x: Any) -> 
     """Counts of each radius from parts that cover all rows, in any order."""
     k_first = 0 if problem.symmetric else 1 - problem.n_rows
     theiler = max(problem.theiler, 1) if problem.symmetric else problem.theiler
-    whole = [join([part[radius] for part in parts], theiler, k_first) for radius in range(problem.n_radii)]
+    joined = [join([part[radius] for part in parts], theiler, k_first) for radius in range(problem.n_radii)]
     return [
         finish(
-            one, n_rows=problem.n_rows, n_columns=problem.n_columns, symmetric=problem.symmetric,
+            part, n_rows=problem.n_rows, n_columns=problem.n_columns, symmetric=problem.symmetric,
             theiler=problem.theiler, theiler_everywhere=problem.theiler_everywhere,
             identity=_identity(problem, x, radius),
         )
-        for radius, one in enumerate(whole)
+        for radius, part in enumerate(joined)
     ]  # fmt: skip
 
 
@@ -108,8 +105,8 @@ def split_rows(problem: RqaProblem, parts: int) -> list[tuple[int, int]]:
     n, columns = problem.n_rows, problem.n_columns
     row = np.arange(0, n, 32, dtype=np.float64)
     cells = np.cumsum(np.maximum(columns - row, 1) if problem.symmetric else np.full(len(row), float(columns)))
-    wanted = cells[-1] * np.arange(1, parts) / parts
-    cuts = [0, *(min(32 * (int(c) + 1), n) for c in np.searchsorted(cells, wanted)), n]
+    shares = cells[-1] * np.arange(1, parts) / parts
+    cuts = [0, *(min(32 * (int(c) + 1), n) for c in np.searchsorted(cells, shares)), n]
     return [(a, b) for a, b in itertools.pairwise(cuts) if a < b]
 
 
@@ -129,26 +126,21 @@ def _identity_of(problem: RqaProblem, x: NDArray[Any], radius: int) -> NDArray[n
     if inner is not None:
         inside = bool(inside and (inner[radius] < 0 if problem.strict else inner[radius] <= 0))
     finite = np.isfinite(x).all(axis=1) if x.ndim == 2 else np.isfinite(x)
-    whole = np.ones(problem.n_rows, bool)
+    complete = np.ones(problem.n_rows, bool)
     for e in range(1 if problem.embedded else problem.m):
-        whole &= finite[e * problem.tau : e * problem.tau + problem.n_rows]
-    return whole & bool(inside)
+        complete &= finite[e * problem.tau : e * problem.tau + problem.n_rows]
+    return complete & bool(inside)
 
 
-def _together(progress: Progress | None, problem: RqaProblem, parts: int) -> list[Callable[[int], None] | None]:
-    """One reporter for each device; what they say is added up."""
-    if progress is None:
-        return [None] * parts
+def _together(problem: RqaProblem, parts: int) -> list[Report]:
+    """One report for each device; what they say is added up."""
     total = problem.n_rows * problem.n_columns // (2 if problem.symmetric else 1)
     done = [0] * parts
     lock = threading.Lock()
 
-    def teller(place: int) -> Callable[[int], None]:
-        def told(cells: int) -> None:
-            with lock:
-                done[place] = cells
-                progress(min(sum(done), total), total, "cells")
+    def report(part: int, cells: int) -> None:
+        with lock:
+            done[part] = cells
+            told(min(sum(done), total), total, "cells")
 
-        return told
-
-    return [teller(place) for place in range(parts)]
+    return [functools.partial(report, part) for part in range(parts)]

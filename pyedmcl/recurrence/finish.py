@@ -99,9 +99,9 @@ class Finish:
 
     def _histogram(self, sums: Buffer, kind: int, longest: int) -> Histogram:
         """Up to the longest line; length 0 counts for nothing."""
-        found = self.executor.download(sums, np.empty(longest + 1, np.int64), 8 * kind * self.lengths)
-        found[0] = 0
-        return found
+        histogram = self.executor.download(sums, np.empty(longest + 1, np.int64), 8 * kind * self.lengths)
+        histogram[0] = 0
+        return histogram
 
     def _black_cells(self, known: Buffer, n: int) -> NDArray[np.int32]:
         return self.executor.download(known, np.empty(n, np.int32), 4 * COUNT * n)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from ..errors import InputError
+from ..launch.progress import reporting
 from ..tuning.retry import tunable
 from . import arguments, common
 from .common import Checkpoint, Device, Progress
@@ -18,6 +19,7 @@ from .thresholds import RqaPass, passes_for
 
 
 @tunable
+@reporting
 def joint_rqa(
     x: Any,
     y: Any,
@@ -94,11 +96,11 @@ def joint_rqa(
     )
     arguments.only_alone(options.convention, "joint_rqa")
     arguments.progress_called(progress, "cells")
-    kind = arguments.threshold_named(threshold)
-    wanted, several = arguments.radii_of(radius, kind)
-    wanted_y = wanted if radius_y is None else arguments.radii_of(radius_y, kind, "radius_y")[0]
-    if len(wanted) != len(wanted_y):
-        raise InputError(f"radius_y: {len(wanted_y)} entries, but radius has {len(wanted)}; give as many")
+    threshold = arguments.threshold_named(threshold)
+    radii, several = arguments.radii_of(radius, threshold)
+    radii_y = radii if radius_y is None else arguments.radii_of(radius_y, threshold, "radius_y")[0]
+    if len(radii) != len(radii_y):
+        raise InputError(f"radius_y: {len(radii_y)} entries, but radius has {len(radii)}; give as many")
     if y is None:
         raise InputError("y=None: joint recurrence is of two series; rqa(x) is that of one")
     first = points_of(x, "x", m=m, tau=tau, embedded=embedded)
@@ -120,25 +122,25 @@ def joint_rqa(
     ]
     executors = common.executors_of(device, options)
     sides = [
-        passes_for(executors[0], problem, options.convention, points, points, kind, asked, name=name)
-        for problem, points, asked, name in zip(
-            alone, (first, second), (wanted, wanted_y), ("radius", "radius_y"), strict=True
+        passes_for(executors[0], problem, options.convention, points, points, threshold, own, name=name)
+        for problem, points, own, name in zip(
+            alone, (first, second), (radii, radii_y), ("radius", "radius_y"), strict=True
         )
     ]
     complete = first.complete & second.complete
-    found: dict[int, RecurrenceResult] = {}
+    results: dict[int, RecurrenceResult] = {}
     passes = _joined(*sides)
     common.one_pass(passes, checkpoint)
     for sweep in passes:
         both = (first, second)
-        counted = common.count(executors, sweep.problem, both, both, options, progress, checkpoint)
-        for counts, reported, entry in zip(counted, sweep.radii, sweep.entries, strict=True):
-            found[entry] = common.result_of(
+        counted = common.count(executors, sweep.problem, both, both, options, checkpoint)
+        for counts, reported, place in zip(counted, sweep.radii, sweep.order, strict=True):
+            results[place] = common.result_of(
                 counts, reported, alone[0], options, (complete, complete), executors,
-                threshold=kind, wanted=wanted[entry], wanted_y=wanted_y[entry], y=_described(alone[1]),
+                threshold=threshold, wanted=radii[place], wanted_y=radii_y[place], y=_described(alone[1]),
             )  # fmt: skip
-    results = tuple(found[entry] for entry in range(len(wanted)))
-    return RecurrenceTable(results, "radius", tuple(wanted)) if several else results[0]
+    ordered = tuple(results[place] for place in range(len(radii)))
+    return RecurrenceTable(ordered, "radius", tuple(radii)) if several else ordered[0]
 
 
 def _described(problem: RqaProblem) -> dict[str, Any]:
@@ -147,14 +149,14 @@ def _described(problem: RqaProblem) -> dict[str, Any]:
 
 def _joined(x: Sequence[RqaPass], y: Sequence[RqaPass]) -> list[RqaPass]:
     """Passes of joint problems: together where the radii of both ascend in the same order, else one by one."""
-    if [sweep.entries for sweep in x] == [sweep.entries for sweep in y]:
+    if [sweep.order for sweep in x] == [sweep.order for sweep in y]:
         return [replace(a, problem=replace(a.problem, joint=b.problem)) for a, b in zip(x, y, strict=True)]
-    second = {entry: _single(sweep, rank) for sweep in y for rank, entry in enumerate(sweep.entries)}
+    second = {place: _single(sweep, rank) for sweep in y for rank, place in enumerate(sweep.order)}
     joined = []
     for sweep in x:
-        for rank, entry in enumerate(sweep.entries):
-            problem = replace(_single(sweep, rank), joint=second[entry])
-            joined.append(RqaPass(problem, (sweep.radii[rank],), (entry,)))
+        for rank, place in enumerate(sweep.order):
+            problem = replace(_single(sweep, rank), joint=second[place])
+            joined.append(RqaPass(problem, (sweep.radii[rank],), (place,)))
     return joined
 
 

@@ -116,7 +116,7 @@ def recurrence_network(
     x, m, tau, metric, embedded, dtype, device, tune
         As for :func:`pyedmcl.rqa`.
     radius : float
-        A radius, or with ``threshold="recurrence_rate"`` the wanted share of linked pairs (the density).
+        A radius, or with ``threshold="recurrence_rate"`` the share of linked pairs (the density).
     theiler : int
         Points less than max(theiler, 1) apart in time are not linked.
     threshold : {"fixed", "recurrence_rate"}
@@ -158,10 +158,10 @@ def recurrence_network(
     options = common.options_of(
         convention="pyrqa" if strict else "crqa", lmin=2, vmin=2, wmin=2, dtype=dtype, exact=exact, tile=None
     )
-    kind = arguments.threshold_named(threshold)
-    if kind not in ("fixed", "recurrence_rate"):
+    threshold = arguments.threshold_named(threshold)
+    if threshold not in ("fixed", "recurrence_rate"):
         raise InputError(f"threshold={threshold!r}: links go both ways; choose 'fixed' or 'recurrence_rate'")
-    wanted, several = arguments.radii_of(radius, kind)
+    radii, several = arguments.radii_of(radius, threshold)
     if several:
         raise InputError(f"radius={radius!r}: a network has one radius; call once for each")
     points = points_of(x, "x", m=m, tau=tau, embedded=embedded)
@@ -171,10 +171,10 @@ def recurrence_network(
     problem = common.problem_of(points, None, options, metric=metric, theiler=window)
     executor = common.executors_of(device, options)[0]
     rated = replace(problem, theiler_everywhere=True)
-    sweep = passes_for(executor, rated, rules, points, points, kind, wanted)[0]
+    sweep = passes_for(executor, rated, rules, points, points, threshold, radii)[0]
     degree, closed = count_links(executor, sweep.problem, points.values)
-    given = common.provenance([executor], problem, options, threshold=kind, wanted=wanted[0], theiler=window)
-    return RecurrenceNetwork(degree, closed, points.complete, sweep.radii[0], given)
+    record = common.provenance([executor], problem, options, threshold=threshold, wanted=radii[0], theiler=window)
+    return RecurrenceNetwork(degree, closed, points.complete, sweep.radii[0], record)
 
 
 def count_links(

@@ -171,8 +171,8 @@ def _add_ends(histogram: Histogram, lines: Known) -> None:
 
 def _add(histogram: NDArray[np.int64], lengths: NDArray[np.integer]) -> None:
     if len(lengths):
-        found = np.bincount(lengths)
-        histogram[: len(found)] += found
+        counts = np.bincount(lengths)
+        histogram[: len(counts)] += counts
 
 
 def _outside(n: int, theiler: int, k_first: int) -> NDArray[np.bool_]:

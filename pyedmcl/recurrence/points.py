@@ -85,10 +85,10 @@ def points_of(data: Any, what: str, *, m: Any, tau: Any, embedded: bool, suffix:
     if series.n_steps > _MOST_POINTS:
         raise InputError(f"{what}: {series.n_steps:,} steps; at most {_MOST_POINTS:,} are supported")
     n = series.n_steps - first
-    whole: NDArray[np.bool_] = np.logical_not(np.isnan(values).any(axis=1))
-    complete = whole[:n].copy()
+    present: NDArray[np.bool_] = np.logical_not(np.isnan(values).any(axis=1))
+    complete = present[:n].copy()
     for e in range(1, dimension):
-        complete &= whole[e * lag : e * lag + n]
+        complete &= present[e * lag : e * lag + n]
     if series.n_series == 1:
         return Points(np.ascontiguousarray(values[:, 0]), dimension, lag, False, dimension, complete)
     if dimension > 1:  # lag by lag, all series of a time together
@@ -97,13 +97,13 @@ def points_of(data: Any, what: str, *, m: Any, tau: Any, embedded: bool, suffix:
 
 
 def _embedding(m: object, tau: object, suffix: str) -> tuple[int, int]:
-    found = []
+    numbers = []
     for name, value, meaning in ("m", m, "the number of coordinates of a point"), ("tau", tau, "the lag, in steps"):
         try:
-            found.append(check_embedding(value, 1)[0])
+            numbers.append(check_embedding(value, 1)[0])
         except InputError:
             raise InputError(f"{name}{suffix}={value!r}: {meaning}, an integer of at least 1, is needed") from None
-    return found[0], found[1]
+    return numbers[0], numbers[1]
 
 
 def same_coordinates(x: Points, y: Points) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..launch.progress import reporting
 from ..tuning.retry import tunable
 from . import arguments, common
 from .common import Checkpoint, Device, Progress
@@ -14,6 +15,7 @@ from .thresholds import passes_for
 
 
 @tunable
+@reporting
 def rqa(
     x: Any,
     y: Any = None,
@@ -135,8 +137,8 @@ def rqa(
         convention=convention, lmin=lmin, vmin=vmin, wmin=wmin, dtype=dtype, exact=exact, tile=tile
     )
     arguments.progress_called(progress, "cells")
-    kind = arguments.threshold_named(threshold)
-    wanted, several = arguments.radii_of(radius, kind)
+    threshold = arguments.threshold_named(threshold)
+    radii, several = arguments.radii_of(radius, threshold)
     first = points_of(x, "x", m=m, tau=tau, embedded=embedded)
     rows, columns = first, first
     if y is not None:
@@ -147,15 +149,15 @@ def rqa(
     window = arguments.window(theiler, options.convention, rows.n, columns.n)
     problem = common.problem_of(rows, None if y is None else columns, options, metric=metric, theiler=window)
     executors = common.executors_of(device, options)
-    found: dict[int, RecurrenceResult] = {}
-    passes = passes_for(executors[0], problem, options.convention, rows, columns, kind, wanted)
+    results: dict[int, RecurrenceResult] = {}
+    passes = passes_for(executors[0], problem, options.convention, rows, columns, threshold, radii)
     common.one_pass(passes, checkpoint)
     for sweep in passes:
-        counted = common.count(executors, sweep.problem, rows, columns, options, progress, checkpoint)
-        for counts, reported, entry in zip(counted, sweep.radii, sweep.entries, strict=True):
-            found[entry] = common.result_of(
+        counted = common.count(executors, sweep.problem, rows, columns, options, checkpoint)
+        for counts, reported, place in zip(counted, sweep.radii, sweep.order, strict=True):
+            results[place] = common.result_of(
                 counts, reported, problem, options, (rows.complete, columns.complete), executors,
-                threshold=kind, wanted=wanted[entry],
+                threshold=threshold, wanted=radii[place],
             )  # fmt: skip
-    results = tuple(found[entry] for entry in range(len(wanted)))
-    return RecurrenceTable(results, "radius", tuple(wanted)) if several else results[0]
+    ordered = tuple(results[place] for place in range(len(radii)))
+    return RecurrenceTable(ordered, "radius", tuple(radii)) if several else ordered[0]

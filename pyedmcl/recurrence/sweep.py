@@ -24,9 +24,12 @@ if TYPE_CHECKING:
     from .problem import RqaProblem
 
 Identity = Callable[[int], NDArray[np.bool_] | None]
+#: Says how many cells are done.
+Report = Callable[[int], None]
 
 _LEAST_EDGE = 32
-_FOLD_CELLS = 6 << 30  # cells between two looks at 32-bit counts: no kind of line is on more than half of the cells
+# Cells until 32-bit counts are folded into 64-bit sums: no kind of line is on more than half of the cells.
+_FOLD_CELLS = 6 << 30
 _WAIT_TILES = 8  # a queue holds no more, so that Ctrl-C is heard
 
 
@@ -153,7 +156,7 @@ class TileSweep:
     def tiles(self, begin: int, end: int) -> list[tuple[int, int, int, int]]:
         """Tiles of rows ``begin`` to ``end``: (first row, words of rows, first diagonal, diagonals), in the order that
         :meth:`run` takes them: further down later, and within a strip from the last diagonal back."""
-        found = []
+        tiles = []
         for i0 in range(begin, end, self.edge):
             i1 = min(i0 + self.edge, end)
             k_start = 0 if self.problem.symmetric else -round_up(i1 - 1, 32)
@@ -163,31 +166,38 @@ class TileSweep:
                  min(self.edge, round_up(k_end - k0, 32)))
                 for k0 in range(k_start, k_end, self.edge)
             ]  # fmt: skip
-            found += strip[::-1]
-        return found
+            tiles += strip[::-1]
+        return tiles
 
-    def run(self, begin: int, end: int, told: Callable[[int], None] | None = None) -> list[Partial]:
+    def run(self, begin: int, end: int, report: Report | None = None) -> list[Partial]:
         """Count rows ``begin`` to ``end`` (``begin`` a multiple of 32): one :class:`Partial` per radius.
 
-        ``told`` is given the number of cells done so far by this call.
+        ``report`` is given the number of cells done so far by this call.
         """
-        self._sweep(begin, end, told)
-        return [self._partial(radius, begin, end) for radius in range(self.problem.n_radii)]
+        done = self._sweep(begin, end, report)
+        partials = [self._partial(radius, begin, end) for radius in range(self.problem.n_radii)]
+        if report is not None:
+            report(done)
+        return partials
 
-    def counts(self, identity: Identity, told: Callable[[int], None] | None = None) -> list[Counts]:
+    def counts(self, identity: Identity, report: Report | None = None) -> list[Counts]:
         """Count all rows: one :class:`Counts` per radius. ``identity`` gives the main diagonal's recurrent cells by
         radius, where they count as lines."""
         finish = Finish(self.executor, self.problem, self._longest)
         try:
-            self._sweep(0, self.problem.n_rows, told)
-            return [
-                finish.counts(*each, identity(radius))
-                for radius, each in enumerate(zip(self._known, self._counts, self._sums, strict=True))
+            done = self._sweep(0, self.problem.n_rows, report)
+            counts = [
+                finish.counts(*buffers, identity(radius))
+                for radius, buffers in enumerate(zip(self._known, self._counts, self._sums, strict=True))
             ]
+            if report is not None:
+                report(done)
+            return counts
         finally:
             finish.release()
 
-    def _sweep(self, begin: int, end: int, told: Callable[[int], None] | None) -> None:
+    def _sweep(self, begin: int, end: int, report: Report | None) -> int:
+        """Walk all tiles; how many cells they have. They are not counted before something is downloaded."""
         p = self.problem
         for known, counts in zip(self._known, self._counts, strict=True):
             for buffer, n in zip(known, self._lengths, strict=True):
@@ -211,12 +221,10 @@ class TileSweep:
             if waiting == _WAIT_TILES:
                 event.wait()
                 waiting = 0
-                if told is not None:
-                    told(done)
-        if waiting and told is not None:
-            event.wait()
-            told(done)
+                if report is not None:
+                    report(done)
         self._fold()
+        return done
 
     def _find_bits(self, i0: int, n_words: int, k0: int, n_diagonals: int, end: int) -> None:
         i, p = np.int32, self.problem

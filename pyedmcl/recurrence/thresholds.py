@@ -24,18 +24,28 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RqaPass:
-    """One sweep: its problem, the radius that each of its matrices reports, and whose entries they are."""
+    """One sweep over the matrix, for some of the radii that were asked for.
+
+    Attributes
+    ----------
+    problem : RqaProblem
+        With radii, or limits that were selected.
+    radii : tuple
+        What each of its matrices reports as its radius.
+    order : tuple of int
+        The place of each among the radii that were asked for: a problem has them in ascending order.
+    """
 
     problem: RqaProblem
     radii: tuple[Any, ...]
-    entries: tuple[int, ...]
+    order: tuple[int, ...]
 
 
 def passes_for(
     executor: Executor, problem: RqaProblem, convention: Convention, rows: Points, columns: Points, threshold: str,
-    wanted: Sequence[Any], *, name: str = "radius",
+    radii: Sequence[Any], *, name: str = "radius",
 ) -> list[RqaPass]:  # fmt: skip
-    """Sweeps that give a matrix for each wanted entry.
+    """Sweeps that give a matrix for each radius, rate or number of neighbours.
 
     Parameters
     ----------
@@ -48,7 +58,7 @@ def passes_for(
     rows, columns : Points
         The same object for one series with itself.
     threshold : str
-    wanted : sequence
+    radii : sequence
         From :func:`pyedmcl.recurrence.arguments.radii_of`.
     name : str
         The argument that held them.
@@ -56,20 +66,20 @@ def passes_for(
     if threshold == "neighbours":
         return [
             RqaPass(_with_neighbours(executor, problem, rows, columns, k, name), (math.nan,), (at,))
-            for at, k in enumerate(wanted)
+            for at, k in enumerate(radii)
         ]
     if threshold == "recurrence_rate":
-        limits = _limits_of_rates(executor, problem, convention, rows, columns, wanted, name)
-        order = sorted(range(len(wanted)), key=lambda at: limits[at])
+        limits = _limits_of_rates(executor, problem, convention, rows, columns, radii, name)
+        order = sorted(range(len(radii)), key=lambda at: limits[at])
         ascending = tuple(limits[at] for at in order)
-        radii = tuple(float(metric_named(problem.metric).radius_of(v)) for v in ascending)
-        return [RqaPass(replace(problem, radii=radii, limits=ascending, strict=False), radii, tuple(order))]
-    order = sorted(range(len(wanted)), key=lambda at: wanted[at][::-1] if threshold == "corridor" else wanted[at])
-    entries = tuple(wanted[at] for at in order)
+        reported = tuple(float(metric_named(problem.metric).radius_of(limit)) for limit in ascending)
+        return [RqaPass(replace(problem, radii=reported, limits=ascending, strict=False), reported, tuple(order))]
+    order = sorted(range(len(radii)), key=lambda at: radii[at][::-1] if threshold == "corridor" else radii[at])
+    ascending = tuple(radii[at] for at in order)
     if threshold == "corridor":
-        inner, outer = zip(*entries, strict=True)
-        return [RqaPass(replace(problem, radii=outer, inner=inner), entries, tuple(order))]
-    return [RqaPass(replace(problem, radii=entries), entries, tuple(order))]
+        inner, outer = zip(*ascending, strict=True)
+        return [RqaPass(replace(problem, radii=outer, inner=inner), ascending, tuple(order))]
+    return [RqaPass(replace(problem, radii=ascending), ascending, tuple(order))]
 
 
 def _limits_of_rates(
@@ -129,8 +139,8 @@ def _with_neighbours(
         )
     ranks = Ranks(executor, problem, rows.values, None if problem.symmetric else columns.values, window=window)
     try:
-        there = cells_of_columns(rows.complete, columns.complete, window)
-        limits = ranks.kth_of_columns(k, there, _sampler(problem, rows, columns, window))
+        cells = cells_of_columns(rows.complete, columns.complete, window)
+        limits = ranks.kth_of_columns(k, cells, _sampler(problem, rows, columns, window))
     finally:
         ranks.release()
     return replace(problem, radii=(math.nan,), column_limits=limits, symmetric=False, strict=False)
@@ -141,9 +151,9 @@ def _sampler(problem: RqaProblem, rows: Points, columns: Points, window: int) ->
         rng = np.random.default_rng(0)
         i, j = rng.integers(0, rows.n, n), rng.integers(0, columns.n, n)
         kept = np.abs(i - j) >= window
-        found = compared_pairs(problem, rows, columns, i[kept], j[kept])
-        kept_values: NDArray[Any] = found[~np.isnan(found)]
-        return kept_values
+        compared = compared_pairs(problem, rows, columns, i[kept], j[kept])
+        present: NDArray[Any] = compared[~np.isnan(compared)]
+        return present
 
     return sample
 

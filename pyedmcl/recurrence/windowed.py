@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError
+from ..launch.progress import reporting, silent, told
 from ..tuning.retry import tunable
 from . import arguments, common
 from .common import Device, Progress
@@ -23,6 +24,7 @@ _SHORT, _CLOSE = 2048, 400
 
 
 @tunable
+@reporting
 def windowed_rqa(
     x: Any,
     window: int,
@@ -100,10 +102,10 @@ def windowed_rqa(
         convention=convention, lmin=lmin, vmin=vmin, wmin=wmin, dtype=dtype, exact=exact, tile=tile
     )
     arguments.progress_called(progress, "windows")
-    kind = arguments.threshold_named(threshold)
-    if kind not in ("fixed", "corridor"):
+    threshold = arguments.threshold_named(threshold)
+    if threshold not in ("fixed", "corridor"):
         raise InputError(f"threshold={threshold!r}: windows share one radius; choose 'fixed' or 'corridor'")
-    wanted, several = arguments.radii_of(radius, kind)
+    radii, several = arguments.radii_of(radius, threshold)
     if several:
         raise InputError(f"radius={radius!r}: windows share one radius; call once for each")
     points = points_of(x, "x", m=m, tau=tau, embedded=embedded)
@@ -124,7 +126,7 @@ def windowed_rqa(
         common.problem_of(points, None, options, metric=metric, theiler=width), n_rows=size, n_columns=size
     )
     executors = common.executors_of(device, options)
-    sweep = passes_for(executors[0], problem, options.convention, points, points, kind, wanted)[0]
+    sweep = passes_for(executors[0], problem, options.convention, points, points, threshold, radii)[0]
     together = 0
     if (size <= _SHORT or steps <= _CLOSE) and (problem.arithmetic == "float32" or executors[0].info.fp64):
         together = part_size(executors[0], size, stride, len(starts), points.values.nbytes)
@@ -146,14 +148,14 @@ def windowed_rqa(
         for counted in sharing.counts():
             for counts in counted:
                 take(counts)
-            if progress is not None:
-                progress(len(results), len(starts), "windows")
+            told(len(results), len(starts), "windows")
     else:
         for begin in starts:
             part = _part(points, begin, size)
-            take(common.count(executors, sweep.problem, part, part, options, None)[0])
-            if progress is not None:
-                progress(len(results), len(starts), "windows")
+            with silent():  # of cells: windows are counted here
+                counts = common.count(executors, sweep.problem, part, part, options)[0]
+            take(counts)
+            told(len(results), len(starts), "windows")
     return RecurrenceTable(tuple(results), "start", tuple(starts))
 
 

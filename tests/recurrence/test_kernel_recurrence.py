@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from recurrence_parts import cells_of, differences, partial_of, problem_of, series
+from recurrence_parts import cells_of, differences, partial_of, problem_of, reports_of, series
 
 import pyedmcl
 from pyedmcl.device.memory import MemoryBudget
@@ -189,8 +189,7 @@ def test_devices_take_rows_in_any_order_and_edge(both_devices):
         for place, rows in enumerate(ranges)
     ]
     assert combine(problem, parts, x) == whole
-    seen = []
-    again = quantify(executors * 8, problem, x, tile=32, progress=lambda *at: seen.append(at))
+    again, seen = reports_of(lambda: quantify(executors * 8, problem, x, tile=32))
     assert again == whole, "more devices than words of rows"
     assert all(done <= total == 45_000 for done, total, _ in seen)
 

@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from recurrence_parts import reports_of
 
 from pyedmcl.device.session import open_device
 from pyedmcl.errors import DeviceMemoryError, InputError
@@ -214,9 +215,8 @@ def test_launches_are_split(executor, monkeypatch):
     with using(recurrence_image={"piece": 32}):
         check(executor, problem(x, m=2, radius=0.5), x, pixels=(90, 90))
     assert len(launches) >= 1 + 90 // 6
-    told = []
-    render_image(executor, problem(x, radius=0.5), x, pixels=(9, 9), progress=lambda *a: told.append(a))
-    assert told[-1] == (900, 900, "rows")
+    _, seen = reports_of(lambda: render_image(executor, problem(x, radius=0.5), x, pixels=(9, 9)))
+    assert seen[-1] == (900, 900, "rows")
 
 
 @pytest.mark.parametrize("metric", METRICS)

@@ -89,6 +89,14 @@ def test_tuned_parameters_change_nothing(device):
                 assert one.counts == other.counts
 
 
+@pytest.mark.parametrize("together", [0, 2])
+def test_progress_counts_windows_and_nothing_else(one_device, monkeypatch, together):
+    monkeypatch.setattr("pyedmcl.recurrence.windowed.part_size", lambda *_: together)
+    seen = []
+    pyedmcl.windowed_rqa(series(200, 6), 50, 50, radius=0.7, progress=lambda *at: seen.append(at), device=one_device)
+    assert seen == [(n, 4, "windows") for n in range(max(together, 1), 5, max(together, 1))]
+
+
 def test_table_of_windows(one_device):
     seen = []
     x = series(200, 6)

@@ -86,12 +86,12 @@ def _less_than(problem: RqaProblem, arithmetic: str) -> tuple[Floats, ...]:
     own = problem.column_limits
     outer: Floats = np.asarray(problem.outer_limits()[0] if own is None else own, arithmetic)
     above = np.asarray(np.inf, arithmetic)
-    found = [outer if problem.strict else np.nextafter(outer, above)]
-    limits = problem.inner_limits()
-    if limits is not None:
-        inner: Floats = np.asarray(limits[0], arithmetic)
-        found.append(np.nextafter(inner, above) if problem.strict else inner)
-    return tuple(found)
+    limits = [outer if problem.strict else np.nextafter(outer, above)]
+    corridor = problem.inner_limits()
+    if corridor is not None:
+        inner: Floats = np.asarray(corridor[0], arithmetic)
+        limits.append(np.nextafter(inner, above) if problem.strict else inner)
+    return tuple(limits)
 
 
 def points_there(side: Floats, problem: RqaProblem, n: int) -> NDArray[np.bool_]:

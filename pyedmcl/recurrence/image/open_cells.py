@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,13 +86,11 @@ class OpenCells:
         counts: NDArray[np.int64] = recurrent.sum(axis=1)
         return counts
 
-    def _coordinates(self, i: NDArray[np.int_], j: NDArray[np.int32]) -> Any:
+    def _coordinates(self, i: NDArray[np.int_], j: NDArray[np.int32]) -> Iterator[tuple[Floats, Floats]]:
         rows, columns = self._data.rows64, self._data.columns64
         assert rows is not None and columns is not None
         for e in range(self._problem.coordinates):
-            found: tuple[Floats, Floats]
             if self._problem.embedded:
-                found = rows[e][i], columns[e][j]
+                yield rows[e][i], columns[e][j]
             else:
-                found = rows[0][i + e * self._problem.tau], columns[0][j + e * self._problem.tau]
-            yield found
+                yield rows[0][i + e * self._problem.tau], columns[0][j + e * self._problem.tau]

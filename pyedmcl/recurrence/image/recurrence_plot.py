@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 
 from ...errors import InputError
+from ...launch.progress import reporting
+from ...tuning.retry import tunable
 from .. import arguments, common
 from ..common import Device, Progress
 from ..points import Points, points_of, same_coordinates
@@ -19,6 +21,8 @@ from .render import render_image
 _PIXELS = 2000  # of the longer side where none are asked for
 
 
+@tunable
+@reporting
 def recurrence_plot(
     x: Any,
     y: Any = None,
@@ -36,6 +40,7 @@ def recurrence_plot(
     exact: bool = True,
     progress: Progress | None = None,
     device: Device = None,
+    tune: str | None = None,
 ) -> RecurrencePlot:
     """Which states come back when: the recurrence matrix, or, for a long series, an image of it.
 
@@ -44,7 +49,7 @@ def recurrence_plot(
 
     Parameters
     ----------
-    x, y, m, tau, radius, metric, threshold, embedded, dtype, exact, device
+    x, y, m, tau, radius, metric, threshold, embedded, dtype, exact, device, tune
         As for :func:`pyedmcl.rqa`, with one radius and one device. The cells are those that it counts.
     theiler : int
         Only for what a threshold by rate or by neighbours is chosen from; all cells are drawn.
@@ -91,8 +96,8 @@ def recurrence_plot(
         convention=convention, lmin=2, vmin=2, wmin=2, dtype=dtype, exact=exact, tile=None
     )
     arguments.progress_called(progress, "rows")
-    kind = arguments.threshold_named(threshold)
-    wanted, several = arguments.radii_of(radius, kind)
+    threshold = arguments.threshold_named(threshold)
+    radii, several = arguments.radii_of(radius, threshold)
     if several:
         raise InputError(f"radius={radius!r}: a plot has one radius")
     columns = points_of(x, "x", m=m, tau=tau, embedded=embedded)
@@ -101,16 +106,18 @@ def recurrence_plot(
     problem = common.problem_of(rows, None if y is None else columns, options, metric=metric, theiler=window)
     size = _size(pixels, rows.n, columns.n)
     executor = _one(device, options)
-    sweep = passes_for(executor, problem, options.convention, rows, columns, kind, wanted)[0]
+    sweep = passes_for(executor, problem, options.convention, rows, columns, threshold, radii)[0]
     other = None if sweep.problem.symmetric else columns.values
-    image = render_image(executor, sweep.problem, rows.values, other, pixels=size, progress=progress)
+    image = render_image(executor, sweep.problem, rows.values, other, pixels=size)
     record = common.provenance(
-        [executor], sweep.problem, options, threshold=kind, wanted=wanted[0], cross=y is not None,
+        [executor], sweep.problem, options, threshold=threshold, wanted=radii[0], cross=y is not None,
         parameters=image.parameters, grade=image.grade,
     )  # fmt: skip
     return RecurrencePlot(image.values, rows.n, columns.n, sweep.radii[0], record)
 
 
+@tunable
+@reporting
 def distance_plot(
     x: Any,
     y: Any = None,
@@ -123,6 +130,7 @@ def distance_plot(
     dtype: str = "float32",
     progress: Progress | None = None,
     device: Device = None,
+    tune: str | None = None,
 ) -> DistancePlot:
     """How far apart states are: the matrix of distances, or, for a long series, an image of their means.
 
@@ -172,7 +180,7 @@ def distance_plot(
     size = _size(pixels, rows.n, columns.n)
     executor = _one(device, options)
     other = None if y is None else columns.values
-    image = render_image(executor, problem, rows.values, other, pixels=size, mean=True, progress=progress)
+    image = render_image(executor, problem, rows.values, other, pixels=size, mean=True)
     record = common.provenance(
         [executor], problem, options, cross=y is not None, parameters=image.parameters, grade=image.grade
     )
@@ -202,6 +210,6 @@ def _size(pixels: int | Sequence[int] | None, n_rows: int, n_columns: int) -> tu
         down, across = (arguments.integer("pixels", p, 1) for p in pixels)
     else:
         longer = max(n_rows, n_columns)
-        wanted = min(_PIXELS if pixels is None else arguments.integer("pixels", pixels, 1), longer)
-        down, across = (max(round(wanted * n / longer), 1) for n in (n_rows, n_columns))
+        most = min(_PIXELS if pixels is None else arguments.integer("pixels", pixels, 1), longer)
+        down, across = (max(round(most * n / longer), 1) for n in (n_rows, n_columns))
     return min(down, n_rows), min(across, n_columns)

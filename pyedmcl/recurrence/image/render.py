@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +14,7 @@ from ...device.quirks import quirks_for
 from ...errors import DeviceMemoryError, InputError
 from ...kernels import spec
 from ...launch.pacing import Pacer
+from ...launch.progress import told
 from ...tuning.policy import Choice, parameters
 from .data import Floats, SweepData, points_there, prepare
 from .open_cells import OpenCells
@@ -22,8 +22,6 @@ from .open_cells import OpenCells
 if TYPE_CHECKING:
     from ...device.executor import Buffer, Executor
     from ..problem import RqaProblem
-
-Progress = Callable[[int, int, str], None]
 
 _GROUPS_MOST = 60_000  # along the second axis of a launch; NVIDIA refuses more than 65,535
 _REGISTERS = 48  # coordinates that a work-item of a GPU may keep
@@ -60,7 +58,6 @@ def render_image(
     *,
     pixels: tuple[int, int],
     mean: bool = False,
-    progress: Progress | None = None,
 ) -> Image:
     """The recurrence plot of a problem as an image; with ``mean`` its distances instead.
 
@@ -77,8 +74,6 @@ def render_image(
     pixels : (int, int)
         Rows and columns of pixels, at most the numbers of points.
     mean : bool
-    progress : callable, optional
-        Called with (rows done, rows in all, "rows").
 
     Raises
     ------
@@ -109,7 +104,7 @@ def render_image(
     choice = _parameters(executor, values, problem)
     values |= choice.parameters
     open_cells = OpenCells(problem, data, pixels, symmetric) if values["listed"] else None
-    words = _launch_all(executor, problem, data, values, pixels, down, symmetric, open_cells, progress)
+    words = _launch_all(executor, problem, data, values, pixels, down, symmetric, open_cells)
     found = words[..., 0].astype(np.int64)
     if values["wide"]:
         found |= words[..., 1].astype(np.int64) << 32
@@ -159,7 +154,7 @@ def _pieces(down: NDArray[np.int64], most: int) -> NDArray[np.int32]:
 
 def _launch_all(
     executor: Executor, problem: RqaProblem, data: SweepData, values: dict[str, Any], pixels: tuple[int, int],
-    down: NDArray[np.int64], symmetric: bool, open_cells: OpenCells | None, progress: Progress | None,
+    down: NDArray[np.int64], symmetric: bool, open_cells: OpenCells | None,
 ) -> NDArray[np.uint32]:  # fmt: skip
     kernel_spec = spec("recurrence_image")
     kernel = build(executor, kernel_spec, values)
@@ -217,8 +212,7 @@ def _launch_all(
             if open_cells is not None:
                 open_cells.take(executor, held[4], held[5])
             at = end
-            if progress is not None:
-                progress(int(pieces[at - 1, 2]), problem.n_rows, "rows")
+            told(int(pieces[at - 1, 2]), problem.n_rows, "rows")
         executor.download(held[3], image)
     finally:
         for buffer in held:
