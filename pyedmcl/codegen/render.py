@@ -80,10 +80,13 @@ def expand_includes(text: str, seen: set[str]) -> str:
 
 @functools.lru_cache(maxsize=64)
 def _template(name: str) -> Any:
+    return _compiled(read_text("templates", name), name)
+
+
+def _compiled(text: str, name: str) -> Any:
     from mako.template import Template
 
-    text = mark_lines(read_text("templates", name), name)
-    return Template(text, uri=name, lookup=_Fragments(), strict_undefined=True)
+    return Template(mark_lines(text, name), uri=name, lookup=_Fragments(), strict_undefined=True)
 
 
 class _Fragments:
@@ -146,12 +149,16 @@ def render(name: str, values: Mapping[str, Any]) -> str:
     BuildError
         If the template uses an unknown name or its Python fails; the message names template and line.
     """
+    text = _filled(_template(name), name, values)
+    return prologue(values) + expand_includes(text, set())
+
+
+def _filled(template: Any, name: str, values: Mapping[str, Any]) -> str:
     try:
-        text = _template(name).render(**values)
+        return str(template.render(**values))
     except Exception as error:
         from mako import exceptions
 
         trace = exceptions.RichTraceback()
         line = trace.lineno if trace.lineno and trace.lineno > 0 else 0
         raise BuildError(f"templates/{name} could not be rendered (near generated line {line}): {error!r}") from error
-    return prologue(values) + expand_includes(text, set())

@@ -1,0 +1,244 @@
+"""Each header by itself: its macros and functions on arrays, against NumPy."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from fragment_helpers import run_fragment
+
+from pyedmcl.codegen.sentinels import SENTINELS
+from pyedmcl.reference import fma32, fma64
+from pyedmcl.reference.ccm import philox4x32
+
+NUMERIC, REDUCE, MOMENT = (f'#include "{name}.clh"' for name in ("numeric", "reduce", "moment"))
+DTYPES = ("float32", "float64")
+LANES = (1, 4, 8, 16)
+TYPES = ("real", "whole", "realv", "rowv")
+
+
+def numbers(dtype, n, seed=0, spread=3.0):
+    """Numbers of both signs over some orders of magnitude."""
+    rng = np.random.default_rng(seed)
+    return (rng.standard_normal(n) * 10 ** rng.uniform(-spread, spread, n)).astype(dtype)
+
+
+def test_numeric_types_and_sentinels(device):
+    for dtype in DTYPES:
+        body = "\n".join(f"  out[{place}] = {name};" for place, name in enumerate(SENTINELS))
+        body += "".join(f"\n  sizes[{place}] = sizeof({kind});" for place, kind in enumerate(TYPES))
+        out = {"out": np.zeros(len(SENTINELS), dtype), "sizes": np.zeros(4, np.int32)}
+        found = run_fragment(device, NUMERIC, body, {}, out, dtype=dtype, lanes=8)
+        np.testing.assert_array_equal(found["out"], np.array(list(SENTINELS.values()), dtype))
+        size = np.dtype(dtype).itemsize
+        assert found["sizes"].tolist() == [size, size, 8 * size, 8 * size]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("lanes", LANES)
+def test_a_fused_operation_is_rounded_once(device, dtype, lanes):
+    """As the device does it (contracted or built in), and in a kernel that asks for separate roundings elsewhere."""
+    n = 16 * 64
+    a, b = numbers(dtype, n, 1), numbers(dtype, n, 2)
+    c = -(a * b)  # so that the rounding of the product is all that is left
+    c[::3] = numbers(dtype, len(c[::3]), 3)
+    fused = (fma32 if dtype == "float32" else fma64)(a, b, c)
+    assert (fused != a * b + c).mean() > 0.5
+    body = "const size_t at = (size_t)i * LANES; STOREV(FUSED(LOADV(a + at), LOADV(b + at), LOADV(c + at)), out + at);"
+    for head in (NUMERIC, f"#define UNFUSED\n{NUMERIC}"):
+        found = run_fragment(
+            device, head, body, {"a": a, "b": b, "c": c}, {"out": np.zeros(n, dtype)}, items=n // lanes, dtype=dtype,
+            lanes=lanes,
+        )  # fmt: skip
+        np.testing.assert_array_equal(found["out"], fused)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("lanes", LANES)
+def test_without_fusion_products_are_rounded_first(device, dtype, lanes):
+    n = 16 * 16
+    a, b = numbers(dtype, n, 4), numbers(dtype, n, 5)
+    c = -(a * b)
+    body = "const size_t at = (size_t)i * LANES; STOREV(LOADV(a + at) * LOADV(b + at) + LOADV(c + at), out + at);"
+    found = run_fragment(
+        device, f"#define UNFUSED\n{NUMERIC}", body, {"a": a, "b": b, "c": c}, {"out": np.ones(n, dtype)},
+        items=n // lanes, dtype=dtype, lanes=lanes,
+    )  # fmt: skip
+    assert not found["out"].any()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("lanes", LANES)
+@pytest.mark.parametrize("minimum", ["fmin", "select"])
+def test_minimum_maximum_and_choice(device, dtype, lanes, minimum):
+    n = 16 * 16
+    a, b = numbers(dtype, n, 6), numbers(dtype, n, 7)
+    b[::5] = a[::5]
+    a[1], b[2] = SENTINELS["NOWHERE"], SENTINELS["NOWHERE"]
+    body = """
+  const size_t at = (size_t)i * LANES;
+  const realv x = LOADV(a + at), y = LOADV(b + at);
+  STOREV(MINIMUM(x, y), least + at);
+  STOREV(MAXIMUM(x, y), most + at);
+  STOREV(CHOOSE(x, y, x < (realv)(0)), chosen + at);
+  any_negative[i] = ANYV(x < (realv)(0)) ? 1 : 0;
+  all_negative[i] = ALLV(x < (realv)(0)) ? 1 : 0;
+"""
+    outputs = {name: np.zeros(n, dtype) for name in ("least", "most", "chosen")}
+    outputs |= {name: np.zeros(n // lanes, np.int32) for name in ("any_negative", "all_negative")}
+    found = run_fragment(
+        device, NUMERIC, body, {"a": a, "b": b}, outputs, items=n // lanes, dtype=dtype, lanes=lanes, minimum=minimum
+    )
+    np.testing.assert_array_equal(found["least"], np.minimum(a, b))
+    np.testing.assert_array_equal(found["most"], np.maximum(a, b))
+    np.testing.assert_array_equal(found["chosen"], np.where(a < 0, b, a))
+    negative = (a < 0).reshape(-1, lanes)
+    np.testing.assert_array_equal(found["any_negative"], negative.any(axis=1))
+    np.testing.assert_array_equal(found["all_negative"], negative.all(axis=1))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("lanes", [1, 4])
+def test_exact_addition_loses_nothing(device, dtype, lanes):
+    rows = 200
+    x = numbers(dtype, rows * lanes, 8, spread=6).reshape(rows, lanes)
+    x[-1] = -x[:-1].sum(axis=0)  # cancels nearly all
+    body = f"""
+  realv sum = 0, rest = 0;
+  for (int row = 0; row < {rows}; ++row) ADD_EXACT(sum, rest, LOADV(x + row * LANES));
+  STOREV(sum, sums);
+  STOREV(rest, rests);
+"""
+    outputs = {"sums": np.zeros(lanes, dtype), "rests": np.zeros(lanes, dtype)}
+    found = run_fragment(device, REDUCE, body, {"x": x}, outputs, dtype=dtype, lanes=lanes)
+    exact = np.array([math.fsum(column) for column in x.T.astype(np.float64)])
+    total = found["sums"].astype(np.float64) + found["rests"]
+    eps = np.finfo(dtype).eps
+    largest = np.abs(x.astype(np.float64)).sum(axis=0)
+    # The rests are added in working precision: of second order.
+    assert (np.abs(total - exact) <= 4 * rows * eps**2 * largest + eps * np.abs(exact)).all()
+    plain = np.add.accumulate(x, axis=0)[-1].astype(np.float64)
+    assert (np.abs(plain - exact) > 100 * np.abs(total - exact)).any(), "a plain sum would have done"
+
+
+def sums_of(p, o):
+    return np.array([len(p), p.sum(), o.sum(), (p * p).sum(), (o * o).sum(), (p * o).sum()])
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("lanes", [1, 8])
+def test_pearson(device, dtype, lanes):
+    rng = np.random.default_rng(9)
+    p = rng.standard_normal((16, 40))
+    o = 0.6 * p + rng.standard_normal((16, 40))
+    o[1] = p[1]
+    o[2] = -3 * p[2]
+    o[3] = 0.75  # constant: there is no correlation
+    cases = np.array([sums_of(*pair) for pair in zip(p, o, strict=True)])
+    cases[4] = sums_of(p[4, :2], o[4, :2])  # two rows: neither
+    columns = np.ascontiguousarray(cases.T.astype(dtype))
+    body = """
+  const size_t at = (size_t)i * LANES;
+  const realv squares_p = LOADV(pp + at), squares_o = LOADV(oo + at), products = LOADV(po + at);
+  STOREV(pearson(LOADV(n + at), LOADV(p + at), LOADV(o + at), squares_p, squares_o, products), rho + at);
+"""
+    inputs = dict(zip(("n", "p", "o", "pp", "oo", "po"), columns, strict=True))
+    found = run_fragment(
+        device, REDUCE, body, inputs, {"rho": np.zeros(16, dtype)}, items=16 // lanes, dtype=dtype, lanes=lanes
+    )["rho"]
+    assert np.isnan(found[[3, 4]]).all()
+    defined = [place for place in range(16) if place not in (3, 4)]
+    expected = np.array([np.corrcoef(p[place], o[place])[0, 1] for place in defined])
+    np.testing.assert_allclose(found[defined], expected, rtol=0, atol=100 * np.finfo(dtype).eps)
+    assert found[1] <= 1 and found[2] >= -1
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(("lanes", "half"), [(1, 1), (4, 1), (8, 8), (16, 4)])
+def test_moments_are_doubles(device, dtype, lanes, half):
+    x = numbers(dtype, lanes, 10)
+    body = """
+  STORE_WEIGHTS(LOADV(x), weights);
+  for (int h = 0; h < LANES; h += HALF) {
+    const momentv w = LOAD_MOMENTV(weights + h);
+    STORE_MOMENTV(w * w, squares + h);
+  }
+"""
+    outputs = {"weights": np.zeros(lanes), "squares": np.zeros(lanes)}
+    head = f"#define HALF {half}\n{MOMENT}"
+    found = run_fragment(device, head, body, {"x": x}, outputs, dtype=dtype, lanes=lanes)
+    np.testing.assert_array_equal(found["weights"], x.astype(np.float64))
+    np.testing.assert_array_equal(found["squares"], x.astype(np.float64) ** 2)
+
+
+SOLVE = """
+#define N ${n}
+#define PACKED ((N + 2) * (N + 3) / 2)
+#include "solve.clh"
+"""
+SOLVE_BODY = """
+  local moment packed[PACKED];
+  local moment scale[N];
+  const int lane = get_local_id(0), lanes = get_local_size(0);
+  for (int at = lane; at < PACKED; at += lanes) packed[at] = triangle[at];
+  barrier(CLK_LOCAL_MEM_FENCE);
+  const moment bound = solve(packed, scale, N, lane, lanes);
+  for (int j = lane; j < N; j += lanes) x[j] = packed[AT(N, j)];
+  if (lane == 0) doubt[0] = bound;
+"""
+
+
+def solved(device, matrix, right, row, group):
+    """Solution of a system, and how many roundings ``row @ solution`` may be off by."""
+    n = len(matrix)
+    packed = np.zeros((n + 2) * (n + 3) // 2)
+    full = np.zeros((n + 2, n + 2))
+    full[:n, :n], full[n, :n], full[n + 1, :n] = matrix, right, row
+    rows, columns = np.tril_indices(n + 2)
+    packed[:] = full[rows, columns]
+    found = run_fragment(
+        device, SOLVE, SOLVE_BODY, {"triangle": packed}, {"x": np.zeros(n), "doubt": np.zeros(1)}, items=group,
+        group=group, n=n,
+    )  # fmt: skip
+    return found["x"], found["doubt"][0]
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 7, 12])
+@pytest.mark.parametrize("group", [1, 4])
+def test_symmetric_systems_are_solved(device, n, group):
+    rng = np.random.default_rng(n)
+    points = rng.standard_normal((3 * n, n)) * 10.0 ** rng.integers(-4, 5, n)  # regressors of very different size
+    matrix, right, row = points.T @ points, points.T @ rng.standard_normal(3 * n), rng.standard_normal(n)
+    x, doubt = solved(device, matrix, right, row, group)
+    size = np.sqrt(np.diag(matrix))
+    expected = np.linalg.solve(matrix / np.outer(size, size), right / size) / size
+    np.testing.assert_allclose(x, expected, rtol=1e-9)
+    assert np.isfinite(doubt)
+    assert abs(row @ x - row @ expected) <= 10 * doubt * np.finfo(float).eps
+
+
+def test_a_singular_system_is_infinitely_doubtful(device):
+    points = np.random.default_rng(1).standard_normal((9, 3))
+    points = np.column_stack([points, points[:, 0] + points[:, 1]])
+    _, doubt = solved(device, points.T @ points, points.T @ np.ones(9), np.ones(4), 1)
+    assert doubt == np.inf
+
+
+@pytest.mark.parametrize("count", ["uint", "uint4", "uint16"])
+def test_random_numbers_are_philox(device, count):
+    width = int(count[4:] or 1)
+    rng = np.random.default_rng(11)
+    counters = rng.integers(0, 1 << 32, (4, width), dtype=np.uint32)
+    key = rng.integers(0, 1 << 32, 2, dtype=np.uint32)
+    counters[:, 0] = 0xFFFFFFFF  # carries everywhere
+    load = "vload{0}(0, c + {1} * {0})" if width > 1 else "c[{1}]"
+    store = "vstore{0}(c{1}, 0, out + {1} * {0});" if width > 1 else "out[{1}] = c{1};"
+    body = "\n".join(f"  COUNT c{word} = {load.format(width, word)};" for word in range(4))
+    body += "\n  philox(&c0, &c1, &c2, &c3, key[0], key[1]);\n"
+    body += "\n".join(store.format(width, word) for word in range(4))
+    found = run_fragment(
+        device, f'#define COUNT {count}\n#include "philox.clh"', body, {"c": counters, "key": key},
+        {"out": np.zeros((4, width), np.uint32)},
+    )["out"]  # fmt: skip
+    np.testing.assert_array_equal(found.T, np.array([philox4x32(counter, key) for counter in counters.T]))
