@@ -1,9 +1,11 @@
-"""What runs and compiles where: every function on every OpenCL runtime of this machine, every kernel for GPUs it lacks.
+"""What runs and compiles where: neighbours and skill on each OpenCL runtime here, all kernels for GPUs not at hand.
 
 usage: python bench/portability.py [--runtimes intel,pocl,rusticl,oclgrind | none] [--targets gfx90a,Gen9,... | none]
-       [--out bench/results/portability.jsonl] [--docs docs/portability.md]
+       [--jobs 2] [--out bench/results/portability.jsonl] [--docs docs/portability.md]
 
 Neighbours and distances must equal the oracles bit for bit, all else within 2e-5; Oclgrind must have nothing to report.
+Each kernel is compiled as portability_programs.py says. The exit status is 1 where a check fails, a program does not
+compile (unless it needs double precision that the target lacks), or no program stands for a kernel.
 On a machine with a GPU: --runtimes nvidia --targets none. Lines of FILE that another run wrote about other runtimes and
 targets are kept. With --docs the tables between the marks of that page are written anew.
 """
@@ -24,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 import portability_compile as offline
+import portability_programs as programs
 
 Record = dict[str, Any]
 BENCH = Path(__file__).resolve().parent
@@ -108,20 +111,36 @@ def execute(runtime: str, parameters: str, size: str, watch: str = "") -> Iterat
                    "launching_checks": len(records), "reports": len(found), "first": found[:1]}  # fmt: skip
 
 
-def compile_all(target: str) -> Iterator[Record]:
-    """Compile every kernel for a target, two at a time."""
-    texts = list(offline.texts(target))
-    with ThreadPoolExecutor(2) as pool:
-        for text, result in zip(texts, pool.map(lambda text: offline.compile_text(target, text), texts), strict=True):
-            yield {"how": "compiled", "target": target, "kernel": text.kernel, "for": text.label, "dtype": text.dtype,
-                   **result}  # fmt: skip
+def compile_all(target: str, jobs: int) -> Iterator[Record]:
+    """Compile every kernel for a target, so many programs at a time; a kernel without a program is a failure, too."""
+    todo = programs.programs_for(offline.gpu(target))
+    with ThreadPoolExecutor(jobs) as pool:
+        results = pool.map(lambda program: offline.compile_program(target, program), todo)
+        for program, result in zip(todo, results, strict=True):
+            yield {"how": "compiled", "target": target, "kernel": program.kernel, "for": program.label,
+                   "dtype": program.dtype, **result}  # fmt: skip
+    for kernel in programs.uncovered(todo):
+        yield {"how": "compiled", "target": target, "kernel": kernel, "for": "", "dtype": "", "ok": False,
+               "reason": "no tuning problem builds it"}  # fmt: skip
+
+
+def needs_float64(record: Record) -> bool:
+    """Whether a program did not compile because the target has no double precision."""
+    return record.get("reason", "") == offline.NO_FLOAT64
 
 
 _SIZES = {"watched": "uninitialised values watched", "tiny": "races watched", "short": "E up to 3"}
 
 
 def table(records: list[Record]) -> str:
-    """Both tables as markdown."""
+    """All tables as markdown."""
+    compiled = [r for r in records if r["how"] == "compiled" and r["kernel"] in programs.kernel_names()]
+    parts = (executed_table(records), target_table(compiled), kernel_table(compiled))
+    return "\n\n".join("\n".join(part) for part in parts)
+
+
+def executed_table(records: list[Record]) -> list[str]:
+    """A line for each runtime and set of parameters."""
     lines = ["| runtime | driver | parameters | checks | passed |", "| --- | --- | --- | --- | --- |"]
     groups: dict[tuple[str, ...], list[Record]] = defaultdict(list)
     for r in records:
@@ -133,19 +152,51 @@ def table(records: list[Record]) -> str:
     watched = [r for r in records if r["how"] == "watched"]
     if watched:
         lines += ["", f"Oclgrind: {sum(r['reports'] for r in watched)} reports in {len(watched)} runs."]
-    lines += ["", "| target | kernels | compiled | no float64 there | failed | without spills | most spills |",
-              "| --- | --- | --- | --- | --- | --- | --- |"]  # fmt: skip
+    return lines
+
+
+def target_table(compiled: list[Record]) -> list[str]:
+    """A line for each target."""
+    lines = ["| target | programs | compiled | need float64 | failed | without spills | most spills |",
+             "| --- | --- | --- | --- | --- | --- | --- |"]  # fmt: skip
     for target in offline.TARGETS:
-        rows = [r for r in records if r["how"] == "compiled" and r["target"] == target]
+        rows = [r for r in compiled if r["target"] == target]
         if not rows:
             continue
         good = [r for r in rows if r["ok"]]
-        lacking = sum("no float64" in r.get("reason", "") for r in rows)
+        lacking = sum(map(needs_float64, rows))
         most = max(good, key=lambda r: r["spills"], default={"spills": 0})
         named = f"{most['spills']} ({most['kernel']} {most['for']} {most['dtype']})" if most["spills"] else "0"
         lines.append(f"| {target} | {len(rows)} | {len(good)} | {lacking} | {len(rows) - len(good) - lacking} "
                      f"| {sum(not r['spills'] for r in good)} | {named} |")  # fmt: skip
-    return "\n".join(lines)
+    return lines
+
+
+def kernel_table(compiled: list[Record]) -> list[str]:
+    """A line for each kernel, a column for each target; below it what failed, and kernels that were not compiled."""
+    targets = [target for target in offline.TARGETS if any(r["target"] == target for r in compiled)]
+    lines = [f"| kernel | {' | '.join(targets)} |", "| --- |" + " --- |" * len(targets)]
+    rows: dict[tuple[str, str], list[Record]] = defaultdict(list)
+    for r in compiled:
+        rows[r["kernel"], r["target"]].append(r)
+    for kernel in programs.kernel_names():
+        lines.append(f"| {kernel} | {' | '.join(_cell(rows[kernel, target]) for target in targets)} |")
+    failed: dict[str, list[str]] = defaultdict(list)
+    for r in compiled:
+        if not r["ok"] and not needs_float64(r):
+            failed[f"`{r['kernel']}` {r['for']} {r['dtype']}: {r['reason']}"].append(r["target"])
+    lines += ["", "Failed:" if failed else "Failed: nothing.", *([""] * bool(failed))]
+    lines += [f"* {what} ({', '.join(where)})" for what, where in failed.items()]
+    missing = [kernel for kernel in programs.kernel_names() if not any(rows[kernel, target] for target in targets)]
+    return [*lines, "", f"Not compiled at all: {', '.join(missing) or 'none'}."]
+
+
+def _cell(rows: list[Record]) -> str:
+    """How many programs compiled, of how many where not all did, and how many of them spill."""
+    good = [r for r in rows if r["ok"]]
+    spilling = sum(r["spills"] > 0 for r in good)
+    count = str(len(good)) if len(good) == len(rows) else f"{len(good)} of {len(rows)}"
+    return count + (f", {spilling} spill" if spilling else "")
 
 
 def load(path: Path) -> list[Record]:
@@ -168,23 +219,26 @@ def write_docs(page: Path, records: list[Record]) -> None:
     page.write_text(f"{head}{MARKS[0]}\n{table(records)}\n{MARKS[1]}{rest.partition(MARKS[1])[2]}")
 
 
-def main() -> None:
+def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runtimes", default="intel,pocl,rusticl,oclgrind")
     parser.add_argument("--targets", default=",".join(offline.TARGETS))
+    parser.add_argument("--jobs", type=int, default=2, help="compilers at a time")
     parser.add_argument("--out", type=Path, default=RESULTS)
     parser.add_argument("--docs", type=Path)
     options = parser.parse_args()
     runtimes, targets = ([name for name in text.split(",") if name and name != "none"]
                          for text in (options.runtimes, options.targets))  # fmt: skip
     fresh: list[Record] = []
-
     used: list[str] = []
+    failed = 0
 
     def take(records: Iterator[Record]) -> None:
+        nonlocal failed
         for record in records:
             fresh.append(record)
-            if not record["ok"] and "no float64" not in record.get("reason", ""):
+            if not record["ok"] and not needs_float64(record):
+                failed += 1
                 print(json.dumps(record), flush=True)
 
     for runtime in runtimes:
@@ -206,12 +260,13 @@ def main() -> None:
             continue
         used.append(target)
         print(target, flush=True)
-        take(compile_all(target))
+        take(compile_all(target, options.jobs))
     records = save(options.out, fresh, used)
     if options.docs:
         write_docs(options.docs, records)
     print(table(records))
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -7,42 +7,28 @@ import shutil
 import struct
 import subprocess
 import tempfile
-from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pyedmcl.codegen.build import text_for
+from portability_programs import Program
+
 from pyedmcl.device.info import DeviceInfo
-from pyedmcl.device.quirks import quirks_for
-from pyedmcl.kernels import spec
-from pyedmcl.neighbors.plan import Pass, Search
-from pyedmcl.tuning.policy import parameters
 
 GIB = 1 << 30
 # Target -> (number of the device library that states the processor, whether a wave has 64 lanes). The older library
 # stands in where the installed set does not know a processor yet; it decides on a few instructions of built-ins only.
 AMD = {"gfx90a": (("90a",), True), "gfx942": (("942", "940"), True), "gfx1100": (("1100", "1036"), False)}
-# Target -> (device of ocloc, name by which the table of quirks knows it).
-INTEL = {"Gen9": ("skl", ""), "Xe-LP": ("tgllp", ""), "Xe-HPG": ("dg2", ""),
-         "Xe-HPC": ("pvc", "Intel(R) Data Center GPU Max 1550")}  # fmt: skip
+# Target -> (device of ocloc, name by which the table of quirks knows it, whether it has double precision).
+INTEL = {"Gen9": ("skl", "", True), "Xe-LP": ("tgllp", "", False), "Xe-HPG": ("dg2", "", False),
+         "Xe-HPC": ("pvc", "Intel(R) Data Center GPU Max 1550", True)}  # fmt: skip
 TARGETS = (*AMD, *INTEL)
+#: The reason of a program that needs double precision where the target has none.
+NO_FLOAT64 = "no float64 on this GPU"
 _REMARK = re.compile(r"remark:\s+([A-Za-z][\w ]*?)(?: \[[\w/]+\])?: (\w+) \[-Rpass")
-_AMD_FIELDS = {"SGPRs": "sgprs", "VGPRs": "vgprs", "AGPRs": "agprs", "ScratchSize": "scratch_bytes", "LDS Size": "lds",
-               "Occupancy": "occupancy", "SGPRs Spill": "sgpr_spills", "VGPRs Spill": "spills"}  # fmt: skip
+_AMD_FIELDS = {"VGPRs": "registers", "ScratchSize": "scratch_bytes", "LDS Size": "lds", "Occupancy": "occupancy",
+               "VGPRs Spill": "spills"}  # fmt: skip
 _LIBRARIES = ("opencl", "ocml", "ockl", "oclc_correctly_rounded_sqrt_on", "oclc_daz_opt_off", "oclc_finite_only_off",
               "oclc_unsafe_math_off", "oclc_abi_version_500")  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Text:
-    """A program: its kernel's name, what it is specialised for, the OpenCL C, and the compiler's options."""
-
-    kernel: str
-    label: str
-    dtype: str
-    code: str
-    options: tuple[str, ...]
 
 
 def gpu(target: str) -> DeviceInfo:
@@ -51,43 +37,9 @@ def gpu(target: str) -> DeviceInfo:
         id="0:0", name="offline" if target in AMD else INTEL[target][1], vendor="", platform="", version="", driver="",
         kind="gpu", runtime="amd" if target in AMD else "intel-gpu",
         compute_units=64, max_work_group=1024, clock_mhz=1000, local_bytes=64 << 10, global_bytes=16 * GIB,
-        max_alloc_bytes=4 * GIB, fp64=True, fp16=False, subgroups=False, opencl_c="OpenCL C 1.2",
+        max_alloc_bytes=4 * GIB, fp64=target in AMD or INTEL[target][2], fp16=False, subgroups=False,
+        opencl_c="OpenCL C 1.2",
     )  # fmt: skip
-
-
-def knn_values(dims: tuple[int, ...], tau: int, dtype: str, info: DeviceInfo) -> dict[str, Any]:
-    """What the neighbour search of a long series is specialised by."""
-    chosen = parameters(spec("knn"), {"dtype": dtype, "dims": dims, "n": 10_000}, info).parameters
-    search = Search(dims, tuple(E + 1 for E in dims), tau, 0, 0, 10_000, 10_000, dtype)
-    return Pass(search, "weights", False, chosen).values
-
-
-def texts(target: str) -> Iterator[Text]:
-    """Every kernel with the default parameters of a GPU."""
-    info = gpu(target)
-    quirks = quirks_for(info)
-
-    def text(kernel: str, label: str, values: dict[str, Any]) -> Text:
-        dtype = values["dtype"]
-        tuned = values if kernel == "knn" else parameters(spec(kernel), values, info).parameters
-        return Text(kernel, label, dtype, text_for(spec(kernel), {**tuned, **values}, info), quirks.build_options)
-
-    ranges = {**{f"E{E}": (E,) for E in (1, 3, 10, 20)}, "E1-5": tuple(range(1, 6)), "E1-10": tuple(range(1, 11))}
-    most = quirks.most_dimensions or len(ranges["E1-10"])
-    ranges = {f"E{dims[-most]}-{dims[-1]}" if len(dims) > most else name: dims[-most:] for name, dims in ranges.items()}
-    for dtype in ("float32", "float64"):
-        for name, dims in ranges.items():
-            for tau in (1, 3):
-                yield text("knn", f"{name} tau{tau}", knn_values(dims, tau, dtype, info))
-        for k in (4, 21):
-            for gaps in (False, True):
-                yield text("lookup", f"k{k}{' gaps' if gaps else ''}", {
-                    "k": k, "dtype": dtype, "gaps": gaps, "stage_rows": 0, "table_tile": 1})  # fmt: skip
-        yield text("predict", "E1-10", {
-            "counts": tuple(range(2, 12)), "dtype": dtype, "table_tile": 1})  # fmt: skip
-        yield text("stage", "", {"dtype": dtype})
-        yield text("skill", "", {"dtype": dtype})
-        yield text("distances", "E3 tau1", {"E": 3, "tau": 1, "metric": "euclidean", "dtype": dtype})
 
 
 def device_libraries() -> Path | None:
@@ -106,7 +58,7 @@ def missing(target: str) -> str | None:
     return None if device_libraries() else "AMD's device libraries are not installed (Debian: rocm-device-libs)"
 
 
-def compile_text(target: str, text: Text) -> dict[str, Any]:
+def compile_program(target: str, program: Program) -> dict[str, Any]:
     """Compile for a target and read what the tool reports.
 
     Returns
@@ -117,11 +69,13 @@ def compile_text(target: str, text: Text) -> dict[str, Any]:
     """
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "kernel.cl"
-        file.write_text(text.code)
-        return _amd(target, file) if target in AMD else _intel(INTEL[target][0], file, text.options)
+        file.write_text(program.code)
+        if target in AMD:
+            return _amd(target, file, program.options)
+        return _intel(INTEL[target][0], file, program.options)
 
 
-def _amd(target: str, file: Path) -> dict[str, Any]:
+def _amd(target: str, file: Path, options: tuple[str, ...]) -> dict[str, Any]:
     libraries = device_libraries()
     assert libraries is not None
     processors, wide = AMD[target]
@@ -131,8 +85,9 @@ def _amd(target: str, file: Path) -> dict[str, Any]:
     linked = [part for name in names
               for part in ("-Xclang", "-mlink-builtin-bitcode", "-Xclang", str(libraries / f"{name}.bc"))]  # fmt: skip
     done = subprocess.run(
-        ["clang-19", "-x", "cl", "-cl-std=CL1.2", "-target", "amdgcn-amd-amdhsa", f"-mcpu={target}", "-nogpulib", "-O3",
-         *linked, "-Rpass-analysis=kernel-resource-usage", "-c", str(file), "-o", str(file.with_suffix(".o"))],
+        ["clang-19", "-x", "cl", "-cl-std=CL1.2", *options, "-target", "amdgcn-amd-amdhsa", f"-mcpu={target}",
+         "-nogpulib", "-O3", *linked, "-Rpass-analysis=kernel-resource-usage", "-c", str(file), "-o",
+         str(file.with_suffix(".o"))],
         capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip
     if done.returncode:
@@ -158,7 +113,7 @@ def _intel(device: str, file: Path, options: tuple[str, ...]) -> dict[str, Any]:
     binaries = sorted(file.parent.glob("*.bin"))
     if done.returncode or not binaries:
         if "cl_khr_fp64" in log or "double type is not supported" in log.lower():
-            return {"ok": False, "reason": "no float64 on this GPU"}
+            return {"ok": False, "reason": NO_FLOAT64}
         silent = f"ocloc ended with code {done.returncode}, without a message"
         return {"ok": False, "reason": _first_error(log) or silent}
     info = _section(binaries[0].read_bytes(), ".ze_info").partition("kernels_misc_info")[0]

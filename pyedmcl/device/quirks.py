@@ -119,10 +119,10 @@ TABLE: tuple[Row, ...] = (
         {
             "build_options": ("-cl-intel-256-GRF-per-thread",),
             "prelude": "#define kernel __attribute__((intel_reqd_sub_group_size(16))) __kernel\n",
-            "most_dimensions": 5,
+            "most_dimensions": 4,
         },
         "the compiler takes 32 lanes with 128 registers and ends without a message where these overflow by much; 16 "
-        "lanes with 256 registers hold five dimensions at once (compiled with ocloc 22.43, not executed)",
+        "lanes with 256 registers hold four dimensions at once (compiled with ocloc 22.43, not executed)",
     ),
     Row(
         lambda info: info.runtime == "nvidia",

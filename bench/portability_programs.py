@@ -1,0 +1,291 @@
+"""The OpenCL C that each kernel is compiled from on a device that is not at hand.
+
+The engines produce it themselves: every tuning problem runs on an executor that computes nothing, and each program that
+is built on the way is noted. A kernel that has a tuning problem is therefore covered without being listed here, and
+:func:`uncovered` names the kernels that are not. The problems run twice: with the default parameters, and with
+parameters that were tuned on another GPU. The first program of each kernel is then varied, one value at a time, so that
+the other metrics, number types and options are compiled too.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import itertools
+import json
+import pkgutil
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+from unittest import mock
+
+import numpy as np
+
+from pyedmcl import kernels
+from pyedmcl.codegen import build, loopy_source
+from pyedmcl.codegen.spec import KernelSpec
+from pyedmcl.codegen.texts import read_text
+from pyedmcl.device.info import DeviceInfo
+from pyedmcl.device.quirks import quirks_for
+from pyedmcl.errors import BuildError
+from pyedmcl.tuner import problems
+from pyedmcl.tuning import fit, policy
+from pyedmcl.tuning.key import TuningKey, key_from
+from pyedmcl.tuning.lookup import Entry, ranked
+
+# Specialisations of the kernels that have no tuning problem, because nothing of them is tuned.
+UNTUNED: Mapping[str, Mapping[str, Any]] = {
+    "recurrence_finish": {"wg": 128},
+}
+# Numbers that most tuning problems leave at 1, although the text is another one where they are larger.
+NUMBERS: Mapping[str, Sequence[int]] = {"tau": (1, 3), "stride": (1, 2)}
+# Values that an engine derives from others, by kernel: a variant must derive them anew.
+DERIVED: Mapping[str, Mapping[str, Callable[[Mapping[str, Any]], int]]] = {
+    "recurrence_bits": {
+        "limits_per_radius": lambda v: (2 if v["exact"] else 1) * (2 if v["corridor"] else 1),
+        "coordinates": lambda v: v["m"] if v["embedded"] else 1,
+    },
+}
+# Values that follow from the rest of a label and would only make it long.
+_UNSAID = frozenset({"dtype", "capacities", "merged", "limits_per_radius"})
+# Its parameters stand for those that another GPU might be given.
+_WISDOM = "nvidia.jsonl"
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program to compile.
+
+    Attributes
+    ----------
+    kernel : str
+    label : str
+        The specialisation, and the parameters that are not the kernel's defaults for a GPU.
+    dtype : str
+        Empty where the kernel knows no floating-point numbers.
+    code : str
+        OpenCL C.
+    options : tuple of str
+        Options of the compiler.
+    """
+
+    kernel: str
+    label: str
+    dtype: str
+    code: str
+    options: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class _Request:
+    """A kernel that an engine wants to be built, with its specialisation and parameters."""
+
+    spec: KernelSpec
+    values: Mapping[str, Any]
+
+
+class _DryBuffer:
+    def __init__(self, nbytes: int) -> None:
+        self.nbytes = nbytes
+
+    def release(self) -> None:
+        pass
+
+
+class _DryEvent:
+    seconds = 1.0
+
+    def wait(self) -> None:
+        pass
+
+
+class _DryProgram:
+    def kernel(self, name: str) -> str:
+        return name
+
+
+class _DryMemory:
+    held = peak = 0
+
+
+class DryExecutor:
+    """An executor (:class:`pyedmcl.device.executor.Executor`) that computes nothing: all that it returns is zero.
+
+    Parameters
+    ----------
+    info : DeviceInfo
+        The device that it stands for.
+    """
+
+    def __init__(self, info: DeviceInfo) -> None:
+        self.info, self.memory = info, _DryMemory()
+
+    def build(self, source: str, options: Sequence[str] = ()) -> _DryProgram:
+        return _DryProgram()
+
+    def allocate(self, nbytes: int) -> _DryBuffer:
+        return _DryBuffer(max(int(nbytes), 1))
+
+    def upload(self, array: np.ndarray, into: _DryBuffer | None = None, offset: int = 0) -> _DryBuffer:
+        return into or _DryBuffer(offset + array.nbytes)
+
+    def download(self, buffer: _DryBuffer, into: np.ndarray, offset: int = 0) -> np.ndarray:
+        into[...] = 0
+        return into
+
+    def launch(self, *_: Any) -> _DryEvent:
+        return _DryEvent()
+
+    def finish(self) -> None:
+        pass
+
+
+def kernel_names() -> tuple[str, ...]:
+    """All kernels of the package: those of :data:`pyedmcl.kernels.NAMES`, then those of which nothing is tuned."""
+    modules = [module.name for module in pkgutil.iter_modules(kernels.__path__)]
+    untuned = [name for name in modules if hasattr(importlib.import_module(f"{kernels.__name__}.{name}"), "SPEC")]
+    return tuple(dict.fromkeys((*kernels.NAMES, *untuned)))
+
+
+def uncovered(programs: Iterable[Program]) -> list[str]:
+    """Kernels of which there is no program."""
+    covered = {program.kernel for program in programs}
+    return [name for name in kernel_names() if name not in covered]
+
+
+def programs_for(info: DeviceInfo, mode: str = "exhaustive", only: Sequence[str] = ()) -> list[Program]:
+    """All programs to compile for a device, each text once.
+
+    Parameters
+    ----------
+    info : DeviceInfo
+    mode : {"rapid", "normal", "exhaustive"}
+        How many tuning problems are run. "rapid" gives a few programs for each kernel, with default parameters only.
+    only : sequence of str
+        Kernels whose tuning problems are run; all of them where empty.
+    """
+    requests: list[_Request] = []
+    with policy.mode("never"):
+        for name in problems.names():
+            for case in problems.workload(name).cases(mode, info) if not only or name in only else ():
+                requests += _requests_of(case, info, tuned=mode != "rapid")
+    requests += [_Request(kernels.spec(name), UNTUNED[name]) for name in UNTUNED if not only or name in only]
+    if mode != "rapid":
+        requests += list(_variants(requests, info))
+    texts: dict[str, Program] = {}
+    for request in requests:
+        program = _program(request, info)
+        # Public functions refuse float64 where the device has none.
+        if info.fp64 or program.dtype != "float64":
+            texts.setdefault(program.code, program)
+    # A variant may differ from an engine's program in derived values only. The engine's comes first, and stays.
+    labelled = {(program.kernel, program.label, program.dtype): program for program in reversed(texts.values())}
+    return list(labelled.values())[::-1]
+
+
+def _requests_of(case: Any, info: DeviceInfo, *, tuned: bool) -> list[_Request]:
+    """All that a case of a tuning problem builds, the case's own kernel first."""
+    problem = problems.workload(case.kernel)
+    with _noting() as requests, policy.watching() as questions:
+        problem.run(DryExecutor(info), case)
+    parameters = _tuned_parameters(case.kernel, tuple(questions.values())) if tuned else None
+    if parameters is not None:
+        with _noting() as more, policy.using(**{case.kernel: parameters}):
+            problem.run(DryExecutor(info), case)
+        requests += more
+    return sorted(requests, key=lambda request: request.spec.name != case.kernel)
+
+
+@contextmanager
+def _noting() -> Iterator[list[_Request]]:
+    """Collect what is built within the block."""
+    requests: list[_Request] = []
+    text_for = build.text_for
+
+    def noted(spec: KernelSpec, values: Mapping[str, Any], info: DeviceInfo) -> str:
+        requests.append(_Request(spec, dict(values)))
+        return text_for(spec, values, info)
+
+    with mock.patch.object(build, "text_for", noted):
+        yield requests
+
+
+def _tuned_parameters(kernel: str, questions: Sequence[Any]) -> Mapping[str, Any] | None:
+    """The parameters that the wisdom of another GPU holds for a similar problem; None where none of them fit.
+
+    Whether the wisdom belongs to today's text of the kernel does not matter here: its parameters are legal or not.
+    """
+    for question in questions:
+        if question.spec.name != kernel:
+            continue
+        key, most = question.key(), quirks_for(question.info).max_work_group
+        entries = [Entry(replace(tuned, device=key.device, digest=key.digest), parameters)
+                   for tuned, parameters in _wisdom() if tuned.kernel == kernel]  # fmt: skip
+        for _, entry in ranked(entries, key):
+            place = question.spec, entry.parameters, question.specialisation, question.info, most, question.sizes
+            if fit.unfit(*place) is None and dict(entry.parameters) != dict(question.choice.parameters):
+                return entry.parameters
+    return None
+
+
+@functools.cache
+def _wisdom() -> tuple[tuple[TuningKey, Mapping[str, Any]], ...]:
+    records = [json.loads(line) for line in read_text("tuning/wisdom", _WISDOM).splitlines() if line.strip()]
+    return tuple((key_from(record), record["parameters"]) for record in records if "parameters" in record)
+
+
+def _variants(requests: Sequence[_Request], info: DeviceInfo) -> Iterator[_Request]:
+    """The first program of each kernel with one value changed, where the kernel's constraints allow that.
+
+    Each truth value is turned, each word is replaced by those that other programs have in its place.
+    """
+    words: dict[str, set[str]] = {}
+    for request in requests:
+        for name in request.spec.specialisation:
+            if isinstance(request.values[name], str):
+                words.setdefault(name, set()).add(request.values[name])
+    first = {request.spec.name: request for request in reversed(requests)}
+    for request in first.values():
+        spec, values = request.spec, request.values
+        for name in spec.specialisation:
+            alternatives: Iterable[Any] = NUMBERS.get(name, sorted(words.get(name, ())))
+            if isinstance(values[name], bool):
+                alternatives = (not values[name],)
+            for alternative in alternatives:
+                changed = {**values, name: alternative}
+                changed |= {derived: of(changed) for derived, of in DERIVED.get(spec.name, {}).items()}
+                if alternative != values[name] and _legal(spec, changed, info):
+                    yield _Request(spec, changed)
+
+
+def _legal(spec: KernelSpec, values: Mapping[str, Any], info: DeviceInfo) -> bool:
+    """Whether the constraints allow the values and, where loopy writes the kernel, the text can be had here."""
+    quirks = quirks_for(info)
+    try:
+        spec.check({**values, "fma": quirks.fma, "minimum": quirks.minimum})
+    except BuildError:
+        return False
+    return spec.producer != "loopy" or loopy_source.obtainable(spec.text, values)
+
+
+def _program(request: _Request, info: DeviceInfo) -> Program:
+    spec, values, quirks = request.spec, request.values, quirks_for(info)
+    defaults = spec.defaults(quirks.device_class)
+    shown = [name for name in spec.specialisation if name not in _UNSAID]
+    shown += [name for name in defaults if values[name] != defaults[name]]
+    label = " ".join(filter(None, (_in_words(name, values[name]) for name in shown)))
+    code = build.text_for(spec, values, info)
+    return Program(spec.name, label, values.get("dtype", ""), code, quirks.build_options)
+
+
+def _in_words(name: str, value: Any) -> str:
+    """A value with its name; a word stands for itself, a truth value is its name or nothing."""
+    if isinstance(value, bool):
+        return name if value else ""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, (tuple, list)):
+        steps = {b - a for a, b in itertools.pairwise(value)}
+        value = f"{value[0]}-{value[-1]}" if len(value) > 2 and steps == {1} else ",".join(map(str, value))
+    return f"{name}={value}"
