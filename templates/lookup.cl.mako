@@ -1,26 +1,56 @@
-## Cross mapping: predictions of many targets from one library's neighbour table, reduced to Pearson's rho on the fly.
+## Cross mapping: predict many targets from one library's neighbour table, and reduce the predictions to Pearson's rho.
 ##
-## yhat[t][c] = sum_i w[t][i] * y[row[t][i] + Tp][c] for adjacent targets c: with the targets stored time-major a neighbour
-## is one contiguous load for a whole vector of targets. Predictions are not written.
+## Simplex projection (Sugihara and May, Nature 344, 734, 1990) predicts target c at row t from the k neighbours of row t:
+##
+##   p[t][c] = sum_i weight[t][i] * y[row[t][i] + Tp][c]          i = 0 .. k-1
+##
+## and rho (Sugihara et al., Science 338, 496, 2012) is the correlation of p with the observation o[t][c] = y[t + Tp][c].
+## It needs five sums over t: of p, o, p p, o o and p o. Predictions are summed as they come and never written.
+##
+## The cost is k + 1 reads of a target for each row, so the layout serves these reads. Targets lie time-major: adjacent
+## targets are adjacent in memory, and one vector load fetches a neighbour's value for several of them.
+##
+##   targets                  column:  0   1   2  ...            weights and rows of a dimension (tables of the search)
+##     step 0                         y00 y01 y02                  one library after another, each [table_rows][k_stride];
+##     step 1                         y10 y11 y12                  within a tile of table_tile rows neighbour by
+##     ...                                                         neighbour: [k_stride][table_tile]
+##
+## A group owns a block of adjacent columns and every n_slices-th library (or library_lanes of them at once):
+##
+##   work-item = target_lane + target_lanes * (row_lane + row_lanes * library_lane)
+##     target_lane    which `vectors` vectors of `lanes` targets of the block
+##     row_lane       takes every row_lanes-th query row; the sums of all row lanes are added at the end
+##     library_lane   which library of those that the group looks up at once
+##
+## Stages: fetch the block's targets into local memory (if staged), sum the observations once for the group (if there are
+## no gaps), then for each library: sum over the rows, put the row lanes' sums together, and write rho.
 <%
-columns = vectors * lanes            # targets of a work-item
+columns = vectors * lanes  # targets of a work-item
 group_columns = target_lanes * columns
 wg = target_lanes * row_lanes * library_lanes
-group_rows = row_lanes * library_lanes
+group_rows = row_lanes * library_lanes  # work-items that share a target: all can help to sum observations
 staged = stage_rows > 0
-# Sums of observations alone are the same for all libraries, unless gaps of a library leave some rows only.
-once = [] if gaps else ["o", "oo"]
-each = [s for s in ["p", "o", "pp", "oo", "po"] + (["n"] if gaps else []) if s not in once]
-k_stride = -(-k // 4) * 4
-# A staged target is read from local memory, where a block of columns is kept for all steps; else from the caches.
-def target(row):
-    at = f"y + ({'int' if staged else 'size_t'})({row}) * STRIDE + {{}}"
+# Sums of observations alone are the same for all libraries, unless gaps of a library leave only some of the rows.
+group_sums = [] if gaps else ["o", "oo"]
+# What is summed for each library; "n" counts the rows that have both a prediction and an observation.
+library_sums = [s for s in ["p", "o", "pp", "oo", "po"] + (["n"] if gaps else []) if s not in group_sums]
+k_stride = -(-k // 4) * 4  # tables of weights are padded to four neighbours
+# Rows and weights of a row can be loaded four neighbours at a time where the neighbours of a row are adjacent.
+by_fours = quads and table_tile == 1
+
+def target(row, v):
+    """Vector v of a work-item's targets at a row: from local memory where they are staged, else from the caches."""
+    at = f"y + ({'int' if staged else 'size_t'})({row}) * STRIDE + {v * lanes}"
     return f"(*(local const realv*)({at}))" if staged else f"LOADV({at})"
+
 def total(s, v):
-    return f"LOADV(total_{s} + lane * {columns} + {v * lanes})" if s in once and group_rows > 1 else f"sum_{s}{v} + rest_{s}{v}"
+    """The final value of a sum: the group's, or the work-item's with what rounding left over."""
+    if s in group_sums and group_rows > 1:
+        return f"LOADV(total_{s} + lane * {columns} + {v * lanes})"
+    return f"sum_{s}{v} + rest_{s}{v}"
 %>
-#define CHUNK 64
-// Where the nearest neighbour of row t is; the others follow ${table_tile} numbers apart.
+#define CHUNK 64  // rows that are added plainly before their sum is added exactly: bounds the rounding error
+// Where the nearest neighbour of row T is; the next ones follow ${table_tile} numbers apart.
 %if table_tile == 1:
 #define ENTRY_OF(T) (table + (size_t)(T) * ${k_stride})
 %else:
@@ -28,15 +58,20 @@ def total(s, v):
 %endif
 #define STRIDE ${group_columns if staged else "target_stride"}
 #include "reduce.clh"
-<%def name="ended_chunk(sums)">
+
+## Adds the sums of a chunk of rows to the running ones; `rest` keeps what rounding leaves over (reduce.clh).
+<%def name="add_chunk(sums)">
 %for v in range(vectors):
 %for s in sums:
     ADD_EXACT(sum_${s}${v}, rest_${s}${v}, part_${s}${v});
 %endfor
 %endfor
 </%def>
-## Work-items put their sums together in a fixed order, the same for any launch: one half adds what the other has.
-<%def name="summed(sums, place, among)">
+
+## Puts the sums of `among` work-items together, in local memory and in a fixed order that is the same for every launch:
+## again and again one half adds what the other half has. `place` is the work-item's number among them; the first of
+## them ends with the total.
+<%def name="add_across(sums, place, among)">
 %if among > 1:
 %for v in range(vectors):
 %for s in sums:
@@ -60,27 +95,32 @@ def total(s, v):
 %endif
 </%def>
 
-// targets: [n_steps][target_stride], conditioned, GAP where a target has one; rows, weights: a dimension's table from
-// table_begin on, [library][table_rows][${k_stride}] in tiles of ${table_tile} rows. A group owns ${group_columns} columns and every n_slices-th ${"library" if library_lanes == 1 else f"{library_lanes} libraries"};
-// its work-items take every ${row_lanes}-th query row t in [t_begin, t_end), observed at t + Tp. rho:
-// [library][rho_stride], written from row first_library on to column target_of[c].
+// targets: [n_steps][target_stride], conditioned, GAP where a target has one.
+// rows, weights: the table of a dimension, from table_begin on; see the picture above. A row without neighbours has
+//   weights of 0, and rows that can be read.
+// rho: [library][rho_stride], written from row first_library on, to column target_of[c].
+// Columns column_begin .. column_end - 1 belong to this launch; query rows are t_begin .. t_end - 1, observed at t + Tp.
 kernel __attribute__((reqd_work_group_size(${wg}, 1, 1)))
 void lookup(global const real* restrict targets, global const int* restrict rows, global const real* restrict weights,
-            global const int* restrict target_of, global real* restrict rho, const int target_stride, const int column_begin,
-            const int column_end, const int n_rows, const int t_begin, const int t_end, const int Tp, const int n_libraries,
-            const int first_library, const int rho_stride, const ulong table_begin, const int table_rows, const int n_slices) {
+            global const int* restrict target_of, global real* restrict rho, const int target_stride,
+            const int column_begin, const int column_end, const int n_rows, const int t_begin, const int t_end,
+            const int Tp, const int n_libraries, const int first_library, const int rho_stride,
+            const ulong table_begin, const int table_rows, const int n_slices) {
   // Neighbouring groups differ in the library and share their block of targets, which then stays in cache.
   const int slice = get_group_id(0) % n_slices;
   const int lane = get_local_id(0) % ${target_lanes}, slot = get_local_id(0) / ${target_lanes};
   const int row_lane = slot % ${row_lanes}, library_lane = slot / ${row_lanes};
   const int block_begin = column_begin + (get_group_id(0) / n_slices) * ${group_columns}, c0 = block_begin + lane * ${columns};
-%if row_lanes > 1 or once and group_rows > 1:
+%if row_lanes > 1 or group_sums and group_rows > 1:
   local real shared_sum[${group_rows} * ${group_columns}], shared_rest[${group_rows} * ${group_columns}];
-%for s in once:
+%for s in group_sums:
   local real total_${s}[${group_columns}];
 %endfor
 %endif
+
+  // ---- The block's targets ----
 %if staged:
+  // All steps of the group's columns lie in local memory; `y` is shifted by Tp, so that y[row] is the value to predict.
   local real ys[${stage_rows} * ${group_columns}] __attribute__((aligned(64)));
   for (int i = get_local_id(0); i < n_rows * ${group_columns}; i += ${wg})
   {
@@ -92,33 +132,35 @@ void lookup(global const real* restrict targets, global const int* restrict rows
 %else:
   global const real* restrict y = targets + (ptrdiff_t)Tp * target_stride + c0;
 %endif
-%if once:
+%if group_sums:
+
+  // ---- Sums of observations, once for the group ----
 %for v in range(vectors):
-%for s in once:
+%for s in group_sums:
   realv sum_${s}${v} = 0, rest_${s}${v} = 0;
 %endfor
 %endfor
   for (int chunk = t_begin; chunk < t_end; chunk += CHUNK * ${group_rows}) {
 %for v in range(vectors):
-    realv ${", ".join(f"part_{s}{v} = 0" for s in once)};
+    realv ${", ".join(f"part_{s}{v} = 0" for s in group_sums)};
 %endfor
     const int stop = min(chunk + CHUNK * ${group_rows}, t_end);
     for (int t = chunk + slot; t < stop; t += ${group_rows}) {
 %for v in range(vectors):
       {
-        const realv o = ${target("t").format(v * lanes)};
+        const realv o = ${target("t", v)};
         part_o${v} += o;
         part_oo${v} = FUSED(o, o, part_oo${v});
       }
 %endfor
     }
-${ended_chunk(once)}
+${add_chunk(group_sums)}
   }
-${summed(once, "slot", group_rows)}
+${add_across(group_sums, "slot", group_rows)}
 %if group_rows > 1:
   if (slot == 0) {
 %for v in range(vectors):
-%for s in once:
+%for s in group_sums:
     STOREV(sum_${s}${v} + rest_${s}${v}, total_${s} + lane * ${columns} + ${v * lanes});
 %endfor
 %endfor
@@ -126,96 +168,103 @@ ${summed(once, "slot", group_rows)}
   barrier(CLK_LOCAL_MEM_FENCE);
 %endif
 %endif
+
+  // ---- One library after another ----
   for (int first = slice * ${library_lanes}; first < n_libraries; first += n_slices * ${library_lanes}) {
-  // All work-items of a group walk alike: what lies past the last library repeats it and is not written.
-  const int which = min(first + library_lane, n_libraries - 1);
-  const size_t table = table_begin + (size_t)which * table_rows * ${k_stride};
+    // All work-items of a group meet the same barriers, so what lies past the last library repeats it unwritten.
+    const int which = min(first + library_lane, n_libraries - 1);
+    const size_t table = table_begin + (size_t)which * table_rows * ${k_stride};
 %for v in range(vectors):
-  realv ${", ".join(f"sum_{s}{v} = 0, rest_{s}{v} = 0" for s in each)};
+    realv ${", ".join(f"sum_{s}{v} = 0, rest_{s}{v} = 0" for s in library_sums)};
 %endfor
 %if gaps:
-  // Gaps of the library leave some rows only, whose mean may be far from the target's: sums are taken from the first of
-  // these rows.
+    // Gaps of the library leave only some rows, whose mean may be far from the target's, for which the targets were
+    // shifted. Sums are therefore taken around the observation of the first of these rows.
 %for v in range(vectors):
-  realv origin${v} = 0;
-  {
-    rowv seen = 0;
-    for (int t = t_begin; t < t_end && !ALLV(seen); ++t) {
-      if (!(weights[ENTRY_OF(t)] > 0)) continue;
-      const realv o = ${target("t").format(v * lanes)};
-      const rowv there = (fabs(o) < (realv)(PRESENT)) && !seen;
-      origin${v} = CHOOSE(origin${v}, o, there);
-      seen = seen || there;
+    realv origin${v} = 0;
+    {
+      rowv seen = 0;
+      for (int t = t_begin; t < t_end && !ALLV(seen); ++t) {
+        if (!(weights[ENTRY_OF(t)] > 0)) continue;
+        const realv o = ${target("t", v)};
+        const rowv there = (fabs(o) < (realv)(PRESENT)) && !seen;
+        origin${v} = CHOOSE(origin${v}, o, there);
+        seen = seen || there;
+      }
     }
-  }
 %endfor
 %endif
-  for (int chunk = t_begin; chunk < t_end; chunk += CHUNK * ${row_lanes}) {
+
+    // Sums over this work-item's rows.
+    for (int chunk = t_begin; chunk < t_end; chunk += CHUNK * ${row_lanes}) {
 %for v in range(vectors):
-    realv ${", ".join(f"part_{s}{v} = 0" for s in each)};
+      realv ${", ".join(f"part_{s}{v} = 0" for s in library_sums)};
 %endfor
-    const int stop = min(chunk + CHUNK * ${row_lanes}, t_end);
+      const int stop = min(chunk + CHUNK * ${row_lanes}, t_end);
 %if unroll > 1:
 #pragma unroll ${unroll}
 %endif
-    for (int t = chunk + row_lane; t < stop; t += ${row_lanes}) {
-      const size_t at = ENTRY_OF(t);
-%if quads and table_tile == 1:
+      for (int t = chunk + row_lane; t < stop; t += ${row_lanes}) {
+        const size_t at = ENTRY_OF(t);
+%if by_fours:
 %for q in range(k_stride // 4):
-      const int4 row${q} = *(global const int4*)(rows + at + ${4 * q});
-      const PASTE(REAL_NAME, 4) weight${q} = *(global const PASTE(REAL_NAME, 4)*)(weights + at + ${4 * q});
+        const int4 row${q} = *(global const int4*)(rows + at + ${4 * q});
+        const PASTE(REAL_NAME, 4) weight${q} = *(global const PASTE(REAL_NAME, 4)*)(weights + at + ${4 * q});
 %endfor
 %endif
+        // The predictions: each neighbour's row and weight serve all vectors of targets.
 %for v in range(vectors):
-      realv p${v} = 0;
+        realv p${v} = 0;
 %endfor
 %for i in range(k):
-      {
-        const realv w = ${f"weight{i // 4}.s{i % 4}" if quads and table_tile == 1 else f"weights[at + {i * table_tile}]"};
-        const int row = ${f"row{i // 4}.s{i % 4}" if quads and table_tile == 1 else f"rows[at + {i * table_tile}]"};
+        {
+          const realv w = ${f"weight{i // 4}.s{i % 4}" if by_fours else f"weights[at + {i * table_tile}]"};
+          const int row = ${f"row{i // 4}.s{i % 4}" if by_fours else f"rows[at + {i * table_tile}]"};
 %for v in range(vectors):
-        p${v} = FUSED(w, ${target("row").format(v * lanes)}, p${v});
+          p${v} = FUSED(w, ${target("row", v)}, p${v});
+%endfor
+        }
+%endfor
+%if gaps:
+        const real any_neighbour = weights[at];  // the nearest neighbour's weight is 0 where there is none
+%endif
+%for v in range(vectors):
+        {
+          realv o = ${target("t", v)};
+%if gaps:
+          const rowv there = (fabs(o) < (realv)(PRESENT)) && (rowv)(any_neighbour > 0);
+          o = CHOOSE((realv)(0), o - origin${v}, there);
+          p${v} = CHOOSE((realv)(0), p${v} - origin${v}, there);
+          part_n${v} += CHOOSE((realv)(0), (realv)(1), there);
+%endif
+          part_p${v} += p${v};
+          part_pp${v} = FUSED(p${v}, p${v}, part_pp${v});
+%if not group_sums:
+          part_o${v} += o;
+          part_oo${v} = FUSED(o, o, part_oo${v});
+%endif
+          part_po${v} = FUSED(p${v}, o, part_po${v});
+        }
 %endfor
       }
-%endfor
-%if gaps:
-      const real any_neighbour = weights[at];
-%endif
+${add_chunk(library_sums)}
+    }
+${add_across(library_sums, "row_lane", row_lanes)}
+
+    // rho of this library and the work-item's targets.
+    if (row_lane == 0 && first + library_lane < n_libraries) {
 %for v in range(vectors):
       {
-        realv o = ${target("t").format(v * lanes)};
-%if gaps:
-        const rowv there = (fabs(o) < (realv)(PRESENT)) && (rowv)(any_neighbour > 0);
-        o = CHOOSE((realv)(0), o - origin${v}, there);
-        p${v} = CHOOSE((realv)(0), p${v} - origin${v}, there);
-        part_n${v} += CHOOSE((realv)(0), (realv)(1), there);
-%endif
-        part_p${v} += p${v};
-        part_pp${v} = FUSED(p${v}, p${v}, part_pp${v});
-%if not once:
-        part_o${v} += o;
-        part_oo${v} = FUSED(o, o, part_oo${v});
-%endif
-        part_po${v} = FUSED(p${v}, o, part_po${v});
+        const realv n = ${f"sum_n{v}" if gaps else "(realv)(max(t_end - t_begin, 0))"};
+        const realv result = pearson(n, ${", ".join(total(s, v) for s in ("p", "o", "pp", "oo", "po"))});
+        real out[LANES];
+        STOREV(result, out);
+        for (int l = 0; l < LANES; ++l) {
+          const int c = c0 + ${v * lanes} + l;
+          if (c < column_end) rho[(size_t)(first_library + which) * rho_stride + target_of[c]] = out[l];
+        }
       }
 %endfor
     }
-${ended_chunk(each)}
-  }
-${summed(each, "row_lane", row_lanes)}
-  if (row_lane == 0 && first + library_lane < n_libraries) {
-%for v in range(vectors):
-  {
-    const realv n = ${f"sum_n{v}" if gaps else "(realv)(max(t_end - t_begin, 0))"};
-    const realv result = pearson(n, ${", ".join(total(s, v) for s in ("p", "o", "pp", "oo", "po"))});
-    real out[LANES];
-    STOREV(result, out);
-    for (int l = 0; l < LANES; ++l) {
-      const int c = c0 + ${v * lanes} + l;
-      if (c < column_end) rho[(size_t)(first_library + which) * rho_stride + target_of[c]] = out[l];
-    }
-  }
-%endfor
-  }
   }
 }
