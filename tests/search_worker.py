@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 import time
+from pathlib import Path
 
 from search_helpers import Scripted
 
@@ -42,6 +43,7 @@ class Misbehaving(Scripted):
         deed, at = self.deeds.get(canonical(parameters or DEFAULTS), ("", ""))
         if do == at:
             if deed == "hang":
+                Path(os.environ["SEARCH_WORKER_HANGING"], str(os.getpid())).touch()
                 time.sleep(600)
             if deed == "crash":
                 sys.stderr.write("a driver's last words\n")

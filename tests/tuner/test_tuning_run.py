@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
+import os
 import subprocess
 import sys
 import time
 from dataclasses import replace
 from pathlib import Path
 from random import Random
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -23,8 +26,8 @@ from pyedmcl.device.session import open_device
 from pyedmcl.engines.distances import distance_block
 from pyedmcl.errors import InputError
 from pyedmcl.kernels import NAMES, spec
-from pyedmcl.tuner import campaign, isolate
-from pyedmcl.tuner.measure import Bench
+from pyedmcl.tuner import campaign, isolate, measure
+from pyedmcl.tuner.measure import Bench, Recorder, chosen
 from pyedmcl.tuner.memory import Keeping
 from pyedmcl.tuner.outcome import Settings
 from pyedmcl.tuner.problems import names, tuned_spec, workload
@@ -40,7 +43,8 @@ HERE = Path(__file__).parents[1]
 WORKER = str(HERE / "search_worker.py")
 BEST = {"chunk": 128, "wg": 32}
 SECOND = {"chunk": 128, "wg": 16}
-QUICK = campaign.Mode(3.0, Settings("exhaustive", rounds=2, duel=3, batch=4), 0.5, 0.5)
+# Everything is tried, however long it takes: a busy machine must not change what is found.
+ENDLESS = campaign.Mode(math.inf, Settings("exhaustive", rounds=2, duel=3, batch=4), 120.0, 120.0)
 
 
 @pytest.fixture(autouse=True)
@@ -60,7 +64,7 @@ def command(**deeds):
 
 @pytest.fixture
 def run(monkeypatch):
-    monkeypatch.setitem(campaign.DEPTH, "rapid", QUICK)
+    monkeypatch.setitem(campaign.DEPTH, "rapid", ENDLESS)
     monkeypatch.setenv("PYTHONPATH", str(HERE))
 
     def tune(worker, **more):
@@ -91,12 +95,39 @@ def test_a_candidate_that_crashes_its_process_is_recorded_and_the_search_goes_on
     assert len(ends(own_database)) == 20, "all others were tried"
 
 
+class Clock:
+    """Stands still but while a process that says that it hangs is there: then an hour passes with every look.
+
+    Parameters
+    ----------
+    folder : Path
+        Where such a process leaves a file named by its id.
+    """
+
+    sleep = staticmethod(time.sleep)
+
+    def __init__(self, folder):
+        self.folder, self.now = folder, 0.0
+
+    def monotonic(self):
+        for file in self.folder.iterdir():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(int(file.name), 0)
+                self.now += 3600.0
+        return self.now
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals")
 @pytest.mark.parametrize("at", ["prepare", "attempt"])
-def test_a_candidate_that_hangs_is_killed_by_its_parent(run, own_database, at):
-    begun = time.monotonic()
+def test_a_candidate_that_hangs_is_killed_by_its_parent(run, own_database, at, tmp_path, monkeypatch):
+    hanging = tmp_path / "hanging"
+    hanging.mkdir()
+    monkeypatch.setattr(isolate, "time", Clock(hanging))
+    monkeypatch.setattr(campaign, "_WORKERS_MOST", 1)  # a second one's time would be up at the same moment
+    monkeypatch.setenv("SEARCH_WORKER_HANGING", str(hanging))
     (outcome,) = run(command(hang=(BEST, at)))
-    assert time.monotonic() - begun < 20
     assert outcome.parameters == SECOND
+    assert len(list(hanging.iterdir())) == 1
     assert ends(own_database)[canonical(BEST)] == "hung"
     (again,) = run(command(hang=(BEST, at)), fresh=True)
     assert not again.standing.trouble, "it was not tried again"
@@ -110,7 +141,8 @@ from pyedmcl.tuner import campaign
 from pyedmcl.tuner.outcome import Settings
 
 if __name__ == "__main__":
-    campaign.DEPTH["rapid"] = campaign.Mode(30.0, Settings("exhaustive", rounds=2, duel=3, batch=4), 5.0, 5.0)
+    settings = Settings("exhaustive", rounds=2, duel=3, batch=4)
+    campaign.DEPTH["rapid"] = campaign.Mode(float("inf"), settings, 120.0, 120.0)
     for outcome in campaign.tune(["skill"], INTEL, mode="rapid", command=sys.argv[1:]):
         print(outcome.parameters)
 """
@@ -122,7 +154,7 @@ def test_a_tuner_that_is_killed_loses_nothing_finished_and_skips_what_killed_it(
     script.write_text(KILLED)
     worker = command(**{"kill the tuner": (BEST, "sample")})
     done = subprocess.run([sys.executable, str(script), *worker], env=environment(PYTHONPATH=f"{HERE}:{HERE.parent}"),
-                          capture_output=True, text=True, timeout=60)  # fmt: skip
+                          capture_output=True, text=True)  # fmt: skip
     assert done.returncode == -9, done.stderr
     left = ends(own_database)
     finished = {text: status for text, status in left.items() if status != "started"}
@@ -142,11 +174,11 @@ import subprocess, sys, time
 
 worker = subprocess.Popen([sys.executable, "-m", "pyedmcl.tuner.worker", "77:0", sys.argv[1]],
                           stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-worker.stdin.write(b'{"do": "describe", "case": "", "parameters": null, "seconds": 60}\\n')
+worker.stdin.write(b'{"do": "describe", "case": "", "parameters": null, "seconds": 600}\\n')
 worker.stdin.flush()
 worker.stdout.readline()
 print("ready", flush=True)
-time.sleep(60)
+time.sleep(600)
 """
 
 
@@ -161,10 +193,8 @@ def test_children_of_a_killed_tuner_end_and_leave_nothing(tmp_path):
     assert folder.exists()
     parent.kill()
     parent.communicate()
-    until = time.monotonic() + 20
-    while folder.exists() and time.monotonic() < until:
-        time.sleep(0.05)
-    assert not folder.exists()
+    while folder.exists():  # else this test runs into its time limit
+        time.sleep(0.02)
 
 
 def test_a_process_that_ends_within_an_answer_has_failed():
@@ -180,7 +210,7 @@ def test_two_tuners_at_once_share_the_database(own_database, tmp_path):
     env = environment(PYTHONPATH=f"{HERE}:{HERE.parent}")
     both = [subprocess.Popen([sys.executable, str(script), *command()], env=env, stdout=subprocess.PIPE, text=True)
             for _ in range(2)]  # fmt: skip
-    said = [process.communicate(timeout=60)[0].strip() for process in both]
+    said = [process.communicate()[0].strip() for process in both]
     assert said == [str(BEST)] * 2
     assert {t.status for t in own_database.trials()} <= {"ok", "slow"}
     assert len({t.session for t in own_database.trials()}) == 2
@@ -360,16 +390,33 @@ def test_cases_are_asked_for_as_the_engines_ask(benches, one_device, name):
     assert dict(first.sizes) == sizes
 
 
-def test_a_figure_is_the_kernels_own_time_on_the_device(benches, one_device):
-    bench = benches(one_device)
-    info = bench.executor.info
-    small, large = (workload("knn").like({"dims": (3,), "tau": 1, "dtype": "float32"}, {"rows": n, "library": n}, info)
-                    for n in (200, 200))  # fmt: skip
-    large = Case("knn", "four times", {**large.numbers, "libraries": 4 * large.numbers["libraries"]})
-    figures = [min(bench.sample(case, None).seconds[0] for _ in range(3)) for case in (small, large)]
-    assert 1.5 < figures[1] / figures[0] < 12
-    reply = bench.sample(small, None)
-    assert 0 < reply.seconds[0] < reply.wall
+class Timed:
+    """An executor whose launches take a picosecond per work-item."""
+
+    def __init__(self, executor):
+        self._executor = executor
+
+    def __getattr__(self, name):
+        return getattr(self._executor, name)
+
+    def launch(self, kernel, global_size, *rest):
+        event = self._executor.launch(kernel, global_size, *rest)
+        return SimpleNamespace(seconds=1e-12 * math.prod(global_size), wait=event.wait)
+
+
+def test_a_figure_is_the_time_of_the_kernels_own_launches(one_device, monkeypatch):
+    monkeypatch.setattr(measure, "_RUNS_MOST", 1)
+    executor = open_device(one_device)
+    bench = Bench(Timed(executor), workload)
+    case = workload("knn").like({"dims": (3,), "tau": 1, "dtype": "float32"}, {"rows": 200, "library": 200},
+                                executor.info)  # fmt: skip
+    recorder = Recorder(bench.executor)
+    with chosen("knn", None), workload("knn").open(recorder, case) as go:
+        go()
+    own, everything = workload("knn").timed(), {name for name, _ in recorder.events}
+    assert set(own) < everything, "other kernels were launched too"
+    assert 0 < recorder.seconds(own) < recorder.seconds(everything)
+    assert bench.sample(case, None).seconds == pytest.approx([recorder.seconds(own)])
 
 
 def test_a_configuration_that_does_not_compile_is_told_with_the_reason(benches, one_device):
@@ -401,15 +448,18 @@ def test_answers_are_compared():
 
 
 def test_the_command_tunes_and_the_result_is_used(one_device, own_database):
-    done = shell("tune", "predict", "--mode", "rapid", "--budget", "8s", "--device", one_device, "--json")
+    # There are few combinations: it ends long before the budget does, however busy the machine is.
+    done = shell("tune", "predict", "--mode", "rapid", "--budget", "10m", "--device", one_device, "--json")
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
     (case,) = told["cases"]
     assert case["kernel"] == "predict"
-    assert 0 < case["seconds"] <= case["default_seconds"] * 1.05
-    assert sum(case["counts"].values()) > 1
-    assert own_database.trials(kernel="predict")
+    assert case["seconds"] > 0
     info = open_device(one_device).info
+    assert sum(case["counts"].values()) == Space(tuned_spec("predict"), info, {"dtype": "float32"}).count()
+    if not case["kept"]:
+        assert case["seconds"] == case["default_seconds"]
+    assert own_database.trials(kernel="predict")
     with policy.mode("cached"):
         choice = policy.parameters(spec("predict"), {"dtype": "float32"}, info)
     assert choice.parameters == case["parameters"]
