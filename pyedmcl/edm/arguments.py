@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numbers
 import os
+import secrets
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 MOST_NEIGHBOURS = 1024
 DTYPES = ("float32", "float64")
 _INT_LIMIT = 2**31 - 1024
+_MOST_SEED = 2**63 - 1
 
 
 def integer(name: str, value: object, least: int | None = None) -> int:
@@ -54,6 +56,16 @@ def precision(dtype: Any, fp64: bool | None = None, device: str = "") -> str:
     if name == "float64" and fp64 is False:
         raise InputError(f"dtype='float64': the device {device} has no double precision; use float32 or another device")
     return name
+
+
+def stream(seed: Any) -> int:
+    """``seed`` as an int from 0 to 2^63 - 1; a random one for None."""
+    if seed is None:
+        return secrets.randbits(63)
+    number = integer("seed", seed, 0)
+    if number > _MOST_SEED:
+        raise InputError(f"seed={seed!r}: an integer from 0 to {_MOST_SEED} is needed")
+    return number
 
 
 def open_for(dtype: str, device: str | None) -> Executor:

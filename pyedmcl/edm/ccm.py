@@ -3,34 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..device.session import open_device
-from ..engines.ccm import SampledSkill
-from ..engines.subsets import Link
 from ..errors import InputError
+from ..jobs.blocks import Record
+from ..jobs.runner import LocalRunner, Runner
+from ..jobs.sinks import ArraySink
 from ..launch.progress import Progress, reporting
-from ..neighbors.choose import Choice
-from ..neighbors.searched import add, without_search
 from ..tuning.retry import tunable
 from . import arguments
-from .ccm_problem import METHODS, Direction, check_seed, direction, library_sizes, sides, states_of
+from .ccm_directions import METHODS, Direction, both_directions, library_sizes, sides
+from .ccm_problem import KERNELS, CcmProblem
 from .ccm_result import CcmResult, LaggedCcmResult
-from .ccm_smap import smap_skill
 from .convergence import means
-from .effort import announce
 from .provenance import provenance
 from .smap_problem import check_thetas
-from .states import future
-
-if TYPE_CHECKING:
-    from ..device.executor import Executor
-
-KERNELS = ("knn", "ccm_draw", "ccm", "ccm_direct")
-_SMAP_KERNELS = ("ccm_draw", "smap_scale", "smap", "smap_solve")
 
 
 @tunable
@@ -149,96 +139,43 @@ def ccm(
     radius = arguments.integer("exclusion_radius", exclusion_radius, 0)
     samples = arguments.integer("sample", sample, 1)
     k = arguments.count("knn", knn)
-    number = check_seed(seed)
-    choice = arguments.neighbor_search(neighbors, recall)
+    number = arguments.stream(seed)
+    search = arguments.neighbor_search(neighbors, recall)
     arguments.reporter(progress)
-    arguments.precision(dtype)
+    dtype = arguments.precision(dtype)
     if method not in METHODS:
         raise InputError(f"method={method!r}: one of {', '.join(map(repr, METHODS))} is needed")
-    local = check_thetas(theta)
-    if len(local) != 1:
+    thetas = check_thetas(theta)
+    if len(thetas) != 1:
         raise InputError(f"theta={theta!r}: one number of at least 0 is needed")
-    one, other, tau = sides(x, y, E, tau, embedded)
-    ways = [
-        direction(library, target, d, tau=tau, Tp=Tp, knn=k, lib_range=lib_range, valid_lib=valid_lib)
-        for d, (library, target) in enumerate(((one, other), (other, one)))
-    ]
-    sizes = library_sizes(lib_sizes, ways, k)
-    executor = open_device(device)
-    dtype = arguments.precision(dtype, executor.info.fp64, executor.info.name)
-    searched: list[dict[str, Any]] = []
-    rho, used, grade = _skill(
-        executor, ways, sizes, samples, number, choice, searched, tau=tau, Tp=Tp, radius=radius, dtype=dtype,
-        theta=None if method == "simplex" else float(local[0]),
-    )  # fmt: skip
-    kernels = KERNELS if method == "simplex" else _SMAP_KERNELS
+    first, second, tau = sides(x, y, E, tau, embedded)
+    directions = both_directions(first, second, tau, Tp=Tp, knn=k, lib_range=lib_range, valid_lib=valid_lib)
+    sizes = library_sizes(lib_sizes, directions)
+    problem = CcmProblem(
+        directions, sizes, samples, number, Tp, radius, search, dtype, None if method == "simplex" else float(thetas[0])
+    )
+    executor = arguments.open_for(dtype, device)
+    rho, record = _skill(problem, LocalRunner([executor]))
     return CcmResult(
-        lib_sizes=sizes,
+        lib_sizes=np.array(sizes),
         rho=rho,
-        links=((one.name, other.name), (other.name, one.name)),
-        n_rows=(ways[0].n_predicted(Tp), ways[1].n_predicted(Tp)),
-        E=(one.E, other.E),
+        links=((first.name, second.name), (second.name, first.name)),
+        n_rows=(directions[0].n_predicted(Tp), directions[1].n_predicted(Tp)),
+        E=(first.E, second.E),
         tau=tau,
         Tp=Tp,
         seed=number,
         method=method,
-        provenance=provenance(executor, kernels, used, grade=grade, neighbors=searched),
+        provenance=provenance(
+            executor, problem.kernels, record.parameters, grade=record.grade, neighbors=list(record.searched)
+        ),
     )
 
 
-def _skill(
-    executor: Executor, ways: Sequence[Direction], sizes: NDArray[np.int_], samples: int, seed: int, choice: Choice,
-    searched: list[dict[str, Any]], *, tau: int, Tp: int, radius: int, dtype: str, theta: float | None,
-) -> tuple[NDArray[np.float64], dict[str, Any], str]:  # fmt: skip
-    """rho (2, n_sizes, samples) of both directions, the parameters that kernels had, and their grade.
-
-    What searched for neighbours is added to ``searched``.
-    """
-    n = ways[0].library.series.n_steps
-    announce(executor.info, [way.library.E for way in ways], n_library=n, n_query=n, n_series=2,
-             n_targets=len(sizes) * samples)  # fmt: skip
-    rho, used, grade = np.empty((2, len(sizes), samples)), {}, ""
-    for together in _batches(ways):
-        states = states_of_all(together, tau=tau, Tp=Tp, radius=radius, dtype=dtype)
-        aims = np.array([future(way.target.series.values[:, 0], Tp) for way in together])
-        engine = SampledSkill(executor, states, aims, together[0].allowed, choice=choice)
-        links = [Link(place, place, (way.number, 1 - way.number)) for place, way in enumerate(together)]
-        try:
-            if theta is None:
-                found = engine.skill(links, sizes.tolist(), samples, seed)
-                add(searched, engine.searched)
-            else:
-                add(searched, without_search(together[0].library.E, choice, "local linear fits take all members"))
-                found = np.array([
-                    smap_skill(executor, engine, link, way, sizes.tolist(), samples, seed, tau=tau, Tp=Tp,
-                               exclusion_radius=radius, theta=theta, dtype=dtype)
-                    for link, way in zip(links, together, strict=True)
-                ])  # fmt: skip
-        finally:
-            engine.release()
-        for way, values in zip(together, found, strict=True):
-            rho[way.number] = values
-        used, grade = engine.parameters, engine.grade
-    return rho, used, grade
-
-
-def _batches(ways: Sequence[Direction]) -> list[list[Direction]]:
-    """Directions whose states one search serves."""
-    one, other = ways
-    alike = one.library.series.n_series == other.library.series.n_series == 1 and one.library.E == other.library.E
-    return [[one, other]] if alike and one.k == other.k else [[one], [other]]
-
-
-def states_of_all(ways: Sequence[Direction], *, tau: int, Tp: int, radius: int, dtype: str) -> Any:
-    """States of the libraries of directions that one search serves."""
-    if len(ways) == 1:
-        return states_of(ways[0], tau=tau, Tp=Tp, exclusion_radius=radius, dtype=dtype)
-    from .states import delay_states
-
-    columns = [way.library.series.values for way in ways]
-    values = np.concatenate([column.astype(np.result_type(*columns)) for column in columns], axis=1)
-    lags, k = ways[0].library.lags, ways[0].k
-    return delay_states(values, lags, tau, k=k, Tp=Tp, exclusion_radius=radius, dtype=dtype)
+def _skill(problem: CcmProblem, runner: Runner) -> tuple[NDArray[np.float64], Record]:
+    """rho (directions, sizes, samples)."""
+    rho = problem.result()
+    return rho, runner.run(problem, ArraySink(problem.blocks(), [rho]))
 
 
 @tunable
@@ -312,48 +249,23 @@ def ccm_lagged(
         raise InputError(f"Tp={Tp!r}: at least one integer is needed, and none twice")
     radius = arguments.integer("exclusion_radius", exclusion_radius, 0)
     samples = arguments.integer("sample", sample, 1)
-    k, number = arguments.count("knn", knn), check_seed(seed)
-    choice = arguments.neighbor_search(neighbors, recall)
-    arguments.precision(dtype)
-    one, other, tau = sides(x, y, E, tau, False)
-    executor = open_device(device)
-    dtype = arguments.precision(dtype, executor.info.fp64, executor.info.name)
-    rho = np.empty((2, len(lags)))
-    used: dict[str, Any] = {}
-    searched: list[dict[str, Any]] = []
-    grade = ""
+    k, number = arguments.count("knn", knn), arguments.stream(seed)
+    search = arguments.neighbor_search(neighbors, recall)
+    dtype = arguments.precision(dtype)
+    first, second, tau = sides(x, y, E, tau, False)
+    runner = LocalRunner([executor := arguments.open_for(dtype, device)])
+    rho, record = np.empty((2, len(lags))), Record()
     for place, lag in enumerate(lags):
-        ways = [
-            direction(library, target, d, tau=tau, Tp=lag, knn=k, lib_range=lib_range, valid_lib=valid_lib)
-            for d, (library, target) in enumerate(((one, other), (other, one)))
-        ]
+        directions = both_directions(first, second, tau, Tp=lag, knn=k, lib_range=lib_range, valid_lib=valid_lib)
+        parts: list[tuple[Sequence[Direction], tuple[int, ...], int]]
         if lib_size is not None:
-            sizes = library_sizes(lib_size, ways, k, "lib_size")
-            found, used, grade = _skill(executor, ways, sizes, samples, number, choice, searched, tau=tau, Tp=lag,
-                                        radius=radius, dtype=dtype, theta=None)  # fmt: skip
-            rho[:, place] = means(found[:, 0])
-            continue
-        for way in ways:  # all rows: gaps may leave different numbers of them
-            sizes = library_sizes([int(way.legal.sum())], [way], k)
-            rho[way.number, place], used, grade = _full(
-                executor, way, sizes, number, choice, searched, tau=tau, Tp=lag, radius=radius, dtype=dtype
-            )  # fmt: skip
-    links = ((one.name, other.name), (other.name, one.name))
-    record = provenance(executor, KERNELS, used, grade=grade, neighbors=searched)
-    return LaggedCcmResult(np.array(lags), rho, links, lib_size, number, record)
-
-
-def _full(
-    executor: Executor, way: Direction, sizes: NDArray[np.int_], seed: int, choice: Choice,
-    searched: list[dict[str, Any]], *, tau: int, Tp: int, radius: int, dtype: str,
-) -> tuple[float, dict[str, Any], str]:  # fmt: skip
-    """rho of a direction's whole library."""
-    states = states_of(way, tau=tau, Tp=Tp, exclusion_radius=radius, dtype=dtype)
-    aims = future(way.target.series.values[:, 0], Tp)[None]
-    engine = SampledSkill(executor, states, aims, way.allowed, choice=choice)
-    try:
-        rho = engine.skill([Link(0, 0, (way.number, 1 - way.number))], sizes.tolist(), 1, seed)
-    finally:
-        engine.release()
-    add(searched, engine.searched)
-    return float(rho[0, 0, 0]), engine.parameters, engine.grade
+            parts = [(directions, library_sizes(lib_size, directions, "lib_size"), samples)]
+        else:  # all rows: gaps may leave different numbers of them
+            parts = [([d], library_sizes([int(d.legal.sum())], [d]), 1) for d in directions]
+        for part, sizes, count in parts:
+            found, own = _skill(CcmProblem(tuple(part), sizes, count, number, lag, radius, search, dtype), runner)
+            rho[[d.number for d in part], place] = means(found[:, 0])
+            record = record.joined(own)
+    links = ((first.name, second.name), (second.name, first.name))
+    used = provenance(executor, KERNELS, record.parameters, grade=record.grade, neighbors=list(record.searched))
+    return LaggedCcmResult(np.array(lags), rho, links, lib_size, number, used)

@@ -22,7 +22,6 @@ from . import arguments
 from .ccm_matrix_problem import CcmMatrixProblem
 from .ccm_matrix_result import CcmMatrixResult
 from .ccm_matrix_store import open_stores, read_stores, stored_seed
-from .ccm_problem import check_seed
 from .pairs import pairs_arguments, with_dimensions
 from .provenance import provenance
 from .states import embed, future
@@ -133,7 +132,7 @@ def ccm_matrix(
         raise InputError("data: there is one series; pairs need two at least")
     if seed is None and out is not None and resume:
         seed = stored_seed(out)
-    problem = CcmMatrixProblem(**fields, lib_sizes=(), sample=samples, seed=check_seed(seed))
+    problem = CcmMatrixProblem(**fields, lib_sizes=(), sample=samples, seed=arguments.stream(seed))
     problem = replace(problem, lib_sizes=_library_sizes(lib_sizes, problem))
     executor = arguments.open_for(problem.data.dtype, device)
     runner = LocalRunner([executor])

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ..engines.ccm import SampledSkill
 from ..engines.subsets import Link
 from ..jobs.blocks import Arrays, Block, BlockResult, Record, Report, cut
-from .ccm import KERNELS
+from .ccm_problem import KERNELS
 from .convergence import means
 from .effort import operations
 from .pairs import PairsProblem

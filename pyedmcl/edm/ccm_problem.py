@@ -1,182 +1,131 @@
-"""From the arguments of cross mapping to states, aims and links."""
+"""Convergent cross mapping of two variables as a job: the problem, and the engine that computes its directions."""
 
 from __future__ import annotations
 
-import secrets
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data.series import Series, as_series, check_embedding, require_rows
-from ..engines.ccm import States
-from ..errors import InputError
-from . import arguments, ranges
-from .states import delay_states, embed, future, given_states
+from ..engines.ccm import SampledSkill, States
+from ..engines.subsets import Link
+from ..jobs.blocks import Arrays, Block, BlockResult, Record, Report, cut
+from ..neighbors.choose import Choice
+from ..neighbors.searched import without_search
+from .ccm_directions import Direction, states_of
+from .ccm_smap import smap_skill
+from .effort import operations
+from .states import delay_states, future
 
-METHODS = ("simplex", "smap")
-_MOST_SEED = 2**63 - 1
-_SIZES = 12  # library sizes where the caller names none
+if TYPE_CHECKING:
+    from ..device.executor import Executor
+
+KERNELS = ("knn", "ccm_draw", "ccm", "ccm_direct")
+SMAP_KERNELS = ("ccm_draw", "smap_scale", "smap", "smap_solve")
 
 
 @dataclass(frozen=True)
-class Side:
-    """One of the two variables: its columns, and the dimension of its embedding.
+class CcmProblem:
+    """Skill of random sub-libraries; rows of the result are directions.
 
     Attributes
     ----------
-    series : Series
-        The first column is what is predicted of it.
-    E : int
-        Coordinates of a state.
-    lags : int
-        Lags of each column; 1 where the columns are the coordinates.
+    directions : tuple of Direction
+    lib_sizes : tuple of int
+        Rows of a sub-library.
+    sample : int
+        Sub-libraries of each size.
+    seed, Tp, exclusion_radius : int
+    search : Choice
+        How neighbours are searched.
+    dtype : str
+        What kernels compute in.
+    theta : float or None
+        Localisation of local linear fits; None where rows are predicted by their neighbours.
     """
 
-    series: Series
-    E: int
-    lags: int
+    directions: tuple[Direction, ...]
+    lib_sizes: tuple[int, ...]
+    sample: int
+    seed: int
+    Tp: int
+    exclusion_radius: int
+    search: Choice
+    dtype: str
+    theta: float | None = None
+
+    unit: ClassVar[str] = ""  # the engine itself reports
 
     @property
-    def name(self) -> str:
-        return self.series.names[0]
+    def kernels(self) -> tuple[str, ...]:
+        """Kernels that the answer depends on."""
+        return KERNELS if self.theta is None else SMAP_KERNELS
+
+    @property
+    def total(self) -> int:
+        """Directions."""
+        return len(self.directions)
+
+    def size(self, block: Block) -> int:
+        return len(block)
+
+    def blocks(self) -> list[Block]:
+        """Directions whose states one search serves together, others one by one."""
+        first, last = self.directions[0], self.directions[-1]
+        alike = first.library.series.n_series == last.library.series.n_series == 1
+        alike = alike and (first.library.E, first.k) == (last.library.E, last.k)
+        return cut(self.total, self.total if alike else 1)
+
+    @property
+    def operations(self) -> float:
+        n = self.directions[0].library.series.n_steps
+        dims = [direction.library.E for direction in self.directions]
+        targets = len(self.lib_sizes) * self.sample
+        return operations(dims, n_library=n, n_query=n, n_series=self.total, n_targets=targets)
+
+    def result(self) -> NDArray[np.float64]:
+        """Room for rho (directions, sizes, samples)."""
+        return np.empty((self.total, len(self.lib_sizes), self.sample))
+
+    def open(self, executor: Executor) -> CcmEngine:
+        return CcmEngine(self, executor)
 
 
-@dataclass(frozen=True)
-class Direction:
-    """A library side that predicts a target side.
+class CcmEngine:
+    """The engine of :class:`CcmProblem`; it holds nothing on the device between blocks."""
 
-    Attributes
-    ----------
-    library, target : Side
-    number : int
-        0 or 1: the library's number in the random streams.
-    k : int
-        Neighbours.
-    legal : ndarray of bool (n,)
-        Rows that may be drawn.
-    allowed : ndarray of bool (n,) or None
-        Rows that ranges and masks let be drawn; None for all.
-    tau : int
-    """
+    def __init__(self, problem: CcmProblem, executor: Executor) -> None:
+        self._problem, self._executor = problem, executor
 
-    library: Side
-    target: Side
-    number: int
-    k: int
-    legal: NDArray[np.bool_]
-    allowed: NDArray[np.bool_] | None
-    tau: int
+    def block(self, block: Block, into: Arrays | None, report: Report) -> BlockResult:
+        """rho (directions of the block, sizes, samples)."""
+        p, directions = self._problem, self._problem.directions[block.begin : block.end]
+        targets = np.array([future(direction.target.series.values[:, 0], p.Tp) for direction in directions])
+        engine = SampledSkill(self._executor, _states(p, directions), targets, directions[0].allowed, choice=p.search)
+        links = [Link(place, place, direction.stream) for place, direction in enumerate(directions)]
+        try:
+            if p.theta is None:
+                rho = engine.skill(links, p.lib_sizes, p.sample, p.seed)
+                searched = engine.searched
+            else:
+                rho = np.array([smap_skill(engine, link, p, d) for link, d in zip(links, directions, strict=True)])
+                searched = without_search(directions[0].library.E, p.search, "local linear fits take all members")
+        finally:
+            engine.release()
+        return BlockResult([rho], Record(engine.parameters, engine.grade, tuple(searched)))
 
-    def n_predicted(self, Tp: int) -> int:
-        """Rows whose prediction can be compared with an observation."""
-        values = self.library.series.values
-        there = np.isfinite(embed(values, self.library.lags, self.tau)).all(axis=1)
-        return int((there & np.isfinite(future(self.target.series.values[:, 0], Tp))).sum())
+    def release(self) -> None:
+        """Nothing is held."""
 
 
-def sides(x: Any, y: Any, E: Any, tau: Any, embedded: bool) -> tuple[Side, Side, int]:
-    """Both variables, and tau, checked."""
-    given = [_named(data, what) for data, what in ((x, "x"), (y, "y"))]
-    if given[0].n_steps != given[1].n_steps:
-        raise InputError(f"y has {given[1].n_steps} steps and x {given[0].n_steps}: they must be equally long")
-    if embedded:
-        if E is not None:
-            raise InputError(f"E={E!r}: with embedded=True the columns of x and y are the coordinates; leave E out")
-        return Side(given[0], given[0].n_series, 1), Side(given[1], given[1].n_series, 1), 1
-    dims = _pair(E)
-    lags = [check_embedding(one, tau) for one in dims]
-    found = [Side(series, lag[0] * series.n_series, lag[0]) for series, lag in zip(given, lags, strict=True)]
-    return found[0], found[1], lags[0][1]
-
-
-def _named(data: Any, what: str) -> Series:
-    """A table as series; an array's only column is called as the argument is."""
-    series = as_series(data, what=what)
-    if series.n_series == 1 and getattr(data, "name", None) is None and not isinstance(data, Series):
-        named = getattr(data, "columns", None) is not None or isinstance(data, dict)
-        if not named:
-            return Series(series.values, (what,), series.time)
-    return series
-
-
-def _pair(E: Any) -> tuple[Any, Any]:
-    if E is None:
-        raise InputError("E=None: the number of lags is needed, an integer of at least 1, or one each for x and y")
-    if np.ndim(E) == 0:
-        return E, E
-    values = list(E)
-    if len(values) != 2:
-        raise InputError(f"E={E!r}: one integer, or one for x and one for y, is needed")
-    return values[0], values[1]
-
-
-def direction(
-    library: Side, target: Side, number: int, *, tau: int, Tp: int, knn: int | None, lib_range: Any, valid_lib: Any
-) -> Direction:
-    """Rows that may be drawn, and how many neighbours are looked for."""
-    n = library.series.n_steps
-    require_rows(library.series, E=library.lags, tau=tau, Tp=Tp, k=1, what="x" if number == 0 else "y")
-    allowed = ranges.library_mask(n, E=library.lags, tau=tau, Tp=Tp, lib_range=lib_range, valid_lib=valid_lib)
-    legal = np.isfinite(embed(library.series.values, library.lags, tau)).all(axis=1)
-    legal &= ranges.finite_target(target.series.values[:, 0], Tp)
-    if allowed is not None:
-        legal &= allowed
-    return Direction(library, target, number, knn or library.E + 1, legal, allowed, tau)
-
-
-def states_of(way: Direction, *, tau: int, Tp: int, exclusion_radius: int, dtype: str) -> States:
-    """States of a direction's library."""
-    side = way.library
-    options: dict[str, Any] = {"k": way.k, "Tp": Tp, "exclusion_radius": exclusion_radius, "dtype": dtype}
-    if side.series.n_series == 1:
-        return delay_states(side.series.values, side.lags, tau, **options)
-    return given_states(embed(side.series.values, side.lags, tau), **options)
-
-
-def library_sizes(
-    lib_sizes: Any, ways: Sequence[Direction], knn: int | None, name: str = "lib_sizes"
-) -> NDArray[np.int_]:
-    """Library sizes, checked against the rows there are; a dozen up to the largest where none are given.
-
-    Raises
-    ------
-    InputError
-        A size is too small for the neighbours, larger than the library, or there twice.
-    """
-    least = max(way.k for way in ways) + 1
-    rows = [int(way.legal.sum()) for way in ways]
-    most = min(rows)
-    place = int(np.argmin(rows))
-    what = f"the {ways[place].library.name!r} library has {most:,} rows with all coordinates and a target"
-    if most < least:
-        raise InputError(
-            f"{what}, which is too few for {least - 1} neighbours of each row; use a smaller E or knn, or longer series"
-        )
-    if lib_sizes is None:
-        return np.unique(np.linspace(max(least, most // 50), most, _SIZES).astype(int))
-    given = [lib_sizes] if np.ndim(lib_sizes) == 0 else list(lib_sizes)
-    if not given:
-        raise InputError(f"lib_sizes={lib_sizes!r}: at least one library size is needed")
-    sizes = [arguments.integer(name, size) for size in given]
-    for size in sizes:
-        if size < least:
-            raise InputError(f"{name}: {size} rows are too few for {least - 1} neighbours; at least {least} are needed")
-        if size > most:
-            raise InputError(f"{name}: {size:,} rows cannot be drawn: {what}")
-    if len(set(sizes)) != len(sizes):
-        twice = sorted({size for size in sizes if sizes.count(size) > 1})
-        raise InputError(f"lib_sizes: {', '.join(map(str, twice))} are there twice; their samples would be the same")
-    return np.array(sizes)
-
-
-def check_seed(seed: Any) -> int:
-    """``seed`` as an int from 0 to 2^63 - 1; a random one for None."""
-    if seed is None:
-        return secrets.randbits(63)
-    number = arguments.integer("seed", seed, 0)
-    if number > _MOST_SEED:
-        raise InputError(f"seed={seed!r}: an integer from 0 to {_MOST_SEED} is needed")
-    return number
+def _states(problem: CcmProblem, directions: tuple[Direction, ...]) -> States:
+    """States of the libraries of directions that one search serves."""
+    p, first = problem, directions[0]
+    if len(directions) == 1:
+        return states_of(first, Tp=p.Tp, exclusion_radius=p.exclusion_radius, dtype=p.dtype)
+    columns = [direction.library.series.values for direction in directions]
+    values = np.concatenate([column.astype(np.result_type(*columns)) for column in columns], axis=1)
+    return delay_states(
+        values, first.library.lags, first.tau, k=first.k, Tp=p.Tp, exclusion_radius=p.exclusion_radius, dtype=p.dtype
+    )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,18 +11,17 @@ from ..engines.ccm import SampledSkill
 from ..engines.smap import LocalFits
 from ..engines.subsets import Link
 from ..errors import InputError
-from .ccm_problem import Direction
 from .smap_fit import skill
 from .states import embed, future
 
 if TYPE_CHECKING:
-    from ..device.executor import Executor
+    from .ccm_directions import Direction
+    from .ccm_problem import CcmProblem
 
 
 def smap_skill(
-    executor: Executor, engine: SampledSkill, link: Link, way: Direction, sizes: Sequence[int], samples: int, seed: int,
-    *, tau: int, Tp: int, exclusion_radius: int, theta: float, dtype: str,
-) -> NDArray[np.float64]:  # fmt: skip
+    engine: SampledSkill, link: Link, problem: CcmProblem, direction: Direction
+) -> NDArray[np.float64]:
     """rho (n_sizes, samples) of a direction, for the same sub-libraries that the nearest neighbours would have.
 
     Raises
@@ -31,23 +29,26 @@ def smap_skill(
     InputError
         The device has no double precision, which sums of products need.
     """
+    executor, p = engine.executor, problem
     if not executor.info.fp64:
         raise InputError(
             f"method='smap': {executor.info.name} lacks double precision, which sums of products need; choose another "
             "device, such as device='cpu'"
         )
-    coordinates = embed(way.library.series.values, way.library.lags, tau).astype(np.float64)
-    aim = future(way.target.series.values[:, 0], Tp)
-    asked = np.flatnonzero(np.isfinite(coordinates).all(axis=1) & np.isfinite(aim))
-    rho = np.full((len(sizes), samples), np.nan)
-    for place, members in enumerate(engine.members(link, sizes, samples, seed)):
+    library = direction.library
+    coordinates = embed(library.series.values, library.lags, direction.tau).astype(np.float64)
+    target = future(direction.target.series.values[:, 0], p.Tp)
+    queries = np.flatnonzero(np.isfinite(coordinates).all(axis=1) & np.isfinite(target))
+    rho = np.full((len(p.lib_sizes), p.sample), np.nan)
+    for place, members in enumerate(engine.members(link, p.lib_sizes, p.sample, p.seed)):
         for number, drawn in enumerate(members):
             rows = np.flatnonzero(drawn)
-            library = executor, coordinates[rows], aim[rows], rows
-            fits = LocalFits(*library, exclusion_radius=exclusion_radius, dtype=dtype)
+            fits = LocalFits(
+                executor, coordinates[rows], target[rows], rows, exclusion_radius=p.exclusion_radius, dtype=p.dtype
+            )
             try:
-                predicted = fits.fit(coordinates[asked], asked, np.array([theta])).predicted
+                predicted = fits.fit(coordinates[queries], queries, np.array([p.theta])).predicted
             finally:
                 fits.release()
-            rho[place, number] = skill(predicted, aim[asked])[0][0]
+            rho[place, number] = skill(predicted, target[queries])[0][0]
     return rho

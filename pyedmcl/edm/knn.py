@@ -6,20 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from ..data.condition import condition
 from ..data.series import check_embedding, require_rows
-from ..device.session import open_device
 from ..errors import InputError
+from ..jobs.runner import LocalRunner
+from ..jobs.sinks import ArraySink
 from ..launch.progress import Progress, reporting
-from ..launch.staging import Staging
-from ..neighbors.choose import engine as search_engine
-from ..neighbors.choose import report
-from ..neighbors.plan import Search
 from ..tuning.retry import tunable
 from . import arguments
-from .effort import announce
+from .knn_problem import KnnProblem
 from .knn_result import KnnResult
-from .masks import penalty_of
 from .provenance import provenance
 
 
@@ -111,47 +106,22 @@ def knn(
     True
     """
     E, tau = check_embedding(E, tau)
-    wanted = arguments.count("k", k) or E + 1
+    count = arguments.count("k", k) or E + 1
     Tp = arguments.integer("Tp", Tp)
     radius = arguments.integer("exclusion_radius", exclusion_radius, 0)
-    choice = arguments.neighbor_search(neighbors, recall)
+    search = arguments.neighbor_search(neighbors, recall)
     arguments.reporter(progress)
-    arguments.precision(dtype)
-    series = arguments.one_series(x, "x")
-    require_rows(series, E=E, tau=tau, Tp=Tp, k=1, what="x")
-    values = series.values
-    rows = len(values)
-    if query is not None:
-        asked = arguments.one_series(query, "query")
-        rows = asked.n_steps
-        if rows <= (E - 1) * tau:
-            raise InputError(f"query: E={E}, tau={tau} needs at least {(E - 1) * tau + 1} rows, there are {rows}")
-        # One shift and scale for both: they are put behind each other.
-        values = np.concatenate([values, asked.values])
-    executor = open_device(device)
-    dtype = arguments.precision(dtype, executor.info.fp64, executor.info.name)
-    announce(executor.info, (E,), n_library=series.n_steps, n_query=rows)
-    ready = condition(values, dtype)
-    data = Staging(executor, ready.values[: series.n_steps])
-    other = None if query is None else Staging(executor, ready.values[series.n_steps :])
-    penalty = penalty_of(series.values[:, 0], Tp, dtype) if Tp else None
-    search = Search((E,), (wanted,), tau, Tp, -1 if query is not None else radius, series.n_steps, rows, dtype)
-    engine = search_engine(executor, search, "neighbours", choice, masked=penalty is not None)
-    try:
-        barred = None if penalty is None else executor.upload(penalty)
-        table = next(engine.tables(*engine.load(data, 0, 1, other), barred))
-        indices = np.empty((rows, wanted), np.int32)
-        squared = np.empty((rows, wanted), np.dtype(dtype))
-        executor.download(table.rows, indices)
-        executor.download(table.values, squared)
-    finally:
-        engine.release()
-        data.release()
-        if other is not None:
-            other.release()
-    none = indices < 0
-    squared[none] = np.inf
-    squared = np.ldexp(squared, 2 * int(ready.exponent[0]))  # a power of two: exact
-    record = provenance(executor, ["knn"], engine.parameters, grade=engine.grade, neighbors=report(engine))
-    distances = np.sqrt(squared)  # here, since the host's root is correctly rounded and the device's may not be
-    return KnnResult(indices, distances, record)
+    dtype = arguments.precision(dtype)
+    library = arguments.one_series(x, "x")
+    require_rows(library, E=E, tau=tau, Tp=Tp, k=1, what="x")
+    other = None if query is None else arguments.one_series(query, "query")
+    if other is not None and other.n_steps <= (E - 1) * tau:
+        raise InputError(f"query: E={E}, tau={tau} needs at least {(E - 1) * tau + 1} rows, there are {other.n_steps}")
+    problem = KnnProblem(library, other, E, tau, Tp, count, radius, search, dtype)
+    executor = arguments.open_for(dtype, device)
+    indices, distances = np.empty((problem.total, count), np.int32), np.empty((problem.total, count), np.dtype(dtype))
+    record = LocalRunner([executor]).run(problem, ArraySink(problem.blocks(), [indices, distances]))
+    used = provenance(
+        executor, problem.kernels, record.parameters, grade=record.grade, neighbors=list(record.searched)
+    )
+    return KnnResult(indices, distances, used)

@@ -4,29 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..data.series import Series, build_series
-from ..device.session import open_device
-from ..engines.ccm import SampledSkill
-from ..engines.subsets import Link
 from ..errors import InputError
 from ..io.optional import pandas_for
+from ..jobs.runner import LocalRunner
+from ..jobs.sinks import ArraySink
 from ..tuning.retry import tunable
 from . import arguments
-from .ccm import KERNELS
-from .ccm_problem import Direction, check_seed, direction, library_sizes, sides, states_of
-from .convergence import means
-from .effort import announce
+from .ccm_directions import both_directions, library_sizes, sides
 from .provenance import provenance
-from .states import future
+from .significance_problem import CcmSignificanceProblem
 from .surrogate import check_method, draw, maker
-
-if TYPE_CHECKING:
-    from ..device.executor import Executor
 
 Doubles = NDArray[np.float64]
 
@@ -226,56 +219,33 @@ def ccm_significance(
     radius = arguments.integer("exclusion_radius", exclusion_radius, 0)
     count = arguments.integer("n", n, 1)
     samples = arguments.integer("sample", sample, 1)
-    if lib_size is None:
-        samples = 1  # of all rows there is one
-    k, number = arguments.count("knn", knn), check_seed(seed)
+    k, number = arguments.count("knn", knn), arguments.stream(seed)
     check_method(surrogate, "surrogate")
-    arguments.precision(dtype)
-    one, other, tau = sides(x, y, E, tau, False)
-    ways = [
-        direction(library, target, d, tau=tau, Tp=Tp, knn=k, lib_range=lib_range, valid_lib=valid_lib)
-        for d, (library, target) in enumerate(((one, other), (other, one)))
-    ]
-    made = []
-    for way in ways:
-        aimed = _first(way.target.series)
-        make = maker(aimed, surrogate, period=period, E=way.target.lags, tau=tau, recurrence=recurrence)
-        made.append(draw(make, count, number, way.number, aimed.n_steps))
-    executor = open_device(device)
-    dtype = arguments.precision(dtype, executor.info.fp64, executor.info.name)
-    n_steps = one.series.n_steps
-    announce(executor.info, [one.E, other.E], n_library=n_steps, n_query=n_steps, n_series=2,
-             n_targets=samples * (count + 1))  # fmt: skip
-    rho, found = np.empty(2), np.empty((2, count))
-    used: dict[str, Any] = {}
-    grade = ""
-    for way, drawn in zip(ways, made, strict=True):
-        sizes = library_sizes(int(way.legal.sum()) if lib_size is None else lib_size, [way], k, "lib_size")
-        skill, used, grade = _skill(executor, way, drawn, sizes, samples, number, tau, Tp, radius, dtype)
-        rho[way.number], found[way.number] = skill[0], skill[1:]
-    p_value = exceedance(rho, found)
+    dtype = arguments.precision(dtype)
+    first, second, tau = sides(x, y, E, tau, False)
+    directions = both_directions(first, second, tau, Tp=Tp, knn=k, lib_range=lib_range, valid_lib=valid_lib)
+    drawn = []
+    for direction in directions:
+        target = _first(direction.target.series)
+        make = maker(target, surrogate, period=period, E=direction.target.lags, tau=tau, recurrence=recurrence)
+        drawn.append(draw(make, count, number, direction.number, target.n_steps))
+    sizes = tuple(  # of all rows there is one sample
+        library_sizes(int(d.legal.sum()) if lib_size is None else lib_size, [d], "lib_size")[0] for d in directions
+    )
+    problem = CcmSignificanceProblem(
+        directions, tuple(drawn), sizes, 1 if lib_size is None else samples, number, Tp, radius, dtype
+    )
+    executor = arguments.open_for(dtype, device)
+    skill = np.empty((2, 1 + count))
+    record = LocalRunner([executor]).run(problem, ArraySink(problem.blocks(), [skill]))
+    rho, surrogates = skill[:, 0].copy(), skill[:, 1:].copy()
+    p_value = exceedance(rho, surrogates)
     return CcmSignificance(
-        links=((one.name, other.name), (other.name, one.name)), rho=rho, surrogates=found, p_value=p_value,
+        links=((first.name, second.name), (second.name, first.name)), rho=rho, surrogates=surrogates, p_value=p_value,
         q_value=false_discovery(p_value), lib_size=lib_size, method=surrogate, seed=number,
-        provenance=provenance(executor, KERNELS, used, grade=grade),
+        provenance=provenance(executor, problem.kernels, record.parameters, grade=record.grade),
     )  # fmt: skip
 
 
 def _first(series: Series) -> Series:
     return build_series(np.ascontiguousarray(series.values[:, 0]), [series.names[0]], series.time)
-
-
-def _skill(
-    executor: Executor, way: Direction, drawn: Doubles, sizes: NDArray[np.int_], samples: int, seed: int, tau: int,
-    Tp: int, radius: int, dtype: str,
-) -> tuple[Doubles, dict[str, Any], str]:  # fmt: skip
-    """Mean skill (1 + n,) of the target and of its surrogates, for the same states and sub-libraries."""
-    states = states_of(way, tau=tau, Tp=Tp, exclusion_radius=radius, dtype=dtype)
-    targets = np.concatenate([way.target.series.values[:, :1].T.astype(np.float64), drawn])
-    engine = SampledSkill(executor, states, np.array([future(target, Tp) for target in targets]), way.allowed)
-    links = [Link(0, place, (way.number, 1 - way.number)) for place in range(len(targets))]
-    try:
-        rho = engine.skill(links, sizes.tolist(), samples, seed)
-    finally:
-        engine.release()
-    return means(rho[:, 0]), engine.parameters, engine.grade

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from ..data.series import Series, check_embedding
 from ..errors import InputError
 from . import arguments
-from .ccm_problem import check_seed
 from .twins import twin_groups, twin_path
 
 METHODS = ("shuffle", "phase", "iaaft", "twin", "seasonal")
@@ -91,7 +90,7 @@ def surrogate(
     series = arguments.one_series(x, "x")
     count = arguments.integer("n", n, 1)
     make = maker(series, method, period=period, E=E, tau=tau, recurrence=recurrence)
-    return draw(make, count, check_seed(seed), 0, series.n_steps)
+    return draw(make, count, arguments.stream(seed), 0, series.n_steps)
 
 
 def draw(make: Maker, n: int, seed: int, number: int, n_steps: int) -> Doubles:

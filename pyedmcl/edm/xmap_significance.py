@@ -17,7 +17,6 @@ from ..jobs.sinks import ArraySink
 from ..launch.progress import Progress, reporting
 from ..tuning.retry import tunable
 from . import arguments
-from .ccm_problem import check_seed
 from .pairs import pairs_arguments, with_dimensions
 from .provenance import provenance
 from .significance import false_discovery
@@ -169,7 +168,7 @@ def xmap_significance(
     >>> result.p_value.shape
     (4, 4)
     """
-    count, number = arguments.integer("n", n, 1), check_seed(seed)
+    count, number = arguments.integer("n", n, 1), arguments.stream(seed)
     arguments.reporter(progress)
     check_method(surrogate, "surrogate")
     fields = pairs_arguments(

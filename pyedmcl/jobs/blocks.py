@@ -113,7 +113,7 @@ class Problem(Protocol):
 
     @property
     def unit(self) -> str:
-        """What progress counts."""
+        """What progress counts; empty where the problem's engine alone reports what it does."""
 
     @property
     def total(self) -> int:

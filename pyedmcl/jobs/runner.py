@@ -160,7 +160,7 @@ class _Run:
 
     def _report(self) -> None:
         done = self._done + sum(self._parts.values())
-        if done != self._reported:
+        if self._problem.unit and done != self._reported:
             self._reported = done
             told(done, self._problem.total, self._problem.unit)
 

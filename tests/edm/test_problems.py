@@ -25,9 +25,16 @@ CALLS = {
     "xmap": lambda x, **more: pyedmcl.xmap(x, E=[3, 1, 3, 2, 1, 4], Tp=1, exclusion_radius=2, **more),
     "embed_dimension": lambda x, **more: pyedmcl.embed_dimension(x, E_max=4, **more),
     "embed_dimension of chosen rows": lambda x, **more: pyedmcl.embed_dimension(x, E_max=2, lib_range=(0, 90), **more),
+    "knn": lambda x, **more: pyedmcl.knn(x[:, 0], E=2, k=4, Tp=1, query=x[:90, 1], **more),
+    "ccm": lambda x, **more: pyedmcl.ccm(x[:, 0], x[:, 1], E=[2, 3], lib_sizes=[20, 60], sample=3, seed=1, **more),
+    "ccm, both at once": lambda x, **more: pyedmcl.ccm(x[:, 0], x[:, 1], E=2, lib_sizes=20, sample=3, seed=1, **more),
+    "ccm by smap": lambda x, **more: pyedmcl.ccm(x[:, 0], x[:, 1], E=2, lib_sizes=20, sample=2, seed=1, method="smap",
+                                                 **more),
+    "ccm_significance": lambda x, **more: pyedmcl.ccm_significance(x[:, 0], x[:, 1], E=2, n=3, seed=1, lib_size=30,
+                                                                   sample=2, **more),
     "ccm_matrix": lambda x, **more: pyedmcl.ccm_matrix(x, E=2, lib_sizes=[20, 60], sample=3, seed=1, **more),
     "xmap_significance": lambda x, **more: pyedmcl.xmap_significance(x, E=2, n=3, seed=1, surrogate="shuffle", **more),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", CALLS)

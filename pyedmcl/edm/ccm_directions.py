@@ -1,0 +1,177 @@
+"""From the arguments of cross mapping to its two directions: what predicts what, from which rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..data.series import Series, as_series, check_embedding, require_rows
+from ..engines.ccm import States
+from ..errors import InputError
+from . import arguments, ranges
+from .states import delay_states, embed, future, given_states
+
+METHODS = ("simplex", "smap")
+_SIZES = 12  # library sizes where the caller names none
+
+
+@dataclass(frozen=True)
+class Side:
+    """One of the two variables: its columns, and the dimension of its embedding.
+
+    Attributes
+    ----------
+    series : Series
+        The first column is what is predicted of it.
+    E : int
+        Coordinates of a state.
+    lags : int
+        Lags of each column; 1 where the columns are the coordinates.
+    """
+
+    series: Series
+    E: int
+    lags: int
+
+    @property
+    def name(self) -> str:
+        return self.series.names[0]
+
+
+@dataclass(frozen=True)
+class Direction:
+    """A library side that predicts a target side.
+
+    Attributes
+    ----------
+    library, target : Side
+    number : int
+        0 or 1: the library's number in the random streams.
+    k : int
+        Neighbours.
+    legal : ndarray of bool (n,)
+        Rows that may be drawn.
+    allowed : ndarray of bool (n,) or None
+        Rows that ranges and masks let be drawn; None for all.
+    tau : int
+    """
+
+    library: Side
+    target: Side
+    number: int
+    k: int
+    legal: NDArray[np.bool_]
+    allowed: NDArray[np.bool_] | None
+    tau: int
+
+    @property
+    def stream(self) -> tuple[int, int]:
+        """Numbers that choose the random stream of its sub-libraries."""
+        return self.number, 1 - self.number
+
+    def n_predicted(self, Tp: int) -> int:
+        """Rows whose prediction can be compared with an observation."""
+        values = self.library.series.values
+        there = np.isfinite(embed(values, self.library.lags, self.tau)).all(axis=1)
+        return int((there & np.isfinite(future(self.target.series.values[:, 0], Tp))).sum())
+
+
+def sides(x: Any, y: Any, E: Any, tau: Any, embedded: bool) -> tuple[Side, Side, int]:
+    """Both variables, and tau, checked."""
+    given = [_named(data, what) for data, what in ((x, "x"), (y, "y"))]
+    if given[0].n_steps != given[1].n_steps:
+        raise InputError(f"y has {given[1].n_steps} steps and x {given[0].n_steps}: they must be equally long")
+    if embedded:
+        if E is not None:
+            raise InputError(f"E={E!r}: with embedded=True the columns of x and y are the coordinates; leave E out")
+        return Side(given[0], given[0].n_series, 1), Side(given[1], given[1].n_series, 1), 1
+    dims = _pair(E)
+    lags = [check_embedding(one, tau) for one in dims]
+    found = [Side(series, lag[0] * series.n_series, lag[0]) for series, lag in zip(given, lags, strict=True)]
+    return found[0], found[1], lags[0][1]
+
+
+def _named(data: Any, what: str) -> Series:
+    """A table as series; an array's only column is called as the argument is."""
+    series = as_series(data, what=what)
+    if series.n_series == 1 and getattr(data, "name", None) is None and not isinstance(data, Series):
+        named = getattr(data, "columns", None) is not None or isinstance(data, dict)
+        if not named:
+            return Series(series.values, (what,), series.time)
+    return series
+
+
+def _pair(E: Any) -> tuple[Any, Any]:
+    if E is None:
+        raise InputError("E=None: the number of lags is needed, an integer of at least 1, or one each for x and y")
+    if np.ndim(E) == 0:
+        return E, E
+    values = list(E)
+    if len(values) != 2:
+        raise InputError(f"E={E!r}: one integer, or one for x and one for y, is needed")
+    return values[0], values[1]
+
+
+def both_directions(
+    x: Side, y: Side, tau: int, *, Tp: int, knn: int | None, lib_range: Any, valid_lib: Any
+) -> tuple[Direction, Direction]:
+    """x predicts y, and y predicts x: rows that may be drawn, and how many neighbours are looked for."""
+
+    def direction(library: Side, target: Side, number: int) -> Direction:
+        n = library.series.n_steps
+        require_rows(library.series, E=library.lags, tau=tau, Tp=Tp, k=1, what="x" if number == 0 else "y")
+        allowed = ranges.library_mask(n, E=library.lags, tau=tau, Tp=Tp, lib_range=lib_range, valid_lib=valid_lib)
+        legal = np.isfinite(embed(library.series.values, library.lags, tau)).all(axis=1)
+        legal &= ranges.finite_target(target.series.values[:, 0], Tp)
+        if allowed is not None:
+            legal &= allowed
+        return Direction(library, target, number, knn or library.E + 1, legal, allowed, tau)
+
+    return direction(x, y, 0), direction(y, x, 1)
+
+
+def states_of(direction: Direction, *, Tp: int, exclusion_radius: int, dtype: str) -> States:
+    """States of a direction's library."""
+    side, tau = direction.library, direction.tau
+    options: dict[str, Any] = {"k": direction.k, "Tp": Tp, "exclusion_radius": exclusion_radius, "dtype": dtype}
+    if side.series.n_series == 1:
+        return delay_states(side.series.values, side.lags, tau, **options)
+    return given_states(embed(side.series.values, side.lags, tau), **options)
+
+
+def library_sizes(lib_sizes: Any, directions: Sequence[Direction], name: str = "lib_sizes") -> tuple[int, ...]:
+    """Library sizes, checked against the rows there are; a dozen up to the largest where none are given.
+
+    Raises
+    ------
+    InputError
+        A size is too small for the neighbours, larger than the library, or there twice.
+    """
+    least = max(direction.k for direction in directions) + 1
+    rows = [int(direction.legal.sum()) for direction in directions]
+    most = min(rows)
+    place = int(np.argmin(rows))
+    what = f"the {directions[place].library.name!r} library has {most:,} rows with all coordinates and a target"
+    if most < least:
+        raise InputError(
+            f"{what}, which is too few for {least - 1} neighbours of each row; use a smaller E or knn, or longer series"
+        )
+    if lib_sizes is None:
+        return tuple(np.unique(np.linspace(max(least, most // 50), most, _SIZES).astype(int)).tolist())
+    given = [lib_sizes] if np.ndim(lib_sizes) == 0 else list(lib_sizes)
+    if not given:
+        raise InputError(f"lib_sizes={lib_sizes!r}: at least one library size is needed")
+    sizes = [arguments.integer(name, size) for size in given]
+    for size in sizes:
+        if size < least:
+            raise InputError(f"{name}: {size} rows are too few for {least - 1} neighbours; at least {least} are needed")
+        if size > most:
+            raise InputError(f"{name}: {size:,} rows cannot be drawn: {what}")
+    if len(set(sizes)) != len(sizes):
+        twice = sorted({size for size in sizes if sizes.count(size) > 1})
+        raise InputError(f"lib_sizes: {', '.join(map(str, twice))} are there twice; their samples would be the same")
+    return tuple(sizes)
