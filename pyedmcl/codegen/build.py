@@ -48,7 +48,7 @@ def _source(spec: KernelSpec, values: tuple[tuple[str, Any], ...]) -> str:
 def text_for(spec: KernelSpec, values: Mapping[str, Any], info: DeviceInfo) -> str:
     """:func:`source`, with what the device's quirks ask for: how to fuse, how to take a minimum, what comes first."""
     quirks = quirks_for(info)
-    full = {**values, "fma": quirks.fma, "minimum": quirks.minimum}
+    full = {**values, **quirks.values}
     return quirks.prelude + _source(spec, tuple(sorted(full.items())))
 
 

@@ -21,7 +21,7 @@ class Tunable:
     values : tuple
         What a tuner may try.
     default : mapping
-        Device class ("cpu", "gpu") to a value that is safe there.
+        "cpu" and "gpu" to a value that is safe there; a device's quirks say which of them suits it.
     why : str
         What it does.
     """
@@ -77,9 +77,9 @@ class KernelSpec:
     exact: bool = True
     example: str = ""
 
-    def defaults(self, device_class: str) -> dict[str, Any]:
-        """The safe parameters of a device class."""
-        return {t.name: t.default.get(device_class, t.default["gpu"]) for t in self.tunables}
+    def defaults(self, defaults_for: str) -> dict[str, Any]:
+        """The safe parameters for a "cpu" or "gpu"; see ``defaults_for`` of :class:`pyedmcl.device.quirks.Quirks`."""
+        return {tunable.name: tunable.default[defaults_for] for tunable in self.tunables}
 
     def check(self, values: Values) -> None:
         """Raise BuildError unless ``values`` are complete and satisfy every constraint."""

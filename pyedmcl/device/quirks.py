@@ -22,8 +22,21 @@ class Quirks:
         in a function whose first line is ``#pragma OPENCL FP_CONTRACT ON``.
     minimum : str
         How to write a fast minimum of two numbers that are not NaN: "fmin" or "select" (``a < b ? a : b``).
-    device_class : str
-        "gpu" or "cpu": which default parameters to start from.
+    defaults_for : str
+        Whose default parameters suit it, "gpu" or "cpu": each tunable of a kernel's SPEC has one for either.
+    scalar_work_items : bool
+        Whether thousands of scalar work-items run side by side and share local memory, as on GPUs; on processors one
+        work-item fills the SIMD registers of a core.
+    on_host : bool
+        Whether it is the processor that the code of the host runs on, too.
+    first_rate : float
+        Lane operations per second, on the slow side: how large the first launch of a kernel may be.
+    unit_rate : float
+        Operations per second of a compute unit, roughly and rather too many: enough to tell seconds from hours.
+    groups_at_once : int
+        Work-groups that run side by side on a compute unit, where local memory does not say it.
+    lists_in_registers : bool
+        Whether sorted lists of a scalar work-item must be kept in registers, since those in memory come out wrong.
     build_options : tuple of str
         Compiler options that every program needs on this device.
     prelude : str
@@ -52,7 +65,13 @@ class Quirks:
 
     fma: str = "builtin"
     minimum: str = "fmin"
-    device_class: str = "gpu"
+    defaults_for: str = "gpu"
+    scalar_work_items: bool = True
+    on_host: bool = False
+    first_rate: float = 1e12
+    unit_rate: float = 0.0
+    groups_at_once: int = 16
+    lists_in_registers: bool = False
     build_options: tuple[str, ...] = ()
     prelude: str = ""
     most_dimensions: int = 0
@@ -66,6 +85,11 @@ class Quirks:
     instead: str = ""
     reasons: tuple[str, ...] = ()
 
+    @property
+    def values(self) -> dict[str, Any]:
+        """What the texts and the constraints of kernels may ask about a device, by name."""
+        return {"fma": self.fma, "minimum": self.minimum, "lists_in_registers": self.lists_in_registers}
+
 
 @dataclass(frozen=True)
 class Row:
@@ -76,14 +100,21 @@ class Row:
     reason: str
 
 
-def _on_cpu(info: DeviceInfo) -> bool:
+def _on_host(info: DeviceInfo) -> bool:
     return info.kind in ("cpu", "simulator")
 
 
 TABLE: tuple[Row, ...] = (
     Row(
-        _on_cpu,
-        {"device_class": "cpu", "minimum": "select", "memory_share": 0.5},
+        _on_host,
+        {"defaults_for": "cpu", "scalar_work_items": False, "on_host": True, "first_rate": 1e10, "unit_rate": 2e10,
+         "groups_at_once": 4},
+        "a core runs one work-group at a time and is fast where a work-item fills its SIMD registers; a few groups for "
+        "each core share the work evenly",
+    ),
+    Row(
+        _on_host,
+        {"minimum": "select", "memory_share": 0.5},
         "on a processor fmin() calls a library function for its NaN rule while a comparison is one vector "
         "instruction, and the memory is the host's, which the arrays of the caller share",
     ),
@@ -107,6 +138,11 @@ TABLE: tuple[Row, ...] = (
         {"keep_programs": True},
         "each process compiles anew, 0.2 to 3 seconds a kernel, where loading what was compiled takes some 10 ms; PoCL "
         "and the drivers of GPUs keep programs themselves",
+    ),
+    Row(
+        lambda info: info.runtime == "intel-cpu",
+        {"lists_in_registers": True},
+        "the vectoriser (2026.2) gets sorted lists of scalar work-items in memory wrong",
     ),
     Row(
         lambda info: info.runtime in ("nvidia", "amd"),
@@ -158,6 +194,11 @@ TABLE: tuple[Row, ...] = (
 )
 
 
+# Of a compute unit of a GPU: lanes that are busy, and the clock where the driver does not tell it.
+_BUSY_LANES = 128 * 0.4
+_CLOCK_MHZ = 1500
+
+
 @functools.lru_cache(maxsize=64)
 def quirks_for(info: DeviceInfo) -> Quirks:
     """The quirks of a device: defaults, then each row of the table that applies."""
@@ -169,5 +210,6 @@ def quirks_for(info: DeviceInfo) -> Quirks:
         quirks,
         max_work_group=max(1, min(quirks.max_work_group, info.max_work_group)),
         local_bytes=quirks.local_bytes or info.local_bytes,
+        unit_rate=quirks.unit_rate or _BUSY_LANES * (info.clock_mhz or _CLOCK_MHZ) * 1e6,
         largest_bytes=info.global_bytes if quirks.whole_memory_in_one else info.max_alloc_bytes,
     )

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..codegen.build import build
-from ..device.quirks import quirks_for
 from ..kernels import spec
 from ..kernels.ccm import CHUNK, SAMPLES, SUMS
 from ..launch.pacing import Pacer
@@ -65,8 +64,7 @@ class ColumnKernels:
     def __init__(self, executor: Executor, search: Search, pool: Pool, least: int = 1) -> None:
         self.executor, self.search, self._pool, self.least = executor, search, pool, least
         self.n, self.k, self.E = search.n_library, search.counts[0], search.dims[0]
-        kind = quirks_for(executor.info).device_class
-        self._pacers = {name: Pacer(kind) for name in ("ccm", "ccm_direct")}
+        self._pacers = {name: Pacer(executor.info) for name in ("ccm", "ccm_direct")}
         self.t_begin = max(first_row(search), -search.Tp, 0)
         self.t_end = max(min(self.n, self.n - search.Tp), 0)
         self.n_chunks = max(-(-(self.t_end - self.t_begin) // CHUNK), 1)

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from ..codegen.build import build
 from ..device.memory import budget
-from ..device.quirks import quirks_for
 from ..errors import DeviceMemoryError
 from ..kernels import spec
 from ..kernels.lookup import MOST_COLUMNS
@@ -99,7 +98,7 @@ class CrossMap:
         self.dtype = values.dtype.name
         self._shapes = Shapes(executor.info, self.n_steps, self.dtype)
         self._pool = Pool(executor)
-        self._pacers: dict[int, Pacer] = defaultdict(lambda: Pacer(quirks_for(executor.info).device_class))
+        self._pacers: dict[int, Pacer] = defaultdict(lambda: Pacer(executor.info))
         self._groups: list[_Group] = []
         room = self._allocate_targets(values.itemsize)
         scored = (np.maximum((data.E - 1) * self.tau, -self.Tp) + self.Tp, min(self.n_steps, self.n_steps + self.Tp))

@@ -9,7 +9,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..codegen.build import build
 from ..device.memory import budget
-from ..device.quirks import quirks_for
 from ..errors import DeviceMemoryError, InputError
 from ..kernels import spec
 from ..launch.pacing import Pacer
@@ -150,7 +149,7 @@ def _fill(
         )
     height = min(room // width, n_rows)
     kernel = build(executor, kernel_spec, values)
-    pacer = Pacer(quirks_for(executor.info).device_class)
+    pacer = Pacer(executor.info)
     cost = float(4 * values["E"] + 8) * width
     held: list[Buffer] = []
     try:

@@ -19,8 +19,6 @@ from ..tuning.policy import parameters
 # Lookups of a staged value that repay its staging.
 _REPAID = 16
 _ROW_LANES_MOST = 128
-# Groups of a compute unit at once where local memory does not say it; a processor runs one, a few more share evenly.
-_GROUPS_PER_UNIT = {"cpu": 4, "gpu": 16}
 # What it costs to begin a group, in reads of a target for each row (a library takes k + 1 of them): to sum
 # observations, and to fetch targets for local memory.
 _OBSERVING, _STAGING = 1.0, 40.0
@@ -69,7 +67,7 @@ class Shapes:
         self._info, self._n_steps, self._dtype = info, n_steps, dtype
         self._itemsize = np.dtype(dtype).itemsize
         quirks = quirks_for(info)
-        self._local, self._groups = quirks.local_bytes, _GROUPS_PER_UNIT[quirks.device_class]
+        self._local, self._groups = quirks.local_bytes, quirks.groups_at_once
         # One compiled kernel serves lengths that differ little.
         self._padded = round_up(n_steps, 256)
 

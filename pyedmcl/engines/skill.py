@@ -9,7 +9,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..codegen.build import build
 from ..device.memory import budget
-from ..device.quirks import quirks_for
 from ..errors import InputError
 from ..kernels import spec
 from ..launch.pacing import Pacer
@@ -95,7 +94,7 @@ def skill_sums(
     pair_bytes = n_chunks * len(SUMS) * itemsize
     room = min(_SUMS_BYTES_MOST, budget(executor.info).largest)
     block = max(min(room // pair_bytes, n_pairs, _PAIRS_MOST), 1)
-    pacer = Pacer(quirks_for(executor.info).device_class)
+    pacer = Pacer(executor.info)
     cost = _OPERATIONS_PER_ROW * n_rows
     held: list[Buffer] = []
     try:

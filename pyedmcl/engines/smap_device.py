@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from ..codegen.build import build
 from ..device.memory import budget
-from ..device.quirks import quirks_for
 from ..errors import DeviceMemoryError
 from ..kernels import spec
 from ..launch.pacing import Pacer
@@ -91,8 +90,7 @@ class Sweeps:
         solving = {**given, "penalised": library.alpha > 0}
         self._given = given
         self._solve = {**solving, **parameters(spec("smap_solve"), solving, info, sizes).parameters}
-        kind = quirks_for(info).device_class
-        self._pacers = {name: Pacer(kind) for name in ("scale", *LAYOUTS)}
+        self._pacers = {name: Pacer(info) for name in ("scale", *LAYOUTS)}
 
     def load(self) -> None:
         """Put the library on the device."""

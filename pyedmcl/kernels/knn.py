@@ -36,8 +36,8 @@ SPEC = KernelSpec(
             "a buffer must hold k candidates and one step more, and sorting reads it four at a time",
         ),
         Constraint(
-            lambda v: v["lanes"] > 1 or v.get("minimum") != "select" or max(v["counts"]) <= v["list_registers"],
-            "Intel's CPU vectoriser (2026.2) gets lists of lone lanes in memory wrong: keep them in registers",
+            lambda v: v["lanes"] > 1 or not v.get("lists_in_registers") or max(v["counts"]) <= v["list_registers"],
+            "this device gets sorted lists of scalar work-items in memory wrong: keep them in registers",
         ),
         Constraint(lambda v: v["hot"] > v["unroll"], "rows of a step must fit behind those noted before"),
         Constraint(lambda v: len(v["dims"]) == len(set(v["dims"])) == len(v["counts"]), "one count for each dimension"),

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ..device.quirks import quirks_for
+
 if TYPE_CHECKING:
     from ..device.executor import Event
+    from ..device.info import DeviceInfo
 
 LAUNCH_SECONDS = 0.2
-_FIRST_RATE = {"gpu": 1e12, "cpu": 1e10}  # lane operations per second, on the slow side
 _UNTIMED = 0.01
 
 
@@ -17,12 +19,12 @@ class Pacer:
 
     Parameters
     ----------
-    device_class : str
-        "gpu" or "cpu", for the first guess.
+    info : DeviceInfo
+        Whose quirks give the first guess.
     """
 
-    def __init__(self, device_class: str) -> None:
-        self._rate = _FIRST_RATE.get(device_class, 1e10)
+    def __init__(self, info: DeviceInfo) -> None:
+        self._rate = quirks_for(info).first_rate
 
     def units(self, cost_per_unit: float) -> int:
         """Units of work that take about :data:`LAUNCH_SECONDS`; at least one."""

@@ -90,7 +90,6 @@ class ExactSearch:
                  data_bytes: int = 0, room: int | None = None, pool: Pool | None = None) -> None:
         self.executor = executor
         self.search = search
-        device_class = quirks_for(executor.info).device_class
         self._budget = budget(executor.info)
         self._room = room if room is not None else self._budget.total
         self._scratch_limit = self._share(_SCRATCH_LEAST, data_bytes)
@@ -99,7 +98,7 @@ class ExactSearch:
         self.passes = self._split(emit, masked, libraries)
         self.parameters = dict(self.passes[-1].parameters)
         self.decisions: list[dict[str, Any]] = []  # records of searches, where not simply this one was asked for
-        self._pacers = [Pacer(device_class) for _ in self.passes]
+        self._pacers = [Pacer(executor.info) for _ in self.passes]
         self._pool = pool or Pool(executor)
 
     def _share(self, least: int, data_bytes: int) -> int:

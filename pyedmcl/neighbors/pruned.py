@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from ..codegen.build import build
 from ..codegen.sentinels import GAP
 from ..device.memory import budget
-from ..device.quirks import quirks_for
 from ..errors import DeviceMemoryError, InputError
 from ..kernels import spec
 from ..launch.pacing import Pacer
@@ -111,7 +110,7 @@ class PrunedSearch:
         self._library_rows, self._query_rows = library_rows, query_rows
         self._budget = budget(executor.info)
         self._room = min(self._budget.total, room) if room is not None else self._budget.total
-        self._pool, self._pacer = pool or Pool(executor), Pacer(quirks_for(executor.info).device_class)
+        self._pool, self._pacer = pool or Pool(executor), Pacer(executor.info)
         self._states: dict[int, tuple[NDArray[Any], NDArray[Any]]] = {}
         self._ready: _Ready | None = None
         self._axes: dict[int, int] = {}

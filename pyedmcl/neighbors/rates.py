@@ -141,15 +141,15 @@ DEFAULTS: dict[str, tuple[int, Rates]] = {
 def rates_of(info: DeviceInfo) -> Known:
     """Rates of a device: of the tuning database, else shipped for it or a relative, else the defaults of its class."""
     key = device_key(info)
-    host = quirks_for(info).device_class == "cpu"
+    quirks = quirks_for(info)
     found = known(key, NAME)
     if found is not None:
         source, record = found
         rates = from_values(record.values)
         if rates is not None:
-            return Known(_for_units(rates, record.device.compute_units, info, host), source)
-    units, rates = DEFAULTS[quirks_for(info).device_class]
-    return Known(_for_units(rates, units, info, host), "default")
+            return Known(_for_units(rates, record.device.compute_units, info, quirks.on_host), source)
+    units, rates = DEFAULTS[quirks.defaults_for]
+    return Known(_for_units(rates, units, info, quirks.on_host), "default")
 
 
 def from_values(values: Mapping[str, Any]) -> Rates | None:

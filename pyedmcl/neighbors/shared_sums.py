@@ -41,7 +41,7 @@ def pays(info: DeviceInfo, search: Search, n_states: int, n_queries: int) -> boo
     runtime and slower with another.
     """
     E = search.dims[0]
-    if quirks_for(info).device_class != "gpu" or E < _LEAST_DIMENSION or search.counts[0] > 2 * E:
+    if not quirks_for(info).scalar_work_items or E < _LEAST_DIMENSION or search.counts[0] > 2 * E:
         return False
     return min(n_states, n_queries) >= _LEAST_STATES
 
@@ -72,7 +72,7 @@ class SharedSearch:
         self.executor, self.search, self._library = executor, search, library
         self._library_rows, self._query_rows = library_rows, query_rows
         self._pool, self._budget = pool or Pool(executor), budget(executor.info)
-        self._pacer = Pacer(quirks_for(executor.info).device_class)
+        self._pacer = Pacer(executor.info)
         self.parameters: dict[str, Any] = {}
 
     def release(self) -> None:

@@ -38,7 +38,7 @@ class Finish:
 
     def __init__(self, executor: Executor, problem: RqaProblem, longest: int) -> None:
         self.executor, self.problem, self.lengths = executor, problem, longest + 1
-        self._wg, groups = _SHAPES[quirks_for(executor.info).device_class]
+        self._wg, groups = _SHAPES[quirks_for(executor.info).defaults_for]
         self._groups = min(groups, -(-self.lengths // self._wg))
         entries = ("finish_begin", "finish_diagonals", "finish_columns", "finish_end")
         values = {"wg": self._wg}

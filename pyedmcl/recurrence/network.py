@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from ..codegen.build import build
 from ..device.memory import budget
-from ..device.quirks import quirks_for
 from ..errors import DeviceMemoryError, InputError
 from ..io.optional import need
 from ..kernels import spec
@@ -199,12 +198,11 @@ def count_links(
     link, close = (build(executor, kernel_spec, values, entry) for entry in (None, "recurrence_triangles"))
     with np.errstate(over="ignore"):
         series = np.ascontiguousarray(x, dtype)
-    device_class = quirks_for(executor.info).device_class
     data, bits = executor.upload(series), executor.allocate(4 * words * n)
     sums = None
     try:
         limit = dtype.type(problem.outer_limits()[0])
-        pacer, cost = Pacer(device_class), float(words * 32 * 3 * values["m"])
+        pacer, cost = Pacer(executor.info), float(words * 32 * 3 * values["m"])
         row = 0
         while row < n:
             end = min(row + min(pacer.units(cost), 60_000), n)
@@ -218,7 +216,7 @@ def count_links(
         degree = _ones(host)
         closed = np.empty(n, np.uint64)
         sums = executor.allocate(closed.nbytes)
-        pacer = Pacer(device_class)
+        pacer = Pacer(executor.info)
         row = 0
         before = np.concatenate([[0], np.cumsum(degree)])
         while row < n:

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from ..codegen.build import build
 from ..device.memory import budget
-from ..device.quirks import quirks_for
 from ..errors import DeviceMemoryError
 from ..kernels import spec
 from ..launch.pacing import Pacer
@@ -57,7 +56,7 @@ class Ranks:
         self.window, self.lower = window, lower
         self._values: dict[str, Any] = problem.cell
         self._spec = spec("recurrence_ranks")
-        self._pacer = Pacer(quirks_for(executor.info).device_class)
+        self._pacer = Pacer(executor.info)
         chosen = parameters(self._spec, self._values, executor.info).parameters
         self.candidates: int = chosen["candidates"]
         self._values |= chosen

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from ..codegen.build import build
 from ..device.memory import budget
-from ..device.quirks import quirks_for
 from ..kernels import spec
 from ..launch.pacing import Pacer
 from ..tuning.policy import parameters
@@ -101,8 +100,7 @@ class WindowSweep:
             entry: build(executor, kernel_spec, self._values, entry)
             for entry in ("band_columns", "band_diagonals", "recurrence_windows")
         }
-        device_class = quirks_for(executor.info).device_class
-        self._pacers = {entry: Pacer(device_class) for entry in self._kernels}
+        self._pacers = {entry: Pacer(executor.info) for entry in self._kernels}
 
     def counts(self) -> Iterator[list[Counts]]:
         """Counts of the windows in order, part by part."""

@@ -167,7 +167,7 @@ def tune(
 def _workers(command: Sequence[str], info: DeviceInfo, depth: Mode) -> Iterator[Workers]:
     cores = os.cpu_count() or 1
     # More processes than cores compile no faster, and each holds a context on the device.
-    count = min(cores, _WORKERS_MOST, info.compute_units if quirks_for(info).device_class == "cpu" else cores)
+    count = min(cores, _WORKERS_MOST, info.compute_units if quirks_for(info).on_host else cores)
     workers = Workers(command, info.id, count=count, compile_seconds=depth.compile_seconds,
                       run_seconds=depth.run_seconds)  # fmt: skip
     try:

@@ -82,7 +82,7 @@ class Space:
         self.spec, self.info = spec, info
         quirks = quirks_for(info)
         self.most = min(most or quirks.max_work_group, quirks.max_work_group)
-        self.given = {**(given or {}), "fma": quirks.fma, "minimum": quirks.minimum}
+        self.given = {**(given or {}), **quirks.values}
         self.tunables: dict[str, Tunable] = {tunable.name: tunable for tunable in spec.tunables}
         limits = []
         if any(name in self.tunables for name in fit._GROUP):

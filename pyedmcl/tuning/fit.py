@@ -13,8 +13,6 @@ from ..device.quirks import quirks_for
 
 # Tunables whose product is the number of work-items in a group.
 _GROUP = ("wg", "target_lanes", "row_lanes", "library_lanes")
-# Operations per second of a compute unit, roughly and rather too many: SIMD lanes times the share of them in use.
-_CPU_UNIT = 2e10
 # Columns computed in vain that wider vectors repay.
 _PADDING = 1.125
 # A lookup with staged targets: 16-byte loads, work-items of a group and those along the query rows.
@@ -22,8 +20,6 @@ _STAGED_LANES = 4
 _STAGED_GROUP = 1024
 _STAGED_ROWS = 16
 _ROWS_EACH = 96
-_GPU_LANES = 128 * 0.4
-_GPU_CLOCK_MHZ = 1500
 
 
 def defaults(
@@ -33,28 +29,29 @@ def defaults(
     most: int,
     sizes: Mapping[str, int] | None = None,
 ) -> dict[str, Any]:
-    """Safe parameters of the device's class, adapted to the problem, in groups of at most ``most`` work-items.
+    """Safe parameters for a device, adapted to the problem, in groups of at most ``most`` work-items.
 
     float64 halves the lanes of a SIMD register.
     """
     quirks, rows = quirks_for(info), (sizes or {}).get("rows", 0)
-    chosen = spec.defaults(quirks.device_class)
+    scalar = quirks.scalar_work_items
+    chosen = spec.defaults(quirks.defaults_for)
     if specialisation.get("dtype") == "float64" and chosen.get("lanes", 1) > 8:
         chosen["lanes"] = 8
     # Groups should share a unit's local memory.
     if chosen.get("tile") and _tile_bytes(chosen, specialisation) > info.local_bytes // 4:
         _fit_tile(spec, chosen, specialisation, info.local_bytes)
-    if quirks.device_class == "gpu" and "unroll" in chosen and "dims" in specialisation:
+    if scalar and "unroll" in chosen and "dims" in specialisation:
         # Sweeps over several dimensions are long programs already; more steps at once overflow the instruction cache.
         chosen["unroll"] = 16 if len(specialisation["dims"]) == 1 else 4
-    if "columns" in specialisation and quirks.device_class == "cpu":
+    if "columns" in specialisation and not scalar:
         _fit_vectors(chosen, specialisation["columns"])
         while chosen["lanes"] > 4 and chosen["lanes"] // 2 >= specialisation["columns"]:
             chosen["lanes"] //= 2
-    if "columns" in specialisation and quirks.device_class == "gpu":
+    if "columns" in specialisation and scalar:
         itemsize = 8 if specialisation.get("dtype") == "float64" else 4
         _fit_lookup(chosen, specialisation["columns"], rows, quirks.local_bytes // itemsize)
-    if "tile" in chosen and quirks.device_class == "gpu" and rows:
+    if "tile" in chosen and scalar and rows:
         while chosen["wg"] > 32 and chosen["wg"] // 2 >= rows:
             chosen["wg"] //= 2
     while group(chosen) > max(most, 1):
@@ -145,7 +142,7 @@ def unfit(
     staged = _staged_bytes(chosen, specialisation, (sizes or {}).get("rows", 0))
     if staged > quirks.local_bytes:
         return f"{staged:,} bytes of staged targets, where {quirks.local_bytes:,} are possible"
-    values = {**specialisation, **chosen, "fma": quirks.fma, "minimum": quirks.minimum}
+    values = {**specialisation, **chosen, **quirks.values}
     for constraint in spec.constraints:
         try:
             holds = constraint.holds(values)
@@ -158,9 +155,7 @@ def unfit(
 
 def operations_per_second(info: DeviceInfo) -> float:
     """What a device might do, within a factor of a few: enough to tell seconds from hours."""
-    if quirks_for(info).device_class == "cpu":
-        return info.compute_units * _CPU_UNIT
-    return info.compute_units * _GPU_LANES * (info.clock_mhz or _GPU_CLOCK_MHZ) * 1e6
+    return info.compute_units * quirks_for(info).unit_rate
 
 
 def _tile_bytes(chosen: Mapping[str, Any], specialisation: Mapping[str, Any]) -> int:

@@ -97,8 +97,8 @@ print(generate("skill", shaping_values("skill", {{"dtype": "float32", "chunk": 6
     assert len(texts) == 1
 
 
-@pytest.mark.parametrize("device_class", ["cpu", "gpu"])
-def test_defaults_need_no_loopy(device_class, fresh, without_loopy):
+@pytest.mark.parametrize("defaults_for", ["cpu", "gpu"])
+def test_defaults_need_no_loopy(defaults_for, fresh, without_loopy):
     cases = [("skill", {"dtype": dtype}) for dtype in DTYPES]
     cases += [
         ("distances", {"E": E, "tau": 1, "metric": metric, "dtype": dtype})
@@ -107,7 +107,7 @@ def test_defaults_need_no_loopy(device_class, fresh, without_loopy):
         for dtype in DTYPES
     ]
     for name, specialisation in cases:
-        values = {**specialisation, **spec(name).defaults(device_class), **DEVICE}
+        values = {**specialisation, **spec(name).defaults(defaults_for), **DEVICE}
         text = build.source(spec(name), values)
         assert re.search(rf"__kernel .* {name}\(", text)
     assert not fresh.exists()

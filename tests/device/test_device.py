@@ -145,12 +145,12 @@ def test_every_quirk_row_has_a_reason_and_changes_known_fields() -> None:
 def test_quirks_of_the_known_devices() -> None:
     for info in (NVIDIA, AMD, ARC, FPGA):
         found = quirks.quirks_for(info)
-        assert (found.fma, found.minimum, found.device_class, found.unusable) == ("builtin", "fmin", "gpu", None)
+        assert (found.fma, found.minimum, found.defaults_for, found.unusable) == ("builtin", "fmin", "gpu", None)
     for info in (INTEL, POCL31):
         found = quirks.quirks_for(info)
-        assert (found.fma, found.minimum, found.device_class) == ("contract", "select", "cpu")
+        assert (found.fma, found.minimum, found.defaults_for) == ("contract", "select", "cpu")
     assert quirks.quirks_for(LLVMPIPE).fma == "builtin"
-    assert quirks.quirks_for(OCLGRIND).device_class == "cpu"
+    assert quirks.quirks_for(OCLGRIND).defaults_for == "cpu"
     assert quirks.quirks_for(OCLGRIND).max_work_group < quirks.quirks_for(INTEL).max_work_group
     assert quirks.quirks_for(replace(NVIDIA, max_work_group=32)).max_work_group == 32
     assert quirks.quirks_for(POCL_BROKEN).unusable

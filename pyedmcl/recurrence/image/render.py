@@ -129,7 +129,7 @@ def _parameters(executor: Executor, values: dict[str, Any], problem: RqaProblem)
     sizes = {"rows": problem.n_rows, "columns": problem.n_columns}
     choice = parameters(spec("recurrence_image"), values, executor.info, sizes)
     chosen = dict(choice.parameters)
-    if choice.grade == "default" and quirks_for(executor.info).device_class == "gpu":
+    if choice.grade == "default" and quirks_for(executor.info).scalar_work_items:
         while chosen["vectors"] > 1 and chosen["vectors"] * values["m"] > _REGISTERS:
             chosen["vectors"] //= 2
     item = 8 if values["dtype"] == "float64" else 4
@@ -187,7 +187,7 @@ def _launch_all(
                 for some in (data.limits, data.limits64 if data.exact and not open_cells else ())
             )
         tail = [*limits, *held[4 : 4 + len(more)], *limits64]
-        pacer = Pacer(quirks_for(executor.info).device_class)
+        pacer = Pacer(executor.info)
         cost = 3.0 * values["m"] + 4 + (20 if values["mode"] == "mean" else 0)
         heights = (pieces[:, 2] - pieces[:, 1]).astype(np.int64)
         per_group = max(1, values["piece"] // max(int(heights.mean()), 1))

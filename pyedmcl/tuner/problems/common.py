@@ -66,13 +66,13 @@ def flow(n_steps: int, dtype: str = "float32", noise: float = 0.02) -> Floats:
 
 def units(info: DeviceInfo, on_cpu: int, on_gpu: int, most: int = 4096) -> int:
     """So many things per compute unit, at least one and at most ``most``: enough to keep a device busy for a while."""
-    per = on_cpu if quirks_for(info).device_class == "cpu" else on_gpu
+    per = on_gpu if quirks_for(info).scalar_work_items else on_cpu
     return max(min(max(info.compute_units, 1) * per, most), 1)
 
 
 def on_gpu(info: DeviceInfo) -> bool:
     """Whether the device counts as a GPU."""
-    return quirks_for(info).device_class == "gpu"
+    return quirks_for(info).scalar_work_items
 
 
 @dataclass(frozen=True)
