@@ -16,8 +16,8 @@ from pyedmcl.device.info import DeviceInfo
 from pyedmcl.tuner.measure import Recorder
 from pyedmcl.tuner.problems import names, workload
 from pyedmcl.tuner.workload import Case, Workload
-from pyedmcl.tuning import policy
 from pyedmcl.tuning.journal import centre
+from pyedmcl.tuning.parameters import source
 
 _SECONDS_ENOUGH = 0.02  # of a round, on the device
 _RUNS_MOST = 5
@@ -137,7 +137,7 @@ def of_kernel(executor: Executor, work: Workload, case: Case, ceilings: Mapping[
     """The time on the device of the kernel's own launches in a case."""
     recorder, entries = Recorder(executor), own_entries(case.kernel, work.timed())
     seconds: list[float] = []
-    with policy.watching() as questions, work.open(recorder, case) as go:
+    with source.watching() as questions, work.open(recorder, case) as go:
 
         def run() -> None:
             go()
@@ -163,7 +163,7 @@ def of_call(call: WholeCall, ceilings: Mapping[str, Ceiling], rounds: int, with_
     """The time of a whole call, and of the peer's in turn with it."""
     ours: list[float] = []
     theirs: list[float] = []
-    with policy.watching() as questions:
+    with source.watching() as questions:
         call.ours()  # the first one compiles and opens what it needs, on either side
     peer, once, note = None, 0.0, ""
     try:

@@ -21,7 +21,7 @@ from workloads import coupled_maps
 import pyedmcl
 from pyedmcl.device.opencl import OpenCLExecutor
 from pyedmcl.device.select import select
-from pyedmcl.tuning.policy import using
+from pyedmcl.tuning.parameters import using
 
 
 def measure(x: Any, E: int, device: str | None, repeat: int) -> dict[str, float]:

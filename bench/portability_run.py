@@ -26,7 +26,7 @@ from pyedmcl.engines import lookup, project, skill
 from pyedmcl.neighbors import exact
 from pyedmcl.reference import fma32, knn_float32_exact, knn_float64_exact, simplex_predict
 from pyedmcl.reference import skill as oracle_skill
-from pyedmcl.tuning import policy
+from pyedmcl.tuning.parameters import ParameterChoice, source
 
 # What replaces the device's own default parameters, by kernel; "class" says whose defaults they start from.
 _SMALL_LOOKUP = {"target_lanes": 4, "row_lanes": 4}
@@ -53,9 +53,9 @@ def patch(name: str, simulated: bool, watched: bool) -> None:
     """Have every launch use the parameters of a set, and work around what the simulator cannot do."""
     chosen = SETS[name]
 
-    def parameters(spec: Any, specialisation: Any, info: Any, sizes: Any = None) -> policy.Choice:
+    def parameters(spec: Any, specialisation: Any, info: Any, sizes: Any = None) -> ParameterChoice:
         seen = replace(info, kind="gpu", runtime="other") if chosen.get("class") == "gpu" else info
-        choice = policy.parameters(spec, specialisation, seen, sizes)
+        choice = source.parameters(spec, specialisation, seen, sizes)
         return replace(choice, parameters={**choice.parameters, **chosen.get(spec.name, {})})
 
     for module in (exact, lookup, project, skill, dense):

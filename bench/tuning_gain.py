@@ -24,10 +24,10 @@ from common import Report, parser
 
 
 def parameters_of(asked: Any, spec: Any, info: Any) -> tuple[Mapping[str, Any], str]:
-    from pyedmcl.tuning import policy
+    from pyedmcl.tuning.parameters import source
 
-    with policy.mode("cached"):
-        choice = policy.parameters(spec, asked.specialisation, info, asked.sizes)
+    with source.mode("cached"):
+        choice = source.parameters(spec, asked.specialisation, info, asked.sizes)
     return dict(choice.parameters), choice.grade
 
 
@@ -38,31 +38,32 @@ def fresh(bench: Any, case: Any, spec: Any, info: Any, seconds: float) -> Mappin
     from pyedmcl.tuner.auto import Local
     from pyedmcl.tuner.outcome import Settings
     from pyedmcl.tuner.search import Tuning
-    from pyedmcl.tuning import policy, wisdom
+    from pyedmcl.tuning import wisdom
     from pyedmcl.tuning.database import Database, new_session
+    from pyedmcl.tuning.parameters import source
 
     with tempfile.TemporaryDirectory() as folder, mock.patch.object(wisdom, "shipped", lambda runtime: ()):
-        policy.forget()
+        source.forget()
         settings = Settings("greedy", seed=1, rounds=5, duel=7)
         until = time.monotonic() + seconds
         database = Database(Path(folder) / "fresh.sqlite3")
         outcome = Tuning(Local(bench), spec, case, info, database, new_session(), settings, until).run()
-    policy.forget()
+    source.forget()
     return outcome.parameters
 
 
 def lookup_cost(asked: Any, spec: Any, info: Any) -> dict[str, float]:
     """Seconds of a question: the very first one of a process, a new one, and one that was asked before."""
-    from pyedmcl.tuning import policy
+    from pyedmcl.tuning.parameters import source
 
-    policy.forget()
+    source.forget()
 
     def ask(rows: int) -> float:
         begun = time.perf_counter()
-        policy.parameters(spec, asked.specialisation, info, {**asked.sizes, "rows": rows})
+        source.parameters(spec, asked.specialisation, info, {**asked.sizes, "rows": rows})
         return time.perf_counter() - begun
 
-    with policy.mode("cached"):
+    with source.mode("cached"):
         first = ask(500)
         new = [ask(rows) for rows in range(501, 701)]
         again = [ask(rows) for rows in range(501, 701)]

@@ -6,9 +6,10 @@ import pytest
 from device_helpers import NVIDIA
 
 from pyedmcl.kernels import spec
-from pyedmcl.tuning import policy, wisdom
+from pyedmcl.tuning import wisdom
 from pyedmcl.tuning.database import Database, new_session
 from pyedmcl.tuning.key import tuning_key
+from pyedmcl.tuning.parameters import source
 
 KNN = {"dims": (3,), "tau": 1, "dtype": "float32"}
 SIZES = {"rows": 1000, "library": 1000}
@@ -28,14 +29,14 @@ def run(database, at, parameters, seconds=1.0, status="ok", **more):
 
 @pytest.fixture
 def data_dir(tmp_path, monkeypatch):
-    """An empty data folder, "cached" mode, no shipped wisdom, and a policy that has learnt nothing."""
+    """An empty data folder, "cached" mode, no shipped wisdom, and a source of parameters that has learnt nothing."""
     monkeypatch.setenv("PYEDMCL_DATA_DIR", str(tmp_path / "data"))
     monkeypatch.delenv("PYEDMCL_TUNE", raising=False)
     monkeypatch.setattr(wisdom, "shipped", lambda runtime: ())
-    policy.forget()
+    source.forget()
     yield tmp_path / "data"
-    policy.set_tuner(None)
-    policy.forget()
+    source.tuner = None
+    source.forget()
 
 
 __all__ = ["KNN", "SIZES", "Database", "data_dir", "key", "new_session", "run"]

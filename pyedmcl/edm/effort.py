@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..device.info import DeviceInfo
-from ..tuning import policy
+from ..tuning.parameters import expect
 
 
 def operations(
@@ -32,5 +32,5 @@ def operations(
 
 
 def announce(info: DeviceInfo, dims: Sequence[int], **sizes: int) -> None:
-    """Tell the policy what lies ahead; for the other parameters see :func:`operations`."""
-    policy.expect(operations(dims, **sizes), info)
+    """Say how much work lies ahead; for the other parameters see :func:`operations`."""
+    expect(operations(dims, **sizes), info)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..engines.smap import Fits, LocalFits
 from ..errors import InputError
-from ..tuning import policy
+from ..tuning.parameters import source
 from . import scores
 from .smap_problem import Problem
 
@@ -43,7 +43,7 @@ def fit_rows(engine: LocalFits, problem: Problem, thetas: Doubles, *, singular_v
     """Fits around all rows of a problem; NaN where a row touches a gap."""
     whole = np.asarray(np.isfinite(problem.points).all(axis=1))
     pairs = float(len(problem.library)) * len(problem.rows)
-    policy.expect(pairs * (4 * problem.points.shape[1] + len(thetas) * engine.regressors**2), engine.executor.info)
+    source.expect(pairs * (4 * problem.points.shape[1] + len(thetas) * engine.regressors**2), engine.executor.info)
     if whole.all():
         return engine.fit(problem.points, problem.rows, thetas, singular_values=singular_values)
     filled = Fits.empty(len(thetas), len(whole), problem.points.shape[1] + 1, singular_values)

@@ -18,7 +18,7 @@ from ..launch.sizes import round_up
 from ..neighbors.coordinates import first_row
 from ..neighbors.exact import Tables
 from ..neighbors.plan import Search
-from ..tuning.policy import parameters
+from ..tuning.parameters import parameters
 from .subsets import Columns
 
 if TYPE_CHECKING:

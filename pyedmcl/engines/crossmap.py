@@ -169,7 +169,7 @@ class CrossMap:
         widest = max(group.classes.values(), key=lambda targets: targets.end - targets.begin)
         search = group.search.search
         lookup = self._shapes.chosen(search.counts[search.dims.index(widest.E)], widest.end - widest.begin)
-        return {"knn": self._groups[0].search.parameters, "lookup": dict(lookup)}
+        return {"knn": self._groups[0].search.parameters, "lookup": dict(lookup.parameters)}
 
     @property
     def searched(self) -> list[dict[str, Any]]:

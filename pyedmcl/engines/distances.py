@@ -12,7 +12,7 @@ from ..device.memory import budget
 from ..errors import DeviceMemoryError, InputError
 from ..kernels import spec
 from ..launch.pacing import Pacer
-from ..tuning.policy import parameters
+from ..tuning.parameters import parameters
 from .skill import check_dtype
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from ..device.info import DeviceInfo
 from ..device.quirks import quirks_for
 from ..kernels import spec
 from ..launch.sizes import round_up
-from ..tuning.policy import parameters
+from ..tuning.parameters import ParameterChoice, adjusted, parameters
 
 # Lookups of a staged value that repay its staging.
 _REPAID = 16
@@ -71,17 +71,18 @@ class Shapes:
         # One compiled kernel serves lengths that differ little.
         self._padded = round_up(n_steps, 256)
 
-    def chosen(self, k: int, width: int) -> Mapping[str, Any]:
+    def chosen(self, k: int, width: int) -> ParameterChoice:
         """Tuned parameters for ``width`` targets with ``k`` neighbours."""
         given = {"dtype": self._dtype, "k": k, "columns": width}
-        return parameters(spec("lookup"), given, self._info, {"rows": self._n_steps, "targets": width}).parameters
+        return parameters(spec("lookup"), given, self._info, {"rows": self._n_steps, "targets": width})
 
     def shape(self, k: int, width: int, n_libraries: int, units: Callable[[float], int]) -> Shape:
         """The launch for ``width`` targets of ``n_libraries`` tables with ``k`` neighbours.
 
         ``units`` says how many units of work, of so many operations for each library and query row, a launch may have.
         """
-        chosen = dict(self.chosen(k, width))
+        choice = self.chosen(k, width)
+        chosen = dict(choice.parameters)
         # What suits similar numbers of targets may be more than twice as wide as these are.
         for name in ("target_lanes", "vectors"):
             while chosen[name] > 1 and chosen["target_lanes"] * chosen["lanes"] * chosen["vectors"] // 2 >= width:
@@ -93,6 +94,7 @@ class Shapes:
         while chosen["library_lanes"] > 1 and every * -(-n_libraries // chosen["library_lanes"]) < 3 * n_units // 4:
             chosen["library_lanes"] //= 2
             chosen["row_lanes"] = min(2 * chosen["row_lanes"], _ROW_LANES_MOST)
+        adjusted(choice, chosen, "groups are no wider than the targets, and few libraries are spread over all units")
         cost = 2.0 * columns * (k + 5)
         blocks = -(-every // -(-every // max(units(cost), 1)))  # even shares of the launches
         tasks, reads = -(-n_libraries // chosen["library_lanes"]), chosen["library_lanes"] * (k + 1)

@@ -11,7 +11,7 @@ from ..kernels import spec
 from ..launch.pool import Pool
 from ..launch.sizes import round_up
 from ..neighbors.exact import Tables
-from ..tuning.policy import parameters
+from ..tuning.parameters import parameters
 
 if TYPE_CHECKING:
     from ..device.executor import Buffer, Executor

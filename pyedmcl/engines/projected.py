@@ -15,7 +15,7 @@ from ..launch.pool import Pool
 from ..launch.sizes import round_up
 from ..neighbors.choose import Choice, engine
 from ..neighbors.plan import Search
-from ..tuning.policy import parameters
+from ..tuning.parameters import parameters
 
 if TYPE_CHECKING:
     from ..device.executor import Executor

@@ -12,7 +12,7 @@ from ..device.memory import budget
 from ..errors import InputError
 from ..kernels import spec
 from ..launch.pacing import Pacer
-from ..tuning.policy import parameters
+from ..tuning.parameters import parameters
 
 if TYPE_CHECKING:
     from ..device.executor import Buffer, Executor

@@ -15,7 +15,7 @@ from ..kernels import spec
 from ..launch.pacing import Pacer
 from ..launch.pool import Pool
 from ..launch.sizes import round_up
-from ..tuning.policy import parameters
+from ..tuning.parameters import adjusted, parameters
 from .smap_basis import Basis
 from .smap_exact import Library
 
@@ -85,6 +85,8 @@ class Sweeps:
             self._values["shared"] = shared = {**given, **chosen.parameters}
             while shared["tile"] > 8 and self._local_bytes() > info.local_bytes:
                 shared["tile"] //= 2
+            fitted = {**chosen.parameters, "tile": shared["tile"]}
+            adjusted(chosen, fitted, "a tile of library rows must fit into local memory")
         self.parameters = dict(chosen.parameters)
         self._scale = {**given, **parameters(spec("smap_scale"), given, info, sizes).parameters}
         solving = {**given, "penalised": library.alpha > 0}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..device.fingerprint import device_key
 from ..kernels import spec
-from ..tuning import policy
+from ..tuning.parameters import record
 
 if TYPE_CHECKING:
     from ..device.executor import Executor
@@ -52,6 +52,6 @@ def provenance(executors: Sequence[Executor], kernels: Iterable[str], **more: An
         "device_ids": [info.id for info in infos],
         "drivers": [info.driver for info in infos],
         "kernels": {name: _digest(name) for name in kernels},
-        "tuning": policy.record(),
+        "tuning": record(),
         **more,
     }

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, ParamSpec, Protocol, TypeVar
 from ..device.memory import memory_share
 from ..errors import DeviceMemoryError, Interrupted
 from ..launch.progress import told
-from ..tuning import policy
-from ..tuning.recorded import keeping
+from ..tuning.parameters import expect, keeping
 from .blocks import Arrays, Block, BlockResult, Engine, Problem, Record, Report
 from .sinks import Sink
 
@@ -63,7 +62,7 @@ class LocalRunner:
 
     def run(self, problem: Problem, sink: Sink) -> Record:
         """Compute all blocks that the sink lacks; see :meth:`Runner.run`."""
-        policy.expect(problem.operations, self.executors[0].info)
+        expect(problem.operations, self.executors[0].info)
         run = _Run(problem, sink)
         with _kept_told(sink), keeping(sink.answers) if sink.answers is not None else contextlib.nullcontext():
             if len(self.executors) == 1:

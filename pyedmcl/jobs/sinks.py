@@ -24,7 +24,7 @@ class Sink(Protocol):
 
     @property
     def answers(self) -> Answers | None:
-        """Tuned parameters of the job, see :func:`pyedmcl.tuning.recorded.keeping`; None where none are kept."""
+        """Tuned parameters of the job, see :func:`pyedmcl.tuning.parameters.keeping`; None where none are kept."""
 
     @property
     def E(self) -> NDArray[np.int_] | None:

@@ -219,7 +219,7 @@ class XmapStore:
         Parameters
         ----------
         parameters : mapping
-            Question to answer, as :func:`pyedmcl.tuning.recorded.keeping` collects them.
+            Question to answer, as :func:`pyedmcl.tuning.parameters.keeping` collects them.
 
         Raises
         ------

@@ -17,7 +17,7 @@ from ..kernels import spec
 from ..launch.pacing import Pacer
 from ..launch.pool import Pool
 from ..launch.progress import told_part
-from ..tuning.policy import parameters
+from ..tuning.parameters import adjusted, parameters
 from .plan import Pass, Search, split_dims, with_enough_groups
 
 if TYPE_CHECKING:
@@ -116,7 +116,9 @@ class ExactSearch:
                 sizes = {"rows": asked.n_query, "library": asked.n_library}
                 chosen = parameters(spec("knn"), given, self.executor.info, sizes)
                 self.grade = chosen.grade
-                passes.append(Pass(asked, emit, masked, with_enough_groups(chosen.parameters, asked)))
+                grouped = with_enough_groups(chosen.parameters, asked)
+                why = "far more neighbours than E + 1 need more groups of rows for their bound"
+                passes.append(Pass(asked, emit, masked, adjusted(chosen, grouped, why)))
             allowed = min(int(p.parameters["dims_per_pass"]) for p in passes)
             scratch = max(p.scratch_bytes * min(p.tiles * libraries, units * _BUSY_GROUPS) for p in passes)
             if most == 1 or (most <= allowed and scratch <= self._scratch_limit):

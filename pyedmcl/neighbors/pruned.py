@@ -17,7 +17,7 @@ from ..launch.pacing import Pacer
 from ..launch.pool import Pool
 from ..launch.progress import told_part
 from ..launch.sizes import round_up
-from ..tuning.policy import parameters
+from ..tuning.parameters import parameters
 from .plan import Search
 from .pruned_basis import AXES_MOST, Basis, basis_of, states_of
 from .pruned_order import Order, Orderer, Shape

@@ -12,7 +12,7 @@ from ..codegen.build import build
 from ..kernels import spec
 from ..launch.pool import Pool
 from ..launch.sizes import round_up
-from ..tuning.policy import parameters
+from ..tuning.parameters import parameters
 from .pruned_basis import Basis
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..device.fingerprint import device_key
 from ..device.quirks import quirks_for
-from ..tuning.rate_lookup import known
+from ..tuning.parameters import source
 from ..tuning.rates import MODELS
 from .pruned_basis import AXES_MOST
 
@@ -115,7 +115,7 @@ class Known:
     ----------
     rates : Rates
     source : str
-        "measured", "imported", "shipped" ... (see :func:`pyedmcl.tuning.rate_lookup.known`), or "default".
+        "measured", "imported", "shipped" ... (see :func:`pyedmcl.tuning.knowledge.Knowledge.rates`), or "default".
     """
 
     rates: Rates
@@ -142,12 +142,12 @@ def rates_of(info: DeviceInfo) -> Known:
     """Rates of a device: of the tuning database, else shipped for it or a relative, else the defaults of its class."""
     key = device_key(info)
     quirks = quirks_for(info)
-    found = known(key, NAME)
-    if found is not None:
-        source, record = found
+    known = source.knowledge.rates(key, NAME)
+    if known is not None:
+        grade, record = known
         rates = from_values(record.values)
         if rates is not None:
-            return Known(_for_units(rates, record.device.compute_units, info, quirks.on_host), source)
+            return Known(_for_units(rates, record.device.compute_units, info, quirks.on_host), grade)
     units, rates = DEFAULTS[quirks.defaults_for]
     return Known(_for_units(rates, units, info, quirks.on_host), "default")
 

@@ -17,7 +17,7 @@ from ..launch.pacing import Pacer
 from ..launch.pool import Pool
 from ..launch.progress import told_part
 from ..launch.sizes import round_up
-from ..tuning.policy import parameters
+from ..tuning.parameters import adjusted, parameters
 from .plan import Search
 from .pruned import Found, check_problem
 from .pruned_basis import states_of
@@ -107,13 +107,13 @@ class SharedSearch:
         side = min(_SIDE, E)
         given = {"E": E, "tau": s.tau, "k": k, "dtype": s.dtype, "side": side}
         sizes = {"rows": s.n_query, "library": s.n_library}
-        chosen = dict(parameters(spec("shared_sums"), given, self.executor.info, sizes).parameters)
+        choice = parameters(spec("shared_sums"), given, self.executor.info, sizes)
+        chosen = dict(choice.parameters)
         units, each = self.executor.info.compute_units, s.tau * side
         items = -(-(-(-s.n_query // each) * s.tau) // int(chosen["lanes"]))
-        # Few queries are spread over all units, in smaller groups.
         while chosen["wg"] > _LEAST_GROUP and -(-items // chosen["wg"]) < 3 * units // 4:
             chosen["wg"] //= 2
-        self.parameters = chosen
+        self.parameters = dict(adjusted(choice, chosen, "few queries are spread over all units, in smaller groups"))
         kernel = build(self.executor, spec("shared_sums"), {**given, **chosen})
         may = states_of(self._library, E, s.tau, one.library_begin, one.library_end, self._library_rows)
         asked = states_of(self._query, E, s.tau, 0, s.n_query, self._query_rows)

@@ -13,7 +13,7 @@ from ..device.session import open_device
 from ..errors import InputError
 from ..jobs import provenance as jobs
 from ..launch import progress
-from ..tuning import policy
+from ..tuning.parameters import record, source
 from . import arguments
 from .conventions import Convention
 from .engine import quantify
@@ -128,9 +128,9 @@ def count(
 
 
 def expect(problem: RqaProblem, executor: Executor) -> None:
-    """Say how much work lies ahead; see :func:`pyedmcl.tuning.policy.expect`."""
+    """Say how much work lies ahead; see :func:`pyedmcl.tuning.parameters.expect`."""
     cells = float(problem.n_rows) * problem.n_columns / (2 if problem.symmetric else 1)
-    policy.expect(cells * (3 * problem.coordinates + 12), executor.info)
+    source.expect(cells * (3 * problem.coordinates + 12), executor.info)
 
 
 def one_pass(passes: Sequence[Any], checkpoint: Checkpoint) -> None:
@@ -168,6 +168,6 @@ def result_of(
 def provenance(executors: Sequence[Executor], problem: RqaProblem, options: Options, **more: Any) -> dict[str, Any]:
     """What would be needed to get the same counts again; see :func:`pyedmcl.jobs.provenance.provenance`."""
     return jobs.provenance(
-        executors, policy.record() or SWEEP, m=problem.m, tau=problem.tau, metric=problem.metric, dtype=problem.dtype,
+        executors, record() or SWEEP, m=problem.m, tau=problem.tau, metric=problem.metric, dtype=problem.dtype,
         exact=problem.exact, convention=options.convention.name, tile=options.tile, **more,
     )  # fmt: skip

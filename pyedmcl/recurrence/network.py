@@ -15,7 +15,7 @@ from ..errors import DeviceMemoryError, InputError
 from ..io.optional import need
 from ..kernels import spec
 from ..launch.pacing import Pacer
-from ..tuning.policy import parameters
+from ..tuning.parameters import parameters
 from ..tuning.retry import tunable
 from . import arguments, common
 from .conventions import CONVENTIONS

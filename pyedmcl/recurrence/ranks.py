@@ -18,7 +18,7 @@ from ..device.memory import budget
 from ..errors import DeviceMemoryError
 from ..kernels import spec
 from ..launch.pacing import Pacer
-from ..tuning.policy import parameters
+from ..tuning.parameters import parameters
 from .common import require_precision
 
 if TYPE_CHECKING:

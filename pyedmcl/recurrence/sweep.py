@@ -13,7 +13,7 @@ from ..device.memory import budget
 from ..errors import DeviceMemoryError
 from ..kernels import spec
 from ..launch.sizes import round_up
-from ..tuning.policy import parameters
+from ..tuning.parameters import adjusted, parameters
 from .finish import Finish
 from .partial import Partial
 from .sides import Padding, Sides
@@ -95,12 +95,13 @@ class TileSweep:
             "coordinates": one.n_features,
         }  # fmt: skip
         sizes = {"rows": one.n_rows, "columns_of_matrix": one.n_columns}
-        values |= parameters(spec("recurrence_bits"), values, self.executor.info, sizes).parameters
-        # What a group stages must fit, however long the embedding.
+        choice = parameters(spec("recurrence_bits"), values, self.executor.info, sizes)
+        values |= choice.parameters
         reach = 0 if one.embedded else (one.m - 1) * one.tau
         staged = values["coordinates"] * (2 * (32 * values["words"] + reach) + values["wg"])
         if staged * np.dtype(one.dtype).itemsize > self.executor.info.local_bytes // 2:
-            values["staged"] = False
+            why = "what a group stages must fit into local memory, however long the embedding"
+            values |= adjusted(choice, {**choice.parameters, "staged": False}, why)
         return values
 
     def _edge(self, tile: int | None) -> int:

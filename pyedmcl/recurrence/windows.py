@@ -13,7 +13,7 @@ from ..codegen.build import build
 from ..device.memory import budget
 from ..kernels import spec
 from ..launch.pacing import Pacer
-from ..tuning.policy import parameters
+from ..tuning.parameters import parameters
 from .counts import Counts, trimmed
 
 if TYPE_CHECKING:

@@ -59,7 +59,7 @@ def tune(
     ----------
     spec : KernelSpec
     specialisation, sizes : mapping
-        What the engine gives :func:`pyedmcl.tuning.policy.parameters`.
+        What the engine gives :func:`pyedmcl.tuning.parameters.parameters`.
     info : DeviceInfo
     budget : float
         Seconds.

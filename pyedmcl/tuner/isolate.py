@@ -136,7 +136,7 @@ class Workers:
         self._home: dict[str, int] = {}
 
     def describe(self, case: Case, parameters: Parameters) -> Reply:
-        """What the engine asks of the policy in this case."""
+        """What the engine asks for in this case."""
         return self._one("describe", case, parameters, self._at(case, parameters))
 
     def prepare(self, case: Case, configurations: Sequence[Parameters]) -> list[Reply]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import DeviceMemoryError, MissingExtraError
-from ..tuning import policy
+from ..tuning.parameters import source
 from .verify import require_same
 from .workload import Answer, Case, Workload, WrongAnswerError
 
@@ -102,7 +102,7 @@ class Dry(Recorder):
 
 @dataclass(frozen=True)
 class Asked:
-    """What an engine asked of the policy, in types that can be sent to another process."""
+    """What an engine asked for, in types that can be sent to another process."""
 
     specialisation: Mapping[str, Any]
     sizes: Mapping[str, int]
@@ -162,7 +162,7 @@ class Bench:
         self._answers: dict[tuple[str, str], Answer] = {}
 
     def describe(self, case: Case, parameters: Parameters) -> Reply:
-        """What the engine asks of the policy in this case, without a launch."""
+        """What the engine asks for in this case, without a launch."""
         return self._guarded(case, parameters, lambda w: self._dry(w, case, parameters))
 
     def prepare(self, case: Case, parameters: Parameters) -> Reply:
@@ -204,7 +204,7 @@ class Bench:
         return self._guarded(case, parameters, check)
 
     def _dry(self, workload: Workload, case: Case, parameters: Parameters) -> Reply:
-        with policy.watching() as seen, workload.open(Dry(self.executor), case) as go:
+        with source.watching() as seen, workload.open(Dry(self.executor), case) as go:
             go()
         asked = tuple(
             Asked(dict(a.specialisation), dict(a.sizes), dict(a.choice.parameters))
@@ -269,9 +269,9 @@ def figure(executor: Executor, workload: Workload, case: Case) -> float:
 def chosen(kernel: str, parameters: Parameters) -> Iterator[None]:
     """Within the block, a kernel takes these parameters, or the defaults for None; others take their defaults."""
     with ExitStack() as stack:
-        stack.enter_context(policy.mode("never"))
+        stack.enter_context(source.mode("never"))
         if parameters is not None:
-            stack.enter_context(policy.using(**{kernel: parameters}))
+            stack.enter_context(source.using(**{kernel: parameters}))
         yield
 
 

@@ -13,9 +13,9 @@ from typing import Any
 
 from ..codegen.spec import KernelSpec
 from ..device.info import DeviceInfo
-from ..tuning import policy
 from ..tuning.database import Database
 from ..tuning.key import TuningKey, canonical, tuning_key
+from ..tuning.parameters import source
 from .duel import FINALISTS, Finalists, compare, winner
 from .measure import Asked, Parameters, Reply
 from .outcome import Backend, Outcome, Settings, Standing
@@ -178,9 +178,9 @@ class Tuning:
     def _similar(self, space: Space) -> list[dict[str, Any]]:
         """What is known of similar problems, the most similar first."""
         assert self.key is not None
-        policy.knowledge.refresh()
+        source.knowledge.refresh()
         found: dict[str, dict[str, Any]] = {}
-        for _, entry in policy.knowledge.suitable(self.key):
+        for _, entry in source.knowledge.suitable(self.key):
             if len(found) == _SIMILAR_MOST:
                 break
             if not space.broken(entry.parameters):

@@ -11,7 +11,7 @@ from typing import Any
 from ..codegen.spec import Constraint, KernelSpec, Tunable
 from ..device.info import DeviceInfo
 from ..device.quirks import quirks_for
-from ..tuning import fit
+from ..tuning import defaults
 from ..tuning.key import canonical
 
 Configuration = Mapping[str, Any]
@@ -85,21 +85,21 @@ class Space:
         self.given = {**(given or {}), **quirks.values}
         self.tunables: dict[str, Tunable] = {tunable.name: tunable for tunable in spec.tunables}
         limits = []
-        if any(name in self.tunables for name in fit._GROUP):
+        if any(name in self.tunables for name in defaults._GROUP):
             limits.append(Constraint(
-                lambda v: fit.group({n: v[n] for n in fit._GROUP if n in self.tunables}) <= self.most,
+                lambda v: defaults.group({n: v[n] for n in defaults._GROUP if n in self.tunables}) <= self.most,
                 f"groups have at most {self.most:,} work-items on this device",
             ))  # fmt: skip
         if "tile" in self.tunables:
             limits.append(Constraint(
-                lambda v: fit._tile_bytes(v, self.given) <= info.local_bytes,
+                lambda v: defaults._tile_bytes(v, self.given) <= info.local_bytes,
                 f"a tile has at most {info.local_bytes:,} bytes of local memory on this device",
             ))  # fmt: skip
         self.relations = tuple(Relation(c.reason, c) for c in (*spec.constraints, *limits))
 
     def defaults(self) -> dict[str, Any]:
         """What is used without any tuning."""
-        return fit.defaults(self.spec, self.given, self.info, self.most)
+        return defaults.defaults(self.spec, self.given, self.info, self.most)
 
     def raw_count(self) -> int:
         """Combinations of values, valid or not."""

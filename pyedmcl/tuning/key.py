@@ -45,7 +45,7 @@ class TuningKey:
 def tuning_key(
     spec: KernelSpec, specialisation: Mapping[str, Any], info: DeviceInfo, sizes: Mapping[str, int] | None = None
 ) -> TuningKey:
-    """The key of a kernel, given what :func:`pyedmcl.tuning.policy.parameters` is given.
+    """The key of a kernel, given what :func:`pyedmcl.tuning.parameters.parameters` is given.
 
     Parameters
     ----------

@@ -1,28 +1,125 @@
-"""What this process knows about tuned parameters: read from the database and the shipped wisdom once, then kept.
+"""What this process has read of the database and the shipped wisdom, and what it has learnt itself.
 
 Where there is no database, none is opened: a process that never tuned pays for one look at the file system.
 """
 
 from __future__ import annotations
 
-import logging
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import config
-from ..errors import InputError
-from . import wisdom
+from ..device.fingerprint import DeviceKey
+from . import grades, wisdom
+from .grades import Entry
 from .key import TuningKey, canonical, device_digest
-from .lookup import Entry, ranked
+from .rates import RateRecord, stored
 
 if TYPE_CHECKING:
     from .database import Database
 
-log = logging.getLogger(__name__)
-
 _CONNECTION = "pyedmcl.tuning.connection"
+
+
+class Knowledge:
+    """Answers from memory; :meth:`refresh` looks whether the database has changed.
+
+    Attributes
+    ----------
+    version : int
+        Another one whenever what was read has been forgotten, since the database has changed.
+    distrusted : set
+        Device, kernel, specialisation and parameters that failed in this process.
+    limits : dict
+        Device and kernel to the largest work-group that was not refused in this process.
+    """
+
+    def __init__(self) -> None:
+        self._kernels: dict[tuple[str, str], _Kernel] = {}
+        self._rates: list[RateRecord] | None = None
+        self._best_rates: dict[tuple[DeviceKey, str], tuple[str, RateRecord] | None] = {}
+        self._seen: object = None
+        self.version = 0
+        self.distrusted: set[tuple[str, str, str, str]] = set()
+        self.limits: dict[tuple[str, str], int] = {}
+
+    def refresh(self) -> None:
+        """Forget what was read if the database is another one than then."""
+        seen = _signature(_path())
+        if seen != self._seen:
+            self._seen = seen
+            self.version += 1
+            self._kernels.clear()
+            self._rates = None
+            self._best_rates.clear()
+
+    def suitable(self, key: TuningKey) -> list[tuple[str, Entry]]:
+        """Parameters for a key, best knowledge first, each with its grade; barred ones are left out."""
+        device, read = device_digest(key.device), self._kernel(key)
+        ranked = grades.ranked(read.entries, key)
+        ranked += grades.ranked(wisdom.shipped(key.device.runtime), key, shipped=True)
+        return [
+            (grade, entry)
+            for grade, entry in ranked
+            if (device, key.specialisation, canonical(entry.parameters)) not in read.barred
+            and not self.distrusts(key, entry.parameters)
+        ]
+
+    def rates(self, device: DeviceKey, name: str) -> tuple[str, RateRecord] | None:
+        """The rates that suit a device best, and how well they are known; None where nothing is."""
+        self.refresh()
+        place = (device, name)
+        if place not in self._best_rates:
+            if self._rates is None:
+                self._rates = stored(_open()) if _exists(_path()) else []
+            self._best_rates[place] = grades.best_rates(self._rates, wisdom.shipped_rates(device.runtime), device, name)
+        return self._best_rates[place]
+
+    def limit(self, key: TuningKey) -> int:
+        """Largest work-group that the device was seen to accept for the kernel, where it promised more."""
+        device = device_digest(key.device)
+        limits = (self._kernel(key).limits.get(device), self.limits.get((device, key.kernel)))
+        return min((limit for limit in limits if limit is not None), default=sys.maxsize)
+
+    def distrusts(self, key: TuningKey, parameters: Mapping[str, Any]) -> bool:
+        """Whether parameters failed in this process."""
+        return _place(key, parameters) in self.distrusted
+
+    def distrust(self, key: TuningKey, parameters: Mapping[str, Any]) -> None:
+        """Do not use parameters in this process any more."""
+        self.distrusted.add(_place(key, parameters))
+
+    def trust(self, key: TuningKey, parameters: Mapping[str, Any]) -> None:
+        """Take :meth:`distrust` back."""
+        self.distrusted.discard(_place(key, parameters))
+
+    def set_limit(self, key: TuningKey, work_group: int | None) -> None:
+        """Give a kernel at most so many work-items in this process; None: as many as the device promises."""
+        place = (device_digest(key.device), key.kernel)
+        if work_group is None:
+            self.limits.pop(place, None)
+        else:
+            self.limits[place] = work_group
+
+    def record_failure(self, key: TuningKey, parameters: Mapping[str, Any], note: str) -> None:
+        """Bar parameters that could not be built or launched beyond this process."""
+        database = _open()
+        number = database.start(key, parameters, session="use")
+        database.finish(number, status="failed", note=note[:2000])
+
+    def record_limit(self, key: TuningKey, work_group: int, note: str) -> None:
+        """Remember a work-group limit beyond this process."""
+        _open().set_limit(device_digest(key.device), key.kernel, work_group, note[:2000])
+
+    def _kernel(self, key: TuningKey) -> _Kernel:
+        if self._seen is None:
+            self.refresh()
+        place = (key.kernel, key.digest)
+        if place not in self._kernels:
+            self._kernels[place] = _Kernel(_open() if _exists(_path()) else None, key.kernel, key.digest)
+        return self._kernels[place]
 
 
 class _Kernel:
@@ -37,70 +134,12 @@ class _Kernel:
             self.entries = [Entry(trial.key, trial.parameters, trial.median) for trial in winners]
 
 
-class Knowledge:
-    """Answers from memory; :meth:`refresh` looks whether the database has changed."""
+def _place(key: TuningKey, parameters: Mapping[str, Any]) -> tuple[str, str, str, str]:
+    return device_digest(key.device), key.kernel, key.specialisation, canonical(parameters)
 
-    def __init__(self) -> None:
-        self._kernels: dict[tuple[str, str], _Kernel] = {}
-        self._seen: object = None
-        # Learnt in this process: device, kernel and specialisation with parameters that failed, and group limits.
-        self.distrusted: set[tuple[str, str, str, str]] = set()
-        self.limits: dict[tuple[str, str], int] = {}
 
-    def clear(self) -> None:
-        """Forget everything, also what was learnt in this process."""
-        self._kernels.clear()
-        self._seen = None
-        self.distrusted.clear()
-        self.limits.clear()
-
-    def refresh(self) -> bool:
-        """Forget what was read if the database is another one than then; returns whether it is."""
-        seen = _signature(config.current().data_dir / "tuning.sqlite3")
-        if seen == self._seen:
-            return False
-        self._seen = seen
-        self._kernels.clear()
-        return True
-
-    def suitable(self, key: TuningKey) -> list[tuple[str, Entry]]:
-        """Configurations for a key, best knowledge first, each with its grade; barred ones are left out."""
-        device, known = device_digest(key.device), self._kernel(key)
-        found = ranked(known.entries, key)
-        found += ranked(wisdom.shipped(key.device.runtime), key, shipped=True)
-        return [
-            (grade, entry)
-            for grade, entry in found
-            if (device, key.specialisation, canonical(entry.parameters)) not in known.barred
-            and (device, key.kernel, key.specialisation, canonical(entry.parameters)) not in self.distrusted
-        ]
-
-    def limit(self, key: TuningKey) -> int:
-        """Largest work-group that the device was seen to accept for the kernel, where it promised more."""
-        device = device_digest(key.device)
-        limits = (self._kernel(key).limits.get(device), self.limits.get((device, key.kernel)))
-        return min((limit for limit in limits if limit is not None), default=sys.maxsize)
-
-    def record_failure(self, key: TuningKey, parameters: Mapping[str, Any], note: str) -> None:
-        """Bar a configuration that could not be built or launched."""
-        database = _open()
-        number = database.start(key, parameters, session="use")
-        database.finish(number, status="failed", note=note[:2000])
-
-    def record_limit(self, key: TuningKey, work_group: int, note: str) -> None:
-        """Remember a work-group limit beyond this process."""
-        _open().set_limit(device_digest(key.device), key.kernel, work_group, note[:2000])
-
-    def _kernel(self, key: TuningKey) -> _Kernel:
-        if self._seen is None:
-            self.refresh()
-        place = (key.kernel, key.digest)
-        if place not in self._kernels:
-            database = None
-            if _there(config.current().data_dir / "tuning.sqlite3"):
-                database = _open()
-            self._kernels[place] = _Kernel(database, key.kernel, key.digest)
-        return self._kernels[place]
+def _path() -> Path:
+    return config.current().data_dir / "tuning.sqlite3"
 
 
 def _open() -> Database:
@@ -115,12 +154,13 @@ def _memory(path: Path) -> Any:
     return None if connection is None else connection.file_at(path)
 
 
-def _there(path: Path) -> bool:
+def _exists(path: Path) -> bool:
     file = _memory(path)
     return path.exists() or (file is not None and file.in_memory)
 
 
 def _signature(path: Path) -> object:
+    """Another one whenever the database has changed."""
     try:
         status = path.stat()
         on_disk: object = (status.st_ino, status.st_mtime_ns, status.st_size)
@@ -128,10 +168,3 @@ def _signature(path: Path) -> object:
         on_disk = None
     file = _memory(path)
     return (path, on_disk, None if file is None else (file.path, file.changes))
-
-
-def check_mode(tune: object) -> str:
-    """A value of ``tune=``. Raises InputError for another than the modes."""
-    if not isinstance(tune, str) or tune not in config.TUNE_MODES:
-        raise InputError(f"tune={tune!r}: {', '.join(map(repr, config.TUNE_MODES))} or None (PYEDMCL_TUNE) is needed")
-    return tune

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from typing import Any, ParamSpec, TypeVar
 
 from ..errors import BuildError, DeviceMemoryError, LaunchError
-from . import policy
-from .key import canonical
+from .parameters import ParameterQuestion, source
 
 log = logging.getLogger(__name__)
 P = ParamSpec("P")
@@ -26,7 +25,7 @@ _MOST_DOUBTFUL = 3
 
 
 def tunable(function: Callable[P, R]) -> Callable[P, R]:
-    """Give the keyword ``tune`` of a public function its meaning; see :func:`pyedmcl.tuning.policy.mode`.
+    """Give the keyword ``tune`` of a public function its meaning; see :meth:`.parameters.ParameterSource.mode`.
 
     The function must be one that can be called again: that is done where a kernel's tuned parameters or a work-group
     were refused.
@@ -35,7 +34,7 @@ def tunable(function: Callable[P, R]) -> Callable[P, R]:
     @functools.wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
         tune: Any = kwargs.get("tune")
-        with policy.mode(tune):
+        with source.mode(tune):
             return _with_chances(lambda: function(*args, **kwargs))
 
     return call
@@ -43,83 +42,91 @@ def tunable(function: Callable[P, R]) -> Callable[P, R]:
 
 @dataclass(frozen=True)
 class _Lesson:
-    """What a refusal taught: parameters to avoid, or (``work_group`` above 0) groups to keep to."""
+    """What a refusal taught: parameters to avoid, or (``work_group`` above 0) groups to keep to.
 
-    asked: policy.Asked
+    ``doubtful``: the driver may have been short of memory instead.
+    """
+
+    question: ParameterQuestion
     why: str
     work_group: int = 0
     doubtful: bool = False
 
     def heed(self) -> None:
         """Keep to it in this process."""
-        key = self.asked.key()
-        device = key.device.digest()
         if self.work_group:
-            policy.knowledge.limits[device, key.kernel] = self.work_group
+            source.knowledge.set_limit(self.question.key(), self.work_group)
         else:
-            policy.knowledge.distrusted.add((device, key.kernel, key.specialisation, self._parameters()))
+            source.knowledge.distrust(self.question.key(), self.question.choice.parameters)
 
     def unlearn(self) -> None:
         """It was no help: the reason must be another one."""
-        key = self.asked.key()
-        device = key.device.digest()
-        policy.knowledge.limits.pop((device, key.kernel), None)
-        policy.knowledge.distrusted.discard((device, key.kernel, key.specialisation, self._parameters()))
+        if self.work_group:
+            source.knowledge.set_limit(self.question.key(), None)
+        else:
+            source.knowledge.trust(self.question.key(), self.question.choice.parameters)
 
     def record(self) -> None:
         """Keep to it from now on."""
-        name, info = self.asked.spec.name, self.asked.info.name
+        name, info = self.question.spec.name, self.question.info.name
         if self.work_group:
             log.warning("%s refused %s in the work-groups it promised; it gets at most %d work-items from now on",
                         info, name, self.work_group)  # fmt: skip
-            policy.knowledge.record_limit(self.asked.key(), self.work_group, self.why)
+            source.knowledge.record_limit(self.question.key(), self.work_group, self.why)
         else:
             log.warning("tuned parameters of %s (%s) do not work on %s and will not be used again: %s",
-                        name, self.asked.choice.grade, info, self.why.partition("\n")[0])  # fmt: skip
-            policy.knowledge.record_failure(self.asked.key(), self.asked.choice.parameters, self.why)
-
-    def _parameters(self) -> str:
-        return canonical(self.asked.choice.parameters)
+                        name, self.question.choice.grade, info, self.why.partition("\n")[0])  # fmt: skip
+            source.knowledge.record_failure(self.question.key(), self.question.choice.parameters, self.why)
 
 
 def _with_chances(work: Callable[[], R]) -> R:
     lessons: list[_Lesson] = []
     while True:
-        with policy.watching() as seen:
+        with source.watching() as questions:
             try:
                 result = work()
             except (BuildError, LaunchError, DeviceMemoryError) as error:
-                lesson = _lesson(error, seen)
+                lesson = _lesson(error, questions)
                 if lesson is None or len(lessons) >= (_MOST_DOUBTFUL if lesson.doubtful else _MOST_LESSONS):
                     for learnt in lessons:
                         learnt.unlearn()
-                    policy.drop_kept()
+                    source.ask_anew()
                     raise
                 lesson.heed()
                 lessons.append(lesson)
-                policy.drop_kept()
+                source.ask_anew()
                 continue
-        for lesson in _last_of_each(lessons):
-            lesson.record()
+        _conclude(lessons)
         return result
 
 
-def _lesson(error: BuildError | LaunchError | DeviceMemoryError, seen: Mapping[Any, policy.Asked]) -> _Lesson | None:
+def _lesson(
+    error: BuildError | LaunchError | DeviceMemoryError, questions: Mapping[Any, ParameterQuestion]
+) -> _Lesson | None:
     """What to do differently, or None where nothing can be."""
-    concerned = [asked for asked in seen.values() if asked.spec.name == error.kernel]
-    tuned = [asked for asked in concerned if asked.choice.grade not in ("default", "forced")]
-    asked = next(iter(reversed(tuned or concerned)), None)
-    if asked is None or asked.choice.grade == "forced":
+    concerned = [question for question in questions.values() if question.spec.name == error.kernel]
+    tuned = [question for question in concerned if question.choice.grade not in ("default", "forced")]
+    question = next(iter(reversed(tuned or concerned)), None)
+    if question is None or question.choice.grade == "forced":
         return None
     doubtful = isinstance(error, DeviceMemoryError)
-    if asked.choice.grade != "default":
-        return _Lesson(asked, str(error), doubtful=doubtful)
+    if question.choice.grade != "default":
+        return _Lesson(question, str(error), doubtful=doubtful)
     if isinstance(error, BuildError) or error.work_group < 2:
         return None
-    return _Lesson(asked, str(error), error.work_group // 2, doubtful)
+    return _Lesson(question, str(error), error.work_group // 2, doubtful)
 
 
-def _last_of_each(lessons: list[_Lesson]) -> list[_Lesson]:
-    """Of the limits of a kernel only the last one counts."""
-    limits = {lesson.asked.spec.name: lesson for lesson in lessons if lesson.work_group}
-    return [lesson for lesson in lessons if not lesson.work_group] + list(limits.values())
+def _conclude(lessons: list[_Lesson]) -> None:
+    """After a success, record what helped and no more: parameters that met the same refusal may be good ones."""
+    limits = {lesson.question.spec.name: lesson for lesson in lessons if lesson.work_group}  # the last one of each
+    for lesson in lessons:
+        if lesson.work_group:
+            continue
+        if lesson.question.spec.name in limits:
+            lesson.unlearn()  # the defaults were refused, too, until groups became smaller
+            source.ask_anew()
+        elif not lesson.doubtful:  # else it holds for this process only
+            lesson.record()
+    for lesson in limits.values():
+        lesson.record()

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 from ..codegen.texts import read_text
 from ..errors import BuildError, InputError
 from ..kernels import NAMES, spec
+from .grades import Entry
 from .journal import Trial, seconds_of
 from .key import canonical, key_as_dict, key_from, spec_digest
-from .lookup import Entry
 from .rates import MODELS, RateRecord, record_from
 
 if TYPE_CHECKING:

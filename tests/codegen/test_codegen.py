@@ -12,7 +12,7 @@ from pyedmcl.device.session import open_device
 from pyedmcl.errors import BuildError
 from pyedmcl.kernels import spec
 from pyedmcl.neighbors.plan import Pass, Search
-from pyedmcl.tuning.policy import parameters
+from pyedmcl.tuning.parameters import parameters
 
 
 def knn_values(device, **changes):

@@ -21,7 +21,7 @@ from pyedmcl.codegen.loopy_kernels import DTYPES, MAKERS, METRICS, Maker
 from pyedmcl.device.session import open_device
 from pyedmcl.errors import BuildError, MissingExtraError
 from pyedmcl.kernels import spec
-from pyedmcl.tuning import fit
+from pyedmcl.tuning import defaults
 from pyedmcl.tuning.key import tuning_key
 
 CHECKOUT = Path(__file__).resolve().parents[2]
@@ -134,12 +134,12 @@ def test_tuned_parameters_without_a_text_are_passed_over(fresh, without_loopy, o
     assert [one["grade"] for one in result.provenance["tuning"]["skill"]] == ["default"]
     assert "pip install 'pyedmcl[loopy]'" in caplog.text
     # A device that takes small groups only is given one whose text there is.
-    assert fit.defaults(spec("skill"), {"dtype": "float32"}, NVIDIA, 48)["wg"] == 1
+    assert defaults.defaults(spec("skill"), {"dtype": "float32"}, NVIDIA, 48)["wg"] == 1
 
 
 @needs_loopy
 def test_with_loopy_groups_are_as_large_as_a_device_takes(fresh):
-    assert fit.defaults(spec("skill"), {"dtype": "float32"}, NVIDIA, 48)["wg"] == 32
+    assert defaults.defaults(spec("skill"), {"dtype": "float32"}, NVIDIA, 48)["wg"] == 32
 
 
 def test_a_loopy_that_cannot_be_imported_is_missing_too(fresh, monkeypatch):

@@ -12,7 +12,7 @@ from pyedmcl.engines import ccm as room
 from pyedmcl.engines.ccm import SampledSkill
 from pyedmcl.engines.subsets import ENTRIES, Link, reach, split_sizes
 from pyedmcl.reference import ccm as oracle
-from pyedmcl.tuning.policy import using
+from pyedmcl.tuning.parameters import using
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from pyedmcl.engines import distances as dense
 from pyedmcl.engines.distances import METRICS, distance_block
 from pyedmcl.errors import DeviceMemoryError, InputError
 from pyedmcl.reference import fma32, fma64, knn_float32_exact, knn_float64_exact
-from pyedmcl.tuning.policy import Choice
+from pyedmcl.tuning.parameters import Choice
 
 FMA = {"float32": fma32, "float64": fma64}
 

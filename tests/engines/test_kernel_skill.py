@@ -15,7 +15,7 @@ from pyedmcl.engines import skill as room
 from pyedmcl.engines.skill import SUMS, scores, skill_sums
 from pyedmcl.errors import InputError
 from pyedmcl.reference import fma32, fma64, pearson
-from pyedmcl.tuning.policy import Choice
+from pyedmcl.tuning.parameters import Choice
 
 FMA = {"float32": fma32, "float64": fma64}
 GAP = 1e16

@@ -15,7 +15,7 @@ from pyedmcl.engines.smap_basis import basis_of
 from pyedmcl.errors import BuildError
 from pyedmcl.kernels import spec
 from pyedmcl.reference import smap as oracle
-from pyedmcl.tuning.policy import using
+from pyedmcl.tuning.parameters import using
 
 TOLERANCE = {"float32": 2e-6, "float64": 1e-12}
 

@@ -8,7 +8,7 @@ import pytest
 from device_helpers import INTEL, NVIDIA
 
 from pyedmcl.engines.lookup import Shapes, even_shares
-from pyedmcl.tuning.policy import using
+from pyedmcl.tuning.parameters import using
 
 
 def rounds(blocks, tasks, slices, resident):

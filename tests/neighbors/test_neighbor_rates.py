@@ -23,9 +23,10 @@ from pyedmcl.neighbors.plan import Search
 from pyedmcl.neighbors.rates import DEFAULTS, MODEL, NAME, Rates, from_values, rates_of
 from pyedmcl.neighbors.rates_fit import Timing, errors, fit, not_negative, suffices
 from pyedmcl.tuner.problems.neighbors import SEARCHES, Problem, measure, problems
-from pyedmcl.tuning import rate_lookup, wisdom
+from pyedmcl.tuning import knowledge, wisdom
 from pyedmcl.tuning.connection import RATES_TABLE
 from pyedmcl.tuning.database import Database
+from pyedmcl.tuning.parameters import source
 from pyedmcl.tuning.rates import IMPORTED, RateRecord, line, newest, record_from, remove, save, stored, superseded
 
 RESULTS = Path(__file__).resolve().parents[2] / "bench" / "results"
@@ -40,9 +41,9 @@ def data_dir(tmp_path, monkeypatch):
     """An empty data folder, no shipped rates, and nothing read so far."""
     monkeypatch.setenv("PYEDMCL_DATA_DIR", str(tmp_path / "data"))
     monkeypatch.setattr(wisdom, "shipped_rates", lambda runtime: ())
-    rate_lookup.forget()
+    source.forget()
     yield tmp_path / "data"
-    rate_lookup.forget()
+    source.forget()
 
 
 def searched(E, n):
@@ -233,10 +234,10 @@ def test_the_database_goes_before_wisdom_and_wisdom_before_defaults(data_dir, mo
     assert not data_dir.exists()  # nothing is made for a look
     sibling = replace(TWO_CORES, compute_units=4)
     monkeypatch.setattr(wisdom, "shipped_rates", lambda runtime: (record(sibling, 3.0),))
-    rate_lookup.forget()
+    source.forget()
     assert found() == ("shipped for a similar device", 6)  # half as many units, twice the time
     monkeypatch.setattr(wisdom, "shipped_rates", lambda runtime: (record(sibling, 3.0), record(TWO_CORES, 4.0)))
-    rate_lookup.forget()
+    source.forget()
     assert found() == ("shipped", 4)
     database = Database()
     save(database, [record(sibling, 9.0), record(NVIDIA, 99.0)])
@@ -266,9 +267,9 @@ def test_rates_are_read_once(data_dir, monkeypatch):
 
     save(Database(), [record(TWO_CORES, 2.0)])
     assert rates_of(TWO_CORES).source == "measured"
-    monkeypatch.setattr(rate_lookup, "stored", lambda database: pytest.fail("read again"))
+    monkeypatch.setattr(knowledge, "stored", lambda database: pytest.fail("read again"))
     assert rates_of(TWO_CORES).source == "measured" and rates_of(NVIDIA).source == "default"
-    monkeypatch.setattr(rate_lookup, "stored", rates.stored)
+    monkeypatch.setattr(knowledge, "stored", rates.stored)
     save(Database(), [record(TWO_CORES, 3.0)])  # what has changed is read
     assert rates_of(TWO_CORES).rates.exact_lag == pytest.approx(3 * CPU.exact_lag)
 
@@ -307,7 +308,7 @@ def test_a_database_without_the_table_of_rates(data_dir):
 def test_a_newer_database_is_left_alone(data_dir):
     save(Database(), [record(TWO_CORES)])
     Database().file.write(lambda connection: connection.execute("PRAGMA user_version = 99"))
-    rate_lookup.forget()
+    source.forget()
     assert rates_of(TWO_CORES).source == "default"
 
 

@@ -12,7 +12,7 @@ from pyedmcl.neighbors.exact import ExactSearch
 from pyedmcl.neighbors.plan import Search
 from pyedmcl.neighbors.pruned import PrunedSearch
 from pyedmcl.reference.edm import knn_float32_exact, knn_float64_exact
-from pyedmcl.tuning.policy import using
+from pyedmcl.tuning.parameters import using
 
 
 def _smooth(n, seed=0):

@@ -14,7 +14,7 @@ from pyedmcl.neighbors import choose, indexed
 from pyedmcl.neighbors.plan import Search
 from pyedmcl.neighbors.shared_sums import SharedSearch, operations_per_pair, pays
 from pyedmcl.reference.edm import knn_float32_exact, knn_float64_exact
-from pyedmcl.tuning.policy import using
+from pyedmcl.tuning.parameters import using
 
 
 def _same(device, x, E, k, tau=1, radius=0, Tp=0, query=None, library_rows=None, query_rows=None):

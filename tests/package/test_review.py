@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import pyedmcl
-from pyedmcl.tuning.policy import using
+from pyedmcl.tuning.parameters import using
 
 # What GPUs get, small enough for a test on a CPU.
 LONE_LANES = {"lanes": 1, "wg": 16, "unroll": 4, "tile": 64, "list_registers": 64}

@@ -14,7 +14,7 @@ from pyedmcl.recurrence import finish as finishing
 from pyedmcl.recurrence import sweep as sweeps
 from pyedmcl.recurrence.engine import combine, count_rows, quantify
 from pyedmcl.recurrence.sweep import TileSweep
-from pyedmcl.tuning import policy
+from pyedmcl.tuning.parameters import source
 
 
 @pytest.fixture
@@ -56,7 +56,7 @@ def test_bits_are_the_cells_of_the_tile(sweep_of, shape, everywhere, parameters)
     x[9] = np.nan
     with np.errstate(invalid="ignore"):
         cells = cells_of(problem, x, y)
-    with policy.using(recurrence_bits=parameters):
+    with source.using(recurrence_bits=parameters):
         sweep = sweep_of(problem, x, y, 64)
     seen = 0
     for i0, n_words, k0, n_diagonals in sweep.tiles(0, n):
@@ -90,7 +90,7 @@ TURNS = [{"staged": False, "wg": 1}, {"staged": True, "wg": 1}, {"staged": True,
 def test_turned_words(sweep_of, n_words, n_diagonals, k0, parameters):
     """Random bits: rows hold them by diagonal, columns by column, without the main diagonal where rows have it."""
     problem = problem_of(400, None if k0 >= 0 else 400)
-    with policy.using(recurrence_turn=parameters, recurrence_bits={"turned": False}):
+    with source.using(recurrence_turn=parameters, recurrence_bits={"turned": False}):
         sweep = sweep_of(problem, series(400, 1), None if k0 >= 0 else series(400, 2), 160)
     assert not sweep._turned
     bits = np.random.default_rng(n_words).integers(0, 1 << 32, (n_words, n_diagonals), dtype=np.uint32)
@@ -125,7 +125,7 @@ LINES = [
 def test_lines_of_some_rows(device, parameters):
     """Every first run, last run and histogram of some rows, against lines looked at one by one."""
     executor = open_device(device)
-    with policy.using(recurrence_lines=parameters):
+    with source.using(recurrence_lines=parameters):
         for at, (n, m, radius, theiler) in enumerate(
             [(150, None, 0.5, 0), (131, None, 100.0, 2), (90, 200, 0.3, 4), (200, 65, 1.0, 0), (40, 1, 0.5, 0)]
         ):
@@ -153,7 +153,7 @@ def test_lines_that_turn_at_every_cell(device, parameters, theiler, kind):
         x = np.repeat(x[: n // 2], 2)
     executor = open_device(device)
     wanted = partial_of(cells_of(problem, x, None), 0, n, symmetric=True, theiler=max(theiler, 1))
-    with policy.using(recurrence_lines=parameters):
+    with source.using(recurrence_lines=parameters):
         for tile in (96, 4096):
             (found,) = count_rows(executor, problem, x, None, (0, n), tile=tile)
             assert differences(found, wanted) == [], tile
@@ -246,7 +246,7 @@ def test_a_run_goes_on_with_another_device_edge_and_parameters(both_devices, tmp
     while True:
         options = {"tile": (32, 64, None)[stops % 3], "device": both_devices[stops % 2]}
         try:
-            with policy.using(recurrence_lines=LINES[stops % len(LINES)]):
+            with source.using(recurrence_lines=LINES[stops % len(LINES)]):
                 found = pyedmcl.rqa(x, radius=0.5, checkpoint=file, **options)
         except Interrupted:
             stops += 1

@@ -16,7 +16,7 @@ from pyedmcl.recurrence.image.render import render_image
 from pyedmcl.recurrence.metrics import METRICS
 from pyedmcl.recurrence.problem import RqaProblem
 from pyedmcl.reference.image import binned, mean_distances, pixel_edges, recurrence_counts
-from pyedmcl.tuning.policy import using
+from pyedmcl.tuning.parameters import using
 
 
 def problem(x, y=None, *, m=1, tau=1, metric="euclidean", dtype="float32", exact=True, radius=1.0, inner=None,

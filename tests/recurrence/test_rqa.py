@@ -188,11 +188,11 @@ def test_several_devices_share_the_work(both_devices):
 
 def test_provenance_names_kernels_and_parameters(both_devices):
     """As watched by the caller, whoever else watches, and whichever thread asks."""
-    from pyedmcl.tuning import policy
+    from pyedmcl.tuning.parameters import source
 
     forced = {"lanes": 1, "wg": 32}
     for device in (both_devices[0], list(both_devices)):
-        with policy.watching(), policy.using(recurrence_lines=forced):
+        with source.watching(), source.using(recurrence_lines=forced):
             found = pyedmcl.rqa(walk(90, 18), m=2, radius=0.7, device=device)
         record = found.provenance
         assert set(record["kernels"]) == set(record["tuning"]) >= {"recurrence_bits", "recurrence_turn"}

@@ -9,7 +9,7 @@ import pyedmcl
 from pyedmcl.errors import DeviceMemoryError, InputError
 from pyedmcl.recurrence import ranks
 from pyedmcl.reference.rqa import compared, points_of
-from pyedmcl.tuning.policy import using
+from pyedmcl.tuning.parameters import using
 
 RATES = [0.05, 0.3, 0.0013]
 CASES = {

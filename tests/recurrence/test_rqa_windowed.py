@@ -9,7 +9,7 @@ from rqa_oracle import expected
 import pyedmcl
 from pyedmcl.errors import InputError
 from pyedmcl.recurrence import windows as sharing
-from pyedmcl.tuning.policy import using
+from pyedmcl.tuning.parameters import using
 
 
 def series(n, seed=0):

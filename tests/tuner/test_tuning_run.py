@@ -35,9 +35,10 @@ from pyedmcl.tuner.problems.common import maps
 from pyedmcl.tuner.space import Space
 from pyedmcl.tuner.verify import require_close, require_equal, require_same
 from pyedmcl.tuner.workload import Case, WrongAnswerError
-from pyedmcl.tuning import policy, wisdom
+from pyedmcl.tuning import wisdom
 from pyedmcl.tuning.database import Database
 from pyedmcl.tuning.key import canonical, tuning_key
+from pyedmcl.tuning.parameters import source
 
 HERE = Path(__file__).parents[1]
 WORKER = str(HERE / "search_worker.py")
@@ -52,9 +53,9 @@ def own_database(tmp_path, monkeypatch):
     """Every test has a database of its own, as have the processes it starts."""
     monkeypatch.setenv("PYEDMCL_DATA_DIR", str(tmp_path / "data"))
     monkeypatch.delenv("PYEDMCL_TUNE", raising=False)
-    policy.forget()
+    source.forget()
     yield Database()
-    policy.forget()
+    source.forget()
 
 
 def command(**deeds):
@@ -460,8 +461,8 @@ def test_the_command_tunes_and_the_result_is_used(one_device, own_database):
     if not case["kept"]:
         assert case["seconds"] == case["default_seconds"]
     assert own_database.trials(kernel="predict")
-    with policy.mode("cached"):
-        choice = policy.parameters(spec("predict"), {"dtype": "float32"}, info)
+    with source.mode("cached"):
+        choice = source.parameters(spec("predict"), {"dtype": "float32"}, info)
     assert choice.parameters == case["parameters"]
     if case["kept"]:
         assert choice.grade == "exact"
@@ -502,7 +503,7 @@ def test_wrong_usage_is_told(words, said):
 
 
 def test_force_tunes_in_the_process_and_changes_no_answer(one_device, own_database, monkeypatch):
-    monkeypatch.setattr(policy, "_FORCE_SECONDS", 1.5)
+    monkeypatch.setattr("pyedmcl.tuning.parameters._FORCE_SECONDS", 1.5)
     # So little time may not suffice to try what is shipped, and then nothing would be decided.
     monkeypatch.setattr(wisdom, "shipped", lambda runtime: ())
     x = np.random.default_rng(3).standard_normal(300).astype(np.float32)

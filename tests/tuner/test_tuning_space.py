@@ -14,7 +14,7 @@ from search_helpers import DEFAULT, PAPER
 from pyedmcl.codegen.spec import Constraint, Tunable
 from pyedmcl.kernels import NAMES, spec
 from pyedmcl.tuner.space import Space
-from pyedmcl.tuning import fit
+from pyedmcl.tuning import defaults
 from pyedmcl.tuning.key import canonical
 
 KNN = {"dims": (3,), "counts": (4,), "tau": 1, "dtype": "float32"}
@@ -76,7 +76,7 @@ def test_validity_names_every_reason(space):
 
 def test_groups_and_tiles_keep_to_the_device():
     lookup = Space(spec("lookup"), replace(INTEL, max_work_group=8))
-    assert all(fit.group(c) <= 8 for c in lookup.enumerate())
+    assert all(defaults.group(c) <= 8 for c in lookup.enumerate())
     assert lookup.count() < Space(spec("lookup"), INTEL).count()
     small = Space(spec("knn"), replace(NVIDIA, local_bytes=2048), KNN)
     assert all(c["tile"] <= 512 for c in (small.sample(Random(seed)) for seed in range(200)))

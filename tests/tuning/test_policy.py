@@ -10,7 +10,7 @@ from device_helpers import NVIDIA
 from pyedmcl.kernels import spec
 from pyedmcl.neighbors.exact import ExactSearch
 from pyedmcl.neighbors.plan import Pass, Search, with_enough_groups
-from pyedmcl.tuning.policy import parameters
+from pyedmcl.tuning.parameters import parameters
 
 
 def knn(info=NVIDIA, **given):

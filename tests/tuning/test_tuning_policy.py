@@ -23,16 +23,17 @@ from pyedmcl.device.fingerprint import device_key
 from pyedmcl.device.session import open_device
 from pyedmcl.errors import BuildError, DeviceMemoryError, InputError, Interrupted, LaunchError
 from pyedmcl.kernels import spec
-from pyedmcl.tuning import fit, policy, wisdom
+from pyedmcl.tuning import defaults, wisdom
+from pyedmcl.tuning.grades import Entry
 from pyedmcl.tuning.key import tuning_key
-from pyedmcl.tuning.lookup import Entry
+from pyedmcl.tuning.parameters import ParameterChoice, source
 
 pytestmark = pytest.mark.usefixtures("data_dir")
 PREDICT = {"dtype": "float32"}
 
 
 def ask(info=NVIDIA, specialisation=PREDICT, **sizes):
-    return policy.parameters(spec("predict"), specialisation, info, sizes)
+    return source.parameters(spec("predict"), specialisation, info, sizes)
 
 
 def short_series():
@@ -40,36 +41,36 @@ def short_series():
 
 
 def test_without_knowledge_the_defaults_serve_and_no_database_is_made(data_dir):  # noqa: F811
-    assert ask() == policy.Choice({"wg": 64}, "default")
+    assert ask() == ParameterChoice({"wg": 64}, "default")
     assert not data_dir.exists()
 
 
 def test_grades_from_exact_to_default():
     database = Database()
     run(database, key(info=replace(NVIDIA, name="NVIDIA H100"), rows=1000), {"wg": 128}, 1.0)
-    policy.forget()
-    assert ask(rows=1000) == policy.Choice({"wg": 128}, "same architecture")
+    source.forget()
+    assert ask(rows=1000) == ParameterChoice({"wg": 128}, "same architecture")
     run(database, key(rows=4000), {"wg": 1})
-    policy.forget()
-    assert ask(rows=1000) == policy.Choice({"wg": 1}, "other size")
+    source.forget()
+    assert ask(rows=1000) == ParameterChoice({"wg": 1}, "other size")
     run(database, key(info=replace(NVIDIA, driver="0.9"), rows=1000), {"wg": 128})
-    policy.forget()
-    assert ask(rows=1000) == policy.Choice({"wg": 128}, "other driver")
+    source.forget()
+    assert ask(rows=1000) == ParameterChoice({"wg": 128}, "other driver")
     run(database, key(rows=1000), {"wg": 32})
-    policy.forget()
-    assert ask(rows=1000) == policy.Choice({"wg": 32}, "exact")
+    source.forget()
+    assert ask(rows=1000) == ParameterChoice({"wg": 32}, "exact")
     assert ask(info=INTEL, rows=1000).grade == "default"
 
 
 def test_shipped_wisdom_comes_after_what_was_measured_here(monkeypatch):
     shipped = Entry(key(rows=1000), {"wg": 128})
     monkeypatch.setattr(wisdom, "shipped", lambda runtime: (shipped,) if runtime == "nvidia" else ())
-    assert ask(rows=1000) == policy.Choice({"wg": 128}, "shipped")
+    assert ask(rows=1000) == ParameterChoice({"wg": 128}, "shipped")
     run(Database(), key(rows=4000), {"wg": 32})
-    policy.forget()
-    assert ask(rows=1000) == policy.Choice({"wg": 32}, "other size")
-    with policy.mode("never"):
-        assert ask(rows=1000) == policy.Choice({"wg": 64}, "default")
+    source.forget()
+    assert ask(rows=1000) == ParameterChoice({"wg": 32}, "other size")
+    with source.mode("never"):
+        assert ask(rows=1000) == ParameterChoice({"wg": 64}, "default")
 
 
 def test_a_grade_is_told_once(caplog):
@@ -80,7 +81,7 @@ def test_a_grade_is_told_once(caplog):
 
 
 def test_a_running_process_sees_what_another_one_tuned(data_dir):  # noqa: F811
-    with policy.mode():
+    with source.mode():
         assert ask(rows=1000).grade == "default"
     code = (
         "import sys; sys.path.insert(0, 'tests')\n"
@@ -88,14 +89,14 @@ def test_a_running_process_sees_what_another_one_tuned(data_dir):  # noqa: F811
     )
     root = Path(__file__).resolve().parents[2]
     subprocess.run([sys.executable, "-c", code], cwd=root, env=environment(PYEDMCL_DATA_DIR=str(data_dir)), check=True)
-    with policy.mode():
-        assert ask(rows=1000) == policy.Choice({"wg": 32}, "exact")
+    with source.mode():
+        assert ask(rows=1000) == ParameterChoice({"wg": 32}, "exact")
 
 
 def test_what_failed_here_is_not_taken_from_elsewhere(monkeypatch):
     monkeypatch.setattr(wisdom, "shipped", lambda runtime: (Entry(key(rows=1000), {"wg": 128}),))
     run(Database(), key(rows=16_000), {"wg": 128}, None, status="wrong")
-    assert ask(rows=1000) == policy.Choice({"wg": 64}, "default")
+    assert ask(rows=1000) == ParameterChoice({"wg": 64}, "default")
 
 
 @pytest.mark.parametrize(
@@ -112,7 +113,7 @@ def test_parameters_that_do_not_fit_are_told_and_left_out(parameters, why, caplo
     caplog.set_level(logging.INFO, logger="pyedmcl")
     small = replace(NVIDIA, max_work_group=64)
     run(Database(), key(info=small), parameters)
-    assert ask(info=small) == policy.Choice({"wg": 64}, "default")
+    assert ask(info=small) == ParameterChoice({"wg": 64}, "default")
     assert why in caplog.text
 
 
@@ -121,25 +122,25 @@ def test_constraints_are_held_as_far_as_their_values_are_known():
         spec("predict"),
         constraints=(Constraint(lambda v: v["wg"] < v["later"], "later"), Constraint(lambda v: v["wg"] != 32, "no 32")),
     )
-    assert fit.unfit(kernel, {"wg": 32}, PREDICT, NVIDIA, 256) == "no 32"
-    assert fit.unfit(kernel, {"wg": 64}, PREDICT, NVIDIA, 256) is None
-    assert fit.unfit(kernel, {"wg": 64}, {**PREDICT, "later": 3}, NVIDIA, 256) == "later"
+    assert defaults.unfit(kernel, {"wg": 32}, PREDICT, NVIDIA, 256) == "no 32"
+    assert defaults.unfit(kernel, {"wg": 64}, PREDICT, NVIDIA, 256) is None
+    assert defaults.unfit(kernel, {"wg": 64}, {**PREDICT, "later": 3}, NVIDIA, 256) == "later"
 
 
 def test_tiles_must_fit_the_local_memory():
     tiled = {t.name: t.values[-1] for t in spec("knn").tunables} | {"tile": 1024, "lanes": 1, "wg": 1}
-    assert "a tile of" in str(fit.unfit(spec("knn"), tiled, {**KNN, "tau": 20_000}, NVIDIA, 256))
+    assert "a tile of" in str(defaults.unfit(spec("knn"), tiled, {**KNN, "tau": 20_000}, NVIDIA, 256))
 
 
 def test_modes_nest_and_come_from_the_environment(monkeypatch):
     run(Database(), key(), {"wg": 32})
     monkeypatch.setenv("PYEDMCL_TUNE", "never")
     assert ask().grade == "default"
-    with policy.mode("cached"):
+    with source.mode("cached"):
         assert ask().grade == "exact"
-        with policy.mode():
+        with source.mode():
             assert ask().grade == "exact"
-        with policy.mode("never"):
+        with source.mode("never"):
             assert ask().grade == "default"
     monkeypatch.setenv("PYEDMCL_TUNE", "sometimes")
     with pytest.raises(InputError, match=r"PYEDMCL_TUNE='sometimes'.*never, cached, auto, force"):
@@ -152,8 +153,8 @@ def test_modes_nest_and_come_from_the_environment(monkeypatch):
 
 def test_forced_parameters_win():
     run(Database(), key(), {"wg": 32})
-    with policy.using(predict={"wg": 1}), policy.mode("force"):
-        assert ask() == policy.Choice({"wg": 1}, "forced")
+    with source.using(predict={"wg": 1}), source.mode("force"):
+        assert ask() == ParameterChoice({"wg": 1}, "forced")
     assert ask().grade == "exact"
 
 
@@ -171,54 +172,54 @@ class Tuner:
 
 def test_force_tunes_what_is_asked_for_once():
     tuner = Tuner()
-    policy.set_tuner(tuner)
+    source.tuner = tuner
     run(Database(), key(rows=1000), {"wg": 1})
-    with policy.mode("force"):
+    with source.mode("force"):
         for _ in range(3):
-            assert ask(rows=1000) == policy.Choice({"wg": 32}, "exact")
+            assert ask(rows=1000) == ParameterChoice({"wg": 32}, "exact")
         ask(rows=100_000)
     assert [(name, sizes["rows"]) for name, sizes, _ in tuner.calls] == [("predict", 1000), ("predict", 100_000)]
 
 
 def test_auto_tunes_before_long_jobs_only_and_within_a_share_of_them():
     tuner = Tuner()
-    policy.set_tuner(tuner)
-    rate = fit.operations_per_second(NVIDIA)
-    with policy.mode("auto"):
+    source.tuner = tuner
+    rate = defaults.operations_per_second(NVIDIA)
+    with source.mode("auto"):
         assert ask(rows=1000).grade == "default"
-        policy.expect(10 * rate, NVIDIA)
+        source.expect(10 * rate, NVIDIA)
         assert ask(rows=1000).grade == "default"
-        policy.expect(100 * rate, NVIDIA)
-        assert ask(rows=1000) == policy.Choice({"wg": 32}, "exact")
+        source.expect(100 * rate, NVIDIA)
+        assert ask(rows=1000) == ParameterChoice({"wg": 32}, "exact")
     assert [budget for *_, budget in tuner.calls] == [pytest.approx(5.0)]
-    with policy.mode("cached"):
-        policy.expect(1e6 * rate, NVIDIA)
+    with source.mode("cached"):
+        source.expect(1e6 * rate, NVIDIA)
         ask(rows=16)
         assert len(tuner.calls) == 1
 
 
 def test_auto_trusts_what_is_known_well(monkeypatch):
     tuner = Tuner()
-    policy.set_tuner(tuner)
+    source.tuner = tuner
     monkeypatch.setattr(wisdom, "shipped", lambda runtime: (Entry(key(rows=1000), {"wg": 128}),))
-    with policy.mode("auto"):
-        policy.expect(1e6 * fit.operations_per_second(NVIDIA), NVIDIA)
+    with source.mode("auto"):
+        source.expect(1e6 * defaults.operations_per_second(NVIDIA), NVIDIA)
         assert ask(rows=1000).grade == "shipped"
     assert not tuner.calls
 
 
 def test_auto_keeps_to_its_budget(monkeypatch):
     spent = [0.0]
-    monkeypatch.setattr(policy.time, "monotonic", lambda: spent[0])
+    monkeypatch.setattr("pyedmcl.tuning.parameters.time.monotonic", lambda: spent[0])
     budgets = []
 
     def tuner(kernel, specialisation, info, sizes, budget):
         budgets.append(budget)
         spent[0] += budget
 
-    policy.set_tuner(tuner)
-    with policy.mode("auto"):
-        policy.expect(200 * fit.operations_per_second(NVIDIA), NVIDIA)
+    source.tuner = tuner
+    with source.mode("auto"):
+        source.expect(200 * defaults.operations_per_second(NVIDIA), NVIDIA)
         for power in range(0, 20, 2):
             ask(rows=2**power)
     assert budgets == pytest.approx([10, 5, 2.5, 1.25]) and sum(budgets) < 20
@@ -228,16 +229,16 @@ def test_a_tuner_that_fails_does_not_stop_the_work(caplog):
     def tuner(*_):
         raise LaunchError("the device is gone")
 
-    policy.set_tuner(tuner)
-    with policy.mode("force"):
-        assert ask() == policy.Choice({"wg": 64}, "default")
+    source.tuner = tuner
+    with source.mode("force"):
+        assert ask() == ParameterChoice({"wg": 64}, "default")
     assert "predict could not be tuned: the device is gone" in caplog.text
 
     def stopped(*_):
         raise Interrupted("stopped")
 
-    policy.set_tuner(stopped)
-    with policy.mode("force"), pytest.raises(Interrupted):
+    source.tuner = stopped
+    with source.mode("force"), pytest.raises(Interrupted):
         ask(rows=5)
 
 
@@ -252,12 +253,12 @@ def test_looking_up_takes_under_a_millisecond():
 
     def seconds():
         begin = time.perf_counter()
-        policy.parameters(spec("knn"), KNN, NVIDIA, SIZES)
+        source.parameters(spec("knn"), KNN, NVIDIA, SIZES)
         return time.perf_counter() - begin
 
-    policy.parameters(spec("predict"), PREDICT, NVIDIA)
-    policy.parameters(spec("knn"), KNN, NVIDIA, {"rows": 1})
-    policy.drop_kept()
+    source.parameters(spec("predict"), PREDICT, NVIDIA)
+    source.parameters(spec("knn"), KNN, NVIDIA, {"rows": 1})
+    source.ask_anew()
     assert seconds() < 1e-3  # another question of a kernel whose trials were read
     assert statistics.median(seconds() for _ in range(50)) < 1e-4  # the same question again
 
@@ -311,10 +312,40 @@ def test_a_driver_that_lies_about_its_limits_gets_smaller_groups_and_they_are_re
     limits = Database().limits()
     assert [limit[:3] for limit in limits] == [(device_key(executor.info).digest(), "predict", default // 4)]
     assert words in limits[0][3] and f"at most {default // 4} work-items" in caplog.text
-    policy.forget()  # the next process knows it
+    source.forget()  # the next process knows it
     asked.clear()
     pyedmcl.simplex(x, E=2, device=one_device)
     assert asked == [default // 4]
+
+
+def test_parameters_are_not_blamed_for_what_the_driver_refuses_the_defaults_too(one_device, monkeypatch):
+    """Smaller groups helped: what was tuned within them may be right."""
+    executor = open_device(one_device)
+    default = defaults.defaults(spec("predict"), PREDICT, executor.info, executor.info.max_work_group)["wg"]
+    if default < 4:
+        pytest.skip(f"{executor.info.name} starts with groups of {default} already")
+    run(Database(), key(info=executor.info), {"wg": 128})
+    asked = refuse(monkeypatch, executor, default // 2, "INVALID_WORK_GROUP_SIZE")
+    pyedmcl.simplex(short_series(), E=2, device=one_device)
+    assert asked == [128, default, default // 2]
+    assert [limit[1:3] for limit in Database().limits()] == [("predict", default // 2)]
+    assert Database().trials(status="failed") == [] and not source.knowledge.distrusted
+
+
+def test_what_an_engine_adjusts_is_told_and_kept_for_provenance(caplog):
+    caplog.set_level(logging.INFO, logger="pyedmcl")
+    with source.watching() as outer, source.watching():
+        choice = ask()
+        assert source.adjusted(choice, {"wg": 64}, "nothing changes") == {"wg": 64}
+        assert source.record()["predict"] == [{"grade": "default", "parameters": {"wg": 64}}]
+        for _ in range(2):
+            assert source.adjusted(choice, {"wg": 32, "more": 1}, "few rows") == {"wg": 32, "more": 1}
+        assert ask() == choice, "the answer stays as it was"
+        changes = [{"why": "few rows", "parameters": {"wg": 32, "more": 1}}]
+        assert source.record()["predict"] == [{"grade": "default", "parameters": {"wg": 64}, "adjusted": changes}]
+    assert [question.adjusted for question in outer.values()] == [tuple(changes)]
+    assert caplog.text.count("parameters of predict are adjusted: few rows") == 1
+    assert source.adjusted(choice, {"wg": 1}, "nobody watches") == {"wg": 1}
 
 
 def test_a_device_that_refuses_everything_is_an_error_and_teaches_nothing(one_device, monkeypatch):
@@ -323,7 +354,7 @@ def test_a_device_that_refuses_everything_is_an_error_and_teaches_nothing(one_de
         refuse(patch, executor, 0, "INVALID_WORK_GROUP_SIZE")
         with pytest.raises(LaunchError, match="predict with global size"):
             pyedmcl.simplex(short_series(), E=2, device=one_device)
-    assert Database().limits() == [] and not policy.knowledge.limits
+    assert Database().limits() == [] and not source.knowledge.limits
 
 
 def test_tuned_parameters_that_are_refused_give_way_to_the_defaults(one_device, monkeypatch, caplog):
@@ -341,7 +372,7 @@ def test_tuned_parameters_that_are_refused_give_way_to_the_defaults(one_device, 
 
 def test_what_a_tuner_forces_is_never_tried_twice(one_device, monkeypatch):
     asked = refuse(monkeypatch, open_device(one_device), 64, "INVALID_WORK_GROUP_SIZE")
-    with policy.using(predict={"wg": 128}), pytest.raises(LaunchError):
+    with source.using(predict={"wg": 128}), pytest.raises(LaunchError):
         pyedmcl.simplex(short_series(), E=2, device=one_device)
     assert asked == [128]
 
@@ -363,12 +394,12 @@ def test_staged_targets_that_do_not_fit_longer_series_are_passed_over(data_dir, 
     """A size bucket holds series of up to four times the length."""
     kernel, given = spec("lookup"), {"dtype": "float32", "k": 4, "columns": 1000}
     h200 = replace(NVIDIA, name="NVIDIA H200")
-    tuned = {**fit.defaults(kernel, given, h200, 1024, {"rows": 3000, "targets": 1000})}
+    tuned = {**defaults.defaults(kernel, given, h200, 1024, {"rows": 3000, "targets": 1000})}
     tuned |= {"stage": True, "lanes": 4, "vectors": 1, "target_lanes": 4, "row_lanes": 8, "library_lanes": 16}
     run(Database(), key("lookup", given, h200, rows=3000, targets=1000), tuned, final=True)
-    policy.forget()
-    assert policy.parameters(kernel, given, h200, {"rows": 3000, "targets": 1000}).parameters == tuned
-    longer = policy.parameters(kernel, given, h200, {"rows": 7000, "targets": 1000})
+    source.forget()
+    assert source.parameters(kernel, given, h200, {"rows": 3000, "targets": 1000}).parameters == tuned
+    longer = source.parameters(kernel, given, h200, {"rows": 7000, "targets": 1000})
     assert longer.grade == "default"
     assert longer.parameters != tuned
 
@@ -378,5 +409,5 @@ def test_staged_targets_that_do_not_fit_longer_series_are_passed_over(data_dir, 
     ("float32", 5000, 0, 128),
 ])  # fmt: skip
 def test_default_tiles_shrink_rather_than_vanish(dtype, tau, tile, wg):
-    chosen = fit.defaults(spec("knn"), {"dtype": dtype, "dims": (1, 11), "tau": tau}, NVIDIA, 1024)
+    chosen = defaults.defaults(spec("knn"), {"dtype": dtype, "dims": (1, 11), "tau": tau}, NVIDIA, 1024)
     assert (chosen["tile"], chosen["wg"]) == (tile, wg)

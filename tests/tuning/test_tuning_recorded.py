@@ -12,9 +12,8 @@ import pyedmcl
 from pyedmcl.device.session import open_device
 from pyedmcl.errors import Interrupted
 from pyedmcl.kernels import spec
-from pyedmcl.tuning import policy
 from pyedmcl.tuning.database import Database
-from pyedmcl.tuning.recorded import keeping
+from pyedmcl.tuning.parameters import keeping, source
 
 __all__ = ["data_dir"]
 pytestmark = pytest.mark.usefixtures("data_dir")
@@ -25,33 +24,33 @@ SIZES = {"rows": 300, "targets": 40}
 
 def tune(info, **other):
     """Other parameters of the lookup become known."""
-    defaults = policy.parameters(spec("lookup"), GIVEN, info, SIZES).parameters
-    with policy.watching() as asked:
-        policy.parameters(spec("lookup"), GIVEN, info, SIZES)
+    defaults = source.parameters(spec("lookup"), GIVEN, info, SIZES).parameters
+    with source.watching() as asked:
+        source.parameters(spec("lookup"), GIVEN, info, SIZES)
     (question,) = asked.values()
     run(Database(), question.key(), {**defaults, **other}, final=True)
-    policy.forget()
+    source.forget()
     return {**defaults, **other}
 
 
 def test_answers_are_kept_and_given_again(one_device):
     info = open_device(one_device).info
     answers = {}
-    with policy.mode("cached"), keeping(answers):
-        first = policy.parameters(spec("lookup"), GIVEN, info, SIZES)
+    with source.mode("cached"), keeping(answers):
+        first = source.parameters(spec("lookup"), GIVEN, info, SIZES)
     assert first.grade == "default"
     answers = json.loads(json.dumps(answers))
     tuned = tune(info, row_lanes=4)
-    with policy.mode("cached"):
-        assert policy.parameters(spec("lookup"), GIVEN, info, SIZES).parameters == tuned
+    with source.mode("cached"):
+        assert source.parameters(spec("lookup"), GIVEN, info, SIZES).parameters == tuned
         with keeping(answers):
-            again = policy.parameters(spec("lookup"), GIVEN, info, SIZES)
-            other = policy.parameters(spec("lookup"), {**GIVEN, "k": 5}, info, SIZES)
+            again = source.parameters(spec("lookup"), GIVEN, info, SIZES)
+            other = source.parameters(spec("lookup"), {**GIVEN, "k": 5}, info, SIZES)
         assert (again.grade, dict(again.parameters)) == ("recorded", dict(first.parameters))
         assert other.grade == "exact", "what was not asked before is looked up"
         assert len(answers) == 2
-        with keeping(answers), policy.using(lookup={"row_lanes": 4}):
-            assert policy.parameters(spec("lookup"), GIVEN, info, SIZES).grade == "forced"
+        with keeping(answers), source.using(lookup={"row_lanes": 4}):
+            assert source.parameters(spec("lookup"), GIVEN, info, SIZES).grade == "forced"
         assert answers[next(iter(answers))] == dict(first.parameters)
 
 
@@ -59,16 +58,13 @@ def test_recorded_parameters_that_failed_are_looked_up_anew(one_device):
     info = open_device(one_device).info
     answers = {}
     with keeping(answers):
-        first = policy.parameters(spec("lookup"), GIVEN, info, SIZES)
-        with policy.watching() as asked:
-            policy.parameters(spec("lookup"), GIVEN, info, SIZES)
+        first = source.parameters(spec("lookup"), GIVEN, info, SIZES)
+        with source.watching() as asked:
+            source.parameters(spec("lookup"), GIVEN, info, SIZES)
         key = next(iter(asked.values())).key()
-        from pyedmcl.tuning.key import canonical
-
-        policy.knowledge.distrusted.add((key.device.digest(), key.kernel, key.specialisation,
-                                         canonical(first.parameters)))  # fmt: skip
-        policy.drop_kept()
-        assert policy.parameters(spec("lookup"), GIVEN, info, SIZES).grade == "default"
+        source.knowledge.distrust(key, first.parameters)
+        source.ask_anew()
+        assert source.parameters(spec("lookup"), GIVEN, info, SIZES).grade == "default"
 
 
 def test_a_continued_map_has_the_bits_of_an_uninterrupted_one(one_device, tmp_path):

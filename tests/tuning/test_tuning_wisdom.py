@@ -13,8 +13,8 @@ from tuning_helpers import KNN, SIZES, Database, key, run
 from pyedmcl.errors import BuildError, InputError
 from pyedmcl.kernels import NAMES, spec
 from pyedmcl.tuning import wisdom
+from pyedmcl.tuning.grades import Entry, distance, family, ranked, relation
 from pyedmcl.tuning.key import key_from
-from pyedmcl.tuning.lookup import Entry, distance, family, ranked, relation
 from pyedmcl.tuning.rates import record_from
 
 SHIPPED = sorted((Path(__file__).resolve().parents[2] / "tuning" / "wisdom").glob("*.jsonl"))

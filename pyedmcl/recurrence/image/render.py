@@ -15,7 +15,7 @@ from ...errors import DeviceMemoryError, InputError
 from ...kernels import spec
 from ...launch.pacing import Pacer
 from ...launch.progress import told
-from ...tuning.policy import Choice, parameters
+from ...tuning.parameters import ParameterChoice, adjusted, parameters
 from .data import Floats, SweepData, points_there, prepare
 from .open_cells import OpenCells
 
@@ -124,7 +124,7 @@ def render_image(
     return Image(means, dict(choice.parameters), choice.grade)
 
 
-def _parameters(executor: Executor, values: dict[str, Any], problem: RqaProblem) -> Choice:
+def _parameters(executor: Executor, values: dict[str, Any], problem: RqaProblem) -> ParameterChoice:
     """Tuned parameters, adapted to the coordinates of a point and to the device's local memory."""
     sizes = {"rows": problem.n_rows, "columns": problem.n_columns}
     choice = parameters(spec("recurrence_image"), values, executor.info, sizes)
@@ -138,7 +138,8 @@ def _parameters(executor: Executor, values: dict[str, Any], problem: RqaProblem)
     places = 12 * chosen["wg"] * chosen["lanes"] * chosen["vectors"]
     if chosen["staged"] and rows * item + places > executor.info.local_bytes // 2:
         chosen["staged"] = 0
-    return Choice(chosen, choice.grade)
+    why = "fewer vectors where the compiler would run out of registers, nothing staged that local memory cannot hold"
+    return ParameterChoice(adjusted(choice, chosen, why), choice.grade)
 
 
 def _pieces(down: NDArray[np.int64], most: int) -> NDArray[np.int32]:

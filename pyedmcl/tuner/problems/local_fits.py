@@ -16,7 +16,7 @@ from ...engines.smap import LocalFits
 from ...engines.smap_basis import basis_of
 from ...engines.smap_device import Sweeps
 from ...reference import smap as oracle
-from ...tuning import policy
+from ...tuning.parameters import source
 from ..verify import require_close, require_equal
 from ..workload import Answer, Case, Workload
 from .common import maps, on_gpu
@@ -110,7 +110,7 @@ class SmapWorkload(Workload):
         given = case.numbers["given"]
         with ExitStack() as stack:
             if self.layout:
-                stack.enter_context(policy.using(smap={"share_from": 4 if self.layout == "shared" else 48}))
+                stack.enter_context(source.using(smap={"share_from": 4 if self.layout == "shared" else 48}))
             engine = LocalFits(
                 executor, x, y, at, exclusion_radius=radius, knn=_KNN if given["limited"] else None,
                 alpha=0.7 if case.numbers["ridge"] else 0.0, dtype=given["dtype"],

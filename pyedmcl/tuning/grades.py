@@ -1,4 +1,4 @@
-"""Graded lookup: which of the known configurations suits a problem, and how good that knowledge is."""
+"""Which of the known parameters suit a problem, and how well: the grades of docs/tuning.md; the same for rates."""
 
 from __future__ import annotations
 
@@ -12,10 +12,15 @@ from typing import Any
 
 from ..device.fingerprint import DeviceKey
 from .key import TuningKey
+from .rates import IMPORTED, RateRecord, newest
 
 #: From the best to the least knowledge; "forced" parameters were given by the caller, "recorded" ones belong to a job
 #: that is continued.
 GRADES = ("forced", "recorded", "exact", "other driver", "other size", "same architecture", "shipped", "default")
+
+#: The same for rates.
+RATE_GRADES = ("measured", "imported", "measured with another driver", "shipped", "measured on a similar device",
+               "shipped for a similar device")  # fmt: skip
 
 # Beyond these a configuration tells too little about the problem. Octaves of the specialisation (all together), and
 # steps of four of the size that differs most.
@@ -68,6 +73,31 @@ def ranked(entries: Iterable[Entry], key: TuningKey, *, shipped: bool = False) -
         rank = (GRADES.index(grade), far, device != "same", units, order)
         found.append((rank, "shipped" if shipped else grade, entry))
     return [(grade, entry) for _, grade, entry in sorted(found, key=lambda item: item[0])]
+
+
+def best_rates(
+    stored: Iterable[RateRecord], shipped: Iterable[RateRecord], device: DeviceKey, name: str
+) -> tuple[str, RateRecord] | None:
+    """The rates that suit a device best, with their grade, one of :data:`RATE_GRADES`; None where none do."""
+    ranked: list[tuple[int, int, RateRecord]] = []
+    for from_file, records in ((False, newest(stored)), (True, shipped)):
+        for order, record in enumerate(records):
+            kind = relation(record.device, device)
+            if kind is None or record.name != name or not record.current:
+                continue
+            if kind == "relative":
+                grade = f"{'shipped for' if from_file else 'measured on'} a similar device"
+            elif from_file:
+                grade = "shipped"
+            elif kind == "driver":
+                grade = "measured with another driver"
+            else:
+                grade = "imported" if record.session == IMPORTED else "measured"
+            ranked.append((RATE_GRADES.index(grade), order, record))
+    if not ranked:
+        return None
+    rank, _, best = min(ranked, key=lambda item: item[:2])
+    return RATE_GRADES[rank], best
 
 
 def relation(known: DeviceKey, asked: DeviceKey) -> str | None:

@@ -1,0 +1,405 @@
+"""Which parameters a launch uses, and how well they are known: one class answers, one object serves a process.
+
+Engines ask :func:`parameters` for every kernel they build, and say by :func:`adjusted` where they change the answer.
+Public functions get their ``tune=`` from :func:`pyedmcl.tuning.retry.tunable`. The functions of this module are those
+of :data:`source`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import logging
+import time
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from .. import config
+from ..codegen.spec import KernelSpec
+from ..device.info import DeviceInfo
+from ..device.quirks import quirks_for
+from ..errors import InputError, Interrupted, PyedmclError
+from . import defaults
+from .key import TuningKey, canonical, tuning_key
+from .knowledge import Knowledge
+
+log = logging.getLogger(__name__)
+
+#: A question as text (kernel, specialisation, sizes) to the parameters that answered it; JSON can hold it.
+Answers = MutableMapping[str, dict[str, Any]]
+#: Tunes a kernel within this process: gets spec, specialisation, device, sizes and a budget in seconds, and records
+#: trials in the database.
+Tuner = Callable[[KernelSpec, Mapping[str, Any], DeviceInfo, Mapping[str, int], float], None]
+#: The tuner, as "module:function"; it lies above this room, so it is found by name.
+TUNER = "pyedmcl.tuner.auto:tune"
+
+_AUTO_LEAST_SECONDS = 60.0  # a gain of a third pays for a budget of a tenth many times over
+_AUTO_SHARE = 0.1
+_AUTO_MOST_SECONDS = 60.0
+_FORCE_SECONDS = 10.0
+_LEAST_SECONDS = 1.0
+_KNOWN_WELL = ("exact", "other driver", "shipped")
+_KEPT_MOST = 8192
+
+
+@dataclass(frozen=True)
+class ParameterChoice:
+    """Tuned parameters and their grade, one of :data:`pyedmcl.tuning.grades.GRADES`."""
+
+    parameters: Mapping[str, Any]
+    grade: str
+    _place: Any = field(default=None, compare=False, repr=False)
+    """Of the question among those that are watched, for :meth:`ParameterSource.adjusted`."""
+
+
+@dataclass(frozen=True)
+class ParameterQuestion:
+    """What was asked for, and the answer.
+
+    Attributes
+    ----------
+    spec : KernelSpec
+    specialisation, sizes : mapping
+        See :meth:`ParameterSource.parameters`.
+    info : DeviceInfo
+    choice : ParameterChoice
+    adjusted : tuple of mapping
+        What engines changed of the answer: ``{"why": ..., "parameters": {...}}``, those that differ.
+    """
+
+    spec: KernelSpec
+    specialisation: Mapping[str, Any]
+    info: DeviceInfo
+    sizes: Mapping[str, int]
+    choice: ParameterChoice
+    adjusted: tuple[Mapping[str, Any], ...] = ()
+
+    def key(self) -> TuningKey:
+        """What the answer was looked up by."""
+        return tuning_key(self.spec, self.specialisation, self.info, self.sizes)
+
+    def text(self) -> str:
+        """The question for :data:`Answers`."""
+        return canonical({"kernel": self.spec.name, "specialisation": self.specialisation, "sizes": self.sizes})
+
+
+@dataclass
+class _Call:
+    """A public function at work: its mode, the seconds it is expected to take, those spent on tuning."""
+
+    mode: str
+    expected: float = 0.0
+    spent: float = 0.0
+
+    def budget(self) -> float:
+        """Seconds for one more tuning: half of what is left, since other kernels follow."""
+        if self.mode == "force":
+            return _FORCE_SECONDS
+        return (min(_AUTO_SHARE * self.expected, _AUTO_MOST_SECONDS) - self.spent) / 2
+
+
+@dataclass(frozen=True)
+class _Surroundings:
+    """What holds around a question, as the blocks that it is asked in say."""
+
+    call: _Call | None = None
+    forced: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    watchers: tuple[dict[Any, ParameterQuestion], ...] = ()
+    answers: Answers | None = None
+
+
+class ParameterSource:
+    """Answers which parameters a launch uses: forced, recorded, known, or the defaults, in this order.
+
+    Attributes
+    ----------
+    knowledge : Knowledge
+        What this process has read, and learnt itself.
+    tuner : callable or None
+        A :data:`Tuner`; None: the one that :data:`TUNER` names.
+    """
+
+    def __init__(self) -> None:
+        self._around: ContextVar[_Surroundings] = ContextVar("around", default=_Surroundings())  # noqa: B039
+        self.tuner: Tuner | None = None
+        self.forget()
+
+    def forget(self) -> None:
+        """Drop all that this process has learnt, so that the database and the wisdom are read anew."""
+        self.knowledge = Knowledge()
+        self._answered: dict[Any, ParameterQuestion] = {}
+        self._answered_by = 0  # version of the knowledge
+        self._told: set[str] = set()
+        self._tuned: set[TuningKey] = set()
+
+    def ask_anew(self) -> None:
+        """Answer every question anew, by what is known now."""
+        self._answered.clear()
+        self._answered_by = self.knowledge.version
+
+    # What holds around questions
+
+    @contextlib.contextmanager
+    def _within(self, **changes: Any) -> Iterator[None]:
+        token = self._around.set(replace(self._around.get(), **changes))
+        try:
+            yield
+        finally:
+            self._around.reset(token)
+
+    @contextlib.contextmanager
+    def mode(self, tune: str | None = None) -> Iterator[None]:
+        """Within the block, parameters are chosen by this mode.
+
+        Parameters
+        ----------
+        tune : {"never", "cached", "auto", "force"}, optional
+            None: as around the block, else ``PYEDMCL_TUNE``, else "cached".
+
+        Raises
+        ------
+        InputError
+            Another mode.
+        """
+        chosen = self._mode() if tune is None else _checked(tune)
+        self.knowledge.refresh()
+        if self.knowledge.version != self._answered_by:
+            self.ask_anew()
+        with self._within(call=_Call(chosen)):
+            yield
+
+    def _mode(self) -> str:
+        call = self._around.get().call
+        return call.mode if call is not None else config.current().tune
+
+    @contextlib.contextmanager
+    def using(self, **kernels: Mapping[str, Any]) -> Iterator[None]:
+        """Within the block, kernels named here take these parameters (others stay as chosen), with grade "forced".
+
+        How a tuner tries parameters: whole functions then run with them, through the same launches as ever. What is
+        left out is the default's.
+
+        Parameters
+        ----------
+        **kernels : mapping
+            Kernel name to some or all of its tuned parameters.
+        """
+        with self._within(forced={**self._around.get().forced, **kernels}):
+            yield
+
+    @contextlib.contextmanager
+    def keeping(self, answers: Answers) -> Iterator[None]:
+        """Within the block, a question that ``answers`` knows is answered from there; new answers are added to it.
+
+        Sums are split as tuned parameters say, so other parameters may give other last digits: a job that is continued
+        gets the parameters that it began with.
+
+        Parameters
+        ----------
+        answers : mutable mapping
+        """
+        with self._within(answers=answers):
+            yield
+
+    @contextlib.contextmanager
+    def watching(self) -> Iterator[dict[Any, ParameterQuestion]]:
+        """Collect what is asked within the block, each question once: the values of the mapping, in order."""
+        seen: dict[Any, ParameterQuestion] = {}
+        with self._within(watchers=(*self._around.get().watchers, seen)):
+            yield seen
+
+    def expect(self, operations: float, info: DeviceInfo) -> None:
+        """Say how much work lies ahead: "auto" tunes only where that repays it. Without effect outside :meth:`mode`.
+
+        Parameters
+        ----------
+        operations : float
+            Arithmetic operations of all work-items together, roughly.
+        info : DeviceInfo
+        """
+        call = self._around.get().call
+        if call is not None:
+            call.expected = operations / defaults.operations_per_second(info)
+
+    def record(self) -> dict[str, list[dict[str, Any]]]:
+        """Kernel to the parameters it was given in the public function at work, for provenance.
+
+        Each with its grade and, where an engine adjusted it, with what it changed and why.
+        """
+        used: dict[str, list[dict[str, Any]]] = {}
+        for question in (self._around.get().watchers or ({},))[-1].values():
+            entry: dict[str, Any] = {
+                "grade": question.choice.grade,
+                "parameters": dict(question.choice.parameters),
+            }
+            if question.adjusted:
+                entry["adjusted"] = [dict(change) for change in question.adjusted]
+            of_kernel = used.setdefault(question.spec.name, [])
+            if entry not in of_kernel:
+                of_kernel.append(entry)
+        return used
+
+    # Questions
+
+    def parameters(
+        self, spec: KernelSpec, specialisation: Mapping[str, Any], info: DeviceInfo,
+        sizes: Mapping[str, int] | None = None,
+    ) -> ParameterChoice:  # fmt: skip
+        """Parameters for a kernel, its specialisation, a device and the size of the problem.
+
+        Parameters
+        ----------
+        spec : KernelSpec
+        specialisation : mapping
+            What the kernel's source is specialised by, as far as it is known.
+        info : DeviceInfo
+        sizes : mapping, optional
+            What the best parameters may depend on beside the source, such as rows and libraries.
+        """
+        around, mode = self._around.get(), self._mode()
+        forced = around.forced.get(spec.name)
+        sizes = sizes or {}
+        how = str(sorted(forced.items())) if forced else mode
+        place = (id(spec), how, info, _frozen(specialisation), _frozen(sizes))
+        question = self._answered.get(place)
+        if question is None or question.spec is not spec:
+            asked = ParameterQuestion(spec, dict(specialisation), info, dict(sizes), ParameterChoice({}, "", place))
+            question = self._keep(self._answer(asked, mode, forced))
+        if not forced:
+            recorded = self._recorded(question, around.answers)
+            if recorded is not None:
+                question = _answered(question, recorded, "recorded")
+            elif self._worth_tuning(question, around.call or _Call(mode)):
+                self._tune(question, around.call or _Call(mode))
+                self.ask_anew()
+                question = self._keep(self._answer(question, mode, None))
+            if around.answers is not None:
+                around.answers[question.text()] = dict(question.choice.parameters)
+        for seen in around.watchers:
+            before = seen.pop(place, None)  # what was asked last stands last
+            same = before is not None and before.choice == question.choice
+            seen[place] = before if before is not None and same else question
+        return question.choice
+
+    def adjusted(self, choice: ParameterChoice, parameters: Mapping[str, Any], why: str) -> Mapping[str, Any]:
+        """What an engine makes of an answer: told where it differs, and kept for provenance.
+
+        Parameters
+        ----------
+        choice : ParameterChoice
+            From :meth:`parameters`.
+        parameters : mapping
+            What the kernel is given.
+        why : str
+
+        Returns
+        -------
+        mapping
+            ``parameters``.
+        """
+        changes = {name: value for name, value in parameters.items() if choice.parameters.get(name) != value}
+        note = {"why": why, "parameters": changes}
+        for seen in self._around.get().watchers if changes else ():
+            question = seen.get(choice._place)
+            if question is not None and note not in question.adjusted:
+                seen[choice._place] = replace(question, adjusted=(*question.adjusted, note))
+                self._tell(logging.INFO, f"parameters of {question.spec.name} are adjusted: {why}")
+        return parameters
+
+    def _keep(self, question: ParameterQuestion) -> ParameterQuestion:
+        if len(self._answered) > _KEPT_MOST:
+            self._answered.clear()
+        self._answered[question.choice._place] = question
+        return question
+
+    def _answer(self, question: ParameterQuestion, mode: str, forced: Mapping[str, Any] | None) -> ParameterQuestion:
+        """The question with its answer: forced parameters, else the best known ones that fit, else the defaults."""
+        spec, specialisation, info, sizes = question.spec, question.specialisation, question.info, question.sizes
+        key, quirks = question.key(), quirks_for(info)
+        most = min(quirks.max_work_group, self.knowledge.limit(key) if mode != "never" else info.max_work_group)
+        base = defaults.defaults(spec, specialisation, info, most, sizes)
+        if forced:
+            return _answered(question, {**base, **forced}, "forced")
+        answer = _answered(question, base, "default")
+        for grade, entry in self.knowledge.suitable(key) if mode != "never" else ():
+            why = defaults.unfit(spec, entry.parameters, specialisation, info, most, sizes)
+            if why is None:
+                answer = _answered(question, dict(entry.parameters), grade)
+                break
+            self._tell(logging.INFO, f"parameters of {spec.name} ({grade}) do not fit {info.name}: {why}")
+        self._tell(logging.INFO, f"parameters of {spec.name} on {info.name}: {answer.choice.grade}")
+        return answer
+
+    def _recorded(self, question: ParameterQuestion, answers: Answers | None) -> Mapping[str, Any] | None:
+        """What a job that is continued was given before, unless it failed in this process."""
+        before = None if answers is None else answers.get(question.text())
+        return None if before is None or self.knowledge.distrusts(question.key(), before) else before
+
+    def _tell(self, level: int, text: str) -> None:
+        """Once per process."""
+        if text not in self._told:
+            self._told.add(text)
+            log.log(level, "%s", text)
+
+    # Tuning within a call
+
+    def _worth_tuning(self, question: ParameterQuestion, call: _Call) -> bool:
+        if call.mode not in ("auto", "force") or not question.spec.tunables or question.key() in self._tuned:
+            return False
+        if call.mode == "force":
+            return True
+        return (
+            question.choice.grade not in _KNOWN_WELL
+            and call.expected >= _AUTO_LEAST_SECONDS
+            and call.budget() >= _LEAST_SECONDS
+        )
+
+    def _tune(self, question: ParameterQuestion, call: _Call) -> None:
+        self._tuned.add(question.key())
+        spec, budget, begun = question.spec, call.budget(), time.monotonic()
+        self._tell(logging.INFO, f"tuning {spec.name} on {question.info.name} for at most {budget:.0f} s")
+        try:
+            with self._within(call=_Call("never"), forced={}, watchers=(), answers=None):
+                self._the_tuner()(spec, question.specialisation, question.info, question.sizes, budget)
+        except Interrupted:
+            raise
+        except (PyedmclError, OSError, ImportError, AttributeError) as error:
+            self._tell(logging.WARNING, f"{spec.name} could not be tuned: {error}")
+        finally:
+            call.spent += time.monotonic() - begun
+            self.knowledge.refresh()
+
+    def _the_tuner(self) -> Tuner:
+        if self.tuner is not None:
+            return self.tuner
+        module, _, name = TUNER.partition(":")
+        found: Tuner = getattr(importlib.import_module(module), name)
+        return found
+
+
+def _answered(question: ParameterQuestion, parameters: Mapping[str, Any], grade: str) -> ParameterQuestion:
+    return replace(question, choice=ParameterChoice(parameters, grade, question.choice._place))
+
+
+def _checked(tune: object) -> str:
+    if not isinstance(tune, str) or tune not in config.TUNE_MODES:
+        raise InputError(f"tune={tune!r}: {', '.join(map(repr, config.TUNE_MODES))} or None (PYEDMCL_TUNE) is needed")
+    return tune
+
+
+def _frozen(values: Mapping[str, Any]) -> Any:
+    items = tuple(values.items())
+    try:
+        hash(items)
+    except TypeError:
+        return tuple((name, repr(value)) for name, value in items)
+    return items
+
+
+#: The source of this process.
+source = ParameterSource()
+parameters, adjusted, using = source.parameters, source.adjusted, source.using
+mode, expect, keeping = source.mode, source.expect, source.keeping
+watching, record = source.watching, source.record
