@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ..codegen.build import build
 from ..device.memory import budget
+from ..device.quirks import quirks_for
 from ..errors import DeviceMemoryError
 from ..kernels import spec
 from ..launch.pacing import Pacer
@@ -83,7 +84,7 @@ class Sweeps:
         if self.layout == "shared":
             chosen = parameters(spec("smap_shared"), given, info, sizes)
             self._values["shared"] = shared = {**given, **chosen.parameters}
-            while shared["tile"] > 8 and self._local_bytes() > info.local_bytes:
+            while shared["tile"] > 8 and self._local_bytes() > quirks_for(info).local_bytes:
                 shared["tile"] //= 2
             fitted = {**chosen.parameters, "tile": shared["tile"]}
             adjusted(chosen, fitted, "a tile of library rows must fit into local memory")

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ..codegen.build import build
 from ..device.memory import budget
+from ..device.quirks import quirks_for
 from ..errors import DeviceMemoryError
 from ..kernels import spec
 from ..launch.sizes import round_up
@@ -99,7 +100,7 @@ class TileSweep:
         values |= choice.parameters
         reach = 0 if one.embedded else (one.m - 1) * one.tau
         staged = values["coordinates"] * (2 * (32 * values["words"] + reach) + values["wg"])
-        if staged * np.dtype(one.dtype).itemsize > self.executor.info.local_bytes // 2:
+        if staged * np.dtype(one.dtype).itemsize > quirks_for(self.executor.info).local_bytes // 2:
             why = "what a group stages must fit into local memory, however long the embedding"
             values |= adjusted(choice, {**choice.parameters, "staged": False}, why)
         return values

@@ -92,8 +92,8 @@ class Space:
             ))  # fmt: skip
         if "tile" in self.tunables:
             limits.append(Constraint(
-                lambda v: defaults._tile_bytes(v, self.given) <= info.local_bytes,
-                f"a tile has at most {info.local_bytes:,} bytes of local memory on this device",
+                lambda v: defaults._tile_bytes(v, self.given) <= quirks.local_bytes,
+                f"a tile has at most {quirks.local_bytes:,} bytes of local memory on this device",
             ))  # fmt: skip
         self.relations = tuple(Relation(c.reason, c) for c in (*spec.constraints, *limits))
 

@@ -39,8 +39,8 @@ def defaults(
     if specialisation.get("dtype") == "float64" and chosen.get("lanes", 1) > 8:
         chosen["lanes"] = 8
     # Groups should share a unit's local memory.
-    if chosen.get("tile") and _tile_bytes(chosen, specialisation) > info.local_bytes // 4:
-        _fit_tile(spec, chosen, specialisation, info.local_bytes)
+    if chosen.get("tile") and _tile_bytes(chosen, specialisation) > quirks.local_bytes // 4:
+        _fit_tile(spec, chosen, specialisation, quirks.local_bytes)
     if scalar and "unroll" in chosen and "dims" in specialisation:
         # Sweeps over several dimensions are long programs already; more steps at once overflow the instruction cache.
         chosen["unroll"] = 16 if len(specialisation["dims"]) == 1 else 4
@@ -136,9 +136,9 @@ def unfit(
         return "their text is not shipped, and no loopy is installed that could write it: pip install 'pyedmcl[loopy]'"
     if group(chosen) > most:
         return f"groups of {group(chosen)} work-items, where {most} are possible"
-    if chosen.get("tile") and _tile_bytes(chosen, specialisation) > info.local_bytes:
-        return f"a tile of {_tile_bytes(chosen, specialisation):,} bytes, where {info.local_bytes:,} are possible"
     quirks = quirks_for(info)
+    if chosen.get("tile") and _tile_bytes(chosen, specialisation) > quirks.local_bytes:
+        return f"a tile of {_tile_bytes(chosen, specialisation):,} bytes, where {quirks.local_bytes:,} are possible"
     staged = _staged_bytes(chosen, specialisation, (sizes or {}).get("rows", 0))
     if staged > quirks.local_bytes:
         return f"{staged:,} bytes of staged targets, where {quirks.local_bytes:,} are possible"

@@ -13,7 +13,7 @@ from pyedmcl.engines import distances as dense
 from pyedmcl.engines.distances import METRICS, distance_block
 from pyedmcl.errors import DeviceMemoryError, InputError
 from pyedmcl.reference import fma32, fma64, knn_float32_exact, knn_float64_exact
-from pyedmcl.tuning.parameters import Choice
+from pyedmcl.tuning.parameters import ParameterChoice
 
 FMA = {"float32": fma32, "float64": fma64}
 
@@ -93,7 +93,7 @@ def test_tuning_changes_no_bit(executor, monkeypatch):
     x, y = gappy(67, 5), gappy(133, 6)
     want = expected(x, y, 3, 1, "euclidean", "float32")
     for wg, rows in product((1, 16, 256), (1, 2, 8)):
-        choice = Choice({"wg": wg, "rows": rows}, "test")
+        choice = ParameterChoice({"wg": wg, "rows": rows}, "test")
         monkeypatch.setattr(dense, "parameters", lambda *_, choice=choice: choice)
         assert_bits(distance_block(executor, x, y, E=3), want)
 

@@ -15,7 +15,7 @@ from pyedmcl.engines import skill as room
 from pyedmcl.engines.skill import SUMS, scores, skill_sums
 from pyedmcl.errors import InputError
 from pyedmcl.reference import fma32, fma64, pearson
-from pyedmcl.tuning.parameters import Choice
+from pyedmcl.tuning.parameters import ParameterChoice
 
 FMA = {"float32": fma32, "float64": fma64}
 GAP = 1e16
@@ -112,7 +112,7 @@ def test_tuning_stays_within_rounding(executor, monkeypatch):
         exact[pair] = [v.sum() for v in terms]
         scale[pair] = [np.abs(v).sum() for v in terms]
     for chunk, wg in product((64, 256, 512), (1, 16, 128)):
-        choice = Choice({"chunk": chunk, "wg": wg}, "test")
+        choice = ParameterChoice({"chunk": chunk, "wg": wg}, "test")
         monkeypatch.setattr(room, "parameters", lambda *_, choice=choice: choice)
         got = ask(executor, predicted, observed, series)
         assert (np.abs(got - exact) <= (chunk + 2) * 2.0**-24 * scale).all()

@@ -136,7 +136,7 @@ def _parameters(executor: Executor, values: dict[str, Any], problem: RqaProblem)
     halo = (values["m"] - 1) * values["tau"]
     rows = chosen["tile"] * values["m"] if values["embedded"] else chosen["tile"] + halo
     places = 12 * chosen["wg"] * chosen["lanes"] * chosen["vectors"]
-    if chosen["staged"] and rows * item + places > executor.info.local_bytes // 2:
+    if chosen["staged"] and rows * item + places > quirks_for(executor.info).local_bytes // 2:
         chosen["staged"] = 0
     why = "fewer vectors where the compiler would run out of registers, nothing staged that local memory cannot hold"
     return ParameterChoice(adjusted(choice, chosen, why), choice.grade)
