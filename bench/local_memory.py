@@ -66,8 +66,8 @@ def calls(device: str | None, shrink: int) -> Iterator[tuple[str, str, Callable[
         yield "rqa", f"points of {columns} values", joined
     for m, tau in ((5, 3), (20, 300)):
         def image(tune: str, m: int = m, tau: int = tau) -> Any:
-            del tune  # its parameters are known or not, as they are
-            return pyedmcl.recurrence_plot(weather, m=m, tau=tau, radius=0.7 * m**0.5, pixels=500, device=device)
+            radius = 0.7 * m**0.5
+            return pyedmcl.recurrence_plot(weather, m=m, tau=tau, radius=radius, pixels=500, device=device, tune=tune)
 
         yield "image", f"m={m}, tau={tau}", image
     series = np.ascontiguousarray(coupled_maps(1, 10_000 // shrink)[:, 0])
@@ -87,7 +87,7 @@ def calls(device: str | None, shrink: int) -> Iterator[tuple[str, str, Callable[
 
 def bits(result: Any) -> bytes:
     """All numbers of a result, of whichever kind."""
-    for name in ("indices", "predicted", "rho", "values"):
+    for name in ("indices", "predicted", "rho", "counts"):
         if hasattr(result, name):
             return np.ascontiguousarray(np.asarray(getattr(result, name))).tobytes()
     return repr(sorted(result.to_dict().items())).encode()
@@ -97,13 +97,13 @@ def main() -> None:
     command = parser(__doc__, repeat=5)
     command.add_argument("--cases", default="knn,rqa,image,smap,lookup")
     command.add_argument("--bytes", default="", help="limits to compare; by default what is reported, and the quirk's")
-    command.add_argument("--shrink", type=int, default=1, help="divide all lengths, to try the script")
+    command.add_argument("--shrink", type=int, default=1, help="divide all lengths, by 10 at most, to try the script")
     options = command.parse_args()
     os.environ["PYEDMCL_DATA_DIR"] = tempfile.mkdtemp(prefix="pyedmcl-bench-")  # empty: only what is shipped
     info = select(options.device).device
     limits = [int(n) for n in options.bytes.split(",") if n] or [info.local_bytes, quirks.quirks_for(info).local_bytes]
     if len(set(limits)) < 2:
-        command.error(f"{info.name}: the driver reports what the quirk says, {limits[0]:,} bytes; --bytes N,M says others")
+        command.error(f"{info.name}: its driver reports all that there is, {limits[0]:,} bytes; give --bytes N,M")
     report = Report(info, options.out)
     print(f"{report.title}: local memory of {' and '.join(f'{limit:,}' for limit in limits)} bytes")
     for case, problem, function in calls(options.device, options.shrink):

@@ -30,9 +30,10 @@ from pyedmcl.device.info import DeviceInfo
 from pyedmcl.device.quirks import quirks_for
 from pyedmcl.errors import BuildError
 from pyedmcl.tuner import problems
-from pyedmcl.tuning import fit, policy
+from pyedmcl.tuning import defaults
+from pyedmcl.tuning.grades import Entry, ranked
 from pyedmcl.tuning.key import TuningKey, key_from
-from pyedmcl.tuning.lookup import Entry, ranked
+from pyedmcl.tuning.parameters import source
 
 # Specialisations of the kernels that have no tuning problem, because nothing of them is tuned.
 UNTUNED: Mapping[str, Mapping[str, Any]] = {
@@ -166,7 +167,7 @@ def programs_for(info: DeviceInfo, mode: str = "exhaustive", only: Sequence[str]
         Kernels whose tuning problems are run; all of them where empty.
     """
     requests: list[_Request] = []
-    with policy.mode("never"):
+    with source.mode("never"):
         for name in problems.names():
             for case in problems.workload(name).cases(mode, info) if not only or name in only else ():
                 requests += _requests_of(case, info, tuned=mode != "rapid")
@@ -187,11 +188,11 @@ def programs_for(info: DeviceInfo, mode: str = "exhaustive", only: Sequence[str]
 def _requests_of(case: Any, info: DeviceInfo, *, tuned: bool) -> list[_Request]:
     """All that a case of a tuning problem builds, the case's own kernel first."""
     problem = problems.workload(case.kernel)
-    with _noting() as requests, policy.watching() as questions:
+    with _noting() as requests, source.watching() as questions:
         problem.run(DryExecutor(info), case)
     parameters = _tuned_parameters(case.kernel, tuple(questions.values())) if tuned else None
     if parameters is not None:
-        with _noting() as more, policy.using(**{case.kernel: parameters}):
+        with _noting() as more, source.using(**{case.kernel: parameters}):
             problem.run(DryExecutor(info), case)
         requests += more
     return sorted(requests, key=lambda request: request.spec.name != case.kernel)
@@ -224,7 +225,7 @@ def _tuned_parameters(kernel: str, questions: Sequence[Any]) -> Mapping[str, Any
                    for tuned, parameters in _wisdom() if tuned.kernel == kernel]  # fmt: skip
         for _, entry in ranked(entries, key):
             place = question.spec, entry.parameters, question.specialisation, question.info, most, question.sizes
-            if fit.unfit(*place) is None and dict(entry.parameters) != dict(question.choice.parameters):
+            if defaults.unfit(*place) is None and dict(entry.parameters) != dict(question.choice.parameters):
                 return entry.parameters
     return None
 
@@ -263,7 +264,7 @@ def _legal(spec: KernelSpec, values: Mapping[str, Any], info: DeviceInfo) -> boo
     """Whether the constraints allow the values and, where loopy writes the kernel, the text can be had here."""
     quirks = quirks_for(info)
     try:
-        spec.check({**values, "fma": quirks.fma, "minimum": quirks.minimum})
+        spec.check({**values, **quirks.values})
     except BuildError:
         return False
     return spec.producer != "loopy" or loopy_source.obtainable(spec.text, values)
@@ -271,9 +272,9 @@ def _legal(spec: KernelSpec, values: Mapping[str, Any], info: DeviceInfo) -> boo
 
 def _program(request: _Request, info: DeviceInfo) -> Program:
     spec, values, quirks = request.spec, request.values, quirks_for(info)
-    defaults = spec.defaults(quirks.device_class)
+    usual = spec.defaults(quirks.defaults_for)
     shown = [name for name in spec.specialisation if name not in _UNSAID]
-    shown += [name for name in defaults if values[name] != defaults[name]]
+    shown += [name for name in usual if values[name] != usual[name]]
     label = " ".join(filter(None, (_in_words(name, values[name]) for name in shown)))
     code = build.text_for(spec, values, info)
     return Program(spec.name, label, values.get("dtype", ""), code, quirks.build_options)
