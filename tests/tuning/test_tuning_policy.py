@@ -30,6 +30,7 @@ from pyedmcl.tuning.parameters import ParameterChoice, source
 
 pytestmark = pytest.mark.usefixtures("data_dir")
 PREDICT = {"dtype": "float32"}
+A100 = replace(NVIDIA, name="NVIDIA A100-SXM4-80GB")
 
 
 def ask(info=NVIDIA, specialisation=PREDICT, **sizes):
@@ -129,7 +130,7 @@ def test_constraints_are_held_as_far_as_their_values_are_known():
 
 def test_tiles_must_fit_the_local_memory():
     tiled = {t.name: t.values[-1] for t in spec("knn").tunables} | {"tile": 1024, "lanes": 1, "wg": 1}
-    assert "a tile of" in str(defaults.unfit(spec("knn"), tiled, {**KNN, "tau": 20_000}, NVIDIA, 256))
+    assert "a tile of" in str(defaults.unfit(spec("knn"), tiled, {**KNN, "tau": 40_000}, NVIDIA, 256))
 
 
 def test_modes_nest_and_come_from_the_environment(monkeypatch):
@@ -409,5 +410,5 @@ def test_staged_targets_that_do_not_fit_longer_series_are_passed_over(data_dir, 
     ("float32", 5000, 0, 128),
 ])  # fmt: skip
 def test_default_tiles_shrink_rather_than_vanish(dtype, tau, tile, wg):
-    chosen = defaults.defaults(spec("knn"), {"dtype": dtype, "dims": (1, 11), "tau": tau}, NVIDIA, 1024)
+    chosen = defaults.defaults(spec("knn"), {"dtype": dtype, "dims": (1, 11), "tau": tau}, A100, 1024)
     assert (chosen["tile"], chosen["wg"]) == (tile, wg)
