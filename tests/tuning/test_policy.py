@@ -12,7 +12,6 @@ from pyedmcl.neighbors.exact import ExactSearch
 from pyedmcl.neighbors.plan import Pass, Search, with_enough_groups
 from pyedmcl.tuning.parameters import parameters
 
-
 #: Without the quirk that gives an H200 more local memory than its driver reports.
 A100 = replace(NVIDIA, name="NVIDIA A100-SXM4-80GB")
 
