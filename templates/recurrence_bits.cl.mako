@@ -9,15 +9,6 @@ span = 32 + (m - 1) * tau
 shared = not embedded and span <= most_shared
 reach = 0 if embedded else (m - 1) * tau
 
-def term(x, y):
-    return f"({x} - {y})"
-
-def square(q):
-    return {"euclidean": f"{q} * {q}", "manhattan": f"fabs({q})", "maximum": f"fabs({q})"}[metric]
-
-def joined(a, b):
-    return f"MAXIMUM({a}, {b})" if metric == "maximum" else f"{a} + {b}"
-
 # Lone lanes collect the signs of differences: a subtraction and a shift a cell. No NaN comes here.
 signs = shared and lanes == 1 and dtype == "float32" and not corridor
 less = "<" if strict else "<="
@@ -28,7 +19,8 @@ more = ">" if strict else ">="
 #define MIN_SELECT 1  // a maximum of distances is a selection on every device
 #define WG ${wg}
 #define WORDS ${words}
-#include "numeric.clh"
+#define METRIC ${metric}
+#include "metric.clh"
 %if turned:
 #include "turn.clh"
 %endif
@@ -61,13 +53,8 @@ double exact_cell(global const double* restrict x, global const double* restrict
   for (int e = 0; e < ${m}; ++e) {
     const double d = x[e * ${tau}] - y[e * ${tau}];
 %endif
-%if metric == "maximum":
-    s = fmax(s, fabs(d));
-%elif metric == "manhattan":
-    s = s + fabs(d);
-%else:
-    s = s + d * d;
-%endif
+    const double q = TERM(d);
+    s = JOIN_OR_NAN(s, q);
   }
   return s;
 }
@@ -132,7 +119,7 @@ void recurrence_bits(global const real* restrict x, global const real* restrict 
 %if staged and t % 4 == 0:
     const real4 x${t} = *(local const real4*)(px + ${t});
 %endif
-    q${t} = ${term(f"x{t - t % 4}.s{t % 4}" if staged else f"px[{t}]", f"LOADV(py + {t})")}; q${t} = ${square(f"q{t}")};
+    q${t} = ${f"x{t - t % 4}.s{t % 4}" if staged else f"px[{t}]"} - LOADV(py + ${t}); q${t} = TERM(q${t});
 %endfor
 %endif
 %for b in (range(31, -1, -1) if shared else ("b",)):
@@ -140,7 +127,7 @@ void recurrence_bits(global const real* restrict x, global const real* restrict 
     {
       realv s = q${b};
 %for e in range(1, m):
-      s = ${joined("s", f"q{b + e * tau}")};
+      s = JOIN(s, q${b + e * tau});
 %endfor
 %else:
     for (int b = 0; b < 32; ++b) {
@@ -152,8 +139,8 @@ void recurrence_bits(global const real* restrict x, global const real* restrict 
       for (int e = 0; e < ${m}; ++e) {
         realv q = px[b + e * ${tau}] - LOADV(py + b + e * ${tau});
 %endif
-        q = ${square("q")};
-        s = ${joined("s", "q")};
+        q = TERM(q);
+        s = JOIN(s, q);
       }
 %endif
 %if per_column:

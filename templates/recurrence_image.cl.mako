@@ -26,7 +26,8 @@ def row_at(e):
 %endif
 #define WIDTH ${width}
 #define WIDE ${int(wide)}
-#include "numeric.clh"
+#define METRIC ${metric}
+#include "metric.clh"
 %if exact and not listed:
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
 %endif
@@ -68,14 +69,8 @@ __attribute__((noinline)) int recount(global const double* rows64, const int row
 %else:
       const double d = rows64[i0 + r + e * ${tau}] - columns64[j + e * ${tau}];
 %endif
-%if metric == "euclidean":
-      const double square = d * d;
-      a = a + square;
-%elif metric == "manhattan":
-      a = a + fabs(d);
-%else:
-      a = fmax(a, fabs(d));
-%endif
+      const double q = TERM(d);
+      a = JOIN_OR_NAN(a, q);
     }
     found += a < limit64;
 %if corridor:
@@ -168,23 +163,18 @@ void recurrence_image(global const real* restrict rows, const int row_stride, gl
         {
           const real x = ${row_at(e)};
 %for v in range(vectors):
-%if metric == "euclidean":
+          d = x - y${v}_${e};
 %if fused:
-          d = x - y${v}_${e}; a${v} = ${f"FUSED(d, d, a{v})" if e else "d * d"};
+          a${v} = ${f"JOIN_FUSED(a{v}, d)" if e else "TERM(d)"};
 %else:
-          d = x - y${v}_${e}; d = d * d; a${v} = ${f"a{v} + d" if e else "d"};
-%endif
-%elif metric == "manhattan":
-          d = fabs(x - y${v}_${e}); a${v} = ${f"a{v} + d" if e else "d"};
-%else:
-          d = fabs(x - y${v}_${e}); a${v} = ${f"MAXIMUM(a{v}, d)" if e else "d"};
+          d = TERM(d); a${v} = ${f"JOIN(a{v}, d)" if e else "d"};
 %endif
 %endfor
         }
 %endfor
 %for v in range(vectors):
 %if mean:
-          d = ${f"sqrt(a{v})" if metric == "euclidean" else f"a{v}"};
+          d = DISTANCE(a${v});
           part${v} += CHOOSE((realv)(0), d, d < (realv)(INFINITY));
 %else:
 %for name in limits:

@@ -2,7 +2,8 @@
 ##
 ## A cell is the compared distance of pyedmcl.recurrence.problem: sums in ascending order, no fused operations.
 #define UNFUSED  // a cell is a sum of products that are rounded one by one
-#include "numeric.clh"
+#define METRIC ${metric}
+#include "metric.clh"
 
 // bits[row * words + w], bit b: nodes row and 32 w + b are linked, that is, at least window apart in time and closer
 // than limit (or as close, unless strict). Coordinate e of point t lies at t * ${stride} + e * ${step}. A work-item makes a
@@ -23,14 +24,8 @@ void recurrence_network(global const real* restrict x, global uint* restrict bit
 %for e in range(m):
     {
       const real d = x${e} - x[(size_t)j * ${stride} + ${e * step}];
-%if metric == "euclidean":
-      s = s + d * d;
-%elif metric == "manhattan":
-      s = s + fabs(d);
-%else:
-      const real a = fabs(d);
-      s = (a > s || a != a) ? a : s;
-%endif
+      const real q = TERM(d);
+      s = JOIN_OR_NAN(s, q);
     }
 %endfor
     const int apart = i > j ? i - j : j - i;

@@ -3,21 +3,16 @@
 ##
 ## A cell is the compared distance of pyedmcl.recurrence.problem: sums in ascending order, no fused operations.
 #define UNFUSED  // a cell is a sum of products that are rounded one by one
-#include "numeric.clh"
+#define METRIC ${metric}
+#include "metric.clh"
 
 <%def name="distance(row)">
       real s = 0;
 %for e in range(m):
       {
         const real d = x[(size_t)(${row}) * ${stride} + ${e * step}] - y${e};
-%if metric == "euclidean":
-        s = s + d * d;
-%elif metric == "manhattan":
-        s = s + fabs(d);
-%else:
-        const real a = fabs(d);
-        s = (a > s || a != a) ? a : s;
-%endif
+        const real q = TERM(d);
+        s = JOIN_OR_NAN(s, q);
       }
 %endfor
 </%def>

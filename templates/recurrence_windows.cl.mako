@@ -3,7 +3,8 @@
 ##
 ## A cell is the compared distance of pyedmcl.recurrence.problem: sums in ascending order, no fused operations.
 #define UNFUSED  // a cell is a sum of products that are rounded one by one
-#include "numeric.clh"
+#define METRIC ${metric}
+#include "metric.clh"
 
 <%def name="state(name, at)">
 %for e in range(m):
@@ -17,14 +18,8 @@
 %for e in range(m):
     {
       const real d = y${e} - x[(size_t)(${at}) * ${stride} + ${e * step}];
-%if metric == "euclidean":
-      s = s + d * d;
-%elif metric == "manhattan":
-      s = s + fabs(d);
-%else:
-      const real a = fabs(d);
-      s = (a > s || a != a) ? a : s;
-%endif
+      const real q = TERM(d);
+      s = JOIN_OR_NAN(s, q);
     }
 %endfor
     const uint recurs = s ${"<" if strict else "<="} outer && s ${">" if strict else ">="} inner;

@@ -12,8 +12,11 @@ from recurrence_parts import problem_of
 from rqa_oracle import expected, matrix
 
 import pyedmcl
+from pyedmcl.codegen.build import build
+from pyedmcl.codegen.texts import read_text
 from pyedmcl.device.session import open_device
-from pyedmcl.errors import InputError
+from pyedmcl.errors import BuildError, InputError
+from pyedmcl.kernels import spec
 from pyedmcl.recurrence.guard_band import guard_band, shift_and_scale
 from pyedmcl.recurrence.metrics import METRICS, metric_named
 from pyedmcl.recurrence.points import points_of
@@ -147,14 +150,22 @@ def test_float32_never_decides_otherwise_than_float64(metric, offset, unit):
 
 
 @EACH
-def test_docs_and_header_know_the_metric(metric):
+def test_docs_say_what_the_metric_is(metric):
     assert re.search(rf"^\s*\| `{metric}` \| {re.escape(METRICS[metric].meaning)} \|", DOCS, re.MULTILINE)
 
 
-def test_docs_and_oracle_know_no_other_metric():
+def test_docs_header_and_oracle_have_the_metrics_of_the_table():
     table = DOCS[DOCS.index("| metric | distance |") :]
     listed = re.findall(r"^\s*\| `(\w+)` \|", table[: table.index("\n*")], re.MULTILINE)
-    assert listed == list(METRICS) and list(NORMS) == list(METRICS)
+    defined = re.findall(r"^#define TERM_(\w+)", read_text("clkernels", "metric.clh"), re.MULTILINE)
+    assert listed == defined == list(NORMS) == list(METRICS)
+
+
+def test_no_kernel_compiles_for_a_metric_that_the_header_lacks(one_device):
+    values = {**problem_of(9).cell, "strict": True, "wg": 8}
+    build(open_device(one_device), spec("recurrence_network"), values)
+    with pytest.raises(BuildError, match="hamming"):
+        build(open_device(one_device), spec("recurrence_network"), {**values, "metric": "hamming"})
 
 
 @pytest.mark.parametrize("name", ["hamming", "Euclidean", "", None, 2])
