@@ -1,143 +1,146 @@
-"""Measures of recurrence quantification, from histograms of line lengths.
+"""The measures of recurrence quantification, each with its short name.
 
-Histograms h[l] hold the number of lines of length l. What has no value (a mean over no lines) is NaN.
+To add a measure: a property of :class:`Measures` here, a row of the table "Measures" in ``docs/recurrence.md``, a test.
+Results, tables and the command line list what is here.
 """
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
+from collections.abc import Callable
+from functools import cached_property
+from typing import TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
+from . import formulas
+from .cells import both_sides, cells_of_both_sides
+from .counted import CountedMatrix
 
-from .counts import Histogram
+F = TypeVar("F", bound=Callable[..., object])
 
-# The diagonals nearest to the corners are a few cells long and carry no rate (Webber and Zbilut 2005).
-TREND_BORDER = 10
-
-SHORT_NAMES = {
-    "RR": "recurrence_rate",
-    "DET": "determinism",
-    "L": "average_diagonal_line",
-    "Lmax": "longest_diagonal_line",
-    "DIV": "divergence",
-    "ENTR": "entropy_diagonal_lines",
-    "LAM": "laminarity",
-    "TT": "trapping_time",
-    "Vmax": "longest_vertical_line",
-    "VENTR": "entropy_vertical_lines",
-    "W": "average_white_vertical_line",
-    "Wmax": "longest_white_vertical_line",
-    "WDIV": "divergence_white_vertical_lines",
-    "WENTR": "entropy_white_vertical_lines",
-    "TREND": "trend",
-    "T1": "recurrence_time_1",
-    "T2": "recurrence_time_2",
-    "RTE": "recurrence_period_density_entropy",
-}
+#: Short name of each measure to its long one, which is that of the property; in the order in which results list them.
+SHORT_NAMES: dict[str, str] = {}
 
 
-@dataclass(frozen=True, eq=False)
-class Lines:
-    """Lengths that occur and how many lines have each: nearly all of a long histogram is zero."""
+def _short(name: str) -> Callable[[F], F]:
+    """Give the measure that follows a short name."""
 
-    lengths: NDArray[np.int64]
-    numbers: NDArray[np.int64]
+    def register(measure: F) -> F:
+        SHORT_NAMES[name] = measure.__name__
+        measure.__doc__ = f"{name}: {measure.__doc__}"
+        return measure
 
-    def from_length(self, least: int) -> Lines:
-        """Those of at least ``least``."""
-        first = int(np.searchsorted(self.lengths, least))
-        return Lines(self.lengths[first:], self.numbers[first:])
+    return register
 
 
-def lines_of(histogram: Histogram) -> Lines:
-    """Lines of the lengths 1 and more."""
-    lengths = np.flatnonzero(histogram[1:]) + 1
-    return Lines(lengths, histogram[lengths])
+class Measures(CountedMatrix):
+    """Numbers that follow from the counts. Those over no lines are NaN, lengths of no line are 0."""
 
+    @property
+    @_short("RR")
+    def recurrence_rate(self) -> float:
+        """Recurrent points / cells."""
+        return formulas.ratio(self.counts.points, self.cells)
 
-def share(histogram: Histogram | Lines, least: int) -> float:
-    """Points on lines of at least ``least``, divided by the points on all lines (determinism, laminarity)."""
-    return ratio(points(histogram, least), points(histogram, 1))
+    @property
+    @_short("DET")
+    def determinism(self) -> float:
+        """Points on diagonal lines of at least lmin / points on all diagonal lines."""
+        return formulas.share(self._diagonals, self.lmin)
 
+    @property
+    @_short("L")
+    def average_diagonal_line(self) -> float:
+        """Mean length of diagonal lines of at least lmin."""
+        return formulas.average(self._diagonals, self.lmin)
 
-def average(histogram: Histogram | Lines, least: int) -> float:
-    """Mean length of the lines of at least ``least``."""
-    return ratio(points(histogram, least), int(_from(histogram, least).numbers.sum()))
+    @property
+    @_short("Lmax")
+    def longest_diagonal_line(self) -> int:
+        """Length of the longest diagonal line, 0 where there is none."""
+        least = self.lmin if self.convention.longest_from_minimum else 1
+        return formulas.longest(self._diagonals if self.convention.has_theiler else self.counts.diagonals, least)
 
+    @property
+    @_short("DIV")
+    def divergence(self) -> float:
+        """1 / Lmax."""
+        return formulas.inverse(self.longest_diagonal_line)
 
-def longest(histogram: Histogram | Lines, least: int = 1) -> int:
-    """Length of the longest line of at least ``least``, 0 where there is none."""
-    lengths = _from(histogram, least).lengths
-    return int(lengths[-1]) if len(lengths) else 0
+    @property
+    @_short("ENTR")
+    def entropy_diagonal_lines(self) -> float:
+        """Shannon entropy (nats) of the lengths of diagonal lines of at least lmin."""
+        return formulas.entropy(self._diagonals, self.lmin)
 
+    @property
+    @_short("LAM")
+    def laminarity(self) -> float:
+        """Points on vertical lines of at least vmin / points on all vertical lines."""
+        return formulas.share(self._verticals, self.vmin)
 
-def inverse(length: int) -> float:
-    """1 / length; infinite for no line."""
-    return 1.0 / length if length else math.inf
+    @property
+    @_short("TT")
+    def trapping_time(self) -> float:
+        """Mean length of vertical lines of at least vmin."""
+        return formulas.average(self._verticals, self.vmin)
 
+    @property
+    @_short("Vmax")
+    def longest_vertical_line(self) -> int:
+        """Length of the longest vertical line, 0 where there is none."""
+        return formulas.longest(self._verticals, self.vmin if self.convention.longest_from_minimum else 1)
 
-def entropy(histogram: Histogram | Lines, least: int) -> float:
-    """Shannon entropy (natural logarithm) of the lengths of at least ``least``."""
-    numbers = _from(histogram, least).numbers
-    if not len(numbers):
-        return math.nan
-    p = numbers / numbers.sum()
-    return float(-(p * np.log(p)).sum()) + 0.0  # never -0.0
+    @property
+    @_short("VENTR")
+    def entropy_vertical_lines(self) -> float:
+        """Shannon entropy (nats) of the lengths of vertical lines of at least vmin."""
+        return formulas.entropy(self._verticals, self.vmin)
 
+    @property
+    @_short("W")
+    def average_white_vertical_line(self) -> float:
+        """Mean length of white vertical lines of at least wmin."""
+        return formulas.average(self._whites, self.wmin)
 
-def period_entropy(whites: Histogram | Lines) -> float:
-    """Recurrence period density entropy: entropy of the recurrence times T over ln(T_max), in [0, 1].
+    @property
+    @_short("Wmax")
+    def longest_white_vertical_line(self) -> int:
+        """Length of the longest white vertical line, 0 where there is none."""
+        return formulas.longest(self._whites, self.wmin if self.convention.longest_from_minimum else 1)
 
-    T are the lengths of white vertical lines between two recurrences, of any length (Little et al., BioMedical
-    Engineering OnLine 6, 23, 2007). 0 where all are equal; NaN where nothing recurs twice.
-    """
-    whites = _from(whites, 1)
-    most = longest(whites)
-    if most == 0:
-        return math.nan
-    return entropy(whites, 1) / math.log(most) if most > 1 else 0.0
+    @property
+    @_short("WDIV")
+    def divergence_white_vertical_lines(self) -> float:
+        """1 / Wmax."""
+        return formulas.inverse(self.longest_white_vertical_line)
 
+    @property
+    @_short("WENTR")
+    def entropy_white_vertical_lines(self) -> float:
+        """Shannon entropy (nats) of the lengths of white vertical lines of at least wmin."""
+        return formulas.entropy(self._whites, self.wmin)
 
-def trend(recurrent: NDArray[np.int64], cells: NDArray[np.int64], theiler: int) -> float:
-    """Slope of the diagonal-wise recurrence rate over the distance from the main diagonal, times 1000.
+    @cached_property
+    @_short("TREND")
+    def trend(self) -> float:
+        """Slope of the recurrence rate over the distance from the main diagonal, per 1000 steps."""
+        rows = self.counts.n_rows
+        recurrent = both_sides(self.counts.per_diagonal, rows)
+        return formulas.trend(recurrent, cells_of_both_sides(*self.complete), self.theiler)
 
-    With RR[d] the rate of offset |j - i| = d - 1, d = 1, ..., N, and a = 1 + theiler, b = N - 10:
-    ``1000 sum_{d=a}^{b} (d - b/2) (RR[d] - mean(RR)) / sum_{d=a}^{b} (d - b/2)^2``, as RecurrenceAnalysis.jl 2.1
-    defines it (after Webber and Zbilut 2005). Offsets without cells are left out.
+    @property
+    @_short("T1")
+    def recurrence_time_1(self) -> float:
+        """Mean distance of successive recurrent points in a column."""
+        return formulas.ratio(self.counts.gap_sum, self.counts.gap_count)
 
-    Parameters
-    ----------
-    recurrent, cells : ndarray (N,)
-        Recurrent cells, and all cells, at offset d - 1 to both sides together.
-    theiler : int
-        That many offsets are left out.
-    """
-    d = np.arange(1 + theiler, len(cells) - TREND_BORDER + 1)
-    recurrent, cells_there = recurrent[theiler : theiler + len(d)], cells[theiler : theiler + len(d)]
-    there = cells_there > 0
-    if not there.all():
-        d, recurrent, cells_there = d[there], recurrent[there], cells_there[there]
-    if not len(d):
-        return math.nan
-    rate = recurrent / cells_there
-    balanced = d - (len(cells) - TREND_BORDER) / 2
-    total = float((balanced * balanced).sum())
-    return 1000.0 * float((balanced * (rate - rate.mean())).sum()) / total if total else math.nan
+    @property
+    @_short("T2")
+    def recurrence_time_2(self) -> float:
+        """Mean distance of the starts of successive vertical lines (of any length) in a column."""
+        return formulas.ratio(self.counts.period_sum, self.counts.period_count)
 
-
-def points(histogram: Histogram | Lines, least: int) -> int:
-    """Cells on lines of at least ``least``."""
-    lines = _from(histogram, least)
-    return int((lines.numbers * lines.lengths).sum())
-
-
-def _from(histogram: Histogram | Lines, least: int) -> Lines:
-    lines = histogram if isinstance(histogram, Lines) else lines_of(histogram)
-    return lines.from_length(least)
-
-
-def ratio(numerator: int, denominator: int) -> float:
-    """Quotient of two counts; NaN where there is nothing to divide by."""
-    return numerator / denominator if denominator else math.nan
+    @property
+    @_short("RTE")
+    def recurrence_period_density_entropy(self) -> float:
+        """Normalised entropy of the lengths of white vertical lines between recurrences."""
+        return formulas.period_entropy(self.counts.whites)

@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
-from ..io.optional import need
 from .measures import SHORT_NAMES
-from .result import RecurrenceResult
+from .result import RecurrenceResult, labelled_frame
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,12 +68,8 @@ class RecurrenceTable(Sequence[RecurrenceResult]):
 
     def to_frame(self) -> Any:
         """A pandas DataFrame: a row per matrix, a column per measure."""
-        table = self.to_dict()
-        labels = table.pop(self.label)
-        frame = need("pandas", "to_frame()").DataFrame(table)
-        frame.index = labels
-        frame.index.name = self.label
-        return frame
+        columns = self.to_dict()
+        return labelled_frame(columns, self.label, columns.pop(self.label))
 
     def plot(self, path: str | None = None, *, names: Sequence[str] = ("RR", "DET", "LAM", "ENTR")) -> Any:
         """Measures over the label; saved to ``path`` if given. Needs matplotlib."""

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from pyedmcl.recurrence import measures
+from pyedmcl.recurrence import formulas
 from pyedmcl.recurrence.cells import both_sides, cells_by_offset, cells_of_columns, cells_within, identity_lines
 from pyedmcl.recurrence.conventions import CONVENTIONS
 from pyedmcl.recurrence.counts import Counts
+from pyedmcl.recurrence.measures import SHORT_NAMES
 from pyedmcl.recurrence.result import RecurrenceResult
 from pyedmcl.reference.rqa import line_counts, runs
 
@@ -24,23 +26,32 @@ def result(matrix, convention="pyrqa", theiler=1, symmetric=True):
     return RecurrenceResult(counts, rules, 1.0, theiler, 2, 2, 2, complete, symmetric)
 
 
+def test_docs_have_a_row_for_each_measure():
+    docs = (Path(__file__).resolve().parents[2] / "docs" / "recurrence.md").read_text(encoding="utf-8")
+    table = docs[docs.index("| name | short | definition |") :].split("\n\n")[0]
+    listed = [short for row in table.splitlines()[2:] for short in row.split("|")[2].strip().split(", ")]
+    assert listed == list(SHORT_NAMES)
+    for short, long in SHORT_NAMES.items():
+        assert getattr(RecurrenceResult, long).__doc__.startswith(f"{short}: ")
+
+
 def random_matrix(rows, columns, share, seed):
     return np.random.default_rng(seed).random((rows, columns)) < share
 
 
 def test_share_average_longest_entropy():
-    assert measures.share(LINES, 2) == 14 / 21
-    assert measures.average(LINES, 2) == 14 / 5
-    assert measures.longest(LINES) == 4 and measures.longest(LINES, 5) == 0
-    assert measures.entropy(LINES, 2) == pytest.approx(-(0.6 * math.log(0.6) + 0.4 * math.log(0.4)))
-    assert measures.entropy(LINES, 3) == 0 and math.copysign(1, measures.entropy(LINES, 3)) == 1
-    assert math.isnan(measures.entropy(LINES, 5)) and math.isnan(measures.average(LINES, 5))
+    assert formulas.share(LINES, 2) == 14 / 21
+    assert formulas.average(LINES, 2) == 14 / 5
+    assert formulas.longest(LINES) == 4 and formulas.longest(LINES, 5) == 0
+    assert formulas.entropy(LINES, 2) == pytest.approx(-(0.6 * math.log(0.6) + 0.4 * math.log(0.4)))
+    assert formulas.entropy(LINES, 3) == 0 and math.copysign(1, formulas.entropy(LINES, 3)) == 1
+    assert math.isnan(formulas.entropy(LINES, 5)) and math.isnan(formulas.average(LINES, 5))
 
 
 def test_lines_of_a_million_points_do_not_overflow():
     lines = np.zeros(3_000_001, np.int64)
     lines[3_000_000] = 4_000_000
-    assert measures.points(lines, 2) == 12 * 10**12
+    assert formulas.points(lines, 2) == 12 * 10**12
 
 
 @pytest.mark.parametrize("theiler", [0, 1, 4])
@@ -63,8 +74,8 @@ def test_trend_is_its_formula(shape, theiler):
 
 def test_trend_tells_fading_from_growing_recurrence():
     cells, fading = np.full(100, 10_000), np.arange(100, 0, -1) * 100
-    assert measures.trend(fading, cells, 0) < 0 < measures.trend(fading[::-1], cells, 0)
-    assert math.isnan(measures.trend(fading[:10], cells[:10], 0)), "all diagonals are border"
+    assert formulas.trend(fading, cells, 0) < 0 < formulas.trend(fading[::-1], cells, 0)
+    assert math.isnan(formulas.trend(fading[:10], cells[:10], 0)), "all diagonals are border"
 
 
 def test_recurrence_times_and_periods():
@@ -80,9 +91,9 @@ def test_recurrence_times_and_periods():
 
 
 def test_period_entropy_of_a_clock_is_zero_and_of_even_times_one():
-    assert measures.period_entropy(np.array([0, 0, 0, 9])) == 0
-    assert measures.period_entropy(np.array([0, 9])) == 0
-    assert measures.period_entropy(np.array([0, 5, 5, 5, 5])) == pytest.approx(1)
+    assert formulas.period_entropy(np.array([0, 0, 0, 9])) == 0
+    assert formulas.period_entropy(np.array([0, 9])) == 0
+    assert formulas.period_entropy(np.array([0, 5, 5, 5, 5])) == pytest.approx(1)
 
 
 @pytest.mark.parametrize("convention", CONVENTIONS)
