@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 
 from pyedmcl.codegen.spec import Constraint, KernelSpec, Tunable
@@ -31,6 +32,16 @@ def seconds_of(parameters):
     """Smooth, with its best at lanes 4, tile 0, unroll 4."""
     lanes = {1: 3.0, 2: 2.0, 4: 1.0, 8: 1.3}[parameters["lanes"]]
     return 1e-3 * (lanes + {1: 0.4, 2: 0.2, 4: 0.0}[parameters["unroll"]] + parameters["tile"] / 1000)
+
+
+def counting(kernel):
+    """A spec like ``kernel``, and a list that grows with every look at one of its constraints: (spec, looks)."""
+    looks = []
+
+    def watched(constraint):
+        return replace(constraint, holds=lambda values: looks.append(1) or constraint.holds(values))
+
+    return replace(kernel, constraints=tuple(map(watched, kernel.constraints))), looks
 
 
 class Scripted:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import time
 
 import numpy as np
 import pytest
@@ -91,30 +90,23 @@ def test_parameters_out_of_range(options):
 
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory, one_device):
-    """One run in an empty folder, with no cache of kernels: (folder, JSON, seconds)."""
+    """One run in an empty folder: (folder, JSON)."""
     pytest.importorskip("matplotlib", reason="matplotlib is not installed; pip install 'pyedmcl[plot]' brings it")
     folder = tmp_path_factory.mktemp("empty")
-    cache = {name: str(tmp_path_factory.mktemp("cache")) for name in ("XDG_CACHE_HOME", "POCL_CACHE_DIR",
-                                                                     "PYEDMCL_CACHE_DIR")}  # fmt: skip
-    start = time.monotonic()
-    done = shell("demo", "--json", "--device", one_device, cwd=folder, env=cache)
+    done = shell("demo", "--json", "--device", one_device, cwd=folder)
     assert done.returncode == 0, done.stderr
-    return folder, json.loads(done.stdout), time.monotonic() - start
+    return folder, json.loads(done.stdout)
 
 
 def test_demo_finds_the_links(demo):
-    _, answer, _ = demo
+    _, answer = demo
     assert answer["auc"] > 0.9
     assert answer["links_among_strongest"] > 0.5 * answer["n_links"]
     assert len(answer["E"]) == 64 and max(answer["E"]) <= 8
 
 
-def test_demo_is_quick(demo):
-    assert demo[2] < 60
-
-
 def test_demo_leaves_what_it_says(demo):
-    folder, answer, _ = demo
+    folder, answer = demo
     assert {entry.name for entry in folder.iterdir()} == {"pyedmcl-demo"}
     left = folder / "pyedmcl-demo"
     assert {entry.name for entry in left.iterdir()} == {"series.csv", "links.csv", "edges.csv", "map.zarr", "map.png",
@@ -136,7 +128,7 @@ def test_demo_quantifies_recurrence(demo, one_device):
     import pyedmcl
     from pyedmcl.io import read_series
 
-    folder, answer, _ = demo
+    folder, answer = demo
     found = answer["recurrence"]
     x = read_series(folder / "pyedmcl-demo" / "roessler.csv").values[:, 0]
     again = pyedmcl.recurrence_plot(x, m=3, tau=10, radius=1.3, pixels=1, device=one_device)
@@ -150,7 +142,7 @@ def test_demo_map_and_truth_agree_with_its_files(demo):
     from pyedmcl.io import read_series
     from pyedmcl.jobs import open_store
 
-    folder, answer, _ = demo
+    folder, answer = demo
     left = folder / "pyedmcl-demo"
     names = list(read_series(left / "series.csv").names)
     links = np.zeros((64, 64), bool)
@@ -163,7 +155,7 @@ def test_demo_map_and_truth_agree_with_its_files(demo):
 
 
 def test_demo_runs_again_in_the_same_place_and_says_what_it_found(demo, one_device):
-    folder, answer, _ = demo
+    folder, answer = demo
     done = shell("demo", "--device", one_device, cwd=folder)
     assert done.returncode == 0, done.stderr
     assert f"ROC AUC against the true links: {answer['auc']:.3f}" in done.stdout
