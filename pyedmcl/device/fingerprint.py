@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from .info import DeviceInfo
 
@@ -31,11 +31,12 @@ class DeviceKey:
 
     def digest(self) -> str:
         """16 hexadecimal digits over all fields."""
-        text = json.dumps(asdict(self), sort_keys=True, ensure_ascii=True)
+        text = json.dumps(self.as_dict(), sort_keys=True, ensure_ascii=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     def as_dict(self) -> dict[str, str | int]:
-        return asdict(self)
+        # A result holds one, and a call may make thousands of results: asdict() would copy each field deeply.
+        return dict(vars(self))
 
 
 def device_key(info: DeviceInfo) -> DeviceKey:
