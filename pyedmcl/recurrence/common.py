@@ -17,7 +17,6 @@ from ..tuning.parameters import record, source
 from . import arguments
 from .conventions import Convention
 from .engine import quantify
-from .metrics import metric_named
 from .points import Points
 from .problem import RqaProblem
 from .result import RecurrenceResult
@@ -91,15 +90,12 @@ def require_precision(executor: Executor, problem: RqaProblem) -> None:
 
 
 def problem_of(
-    rows: Points, columns: Points | None, options: Options, *, metric: Any, theiler: int, suffix: str = ""
+    rows: Points, columns: Points | None, options: Options, *, theiler: int
 ) -> RqaProblem:
-    """The problem of two sides (``columns`` None: of one series with itself), radii still to come.
-
-    ``suffix`` is that of the argument's name, ``metric``.
-    """
+    """The problem of two sides (``columns`` None: of one series with itself), radii still to come."""
     other = rows if columns is None else columns
     return RqaProblem(
-        m=rows.m, tau=rows.tau, metric=metric_named(metric, f"metric{suffix}").name, dtype=options.dtype,
+        m=rows.m, tau=rows.tau, metric=rows.embedding.metric.name, dtype=options.dtype,
         exact=options.exact, radii=(), inner=None, strict=options.convention.strict, theiler=theiler,
         theiler_everywhere=options.convention.theiler_everywhere, n_rows=rows.n, n_columns=other.n,
         symmetric=columns is None, embedded=rows.embedded, n_features=rows.n_features,
@@ -147,10 +143,11 @@ def one_pass(passes: Sequence[Any], checkpoint: Checkpoint) -> None:
 
 
 def result_of(
-    counts: Counts, radius: Any, problem: RqaProblem, options: Options, complete: tuple[Any, Any],
+    counts: Counts, radius: Any, problem: RqaProblem, options: Options, sides: tuple[Points, Points],
     executors: Sequence[Executor], **more: Any,
 ) -> RecurrenceResult:  # fmt: skip
-    """The frozen result of one matrix."""
+    """The frozen result of one matrix, whose rows and columns are the points of two sides."""
+    rows, columns = sides
     return RecurrenceResult(
         counts=counts,
         convention=options.convention,
@@ -159,15 +156,15 @@ def result_of(
         lmin=options.lmin,
         vmin=options.vmin,
         wmin=options.wmin,
-        complete=complete,
+        complete=(rows.complete, columns.complete),
         symmetric=problem.symmetric,
-        provenance=provenance(executors, problem, options, **more),
+        provenance=provenance(executors, rows, options, **more),
     )
 
 
-def provenance(executors: Sequence[Executor], problem: RqaProblem, options: Options, **more: Any) -> dict[str, Any]:
+def provenance(executors: Sequence[Executor], points: Points, options: Options, **more: Any) -> dict[str, Any]:
     """What would be needed to get the same counts again; see :func:`pyedmcl.jobs.provenance.provenance`."""
     return jobs.provenance(
-        executors, record() or SWEEP, m=problem.m, tau=problem.tau, metric=problem.metric, dtype=problem.dtype,
-        exact=problem.exact, convention=options.convention.name, tile=options.tile, **more,
+        executors, record() or SWEEP, **points.embedding.described, dtype=options.dtype, exact=options.exact,
+        convention=options.convention.name, tile=options.tile, **more,
     )  # fmt: skip

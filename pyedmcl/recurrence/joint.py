@@ -11,7 +11,7 @@ from ..launch.progress import reporting
 from ..tuning.retry import tunable
 from . import arguments, common
 from .common import Checkpoint, Device, Progress
-from .points import points_of
+from .points import embedding_of, points_of
 from .problem import RqaProblem
 from .result import RecurrenceResult
 from .table import RecurrenceTable
@@ -103,23 +103,20 @@ def joint_rqa(
         raise InputError(f"radius_y: {len(radii_y)} entries, but radius has {len(radii)}; give as many")
     if y is None:
         raise InputError("y=None: joint recurrence is of two series; rqa(x) is that of one")
-    first = points_of(x, "x", m=m, tau=tau, embedded=embedded)
-    second = points_of(
-        y, "y", m=m if m_y is None else m_y, tau=tau if tau_y is None else tau_y, embedded=embedded,
-        suffix="" if m_y is None and tau_y is None else "_y",
+    embedding = embedding_of(m=m, tau=tau, embedded=embedded, metric=metric)
+    embedding_y = embedding_of(
+        m=m if m_y is None else m_y, tau=tau if tau_y is None else tau_y, embedded=embedded,
+        metric=metric if metric_y is None else metric_y,
+        suffix="" if m_y is None and tau_y is None and metric_y is None else "_y",
     )  # fmt: skip
+    first, second = points_of(x, "x", embedding), points_of(y, "y", embedding_y)
     if first.n != second.n:
         raise InputError(
             f"y: joint recurrence needs as many points as x has, {first.n}, there are {second.n} (a series of n values "
             "has n - (m-1) tau points); shorten the longer one"
         )
     window = arguments.window(theiler, options.convention, first.n, first.n)
-    alone = [
-        common.problem_of(first, None, options, metric=metric, theiler=window),
-        common.problem_of(
-            second, None, options, metric=metric if metric_y is None else metric_y, theiler=window, suffix="_y"
-        ),
-    ]
+    alone = [common.problem_of(points, None, options, theiler=window) for points in (first, second)]
     executors = common.executors_of(device, options)
     sides = [
         passes_for(executors[0], problem, options.convention, points, points, threshold, own, name=name)
@@ -127,24 +124,20 @@ def joint_rqa(
             alone, (first, second), (radii, radii_y), ("radius", "radius_y"), strict=True
         )
     ]
-    complete = first.complete & second.complete
+    both = replace(first, complete=first.complete & second.complete)
     results: dict[int, RecurrenceResult] = {}
     passes = _joined(*sides)
     common.one_pass(passes, checkpoint)
     for sweep in passes:
-        both = (first, second)
-        counted = common.count(executors, sweep.problem, both, both, options, checkpoint)
+        pair = (first, second)
+        counted = common.count(executors, sweep.problem, pair, pair, options, checkpoint)
         for counts, reported, place in zip(counted, sweep.radii, sweep.order, strict=True):
             results[place] = common.result_of(
-                counts, reported, alone[0], options, (complete, complete), executors,
-                threshold=threshold, wanted=radii[place], wanted_y=radii_y[place], y=_described(alone[1]),
+                counts, reported, alone[0], options, (both, both), executors,
+                threshold=threshold, wanted=radii[place], wanted_y=radii_y[place], y=embedding_y.described,
             )  # fmt: skip
     ordered = tuple(results[place] for place in range(len(radii)))
     return RecurrenceTable(ordered, "radius", tuple(radii)) if several else ordered[0]
-
-
-def _described(problem: RqaProblem) -> dict[str, Any]:
-    return {"m": problem.m, "tau": problem.tau, "metric": problem.metric}
 
 
 def _joined(x: Sequence[RqaPass], y: Sequence[RqaPass]) -> list[RqaPass]:

@@ -19,7 +19,7 @@ from ..tuning.parameters import parameters
 from ..tuning.retry import tunable
 from . import arguments, common
 from .conventions import CONVENTIONS
-from .points import points_of
+from .points import embedding_of, points_of
 from .problem import RqaProblem
 from .thresholds import passes_for
 
@@ -163,16 +163,16 @@ def recurrence_network(
     radii, several = arguments.radii_of(radius, threshold)
     if several:
         raise InputError(f"radius={radius!r}: a network has one radius; call once for each")
-    points = points_of(x, "x", m=m, tau=tau, embedded=embedded)
+    points = points_of(x, "x", embedding_of(m=m, tau=tau, embedded=embedded, metric=metric))
     # The rate is that of linked pairs, whatever the rules of a convention: outside the window on both sides.
     rules = CONVENTIONS["recurrenceanalysis"]
     window = max(arguments.window(theiler, rules, points.n, points.n), 1)
-    problem = common.problem_of(points, None, options, metric=metric, theiler=window)
+    problem = common.problem_of(points, None, options, theiler=window)
     executor = common.executors_of(device, options)[0]
     rated = replace(problem, theiler_everywhere=True)
     sweep = passes_for(executor, rated, rules, points, points, threshold, radii)[0]
     degree, closed = count_links(executor, sweep.problem, points.values)
-    record = common.provenance([executor], problem, options, threshold=threshold, wanted=radii[0], theiler=window)
+    record = common.provenance([executor], points, options, threshold=threshold, wanted=radii[0], theiler=window)
     return RecurrenceNetwork(degree, closed, points.complete, sweep.radii[0], record)
 
 

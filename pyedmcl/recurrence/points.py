@@ -10,8 +10,48 @@ from numpy.typing import NDArray
 
 from ..data.series import as_series, check_embedding
 from ..errors import InputError
+from .metrics import Metric, metric_named
 
 _MOST_POINTS = 2**31 - 1024
+
+
+@dataclass(frozen=True)
+class Embedding:
+    """How values become points, and what is near; checked.
+
+    Attributes
+    ----------
+    m, tau : int
+    embedded : bool
+        The values are points already.
+    metric : Metric
+    suffix : str
+        Of the names of the arguments that said so.
+    """
+
+    m: int
+    tau: int
+    embedded: bool
+    metric: Metric
+    suffix: str = ""
+
+    @property
+    def described(self) -> dict[str, Any]:
+        """For provenance."""
+        return {"m": self.m, "tau": self.tau, "metric": self.metric.name}
+
+
+def embedding_of(*, m: Any, tau: Any, embedded: Any, metric: Any, suffix: str = "") -> Embedding:
+    """The checked embedding; an InputError names the argument and says what it may be."""
+    numbers = []
+    for name, value, meaning in ("m", m, "the number of coordinates of a point"), ("tau", tau, "the lag, in steps"):
+        try:
+            numbers.append(check_embedding(value, 1)[0])
+        except InputError:
+            raise InputError(f"{name}{suffix}={value!r}: {meaning}, an integer of at least 1, is needed") from None
+    if not isinstance(embedded, (bool, np.bool_)):
+        raise InputError(f"embedded={embedded!r}: True or False is needed")
+    return Embedding(numbers[0], numbers[1], bool(embedded), metric_named(metric, f"metric{suffix}"), suffix)
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,12 +63,15 @@ class Points:
     values : ndarray
         A series (n,) to be embedded with ``m`` and ``tau``, or points (n, features).
     m, tau : int
-        1 and 1 for given points.
+        1 and 1 where the values are points.
     embedded : bool
+        The values are points: given as such, or embedded here.
     coordinates : int
         Coordinates of a point.
     complete : ndarray of bool
         Points without a gap; their number is that of the points.
+    embedding : Embedding
+        As it was asked for.
     """
 
     values: NDArray[Any]
@@ -37,6 +80,7 @@ class Points:
     embedded: bool
     coordinates: int
     complete: NDArray[np.bool_]
+    embedding: Embedding
 
     @property
     def n(self) -> int:
@@ -49,7 +93,7 @@ class Points:
         return self.coordinates if self.embedded else 1
 
 
-def points_of(data: Any, what: str, *, m: Any, tau: Any, embedded: bool, suffix: str = "") -> Points:
+def points_of(data: Any, what: str, embedding: Embedding) -> Points:
     """Validate ``data`` and say what its points are.
 
     Parameters
@@ -59,27 +103,22 @@ def points_of(data: Any, what: str, *, m: Any, tau: Any, embedded: bool, suffix:
         if ``embedded``, n points of d coordinates. NaN marks gaps.
     what : str
         The argument's name.
-    m, tau : int
-    embedded : bool
-    suffix : str
-        Of the names of m and tau.
+    embedding : Embedding
 
     Raises
     ------
     InputError
         For what is no series, infinite values, m and tau that leave fewer than two points, an embedding of points.
     """
-    dimension, lag = _embedding(m, tau, suffix)
-    if not isinstance(embedded, (bool, np.bool_)):
-        raise InputError(f"embedded={embedded!r}: True or False is needed")
-    if embedded and dimension > 1:
-        raise InputError(f"m={m!r} contradicts embedded=True: {what} holds points already; leave m and tau out")
+    m, tau, suffix = embedding.m, embedding.tau, embedding.suffix
+    if embedding.embedded and m > 1:
+        raise InputError(f"m={m} contradicts embedded=True: {what} holds points already; leave m and tau out")
     series = as_series(data, what=what)
     values = series.values
-    first = (dimension - 1) * lag
+    first = (m - 1) * tau
     if series.n_steps < first + 2:
         raise InputError(
-            f"{what}: m{suffix}={dimension}, tau{suffix}={lag} needs at least {first + 2} values to give two points, "
+            f"{what}: m{suffix}={m}, tau{suffix}={tau} needs at least {first + 2} values to give two points, "
             f"there are {series.n_steps}; use a smaller m{suffix} or tau{suffix}, or a longer series"
         )
     if series.n_steps > _MOST_POINTS:
@@ -87,23 +126,13 @@ def points_of(data: Any, what: str, *, m: Any, tau: Any, embedded: bool, suffix:
     n = series.n_steps - first
     present: NDArray[np.bool_] = np.logical_not(np.isnan(values).any(axis=1))
     complete = present[:n].copy()
-    for e in range(1, dimension):
-        complete &= present[e * lag : e * lag + n]
+    for e in range(1, m):
+        complete &= present[e * tau : e * tau + n]
     if series.n_series == 1:
-        return Points(np.ascontiguousarray(values[:, 0]), dimension, lag, False, dimension, complete)
-    if dimension > 1:  # lag by lag, all series of a time together
-        values = np.concatenate([values[e * lag : e * lag + n] for e in range(dimension)], axis=1)
-    return Points(np.ascontiguousarray(values), 1, 1, True, values.shape[1], complete)
-
-
-def _embedding(m: object, tau: object, suffix: str) -> tuple[int, int]:
-    numbers = []
-    for name, value, meaning in ("m", m, "the number of coordinates of a point"), ("tau", tau, "the lag, in steps"):
-        try:
-            numbers.append(check_embedding(value, 1)[0])
-        except InputError:
-            raise InputError(f"{name}{suffix}={value!r}: {meaning}, an integer of at least 1, is needed") from None
-    return numbers[0], numbers[1]
+        return Points(np.ascontiguousarray(values[:, 0]), m, tau, False, m, complete, embedding)
+    if m > 1:  # lag by lag, all series of a time together
+        values = np.concatenate([values[e * tau : e * tau + n] for e in range(m)], axis=1)
+    return Points(np.ascontiguousarray(values), 1, 1, True, values.shape[1], complete, embedding)
 
 
 def same_coordinates(x: Points, y: Points) -> None:

@@ -8,7 +8,7 @@ from ..launch.progress import reporting
 from ..tuning.retry import tunable
 from . import arguments, common
 from .common import Checkpoint, Device, Progress
-from .points import points_of, same_coordinates
+from .points import embedding_of, points_of, same_coordinates
 from .result import RecurrenceResult
 from .table import RecurrenceTable
 from .thresholds import passes_for
@@ -139,15 +139,16 @@ def rqa(
     arguments.progress_called(progress, "cells")
     threshold = arguments.threshold_named(threshold)
     radii, several = arguments.radii_of(radius, threshold)
-    first = points_of(x, "x", m=m, tau=tau, embedded=embedded)
+    embedding = embedding_of(m=m, tau=tau, embedded=embedded, metric=metric)
+    first = points_of(x, "x", embedding)
     rows, columns = first, first
     if y is not None:
         arguments.only_alone(options.convention, "y= (cross recurrence)")
-        second = points_of(y, "y", m=m, tau=tau, embedded=embedded)
+        second = points_of(y, "y", embedding)
         same_coordinates(first, second)
         rows, columns = (second, first) if options.convention.columns == "x" else (first, second)
     window = arguments.window(theiler, options.convention, rows.n, columns.n)
-    problem = common.problem_of(rows, None if y is None else columns, options, metric=metric, theiler=window)
+    problem = common.problem_of(rows, None if y is None else columns, options, theiler=window)
     executors = common.executors_of(device, options)
     results: dict[int, RecurrenceResult] = {}
     passes = passes_for(executors[0], problem, options.convention, rows, columns, threshold, radii)
@@ -156,7 +157,7 @@ def rqa(
         counted = common.count(executors, sweep.problem, rows, columns, options, checkpoint)
         for counts, reported, place in zip(counted, sweep.radii, sweep.order, strict=True):
             results[place] = common.result_of(
-                counts, reported, problem, options, (rows.complete, columns.complete), executors,
+                counts, reported, problem, options, (rows, columns), executors,
                 threshold=threshold, wanted=radii[place],
             )  # fmt: skip
     ordered = tuple(results[place] for place in range(len(radii)))

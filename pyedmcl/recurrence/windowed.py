@@ -12,7 +12,7 @@ from ..launch.progress import reporting, silent, told
 from ..tuning.retry import tunable
 from . import arguments, common
 from .common import Device, Progress
-from .points import Points, points_of
+from .points import Points, embedding_of, points_of
 from .result import RecurrenceResult
 from .table import RecurrenceTable
 from .thresholds import passes_for
@@ -108,10 +108,11 @@ def windowed_rqa(
     radii, several = arguments.radii_of(radius, threshold)
     if several:
         raise InputError(f"radius={radius!r}: windows share one radius; call once for each")
-    points = points_of(x, "x", m=m, tau=tau, embedded=embedded)
+    embedding = embedding_of(m=m, tau=tau, embedded=embedded, metric=metric)
+    points = points_of(x, "x", embedding)
     steps = arguments.integer("step", step, 1)
     length = arguments.integer("window", window, 1)
-    lag = (arguments.integer("m", m, 1) - 1) * arguments.integer("tau", tau, 1)
+    lag = (embedding.m - 1) * embedding.tau
     values = points.n + lag
     if not lag + 2 <= length <= values:
         raise InputError(
@@ -123,7 +124,7 @@ def windowed_rqa(
     stride = min(steps, points.n)  # a longer one leaves one window, too, and may not fit 32 bits
     width = arguments.window(theiler, options.convention, size, size)
     problem = replace(
-        common.problem_of(points, None, options, metric=metric, theiler=width), n_rows=size, n_columns=size
+        common.problem_of(points, None, options, theiler=width), n_rows=size, n_columns=size
     )
     executors = common.executors_of(device, options)
     sweep = passes_for(executors[0], problem, options.convention, points, points, threshold, radii)[0]
@@ -134,10 +135,10 @@ def windowed_rqa(
 
     def take(counts: Any) -> None:
         begin = starts[len(results)]
-        complete = points.complete[begin : begin + size]
+        part = _part(points, begin, size)
         results.append(
             common.result_of(
-                counts, sweep.radii[0], problem, options, (complete, complete), executors, window=length, step=steps
+                counts, sweep.radii[0], problem, options, (part, part), executors, window=length, step=steps
             )
         )
 

@@ -19,7 +19,7 @@ from pyedmcl.errors import BuildError, InputError
 from pyedmcl.kernels import spec
 from pyedmcl.recurrence.guard_band import guard_band, shift_and_scale
 from pyedmcl.recurrence.metrics import METRICS, metric_named
-from pyedmcl.recurrence.points import points_of
+from pyedmcl.recurrence.points import embedding_of, points_of
 from pyedmcl.recurrence.thresholds import compared_pairs
 from pyedmcl.reference import image
 from pyedmcl.reference.rqa import NORMS, compared, network
@@ -112,7 +112,7 @@ def test_plots_are_those_of_the_matrix(device, metric, dtype):
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_the_host_finds_the_bits_of_the_oracle(metric, dtype):
     x, m, tau = walk(90, 9), 3, 2
-    points = points_of(x, "x", m=m, tau=tau, embedded=False)
+    points = points_of(x, "x", embedding_of(m=m, tau=tau, embedded=False, metric=metric))
     problem = replace(problem_of(points.n), m=m, tau=tau, metric=metric, dtype=dtype, exact=False)
     i, j = (side.ravel() for side in np.indices((points.n, points.n)))
     wanted = compared(*2 * [oracle_points(x, m, tau, dtype)], metric)

@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 from ...recurrence import arguments, common
 from ...recurrence.counts import Counts
 from ...recurrence.image.render import render_image
-from ...recurrence.points import Points, points_of, same_coordinates
+from ...recurrence.points import Points, embedding_of, points_of, same_coordinates
 from ...recurrence.problem import RqaProblem
 from .analysis_type import Classic, Cross
 from .exceptions import InvalidTimeSeriesInputException, UnsupportedAnalysisTypeException
+from .metric import Metric
 from .neighbourhood import RadiusCorridor, Unthresholded
 from .settings import JointSettings, Series, Settings
 from .time_series import TimeSeries
@@ -29,13 +30,15 @@ def _options(settings: Any, edge: int | None = None) -> common.Options:
     return common.options_of(convention="pyrqa", lmin=2, vmin=2, wmin=2, dtype=dtype, exact=False, tile=edge)
 
 
-def _points(series: Series, what: str, as_vectors: bool) -> Points:
+def _points(series: Series, what: str, as_vectors: bool, metric: type[Metric]) -> Points:
     kind = np.float64 if np.dtype(series.dtype) == np.float64 else np.float32
     if isinstance(series, TimeSeries) and not as_vectors:
-        m, tau = series.embedding_dimension, series.time_delay
-        return points_of(series.data.astype(kind), what, m=m, tau=tau, embedded=False)
+        embedding = embedding_of(
+            m=series.embedding_dimension, tau=series.time_delay, embedded=False, metric=metric.native
+        )
+        return points_of(series.data.astype(kind), what, embedding)
     vectors = series.get_vectors_as_rows().reshape(-1, series.embedding_dimension)
-    return points_of(vectors.astype(kind), what, m=1, tau=1, embedded=True)
+    return points_of(vectors.astype(kind), what, embedding_of(m=1, tau=1, embedded=True, metric=metric.native))
 
 
 def _alike(x: Series, y: Series) -> bool:
@@ -47,18 +50,18 @@ def _alike(x: Series, y: Series) -> bool:
 
 def _sides(settings: Settings) -> tuple[Points, Points | None]:
     """Rows and columns of a matrix; no columns where it is symmetric."""
-    x, y = settings.time_series_x, settings.time_series_y
+    x, y, metric = settings.time_series_x, settings.time_series_y, settings.similarity_measure
     if settings.analysis_type is Classic:
         if not _alike(x, y):
             raise InvalidTimeSeriesInputException(
                 "time_series: analysis_type Classic takes one series, and two different ones were given; use Cross"
             )
-        return _points(x, "time_series", False), None
+        return _points(x, "time_series", False, metric), None
     if settings.analysis_type is not Cross:
         raise UnsupportedAnalysisTypeException(f"analysis_type={settings.analysis_type!r}: Classic or Cross is needed")
     delays = [series.time_delay if isinstance(series, TimeSeries) else None for series in (x, y)]
     mixed = delays[0] != delays[1]
-    columns, rows = _points(x, "time series x", mixed), _points(y, "time series y", mixed)
+    columns, rows = _points(x, "time series x", mixed, metric), _points(y, "time series y", mixed, metric)
     same_coordinates(columns, rows)
     return rows, columns
 
@@ -68,8 +71,7 @@ def _problem(
 ) -> RqaProblem:
     other = rows if columns is None else columns
     window = arguments.window(theiler, options.convention, rows.n, other.n)
-    metric = settings.similarity_measure.native
-    problem = common.problem_of(rows, columns, options, metric=metric, theiler=window)
+    problem = common.problem_of(rows, columns, options, theiler=window)
     near = settings.neighbourhood
     if isinstance(near, Unthresholded):
         return problem

@@ -12,7 +12,7 @@ from ...launch.progress import reporting
 from ...tuning.retry import tunable
 from .. import arguments, common
 from ..common import Device, Progress
-from ..points import Points, points_of, same_coordinates
+from ..points import Embedding, Points, embedding_of, points_of, same_coordinates
 from ..problem import RqaProblem
 from ..thresholds import passes_for
 from .plots import DistancePlot, RecurrencePlot
@@ -100,17 +100,16 @@ def recurrence_plot(
     radii, several = arguments.radii_of(radius, threshold)
     if several:
         raise InputError(f"radius={radius!r}: a plot has one radius")
-    columns = points_of(x, "x", m=m, tau=tau, embedded=embedded)
-    rows = _second(y, columns, m, tau, embedded)
+    rows, columns = _sides(x, y, embedding_of(m=m, tau=tau, embedded=embedded, metric=metric))
     window = arguments.window(theiler, options.convention, rows.n, columns.n)
-    problem = common.problem_of(rows, None if y is None else columns, options, metric=metric, theiler=window)
+    problem = common.problem_of(rows, None if y is None else columns, options, theiler=window)
     size = _size(pixels, rows.n, columns.n)
     executor = _one(device, options)
     sweep = passes_for(executor, problem, options.convention, rows, columns, threshold, radii)[0]
     other = None if sweep.problem.symmetric else columns.values
     image = render_image(executor, sweep.problem, rows.values, other, pixels=size)
     record = common.provenance(
-        [executor], sweep.problem, options, threshold=threshold, wanted=radii[0], cross=y is not None,
+        [executor], columns, options, threshold=threshold, wanted=radii[0], cross=y is not None,
         parameters=image.parameters, grade=image.grade,
     )  # fmt: skip
     return RecurrencePlot(image.values, rows.n, columns.n, sweep.radii[0], record)
@@ -174,25 +173,26 @@ def distance_plot(
         convention="pyrqa", lmin=2, vmin=2, wmin=2, dtype=dtype, exact=False, tile=None
     )
     arguments.progress_called(progress, "rows")
-    columns = points_of(x, "x", m=m, tau=tau, embedded=embedded)
-    rows = _second(y, columns, m, tau, embedded)
-    problem: RqaProblem = common.problem_of(rows, None if y is None else columns, options, metric=metric, theiler=0)
+    rows, columns = _sides(x, y, embedding_of(m=m, tau=tau, embedded=embedded, metric=metric))
+    problem: RqaProblem = common.problem_of(rows, None if y is None else columns, options, theiler=0)
     size = _size(pixels, rows.n, columns.n)
     executor = _one(device, options)
     other = None if y is None else columns.values
     image = render_image(executor, problem, rows.values, other, pixels=size, mean=True)
     record = common.provenance(
-        [executor], problem, options, cross=y is not None, parameters=image.parameters, grade=image.grade
+        [executor], columns, options, cross=y is not None, parameters=image.parameters, grade=image.grade
     )
     return DistancePlot(image.values, rows.n, columns.n, record)
 
 
-def _second(y: Any, x: Points, m: int, tau: int, embedded: bool) -> Points:
+def _sides(x: Any, y: Any, embedding: Embedding) -> tuple[Points, Points]:
+    """Rows, which are points of y (of x where there is no y), and columns, which are points of x."""
+    columns = points_of(x, "x", embedding)
     if y is None:
-        return x
-    second = points_of(y, "y", m=m, tau=tau, embedded=embedded)
-    same_coordinates(x, second)
-    return second
+        return columns, columns
+    rows = points_of(y, "y", embedding)
+    same_coordinates(columns, rows)
+    return rows, columns
 
 
 def _one(device: Device, options: common.Options) -> Any:
