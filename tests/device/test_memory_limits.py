@@ -8,6 +8,7 @@ import pytest
 
 import pyedmcl
 from pyedmcl.device.session import open_device
+from pyedmcl.engines.crossmap import CrossMap
 from pyedmcl.errors import DeviceMemoryError
 
 E = [3, 1, 10, 3, 20, 1, 3]
@@ -127,3 +128,22 @@ def test_blocks_and_launches_of_any_size_give_the_same_bits(data, plenty, one_de
     dims = pyedmcl.embed_dimension(data, E_max=4, device=one_device)
     monkeypatch.undo()
     np.testing.assert_array_equal(dims.rho, pyedmcl.embed_dimension(data, E_max=4, device=one_device).rho)
+
+
+@pytest.mark.parametrize(("n_series", "n_steps", "limit"), [(600, 20_000, 100_000_000), (512, 50_000, 150_000_000)])
+def test_xmap_keeps_to_the_memory_limit(one_device, monkeypatch, n_series, n_steps, limit):
+    class EnoughError(Exception):
+        pass
+
+    def stop(*_):
+        raise EnoughError
+
+    monkeypatch.setenv("PYEDMCL_MEMORY_LIMIT", str(limit))
+    monkeypatch.setattr(CrossMap, "_lookup", stop)  # after the first table everything is allocated
+    memory = open_device(one_device).memory
+    memory.peak = memory.held
+    before = memory.held
+    x = np.random.default_rng(0).standard_normal((n_steps, n_series)).astype(np.float32)
+    with pytest.raises((EnoughError, DeviceMemoryError)):
+        pyedmcl.xmap(x, E=3, device=one_device)
+    assert memory.peak - before <= limit

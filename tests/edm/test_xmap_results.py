@@ -96,6 +96,11 @@ def test_other_data_are_refused_unless_started_afresh(data, one_device, tmp_path
     np.testing.assert_array_equal(np.asarray(fresh.rho), pyedmcl.xmap(other, E=2, device=one_device).rho)
 
 
+def test_a_stored_result_says_with_which_parameters_it_was_made(whole, data, one_device, tmp_path):
+    stored = pyedmcl.xmap(data, E=2, device=one_device, out=tmp_path / "map.zarr")
+    assert stored.provenance["parameters"] == whole.provenance["parameters"] != {}
+
+
 def test_automatic_dimensions_are_searched_once(data, one_device, tmp_path, monkeypatch):
     out, write = tmp_path / "map.zarr", XmapStore.write
     monkeypatch.setattr(XmapStore, "write", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
