@@ -9,12 +9,22 @@ import numpy as np
 from pyedmcl.launch.progress import reporting
 from pyedmcl.recurrence.partial import Partial
 from pyedmcl.recurrence.problem import RqaProblem
+from pyedmcl.recurrence.sweep import TileSweep
 
 
 def reports_of(work):
     """What ``work`` returns, and what it reported on its way."""
     seen = []
     return reporting(lambda progress: work())(progress=lambda *report: seen.append(report)), seen
+
+
+def count_rows(executor, problem, x, y, rows, *, tile=None):
+    """What some rows contribute, for each radius."""
+    sweep = TileSweep(executor, problem, x, y, tile)
+    try:
+        return sweep.run(*rows)
+    finally:
+        sweep.release()
 
 
 def runs(line, position):

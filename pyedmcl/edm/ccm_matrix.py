@@ -13,7 +13,7 @@ import numpy as np
 
 from ..errors import InputError
 from ..jobs.runner import LocalRunner
-from ..jobs.sinks import ArraySink, Sink, StoreSink
+from ..jobs.sinks import ArraySink, PairsSink, StoreSink
 from ..jobs.store import XmapStore
 from ..launch.progress import Progress, reporting
 from ..neighbors.searched import add
@@ -138,7 +138,7 @@ def ccm_matrix(
     runner = LocalRunner([executor])
     matrices: list[Any] = []
     with contextlib.ExitStack() as stack:
-        sink: Sink
+        sink: PairsSink
         if out is None:
             shape = len(problem.lib_sizes), series.n_series, series.n_series
             matrices = list(np.empty(shape, np.dtype(problem.data.dtype)))

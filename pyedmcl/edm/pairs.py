@@ -17,7 +17,7 @@ from ..errors import InputError
 from ..jobs.blocks import Block, Record
 from ..jobs.manifest import Manifest
 from ..jobs.runner import Runner
-from ..jobs.sinks import ArraySink, Sink
+from ..jobs.sinks import ArraySink, PairsSink
 from ..kernels import spec
 from ..neighbors.choose import Choice
 from . import arguments
@@ -145,7 +145,7 @@ def pairs_arguments(
     return {**fields, "data": Prepared(series, dtype), "E": dims, "E_max": E_max if dims is None else None}
 
 
-def with_dimensions(problem: _P, runner: Runner, sink: Sink) -> _P:
+def with_dimensions(problem: _P, runner: Runner, sink: PairsSink) -> _P:
     """The problem with E of each series: as asked for, as an earlier run found it, or from a first stage of the job."""
     E: Any = problem.E if sink.E is None else sink.E
     record = Record()

@@ -14,7 +14,7 @@ from ..data.series import some
 from ..errors import warn
 from ..jobs.manifest import default_block_rows
 from ..jobs.runner import LocalRunner
-from ..jobs.sinks import ArraySink, Sink, StoreSink
+from ..jobs.sinks import ArraySink, PairsSink, StoreSink
 from ..jobs.store import XmapStore, open_store
 from ..launch.progress import Progress, reporting
 from ..tuning.retry import tunable
@@ -142,7 +142,7 @@ def xmap(
     runner = LocalRunner([executor])
     rho: Any = None
     with contextlib.ExitStack() as stack:
-        sink: Sink
+        sink: PairsSink
         if out is None:
             rho = np.empty((series.n_series, series.n_series), np.dtype(problem.data.dtype))
             sink = ArraySink(problem.blocks(), [rho])

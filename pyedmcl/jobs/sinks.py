@@ -26,13 +26,6 @@ class Sink(Protocol):
     def answers(self) -> Answers | None:
         """Tuned parameters of the job, see :func:`pyedmcl.tuning.parameters.keeping`; None where none are kept."""
 
-    @property
-    def E(self) -> NDArray[np.int_] | None:
-        """Embedding dimensions of the series, where the job has found them."""
-
-    def set_E(self, E: ArrayLike, record: Record) -> None:
-        """Keep the embedding dimensions, and how they were found, where they are not kept yet."""
-
     def pending(self) -> Sequence[Block]:
         """What is still to be computed, whether claimed or not; a block may be handed out in pieces."""
 
@@ -49,7 +42,61 @@ class Sink(Protocol):
         """What outlives this process, and how to go on, as a sentence; None where nothing does."""
 
 
-class ArraySink:
+class PairsSink(Sink, Protocol):
+    """Where blocks of all pairs of series go, and their embedding dimensions, which a first stage may find."""
+
+    @property
+    def E(self) -> NDArray[np.int_] | None:
+        """Embedding dimensions of the series, where the job has found them."""
+
+    def set_E(self, E: ArrayLike, record: Record) -> None:
+        """Keep the embedding dimensions, and how they were found, where they are not kept yet."""
+
+
+class ListSink:
+    """Results of blocks in memory, as they come.
+
+    Parameters
+    ----------
+    blocks : sequence of Block
+    job : Sink, optional
+        Of the job whose first stage goes here: what it keeps is told, and its tuned parameters are taken.
+    """
+
+    def __init__(self, blocks: Sequence[Block], job: Sink | None = None) -> None:
+        self._job = job
+        self._pending = {block.number: block for block in blocks}
+        self._unclaimed = deque(blocks)
+        self._results: dict[int, Any] = {}
+        self.record = Record()
+        self.answers = None if job is None else job.answers
+
+    def results(self) -> list[Any]:
+        """What blocks gave, in their order."""
+        return [self._results[number] for number in sorted(self._results)]
+
+    def pending(self) -> list[Block]:
+        return list(self._pending.values())
+
+    def claim(self) -> Block | None:
+        return self._unclaimed.popleft() if self._unclaimed else None
+
+    def room(self, block: Block) -> Arrays | None:
+        return None
+
+    def write(self, block: Block, result: BlockResult) -> None:
+        self._take(block, result.arrays)
+        self.record = self.record.joined(result.record)
+        del self._pending[block.number]
+
+    def _take(self, block: Block, arrays: Any) -> None:
+        self._results[block.number] = arrays
+
+    def kept(self) -> str | None:
+        return None if self._job is None else self._job.kept()
+
+
+class ArraySink(ListSink):
     """Blocks of arrays in memory.
 
     Parameters
@@ -58,40 +105,25 @@ class ArraySink:
     layers : sequence of ndarray
         Rows first.
     job : Sink, optional
-        Of the job whose first stage goes here: what it keeps is told, and its tuned parameters are taken.
+        As for :class:`ListSink`.
     """
 
     def __init__(self, blocks: Sequence[Block], layers: Arrays, job: Sink | None = None) -> None:
+        super().__init__(blocks, job)
         self._layers = layers
-        self._job = job
-        self._pending = {block.number: block for block in blocks}
-        self._unclaimed = deque(blocks)
-        self.record = Record()
-        self.answers = None if job is None else job.answers
         self.E: NDArray[np.int_] | None = None
 
     def set_E(self, E: ArrayLike, record: Record) -> None:
         self.E = np.asarray(E, int)
         self.record = self.record.joined(Record(searched=record.searched))
 
-    def pending(self) -> list[Block]:
-        return list(self._pending.values())
-
-    def claim(self) -> Block | None:
-        return self._unclaimed.popleft() if self._unclaimed else None
-
     def room(self, block: Block) -> list[NDArray[Any]]:
         return [self._layers[layer][block.begin : block.end] for layer in block.layers]
 
-    def write(self, block: Block, result: BlockResult) -> None:
-        for place, rows in zip(self.room(block), result.arrays, strict=True):
+    def _take(self, block: Block, arrays: Arrays) -> None:
+        for place, rows in zip(self.room(block), arrays, strict=True):
             if not np.may_share_memory(place, rows):  # else it was computed in place
                 place[...] = rows
-        self.record = self.record.joined(result.record)
-        del self._pending[block.number]
-
-    def kept(self) -> str | None:
-        return None if self._job is None else self._job.kept()
 
 
 class StoreSink:

@@ -10,7 +10,6 @@ import os
 import time
 import zipfile
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,12 +17,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import Interrupted, StoreError, StoreForeignError, StoreMismatchError
+from ..errors import StoreError, StoreForeignError, StoreMismatchError
 from ..jobs import durable
-from ..launch.progress import told
+from ..jobs.blocks import Block, BlockResult, Record
+from ..jobs.runner import LocalRunner
 from .counts import Counts
-from .engine import combine, count_rows, in_context
-from .partial import Partial, join
+from .engine import CountingProblem, combine, join_rows
+from .partial import Partial
 from .problem import RqaProblem
 
 if TYPE_CHECKING:
@@ -66,10 +66,82 @@ def quantify_with_checkpoint(
     read(file, identity)  # before anything is touched, and again under the lock
     lock = _Lock(file)
     try:
-        state = read(file, identity)
-        return _counted(file, identity, state, executors, problem, x, y, tile)
+        sink = CheckpointSink(file, identity, CountingProblem(problem, x, y, tile, partial=True))
+        LocalRunner(executors).run(sink.problem, sink)
+        return combine(problem, [sink.state()], x)
     finally:
         lock.release()
+
+
+class CheckpointSink:
+    """Rows of a matrix in a file that is replaced after each block, of such a size that it takes some seconds.
+
+    The file holds the rows from the first one on; a block that is finished before those above it waits in memory.
+
+    Parameters
+    ----------
+    file : Path
+    identity : dict
+        From :func:`identity_of`.
+    problem : CountingProblem
+        One whose blocks are partial.
+    """
+
+    answers = None
+
+    def __init__(self, file: Path, identity: dict[str, str], problem: CountingProblem) -> None:
+        self.problem, self.record = problem, Record()
+        self._file, self._identity = file, identity
+        self._state = read(file, identity)
+        self._claimed = self._done
+        self._begun: dict[int, float] = {}  # when blocks were claimed, by their first row
+        self._waiting: dict[int, list[Partial]] = {}
+        self._cells = _FIRST_CELLS  # of the next block
+
+    @property
+    def _done(self) -> int:
+        return self._state[0].end if self._state else 0
+
+    def state(self) -> list[Partial]:
+        """Rows from the first one on, one part for each radius."""
+        assert self._state is not None
+        return self._state
+
+    def pending(self) -> list[Block]:
+        n = self.problem.matrix.n_rows
+        return [Block(self._done, self._done, n)] if self._done < n else []
+
+    def claim(self) -> Block | None:
+        matrix, begin = self.problem.matrix, self._claimed
+        if begin >= matrix.n_rows:
+            return None
+        width = max(matrix.n_columns - begin, 1) if matrix.symmetric else matrix.n_columns
+        rows = max(self._cells // width // 32, 1) * 32
+        self._claimed = min(begin + rows, matrix.n_rows)
+        self._begun[begin] = time.monotonic()
+        return Block(begin, begin, self._claimed)
+
+    def room(self, block: Block) -> None:
+        return None
+
+    def write(self, block: Block, result: BlockResult) -> None:
+        seconds = max(time.monotonic() - self._begun.pop(block.begin), 1e-3)
+        self._cells = int(max(self.problem.size(block) / seconds * _BLOCK_SECONDS, _FIRST_CELLS))
+        self.record = self.record.joined(result.record)
+        self._waiting[block.begin] = result.arrays
+        parts = [] if self._state is None else [self._state]
+        end = self._done
+        while end in self._waiting:
+            parts.append(self._waiting.pop(end))
+            end = parts[-1][0].end
+        if end > self._done:
+            state = join_rows(self.problem.matrix, parts)
+            write(self._file, self._identity, state)
+            self._state = state
+
+    def kept(self) -> str:
+        n = self.problem.matrix.n_rows
+        return f"{self._done:,} of {n:,} rows are kept in {self._file}; the same call goes on from there"
 
 
 class _Lock(durable.WriterLock):
@@ -92,63 +164,6 @@ class _Lock(durable.WriterLock):
         except StoreError as error:
             # The lock speaks of the folder, which other runs may use.
             raise StoreError(f"checkpoint={str(file)!r}{str(error).removeprefix(str(folder))}") from None
-
-
-def _counted(
-    file: Path, identity: dict[str, str], state: list[Partial] | None, executors: Sequence[Executor],
-    problem: RqaProblem, x: Any, y: Any, tile: int | None,
-) -> list[Counts]:  # fmt: skip
-    """Block by block, from the rows on that ``state`` lacks."""
-    theiler = max(problem.theiler, 1) if problem.symmetric else problem.theiler
-    k_first = 0 if problem.symmetric else 1 - problem.n_rows
-    every = _cells(problem, 0, problem.n_rows)
-    done, wanted = (state[0].end if state else 0), _FIRST_CELLS
-    try:
-        while done < problem.n_rows:
-            start = time.monotonic()
-            end = _end_of_block(problem, done, wanted)
-            found = _block(executors, problem, x, y, done, end, tile)
-            parts = [*([state] if state else []), *found]
-            state = [join([part[r] for part in parts], theiler, k_first) for r in range(problem.n_radii)]
-            write(file, identity, state)
-            rate = _cells(problem, done, end) / max(time.monotonic() - start, 1e-3)
-            done, wanted = end, int(max(rate * _BLOCK_SECONDS, _FIRST_CELLS))
-            told(_cells(problem, 0, done), every, "cells")
-    except KeyboardInterrupt:
-        raise Interrupted(
-            f"stopped: {done:,} of {problem.n_rows:,} rows are kept in {file}; the same call goes on from there"
-        ) from None
-    assert state is not None
-    return combine(problem, [state], x)
-
-
-def _block(
-    executors: Sequence[Executor], problem: RqaProblem, x: Any, y: Any, begin: int, end: int, tile: int | None
-) -> list[list[Partial]]:
-    """Rows ``begin`` to ``end``, shared among the devices."""
-    share = -(-(end - begin) // (32 * len(executors))) * 32
-    ranges = [(a, min(a + share, end)) for a in range(begin, end, share)]
-    if len(ranges) == 1:
-        return [count_rows(executors[0], problem, x, y, ranges[0], tile=tile)]
-    with ThreadPoolExecutor(len(ranges)) as pool:
-        pairs = zip(executors, ranges, strict=False)
-        futures = [
-            pool.submit(in_context(count_rows), device, problem, x, y, rows, tile=tile) for device, rows in pairs
-        ]
-        return [future.result() for future in futures]
-
-
-def _end_of_block(problem: RqaProblem, begin: int, cells: int) -> int:
-    """The row behind a block of about so many cells; a multiple of 32, or the last one."""
-    width = max(problem.n_columns - begin, 1) if problem.symmetric else problem.n_columns
-    rows = max(cells // width // 32, 1) * 32
-    return min(begin + rows, problem.n_rows)
-
-
-def _cells(problem: RqaProblem, begin: int, end: int) -> int:
-    if not problem.symmetric:
-        return (end - begin) * problem.n_columns
-    return (end - begin) * problem.n_columns - (end * (end - 1) - begin * (begin - 1)) // 2
 
 
 def identity_of(problem: RqaProblem, x: Any, y: Any) -> dict[str, str]:

@@ -13,7 +13,7 @@ from ..device.session import open_device
 from ..errors import InputError
 from ..jobs import provenance as jobs
 from ..launch import progress
-from ..tuning.parameters import record, source
+from ..tuning.parameters import record
 from . import arguments
 from .conventions import Convention
 from .engine import quantify
@@ -115,18 +115,11 @@ def count(
     else:
         x, y = tuple(side.values for side in rows), tuple(side.values for side in columns)
     other = None if problem.symmetric else y
-    expect(problem, executors[0])
     if checkpoint is not None:
         from .checkpoint import quantify_with_checkpoint
 
         return quantify_with_checkpoint(checkpoint, executors, problem, x, other, tile=options.tile)
     return quantify(list(executors), problem, x, other, tile=options.tile)
-
-
-def expect(problem: RqaProblem, executor: Executor) -> None:
-    """Say how much work lies ahead; see :func:`pyedmcl.tuning.parameters.expect`."""
-    cells = float(problem.n_rows) * problem.n_columns / (2 if problem.symmetric else 1)
-    source.expect(cells * (3 * problem.coordinates + 12), executor.info)
 
 
 def one_pass(passes: Sequence[Any], checkpoint: Checkpoint) -> None:

@@ -2,28 +2,102 @@
 
 from __future__ import annotations
 
-import contextvars
-import functools
 import itertools
-import threading
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..launch.progress import told
+from ..jobs.blocks import Arrays, Block, BlockResult, Record, Report
+from ..jobs.runner import LocalRunner
+from ..jobs.sinks import ListSink
 from .counts import Counts
 from .partial import Partial, finish, join
 from .problem import RqaProblem
-from .sweep import Report, TileSweep
+from .sweep import TileSweep
 
 if TYPE_CHECKING:
     from ..device.executor import Executor
 
-P = ParamSpec("P")
-R = TypeVar("R")
+
+@dataclass(frozen=True)
+class CountingProblem:
+    """The lines of a recurrence matrix, which are to be counted; blocks are ranges of rows.
+
+    Attributes
+    ----------
+    matrix : RqaProblem
+    x, y : ndarray or tuple of ndarray
+        Series (n,) or points (n, features) of the rows and of the columns; ``y`` None where the matrix is symmetric,
+        pairs where it is joint.
+    tile : int or None
+        Edge of a tile, in cells; the tuned one if None. Counts do not depend on it.
+    partial : bool
+        Blocks give a :class:`Partial` for each radius, to be combined; else there is one block, with all rows, which
+        gives :class:`Counts`.
+    """
+
+    matrix: RqaProblem
+    x: Any
+    y: Any
+    tile: int | None
+    partial: bool
+
+    @property
+    def unit(self) -> str:
+        return "cells"
+
+    @property
+    def total(self) -> int:
+        return self.cells(0, self.matrix.n_rows)
+
+    def size(self, block: Block) -> int:
+        return self.cells(block.begin, block.end)
+
+    def cells(self, begin: int, end: int) -> int:
+        """Cells of rows ``begin`` to ``end`` that are looked at: those on and above a symmetric matrix's diagonal."""
+        every = (end - begin) * self.matrix.n_columns
+        if not self.matrix.symmetric:
+            return every
+        return every - (end * (end - 1) - begin * (begin - 1)) // 2
+
+    @property
+    def operations(self) -> float:
+        return operations(self.matrix)
+
+    def blocks(self, parts: int) -> list[Block]:
+        """At most so many ranges of rows with about the same number of cells."""
+        return [Block(number, *rows) for number, rows in enumerate(split_rows(self.matrix, parts))]
+
+    def open(self, executor: Executor) -> CountingEngine:
+        return CountingEngine(self, executor)
+
+
+class CountingEngine:
+    """The engine of :class:`CountingProblem`: tiles of the matrix on a device."""
+
+    def __init__(self, problem: CountingProblem, executor: Executor) -> None:
+        self._problem = problem
+        self._sweep = TileSweep(executor, problem.matrix, problem.x, problem.y, problem.tile)
+
+    def block(self, block: Block, into: Arrays | None, report: Report) -> BlockResult:
+        """A list: for each radius a Partial of the block's rows, or the Counts of all rows."""
+        p, record = self._problem, Record(self._sweep.used)
+        if p.partial:
+            return BlockResult(self._sweep.run(block.begin, block.end, report), record)
+        return BlockResult(self._sweep.counts(lambda radius: identity_line(p.matrix, p.x, radius), report), record)
+
+    def release(self) -> None:
+        """Give the device memory back."""
+        self._sweep.release()
+
+
+def operations(matrix: RqaProblem) -> float:
+    """Arithmetic operations of a sweep over a matrix, roughly."""
+    cells = float(matrix.n_rows) * matrix.n_columns / (2 if matrix.symmetric else 1)
+    return cells * (3 * matrix.coordinates + 12)
 
 
 def quantify(
@@ -36,11 +110,8 @@ def quantify(
     executors : Executor or sequence of Executor
         Devices; each takes a part of the rows. The counts are the same for any number of them.
     problem : RqaProblem
-    x, y : ndarray or tuple of ndarray
-        Series (n,) or points (n, features) of the rows and of the columns; ``y`` None where the problem is symmetric,
-        pairs where it is joint.
-    tile : int, optional
-        Edge of a tile, in cells; the tuned one where left out. Counts do not depend on it.
+    x, y, tile
+        As for :class:`CountingProblem`.
 
     Returns
     -------
@@ -53,51 +124,30 @@ def quantify(
         Not even a small tile fits; nothing is ever left out.
     """
     devices = list(executors) if isinstance(executors, Sequence) else [executors]
-    ranges = split_rows(problem, len(devices))
-    reports = _together(problem, len(ranges))
-    if len(ranges) == 1:
-        sweep = TileSweep(devices[0], problem, x, y, tile)
-        try:
-            return sweep.counts(lambda radius: _identity(problem, x, radius), reports[0])
-        finally:
-            sweep.release()
-    with ThreadPoolExecutor(len(ranges)) as pool:
-        futures = [pool.submit(in_context(count_rows), device, problem, x, y, rows, tile=tile, report=report)
-                   for device, rows, report in zip(devices, ranges, reports, strict=False)]  # fmt: skip
-        parts = [future.result() for future in futures]
-    return combine(problem, parts, x)
-
-
-def in_context(function: Callable[P, R]) -> Callable[P, R]:
-    """``function`` for another thread, with what the caller has chosen for this call (tuning) in force there, too."""
-    return functools.partial(contextvars.copy_context().run, function)
-
-
-def count_rows(
-    executor: Executor, problem: RqaProblem, x: Any, y: Any, rows: tuple[int, int], *, tile: int | None = None,
-    report: Report | None = None,
-) -> list[Partial]:  # fmt: skip
-    """What the rows [begin, end) contribute, per radius; ``begin`` is a multiple of 32."""
-    sweep = TileSweep(executor, problem, x, y, tile)
-    try:
-        return sweep.run(*rows, report)
-    finally:
-        sweep.release()
+    counting = CountingProblem(problem, x, y, tile, partial=len(devices) > 1)
+    sink = ListSink(counting.blocks(len(devices)))
+    LocalRunner(devices).run(counting, sink)
+    results: list[Any] = sink.results()
+    return combine(problem, results, x) if counting.partial else results[0]
 
 
 def combine(problem: RqaProblem, parts: Sequence[Sequence[Partial]], x: Any) -> list[Counts]:
     """Counts of each radius from parts that cover all rows, in any order."""
-    k_first = 0 if problem.symmetric else 1 - problem.n_rows
-    theiler = max(problem.theiler, 1) if problem.symmetric else problem.theiler
-    joined = [join([part[radius] for part in parts], theiler, k_first) for radius in range(problem.n_radii)]
     return [
         finish(
             part, n_rows=problem.n_rows, n_columns=problem.n_columns, symmetric=problem.symmetric,
             theiler=problem.theiler, theiler_everywhere=problem.theiler_everywhere,
-            identity=_identity(problem, x, radius),
+            identity=identity_line(problem, x, radius),
         )
-        for radius, part in enumerate(joined)
+        for radius, part in enumerate(join_rows(problem, parts))
     ]  # fmt: skip
+
+
+def join_rows(problem: RqaProblem, parts: Sequence[Sequence[Partial]]) -> list[Partial]:
+    """One part for each radius from parts of neighbouring rows, in any order."""
+    k_first = 0 if problem.symmetric else 1 - problem.n_rows
+    theiler = max(problem.theiler, 1) if problem.symmetric else problem.theiler
+    return [join([part[radius] for part in parts], theiler, k_first) for radius in range(problem.n_radii)]
 
 
 def split_rows(problem: RqaProblem, parts: int) -> list[tuple[int, int]]:
@@ -110,7 +160,7 @@ def split_rows(problem: RqaProblem, parts: int) -> list[tuple[int, int]]:
     return [(a, b) for a, b in itertools.pairwise(cuts) if a < b]
 
 
-def _identity(problem: RqaProblem, x: Any, radius: int) -> NDArray[np.bool_] | None:
+def identity_line(problem: RqaProblem, x: Any, radius: int) -> NDArray[np.bool_] | None:
     """Recurrent cells of the main diagonal: points without a gap, whose distance to themselves is 0. None where no line
     is on it."""
     if not problem.symmetric or problem.theiler > 0:
@@ -130,17 +180,3 @@ def _identity_of(problem: RqaProblem, x: NDArray[Any], radius: int) -> NDArray[n
     for e in range(1 if problem.embedded else problem.m):
         complete &= finite[e * problem.tau : e * problem.tau + problem.n_rows]
     return complete & bool(inside)
-
-
-def _together(problem: RqaProblem, parts: int) -> list[Report]:
-    """One report for each device; what they say is added up."""
-    total = problem.n_rows * problem.n_columns // (2 if problem.symmetric else 1)
-    done = [0] * parts
-    lock = threading.Lock()
-
-    def report(part: int, cells: int) -> None:
-        with lock:
-            done[part] = cells
-            told(min(sum(done), total), total, "cells")
-
-    return [functools.partial(report, part) for part in range(parts)]

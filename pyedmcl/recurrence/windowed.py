@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from ..errors import InputError
-from ..launch.progress import reporting, silent, told
+from ..jobs.runner import LocalRunner
+from ..jobs.sinks import ListSink
+from ..launch.progress import reporting
 from ..tuning.retry import tunable
 from . import arguments, common
 from .common import Device, Progress
-from .points import Points, embedding_of, points_of
-from .result import RecurrenceResult
+from .points import embedding_of, points_of
 from .table import RecurrenceTable
 from .thresholds import passes_for
-from .windows import WindowSweep, part_size
-
-# Where windows are long and overlap little, dividing each like any matrix takes less time than sharing distances: by
-# measurement on two CPU cores both are as fast for 4,000 points every 400 and for 16,000 every 400.
-_SHORT, _CLOSE = 2048, 400
+from .windowed_problem import WindowsProblem
 
 
 @tunable
@@ -67,7 +63,7 @@ def windowed_rqa(
     progress : callable, optional
         Called as ``progress(done, total, "windows")``.
     m, tau, metric, theiler, lmin, vmin, wmin, convention, embedded, dtype, exact, tile, device, tune
-        As for :func:`pyedmcl.rqa`. The windows of a call are counted on the first device.
+        As for :func:`pyedmcl.rqa`. Several devices share the windows.
 
     Returns
     -------
@@ -128,39 +124,15 @@ def windowed_rqa(
     )
     executors = common.executors_of(device, options)
     sweep = passes_for(executors[0], problem, options.convention, points, points, threshold, radii)[0]
-    together = 0
-    if (size <= _SHORT or steps <= _CLOSE) and (problem.arithmetic == "float32" or executors[0].info.fp64):
-        together = part_size(executors[0], size, stride, len(starts), points.values.nbytes)
-    results: list[RecurrenceResult] = []
-
-    def take(counts: Any) -> None:
-        begin = starts[len(results)]
-        part = _part(points, begin, size)
+    windows = WindowsProblem(sweep.problem, points, stride, len(starts), options.tile)
+    sink = ListSink(windows.blocks())
+    LocalRunner(executors).run(windows, sink)
+    results = []
+    for number, counts in enumerate(itertools.chain.from_iterable(sink.results())):
+        part = windows.window(number)
         results.append(
             common.result_of(
                 counts, sweep.radii[0], problem, options, (part, part), executors, window=length, step=steps
             )
         )
-
-    if together:
-        sharing = WindowSweep(
-            executors[0], sweep.problem, points.values, step=stride, windows=len(starts), together=together
-        )
-        for counted in sharing.counts():
-            for counts in counted:
-                take(counts)
-            told(len(results), len(starts), "windows")
-    else:
-        for begin in starts:
-            part = _part(points, begin, size)
-            with silent():  # of cells: windows are counted here
-                counts = common.count(executors, sweep.problem, part, part, options)[0]
-            take(counts)
-            told(len(results), len(starts), "windows")
     return RecurrenceTable(tuple(results), "start", tuple(starts))
-
-
-def _part(points: Points, begin: int, size: int) -> Points:
-    lag = 0 if points.embedded else (points.m - 1) * points.tau
-    values = np.ascontiguousarray(points.values[begin : begin + size + lag])
-    return replace(points, values=values, complete=points.complete[begin : begin + size])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +38,13 @@ class Part:
         return -(-self.points // 32) + 1
 
 
+def windows_together(size: int, step: int, windows: int) -> int:
+    """Windows that are worth counting together, whatever the device: parts share no work, so that the more they overlap
+    beyond a window, the less is evaluated twice."""
+    most = (max(2 * size, _POINTS) - size) // step + 1
+    return max(min(most, _COUNTED // _bytes_of(size), windows), 1)
+
+
 def part_size(executor: Executor, size: int, step: int, windows: int, x_bytes: int) -> int:
     """Windows whose bits fit together; 0 where not even those of one do.
 
@@ -59,9 +65,7 @@ def part_size(executor: Executor, size: int, step: int, windows: int, x_bytes: i
 
     if not fits(1):
         return 0
-    # Parts share no work: the more they overlap beyond a window, the less is evaluated twice.
-    most = (max(2 * size, _POINTS) - size) // step + 1
-    count = max(min(most, _COUNTED // _bytes_of(size), windows), 1)
+    count = windows_together(size, step, windows)
     while not fits(count):
         count = max(count // 2, 1)
     return count
@@ -81,16 +85,11 @@ class WindowSweep:
         Of a single window.
     x : ndarray
         The whole series or all points, as in :class:`pyedmcl.recurrence.problem.RqaProblem`.
-    step, windows : int
-    together : int
-        From :func:`part_size`.
+    step : int
     """
 
-    def __init__(
-        self, executor: Executor, problem: RqaProblem, x: NDArray[Any], *, step: int, windows: int, together: int
-    ) -> None:
-        self.executor, self.problem = executor, problem
-        self.step, self.windows, self.together = step, windows, together
+    def __init__(self, executor: Executor, problem: RqaProblem, x: NDArray[Any], step: int) -> None:
+        self.executor, self.problem, self.step = executor, problem, step
         with np.errstate(over="ignore"):
             self._x = x.astype(problem.arithmetic, copy=False)
         self._values: dict[str, Any] = {**problem.cell, "strict": problem.strict}
@@ -102,12 +101,9 @@ class WindowSweep:
         }
         self._pacers = {entry: Pacer(executor.info) for entry in self._kernels}
 
-    def counts(self) -> Iterator[list[Counts]]:
-        """Counts of the windows in order, part by part."""
-        size = self.problem.n_rows
-        for first in range(0, self.windows, self.together):
-            count = min(self.together, self.windows - first)
-            yield self._part(Part(first, count, size + (count - 1) * self.step))
+    def counts(self, first: int, windows: int) -> list[Counts]:
+        """Counts of some windows, at most as many as :func:`part_size` says."""
+        return self._part(Part(first, windows, self.problem.n_rows + (windows - 1) * self.step))
 
     def _part(self, part: Part) -> list[Counts]:
         size = self.problem.n_rows

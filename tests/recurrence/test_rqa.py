@@ -83,7 +83,7 @@ def test_progress_reaches_all_cells(both_devices, tile, y):
     for chosen in (both_devices[0], list(both_devices)):
         seen.clear()
         pyedmcl.rqa(x, y, radius=0.5, tile=tile, progress=lambda *at: seen.append(at), device=chosen)
-        every = 1000 * 1000 // 2 if y is None else 1000 * 900
+        every = 1000 * 1001 // 2 if y is None else 1000 * 900
         assert seen[-1] == (every, every, "cells")
         assert [at[0] for at in seen] == sorted(at[0] for at in seen)
 

@@ -11,7 +11,7 @@ from recurrence_parts import cells_of, differences, partial_of, problem_of, seri
 
 from pyedmcl.recurrence import sides
 from pyedmcl.recurrence.counts import Counts
-from pyedmcl.recurrence.engine import _identity, combine, split_rows
+from pyedmcl.recurrence.engine import combine, identity_line, split_rows
 from pyedmcl.recurrence.guard_band import shift_and_scale
 from pyedmcl.recurrence.partial import join
 from pyedmcl.reference.rqa import line_counts
@@ -112,7 +112,7 @@ def test_main_diagonal_recurs_where_there_is_no_gap():
     complete = np.arange(18) != 6
     complete[4] = False  # its lagged value
     problem = replace(problem_of(18, theiler=0), m=2, tau=2)
-    found = _identity(problem, x, 0)
+    found = identity_line(problem, x, 0)
     np.testing.assert_array_equal(found, complete)
-    assert not _identity(replace(problem, inner=(0.1,)), x, 0).any(), "a corridor leaves out distance 0"
-    assert _identity(replace(problem, theiler=1), x, 0) is None, "the window leaves it out"
+    assert not identity_line(replace(problem, inner=(0.1,)), x, 0).any(), "a corridor leaves out distance 0"
+    assert identity_line(replace(problem, theiler=1), x, 0) is None, "the window leaves it out"

@@ -54,11 +54,11 @@ class WindowsWorkload(Workload):
         n = case.numbers
         problem, length = _problem(n["given"], _SIZE), _SIZE + (n["windows"] - 1) * _STEP
         x = maps(length + (problem.m - 1) * problem.tau, 1, problem.dtype)[:, 0]
-        sweep = _sweep(executor, problem, x, _STEP, n["windows"])
+        parts = _parts(executor, problem, x, _STEP, n["windows"])
 
         def go() -> Answer:
             answer: dict[str, Any] = {}
-            for part in sweep.counts():
+            for part in parts():
                 for place, counts in enumerate(part[:_SHOWN] if not answer else ()):
                     answer |= {f"{f.name}, window {place}": np.asarray(getattr(counts, f.name)) for f in fields(Counts)}
             return answer
@@ -69,8 +69,8 @@ class WindowsWorkload(Workload):
         given = case.numbers["given"]
         for size, step, windows in _RAGGED:
             problem = _problem(given, size)
-            sweep = _sweep(executor, problem, _series(problem, step, windows), step, windows)
-            found = [counts for part in sweep.counts() for counts in part]
+            parts = _parts(executor, problem, _series(problem, step, windows), step, windows)
+            found = [counts for part in parts() for counts in part]
             wanted = _oracle(size, step, windows, tuple(sorted(given.items())))
             for place, (got, right) in enumerate(zip(found, wanted, strict=True)):
                 for name, values in right.items():
@@ -93,9 +93,15 @@ def _problem(given: Mapping[str, Any], n: int) -> RqaProblem:
     )  # fmt: skip
 
 
-def _sweep(executor: Executor, problem: RqaProblem, x: Floats, step: int, windows: int) -> WindowSweep:
+def _parts(
+    executor: Executor, problem: RqaProblem, x: Floats, step: int, windows: int
+) -> Callable[[], Iterator[list[Counts]]]:
+    """Counts of all windows, as many at a time as fit."""
     together = max(part_size(executor, problem.n_rows, step, windows, x.nbytes), 1)
-    return WindowSweep(executor, problem, x, step=step, windows=windows, together=together)
+    sweep = WindowSweep(executor, problem, x, step)
+    return lambda: (
+        sweep.counts(first, min(together, windows - first)) for first in range(0, windows, together)
+    )
 
 
 def _series(problem: RqaProblem, step: int, windows: int) -> Floats:
