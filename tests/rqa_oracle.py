@@ -13,8 +13,8 @@ def matrix(x, y=None, *, radius, m=1, tau=1, metric="euclidean", convention="pyr
            threshold="fixed", theiler=1):  # fmt: skip
     """Recurrent cells (rows, columns), oriented as the convention wants it."""
     arithmetic = np.dtype("float64" if exact else dtype)
-    points = points_of(x, m, tau, arithmetic)
-    others = points if y is None else points_of(y, m, tau, arithmetic)
+    points = points_of(x, m, tau, arithmetic, metric)
+    others = points if y is None else points_of(y, m, tau, arithmetic, metric)
     rules = CONVENTIONS[convention]
     if y is not None and rules.columns == "x":
         points, others = others, points

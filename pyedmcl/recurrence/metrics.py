@@ -46,6 +46,9 @@ class Metric:
         apart in each coordinate: how errors of coordinates add up.
     aliases : tuple of str
         What other packages call it, in small letters.
+    prepare : callable or None
+        Points (n, coordinates) in float64 -> the points that are compared instead; NaN where there is none, which
+        counts as a gap.
     """
 
     name: str
@@ -57,6 +60,7 @@ class Metric:
     degree: int
     spread: Callable[[int], float]
     aliases: tuple[str, ...] = ()
+    prepare: Callable[[NDArray[np.float64]], NDArray[np.float64]] | None = None
 
     def compared(self, differences: Iterable[Floats]) -> Floats:
         """What is compared with a limit, given the differences in each coordinate; the bits that kernels find."""

@@ -65,7 +65,7 @@ class Points:
     m, tau : int
         1 and 1 where the values are points.
     embedded : bool
-        The values are points: given as such, or embedded here.
+        The values are points: given as such, or embedded or prepared here.
     coordinates : int
         Coordinates of a point.
     complete : ndarray of bool
@@ -128,10 +128,14 @@ def points_of(data: Any, what: str, embedding: Embedding) -> Points:
     complete = present[:n].copy()
     for e in range(1, m):
         complete &= present[e * tau : e * tau + n]
-    if series.n_series == 1:
+    prepare = embedding.metric.prepare
+    if series.n_series == 1 and prepare is None:
         return Points(np.ascontiguousarray(values[:, 0]), m, tau, False, m, complete, embedding)
     if m > 1:  # lag by lag, all series of a time together
         values = np.concatenate([values[e * tau : e * tau + n] for e in range(m)], axis=1)
+    if prepare is not None:
+        values = prepare(values.astype(np.float64))
+        complete &= np.logical_not(np.isnan(values).any(axis=1))
     return Points(np.ascontiguousarray(values), 1, 1, True, values.shape[1], complete, embedding)
 
 

@@ -35,7 +35,7 @@ def recurrence_counts(
     strict: bool = True,
 ) -> npt.NDArray[np.int64]:
     """Recurrent cells of each pixel; ``limit`` and ``inner`` are in the unit of :func:`.rqa.compared`."""
-    distances = compared(points_of(x, m, tau, dtype), points_of(y, m, tau, dtype), metric)
+    distances = compared(points_of(x, m, tau, dtype, metric), points_of(y, m, tau, dtype, metric), metric)
     matrix = recurrence_matrix(distances, limit, inner=inner, strict=strict)
     counts: npt.NDArray[np.int64] = binned(matrix.astype(np.int64), pixels)
     return counts
@@ -51,7 +51,8 @@ def mean_distances(
     metric: str = "euclidean",
 ) -> npt.NDArray[np.float64]:
     """Mean distance of each pixel's cells without gaps, in float64; NaN where there is none."""
-    distances = NORMS[metric].distance(compared(points_of(x, m, tau), points_of(y, m, tau), metric))
+    rows, columns = (points_of(side, m, tau, metric=metric) for side in (x, y))
+    distances = NORMS[metric].distance(compared(rows, columns, metric))
     there = np.isfinite(distances)
     with np.errstate(invalid="ignore"):
         means: npt.NDArray[np.float64] = binned(np.where(there, distances, 0.0), pixels) / binned(

@@ -14,12 +14,14 @@ Floats = npt.NDArray[np.floating[Any]]
 
 
 class Norm(NamedTuple):
-    """A metric: what a coordinate adds, how that is joined, what stands for a radius, the distance in the end."""
+    """A metric: what a coordinate adds, how that is joined, what stands for a radius, the distance in the end, and
+    the points that are compared."""
 
     term: Callable[[Any], Any]
     join: Callable[[Any, Any], Any]
     limit: Callable[[Any], Any]
     distance: Callable[[Any], Any]
+    points: Callable[[Floats], Floats] = lambda points: points
 
 
 NORMS = {
@@ -29,13 +31,16 @@ NORMS = {
 }
 
 
-def points_of(x: npt.ArrayLike, m: int, tau: int, dtype: str = "float64") -> Floats:
-    """Points (x[t], x[t + tau], ..., x[t + (m-1) tau]) as rows; an array (n, features) with m = 1 stays as it is."""
-    values = np.asarray(x).astype(dtype)
-    if values.ndim == 2:
-        return values
-    n = len(values) - (m - 1) * tau
-    return np.stack([values[e * tau : e * tau + n] for e in range(m)], axis=1)
+def points_of(x: npt.ArrayLike, m: int, tau: int, dtype: str = "float64", metric: str = "euclidean") -> Floats:
+    """Points (x[t], x[t + tau], ..., x[t + (m-1) tau]) as rows, as a metric compares them.
+
+    An array (n, features) with m = 1 holds points already.
+    """
+    values = np.asarray(x)
+    if values.ndim == 1:
+        n = len(values) - (m - 1) * tau
+        values = np.stack([values[e * tau : e * tau + n] for e in range(m)], axis=1)
+    return NORMS[metric].points(values).astype(dtype)
 
 
 def compared(points: Floats, others: Floats, metric: str) -> Floats:

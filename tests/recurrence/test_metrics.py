@@ -37,7 +37,7 @@ def walk(n, seed):
 
 def radius_of(metric, x, m, tau, share=0.2):
     """A radius that some cells are within, and some not."""
-    points = oracle_points(x, m, tau)
+    points = oracle_points(x, m, tau, metric=metric)
     d = NORMS[metric].distance(compared(points, points, metric))
     return float(np.nanquantile(d, share))
 
@@ -78,7 +78,7 @@ def test_windows_and_networks_are_those_of_the_matrix(device, metric):
 @EACH
 def test_selected_thresholds_are_order_statistics(device, metric):
     x, m, tau = walk(170, 7), 3, 1
-    points = oracle_points(x, m, tau)
+    points = oracle_points(x, m, tau, metric=metric)
     d = compared(points, points, metric)
     options = {"m": m, "tau": tau, "metric": metric, "device": device}
     rated = pyedmcl.rqa(x, radius=0.1, threshold="recurrence_rate", **options)
@@ -113,10 +113,29 @@ def test_plots_are_those_of_the_matrix(device, metric, dtype):
 def test_the_host_finds_the_bits_of_the_oracle(metric, dtype):
     x, m, tau = walk(90, 9), 3, 2
     points = points_of(x, "x", embedding_of(m=m, tau=tau, embedded=False, metric=metric))
-    problem = replace(problem_of(points.n), m=m, tau=tau, metric=metric, dtype=dtype, exact=False)
+    problem = replace(
+        problem_of(points.n), m=points.m, tau=points.tau, metric=metric, dtype=dtype, exact=False,
+        embedded=points.embedded, n_features=points.n_features,
+    )  # fmt: skip
     i, j = (side.ravel() for side in np.indices((points.n, points.n)))
-    wanted = compared(*2 * [oracle_points(x, m, tau, dtype)], metric)
+    wanted = compared(*2 * [oracle_points(x, m, tau, dtype, metric)], metric)
     np.testing.assert_array_equal(compared_pairs(problem, points, points, i, j).reshape(wanted.shape), wanted)
+
+
+def test_a_metric_may_compare_other_points():
+    """Here their magnitudes; what has none counts as a gap."""
+    x = np.stack([walk(30, 1), walk(30, 2)], axis=1)
+    x[4] = 0
+    row = replace(METRICS["manhattan"], prepare=lambda points: np.where(points == 0, np.nan, np.abs(points)))
+    for given, m, coordinates in ((x, 2, 4), (x[:, 0], 3, 3)):
+        embedding = replace(embedding_of(m=m, tau=3, embedded=False, metric="manhattan"), metric=row)
+        points = points_of(given, "x", embedding)
+        assert points.embedded and points.coordinates == points.n_features == coordinates
+        wanted = np.abs(oracle_points(given, m, 3) if given.ndim == 1 else np.hstack([given[:-3], given[3:]]))
+        gaps = np.isnan(wanted).any(axis=1) | (wanted == 0).any(axis=1)
+        np.testing.assert_array_equal(points.complete, ~gaps)
+        np.testing.assert_array_equal(points.values[~gaps], wanted[~gaps])
+        assert points.embedding.described == {"m": m, "tau": 3, "metric": "manhattan"}
 
 
 @EACH
@@ -134,10 +153,10 @@ def test_float32_never_decides_otherwise_than_float64(metric, offset, unit):
     row, rng = metric_named(metric), np.random.default_rng(3)
     m, n = 5, 20_000
     a, step = rng.standard_normal((2, n, m))
-    size = NORMS[metric].distance(row.compared(iter(step.T)))
-    step *= (0.7 * (1 + rng.standard_normal(n) * 10.0 ** rng.uniform(-9, -1, n)) / size)[:, None]
+    to_limit = (row.limit_of(0.7) / row.compared(iter(step.T))) ** (1 / row.degree)
+    step *= (to_limit * (1 + rng.standard_normal(n) * 10.0 ** rng.uniform(-9, -1, n)))[:, None]
     x, y = offset + unit * a, offset + unit * (a + step)
-    limit = np.array([row.limit_of(0.7 * unit)])
+    limit = np.array([row.limit_of(0.7) * unit**row.degree])
     scaling = shift_and_scale(x, y)
     low, high = guard_band(limit * scaling.scale**row.degree, row, m, scaling.value_error)
     exact = row.compared(iter((x - y).T))

@@ -16,7 +16,8 @@ from ...recurrence.metrics import METRICS
 
 Floats = NDArray[np.floating[Any]]
 
-OTHER_METRICS = tuple(name for name in METRICS if name != "euclidean")  # than the one that is tuned first
+# Metrics beside the one that is tuned first; those of prepared points run as Euclidean ones of given points.
+OTHER_METRICS = tuple(name for name, metric in METRICS.items() if name != "euclidean" and metric.prepare is None)
 
 
 @functools.lru_cache(maxsize=16)
