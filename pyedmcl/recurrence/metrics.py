@@ -3,7 +3,8 @@
 The difference of two points in a coordinate gives a *term*, and the terms of all coordinates are *joined*, in ascending
 order, to one number. That number is compared with a *limit*; no root is taken. Each step is rounded on its own.
 
-To add a metric: a row here; the macros of the same name in ``clkernels/metric.clh``; its NumPy function among those of
+To add a metric: a row here; the macros of the same name in ``clkernels/metric.clh`` (and ``tuning/rekey.py``, since
+these belong to the text of kernels whose parameters stay good); its NumPy function among those of
 ``pyedmcl/reference/rqa.py``, which the tests compare with; its line in ``docs/recurrence.md``.
 """
 
@@ -73,6 +74,16 @@ def _same(value: Any) -> Any:
     return value
 
 
+def _directions(points: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Points divided by their length; NaN where that is 0."""
+    largest = np.abs(points).max(axis=1, keepdims=True)
+    near_one = np.ldexp(points, -np.frexp(largest)[1])  # squares neither overflow nor vanish
+    squares = functools.reduce(np.add, (column * column for column in near_one.T))
+    with np.errstate(invalid="ignore"):
+        directions: NDArray[np.float64] = near_one / np.sqrt(squares)[:, None]
+    return directions
+
+
 _ROWS = (
     Metric(
         name="euclidean", meaning="root of the sum of squares",
@@ -91,6 +102,12 @@ _ROWS = (
         term=np.abs, join=np.add,
         limit_of=_same, radius_of=_same, degree=1, spread=float,
         aliases=("cityblock", "taxicab", "l1", "taxicabmetric"),
+    ),
+    Metric(
+        name="cosine", meaning="1 - cosine of the angle between the points",
+        term=lambda difference: difference * difference, join=np.add,
+        limit_of=lambda radius: 2 * radius, radius_of=lambda limit: limit / 2, degree=2, spread=math.sqrt,
+        aliases=("cosinedist",), prepare=_directions,
     ),
 )  # fmt: skip
 METRICS = {metric.name: metric for metric in _ROWS}

@@ -24,10 +24,19 @@ class Norm(NamedTuple):
     points: Callable[[Floats], Floats] = lambda points: points
 
 
+def _unit(points: Floats) -> Floats:
+    """Points of length 1; NaN for those of length 0."""
+    squares = np.cumsum(points.astype(float) ** 2, axis=1)[:, -1:]
+    with np.errstate(invalid="ignore"):
+        units: Floats = points / np.sqrt(squares)
+    return units
+
+
 NORMS = {
     "euclidean": Norm(lambda d: d * d, np.add, lambda r: r * r, np.sqrt),
     "maximum": Norm(np.abs, np.maximum, lambda r: r, lambda d: d),
     "manhattan": Norm(np.abs, np.add, lambda r: r, lambda d: d),
+    "cosine": Norm(lambda d: d * d, np.add, lambda r: 2 * r, lambda d: d / 2, _unit),
 }
 
 

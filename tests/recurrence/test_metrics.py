@@ -138,6 +138,24 @@ def test_a_metric_may_compare_other_points():
         assert points.embedding.described == {"m": m, "tau": 3, "metric": "manhattan"}
 
 
+@pytest.mark.parametrize("unit", [1.0, 1e-200, 1e200])
+def test_cosine_is_one_minus_the_cosine(device, unit):
+    rng = np.random.default_rng(11)
+    x = unit * rng.standard_normal((60, 3)) * rng.uniform(0.1, 9, (60, 1))
+    x[7] = 0
+    means = pyedmcl.distance_plot(x, metric="cosine", embedded=True, dtype="float64", device=device).matrix
+    small = x / unit
+    length = np.sqrt((small**2).sum(axis=1))
+    with np.errstate(invalid="ignore"):
+        wanted = 1 - small @ small.T / np.outer(length, length)
+    np.testing.assert_allclose(means, wanted, atol=1e-9)
+    result = pyedmcl.rqa(x, radius=0.3, metric="cosine", embedded=True, theiler=0, device=device)
+    assert result.recurrences[7] == 0 and result.cells == 59**2
+    assert result.counts.points == np.count_nonzero(wanted < 0.3)
+    every = pyedmcl.rqa(x, radius=2.1, metric="cosine", embedded=True, device=device)
+    assert every.recurrence_rate == 1
+
+
 @EACH
 def test_limits_are_what_radii_stand_for(metric):
     radii = np.array([0.1, 0.7, 3.0])
