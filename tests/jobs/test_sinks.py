@@ -14,10 +14,17 @@ from pyedmcl.jobs.blocks import BlockResult, Record
 from pyedmcl.jobs.runner import LocalRunner
 from pyedmcl.jobs.sinks import StoreSink
 from pyedmcl.jobs.store import XmapStore, open_store
-from pyedmcl.tuning import recorded
+from pyedmcl.kernels import spec
+from pyedmcl.tuning.parameters import parameters
 
 E = np.arange(1, N + 1)
 SEARCHED = {"E": 1, "used": "kdtree", "interval": (0.9, 1.0)}
+QUESTION = {"dtype": "float32", "k": 4, "columns": 40}
+
+
+def ask():
+    """A question of an engine for the parameters of a kernel."""
+    return dict(parameters(spec("lookup"), QUESTION, executor().info, {"rows": 300, "targets": 40}).parameters)
 
 
 def store_at(path, layer=0, **options):
@@ -25,12 +32,12 @@ def store_at(path, layer=0, **options):
 
 
 class RhoProblem:
-    """rho of the helpers' store; ``stop`` interrupts before that block."""
+    """rho of the helpers' store; ``stop`` interrupts before that block, and parameters may be asked for."""
 
     unit, total, operations = "series", N, 0.0
 
-    def __init__(self, stop=None, answer=None):
-        self.stop, self.answer, self.computed = stop, answer, []
+    def __init__(self, stop=None, asks=False):
+        self.stop, self.asks, self.computed = stop, asks, []
 
     def size(self, block):
         return len(block)
@@ -41,8 +48,8 @@ class RhoProblem:
     def block(self, block, into, report):
         if block.number == self.stop:
             raise KeyboardInterrupt
-        if self.answer is not None:
-            recorded.note("knn", {"E": 3}, {}, self.answer)
+        if self.asks:
+            ask()
         self.computed.append((block.number, block.layers))
         rows = [values()[block.begin : block.end] + layer for layer in block.layers]
         return BlockResult(rows, Record({}, "", (SEARCHED,)))
@@ -60,27 +67,27 @@ def run(problem, stores, where="FOLDER"):
 
 def test_a_store_is_filled_and_says_how(tmp_path):
     with store_at(tmp_path / "a") as store:
-        sink = run(RhoProblem(answer={"wg": 64}), [store])
+        sink = run(RhoProblem(asks=True), [store])
         assert sink.kept().startswith("8 of 8 blocks of FOLDER are finished and kept")
     stored = open_store(tmp_path / "a")
     assert stored.complete and stored.searched == [SEARCHED]
     np.testing.assert_array_equal(stored.rho[:], values())
     np.testing.assert_array_equal(stored.E, E)
-    assert list(stored.parameters.values()) == [{"wg": 64}]
+    assert list(stored.parameters.values()) == [ask()]
 
 
 def test_an_interrupted_job_continues_with_the_same_parameters(tmp_path):
     with store_at(tmp_path / "a") as store, pytest.raises(Interrupted, match="3 of 8 blocks of FOLDER"):
-        run(RhoProblem(stop=3, answer={"wg": 64}), [store])
+        run(RhoProblem(stop=3, asks=True), [store])
     with store_at(tmp_path / "a") as store:
         sink = StoreSink([store], "FOLDER")
-        assert list(sink.answers.values()) == [{"wg": 64}] and sink.record.searched == (SEARCHED,)
+        assert list(sink.answers.values()) == [ask()] and sink.record.searched == (SEARCHED,)
         np.testing.assert_array_equal(sink.E, E)
         second = RhoProblem()
         LocalRunner([executor()]).run(second, sink)
     assert [number for number, _ in second.computed] == [3, 4, 5, 6, 7]
     with store_at(tmp_path / "b") as store:
-        run(RhoProblem(answer={"wg": 64}), [store])
+        run(RhoProblem(asks=True), [store])
     assert chunks(tmp_path / "a") == chunks(tmp_path / "b")
 
 
@@ -92,7 +99,7 @@ def test_parameters_and_searches_are_on_disk_before_the_block(tmp_path, monkeypa
             monkeypatch.setattr(
                 store, name, lambda *given, name=name, method=method: (calls.append(name), method(*given))[1]
             )
-        run(RhoProblem(answer={"wg": 64}), [store])
+        run(RhoProblem(asks=True), [store])
     assert calls == ["set_parameters", "set_searched", *["write"] * 8], "and what has not changed is not written again"
 
 
