@@ -6,6 +6,7 @@ Results, tables and the command line list what is here.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import cached_property
 from typing import TypeVar
@@ -144,3 +145,9 @@ class Measures(CountedMatrix):
     def recurrence_period_density_entropy(self) -> float:
         """Normalised entropy of the lengths of white vertical lines between recurrences."""
         return formulas.period_entropy(self.counts.whites)
+
+    @property
+    @_short("RATIO")
+    def ratio(self) -> float:
+        """Determinism / recurrence rate: it rises where order grows while recurrence does not."""
+        return self.determinism / self.recurrence_rate if self.recurrence_rate else math.nan

@@ -144,6 +144,12 @@ def test_denominator_of_the_rate_follows_the_convention(convention, symmetric, c
     assert found.recurrence_rate == found.counts.points / cells
 
 
+def test_ratio_is_determinism_per_recurrence_rate():
+    found = result(random_matrix(30, 30, 0.3, 4), theiler=0, symmetric=False)
+    assert found.RATIO == found.determinism / found.recurrence_rate > 1
+    assert math.isnan(result(np.zeros((5, 5), bool)).ratio)
+
+
 def test_identity_lines_end_at_gaps():
     complete = np.array([1, 1, 0, 1, 1, 1, 0, 0, 1, 1], bool)
     assert list(identity_lines(complete)) == [0, 0, 2, 1]
