@@ -6,7 +6,8 @@
 ## Sums of several candidates are under way at a time: each is a chain in which every step waits for the one before.
 <% chains = 4 %>
 #define WEIGHTS ${int(emit == 'weights')}
-#include "numeric.clh"
+#include "order.clh"
+#include "weights.clh"
 
 // rows: (n, m) candidates of query rows begin to begin + n, -1 for none, in any order; squared: room for (n, m).
 // limit: what a row that is no candidate is at least away from each query, squared; NOWHERE if all rows are candidates.
@@ -40,13 +41,8 @@ kernel void candidates(global const real* restrict library, global const real* r
     // Indices return rows nearly in order: an insertion moves few of them. It writes over candidates read already.
 %for u in range(chains):
     if (legal${u}) {
-      int p = held++;
-      for (; p > 0 && (d[p - 1] > a${u} || (d[p - 1] == a${u} && c[p - 1] > j${u})); --p) {
-        d[p] = d[p - 1];
-        c[p] = c[p - 1];
-      }
-      d[p] = a${u};
-      c[p] = j${u};
+      INSERT_SCALAR(COMES_BEFORE, 1, held, d, c, a${u}, j${u});
+      ++held;
     }
 %endfor
   }
@@ -54,11 +50,10 @@ kernel void candidates(global const real* restrict library, global const real* r
   const int found = min(held, k);
   const size_t at = table + (size_t)(t / tile * tile) * stride + t % tile;
 #if WEIGHTS
-  // w = exp(-d / d_min), and 1 where d = 0 if d_min = 0; normalised. Sugihara & May 1990.
-  const real d_min = found ? sqrt(d[0]) : 0, divisor = d_min == 0 ? 1 : d_min;
+  const real d_min = found ? sqrt(d[0]) : 0, divisor = SIMPLEX_DIVISOR(d_min);
   real sum = 0;
   for (int i = 0; i < found; ++i) {
-    const real w = d_min == 0 && d[i] > 0 ? 0 : exp(-(sqrt(d[i]) / divisor));
+    const real w = SIMPLEX_WEIGHT(d[i], d_min, divisor);
     sum += w;
     d[i] = w;
   }

@@ -65,7 +65,7 @@ sums = ["n", "p", "o", "pp", "oo", "po"]
 %if shifted:
 %for c in range(1, k):
       {
-        const realv w = CHOOSE((realv)(0), WEIGHT(${D(r, c)}, inverse, at_zero), count${r} > (rowv)(${c}));
+        const realv w = CHOOSE((realv)(0), CCM_WEIGHT(${D(r, c)}, inverse, at_zero), count${r} > (rowv)(${c}));
         weights += w;
         p = FUSED(w, ${Y(r, c)}, p);
       }
@@ -74,7 +74,7 @@ sums = ["n", "p", "o", "pp", "oo", "po"]
       for (int c = 1; c < K; ++c) {
         const rowv there = count${r} > (rowv)(c);
         const realv near_d = CHOOSE((realv)(0), ${D(r, "c")}, there);
-        const realv w = CHOOSE((realv)(0), WEIGHT(near_d, inverse, at_zero), there);
+        const realv w = CHOOSE((realv)(0), CCM_WEIGHT(near_d, inverse, at_zero), there);
         weights += w;
         p = FUSED(w, CHOOSE((realv)(0), ${Y(r, "c")}, there), p);
       }
@@ -125,13 +125,8 @@ __attribute__((noinline)) int search_all(global const real* restrict x, global c
         a = FUSED(d, d, a);
       }
       if (count == K && !(a < found_d[(K - 1) * LANES])) continue;
-      int i = count < K ? count++ : K - 1;
-      for (; i > 0 && a < found_d[(i - 1) * LANES]; --i) {
-        found_d[i * LANES] = found_d[(i - 1) * LANES];
-        found_y[i * LANES] = found_y[(i - 1) * LANES];
-      }
-      found_d[i * LANES] = a;
-      found_y[i * LANES] = aim[j];
+      const int last = count < K ? count++ : K - 1;
+      INSERT_SCALAR(IS_NEARER, LANES, last, found_d, found_y, a, aim[j]);
     }
   }
   for (int i = 0; i < count; ++i) found_d[i * LANES] = sqrt(found_d[i * LANES]);

@@ -57,7 +57,7 @@ ${a_weight(r, c)}
 <%def name="a_weight(r, c)">
         const rowv there = ${D(r, c)} < (realv)(FAR);
         const realv near_d = sqrt(${D(r, c)});
-        const realv w = CHOOSE((realv)(0), WEIGHT(near_d, inverse, at_zero), there);
+        const realv w = CHOOSE((realv)(0), CCM_WEIGHT(near_d, inverse, at_zero), there);
         weights += w;
         p = FUSED(w, ${Y(r, c)}, p);
 </%def>
@@ -123,23 +123,13 @@ void ccm_direct(global const real* restrict library, const int library_stride, g
       // At first nearly every member is near enough for some lane: a branch would only be guessed wrong.
       if (${"" if listed else "i < 128 || "}ANYV(a${r} < ${D(r, k - 1)})) {
 %if listed:
-        for (int c = K - 1; c > 0; --c) {
-          const rowv before = a${r} < found_d[c - 1], here = a${r} < found_d[c];
-          found_d[c] = CHOOSE(CHOOSE(found_d[c], a${r}, here), found_d[c - 1], before);
-          found_y[c] = CHOOSE(CHOOSE(found_y[c], y, here), found_y[c - 1], before);
-        }
+        INSERT_SORTED(IS_NEARER, AS_IT_LIKES, 0, K, found_d, found_y, a${r}, y);
 %else:
 %for c in range(k - 1, 0, -1):
-        {
-          const rowv before = a${r} < ${D(r, c - 1)}, here = a${r} < ${D(r, c)};
-          ${D(r, c)} = CHOOSE(CHOOSE(${D(r, c)}, a${r}, here), ${D(r, c - 1)}, before);
-          ${Y(r, c)} = CHOOSE(CHOOSE(${Y(r, c)}, y, here), ${Y(r, c - 1)}, before);
-        }
+        { INSERT_ENTRY(IS_NEARER, ${D(r, c)}, ${Y(r, c)}, ${D(r, c - 1)}, ${Y(r, c - 1)}, a${r}, y); }
 %endfor
+        INSERT_FIRST(IS_NEARER, ${D(r, 0)}, ${Y(r, 0)}, a${r}, y);
 %endif
-        const rowv here = a${r} < ${D(r, 0)};
-        ${D(r, 0)} = CHOOSE(${D(r, 0)}, a${r}, here);
-        ${Y(r, 0)} = CHOOSE(${Y(r, 0)}, y, here);
       }
 %endfor
     }

@@ -52,6 +52,7 @@ nearest_u = smallest([f"a{u}" for u in range(unroll)])
 #define LOW ${4 if bound_share == 1 else 8 * bound_share}
 #define BOUND_STEP ${unroll if staged else unroll * bound_share}
 #include "topk.clh"
+#include "weights.clh"
 
 constant int K_OF[DIMS] = {${", ".join(map(str, counts))}};
 constant int K_STRIDE[DIMS] = {${", ".join(map(str, strides))}};
@@ -202,7 +203,7 @@ inline realv penalty_at(global const real* restrict penalty, const int j) {
   if ((A) <= (BOUND)) { \
     PUT_CANDIDATE(SLOT_BUFFER(BEFORE) + ENTRY_AT(held##S), A, J); \
     ++held##S; \
-    if (held##S == K) BOUND = AS_REALV(AS_WHOLEV(BOUND) - 1); \
+    if (held##S == K) BOUND = NEXT_BELOW(BOUND); \
     room = min(room, CAPACITY - held##S); \
   }
 %else:
@@ -467,12 +468,11 @@ void knn(global const real* restrict library, global const real* restrict query,
 #define SET_NEAREST(I, W) nearest[I] = W
 %endif
 %if emit == 'weights':
-      // w = exp(-d / d_min), and 1 where d = 0 if d_min = 0; normalised. Sugihara & May 1990.
-      const realv d_min = sqrt(NEAREST(0)), divisor = CHOOSE(d_min, (realv)(1), d_min == (realv)(0));
+      const realv d_min = sqrt(NEAREST(0)), divisor = SIMPLEX_DIVISOR(d_min);
       realv sum = 0;
       for (int i = 0; i < k; ++i) {
         const realv squared = NEAREST(i);
-        realv w = CHOOSE(exp(-(sqrt(squared) / divisor)), (realv)(0), (d_min == (realv)(0)) && (squared > (realv)(0)));
+        realv w = SIMPLEX_WEIGHT(squared, d_min, divisor);
         w = CHOOSE(w, (realv)(0), squared >= (realv)(FAR));
         sum += w;
         SET_NEAREST(i, w);

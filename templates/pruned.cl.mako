@@ -23,37 +23,16 @@ def smallest(names):
 #define WG ${wg}
 #define LEVELS 8
 #define BOX (2 * AXES * FAN)
-#include "numeric.clh"
+#include "order.clh"
 // A sum of squares may lose this to underflow.
 #define TINY ${repr(1e-306) if dtype == 'float64' else '1e-36f'}
 %if k <= list_registers:
-#define UNROLL_K _Pragma("unroll")
+#define UNROLL_K UNROLL_LIST
+#define IN_MEMORY 0
 %else:
-#define UNROLL_K _Pragma("unroll 1")
+#define UNROLL_K ROLL_LIST
+#define IN_MEMORY 1
 %endif
-
-%if lanes > 1:
-#define LESS(A, R, B, S) (((A) < (B)) | (((A) == (B)) & ((R) < (S))))
-%else:
-#define LESS(A, R, B, S) ((A) < (B) || ((A) == (B) && (R) < (S)))
-%endif
-
-// Puts (x, row) into the ascending list; order (distance, row), in whatever order rows come.
-#define INSERT(X, ROW)                                                                \
-  do {                                                                                \
-    const realv x_ = X;                                                               \
-    const rowv r_ = ROW;                                                              \
-    UNROLL_K for (int i = K - 1; i > 0; --i) {                                        \
-      const rowv before = LESS(x_, r_, nearest[i - 1], rows[i - 1]);                  \
-      const rowv here = LESS(x_, r_, nearest[i], rows[i]);                            \
-      nearest[i] = CHOOSE(CHOOSE(nearest[i], x_, here), nearest[i - 1], before);      \
-      rows[i] = CHOOSE(CHOOSE(rows[i], r_, here), rows[i - 1], before);               \
-      ${"" if k <= list_registers else "if (!ANYV(before)) break;"}                                                         \
-    }                                                                                 \
-    const rowv first = LESS(x_, r_, nearest[0], rows[0]);                             \
-    nearest[0] = CHOOSE(nearest[0], x_, first);                                       \
-    rows[0] = CHOOSE(rows[0], r_, first);                                             \
-  } while (0)
 
 // The square of a query's distance to box number c of a parent, from below: s.
 <%def name="to_box(c)">
@@ -218,7 +197,8 @@ void pruned(global const real* restrict library, global const real* restrict que
 %if excluding:
         a${u} = CHOOSE(a${u}, (realv)(NOWHERE), (t - (rowv)(j${u}) <= (rowv)(exclusion_radius)) & ((rowv)(j${u}) - t <= (rowv)(exclusion_radius)));
 %endif
-        INSERT(CHOOSE((realv)(NOWHERE), a${u}, a${u} <= bound), (rowv)(j${u}));
+        a${u} = CHOOSE((realv)(NOWHERE), a${u}, a${u} <= bound);
+        INSERT_SORTED(COMES_BEFORE, UNROLL_K, IN_MEMORY, K, nearest, rows, a${u}, (rowv)(j${u}));
         bound = MINIMUM(nearest[K - 1], most);
       }
 %endfor

@@ -13,7 +13,7 @@ span = E + side - 1
 #define SIDE ${side}
 #define TAU ${tau}
 #define WG ${wg}
-#include "numeric.clh"
+#include "order.clh"
 #define TINY ${repr(1e-306) if dtype == 'float64' else '1e-36f'}
 #define REACH(bound) CHOOSE((bound) * (real)(1 + ${repr(slack)}${'' if dtype == 'float64' else 'f'}) + (real)TINY, (realv)(-1), (bound) < (realv)(0))
 
@@ -102,17 +102,7 @@ r0, c0 = max(0, -delta), max(0, delta)
       realv* restrict list = nearest + r * K;
       rowv* restrict which = rows + r * K;
       const rowv row = j;
-      int i = K - 1;
-      for (; i >= 0; --i) {
-        const rowv here = (a < list[i]) | ((a == list[i]) & (row < which[i]));
-        if (!ANYV(here)) break;
-        rowv before = 0;
-        if (i) before = (a < list[i - 1]) | ((a == list[i - 1]) & (row < which[i - 1]));
-        const realv above = list[i ? i - 1 : 0];
-        const rowv row_above = which[i ? i - 1 : 0];
-        list[i] = CHOOSE(CHOOSE(list[i], a, here), above, before);
-        which[i] = CHOOSE(CHOOSE(which[i], row, here), row_above, before);
-      }
+      INSERT_SORTED(COMES_BEFORE, ROLL_LIST, 1, K, list, which, a, row);
       bound[r] = MINIMUM(bound[r], list[K - 1]);
       reach[r] = REACH(bound[r]);
     }

@@ -96,7 +96,7 @@ void smap(global const real* restrict query, global const whole* restrict query_
     SQUARED_DISTANCE(squared, global, library + (size_t)j * NEAR_STRIDE);
     const int row = library_rows[j];
     const rowv barred = TOO_NEAR(row)${" || BEYOND(squared, row)" if limited else ""};
-    const momentv w = CONVERT_MOMENTV(CHOOSE(exp((nearest - sqrt(squared)) * slope), (realv)(0), barred));
+    const momentv w = CONVERT_MOMENTV(CHOOSE(SMAP_WEIGHT(sqrt(squared), nearest, slope), (realv)(0), barred));
     global const moment* restrict values = regressors + (size_t)j * ${K};
     {
       ${add(ordered, True, "values")}
@@ -121,7 +121,7 @@ void smap(global const real* restrict query, global const whole* restrict query_
       const realv slope = rate * thetas[theta];
       for (int i = 0; i < n; ++i) {
         const realv d = LOADV(distance + i * LANES);
-        STORE_WEIGHTS(CHOOSE(exp((nearest - d) * slope), (realv)(0), d < (realv)(0)), weight + i * LANES);
+        STORE_WEIGHTS(CHOOSE(SMAP_WEIGHT(d, nearest, slope), (realv)(0), d < (realv)(0)), weight + i * LANES);
       }
       for (int h = 0; h < LANES; h += HALF) {
         global moment* restrict sums = out + (size_t)theta * ENTRIES * ROWS + h;

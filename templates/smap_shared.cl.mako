@@ -135,7 +135,7 @@ void smap_shared(global const real* restrict query, global const whole* restrict
         SQUARED_DISTANCE(squared, local, near + j * NEAR_STRIDE);
         const int row = near_rows[j];
         const rowv barred = TOO_NEAR(row)${" || BEYOND(squared, row)" if limited else ""};
-        w = CHOOSE(exp((nearest - sqrt(squared)) * slope), (realv)(0), barred);
+        w = CHOOSE(SMAP_WEIGHT(sqrt(squared), nearest, slope), (realv)(0), barred);
         const moment y = values[j * VALUES + VALUES - 1], wy = w * y;
         sum_w += w;
         sum_wy += wy;

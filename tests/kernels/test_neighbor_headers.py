@@ -1,0 +1,274 @@
+"""The order of neighbours, lists and buffers that are kept in it, and weights: headers by themselves, against NumPy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from fragment_helpers import run_fragment
+
+from pyedmcl.codegen.sentinels import SENTINELS
+
+DTYPES = ("float32", "float64")
+LANES = (1, 4, 8, 16)
+NOWHERE = SENTINELS["NOWHERE"]
+
+
+def rows_of(dtype):
+    """The type of a row number on the device, which is as wide as a distance."""
+    return np.int32 if dtype == "float32" else np.int64
+
+
+def candidates(dtype, count, lanes, seed):
+    """Distances with many ties, and as many different rows, as (candidate, lane)."""
+    rng = np.random.default_rng(seed)
+    distances = rng.integers(0, max(count // 4, 2), (count, lanes)).astype(dtype)
+    rows = np.argsort(rng.random((count, lanes)), axis=0).astype(rows_of(dtype))
+    return distances, rows
+
+
+def nearest(distances, rows, k):
+    """The k first by (distance, row) of each lane; NOWHERE and -1 where there are fewer."""
+    listed = np.full((k, distances.shape[1]), NOWHERE, distances.dtype)
+    named = np.full((k, distances.shape[1]), -1, rows.dtype)
+    for lane in range(distances.shape[1]):
+        order = np.lexsort((rows[:, lane], distances[:, lane]))[:k]
+        listed[: len(order), lane], named[: len(order), lane] = distances[order, lane], rows[order, lane]
+    return listed, named
+
+
+def expected_type(dtype, k, lanes):
+    return {"listed": np.zeros((k, lanes), dtype), "named": np.zeros((k, lanes), rows_of(dtype))}
+
+
+INSERTION = """
+  realv distances[K];
+  rowv rows_of_list[K];
+  for (int place = 0; place < K; ++place) { distances[place] = NOWHERE; rows_of_list[place] = -1; }
+  for (int c = 0; c < COUNT; ++c) {
+    const realv new_distance = LOADV(d + c * LANES);
+    const rowv new_row = LOADV(j + c * LANES);
+    INSERT_SORTED(PRECEDES, LOOP, ENDS_EARLY, K, distances, rows_of_list, new_distance, new_row);
+  }
+  for (int place = 0; place < K; ++place) {
+    STOREV(distances[place], listed + place * LANES);
+    STOREV(rows_of_list[place], named + place * LANES);
+  }
+"""
+
+
+def inserted(device, d, j, k, *, precedes, loop, ends_early):
+    count, lanes = d.shape
+    head = (f"#define K {k}\n#define COUNT {count}\n#define PRECEDES {precedes}\n#define LOOP {loop}\n"
+            f'#define ENDS_EARLY {ends_early}\n#include "order.clh"')  # fmt: skip
+    outputs = expected_type(d.dtype, k, lanes)
+    found = run_fragment(device, head, INSERTION, {"d": d, "j": j}, outputs, dtype=d.dtype.name, lanes=lanes)
+    return found["listed"], found["named"]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("lanes", LANES)
+@pytest.mark.parametrize(
+    ("k", "count", "loop", "ends_early"),
+    [(5, 60, "UNROLL_LIST", 0), (12, 7, "ROLL_LIST", 1), (1, 9, "AS_IT_LIKES", 0)],
+)
+def test_sorted_insertion_orders_by_distance_and_row(device, dtype, lanes, k, count, loop, ends_early):
+    d, j = candidates(dtype, count, lanes, k)
+    found = inserted(device, d, j, k, precedes="COMES_BEFORE", loop=loop, ends_early=ends_early)
+    for got, expected in zip(found, nearest(d, j, k), strict=True):
+        np.testing.assert_array_equal(got, expected)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("lanes", LANES)
+def test_rows_in_ascending_order_need_not_be_compared(device, dtype, lanes):
+    d, _ = candidates(dtype, 60, lanes, 3)
+    j = np.repeat(np.arange(60, dtype=rows_of(dtype))[:, None], lanes, axis=1)
+    found = inserted(device, d, j, 6, precedes="IS_NEARER", loop="UNROLL_LIST", ends_early=0)
+    for got, expected in zip(found, nearest(d, j, 6), strict=True):
+        np.testing.assert_array_equal(got, expected)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("stride", [1, 3])
+def test_insertion_of_single_numbers(device, dtype, stride):
+    k, count = 5, 40
+    d, j = candidates(dtype, count, 1, 4)
+    body = f"""
+  real distances[{k * stride}];
+  whole rows_of_list[{k * stride}];
+  int held = 0;
+  for (int c = 0; c < {count}; ++c) {{
+    const int end = {(k - 1) * stride};
+    if (held == {k} && !COMES_BEFORE(d[c], j[c], distances[end], rows_of_list[end])) continue;
+    const int last = held < {k} ? held++ : {k - 1};
+    INSERT_SCALAR(COMES_BEFORE, {stride}, last, distances, rows_of_list, d[c], j[c]);
+  }}
+  for (int place = 0; place < {k}; ++place) {{
+    listed[place] = distances[place * {stride}];
+    named[place] = rows_of_list[place * {stride}];
+  }}
+"""
+    found = run_fragment(
+        device, '#include "order.clh"', body, {"d": d, "j": j}, expected_type(d.dtype, k, 1), dtype=dtype
+    )
+    for name, expected in zip(("listed", "named"), nearest(d, j, k), strict=True):
+        np.testing.assert_array_equal(found[name], expected)
+
+
+BUFFER = """
+#define K_MAX {k_max}
+#define LIST_IN_REGISTERS {in_registers}
+#include "topk.clh"
+"""
+COMPACTION = """
+  for (int c = 0; c < COUNT; ++c) PUT_CANDIDATE(buffer + ENTRY_AT(c), LOADV(d + c * LANES), LOADV(j + c * LANES));
+  realv distances[K_MAX];
+  rowv rows_of_list[K_MAX];
+  rowv count = LOADV(filled);
+  sort_candidates(buffer, K, count, distances, rows_of_list);
+  for (int place = 0; place < K; ++place) {
+    STOREV(distances[place], listed + place * LANES);
+    STOREV(rows_of_list[place], named + place * LANES);
+  }
+  realv bound = FAR;
+  compact(buffer, K, &count, &bound);
+  for (int place = 0; place < K; ++place) STOREV(CANDIDATE_DISTANCE(buffer + ENTRY_AT(place)), kept + place * LANES);
+  STOREV(count, counts);
+  STOREV(bound, bounds);
+"""
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("lanes", LANES)
+@pytest.mark.parametrize(("k", "k_max", "in_registers"), [(3, 4, 1), (4, 4, 1), (6, 9, 0)])
+def test_a_buffer_of_candidates_is_compacted(device, dtype, lanes, k, k_max, in_registers):
+    count = 24
+    d, _ = candidates(dtype, count, lanes, 6)
+    j = np.repeat(np.arange(count, dtype=rows_of(dtype))[:, None], lanes, axis=1)
+    filled = np.array([count - 5 * lane % count for lane in range(lanes)], rows_of(dtype))
+    filled[-1] = 2 if lanes > 1 else count  # fewer than k
+    d[:, 0] = 0  # nothing is below a full list of zeros
+    head = f"#define COUNT {count}\n#define K {k}\n" + BUFFER.format(k_max=k_max, in_registers=in_registers)
+    outputs = expected_type(d.dtype, k, lanes) | {
+        "buffer": np.zeros(2 * count * lanes, rows_of(dtype)), "kept": np.zeros((k, lanes), dtype),
+        "counts": np.zeros(lanes, rows_of(dtype)), "bounds": np.zeros(lanes, dtype),
+    }  # fmt: skip
+    found = run_fragment(
+        device, head, COMPACTION, {"d": d, "j": j, "filled": filled}, outputs, group=1, dtype=dtype, lanes=lanes
+    )
+    for lane in range(lanes):
+        here = slice(0, filled[lane]), slice(lane, lane + 1)
+        listed, named = nearest(d[here], j[here], k)
+        np.testing.assert_array_equal(found["listed"][:, lane], listed[:, 0])
+        np.testing.assert_array_equal(found["named"][:, lane], named[:, 0])
+        np.testing.assert_array_equal(found["kept"][:, lane], listed[:, 0])
+        assert found["counts"][lane] == min(filled[lane], k)
+        kth = listed[k - 1, 0]
+        far = np.dtype(dtype).type(SENTINELS["FAR"])
+        bound = far if kth > far else -1 if kth == 0 else np.nextafter(kth, kth.dtype.type(0))
+        assert found["bounds"][lane] == bound
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("lanes", LANES[1:])
+def test_bits_of_lanes(device, dtype, lanes):
+    rng = np.random.default_rng(7)
+    x = rng.integers(0, 2, (4, lanes)).astype(dtype)
+    counts = rng.integers(-9, 99, lanes).astype(rows_of(dtype))
+    bits = (1 << rng.integers(0, 30, lanes)).astype(rows_of(dtype))
+    step = "LOADV(x + {} * LANES) > (realv)(0)"
+    body = f"""
+  masks[0] = four_masks({", ".join(step.format(number) for number in range(4))});
+  most[0] = largest_lane(LOADV(counts));
+  any[0] = any_bits(LOADV(bits));
+"""
+    outputs = {"masks": np.zeros(1, np.uint64), "most": np.zeros(1, np.int32), "any": np.zeros(1, rows_of(dtype))}
+    found = run_fragment(
+        device, '#include "topk.clh"', body, {"x": x, "counts": counts, "bits": bits}, outputs, dtype=dtype, lanes=lanes
+    )
+    assert int(found["masks"][0]) == sum(1 << place for place, present in enumerate(x.ravel()) if present)
+    assert found["most"][0] == counts.max()
+    assert found["any"][0] == np.bitwise_or.reduce(bits)
+
+
+def distances_of(dtype):
+    """Sixteen rows of distances: one begins with 0, one is 0 altogether, one is very long."""
+    distances = np.sort(np.abs(np.random.default_rng(8).standard_normal((16, 6))), axis=1)
+    distances[0, 0] = 0
+    distances[1] = 0
+    distances[2, 1:] *= 1e4
+    return distances.astype(dtype)
+
+
+def close(dtype):
+    """Roundings of a distance are as many in its exponential as the distance is large."""
+    return {"rtol": 200 * np.finfo(dtype).eps, "atol": 1e-12}
+
+
+def weights_of(d):
+    nearest_one = d[:, :1]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where(nearest_one > 0, np.exp(-d / nearest_one), d == 0)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("lanes", LANES)
+def test_simplex_weights(device, dtype, lanes):
+    d = distances_of(dtype)
+    squared = d * d
+    body = """
+  const realv d_min = sqrt(LOADV(squared + i * LANES)), divisor = SIMPLEX_DIVISOR(d_min);
+  for (int place = 0; place < 6; ++place)
+    STOREV(SIMPLEX_WEIGHT(LOADV(squared + place * 16 + i * LANES), d_min, divisor), weights + place * 16 + i * LANES);
+"""
+    found = run_fragment(
+        device, '#include "weights.clh"', body, {"squared": squared.T}, {"weights": np.zeros((6, 16), dtype)},
+        items=16 // lanes, dtype=dtype, lanes=lanes,
+    )["weights"]  # fmt: skip
+    np.testing.assert_allclose(found.T, weights_of(np.sqrt(squared.astype(np.float64))), **close(dtype))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_weights_of_cross_mapping_have_the_same_bits_in_any_vector(both_devices, dtype):
+    """And are those of simplex projection in units of the nearest one's, to two units in the last place."""
+    d = distances_of(dtype)
+    at_zero = d[:, 0] == 0
+    inverse = np.where(at_zero, 0, 1 / np.where(at_zero, 1, d[:, 0])).astype(dtype)
+    body = """
+  const realv unit = LOADV(inverse + i * LANES);
+  const rowv at_zero = unit == (realv)(0);
+  for (int place = 0; place < 6; ++place)
+    STOREV(CCM_WEIGHT(LOADV(d + place * 16 + i * LANES), unit, at_zero), weights + place * 16 + i * LANES);
+"""
+    found = [
+        run_fragment(
+            device, '#include "weights.clh"', body, {"d": d.T, "inverse": inverse},
+            {"weights": np.zeros((6, 16), dtype)}, items=16 // lanes, dtype=dtype, lanes=lanes,
+        )["weights"].T
+        for device in both_devices for lanes in LANES
+    ]  # fmt: skip
+    for other in found[1:]:
+        np.testing.assert_array_equal(found[0], other)
+    # Powers that the last digits of 1 / d_min enlarge are compared where they are small.
+    exact = np.where(at_zero[:, None], d == 0, np.exp(1 - d.astype(np.float64) * inverse[:, None].astype(np.float64)))
+    near = d * inverse[:, None] < 8
+    np.testing.assert_allclose(found[0][near], exact[near], rtol=8 * np.finfo(dtype).eps)
+    assert found[0][~near].max() < 1e-3
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("lanes", [1, 8])
+def test_smap_weights(device, dtype, lanes):
+    d = distances_of(dtype)
+    slope = (3 / d.mean(axis=1).clip(0.1)).astype(dtype)
+    body = """
+  const realv d_nearest = LOADV(d + i * LANES), steepness = LOADV(slope + i * LANES);
+  for (int place = 0; place < 6; ++place)
+    STOREV(SMAP_WEIGHT(LOADV(d + place * 16 + i * LANES), d_nearest, steepness), weights + place * 16 + i * LANES);
+"""
+    found = run_fragment(
+        device, '#include "weights.clh"', body, {"d": d.T, "slope": slope}, {"weights": np.zeros((6, 16), dtype)},
+        items=16 // lanes, dtype=dtype, lanes=lanes,
+    )["weights"]  # fmt: skip
+    away = (d - d[:, :1]).astype(np.float64) * slope[:, None]
+    np.testing.assert_allclose(found.T, np.exp(-away), **close(dtype))
