@@ -39,6 +39,21 @@ def own_data_folder(tmp_path_factory):
         yield
 
 
+@pytest.fixture
+def data_dir(tmp_path, monkeypatch):
+    """An empty data folder of a test's own; nothing is shipped, and nothing was read so far."""
+    from pyedmcl.tuning import wisdom
+    from pyedmcl.tuning.parameters import source
+
+    monkeypatch.setenv("PYEDMCL_DATA_DIR", str(tmp_path / "data"))
+    for name in ("shipped", "shipped_rates"):
+        monkeypatch.setattr(wisdom, name, lambda runtime: ())
+    source.forget()
+    yield tmp_path / "data"
+    source.tuner = None
+    source.forget()
+
+
 @pytest.fixture(scope="session", params=TESTED)
 def device(request):
     """What to pass as ``device=``: each tested runtime in turn."""

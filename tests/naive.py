@@ -109,6 +109,25 @@ def simplex(lib, pred=None, target=None, E=1, tau=1, Tp=1, k=None, exclusion_rad
     }
 
 
+def predictions(states, goal, rows, library, *, k, Tp, radius=0, own=True, asked=None):
+    """Predictions and variances of rows from library rows, state by state."""
+    asked = states if asked is None else asked
+    out = np.full((2, len(rows)), np.nan)
+    for place, t in enumerate(rows):
+        if not np.isfinite(asked[t]).all():
+            continue
+        usable = [j for j in library if np.isfinite(states[j]).all() and 0 <= j + Tp < len(goal)
+                  and np.isfinite(goal[j + Tp]) and not (own and abs(t - j) <= radius)]  # fmt: skip
+        if not usable:
+            continue
+        near = np.array(usable)
+        distance = np.sqrt(((states[near] - asked[t]) ** 2).sum(axis=1))
+        order = np.argsort(distance, kind="stable")[:k]
+        w, y = weights(distance[order]), goal[near[order] + Tp]
+        out[:, place] = (w * y).sum(), (w * (y - (w * y).sum()) ** 2).sum()
+    return out
+
+
 def embed_dimension(x, E_max=20, tau=1, Tp=1, exclusion_radius=0, k=None):
     """(best E, rho per E) of one series: highest rho, the smaller E on ties, 1 where no rho exists."""
     rho = np.array([simplex(x, E=E, tau=tau, Tp=Tp, k=k, exclusion_radius=exclusion_radius)["rho"]

@@ -8,11 +8,12 @@ from dataclasses import replace
 
 import pytest
 from device_helpers import INTEL
-from tuning_helpers import Database, data_dir, key, run  # noqa: F401
+from tuning_helpers import key, run
 from typer.testing import CliRunner
 
 from pyedmcl.cli.app import app
 from pyedmcl.tuning import connection
+from pyedmcl.tuning.database import Database
 from pyedmcl.tuning.journal import read_trials
 
 pytestmark = pytest.mark.usefixtures("data_dir")
@@ -127,7 +128,7 @@ def test_prune_removes_what_is_never_looked_up_again(filled):
     assert filled.trials() == []
 
 
-def test_doctor_says_what_is_wrong(filled, data_dir, caplog):  # noqa: F811
+def test_doctor_says_what_is_wrong(filled, data_dir, caplog):
     filled.set_limit(key().device.digest(), "predict", 32, "predict was refused: INVALID. More")
     filled.start(key(), {"wg": 64}, session="s")
     levels = {finding["what"]: finding["level"] for finding in document("doctor")}

@@ -7,7 +7,7 @@ import json
 
 import numpy as np
 import pytest
-from test_ccm import driven
+from series_helpers import driven
 from typer.testing import CliRunner
 
 import pyedmcl

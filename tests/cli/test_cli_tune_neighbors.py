@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import pytest
 from device_helpers import INTEL
-from test_neighbor_rates import Pretended, data_dir, record  # noqa: F401
+from rates_helpers import Pretended, record
 from typer.testing import CliRunner
 
 from pyedmcl.cli.app import app

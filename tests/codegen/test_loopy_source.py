@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from device_helpers import NVIDIA
-from tuning_helpers import Database, data_dir  # noqa: F401
+from loopy_helpers import needs_loopy
 from tuning_helpers import run as run_trial
 
 import pyedmcl
@@ -22,6 +22,7 @@ from pyedmcl.device.session import open_device
 from pyedmcl.errors import BuildError, MissingExtraError
 from pyedmcl.kernels import spec
 from pyedmcl.tuning import defaults
+from pyedmcl.tuning.database import Database
 from pyedmcl.tuning.key import tuning_key
 
 CHECKOUT = Path(__file__).resolve().parents[2]
@@ -29,17 +30,6 @@ FOLDER = CHECKOUT / "clkernels" / "generated"
 DEVICE = {"fma": "builtin", "minimum": "fmin"}
 # No such combination is shipped.
 OTHER = {"E": 4, "tau": 3, "metric": "manhattan", "dtype": "float32", "wg": 32, "rows": 2, **DEVICE}
-
-
-def why_no_loopy():
-    try:
-        loopy_source._installed("this test")
-    except MissingExtraError as error:
-        return str(error)
-    return ""
-
-
-needs_loopy = pytest.mark.skipif(bool(why_no_loopy()), reason=why_no_loopy() or "loopy is there")
 
 
 @pytest.fixture

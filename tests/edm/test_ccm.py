@@ -8,22 +8,12 @@ import math
 import naive
 import numpy as np
 import pytest
+from series_helpers import driven
 
 import pyedmcl
 from pyedmcl.edm.convergence import kendall, means
 from pyedmcl.errors import InputError
 from pyedmcl.reference import ccm as oracle
-
-
-def driven(n, seed=0, strength=0.3):
-    """Two logistic maps: x drives y, y does not drive x (Sugihara et al. 2012)."""
-    rng = np.random.default_rng(seed)
-    x, y = rng.random(2) * 0.5 + 0.2
-    out = np.empty((n + 200, 2))
-    for t in range(n + 200):
-        x, y = x * (3.7 - 3.7 * x), y * (3.6 - 3.6 * y - strength * x)
-        out[t] = x, y
-    return out[200:, 0], out[200:, 1]
 
 
 def test_agrees_with_the_oracle(device):

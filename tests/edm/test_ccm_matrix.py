@@ -5,7 +5,7 @@ from __future__ import annotations
 import naive
 import numpy as np
 import pytest
-from test_ccm import driven
+from series_helpers import driven
 
 import pyedmcl
 from pyedmcl.edm import ccm_matrix_problem as room

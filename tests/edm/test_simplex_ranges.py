@@ -10,25 +10,6 @@ import pyedmcl
 from pyedmcl.errors import InputError
 
 
-def by_definition(states, goal, rows, library, *, k, Tp, radius=0, own=True, asked=None):
-    """Predictions and variances of rows from library rows, state by state."""
-    asked = states if asked is None else asked
-    out = np.full((2, len(rows)), np.nan)
-    for place, t in enumerate(rows):
-        if not np.isfinite(asked[t]).all():
-            continue
-        usable = [j for j in library if np.isfinite(states[j]).all() and 0 <= j + Tp < len(goal)
-                  and np.isfinite(goal[j + Tp]) and not (own and abs(t - j) <= radius)]  # fmt: skip
-        if not usable:
-            continue
-        near = np.array(usable)
-        distance = np.sqrt(((states[near] - asked[t]) ** 2).sum(axis=1))
-        order = np.argsort(distance, kind="stable")[:k]
-        w, y = naive.weights(distance[order]), goal[near[order] + Tp]
-        out[:, place] = (w * y).sum(), (w * (y - (w * y).sum()) ** 2).sum()
-    return out
-
-
 def columns(n, seed=0):
     x = naive.noisy_maps(3, n, seed).astype(np.float64)
     x[:, 1] = 100 + 7 * x[:, 1]
@@ -46,7 +27,7 @@ def test_given_coordinates(device, dtype, Tp):
     result = pyedmcl.simplex(x, target=goal, embedded=True, Tp=Tp, exclusion_radius=2, dtype=dtype, device=device)
     assert result.E == 3
     np.testing.assert_array_equal(result.time, np.arange(160) + Tp)
-    expected = by_definition(x, goal, range(160), range(160), k=4, Tp=Tp, radius=2)
+    expected = naive.predictions(x, goal, range(160), range(160), k=4, Tp=Tp, radius=2)
     tolerance = 2e-5 if dtype == "float32" else 1e-12
     np.testing.assert_allclose(result.predicted, expected[0], atol=tolerance)
     np.testing.assert_allclose(result.variance, expected[1], atol=10 * tolerance)
@@ -62,7 +43,7 @@ def test_several_embedded_columns_of_another_series(device):
         return np.column_stack([np.concatenate([np.full(e * 3, np.nan), v[: len(v) - e * 3, c]])
                                 for c in range(2) for e in range(2)])  # fmt: skip
 
-    expected = by_definition(states(x), goal, range(3, 60), range(140), k=6, Tp=1, own=False, asked=states(other))
+    expected = naive.predictions(states(x), goal, range(3, 60), range(140), k=6, Tp=1, own=False, asked=states(other))
     np.testing.assert_allclose(result.predicted, expected[0], atol=2e-5 * 50)
     assert np.isnan(result.observed).all()
 
@@ -75,7 +56,7 @@ def test_ranges_and_masks(device):
     library = [j for begin, end in lib for j in range(begin + 2, end - 2) if valid[j]]
     rows = np.array([t for begin, end in pred for t in range(begin, end)])
     states = np.column_stack([x, np.concatenate([np.full(2, np.nan), x[:-2]])])
-    expected = by_definition(states, x, rows, library, k=3, Tp=2)
+    expected = naive.predictions(states, x, rows, library, k=3, Tp=2)
     np.testing.assert_array_equal(result.time, rows + 2)
     np.testing.assert_allclose(result.predicted, expected[0], atol=2e-5)
     np.testing.assert_allclose(result.variance, expected[1], atol=1e-4)
@@ -92,7 +73,7 @@ def test_forecasts_that_feed_themselves(device, radius):
     for step in range(steps):
         states = np.column_stack([np.concatenate([np.full(e * tau, np.nan), grown[: len(grown) - e * tau]])
                                   for e in range(E)])  # fmt: skip
-        one = by_definition(states, grown, [n - 1 + step], range(4, 139), k=4, Tp=1, radius=radius)
+        one = naive.predictions(states, grown, [n - 1 + step], range(4, 139), k=4, Tp=1, radius=radius)
         assert result.predicted[step] == pytest.approx(one[0, 0], abs=1e-12)
         assert result.variance[step] == pytest.approx(one[1, 0], abs=1e-12)
         grown = np.append(grown, result.predicted[step])

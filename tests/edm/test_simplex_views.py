@@ -7,7 +7,6 @@ import itertools
 import naive
 import numpy as np
 import pytest
-from test_simplex_ranges import by_definition
 
 import pyedmcl
 from pyedmcl.errors import InputError
@@ -83,9 +82,9 @@ def test_multiview(device, Tp):
     skill, predictions = {}, {}
     for view in itertools.combinations(range(6), 2):
         states = table.values[:, view]
-        inner = by_definition(states, x[:, 2], rows, rows, k=3, Tp=Tp)[0]
+        inner = naive.predictions(states, x[:, 2], rows, rows, k=3, Tp=Tp)[0]
         skill[view] = naive.pearson(inner, x[rows + Tp, 2])
-        predictions[view] = by_definition(states, x[:, 2], asked, rows, k=3, Tp=Tp)[0]
+        predictions[view] = naive.predictions(states, x[:, 2], asked, rows, k=3, Tp=Tp)[0]
     best = sorted(skill, key=lambda view: -skill[view])[:3]
     assert result.n_tried == 15 and result.E == 2
     assert [tuple(table.names[c] for c in view) for view in best] == list(result.views)

@@ -6,7 +6,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from test_loopy_source import needs_loopy
+from loopy_helpers import needs_loopy
 
 from pyedmcl.device.session import open_device
 from pyedmcl.engines import distances as dense

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from test_loopy_source import needs_loopy
+from loopy_helpers import needs_loopy
 
 from pyedmcl.device.session import open_device
 from pyedmcl.engines import skill as room

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import builtins
-from functools import cache
 
 import numpy as np
 import pytest
+from series_helpers import gaps, lorenz, lorenz_x, quantised
 
 import pyedmcl
 from pyedmcl.errors import DeviceMemoryError, InputError, MissingExtraError
@@ -17,48 +17,17 @@ EXACT = ("kdtree", "pruned")
 FAISS = ("ivf", "hnsw")
 
 
-def lorenz(n):
-    """Lorenz's system, a Runge-Kutta step of 0.05 between rows."""
-
-    def slope(v):
-        return np.array([10 * (v[1] - v[0]), v[0] * (28 - v[2]) - v[1], v[0] * v[1] - 8 / 3 * v[2]])
-
-    out, v, h = np.empty((n, 3)), np.array([1.0, 1.0, 20.0]), 0.05
-    for t in range(n):
-        a = slope(v)
-        b = slope(v + h / 2 * a)
-        c = slope(v + h / 2 * b)
-        v = v + h / 6 * (a + 2 * b + 2 * c + slope(v + h * c))
-        out[t] = v
-    return out
-
-
-@cache
-def series(n=3000):
-    return np.asarray(lorenz(n)[:, 0], np.float32)
-
-
-def gaps(x):
-    x = x.copy()
-    x[np.random.default_rng(2).choice(len(x), len(x) // 80, replace=False)] = np.nan
-    return x
-
-
-def quantised(n):
-    return np.random.default_rng(9).integers(0, 4, n).astype(np.float32)
-
-
 CASES = {
-    "plain": lambda: (series(), {}),
-    "gaps": lambda: (gaps(series()), {"Tp": 2, "exclusion_radius": 7}),
-    "negative-Tp": lambda: (gaps(series(1000)), {"Tp": -3}),
+    "plain": lambda: (lorenz_x(), {}),
+    "gaps": lambda: (gaps(lorenz_x()), {"Tp": 2, "exclusion_radius": 7}),
+    "negative-Tp": lambda: (gaps(lorenz_x(1000)), {"Tp": -3}),
     "ties": lambda: (quantised(1200), {"Tp": 1}),
     "constant": lambda: (np.full(700, 1.5, np.float32), {}),
-    "cross": lambda: (series(2000), {"query": gaps(series(900))}),
-    "cross-longer": lambda: (gaps(series(900)), {"query": series(2000), "Tp": 1}),
-    "wide-radius": lambda: (series(1500), {"exclusion_radius": 200}),
-    "none-legal": lambda: (series(300), {"exclusion_radius": 300}),
-    "float64": lambda: (series(1200).astype(np.float64) + 0.1, {"dtype": "float64"}),
+    "cross": lambda: (lorenz_x(2000), {"query": gaps(lorenz_x(900))}),
+    "cross-longer": lambda: (gaps(lorenz_x(900)), {"query": lorenz_x(2000), "Tp": 1}),
+    "wide-radius": lambda: (lorenz_x(1500), {"exclusion_radius": 200}),
+    "none-legal": lambda: (lorenz_x(300), {"exclusion_radius": 300}),
+    "float64": lambda: (lorenz_x(1200).astype(np.float64) + 0.1, {"dtype": "float64"}),
 }
 
 
@@ -79,7 +48,7 @@ def test_exact_indices_give_the_bits_of_the_exhaustive_search(device, name, case
 
 @pytest.mark.parametrize("name", EXACT)
 def test_simplex_predicts_the_same(device, name):
-    x = gaps(series(2000))
+    x = gaps(lorenz_x(2000))
     chosen = np.arange(2000) % 5 > 0
     for options in ({}, {"lib_range": (0, 900), "pred_range": (1000, 1900)}, {"valid_lib": chosen}):
         want = pyedmcl.simplex(x, E=3, tau=2, device=device, **options)
@@ -102,7 +71,7 @@ def test_a_tree_of_several_columns(device):
 def test_recall_is_measured_and_reached(one_device, name):
     faiss = pytest.importorskip("faiss", reason="faiss-cpu is not installed")
     before = faiss.omp_get_max_threads()
-    for x, options in ((series(4000), {}), (gaps(series(4000)), {"exclusion_radius": 20, "Tp": 1})):
+    for x, options in ((lorenz_x(4000), {}), (gaps(lorenz_x(4000)), {"exclusion_radius": 20, "Tp": 1})):
         want = pyedmcl.knn(x, E=4, device=one_device, **options)
         found = pyedmcl.knn(x, E=4, neighbors=name, recall=0.95, device=one_device, **options)
         (record,) = found.provenance["neighbors"]
@@ -134,7 +103,7 @@ def test_exact_is_used_where_the_recall_is_not_reached(one_device, name, monkeyp
         return np.where(np.arange(m) % 2, place, -1), last
 
     monkeypatch.setattr(kind, "search", poor)
-    x = series(2000)
+    x = lorenz_x(2000)
     found = pyedmcl.knn(x, E=3, neighbors=name, device=one_device)
     assert np.array_equal(found.indices, pyedmcl.knn(x, E=3, device=one_device).indices)
     (record,) = found.provenance["neighbors"]
@@ -143,22 +112,22 @@ def test_exact_is_used_where_the_recall_is_not_reached(one_device, name, monkeyp
 
 def test_short_libraries_are_searched_exhaustively(one_device):
     for name in (*EXACT, *FAISS):
-        found = pyedmcl.knn(series(60), E=2, neighbors=name, device=one_device)
+        found = pyedmcl.knn(lorenz_x(60), E=2, neighbors=name, device=one_device)
         (record,) = found.provenance["neighbors"]
         assert record["used"] == "exact" and "too few" in record["why"]
 
 
 def test_more_neighbours_than_rows(one_device):
-    want, found = (pyedmcl.knn(series(100), E=1, k=200, neighbors=n, device=one_device) for n in ("exact", "kdtree"))
+    want, found = (pyedmcl.knn(lorenz_x(100), E=1, k=200, neighbors=n, device=one_device) for n in ("exact", "kdtree"))
     assert np.array_equal(want.indices, found.indices)
 
 
 def test_bad_arguments():
     with pytest.raises(InputError, match=r"neighbors='tree': one of 'auto', 'exact'"):
-        pyedmcl.knn(series(100), E=1, neighbors="tree")
+        pyedmcl.knn(lorenz_x(100), E=1, neighbors="tree")
     for recall in (0, 1.01, -1, float("nan"), True, "high", None):
         with pytest.raises(InputError, match=r"recall=.*at most 1"):
-            pyedmcl.simplex(series(100), E=1, recall=recall)
+            pyedmcl.simplex(lorenz_x(100), E=1, recall=recall)
 
 
 @pytest.mark.parametrize("name, package", [("kdtree", "scipy"), ("ivf", "faiss"), ("hnsw", "faiss")])
@@ -172,7 +141,7 @@ def test_a_missing_package_is_named_with_its_extra(one_device, monkeypatch, name
 
     monkeypatch.setattr(builtins, "__import__", without)
     with pytest.raises(MissingExtraError, match=r"pyedmcl\[approximate\]"):
-        pyedmcl.knn(series(2000), E=2, neighbors=name, device=one_device)
+        pyedmcl.knn(lorenz_x(2000), E=2, neighbors=name, device=one_device)
 
 
 def test_wilson_interval():
@@ -215,7 +184,7 @@ def test_auto_runs_what_it_chose(one_device, monkeypatch):
                     walk_lag=3e-11)  # fmt: skip
     monkeypatch.setattr(costs, "rates_of", lambda info: Known(quick, "invented"))
     noise = np.random.default_rng(1).standard_normal(3000).astype(np.float32)
-    for x, E, used in ((series(3000), 2, "pruned"), (noise, 12, "exact")):
+    for x, E, used in ((lorenz_x(3000), 2, "pruned"), (noise, 12, "exact")):
         want, found = (pyedmcl.knn(x, E=E, neighbors=n, device=one_device) for n in ("exact", "auto"))
         assert np.array_equal(want.indices, found.indices)
         (record,) = found.provenance["neighbors"]
@@ -227,7 +196,7 @@ def test_exact_is_used_where_an_index_does_not_fit(one_device, name, monkeypatch
     from pyedmcl.neighbors import indexed
 
     monkeypatch.setattr(indexed, "host_available", lambda: 1 << 20)
-    x = series(2000)
+    x = lorenz_x(2000)
     found = pyedmcl.knn(x, E=3, neighbors=name, device=one_device)
     (record,) = found.provenance["neighbors"]
     assert record["used"] == "exact" and "bytes on the host" in record["why"]
@@ -238,4 +207,4 @@ def test_exact_is_used_where_an_index_does_not_fit(one_device, name, monkeypatch
 def test_tables_that_do_not_fit_the_device_are_refused(one_device, name, monkeypatch):
     monkeypatch.setenv("PYEDMCL_MEMORY_LIMIT", "100000")
     with pytest.raises(DeviceMemoryError, match=r"\d,\d{3} bytes"):
-        pyedmcl.knn(series(20_000), E=5, neighbors=name, device=one_device)
+        pyedmcl.knn(lorenz_x(20_000), E=5, neighbors=name, device=one_device)

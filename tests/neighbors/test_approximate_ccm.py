@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from test_approximate import EXACT, FAISS, gaps, lorenz
+from series_helpers import gaps, lorenz
 
 import pyedmcl
 from pyedmcl.errors import InputError
+
+EXACT = ("kdtree", "pruned")
+FAISS = ("ivf", "hnsw")
 
 
 def pair(n=1200):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from test_approximate import gaps, lorenz, series
+from series_helpers import gaps, lorenz, lorenz_x
 
 import pyedmcl
 from pyedmcl.engines import crossmap
@@ -66,7 +66,7 @@ def test_a_matrix_of_convergence_says_what_searched(one_device, tmp_path):
 
 
 def test_generated_steps_say_what_searched(one_device):
-    x = series(900)
+    x = lorenz_x(900)
     options = {"E": 3, "generate_steps": 6, "device": one_device}
     want = pyedmcl.simplex(x, **options)
     found = pyedmcl.simplex(x, neighbors="pruned", **options)
@@ -77,7 +77,7 @@ def test_generated_steps_say_what_searched(one_device):
 
 def test_generated_steps_of_an_index_keep_the_lowest_recall(one_device):
     pytest.importorskip("faiss", reason="faiss-cpu is not installed")
-    found = pyedmcl.simplex(series(2000), E=3, generate_steps=4, neighbors="ivf", recall=0.8, device=one_device)
+    found = pyedmcl.simplex(lorenz_x(2000), E=3, generate_steps=4, neighbors="ivf", recall=0.8, device=one_device)
     records = found.provenance["neighbors"]
     assert sum(record["steps"] for record in records) == 4
     assert all(record["recall"] >= 0.8 for record in records)

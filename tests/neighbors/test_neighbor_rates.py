@@ -7,7 +7,6 @@ import json
 import re
 import subprocess
 import sys
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,35 +14,24 @@ import numpy as np
 import pytest
 from cli_helpers import environment
 from device_helpers import INTEL, NVIDIA
+from rates_helpers import CPU, GPU, Pretended, record
 
-from pyedmcl.device.fingerprint import device_key
 from pyedmcl.errors import DeviceMemoryError
 from pyedmcl.neighbors import costs, rates_fit
 from pyedmcl.neighbors.plan import Search
-from pyedmcl.neighbors.rates import DEFAULTS, MODEL, NAME, Rates, from_values, rates_of
+from pyedmcl.neighbors.rates import DEFAULTS, NAME, Rates, from_values, rates_of
 from pyedmcl.neighbors.rates_fit import Timing, errors, fit, not_negative, suffices
 from pyedmcl.tuner.problems.neighbors import SEARCHES, Problem, measure, problems
 from pyedmcl.tuning import knowledge, wisdom
 from pyedmcl.tuning.connection import RATES_TABLE
 from pyedmcl.tuning.database import Database
 from pyedmcl.tuning.parameters import source
-from pyedmcl.tuning.rates import IMPORTED, RateRecord, line, newest, record_from, remove, save, stored, superseded
+from pyedmcl.tuning.rates import IMPORTED, line, newest, record_from, remove, save, stored, superseded
 
 RESULTS = Path(__file__).resolve().parents[2] / "bench" / "results"
 TWO_CORES = replace(INTEL, compute_units=2)
 H200 = replace(NVIDIA, compute_units=132)
 SHIPPED = wisdom.shipped_rates
-CPU, GPU = DEFAULTS["cpu"][1], DEFAULTS["gpu"][1]
-
-
-@pytest.fixture
-def data_dir(tmp_path, monkeypatch):
-    """An empty data folder, no shipped rates, and nothing read so far."""
-    monkeypatch.setenv("PYEDMCL_DATA_DIR", str(tmp_path / "data"))
-    monkeypatch.setattr(wisdom, "shipped_rates", lambda runtime: ())
-    source.forget()
-    yield tmp_path / "data"
-    source.forget()
 
 
 def searched(E, n):
@@ -220,11 +208,6 @@ def test_shipped_rates_are_the_fit_of_recorded_timings(name):
 # Where rates come from
 
 
-def record(info, factor=1.0, **more):
-    values = {name: value * factor for name, value in CPU.as_dict().items()}
-    return replace(RateRecord(device_key(info), NAME, MODEL, values, ({"n": 1},), 5.0, "s"), **more)
-
-
 def test_the_database_goes_before_wisdom_and_wisdom_before_defaults(data_dir, monkeypatch):
     def found():
         known = rates_of(TWO_CORES)
@@ -351,40 +334,6 @@ def test_shipped_rates_are_usable():
 
 
 # The measurement, by a clock of its own
-
-
-class Pretended:
-    """Searches that take what rates predict, on a clock that only they move."""
-
-    def __init__(self, rates=CPU, searches=SEARCHES, compile_seconds=0.5, fails=lambda problem, search: None):
-        self.rates, self.searches, self.now = rates, searches, 100.0
-        self.compile_seconds, self.fails, self.runs = compile_seconds, fails, []
-        self._compiled = set()
-
-    def clock(self):
-        return self.now
-
-    def facts(self, problem):
-        share = 1.0 if problem.series == "noise" else min(100 / problem.n, 1.0)
-        n = problem.n - problem.E + 1
-        return Timing(problem.series, n, problem.E, problem.E + 1, share, 2.0 if share < 1 else 9.0)
-
-    @contextmanager
-    def prepared(self, problem, search):
-        facts = self.facts(problem)
-        n, E, k = facts.n, facts.E, facts.k
-        every = replace(facts, exact=0.0, order=0.0, pruned=0.0, build=0.0, tree=0.0).predicted(self.rates)
-        every["again"] = self.rates.probe(n, n, E, k, facts.share)
-        every["probe"] = every["order"] + every["again"]
-
-        def go():
-            self.fails(problem, search)
-            self.runs.append((problem, search))
-            place = (E, search)
-            self.now += every[search] + (0 if place in self._compiled else self.compile_seconds)
-            self._compiled.add(place)
-
-        yield go
 
 
 @pytest.mark.parametrize("budget", [8.0, 20.0, 60.0])

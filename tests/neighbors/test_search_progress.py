@@ -7,7 +7,7 @@ import sys
 
 import numpy as np
 import pytest
-from test_approximate import lorenz, series
+from series_helpers import lorenz, lorenz_x
 
 import pyedmcl
 from pyedmcl.config import child_environment
@@ -46,7 +46,7 @@ def runs(told, unit):
 @pytest.mark.parametrize("name", SEARCHES)
 def test_a_search_of_many_launches_says_how_far_it_is(one_device, short_launches, name):
     needs(name)
-    x, seen = series(9000), []
+    x, seen = lorenz_x(9000), []
     found = pyedmcl.knn(x, E=3, neighbors=name, recall=0.9, device=one_device, progress=lambda *a: seen.append(a))
     assert found.provenance["neighbors"] == [] or found.provenance["neighbors"][0]["used"] == name
     first = runs(seen, "queries")[0]
@@ -60,7 +60,7 @@ def test_a_search_of_many_launches_says_how_far_it_is(one_device, short_launches
 @pytest.mark.parametrize("name", SEARCHES)
 def test_a_stopped_search_leaves_nothing_behind(one_device, short_launches, name):
     needs(name)
-    x = series(9000)
+    x = lorenz_x(9000)
 
     def stop(done, total, unit):
         if unit == "queries":
@@ -76,7 +76,7 @@ def test_a_stopped_search_leaves_nothing_behind(one_device, short_launches, name
 
 
 def test_functions_tell_of_their_searches(one_device, short_launches):
-    x = series(9000)
+    x = lorenz_x(9000)
     three = np.asarray(lorenz(4500), np.float32)
     for call, units in (
         (lambda **o: pyedmcl.simplex(x, E=3, **o), {"queries"}),
@@ -93,7 +93,7 @@ def test_functions_tell_of_their_searches(one_device, short_launches):
 
 def test_a_short_search_says_nothing(one_device):
     seen = []
-    pyedmcl.knn(series(300), E=2, device=one_device, progress=lambda *a: seen.append(a))
+    pyedmcl.knn(lorenz_x(300), E=2, device=one_device, progress=lambda *a: seen.append(a))
     assert seen == []
 
 

@@ -18,8 +18,8 @@ import numpy as np
 import pytest
 from cli_helpers import environment, shell
 from device_helpers import INTEL
+from loopy_helpers import needs_loopy
 from search_worker import DEFAULTS, seconds_of
-from test_loopy_source import needs_loopy
 
 import pyedmcl
 from pyedmcl.device.session import open_device

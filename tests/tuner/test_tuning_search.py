@@ -11,7 +11,6 @@ from types import SimpleNamespace
 import pytest
 from device_helpers import INTEL
 from search_helpers import CASE, DEFAULT, PAPER, Scripted, counting, seconds_of
-from tuning_helpers import data_dir  # noqa: F401
 
 from pyedmcl.errors import InputError
 from pyedmcl.kernels import spec

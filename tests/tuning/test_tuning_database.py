@@ -96,7 +96,7 @@ def test_what_failed_is_barred_and_never_best(database):
 def test_a_killed_tuner_loses_nothing_that_was_finished_and_its_configuration_is_skipped(database):
     code = (
         "import os, sys; sys.path.insert(0, 'tests')\n"
-        "from pathlib import Path; from tuning_helpers import Database, key, run\n"
+        "from pathlib import Path; from pyedmcl.tuning.database import Database; from tuning_helpers import key, run\n"
         "d = Database(Path(sys.argv[1])); run(d, key(), {'wg': 64})\n"
         "d.start(key(), {'wg': 32}, session='s'); os.kill(os.getpid(), 9)"
     )
@@ -160,7 +160,7 @@ def test_two_tuners_at_once(database):
     """Two processes with two threads each."""
     code = (
         "import sys, threading; sys.path.insert(0, 'tests')\n"
-        "from pathlib import Path; from tuning_helpers import Database, key, run\n"
+        "from pathlib import Path; from pyedmcl.tuning.database import Database; from tuning_helpers import key, run\n"
         "def work(name):\n"
         "    d = Database(Path(sys.argv[1]))\n"
         "    for i in range(15): run(d, key(), {'wg': name + str(i)}, 1.0 + i)\n"

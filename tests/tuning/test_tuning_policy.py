@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from cli_helpers import environment
 from device_helpers import INTEL, NVIDIA
-from tuning_helpers import KNN, SIZES, Database, data_dir, key, run  # noqa: F401
+from tuning_helpers import KNN, SIZES, key, run
 
 import pyedmcl
 from pyedmcl.codegen.spec import Constraint
@@ -22,6 +22,7 @@ from pyedmcl.device.session import open_device
 from pyedmcl.errors import BuildError, DeviceMemoryError, InputError, Interrupted, LaunchError
 from pyedmcl.kernels import spec
 from pyedmcl.tuning import defaults, wisdom
+from pyedmcl.tuning.database import Database
 from pyedmcl.tuning.grades import Entry
 from pyedmcl.tuning.key import tuning_key
 from pyedmcl.tuning.knowledge import Knowledge
@@ -40,7 +41,7 @@ def short_series():
     return np.random.default_rng(5).normal(size=120).cumsum()
 
 
-def test_without_knowledge_the_defaults_serve_and_no_database_is_made(data_dir):  # noqa: F811
+def test_without_knowledge_the_defaults_serve_and_no_database_is_made(data_dir):
     assert ask() == ParameterChoice({"wg": 64}, "default")
     assert not data_dir.exists()
 
@@ -80,12 +81,13 @@ def test_a_grade_is_told_once(caplog):
     assert [r.message for r in caplog.records] == ["parameters of predict on NVIDIA H200: default"]
 
 
-def test_a_running_process_sees_what_another_one_tuned(data_dir):  # noqa: F811
+def test_a_running_process_sees_what_another_one_tuned(data_dir):
     with source.mode():
         assert ask(rows=1000).grade == "default"
     code = (
         "import sys; sys.path.insert(0, 'tests')\n"
-        "from tuning_helpers import Database, key, run; run(Database(), key(rows=1000), {'wg': 32})"
+        "from pyedmcl.tuning.database import Database; from tuning_helpers import key, run\n"
+        "run(Database(), key(rows=1000), {'wg': 32})"
     )
     root = Path(__file__).resolve().parents[2]
     subprocess.run([sys.executable, "-c", code], cwd=root, env=environment(PYEDMCL_DATA_DIR=str(data_dir)), check=True)
@@ -392,7 +394,7 @@ def test_errors_say_which_kernel_it_was(one_device, monkeypatch):
     assert refused.value.kernel == "predict"
 
 
-def test_staged_targets_that_do_not_fit_longer_series_are_passed_over(data_dir, caplog):  # noqa: F811
+def test_staged_targets_that_do_not_fit_longer_series_are_passed_over(data_dir, caplog):
     """A size bucket holds series of up to four times the length."""
     kernel, given = spec("lookup"), {"dtype": "float32", "k": 4, "columns": 1000}
     h200 = replace(NVIDIA, name="NVIDIA H200")

@@ -6,7 +6,7 @@ import json
 
 import numpy as np
 import pytest
-from tuning_helpers import data_dir, run
+from tuning_helpers import run
 
 import pyedmcl
 from pyedmcl.device.session import open_device
@@ -15,7 +15,6 @@ from pyedmcl.kernels import spec
 from pyedmcl.tuning.database import Database
 from pyedmcl.tuning.parameters import keeping, source
 
-__all__ = ["data_dir"]
 pytestmark = pytest.mark.usefixtures("data_dir")
 
 GIVEN = {"dtype": "float32", "k": 4, "columns": 40}

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 from device_helpers import INTEL, NVIDIA
-from tuning_helpers import KNN, SIZES, Database, key, run
+from tuning_helpers import KNN, SIZES, key, run
 
 from pyedmcl.errors import BuildError, InputError
 from pyedmcl.kernels import NAMES, spec
 from pyedmcl.tuning import wisdom
+from pyedmcl.tuning.database import Database
 from pyedmcl.tuning.grades import Entry, distance, family, ranked, relation
 from pyedmcl.tuning.key import key_from
 from pyedmcl.tuning.rates import record_from

@@ -1,0 +1,53 @@
+"""Measured rates of searches: a record of them, and searches on a clock of their own."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import replace
+
+from pyedmcl.device.fingerprint import device_key
+from pyedmcl.neighbors.rates import DEFAULTS, MODEL, NAME
+from pyedmcl.neighbors.rates_fit import Timing
+from pyedmcl.tuner.problems.neighbors import SEARCHES
+from pyedmcl.tuning.rates import RateRecord
+
+CPU, GPU = DEFAULTS["cpu"][1], DEFAULTS["gpu"][1]
+
+
+def record(info, factor=1.0, **more):
+    values = {name: value * factor for name, value in CPU.as_dict().items()}
+    return replace(RateRecord(device_key(info), NAME, MODEL, values, ({"n": 1},), 5.0, "s"), **more)
+
+
+class Pretended:
+    """Searches that take what rates predict, on a clock that only they move."""
+
+    def __init__(self, rates=CPU, searches=SEARCHES, compile_seconds=0.5, fails=lambda problem, search: None):
+        self.rates, self.searches, self.now = rates, searches, 100.0
+        self.compile_seconds, self.fails, self.runs = compile_seconds, fails, []
+        self._compiled = set()
+
+    def clock(self):
+        return self.now
+
+    def facts(self, problem):
+        share = 1.0 if problem.series == "noise" else min(100 / problem.n, 1.0)
+        n = problem.n - problem.E + 1
+        return Timing(problem.series, n, problem.E, problem.E + 1, share, 2.0 if share < 1 else 9.0)
+
+    @contextmanager
+    def prepared(self, problem, search):
+        facts = self.facts(problem)
+        n, E, k = facts.n, facts.E, facts.k
+        every = replace(facts, exact=0.0, order=0.0, pruned=0.0, build=0.0, tree=0.0).predicted(self.rates)
+        every["again"] = self.rates.probe(n, n, E, k, facts.share)
+        every["probe"] = every["order"] + every["again"]
+
+        def go():
+            self.fails(problem, search)
+            self.runs.append((problem, search))
+            place = (E, search)
+            self.now += every[search] + (0 if place in self._compiled else self.compile_seconds)
+            self._compiled.add(place)
+
+        yield go
