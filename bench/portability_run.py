@@ -23,7 +23,7 @@ from pyedmcl.device import opencl
 from pyedmcl.device.session import open_device
 from pyedmcl.engines import distances as dense
 from pyedmcl.engines import lookup, project, skill
-from pyedmcl.neighbors import exact
+from pyedmcl.neighbors import tables
 from pyedmcl.reference import fma32, knn_float32_exact, knn_float64_exact, simplex_predict
 from pyedmcl.reference import skill as oracle_skill
 from pyedmcl.tuning.parameters import ParameterChoice, source
@@ -58,7 +58,7 @@ def patch(name: str, simulated: bool, watched: bool) -> None:
         choice = source.parameters(spec, specialisation, seen, sizes)
         return replace(choice, parameters={**choice.parameters, **chosen.get(spec.name, {})})
 
-    for module in (exact, lookup, project, skill, dense):
+    for module in (tables, lookup, project, skill, dense):
         module.parameters = parameters
     if not simulated:
         return

@@ -12,10 +12,12 @@ import numpy as np
 from common import Report, parser, timed
 
 from pyedmcl.device.session import open_device
+from pyedmcl.launch.pool import Pool
 from pyedmcl.launch.staging import Staging
-from pyedmcl.neighbors.exact import ExactSearch
-from pyedmcl.neighbors.plan import Search
-from pyedmcl.neighbors.pruned import PrunedSearch
+from pyedmcl.neighbors.exhaustive import ExhaustiveSearcher
+from pyedmcl.neighbors.plan import SearchProblem
+from pyedmcl.neighbors.pruned import PrunedSearcher
+from pyedmcl.neighbors.series import load_states
 
 
 def lorenz(n: int, dt: float = 0.01, transient: int = 2000) -> Any:
@@ -56,23 +58,25 @@ def main() -> None:
         if name not in options.data.split(","):
             continue
         for E in map(int, options.dims.split(",")):
-            search = Search((E,), (E + 1,), 1, 0, 0, len(x), len(x))
+            problem = SearchProblem((E,), (E + 1,), 1, 0, 0, len(x), len(x))
 
-            def pruned(E: int = E, search: Search = search, x: Any = x) -> tuple[Any, float, float]:
-                engine = PrunedSearch(executor, search, x)
+            def pruned(problem: SearchProblem = problem, x: Any = x) -> tuple[Any, float, float]:
+                pool = Pool(executor)
+                searcher = PrunedSearcher(executor, load_states(executor, problem, pool, x), pool=pool)
                 try:
-                    probed = engine.probe(E)
-                    found = engine.find(E)
-                    return found.read(executor), found.visited, probed
+                    probed = searcher.probe()
+                    lists = searcher.find()
+                    return lists.read(executor), lists.visited, probed
                 finally:
-                    engine.release()
+                    pool.release()
 
-            def exhaustive(E: int = E, search: Search = search, x: Any = x) -> Any:
-                data, engine = Staging(executor, x[:, None].copy()), ExactSearch(executor, search, "neighbours")
+            def exhaustive(E: int = E, problem: SearchProblem = problem, x: Any = x) -> Any:
+                data = Staging(executor, x[:, None].copy())
+                searcher = ExhaustiveSearcher(executor, problem, "neighbours")
                 try:
-                    return next(engine.tables(*engine.load(data, 0, 1))).read(executor, E, 1)
+                    return next(searcher.tables(searcher.load(data, 0, 1))).read(executor, E, 1)
                 finally:
-                    engine.release()
+                    searcher.release()
                     data.release()
 
             seconds, (table, visited, probed) = timed(pruned, options.repeat)

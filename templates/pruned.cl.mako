@@ -44,11 +44,11 @@ def smallest(names):
 %endfor
 </%def>
 
-// series: row 0 at `front`, gaps before it. *_row, *_at: the order's rows and coordinates, [axis][place], errors behind
+// library_first, query_first: elements of row 0, with gaps before it. *_row, *_at: the order's rows and coordinates, [axis][place], errors behind
 // them. Groups take tiles of queries begin + group * step. out: [n_query][K]; visited: blocks each tile has looked at,
 // of most_blocks at most: a probe need not go on where pruning does not pay.
 kernel __attribute__((reqd_work_group_size(WG, 1, 1)))
-void pruned(global const real* restrict library, global const real* restrict query, const int library_front, const int query_front,
+void pruned(global const real* restrict library, global const real* restrict query, const ulong library_first, const ulong query_first,
             global const int* restrict library_row, const int n_library, global const real* restrict boxes,
             global const int* restrict first_row, global const int* restrict query_row,
             global const real* restrict query_at, const int n_padded, const int exclusion_radius, const int begin, const int step,
@@ -56,7 +56,7 @@ void pruned(global const real* restrict library, global const real* restrict que
   const int tile = begin + get_group_id(0) * step;
   const int me = get_local_id(0);
   const size_t place = (size_t)tile * (WG * LANES) + me * LANES;
-  global const real* restrict x = library + library_front;
+  global const real* restrict x = library + library_first;
 %if wg > 1:
   // What the group agrees upon; in turn, so that one barrier is enough.
   local uint wanted[3];
@@ -78,7 +78,7 @@ void pruned(global const real* restrict library, global const real* restrict que
   own[0] = query_row[place];
   rowv t = own[0];
   {
-    global const real* restrict y = query + query_front + own[0];
+    global const real* restrict y = query + query_first + own[0];
 %for e in range(E):
     q${e} = y[${-e * tau}];
 %endfor
@@ -94,7 +94,7 @@ void pruned(global const real* restrict library, global const real* restrict que
     }
     t = LOADV(wide);
 %for e in range(E):
-    for (int l = 0; l < LANES; ++l) y[l] = query[(size_t)query_front + own[l] - ${e * tau}];
+    for (int l = 0; l < LANES; ++l) y[l] = query[query_first + own[l] - ${e * tau}];
     q${e} = LOADV(y);
 %endfor
   }

@@ -20,12 +20,12 @@ bins = 1 << bits
 #include "numeric.clh"
 
 // Coordinates along the axes, [state][axis], and behind them what rounding may have moved each by.
-kernel void project(global const real* restrict series, const int front, global const int* restrict rows, const int n,
+kernel void project(global const real* restrict series, const ulong first, global const int* restrict rows, const int n,
                     const real centre, const real rounding, global const real* restrict basis,
                     global real* restrict coordinates, global int* restrict id) {
   const int i = get_global_id(0);
   if (i >= n) return;
-  global const real* restrict x = series + (size_t)front + rows[i];
+  global const real* restrict x = series + first + rows[i];
 %if E == 1:
   coordinates[AT(i)] = x[0];
   coordinates[AT(i) + 1] = 0;

@@ -17,10 +17,10 @@ span = E + side - 1
 #define TINY ${repr(1e-306) if dtype == 'float64' else '1e-36f'}
 #define REACH(bound) CHOOSE((bound) * (real)(1 + ${repr(slack)}${'' if dtype == 'float64' else 'f'}) + (real)TINY, (realv)(-1), (bound) < (realv)(0))
 
-// library, query: row 0 at `front`, gaps around; may: 1 for rows that may be neighbours, asked: 1 for queries.
+// library_first, query_first: elements of row 0, with gaps before it; may: 1 for rows that may be neighbours, asked: 1 for queries.
 // Block number b of queries or library rows: rows b / TAU * TAU * SIDE + b % TAU, and every TAU-th after it.
 kernel __attribute__((reqd_work_group_size(WG, 1, 1)))
-void shared_sums(global const real* restrict library, global const real* restrict query, const int front,
+void shared_sums(global const real* restrict library, global const real* restrict query, const ulong library_first, const ulong query_first,
                   global const uchar* restrict may, global const uchar* restrict asked, const int n_query, const int first,
                   const int last, const int exclusion_radius, const int begin,
                   global int* restrict out_row, global real* restrict out_value) {
@@ -36,7 +36,7 @@ void shared_sums(global const real* restrict library, global const real* restric
   realv y[${span}];
   for (int i = 0; i < ${span}; ++i) {
     real values[LANES];
-    for (int l = 0; l < LANES; ++l) values[l] = query[(size_t)front + t0[l] + (i - ${E - 1}) * TAU];
+    for (int l = 0; l < LANES; ++l) values[l] = query[query_first + t0[l] + (i - ${E - 1}) * TAU];
     y[i] = LOADV(values);
   }
   realv nearest[SIDE * K], bound[SIDE], reach[SIDE];
@@ -53,7 +53,7 @@ void shared_sums(global const real* restrict library, global const real* restric
   }
   for (int other = first; other < last; ++other) {
     const int j0 = other / TAU * (TAU * SIDE) + other % TAU;
-    global const real* restrict from = library + (size_t)front + j0 - ${(E - 1) * tau};
+    global const real* restrict from = library + library_first + j0 - ${(E - 1) * tau};
 %for i in range(span):
     const real x${i} = from[${i * tau}];
 %endfor

@@ -12,7 +12,7 @@ import numpy as np
 from ..data.series import Series, as_series
 from ..device.session import open_device
 from ..errors import InputError
-from ..neighbors.choose import SEARCHES, Choice
+from ..neighbors.choose import SEARCHES, SearchRequest
 
 if TYPE_CHECKING:
     from ..device.executor import Executor
@@ -101,11 +101,11 @@ def one_series(data: Any, what: str) -> Series:
     return series
 
 
-def neighbor_search(neighbors: Any, recall: Any) -> Choice:
+def neighbor_search(neighbors: Any, recall: Any) -> SearchRequest:
     """The search that ``neighbors`` and ``recall`` ask for."""
     if not isinstance(neighbors, str) or neighbors not in SEARCHES:
         raise InputError(f"neighbors={neighbors!r}: one of {', '.join(map(repr, SEARCHES))} is needed")
     real = isinstance(recall, numbers.Real) and not isinstance(recall, (bool, np.bool_))
     if not real or not 0 < float(recall) <= 1:
         raise InputError(f"recall={recall!r}: a share above 0 and at most 1 is needed")
-    return Choice(neighbors, float(recall))
+    return SearchRequest(neighbors, float(recall))

@@ -16,7 +16,7 @@ from ..jobs.runner import LocalRunner
 from ..jobs.sinks import ArraySink, PairsSink, StoreSink
 from ..jobs.store import XmapStore
 from ..launch.progress import Progress, reporting
-from ..neighbors.searched import add
+from ..neighbors.records import add
 from ..tuning.retry import tunable
 from . import arguments
 from .ccm_matrix_problem import CcmMatrixProblem

@@ -104,7 +104,7 @@ class CcmMatrixEngine:
             p.data.series.values[:, libraries], E, p.tau, k=p.knn or E + 1, Tp=p.Tp,
             exclusion_radius=p.exclusion_radius, dtype=p.data.dtype,
         )  # fmt: skip
-        engine = SampledSkill(self._executor, states, self._targets, choice=p.search)
+        engine = SampledSkill(self._executor, states, self._targets, request=p.search)
         try:
             mean = means(engine.skill(links, sizes, p.sample, p.seed))
             return mean, Record(dict(engine.parameters), engine.grade, tuple(engine.searched))

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from ..engines.ccm import SampledSkill, States
 from ..engines.subsets import Link
 from ..jobs.blocks import Arrays, Block, BlockResult, Record, Report, cut
-from ..neighbors.choose import Choice
-from ..neighbors.searched import without_search
+from ..neighbors.choose import SearchRequest
+from ..neighbors.records import without_search
 from .ccm_directions import Direction, states_of
 from .ccm_smap import smap_skill
 from .effort import operations
@@ -37,7 +37,7 @@ class CcmProblem:
     sample : int
         Sub-libraries of each size.
     seed, Tp, exclusion_radius : int
-    search : Choice
+    search : SearchRequest
         How neighbours are searched.
     dtype : str
         What kernels compute in.
@@ -51,7 +51,7 @@ class CcmProblem:
     seed: int
     Tp: int
     exclusion_radius: int
-    search: Choice
+    search: SearchRequest
     dtype: str
     theta: float | None = None
 
@@ -102,7 +102,7 @@ class CcmEngine:
         """rho (directions of the block, sizes, samples)."""
         p, directions = self._problem, self._problem.directions[block.begin : block.end]
         targets = np.array([future(direction.target.series.values[:, 0], p.Tp) for direction in directions])
-        engine = SampledSkill(self._executor, _states(p, directions), targets, directions[0].allowed, choice=p.search)
+        engine = SampledSkill(self._executor, _states(p, directions), targets, directions[0].allowed, request=p.search)
         links = [Link(place, place, direction.stream) for place, direction in enumerate(directions)]
         try:
             if p.theta is None:

@@ -16,12 +16,11 @@ from ..engines.skill import scores, skill_sums
 from ..jobs.blocks import Arrays, Block, BlockResult, Record, Report, cut
 from ..launch.pool import Pool
 from ..launch.staging import Staging
-from ..neighbors.choose import Choice, report
-from ..neighbors.choose import engine as open_searcher
-from ..neighbors.exact import ExactSearch
-from ..neighbors.plan import Search
+from ..neighbors.choose import SearchRequest
+from ..neighbors.plan import SearchProblem
+from ..neighbors.searcher import open_searcher
 from .effort import operations
-from .masks import penalty_of
+from .masks import library_mask_of
 
 if TYPE_CHECKING:
     from ..device.executor import Executor
@@ -39,7 +38,7 @@ class EmbedDimensionProblem:
     E_max, tau, Tp, exclusion_radius : int
     knn : int or None
         Neighbours; E + 1 if None.
-    search : Choice
+    search : SearchRequest
         How neighbours are searched.
     unit : str
         What progress counts; series, under another name where this is the first stage of another job.
@@ -51,7 +50,7 @@ class EmbedDimensionProblem:
     Tp: int
     exclusion_radius: int
     knn: int | None
-    search: Choice
+    search: SearchRequest
     unit: str = "series"
 
     kernels: ClassVar[tuple[str, ...]] = ("knn", "predict", "skill")
@@ -99,18 +98,18 @@ class SelfSkill:
         self._problem, self._executor = problem, executor
         series, dims, Tp = problem.data.series, problem.dims, problem.Tp
         L, room = series.n_steps, budget(executor.info).total
-        counts = tuple(problem.knn or E + 1 for E in dims)
-        self._search = Search(
-            tuple(dims), counts, problem.tau, Tp, problem.exclusion_radius, L, L, problem.data.dtype
-        )
+        ks = tuple(problem.knn or E + 1 for E in dims)
+        search = SearchProblem(tuple(dims), ks, problem.tau, Tp, problem.exclusion_radius, L, L, problem.data.dtype)
         conditioned = problem.data.conditioned
-        self._gaps, self._data_bytes = conditioned.gaps, conditioned.values.nbytes
+        self._gaps = conditioned.gaps
         first = max((max(dims) - 1) * problem.tau, -Tp) + Tp
         self._data = Staging(executor, conditioned.values, scored=(first, min(L, L + Tp)), room=room // 8)
-        each = (4 * self._search.stride(L) + 2 * len(dims) * L) * self._search.itemsize
+        each = (4 * search.stride(L) + 2 * len(dims) * L) * search.itemsize
         self._batch = max(room // 4 // each, 1)
         self._pool = Pool(executor)
-        self._searchers: dict[bool, ExactSearch] = {}
+        self._searcher = open_searcher(
+            executor, search, "weights", problem.search, data_bytes=conditioned.values.nbytes, pool=self._pool
+        )
 
     def block(self, block: Block, into: Arrays | None, report: Report) -> BlockResult:
         """rho (series of the block, E_max)."""
@@ -123,15 +122,13 @@ class SelfSkill:
 
     def _skill(self, a: int, b: int, rho: NDArray[Any]) -> None:
         """rho of series a to b, which share a pattern of gaps."""
-        executor, p, L = self._executor, self._problem, self._search.n_library
-        penalty = penalty_of(p.data.series.values[:, a], p.Tp, p.data.dtype) if self._gaps[a] else None
-        searcher = self._searcher(penalty is not None)
+        executor, p, L = self._executor, self._problem, self._problem.data.series.n_steps
+        library_mask = library_mask_of(p.data.series.values[:, a], p.Tp) if self._gaps[a] else None
         projection = Projection(executor, self._data, a, b)
         try:
-            held = None if penalty is None else executor.upload(penalty, self._pool.get("penalty", penalty.nbytes))
-            for tables in searcher.tables(*searcher.load(self._data, a, b), held):
+            for tables in self._searcher.tables(self._searcher.load(self._data, a, b), library_mask):
                 predicted, _ = projection.predict(tables)
-                dims, libraries = np.array(tables.sweep.search.dims), tables.n_libraries
+                dims, libraries = np.array(tables.problem.dims), tables.n_libraries
                 sums = skill_sums(
                     executor, predicted, projection.targets, dtype=p.data.dtype,
                     n_rows=L, observed_stride=L, observed_offset=p.Tp,
@@ -143,22 +140,13 @@ class SelfSkill:
         finally:
             projection.release()
 
-    def _searcher(self, masked: bool) -> ExactSearch:
-        if masked not in self._searchers:
-            self._searchers[masked] = open_searcher(
-                self._executor, self._search, "weights", self._problem.search, masked=masked,
-                data_bytes=self._data_bytes, pool=self._pool,
-            )  # fmt: skip
-        return self._searchers[masked]
-
     def _record(self) -> Record:
-        first = next(iter(self._searchers.values()))
-        return Record(first.parameters, first.grade, tuple(report(*self._searchers.values())))
+        searcher = self._searcher
+        return Record(searcher.parameters, searcher.grade, tuple(searcher.decisions))
 
     def release(self) -> None:
         """Give the device memory back."""
-        for searcher in self._searchers.values():
-            searcher.release()
+        self._searcher.release()
         self._data.release()
         self._pool.release()
 

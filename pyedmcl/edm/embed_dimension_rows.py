@@ -15,7 +15,7 @@ import numpy as np
 from ..data.condition import Prepared
 from ..data.series import build_series
 from ..jobs.blocks import Arrays, Block, BlockResult, Record, Report, cut
-from ..neighbors.choose import Choice
+from ..neighbors.choose import SearchRequest
 from .effort import operations
 from .simplex import KERNELS
 from .simplex_fit import Projection, prepare, project
@@ -36,7 +36,7 @@ class EmbedDimensionRowsProblem:
         What each series predicts; itself if None.
     options : mapping
         tau, Tp, knn, exclusion_radius, lib_range, pred_range and valid_lib of :func:`pyedmcl.simplex`.
-    search : Choice
+    search : SearchRequest
         How neighbours are searched.
     """
 
@@ -44,7 +44,7 @@ class EmbedDimensionRowsProblem:
     E_max: int
     target: Any
     options: Mapping[str, Any]
-    search: Choice
+    search: SearchRequest
 
     kernels: ClassVar[tuple[str, ...]] = KERNELS
 

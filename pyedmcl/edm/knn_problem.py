@@ -11,11 +11,11 @@ from ..data.condition import condition
 from ..data.series import Series
 from ..jobs.blocks import Arrays, Block, BlockResult, Record, Report, cut
 from ..launch.staging import Staging
-from ..neighbors.choose import Choice, report
-from ..neighbors.choose import engine as open_searcher
-from ..neighbors.plan import Search
+from ..neighbors.choose import SearchRequest
+from ..neighbors.plan import SearchProblem
+from ..neighbors.searcher import open_searcher
 from .effort import operations
-from .masks import penalty_of
+from .masks import library_mask_of
 
 if TYPE_CHECKING:
     from ..device.executor import Executor
@@ -32,7 +32,7 @@ class KnnProblem:
     query : Series or None
         Another series whose rows are looked up; the library itself if None.
     E, tau, Tp, k, exclusion_radius : int
-    search : Choice
+    search : SearchRequest
         How neighbours are searched.
     dtype : str
         What kernels compute in.
@@ -45,7 +45,7 @@ class KnnProblem:
     Tp: int
     k: int
     exclusion_radius: int
-    search: Choice
+    search: SearchRequest
     dtype: str
 
     kernels: ClassVar[tuple[str, ...]] = ("knn",)
@@ -83,29 +83,26 @@ class KnnEngine:
         self._exponent = int(conditioned.exponent[0])
         self._library = Staging(executor, conditioned.values[:n])
         self._query = None if p.query is None else Staging(executor, conditioned.values[n:])
-        self._penalty = penalty_of(p.library.values[:, 0], p.Tp, p.dtype) if p.Tp else None
+        self._library_mask = library_mask_of(p.library.values[:, 0], p.Tp) if p.Tp else None
         radius = p.exclusion_radius if p.query is None else -1
-        search = Search((p.E,), (p.k,), p.tau, p.Tp, radius, n, p.total, p.dtype)
-        self._searcher = open_searcher(executor, search, "neighbours", p.search, masked=self._penalty is not None)
+        search = SearchProblem((p.E,), (p.k,), p.tau, p.Tp, radius, n, p.total, p.dtype)
+        self._searcher = open_searcher(executor, search, "neighbours", p.search)
 
     def block(self, block: Block, into: Arrays | None, progress: Report) -> BlockResult:
         """Rows of the library and distances, (query rows, k); -1 and infinity where there are fewer neighbours."""
         shape = self._problem.total, self._problem.k
         dtype = np.dtype(self._problem.dtype)
         indices, distances = into or (np.empty(shape, np.int32), np.empty(shape, dtype))
-        penalty = None if self._penalty is None else self._executor.upload(self._penalty)
-        try:
-            tables = next(self._searcher.tables(*self._searcher.load(self._library, 0, 1, self._query), penalty))
-            self._executor.download(tables.rows, indices)
-            self._executor.download(tables.values, distances)
-        finally:
-            if penalty is not None:
-                penalty.release()
+        series = self._searcher.load(self._library, 0, 1, self._query)
+        tables = next(self._searcher.tables(series, self._library_mask))
+        self._executor.download(tables.rows, indices)
+        self._executor.download(tables.values, distances)
         distances[indices < 0] = np.inf
         np.ldexp(distances, 2 * self._exponent, out=distances)  # a power of two: exact
         np.sqrt(distances, out=distances)  # here: the host's root is correctly rounded, the device's may not be
-        searched = tuple(report(self._searcher))
-        return BlockResult([indices, distances], Record(self._searcher.parameters, self._searcher.grade, searched))
+        searcher = self._searcher
+        searched = tuple(searcher.decisions)
+        return BlockResult([indices, distances], Record(searcher.parameters, searcher.grade, searched))
 
     def release(self) -> None:
         """Give the device memory back."""

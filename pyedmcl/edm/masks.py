@@ -7,30 +7,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..codegen.sentinels import GAP_SQUARED
 
+def library_mask_of(target: NDArray[Any], Tp: int) -> NDArray[np.bool_] | None:
+    """Library rows j (n,) whose ``target[j + Tp]`` is no gap; None if no target is a gap.
 
-def penalty_of(target: NDArray[Any], Tp: int, dtype: str) -> NDArray[Any] | None:
-    """0 for library rows j whose ``target[j + Tp]`` can be used, a huge distance for the others; None if all can.
+    Rows whose target lies outside the series are in the mask: the search leaves them out by itself.
 
     Parameters
     ----------
     target : ndarray (n,)
     Tp : int
-    dtype : str
-
-    Returns
-    -------
-    ndarray (n + 32,) or None
-        Padded, since a kernel reads rows in steps. Rows whose target lies outside the series are the search's affair.
     """
-    n = len(target)
-    bad = np.zeros(n + 32, bool)
-    missing = np.isnan(target)
+    n, missing = len(target), np.isnan(target)
     if not missing.any():
         return None
+    mask = np.ones(n, bool)
     if Tp >= 0:
-        bad[: max(n - Tp, 0)] = missing[Tp:]
+        mask[: max(n - Tp, 0)] = ~missing[Tp:]
     else:
-        bad[-Tp:n] = missing[: n + Tp]
-    return np.where(bad, GAP_SQUARED, 0.0).astype(dtype)
+        mask[-Tp:] = ~missing[: max(n + Tp, 0)]
+    return mask

@@ -17,7 +17,7 @@ from ..device.session import open_device
 from ..engines.projected import Projector
 from ..errors import InputError
 from ..io.optional import pandas_for
-from ..neighbors.coordinates import coordinate_search, lay_out_states
+from ..neighbors.coordinates import coordinate_problem, lay_out_states
 from ..tuning.retry import tunable
 from . import arguments, ranges, scores
 from .effort import announce
@@ -228,7 +228,7 @@ class _Views:
     ) -> None:  # fmt: skip
         self._executor, self._states, self._aim, self._dtype = executor, states, aim, dtype
         self._shape = (k, Tp, radius)
-        self._barred = None if allowed is None else ~allowed
+        self._library_mask = allowed
         self._projector: Projector | None = None
         self.parameters: dict[str, Any] = {}
         self.grade = ""
@@ -240,10 +240,10 @@ class _Views:
     def _parts(self, views: Sequence[tuple[int, ...]]) -> Iterator[tuple[Doubles, float]]:
         """Predictions of some views at a time, and their rounding noise."""
         n, (k, Tp, radius) = len(self._states), self._shape
-        search = coordinate_search(len(views[0]), k, Tp, radius, n, n, self._dtype)
+        search = coordinate_problem(len(views[0]), k, Tp, radius, n, n, self._dtype)
         if self._projector is None:
-            self._projector = Projector(self._executor, search, self._aim, self._barred)
-            self.parameters, self.grade = self._projector.engine.parameters, self._projector.engine.grade
+            self._projector = Projector(self._executor, search, self._aim, self._library_mask)
+            self.parameters, self.grade = self._projector.searcher.parameters, self._projector.searcher.grade
         step = max(int(budget(self._executor.info).total // 16 // (search.stride(n) * search.itemsize)), 1)
         for a in range(0, len(views), step):
             some = [self._states[:, view] for view in views[a : a + step]]

@@ -19,7 +19,7 @@ from ..jobs.manifest import Manifest
 from ..jobs.runner import Runner
 from ..jobs.sinks import ArraySink, PairsSink
 from ..kernels import spec
-from ..neighbors.choose import Choice
+from ..neighbors.choose import SearchRequest
 from . import arguments
 from .embed_dimension_problem import EmbedDimensionProblem, best_dimensions
 
@@ -40,7 +40,7 @@ class PairsProblem:
     tau, Tp, exclusion_radius : int
     knn : int or None
         Neighbours; E + 1 if None.
-    search : Choice
+    search : SearchRequest
         How neighbours are searched.
     """
 
@@ -51,7 +51,7 @@ class PairsProblem:
     Tp: int
     exclusion_radius: int
     knn: int | None
-    search: Choice
+    search: SearchRequest
 
     @property
     def unit(self) -> str:

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..codegen.sentinels import GAP_SQUARED
 from ..errors import InputError
 from . import arguments
 
@@ -170,13 +169,6 @@ def prediction_rows(n: int, first: int, pred_range: Any = None) -> Rows:
             f"pred_range={shown(pred_range)}: none of its rows is embedded; the first that is is row {first}"
         )
     return rows
-
-
-def penalty(allowed: Mask, dtype: str) -> NDArray[Any]:
-    """0 for rows that may be neighbours, a huge distance for others: (n + 32,), as the neighbour search reads it."""
-    out = np.zeros(len(allowed) + 32, dtype)
-    out[: len(allowed)][~allowed] = GAP_SQUARED
-    return out
 
 
 def finite_target(target: NDArray[Any], Tp: int) -> Mask:

@@ -114,7 +114,7 @@ def simplex(
     True
     """
     steps = arguments.integer("generate_steps", generate_steps, 0)
-    choice = arguments.neighbor_search(neighbors, recall)
+    request = arguments.neighbor_search(neighbors, recall)
     arguments.reporter(progress)
     arguments.precision(dtype)
     problem = prepare(
@@ -128,9 +128,9 @@ def simplex(
     announce(executor.info, (problem.E,), n_library=len(problem.library), n_query=len(problem.query))
     searched: list[dict[str, Any]] = []
     if steps:
-        problem, found, used, grade = generate(executor, problem, steps, dtype, choice, searched)
+        problem, found, used, grade = generate(executor, problem, steps, dtype, request, searched)
     else:
-        found, used, grade = project(executor, problem, dtype, choice, searched)
+        found, used, grade = project(executor, problem, dtype, request, searched)
     return SimplexResult(
         time=problem.rows + problem.Tp,
         observed=problem.observed,

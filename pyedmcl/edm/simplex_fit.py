@@ -12,10 +12,10 @@ from ..data.condition import condition
 from ..data.series import Series, as_series, check_embedding, require_rows
 from ..engines.projected import Projector
 from ..errors import InputError
-from ..neighbors.choose import Choice, report
-from ..neighbors.coordinates import coordinate_search, delay_search, lay_out, lay_out_states
-from ..neighbors.plan import Search
-from ..neighbors.searched import add
+from ..neighbors.choose import SearchRequest
+from ..neighbors.coordinates import coordinate_problem, delay_problem, lay_out, lay_out_states
+from ..neighbors.plan import SearchProblem
+from ..neighbors.records import add
 from . import arguments, ranges, scores
 from .states import condition_together, embed, future
 
@@ -181,21 +181,21 @@ def _goal(series: Series, target: Any, embedded: bool) -> Doubles:
     return goal.values[:, 0].astype(np.float64)
 
 
-def laid_out(p: Projection, dtype: str) -> tuple[Search, NDArray[Any], NDArray[Any]]:
+def laid_out(p: Projection, dtype: str) -> tuple[SearchProblem, NDArray[Any], NDArray[Any]]:
     """The search of a projection, and library and query states in its layout."""
     n, m, own = len(p.library), len(p.query), p.query is p.library
     kind = np.result_type(p.library, p.query)
     values = p.library if own else np.concatenate([p.library.astype(kind), p.query.astype(kind)])
-    search: Search
+    search: SearchProblem
     if p.library.shape[1] == 1:
         ready = condition(values, dtype).values
-        search = delay_search(p.lags, p.tau, p.k, p.Tp, p.exclusion_radius, n, m, dtype)
+        search = delay_problem(p.lags, p.tau, p.k, p.Tp, p.exclusion_radius, n, m, dtype)
         library = lay_out(ready[:n], search, n, search.library_end)
         query = ready if own else ready[n:]
         return search, library, library if own and search.library_end == n else lay_out(query, search, m, m)
     ready = condition_together(values, dtype)
     states = embed(ready[:n], p.lags, p.tau)
-    given = coordinate_search(states.shape[1], p.k, p.Tp, p.exclusion_radius, n, m, dtype)
+    given = coordinate_problem(states.shape[1], p.k, p.Tp, p.exclusion_radius, n, m, dtype)
     library = lay_out_states(states, given, n, given.library_end)
     if own and given.library_end == n:
         return given, library, library
@@ -203,21 +203,20 @@ def laid_out(p: Projection, dtype: str) -> tuple[Search, NDArray[Any], NDArray[A
 
 
 def project(
-    executor: Executor, p: Projection, dtype: str, choice: Choice | None = None,
+    executor: Executor, p: Projection, dtype: str, request: SearchRequest | None = None,
     searched: list[dict[str, Any]] | None = None,
 ) -> tuple[Forecast, dict[str, Any], str]:  # fmt: skip
     """Predict the rows of a projection; with the parameters that kernels had, and their grade.
 
     What searched for neighbours is added to ``searched``.
     """
-    search, library, query = laid_out(p, dtype)
-    barred = None if p.allowed is None else ~p.allowed
-    projector = Projector(executor, search, future(p.goal, p.Tp), barred, choice)
+    problem, library, query = laid_out(p, dtype)
+    projector = Projector(executor, problem, future(p.goal, p.Tp), p.allowed, request)
     try:
         predicted, variance, noise = projector.predict(library, query)
-        used, grade = projector.engine.parameters, projector.engine.grade
+        used, grade = projector.searcher.parameters, projector.searcher.grade
         if searched is not None:
-            add(searched, report(projector.engine))
+            add(searched, projector.searcher.decisions)
     finally:
         projector.release()
     at, spread = predicted[0, p.rows], variance[0, p.rows]
@@ -228,7 +227,7 @@ def project(
 
 
 def generate(
-    executor: Executor, p: Projection, steps: int, dtype: str, choice: Choice | None = None,
+    executor: Executor, p: Projection, steps: int, dtype: str, request: SearchRequest | None = None,
     searched: list[dict[str, Any]] | None = None,
 ) -> tuple[Projection, Forecast, dict[str, Any], str]:  # fmt: skip
     """Continue the predicted series after its end, each prediction being the next step's newest value.
@@ -254,7 +253,7 @@ def generate(
             p, query=window[:, None], allowed=allowed & ~near, exclusion_radius=-1, rows=np.array([reach - 1]),
             observed=np.array([np.nan]),
         )  # fmt: skip
-        found, used, grade = project(executor, one, dtype, choice, of_step)
+        found, used, grade = project(executor, one, dtype, request, of_step)
         for record in of_step:
             ran.setdefault(record["used"], []).append(record)
         predicted[step], variance[step] = found.predicted[0], found.variance[0]

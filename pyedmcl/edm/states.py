@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ..data.condition import condition
 from ..engines.ccm import States
-from ..neighbors.coordinates import coordinate_search, delay_search, lay_out, lay_out_states
+from ..neighbors.coordinates import coordinate_problem, delay_problem, lay_out, lay_out_states
 
 
 def embed(values: NDArray[Any], E: int, tau: int) -> NDArray[Any]:
@@ -28,7 +28,7 @@ def delay_states(
     """States of each column (n_steps, n_series) by itself."""
     n = len(values)
     ready = condition(values, dtype).values
-    search = delay_search(E, tau, k, Tp, exclusion_radius, n, n, dtype)
+    search = delay_problem(E, tau, k, Tp, exclusion_radius, n, n, dtype)
     library = lay_out(ready, search, n, search.library_end)
     query = library if search.library_end == n else lay_out(ready, search, n, n)
     there = np.isfinite(values)
@@ -46,7 +46,7 @@ def given_states(
     """One series of states with these coordinates (n_steps, n_coordinates)."""
     n = len(coordinates)
     ready = condition_together(coordinates, dtype)
-    search = coordinate_search(coordinates.shape[1], k, Tp, exclusion_radius, n, n, dtype)
+    search = coordinate_problem(coordinates.shape[1], k, Tp, exclusion_radius, n, n, dtype)
     library = lay_out_states(ready, search, n, search.library_end)
     query = library if search.library_end == n else lay_out_states(ready, search, n, n)
     return States(search, library, query, np.isfinite(coordinates).all(axis=1)[None])

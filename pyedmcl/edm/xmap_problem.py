@@ -10,7 +10,7 @@ import numpy as np
 from ..engines.crossmap import CrossMap, MapData
 from ..jobs.blocks import Arrays, Block, BlockResult, Record, Report, cut
 from .effort import operations
-from .masks import penalty_of
+from .masks import library_mask_of
 from .pairs import PairsProblem
 
 if TYPE_CHECKING:
@@ -65,16 +65,16 @@ def map_data(problem: PairsProblem) -> MapData:
     """What the device gets of a problem whose E is known: targets grouped by dimension and pattern of gaps."""
     series, conditioned, E = problem.data.series, problem.data.conditioned, np.array(problem.E, int)
     gap_pattern = np.zeros(series.n_series, int)
-    penalties: dict[int, Any] = {}
+    library_masks: dict[int, Any] = {}
     numbers: dict[bytes, int] = {}
     for column in np.flatnonzero(conditioned.gaps):
-        penalty = penalty_of(series.values[:, column], problem.Tp, problem.data.dtype)
-        assert penalty is not None
-        number = numbers.setdefault(penalty.tobytes(), len(numbers) + 1)
+        mask = library_mask_of(series.values[:, column], problem.Tp)
+        assert mask is not None
+        number = numbers.setdefault(mask.tobytes(), len(numbers) + 1)
         gap_pattern[column] = number
-        penalties[number] = penalty
+        library_masks[number] = mask
     rows = series.n_steps - (int(E.max()) - 1) * problem.tau - abs(problem.Tp) - 2 * problem.exclusion_radius - 1
     return MapData(
-        conditioned.values, E, problem.tau, problem.Tp, problem.exclusion_radius, problem.knn, gap_pattern, penalties,
-        gaps=bool(conditioned.gaps.any()) or rows < 1, search=problem.search,
+        conditioned.values, E, problem.tau, problem.Tp, problem.exclusion_radius, problem.knn, gap_pattern,
+        library_masks, gaps=bool(conditioned.gaps.any()) or rows < 1, search=problem.search,
     )  # fmt: skip

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..codegen.sentinels import GAP, GAP_SQUARED
+from ..codegen.sentinels import GAP
 from ..device.memory import budget
 from ..errors import DeviceMemoryError
 from ..kernels.ccm import SAMPLES
 from ..launch.pool import Pool
-from ..neighbors.choose import Choice, engine, report
-from ..neighbors.exact import ExactSearch, Tables
-from ..neighbors.indexed import IndexedSearch
-from ..neighbors.plan import Search
-from ..neighbors.searched import add, without_search
+from ..neighbors.choose import SearchRequest
+from ..neighbors.plan import SearchProblem
+from ..neighbors.records import add, without_search
+from ..neighbors.searcher import Searcher, open_searcher
+from ..neighbors.series import SearchSeries
+from ..neighbors.tables import Tables
 from .ccm_columns import ColumnKernels, Data
 from .subsets import Columns, Link, columns_of, split_sizes, stream_keys
 
@@ -35,15 +36,15 @@ class States:
 
     Attributes
     ----------
-    search : Search
-        Its count of neighbours is the k of a prediction.
+    problem : SearchProblem
+        Its number of neighbours is the k of a prediction.
     library, query : ndarray (n_series, stride)
         In the layout of the search; see :mod:`pyedmcl.neighbors.coordinates`.
     embedded : ndarray of bool (n_series, n_steps)
         Rows whose coordinates are all there.
     """
 
-    search: Search
+    problem: SearchProblem
     library: NDArray[Any]
     query: NDArray[Any]
     embedded: Mask
@@ -62,7 +63,7 @@ class SampledSkill:
         Rows that may be drawn.
     least : int
         Neighbours without which a row is not predicted, at most k.
-    choice : Choice, optional
+    request : SearchRequest, optional
         How the sorted neighbours of all rows are searched, which sub-libraries are then scanned for.
 
     Attributes
@@ -73,13 +74,13 @@ class SampledSkill:
 
     def __init__(
         self, executor: Executor, states: States, aims: NDArray[np.float64], allowed: Mask | None = None, *,
-        least: int = 1, choice: Choice | None = None,
+        least: int = 1, request: SearchRequest | None = None,
     ) -> None:  # fmt: skip
         self.executor = executor
-        self.states, self.search = states, states.search
-        self.n = states.search.n_library
+        self.states, self.problem = states, states.problem
+        self.n = states.problem.n_library
         self.aims = aims
-        self.k, self.E = self.search.counts[0], self.search.dims[0]
+        self.k, self.E = self.problem.ks[0], self.problem.dims[0]
         # Drawn rows of each library and target: all states that lead to something known.
         self.drawable = states.embedded if allowed is None else states.embedded & allowed
         self._known = np.isfinite(aims)
@@ -87,17 +88,17 @@ class SampledSkill:
         self._allowed = allowed
         info = executor.info
         self._pool = Pool(executor)
-        self._device = ColumnKernels(executor, self.search, self._pool, least)
+        self._device = ColumnKernels(executor, self.problem, self._pool, least)
         self._limit = budget(info)
         self.parameters = self._device.parameters
         self.grade = ""
-        self._choice = choice or Choice()
-        self._engine: ExactSearch | None = None
+        self._request = request or SearchRequest()
+        self._searcher: Searcher | None = None
         self.searched: list[dict[str, Any]] = []
 
     def _span(self) -> slice:
         """Rows whose target lies inside the series."""
-        return slice(max(-self.search.Tp, 0), max(min(self.n, self.n - self.search.Tp), 0))
+        return slice(max(-self.problem.Tp, 0), max(min(self.n, self.n - self.problem.Tp), 0))
 
     def legal(self, link: Link) -> Mask:
         """Rows (n_steps,) that may be drawn for a link."""
@@ -106,8 +107,8 @@ class SampledSkill:
 
     def release(self) -> None:
         """Give the device memory back."""
-        if self._engine is not None:
-            self._engine.release()
+        if self._searcher is not None:
+            self._searcher.release()
         self._pool.release()
 
     def skill(
@@ -129,25 +130,22 @@ class SampledSkill:
         if not len(links):
             return out
         keys = stream_keys(seed, sizes)
-        for chosen, barred in self._groups(links):
+        for chosen, library_mask in self._groups(links):
             libraries = sorted({links[i].library for i in chosen})
             rows, legal = self._legal_rows(links, chosen)
             direct, entries = self._split(sizes, min(n for n, _ in legal))
             at = {library: place for place, library in enumerate(libraries)}
             moved = {i: Link(at[links[i].library], links[i].target, links[i].stream) for i in chosen}
             local = [moved.get(i, links[i]) for i in range(len(links))]
-            data = self._load(libraries, rows)
-            penalty = None if barred is None else self._device.put("penalty", barred)
-            for tables in self._tables(data, entries, len(libraries), penalty):
-                if isinstance(self._engine, IndexedSearch):
-                    self._engine.spare()  # scans need the room
-                first, last = tables.first, tables.first + tables.n_libraries
+            searcher, series = self._open(libraries, entries)
+            data = self._data(series, rows)
+            for first, last, tables in self._parts(searcher, series, entries, library_mask):
                 here = [c for c, i in enumerate(chosen) if first <= local[i].library < last]
                 of = [chosen[c] for c in here]
                 columns = columns_of(local, of, sizes, keys, samples, [legal[c] for c in here], first, SAMPLES)
                 data.aims = self._put_aims(local, of, columns)
                 self._compute(data, tables, entries, columns, direct, out, members)
-            self._note()
+            self._note(searcher)
         return out
 
     def members(self, link: Link, sizes: Sequence[int], samples: int, seed: int) -> Iterator[Mask]:
@@ -164,23 +162,20 @@ class SampledSkill:
             # Rows that cannot be drawn are never written.
             yield (bits.reshape(n * SAMPLES, self.n)[:samples] > 0) & self.legal(link)
 
-    def _groups(self, links: Sequence[Link]) -> list[tuple[list[int], NDArray[Any] | None]]:
-        """Links that share a search, and what bars rows from it beside gaps of the library series."""
+    def _groups(self, links: Sequence[Link]) -> list[tuple[list[int], Mask | None]]:
+        """Links that share a search, and the rows that may be neighbours in it; None where all may."""
         if self._gapless:
             return [(list(range(len(links))), None)]
         span = self._span()
-        groups: dict[bytes, tuple[list[int], NDArray[Any] | None]] = {}
+        groups: dict[bytes, tuple[list[int], Mask | None]] = {}
         for i, link in enumerate(links):
-            barred = ~self._known[link.target]
+            mask = np.ones(self.n, bool)
+            mask[span] = self._known[link.target][span]
             if self._allowed is not None:
-                barred = barred | ~self._allowed
-            inside = np.zeros(self.n, bool)
-            inside[span] = barred[span]
-            key = inside.tobytes()
+                mask[span] &= self._allowed[span]
+            key = mask.tobytes()
             if key not in groups:
-                penalty = np.zeros(self.n + 32, self.search.dtype)
-                penalty[: self.n][inside] = GAP_SQUARED
-                groups[key] = ([], penalty if inside.any() else None)
+                groups[key] = ([], None if mask.all() else mask)
             groups[key][0].append(i)
         return list(groups.values())
 
@@ -205,35 +200,47 @@ class SampledSkill:
     def _split(self, sizes: Sequence[int], n_legal: int) -> tuple[Mask, int]:
         # A table of one library must fit into a quarter of the memory and into one buffer.
         room = min(self._limit.total // 4, self._limit.largest)
-        most = room // max(self.n * (4 + self.search.itemsize), 1)
+        most = room // max(self.n * (4 + self.problem.itemsize), 1)
         return split_sizes(sizes, max(n_legal, 1), self.E, self.k, most)
 
-    def _load(self, libraries: Sequence[int], rows: NDArray[np.int32]) -> Data:
-        put, states = self._device.put, self.states
-        library = put("library", states.library[libraries])
-        query = library if states.query is states.library else put("query", states.query[libraries])
-        return Data(library, query, (states.library.shape[1], states.query.shape[1]), put("rows_of", rows), library)
+    def _open(self, libraries: Sequence[int], entries: int) -> tuple[Searcher, SearchSeries]:
+        """The searcher of sorted neighbours, and the libraries on the device."""
+        if self._searcher is not None:
+            self._searcher.release()
+        longest = replace(self.problem, ks=(max(entries, 1),))
+        # Lists that are not needed are not searched for: there is nothing to choose.
+        request = self._request if entries else None
+        searcher = self._searcher = open_searcher(
+            self.executor, longest, "neighbours", request, room=self._limit.total // 2, pool=self._pool
+        )
+        self.parameters["knn"], self.grade = searcher.parameters, searcher.grade
+        library = self.states.library[libraries]
+        query = library if self.states.query is self.states.library else self.states.query[libraries]
+        return searcher, searcher.load_layouts(library, query)
 
-    def _tables(self, data: Data, entries: int, n_libraries: int, penalty: Buffer | None) -> Iterable[Tables]:
-        longest = replace(self.search, counts=(max(entries, 1),))
-        # Lists that are only planned need no other search.
-        self._engine = engine(self.executor, longest, "neighbours", self._choice if entries else None,
-                              masked=penalty is not None, room=self._limit.total // 2, pool=self._pool)  # fmt: skip
-        self.parameters["knn"], self.grade = self._engine.parameters, self._engine.grade
+    def _data(self, series: SearchSeries, rows: NDArray[np.int32]) -> Data:
+        rows_of = self._device.put("rows_of", rows)
+        return Data(series.library, series.query, series.strides, rows_of, series.library)
+
+    def _parts(
+        self, searcher: Searcher, series: SearchSeries, entries: int, library_mask: Mask | None
+    ) -> Iterator[tuple[int, int, Tables | None]]:
+        """Ranges of libraries with the tables of their sorted neighbours, where lists of so many entries are needed."""
         if not entries:
-            nothing = self._pool.get("rows", 4)
-            return [Tables(nothing, nothing, 0, n_libraries, self._engine.passes[0])]
-        return self._engine.tables(data.library, data.query, n_libraries, penalty)
+            yield 0, series.n, None
+            return
+        for tables in searcher.tables(series, library_mask):
+            searcher.spare()  # scans need the room
+            yield tables.first, tables.first + tables.n_libraries, tables
 
-    def _note(self) -> None:
+    def _note(self, searcher: Searcher) -> None:
         """Keep what searched."""
-        assert self._engine is not None
         why = "sub-libraries are so small that rows are compared with all their members"
-        add(self.searched, report(self._engine) or without_search(self.E, self._choice, why))
+        add(self.searched, searcher.decisions or without_search(self.E, self._request, why))
 
     def _put_aims(self, links: Sequence[Link], of: Sequence[int], columns: Columns) -> Buffer:
         """Targets of some links, centred on the rows that are predicted, one row of the buffer each."""
-        values = np.full((len(of), self._device.aim_stride), GAP, self.search.dtype)
+        values = np.full((len(of), self._device.aim_stride), GAP, self.problem.dtype)
         for place, i in enumerate(of):
             aim = self.aims[links[i].target]
             known = self._known[links[i].target]
@@ -247,10 +254,10 @@ class SampledSkill:
         return self._device.put("aims", values)
 
     def _compute(
-        self, data: Data, tables: Tables, entries: int, columns: Columns, direct: Mask, out: NDArray[np.float64],
+        self, data: Data, tables: Tables | None, entries: int, columns: Columns, direct: Mask, out: NDArray[np.float64],
         members: Mask | None,
     ) -> None:  # fmt: skip
-        if entries:
+        if tables is not None:
             self._device.prepare(tables, entries)
         each = self._device.column_bytes
         size = columns.numbers[:, 4].astype(np.int64)

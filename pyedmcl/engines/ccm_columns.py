@@ -15,9 +15,8 @@ from ..launch.pacing import Pacer
 from ..launch.pool import Pool
 from ..launch.progress import told_part
 from ..launch.sizes import round_up
-from ..neighbors.coordinates import first_row
-from ..neighbors.exact import Tables
-from ..neighbors.plan import Search
+from ..neighbors.plan import SearchProblem
+from ..neighbors.tables import Tables
 from ..tuning.parameters import parameters
 from .subsets import Columns
 
@@ -54,19 +53,19 @@ class ColumnKernels:
     Parameters
     ----------
     executor : Executor
-    search : Search
-        Its count of neighbours is the k of a prediction.
+    problem : SearchProblem
+        Its number of neighbours is the k of a prediction.
     pool : Pool
     least : int
         Neighbours without which a row is not predicted.
     """
 
-    def __init__(self, executor: Executor, search: Search, pool: Pool, least: int = 1) -> None:
-        self.executor, self.search, self._pool, self.least = executor, search, pool, least
-        self.n, self.k, self.E = search.n_library, search.counts[0], search.dims[0]
+    def __init__(self, executor: Executor, problem: SearchProblem, pool: Pool, least: int = 1) -> None:
+        self.executor, self.problem, self._pool, self.least = executor, problem, pool, least
+        self.n, self.k, self.E = problem.n_library, problem.ks[0], problem.dims[0]
         self._pacers = {name: Pacer(executor.info) for name in ("ccm", "ccm_direct")}
-        self.t_begin = max(first_row(search), -search.Tp, 0)
-        self.t_end = max(min(self.n, self.n - search.Tp), 0)
+        self.t_begin = max(problem.first_state(self.E), -problem.Tp, 0)
+        self.t_end = max(min(self.n, self.n - problem.Tp), 0)
         self.n_chunks = max(-(-(self.t_end - self.t_begin) // CHUNK), 1)
         self.aim_stride = round_up(self.n + 16, 16)
         self.word_stride = round_up(self.n + 1, 32)
@@ -75,7 +74,7 @@ class ColumnKernels:
     @property
     def column_bytes(self) -> int:
         """Memory of a column: its words and its sums."""
-        return int(self.word_stride * 2 + self.n_chunks * SUMS * SAMPLES * self.search.itemsize)
+        return int(self.word_stride * 2 + self.n_chunks * SUMS * SAMPLES * self.problem.itemsize)
 
     def put(self, name: str, values: NDArray[Any]) -> Buffer:
         """Upload into the pool."""
@@ -83,7 +82,7 @@ class ColumnKernels:
         return self.executor.upload(values, self._pool.get(name, max(values.nbytes, 1)))
 
     def _chosen(self, name: str) -> dict[str, Any]:
-        given = {"E": self.E, "k": self.k, "dtype": self.search.dtype}
+        given = {"E": self.E, "k": self.k, "dtype": self.problem.dtype}
         given = {key: given[key] for key in spec(name).specialisation}
         choice = parameters(spec(name), given, self.executor.info, {"rows": self.n})
         self.parameters[name] = dict(choice.parameters)
@@ -113,7 +112,7 @@ class ColumnKernels:
         return words
 
     def skill(
-        self, data: Data, tables: Tables, entries: int, columns: Columns, direct: NDArray[np.bool_],
+        self, data: Data, tables: Tables | None, entries: int, columns: Columns, direct: NDArray[np.bool_],
         given: NDArray[np.uint16] | None = None,
     ) -> NDArray[Any]:  # fmt: skip
         """rho (n_columns, SAMPLES) of columns that fit into memory together.
@@ -121,8 +120,8 @@ class ColumnKernels:
         Parameters
         ----------
         data : Data
-        tables : Tables
-            Prepared, with ``entries`` neighbours of each row.
+        tables : Tables or None
+            Prepared, with ``entries`` neighbours of each row; None where all sizes are direct.
         columns : Columns
         direct : ndarray of bool (n_sizes,)
             Library sizes whose members are all looked at.
@@ -136,23 +135,23 @@ class ColumnKernels:
         numbers[listed, 11] = np.cumsum(cells) - cells
         held = self.put("columns", numbers)
         words = self.draw(held, numbers, data.rows_of) if given is None else self.put("words", given)
-        sums = self._pool.get("sums", n * self.n_chunks * SUMS * SAMPLES * self.search.itemsize)
+        sums = self._pool.get("sums", n * self.n_chunks * SUMS * SAMPLES * self.problem.itemsize)
         i = np.int32
         if len(listed):
             self._direct(data, held, numbers[listed], listed, words, sums, int(cells.sum()))
-        if len(listed) < n:
+        if tables is not None and len(listed) < n:
             scanned = np.flatnonzero(~direct[columns.size]).astype(i)
             self._scan(data, tables, held, scanned, words, sums, entries)
-        rho = self._pool.get("rho", n * SAMPLES * self.search.itemsize)
+        rho = self._pool.get("rho", n * SAMPLES * self.problem.itemsize)
         items = n * (SAMPLES // int(self._chosen("ccm")["lanes"]))
         self.executor.launch(self._kernel("ccm", "ccm_rho"), (items,), None, (sums, i(n), i(self.n_chunks), rho))
-        return self.executor.download(rho, np.empty((n, SAMPLES), self.search.dtype))
+        return self.executor.download(rho, np.empty((n, SAMPLES), self.problem.dtype))
 
     def _scan(
         self, data: Data, tables: Tables, held: Buffer, scanned: NDArray[np.int32], words: Buffer, sums: Buffer,
         entries: int,
     ) -> None:  # fmt: skip
-        s, i, chosen = self.search, np.int32, self._chosen("ccm")
+        s, i, chosen = self.problem, np.int32, self._chosen("ccm")
         fixed = (
             tables.rows, tables.values, i(entries), data.library, i(data.strides[0]), i(s.front),
             data.aims, i(self.aim_stride), held, data.rows_of, words, i(self.word_stride),
@@ -167,7 +166,7 @@ class ColumnKernels:
         self, data: Data, held: Buffer, numbers: NDArray[np.int32], listed: NDArray[np.int_], words: Buffer,
         sums: Buffer, cells: int,
     ) -> None:  # fmt: skip
-        s, i = self.search, np.int32
+        s, i = self.problem, np.int32
         lists = self._pool.get("lists", cells * 4)
         n = len(self._place(listed, numbers))
         total = int(listed.max()) + 1

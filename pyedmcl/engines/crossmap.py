@@ -19,9 +19,10 @@ from ..launch.pacing import Pacer
 from ..launch.pool import Pool
 from ..launch.sizes import round_up
 from ..launch.staging import Staging
-from ..neighbors.choose import Choice, engine, report
-from ..neighbors.exact import ExactSearch, Tables
-from ..neighbors.plan import Search
+from ..neighbors.choose import SearchRequest
+from ..neighbors.plan import SearchProblem
+from ..neighbors.searcher import Searcher, open_searcher, report
+from ..neighbors.tables import Tables
 from .lookup import Shapes
 
 if TYPE_CHECKING:
@@ -41,9 +42,9 @@ class TargetClass:
 class _Group:
     """Targets of one gap pattern: their search and their classes by dimension."""
 
-    search: ExactSearch
+    searcher: Searcher
     classes: dict[int, TargetClass]
-    penalty: Buffer | None
+    library_mask: NDArray[np.bool_] | None
 
 
 @dataclass(frozen=True)
@@ -61,11 +62,11 @@ class MapData:
         Neighbours; E + 1 if None.
     gap_pattern : ndarray of int (n_series,), optional
         0 for targets without gaps, else the number of the target's gap pattern.
-    penalties : mapping
-        Pattern number -> penalty per library row; see :mod:`pyedmcl.edm.masks`.
+    library_masks : mapping
+        Pattern number -> library rows (n_steps,) that may be neighbours; see :mod:`pyedmcl.edm.masks`.
     gaps : bool
         Whether any prediction or observation may be missing.
-    search : Choice, optional
+    search : SearchRequest, optional
         How neighbours are searched.
     """
 
@@ -76,9 +77,9 @@ class MapData:
     exclusion_radius: int = 0
     k: int | None = None
     gap_pattern: NDArray[np.int_] | None = None
-    penalties: Mapping[int, NDArray[Any]] = field(default_factory=dict)
+    library_masks: Mapping[int, NDArray[np.bool_]] = field(default_factory=dict)
     gaps: bool = False
-    search: Choice | None = None
+    search: SearchRequest | None = None
 
 
 class CrossMap:
@@ -109,7 +110,7 @@ class CrossMap:
             self.release()
             raise
         # Padded libraries (perhaps twice) and their rows of rho take an eighth of the room each.
-        wide = max(group.search.search.stride(self.n_steps) for group in self._groups)
+        wide = max(group.searcher.problem.stride(self.n_steps) for group in self._groups)
         self._batch = max(min(room // 8 // (2 * wide * values.itemsize), room // 8 // (self.n * values.itemsize)), 1)
 
     def _group_targets(self, data: MapData, room: int) -> None:
@@ -124,19 +125,15 @@ class CrossMap:
                 columns = np.flatnonzero((E[order] == dim) & (gap_pattern[order] == number))
                 classes[int(dim)] = TargetClass(int(dim), int(columns[0]), int(columns[-1]) + 1)
             dims = tuple(sorted(classes))
-            counts = tuple(data.k or dim + 1 for dim in dims)
-            search = Search(
-                dims, counts, self.tau, self.Tp, data.exclusion_radius, self.n_steps, self.n_steps, self.dtype
+            ks = tuple(data.k or dim + 1 for dim in dims)
+            problem = SearchProblem(
+                dims, ks, self.tau, self.Tp, data.exclusion_radius, self.n_steps, self.n_steps, self.dtype
             )
-            penalty = data.penalties.get(int(number))
-            searcher = engine(
-                self.executor, search, "weights", data.search, masked=penalty is not None,
-                data_bytes=data.values.nbytes, room=room, pool=self._pool,
+            searcher = open_searcher(
+                self.executor, problem, "weights", data.search, data_bytes=data.values.nbytes, room=room,
+                pool=self._pool,
             )  # fmt: skip
-            held = None
-            if penalty is not None:
-                held = self.executor.upload(penalty, self._pool.get(f"penalty {number}", penalty.nbytes))
-            self._groups.append(_Group(searcher, classes, held))
+            self._groups.append(_Group(searcher, classes, data.library_masks.get(int(number))))
 
     def _allocate_targets(self, itemsize: int) -> int:
         """Make room for the targets; returns the bytes that are left for everything else."""
@@ -167,14 +164,13 @@ class CrossMap:
         """Tuned parameters of the search and of the lookup."""
         group = self._groups[0]
         widest = max(group.classes.values(), key=lambda targets: targets.end - targets.begin)
-        search = group.search.search
-        lookup = self._shapes.chosen(search.counts[search.dims.index(widest.E)], widest.end - widest.begin)
-        return {"knn": self._groups[0].search.parameters, "lookup": dict(lookup.parameters)}
+        lookup = self._shapes.chosen(group.searcher.problem.k(widest.E), widest.end - widest.begin)
+        return {"knn": group.searcher.parameters, "lookup": dict(lookup.parameters)}
 
     @property
     def searched(self) -> list[dict[str, Any]]:
         """What searched for neighbours, why, and how good it was."""
-        return report(*(group.search for group in self._groups))
+        return report(*(group.searcher for group in self._groups))
 
     def skill(
         self, a: int, b: int, out: NDArray[Any] | None = None, report: Callable[[int], None] | None = None
@@ -195,20 +191,20 @@ class CrossMap:
         n = len(out)
         rho = self._pool.get("rho", out.nbytes)
         for group in self._groups:
-            for tables in group.search.tables(*group.search.load(self.data, a, a + n), group.penalty):
-                for dim in tables.sweep.search.dims:
+            series = group.searcher.load(self.data, a, a + n)
+            for tables in group.searcher.tables(series, group.library_mask):
+                for dim in tables.problem.dims:
                     self._lookup(tables, group.classes[dim], rho)
         self.executor.download(rho, out)
 
     def _lookup(self, tables: Tables, targets: TargetClass, rho: Buffer) -> None:
-        s = tables.sweep.search
-        k = s.counts[s.dims.index(targets.E)]
+        k = tables.problem.k(targets.E)
         width = targets.end - targets.begin
         t_begin, t_end = max((targets.E - 1) * self.tau, -self.Tp), min(self.n_steps, self.n_steps - self.Tp)
         pacer, predictions = self._pacers[targets.E], float(max(t_end - t_begin, 1) * tables.n_libraries)
         shape = self._shapes.shape(k, width, tables.n_libraries, lambda cost: pacer.units(cost * predictions))
         values = {**shape.parameters, "k": k, "dtype": self.dtype, "gaps": self.gaps, "stage_rows": shape.stage_rows,
-                  "table_tile": tables.sweep.table_tile}  # fmt: skip
+                  "table_tile": tables.knn_pass.table_tile}  # fmt: skip
         kernel = build(self.executor, spec("lookup"), values)
         i = np.int32
         blocks = -(-width // shape.columns)
@@ -220,13 +216,13 @@ class CrossMap:
                 (self.targets, tables.rows, tables.values, self.target_of, rho, i(self.stride),
                  i(targets.begin + block * shape.columns), i(targets.end), i(self.n_steps), i(t_begin), i(t_end),
                  i(self.Tp), i(tables.n_libraries), i(tables.first), i(self.n), np.uint64(tables.begin(targets.E)),
-                 i(tables.sweep.table_rows), i(shape.slices)),
+                 i(tables.knn_pass.table_rows), i(shape.slices)),
             )  # fmt: skip
             pacer.launched(event, shape.cost * predictions * some)
 
     def release(self) -> None:
         """Give the device memory back."""
         for group in self._groups:
-            group.search.release()
+            group.searcher.release()
         self._pool.release()
         self.data.release()

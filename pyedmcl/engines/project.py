@@ -10,7 +10,7 @@ from ..codegen.build import build
 from ..kernels import spec
 from ..launch.pool import Pool
 from ..launch.sizes import round_up
-from ..neighbors.exact import Tables
+from ..neighbors.tables import Tables
 from ..tuning.parameters import parameters
 
 if TYPE_CHECKING:
@@ -42,19 +42,20 @@ class Projection:
 
         Each (dimensions of the pass, n_libraries, n_query), NaN where there is no neighbour.
         """
-        s = tables.sweep.search
-        total = len(s.dims) * tables.n_libraries * s.n_query
-        out = (self._out.get("predicted", total * s.itemsize), self._out.get("variance", total * s.itemsize))
-        chosen = parameters(spec("predict"), {"dtype": s.dtype}, self.executor.info).parameters
-        sweep = tables.sweep
-        values = {**chosen, "counts": s.counts, "dtype": s.dtype, "table_tile": sweep.table_tile}
+        problem, knn_pass = tables.problem, tables.knn_pass
+        total = len(problem.dims) * tables.n_libraries * problem.n_query
+        nbytes = total * problem.itemsize
+        out = (self._out.get("predicted", nbytes), self._out.get("variance", nbytes))
+        chosen = parameters(spec("predict"), {"dtype": problem.dtype}, self.executor.info).parameters
+        values = {**chosen, "counts": problem.ks, "dtype": problem.dtype, "table_tile": knn_pass.table_tile}
         kernel = build(self.executor, spec("predict"), values)
         wg, i = int(chosen["wg"]), np.int32
         self.executor.launch(
             kernel, (round_up(total, wg),), (wg,),
-            (self.targets, i(self.stride), i(0), i(tables.first), tables.rows, tables.values, i(s.n_query), i(s.Tp),
-             np.uint64(tables.n_libraries * s.n_query), i(sweep.table_rows),
-             np.uint64(tables.n_libraries * sweep.table_rows), *out),
+            (self.targets, i(self.stride), i(0), i(tables.first), tables.rows, tables.values, i(problem.n_query),
+             i(problem.Tp),
+             np.uint64(tables.n_libraries * problem.n_query), i(knn_pass.table_rows),
+             np.uint64(tables.n_libraries * knn_pass.table_rows), *out),
         )  # fmt: skip
         return out
 

@@ -8,15 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
-from .coordinates import CoordinateSearch
-from .costs import Decision, cheapest, surely_exact
-from .exact import ExactSearch
-from .index import Index, KDTree
-from .plan import Search
+from .costs import SearchDecision, cheapest, surely_exact
+from .plan import SearchProblem
 from .shared_sums import pays
 
 if TYPE_CHECKING:
-    from ..device.executor import Executor
     from ..device.info import DeviceInfo
 
 SEARCHES = ("auto", "exact", "kdtree", "ivf", "hnsw", "pruned")
@@ -24,7 +20,7 @@ _LEAST = {"kdtree": 64, "pruned": 64, "ivf": 1024, "hnsw": 1024}  # states below
 
 
 @dataclass(frozen=True)
-class Choice:
+class SearchRequest:
     """What the caller asks for.
 
     Attributes
@@ -39,72 +35,47 @@ class Choice:
     recall: float = 0.99
 
 
+def decided_beforehand(request: SearchRequest, info: DeviceInfo, problem: SearchProblem) -> list[SearchDecision] | None:
+    """Decisions for all dimensions where every one is to compare all pairs, whatever the data; else None."""
+    if request.search == "exact":
+        return None if shares_sums(info, problem, problem.n_library, problem.n_query) else []
+    if request.search != "auto" or problem.coordinates:
+        return None
+    decisions = [surely_exact(info, problem.restrict((E,))) for E in problem.dims]
+    return None if any(decision is None for decision in decisions) else [d for d in decisions if d is not None]
+
+
+def shares_sums(info: DeviceInfo, problem: SearchProblem, n_states: int, n_queries: int) -> bool:
+    """Whether all pairs are compared with sums shared along diagonals; several dimensions share their sums better."""
+    return not problem.coordinates and len(problem.dims) == 1 and pays(info, problem, n_states, n_queries)
+
+
 def decide(
-    choice: Choice, info: DeviceInfo, search: Search, n_states: int, n_queries: int, delays: bool,
-    sample: Callable[[int], NDArray[Any]] | None = None, share: Callable[[float], float] | None = None,
-) -> Decision:  # fmt: skip
+    request: SearchRequest, info: DeviceInfo, problem: SearchProblem, n_states: int, n_queries: int,
+    sample: Callable[[int], NDArray[Any]] | None = None, probe: Callable[[float], float] | None = None,
+) -> SearchDecision:  # fmt: skip
     """The search for one library and dimension.
 
     Parameters
     ----------
-    choice : Choice
+    request : SearchRequest
     info : DeviceInfo
-    search : Search
+    problem : SearchProblem
         Of one dimension.
     n_states, n_queries : int
-        Library states and queries that there are.
-    delays : bool
-        Whether states are delays of one series, as the pruned search needs.
+        Library rows and query rows that have a state.
     sample : callable, optional
         Gives about so many of the states.
-    share : callable, optional
+    probe : callable, optional
         Gives the share of pairs that the pruned search would compute, as far as that is below its argument.
     """
-    name, k = choice.search, search.counts[0]
+    name, k = request.search, problem.ks[0]
     if name == "auto":
-        return cheapest(info, search, n_states, n_queries, sample, share if delays else None)
+        return cheapest(info, problem, n_states, n_queries, sample, None if problem.coordinates else probe)
     if name == "exact":
-        return Decision("exact", "asked for")
+        return SearchDecision("exact", "asked for")
     if n_states < max(_LEAST[name], 2 * k):
-        return Decision("exact", f"{n_states:,} states are too few for {name} with k = {k}")
-    if name == "pruned" and not delays:
-        return Decision("exact", "the pruned search takes delays of one series only")
-    return Decision(name, "asked for")
-
-
-def make_index(name: str, points: NDArray[Any]) -> Index:
-    """Build an index of states (n, E). Raises MissingExtraError where its package is not there."""
-    if name == "kdtree":
-        return KDTree(points)
-    from . import index_faiss
-
-    return index_faiss.InvertedLists(points) if name == "ivf" else index_faiss.Graph(points)
-
-
-def engine(executor: Executor, search: Search, emit: str, choice: Choice | None = None, **options: Any) -> ExactSearch:
-    """The search that ``choice`` asks for; see :class:`ExactSearch` for the other parameters."""
-    choice = choice or Choice()
-    one = len(search.dims) == 1
-    if choice.search == "exact" and not (one and pays(executor.info, search, search.n_library, search.n_query)):
-        return ExactSearch(executor, search, emit, **options)
-    if choice.search == "auto" and not isinstance(search, CoordinateSearch):
-        sure = [(E, surely_exact(executor.info, search.restrict((E,)))) for E in search.dims]
-        if all(decision is not None for _, decision in sure):
-            from .searched import record
-
-            found = ExactSearch(executor, search, emit, **options)
-            found.decisions = [record(E, choice, decision) for E, decision in sure if decision is not None]
-            return found
-    from .indexed import IndexedSearch
-
-    return IndexedSearch(executor, search, emit, choice, **options)
-
-
-def report(*engines: ExactSearch) -> list[dict[str, Any]]:
-    """What ran for each dimension, why, and how good it was; for a result's provenance."""
-    found: list[dict[str, Any]] = []
-    for one in engines:
-        for record in one.decisions:
-            if record not in found:
-                found.append(record)
-    return found
+        return SearchDecision("exact", f"{n_states:,} states are too few for {name} with k = {k}")
+    if name == "pruned" and problem.coordinates:
+        return SearchDecision("exact", "the pruned search takes delays of one series only")
+    return SearchDecision(name, "asked for")

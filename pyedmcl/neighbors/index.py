@@ -1,12 +1,12 @@
 """Neighbour search by an index on the host: the protocol, and the k-d tree.
 
-An index proposes rows; :mod:`indexed` computes their distances on the device, so that an index never decides bits.
+An index proposes rows; the device computes their distances, so that an index never decides bits.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol
 
@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 
 from ..errors import missing_extra
 from ..launch.progress import told
+from .index_faiss import Graph, InvertedLists
 
 Points = NDArray[np.floating[Any]]
-_AGAIN = 8  # times the places that would do if all neighbours were found, up to which an approximate index is asked
+_AGAIN = 8  # An approximate index is asked for so many times the candidates that would do if none were missed.
 
 
 class Index(Protocol):
@@ -62,11 +63,11 @@ class KDTree:
         told(len(points), len(points), "states")
 
     def search(self, points: Points, m: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        asked, cores = np.ascontiguousarray(points, np.float64), os.cpu_count() or 1
+        queries, cores = np.ascontiguousarray(points, np.float64), os.cpu_count() or 1
         # Ctrl-C would end SciPy's call while its threads still write into what it then frees. In a thread of our own it
         # comes to its end first, since only the main thread is interrupted.
-        with ThreadPoolExecutor(1) as one:
-            distance, place = one.submit(self._tree.query, asked, k=m, workers=cores).result()
+        with ThreadPoolExecutor(1) as thread:
+            distance, place = thread.submit(self._tree.query, queries, k=m, workers=cores).result()
         shape = (len(points), m)
         distance, place = distance.reshape(shape), place.reshape(shape)
         return np.where(place < self._tree.n, place, -1), distance[:, -1] ** 2
@@ -75,31 +76,38 @@ class KDTree:
         return False
 
 
-def asked_sizes(k: int, radius: int, n: int, exact: bool) -> Iterator[int]:
-    """Candidates to ask an index of ``n`` states for: few at first, then twice as many for queries that are still open.
+def make_index(name: str, points: Points) -> Index:
+    """Build an index of states (n, E). Raises MissingExtraError where its package is not there."""
+    kinds: dict[str, Callable[[Points], Index]] = {"kdtree": KDTree, "ivf": InvertedLists, "hnsw": Graph}
+    return kinds[name](points)
+
+
+def candidate_counts(k: int, exclusion_radius: int, n: int, exact: bool) -> Iterator[int]:
+    """How many candidates to ask an index of ``n`` states for: few, then twice as many for queries that are still open.
 
     The last is ``n``, for which an approximate index is not asked, since it may not find all: states are compared.
 
     Parameters
     ----------
     k : int
-    radius : int
-        Exclusion radius, -1 for none.
+    exclusion_radius : int
+        -1 for none.
     n : int
     exact : bool
         Whether the index is exact.
     """
-    near = 2 * radius + 1 if radius >= 0 else 0
-    m, last = min(k + 1 + min(near, 2 * k + 16), n), n if exact else _AGAIN * enough(k, radius)
+    excluded = 2 * exclusion_radius + 1 if exclusion_radius >= 0 else 0
+    m = min(k + 1 + min(excluded, 2 * k + 16), n)
+    last = n if exact else _AGAIN * sufficient_count(k, exclusion_radius)
     while m < min(last, n):
         yield m
         m *= 2
     yield n
 
 
-def enough(k: int, radius: int) -> int:
+def sufficient_count(k: int, exclusion_radius: int) -> int:
     """Nearest states that hold the ``k`` nearest outside the exclusion radius, whichever it excludes, and one more."""
-    return k + 1 + (2 * radius + 1 if radius >= 0 else 0)
+    return k + 1 + (2 * exclusion_radius + 1 if exclusion_radius >= 0 else 0)
 
 
 def index_bytes(name: str, n: int, E: int) -> int:

@@ -45,10 +45,10 @@ def _single(points: NDArray[Any]) -> NDArray[np.float32]:
     return np.ascontiguousarray(points, np.float32)
 
 
-def brute_force(points: NDArray[Any], asked: NDArray[Any], m: int) -> NDArray[np.int64]:
+def brute_force(points: NDArray[Any], query_points: NDArray[Any], m: int) -> NDArray[np.int64]:
     """Places (n, m) of the nearest states of a few queries, by comparing all."""
     faiss = _faiss("measuring recall")
-    states, queries = _single(points), _single(asked)
+    states, queries = _single(points), _single(query_points)
     with threads(faiss):
         parts = [faiss.knn(queries[a : a + _DIRECT], states, m)[1] for a in range(0, len(queries), _DIRECT)]
     return np.concatenate(parts) if parts else np.empty((0, m), np.int64)

@@ -1,4 +1,4 @@
-"""States of a series in the order of a k-d tree, with boxes around blocks of them, made on the device."""
+"""States of a series in the order of a k-d tree, with boxes around its leaves, made on the device."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from ..kernels import spec
 from ..launch.pool import Pool
 from ..launch.sizes import round_up
 from ..tuning.parameters import parameters
-from .pruned_basis import Basis
+from .pruned_axes import PrincipalAxes
+from .series import DeviceSeries
 
 if TYPE_CHECKING:
     from ..device.executor import Buffer, Executor
@@ -25,8 +26,8 @@ _PLACE_BITS = 16  # of a place along a node's axis at least; ever smaller nodes 
 
 
 @dataclass(frozen=True)
-class Shape:
-    """Sizes of an order of ``n`` states in blocks of ``leaf``."""
+class OrderShape:
+    """Sizes of an order of ``n`` states in leaves of ``leaf`` states."""
 
     n: int
     leaf: int
@@ -87,16 +88,16 @@ class Order:
 
     Attributes
     ----------
-    shape : Shape
+    shape : OrderShape
     rows : Buffer
         int32 (padded,), -1 behind the last.
     places : Buffer
         Coordinates (axes + 1, padded); the last row holds what each may be off by.
     boxes, first_rows : Buffer
-        Of blocks and of nodes above them, level by level.
+        Of leaves and of nodes above them, level by level.
     """
 
-    shape: Shape
+    shape: OrderShape
     rows: Buffer
     places: Buffer
     boxes: Buffer
@@ -114,90 +115,112 @@ class Orderer:
     E, tau : int
     dtype : str
     leaf : int
-        States of a block, a power of two.
+        States of a leaf, a power of two.
     """
 
     def __init__(self, executor: Executor, pool: Pool, E: int, tau: int, dtype: str, leaf: int) -> None:
         self.executor, self.pool = executor, pool
         self.E, self.tau, self.dtype, self.leaf = E, tau, np.dtype(dtype), leaf
 
-    def make(self, name: str, series: Buffer, front: int, rows: NDArray[Any], basis: Basis) -> Order:
-        """Order the states of some rows.
+    def make(self, name: str, series: DeviceSeries, rows: NDArray[np.int32], axes: PrincipalAxes) -> Order:
+        """Order the states of some rows; ``rows`` holds at least one."""
+        specialisation = {
+            "E": self.E, "tau": self.tau, "dtype": self.dtype.name, "axes": axes.n_axes, "leaf": self.leaf,
+        }  # fmt: skip
+        info = self.executor.info
+        choice = parameters(spec("pruned_order"), specialisation, info, {"rows": len(rows)})
+        run = _Kernels(self.executor, {**specialisation, **choice.parameters})
+        shape = OrderShape(len(rows), self.leaf, axes.n_axes, self.dtype.itemsize)
+        rows_on_device = self.executor.upload(rows, self.pool.get("pruned rows", rows.nbytes))
+        coordinates = self.pool.get("pruned coordinates", shape.n * (shape.axes + 1) * shape.itemsize)
+        ids = [self.pool.get(f"pruned id {place}", shape.n * 4) for place in (0, 1)]
+        self._project(run, series, rows_on_device, axes, coordinates, ids[0], shape)
+        self._sort(run, coordinates, ids, shape)
+        order = self._empty(name, shape)
+        i = np.int32
+        run("gather", shape.padded, rows_on_device, ids[0], coordinates, i(shape.n), i(shape.padded), order.rows,
+            order.places)  # fmt: skip
+        self._box(run, order)
+        return order
 
-        Parameters
-        ----------
-        name : str
-        series : Buffer
-            Row 0 at column ``front``, gaps before it.
-        front : int
-        rows : ndarray of int32
-            At least one.
-        basis : Basis
-        """
-        executor, get, i = self.executor, self.pool.get, np.int32
-        given = {"E": self.E, "tau": self.tau, "dtype": self.dtype.name, "axes": basis.n_axes, "leaf": self.leaf}
-        chosen = parameters(spec("pruned_order"), given, executor.info, {"rows": len(rows)}).parameters
-        values = {**given, **chosen}
-        shape = Shape(len(rows), self.leaf, basis.n_axes, self.dtype.itemsize)
-        n, padded, item = shape.n, shape.padded, self.dtype.itemsize
+    def _empty(self, name: str, shape: OrderShape) -> Order:
+        get, nodes = self.pool.get, sum(shape.parents)
+        return Order(
+            shape,
+            get(f"{name} rows", shape.padded * 4),
+            get(f"{name} places", shape.padded * (shape.axes + 1) * shape.itemsize),
+            get(f"{name} boxes", nodes * FAN * 2 * shape.axes * shape.itemsize),
+            get(f"{name} first rows", nodes * FAN * 4),
+        )
 
-        def launch(entry: str, threads: int, *arguments: Any, group: int = 0) -> None:
-            kernel = build(executor, spec("pruned_order"), values, entry)
-            size = threads if group else round_up(threads, 64)
-            executor.launch(kernel, (size,), (group,) if group else None, arguments)
-
-        given_rows = executor.upload(rows, get("pruned rows", n * 4))
-        axes = executor.upload(basis.axes, get("pruned basis", basis.axes.nbytes))
-        coordinates = get("pruned coordinates", n * (basis.n_axes + 1) * item)
-        keys = [get(f"pruned key {place}", n * 4) for place in (0, 1)]
-        ids = [get(f"pruned id {place}", n * 4) for place in (0, 1)]
+    def _project(
+        self, run: _Kernels, series: DeviceSeries, rows: Buffer, axes: PrincipalAxes, coordinates: Buffer,
+        ids: Buffer, shape: OrderShape,
+    ) -> None:  # fmt: skip
+        """Coordinates of all states along the axes."""
         real = self.dtype.type
-        launch(
-            "project", n, series, i(front), given_rows, i(n), real(basis.centre), real(basis.rounding), axes,
-            coordinates, ids[0],
+        basis = self.executor.upload(axes.axes, self.pool.get("pruned axes", axes.axes.nbytes))
+        run(
+            "project", shape.n, series.buffer, np.uint64(series.first), rows, np.int32(shape.n), real(axes.centre),
+            real(axes.rounding), basis, coordinates, ids,
         )  # fmt: skip
-        wg, bits = int(chosen["wg"]), int(chosen["bits"])
-        each = wg * int(chosen["each"])
-        parts = -(-n // each)
+
+    def _sort(self, run: _Kernels, coordinates: Buffer, ids: list[Buffer], shape: OrderShape) -> None:
+        """Put ``ids[0]`` into the order of the tree, level by level, by counting sorts."""
+        get, i, n = self.pool.get, np.int32, shape.n
+        keys = [get(f"pruned key {place}", n * 4) for place in (0, 1)]
+        wg, bits = int(run.values["wg"]), int(run.values["bits"])
+        parts = -(-n // (wg * int(run.values["each"])))
         counts = get("pruned counts", (parts << bits) * 4)
         scanners = 256 if wg >= 128 else wg
         for log_size, nodes in shape.rounds():
-            axis, place = get("pruned axis", nodes * 4), get("pruned place", nodes * 2 * item)
-            if basis.n_axes > 1:
-                launch("axes_of", nodes, coordinates, i(n), ids[0], i(log_size), i(nodes), axis, place)
+            axis, place = get("pruned axis", nodes * 4), get("pruned place", nodes * 2 * shape.itemsize)
+            if shape.axes > 1:
+                run("axes_of", nodes, coordinates, i(n), ids[0], i(log_size), i(nodes), axis, place)
             node_bits = (nodes - 1).bit_length()
-            wanted = _KEY_BITS if basis.n_axes == 1 else _PLACE_BITS
-            total = min(round_up(node_bits + wanted, bits), _KEY_BITS)
-            launch(
-                "keys_of", n, coordinates, i(n), ids[0], i(log_size), i(total - node_bits), axis, place, keys[0],
-            )  # fmt: skip
+            axis_bits = _KEY_BITS if shape.axes == 1 else _PLACE_BITS
+            total = min(round_up(node_bits + axis_bits, bits), _KEY_BITS)
+            run("keys_of", n, coordinates, i(n), ids[0], i(log_size), i(total - node_bits), axis, place, keys[0])
             for shift in range(0, total, bits):
-                launch("count", parts * wg, keys[0], i(n), i(shift), i(parts), counts, group=wg)
-                launch("scan", scanners, counts, i(parts << bits), group=scanners)
-                launch(
-                    "scatter", parts * wg, keys[0], ids[0], i(n), i(shift), i(parts), counts, keys[1], ids[1], group=wg
-                )  # fmt: skip
+                run("count", parts * wg, keys[0], i(n), i(shift), i(parts), counts, group=wg)
+                run("scan", scanners, counts, i(parts << bits), group=scanners)
+                run("scatter", parts * wg, keys[0], ids[0], i(n), i(shift), i(parts), counts, keys[1], ids[1],
+                    group=wg)  # fmt: skip
                 keys.reverse()
                 ids.reverse()
-        parents = shape.parents
-        order = Order(
-            shape,
-            get(f"{name} rows", padded * 4),
-            get(f"{name} places", padded * (basis.n_axes + 1) * item),
-            get(f"{name} boxes", sum(parents) * FAN * 2 * basis.n_axes * item),
-            get(f"{name} first rows", sum(parents) * FAN * 4),
-        )
-        launch("gather", padded, given_rows, ids[0], coordinates, i(n), i(padded), order.rows, order.places)
-        launch(
-            "leaf_boxes", parents[0] * FAN, order.rows, order.places, i(n), i(padded), i(parents[0]), order.boxes,
-            order.first_rows,
+
+    def _box(self, run: _Kernels, order: Order) -> None:
+        """Boxes of leaves, then of the nodes above them, level by level."""
+        i, shape, parents = np.int32, order.shape, order.shape.parents
+        run(
+            "leaf_boxes", parents[0] * FAN, order.rows, order.places, i(shape.n), i(shape.padded), i(parents[0]),
+            order.boxes, order.first_rows,
         )  # fmt: skip
         below = 0
         for level in range(1, len(parents)):
-            here = below + parents[level - 1]
-            launch(
+            above = below + parents[level - 1]
+            run(
                 "upper_boxes", parents[level] * FAN, order.boxes, order.first_rows, i(below), i(parents[level - 1]),
-                i(here), i(parents[level]),
+                i(above), i(parents[level]),
             )  # fmt: skip
-            below = here
-        return order
+            below = above
+
+
+class _Kernels:
+    """The kernels that make an order, by their names.
+
+    Parameters
+    ----------
+    executor : Executor
+    values : dict
+        Specialisation and parameters.
+    """
+
+    def __init__(self, executor: Executor, values: dict[str, Any]) -> None:
+        self._executor, self.values = executor, values
+
+    def __call__(self, entry: str, work_items: int, *arguments: Any, group: int = 0) -> None:
+        """Launch a kernel with so many work-items, in groups of ``group`` or of whatever size the device prefers."""
+        kernel = build(self._executor, spec("pruned_order"), self.values, entry)
+        size = work_items if group else round_up(work_items, 64)
+        self._executor.launch(kernel, (size,), (group,) if group else None, arguments)

@@ -17,14 +17,14 @@ from ..device.fingerprint import device_key
 from ..device.quirks import quirks_for
 from ..tuning.parameters import source
 from ..tuning.rates import MODELS
-from .pruned_basis import AXES_MOST
+from .pruned_axes import AXES_MOST
 
 if TYPE_CHECKING:
     from ..device.info import DeviceInfo
 
 NAME = "neighbors"
 MODEL = MODELS[NAME]
-# Queries that a probe looks at, as :mod:`pruned` takes them.
+# Queries that a probe looks at, as :mod:`pyedmcl.neighbors.pruned` takes them.
 _PROBED_LEAST, _PROBED_MOST, _PROBED_SHARE = 256, 4096, 32
 _LEAST_VISITED = 32  # states that the pruned search looks at for a query where states lie best, beside 2 k
 _TREE_LEAF = 16.0
@@ -108,7 +108,7 @@ class Rates:
 
 
 @dataclass(frozen=True)
-class Known:
+class KnownRates:
     """Rates of a device, and how well they are known.
 
     Attributes
@@ -138,7 +138,7 @@ DEFAULTS: dict[str, tuple[int, Rates]] = {
 }  # fmt: skip
 
 
-def rates_of(info: DeviceInfo) -> Known:
+def rates_of(info: DeviceInfo) -> KnownRates:
     """Rates of a device: of the tuning database, else shipped for it or a relative, else the defaults of its class."""
     key = device_key(info)
     quirks = quirks_for(info)
@@ -147,9 +147,9 @@ def rates_of(info: DeviceInfo) -> Known:
         grade, record = known
         rates = from_values(record.values)
         if rates is not None:
-            return Known(_for_units(rates, record.device.compute_units, info, quirks.on_host), grade)
+            return KnownRates(_for_units(rates, record.device.compute_units, info, quirks.on_host), grade)
     units, rates = DEFAULTS[quirks.defaults_for]
-    return Known(_for_units(rates, units, info, quirks.on_host), "default")
+    return KnownRates(_for_units(rates, units, info, quirks.on_host), "default")
 
 
 def from_values(values: Mapping[str, Any]) -> Rates | None:

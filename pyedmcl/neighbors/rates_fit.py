@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .pruned_basis import AXES_MOST
+from .pruned_axes import AXES_MOST
 from .rates import Rates, changes, tree_visited, visited_lags
 
 _ROUNDS = 100  # more than any of these fits needs

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .index import asked_sizes, enough
+from .index import candidate_counts, sufficient_count
+from .index_faiss import brute_force
 
 if TYPE_CHECKING:
     from .index import Index
-    from .plan import Search
+    from .plan import SearchProblem
+    from .series import HostStates
 
 _ROUNDS = (64, 256, 1024, 4096)  # queries looked at, until it is clear whether the recall suffices
 _WIDTH = 1 << 26  # true neighbours looked at, those in the exclusion radius with them, likewise
@@ -53,15 +55,15 @@ class Measured:
         return f"{self.slots:,} neighbours of {self.queries} queries; Wilson interval, 95 %, for clustered samples"
 
 
-def wilson(found: float, slots: float, z: float = _Z) -> tuple[float, float]:
+def wilson(hits: float, slots: float, z: float = _Z) -> tuple[float, float]:
     """Wilson's score interval (JASA 22, 209, 1927) of a share, 95 % by default; (0, 1) where nothing was sampled."""
     if slots <= 0:
         return 0.0, 1.0
-    p, z2 = found / slots, z * z
+    p, z2 = hits / slots, z * z
     middle = (p + z2 / (2 * slots)) / (1 + z2 / slots)
     half = z / (1 + z2 / slots) * float(np.sqrt(p * (1 - p) / slots + z2 / (4 * slots * slots)))
     # At the ends the formula gives them exactly, but rounding does not.
-    return max(middle - half, 0.0) if found else 0.0, min(middle + half, 1.0) if found < slots else 1.0
+    return max(middle - half, 0.0) if hits else 0.0, min(middle + half, 1.0) if hits < slots else 1.0
 
 
 def effective_slots(hits: NDArray[np.int64], slots: NDArray[np.int64], population: int) -> float:
@@ -109,7 +111,7 @@ def judged(hits: NDArray[np.int64], slots: NDArray[np.int64], population: int, t
     return Measured(share, wilson(share * worth, worth), len(hits), total, low >= target), low < target <= high
 
 
-def measure(index: Index, states: Any, queries: Any, search: Search, target: float) -> Measured:
+def measure(index: Index, library: HostStates, queries: HostStates, problem: SearchProblem, target: float) -> Measured:
     """Recall of an index; it is refined until a sample of queries shows that it suffices.
 
     A sample grows while its interval holds the target, up to 4,096 queries or some seconds of comparing. Where not even
@@ -118,99 +120,101 @@ def measure(index: Index, states: Any, queries: Any, search: Search, target: flo
     Parameters
     ----------
     index : Index
-    states, queries
-        Rows, and the coordinates of rows, of library and query.
-    search : Search
+    library, queries : HostStates
+    problem : SearchProblem
         Of one dimension.
     target : float
     """
-    sample = _Sample(states, queries, search)
-    every = np.full(sample.sizes[-1], search.counts[0])
-    hopeful = judged(every, every, len(queries.rows), target)[0].reached
+    sample = _Sample(library, queries, problem)
+    perfect = np.full(sample.sizes[-1], problem.ks[0])
+    hopeful = judged(perfect, perfect, len(queries.rows), target)[0].reached
     while True:
         hits = np.empty(0, np.int64)
         for size in sample.sizes if hopeful else sample.sizes[:1]:
             hits = np.concatenate([hits, sample.hits(index, len(hits), size)])
-            found, open_ = judged(hits, sample.slots[:size], len(queries.rows), target)
-            if not open_:
+            measured, undecided = judged(hits, sample.slots[:size], len(queries.rows), target)
+            if not undecided:
                 break
-        if found.reached or not hopeful or not index.refine():
-            return found
+        if measured.reached or not hopeful or not index.refine():
+            return measured
 
 
 class _Sample:
-    """Queries drawn at random, in a fixed order, and their true neighbours, found when they are first needed.
+    """Queries drawn at random, in a fixed order, and their true neighbours, which are computed when first needed.
 
     Each setting of an index is measured on the same queries: the settings do not depend on them.
     """
 
-    def __init__(self, states: Any, queries: Any, search: Search) -> None:
-        self._states, self._queries = states, queries
-        self._k, self._radius, n = search.counts[0], search.exclusion_radius, len(states.rows)
-        there = len(queries.rows)
+    def __init__(self, library: HostStates, queries: HostStates, problem: SearchProblem) -> None:
+        self._library, self._queries = library, queries
+        self._k, self._exclusion_radius, n = problem.ks[0], problem.exclusion_radius, len(library.rows)
         # As many that the nearest outside the exclusion radius are among them, however many it excludes.
-        self._m = min(enough(self._k, self._radius), n)
-        most = min(_CELLS // max(n * search.dims[0], 1), _WIDTH // max(self._m, 1))
-        most = min(max(most, _ROUNDS[0]), _ROUNDS[-1], there)
+        self._m = min(sufficient_count(self._k, self._exclusion_radius), n)
+        most = min(_CELLS // max(n * problem.dims[0], 1), _WIDTH // max(self._m, 1))
+        most = min(max(most, _ROUNDS[0]), _ROUNDS[-1], len(queries.rows))
         self.sizes = sorted({min(size, most) for size in _ROUNDS})
         # The same sample for the same data, so that a result can be had again.
-        self._times = np.random.default_rng(n).choice(queries.rows, most, replace=False)
-        self._points = states.points(states.rows)
+        self._rows = np.random.default_rng(n).choice(queries.rows, most, replace=False)
+        self._points = library.points(library.rows)
         self._true = np.empty((0, self._k))
 
     @property
     def slots(self) -> NDArray[np.int64]:
-        """True neighbours that there are, of each query so far."""
-        there: NDArray[np.int64] = np.isfinite(self._true).sum(axis=1)
-        return there
+        """How many true neighbours each query so far has."""
+        counts: NDArray[np.int64] = np.isfinite(self._true).sum(axis=1)
+        return counts
 
     def hits(self, index: Index, a: int, b: int) -> NDArray[np.int64]:
         """True neighbours that an index finds for queries a to b of the sample."""
-        times = self._times[a:b]
-        asked = self._queries.points(times)
+        rows = self._rows[a:b]
+        points = self._queries.points(rows)
         if len(self._true) < b:
-            self._true = np.concatenate([self._true, self._nearest(asked, times)])
+            self._true = np.concatenate([self._true, self._nearest(points, rows)])
         true = self._true[a:b]
         last = np.where(np.isfinite(true), true, -1).max(axis=1, keepdims=True, initial=-1)
-        found = self._found(index, asked, times, true)
+        squared = self._of_index(index, points, rows, true)
         # Another row as near as the last one would do as well: which of them comes first is decided by the row.
-        hits: NDArray[np.int64] = np.minimum((found <= last).sum(axis=1), self.slots[a:b])
+        hits: NDArray[np.int64] = np.minimum((squared <= last).sum(axis=1), self.slots[a:b])
         return hits
 
-    def _nearest(self, asked: NDArray[Any], times: NDArray[np.int32]) -> NDArray[Any]:
-        from .index_faiss import brute_force
-
-        out, step = np.full((len(asked), self._k), np.inf), max(_HELD // max(self._m, 1), 1)
-        for a in range(0, len(asked), step):
+    def _nearest(self, points: NDArray[Any], rows: NDArray[np.int32]) -> NDArray[Any]:
+        """Squared distances (n, k) of the true neighbours, by comparing all pairs."""
+        out, step = np.full((len(points), self._k), np.inf), max(_HELD // max(self._m, 1), 1)
+        for a in range(0, len(points), step):
             part = slice(a, a + step)
-            kept = self._kept(brute_force(self._points, asked[part], self._m), asked[part], times[part])
+            kept = self._kept(brute_force(self._points, points[part], self._m), points[part], rows[part])
             out[part, : kept.shape[1]] = kept
         return out
 
-    def _found(self, index: Index, asked: NDArray[Any], times: NDArray[np.int32], true: NDArray[Any]) -> NDArray[Any]:
-        """What the search would find, which asks again for queries that lack neighbours and compares all at last."""
-        n, open_ = len(self._points), np.arange(len(asked))
-        out = np.full((len(asked), self._k), np.inf)
-        for m in asked_sizes(self._k, self._radius, n, index.exact):
-            if not len(open_):
+    def _of_index(
+        self, index: Index, points: NDArray[Any], rows: NDArray[np.int32], true: NDArray[Any]
+    ) -> NDArray[Any]:
+        """Squared distances (n, k) that the search would find.
+
+        It asks the index again for queries that lack neighbours, and at last compares all pairs.
+        """
+        n, short = len(self._points), np.arange(len(points))
+        out = np.full((len(points), self._k), np.inf)
+        for m in candidate_counts(self._k, self._exclusion_radius, n, index.exact):
+            if not len(short):
                 break
             if m >= n and not index.exact:
-                out[open_] = true[open_]
+                out[short] = true[short]
                 break
-            kept = self._kept(index.search(asked[open_], m)[0], asked[open_], times[open_])
-            out[open_, : kept.shape[1]] = kept
-            open_ = open_[np.isfinite(kept).sum(axis=1) < self._k]
+            kept = self._kept(index.search(points[short], m)[0], points[short], rows[short])
+            out[short, : kept.shape[1]] = kept
+            short = short[np.isfinite(kept).sum(axis=1) < self._k]
         return out
 
-    def _kept(self, place: NDArray[np.int64], asked: NDArray[Any], times: NDArray[np.int32]) -> NDArray[Any]:
-        """Squared distances (n, k) of the k nearest legal candidates, inf for none."""
-        points, at = self._points, np.maximum(place, 0)
-        squared = np.zeros(place.shape, points.dtype)
-        for e in range(points.shape[1]):
-            step = asked[:, e, None] - points[at, e]
-            squared += step * step
-        barred = place < 0
-        if self._radius >= 0:
-            barred |= np.abs(self._states.rows[at].astype(np.int64) - times[:, None]) <= self._radius
-        squared[barred] = np.inf
+    def _kept(self, place: NDArray[np.int64], points: NDArray[Any], rows: NDArray[np.int32]) -> NDArray[Any]:
+        """Squared distances (n, k) of the k nearest candidates outside the exclusion radius, inf for none."""
+        library, at = self._points, np.maximum(place, 0)
+        squared = np.zeros(place.shape, library.dtype)
+        for e in range(library.shape[1]):
+            difference = points[:, e, None] - library[at, e]
+            squared += difference * difference
+        excluded = place < 0
+        if self._exclusion_radius >= 0:
+            excluded |= np.abs(self._library.rows[at].astype(np.int64) - rows[:, None]) <= self._exclusion_radius
+        squared[excluded] = np.inf
         return np.sort(squared, axis=1)[:, : self._k]

@@ -11,14 +11,14 @@ from pyedmcl.codegen.sentinels import SENTINELS
 from pyedmcl.device.session import open_device
 from pyedmcl.errors import BuildError
 from pyedmcl.kernels import spec
-from pyedmcl.neighbors.plan import Pass, Search
+from pyedmcl.neighbors.plan import KnnPass, SearchProblem
 from pyedmcl.tuning.parameters import parameters
 
 
 def knn_values(device, **changes):
     chosen = parameters(spec("knn"), {"dtype": "float32", "dims": (2, 3)}, open_device(device).info).parameters
-    sweep = Pass(Search((2, 3), (3, 4), 1, 0, 0, 100, 100), "neighbours", False, chosen)
-    return {**sweep.values, **changes}
+    knn_pass = KnnPass(SearchProblem((2, 3), (3, 4), 1, 0, 0, 100, 100), "neighbours", chosen)
+    return {**knn_pass.values(masked=False), **changes}
 
 
 def broken(monkeypatch, name, old, new):

@@ -119,11 +119,11 @@ def test_targets_that_do_not_fit_are_refused_with_the_numbers(one_device, monkey
 @pytest.mark.parametrize(
     ("module", "name", "value"),
     [("pyedmcl.launch.staging", "_RAW_BYTES_MOST", 2 * 400 * 4), ("pyedmcl.edm.xmap", "_BLOCK_SERIES", 2),
-     ("pyedmcl.neighbors.exact", "_TABLE_LEAST", 1), ("pyedmcl.launch.pacing", "LAUNCH_SECONDS", 1e-6)],
+     ("pyedmcl.neighbors.tables", "_TABLE_LEAST", 1), ("pyedmcl.launch.pacing", "LAUNCH_SECONDS", 1e-6)],
 )  # fmt: skip
 def test_blocks_and_launches_of_any_size_give_the_same_bits(data, plenty, one_device, monkeypatch, module, name, value):
     monkeypatch.setattr(f"{module}.{name}", value)
-    monkeypatch.setattr("pyedmcl.neighbors.exact._TIMES_DATA", 0)
+    monkeypatch.setattr("pyedmcl.neighbors.tables._TIMES_DATA", 0)
     np.testing.assert_array_equal(pyedmcl.xmap(data, E=E, device=one_device).rho, plenty)
     dims = pyedmcl.embed_dimension(data, E_max=4, device=one_device)
     monkeypatch.undo()

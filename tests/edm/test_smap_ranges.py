@@ -68,14 +68,6 @@ def test_targets_that_are_there(Tp):
     np.testing.assert_array_equal(seen[expected], y[np.flatnonzero(expected) + Tp])
 
 
-def test_penalties_bar_the_other_rows():
-    given = np.arange(40) % 3 == 0
-    barred = ranges.penalty(given, "float32")
-    assert barred.shape == (72,)
-    np.testing.assert_array_equal(barred[:40] > 1e31, ~given)
-    assert not barred[40:].any()
-
-
 @pytest.mark.parametrize(
     ("given", "words"),
     [

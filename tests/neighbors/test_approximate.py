@@ -177,12 +177,12 @@ def test_maps_and_dimensions_are_the_same(device, name, tmp_path):
 def test_auto_runs_what_it_chose(one_device, monkeypatch):
     from dataclasses import replace
 
-    from pyedmcl.neighbors.rates import DEFAULTS, Known
+    from pyedmcl.neighbors.rates import DEFAULTS, KnownRates
 
     # Rates by which pruning pays in short series, too, so that the test is quick.
     quick = replace(DEFAULTS["cpu"][1], order_call=1e-6, order_lag=1e-10, walk_call=1e-6, walk_change=1e-10,
                     walk_lag=3e-11)  # fmt: skip
-    monkeypatch.setattr(costs, "rates_of", lambda info: Known(quick, "invented"))
+    monkeypatch.setattr(costs, "rates_of", lambda info: KnownRates(quick, "invented"))
     noise = np.random.default_rng(1).standard_normal(3000).astype(np.float32)
     for x, E, used in ((lorenz_x(3000), 2, "pruned"), (noise, 12, "exact")):
         want, found = (pyedmcl.knn(x, E=E, neighbors=n, device=one_device) for n in ("exact", "auto"))

@@ -37,7 +37,7 @@ def test_a_run_that_continues_keeps_the_records_of_the_first(one_device, tmp_pat
     options = {"E": "auto", "E_max": 3, "neighbors": "pruned", "device": one_device}
     whole = pyedmcl.xmap(three(), **options)
 
-    def stop(self, a, b, out=None):
+    def stop(self, *block):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:

@@ -18,7 +18,7 @@ from rates_helpers import CPU, GPU, Pretended, record
 
 from pyedmcl.errors import DeviceMemoryError
 from pyedmcl.neighbors import costs, rates_fit
-from pyedmcl.neighbors.plan import Search
+from pyedmcl.neighbors.plan import SearchProblem
 from pyedmcl.neighbors.rates import DEFAULTS, NAME, Rates, from_values, rates_of
 from pyedmcl.neighbors.rates_fit import Timing, errors, fit, not_negative, suffices
 from pyedmcl.tuner.problems.neighbors import SEARCHES, Problem, measure, problems
@@ -35,7 +35,7 @@ SHIPPED = wisdom.shipped_rates
 
 
 def searched(E, n):
-    return Search((E,), (E + 1,), 1, 1, 0, n, n)
+    return SearchProblem((E,), (E + 1,), 1, 1, 0, n, n)
 
 
 def recorded(device_class):

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from pyedmcl.device.session import open_device
 from pyedmcl.errors import DeviceMemoryError, InputError
+from pyedmcl.launch.pool import Pool
 from pyedmcl.launch.staging import Staging
-from pyedmcl.neighbors.exact import ExactSearch
-from pyedmcl.neighbors.plan import Search
-from pyedmcl.neighbors.pruned import PrunedSearch
+from pyedmcl.neighbors.exhaustive import ExhaustiveSearcher
+from pyedmcl.neighbors.plan import SearchProblem
+from pyedmcl.neighbors.pruned import PrunedSearcher
+from pyedmcl.neighbors.series import load_states
 from pyedmcl.reference.edm import knn_float32_exact, knn_float64_exact
 from pyedmcl.tuning.parameters import using
 
@@ -21,27 +26,34 @@ def _smooth(n, seed=0):
     return (np.sin(0.1 * t + seed) + 0.7 * np.sin(0.1 * np.sqrt(2) * t)).astype(np.float32)
 
 
-def _find(device, x, E, k, tau=1, radius=0, Tp=0, query=None, dtype="float32", **rows):
+@contextmanager
+def _searcher(device, problem, x, query=None, room=None, **masks):
     executor = open_device(device)
-    n_query = len(x if query is None else query)
-    search = Search((E,), (k,), tau, Tp, -1 if query is not None else radius, len(x), n_query, dtype)
-    engine = PrunedSearch(executor, search, x, query, **rows)
+    pool = Pool(executor)
     try:
-        found = engine.find(E)
-        return *found.read(executor), found.visited
+        states = load_states(executor, problem, pool, x, query, **masks)
+        yield PrunedSearcher(executor, states, room=room, pool=pool)
     finally:
-        engine.release()
+        pool.release()
 
 
-def _oracle(x, E, k, tau=1, radius=0, Tp=0, query=None, dtype="float32", library_rows=None, query_rows=None):
-    # In the engine a target counts only through library_rows: a target without gaps here.
+def _find(device, x, E, k, tau=1, radius=0, Tp=0, query=None, dtype="float32", **masks):
+    n_query = len(x if query is None else query)
+    problem = SearchProblem((E,), (k,), tau, Tp, -1 if query is not None else radius, len(x), n_query, dtype)
+    with _searcher(device, problem, x, query, **masks) as searcher:
+        lists = searcher.find()
+        return *lists.read(open_device(device)), lists.visited
+
+
+def _oracle(x, E, k, tau=1, radius=0, Tp=0, query=None, dtype="float32", library_mask=None, query_mask=None):
+    # In the searcher a target counts only through the library mask: a target without gaps here.
     oracle = knn_float32_exact if dtype == "float32" else knn_float64_exact
     squared, indices = oracle(
-        x, E=E, tau=tau, k=k, Tp=Tp, exclusion_radius=radius, query=query, library_rows=library_rows,
+        x, E=E, tau=tau, k=k, Tp=Tp, exclusion_radius=radius, query=query, library_rows=library_mask,
         target=np.zeros(len(x)),
     )  # fmt: skip
-    if query_rows is not None:
-        indices[~query_rows] = -1
+    if query_mask is not None:
+        indices[~query_mask] = -1
     return indices, np.where(indices < 0, np.dtype(dtype).type(3e38), squared)
 
 
@@ -67,8 +79,8 @@ def test_random_problems_equal_the_oracle(device, seed):
     E, tau = (1, 2, 3, 5, 8, 20)[seed], int(rng.integers(1, 4))
     options = [
         dict(radius=int(rng.integers(0, 20)), Tp=int(rng.integers(-5, 6))),
-        dict(query=_smooth(333, 1) if seed != 5 else x[:333], library_rows=rng.random(n) < 0.6),
-        dict(query_rows=rng.random(n) < 0.1, radius=-1),
+        dict(query=_smooth(333, 1) if seed != 5 else x[:333], library_mask=rng.random(n) < 0.6),
+        dict(query_mask=rng.random(n) < 0.1, radius=-1),
     ]
     for more in options:
         _same(device, x, E, E + 1, tau=tau, **more)
@@ -83,16 +95,14 @@ def test_ties_go_to_the_smaller_row_and_are_not_all_looked_at(device):
 
 def test_smooth_series_are_pruned_and_noise_is_not(device):
     x = _smooth(6000)
-    executor = open_device(device)
-    engine = PrunedSearch(executor, Search((3, 6), (4, 7), 1, 0, 0, len(x), len(x)), x)
-    probed = engine.probe(6)
-    # Where a share is hopeless, it need not be known; the search is complete after it.
-    assert engine.probe(6, probed / 8) > probed / 8
-    assert engine.probe(6, 2 * probed) == probed
-    found = engine.find(6)
-    engine.release()
-    assert found.visited < 0.08
-    assert probed == pytest.approx(found.visited, rel=0.5)
+    with _searcher(device, SearchProblem((6,), (7,), 1, 0, 0, len(x), len(x)), x) as searcher:
+        probed = searcher.probe()
+        # Where a share is hopeless, it need not be known; the search is complete after it.
+        assert searcher.probe(probed / 8) > probed / 8
+        assert searcher.probe(2 * probed) == probed
+        lists = searcher.find()
+    assert lists.visited < 0.08
+    assert probed == pytest.approx(lists.visited, rel=0.5)
     noise = np.random.default_rng(0).standard_normal(1500).astype(np.float32)
     assert _same(device, noise, 20, 21) > 0.9
 
@@ -131,30 +141,28 @@ def test_outliers_and_wide_ranges_lose_nothing(device):
 def test_exact_search_agrees_on_a_longer_series(device):
     executor = open_device(device)
     x = np.cumsum(np.random.default_rng(5).standard_normal(20_011)).astype(np.float32)
-    search = Search((2,), (3,), 1, 1, 4, len(x), len(x))
+    problem = SearchProblem((2,), (3,), 1, 1, 4, len(x), len(x))
     data = Staging(executor, x[:, None])
-    exact = ExactSearch(executor, search, "neighbours")
-    rows, squared = next(exact.tables(*exact.load(data, 0, 1))).read(executor, 2, 1)
+    exact = ExhaustiveSearcher(executor, problem, "neighbours")
+    rows, squared = next(exact.tables(exact.load(data, 0, 1))).read(executor, 2, 1)
     exact.release()
     data.release()
     found = _find(device, x, 2, 3, radius=4, Tp=1)
     assert np.array_equal(found[0], rows[0]) and found[1].tobytes() == squared[0].tobytes()
 
 
-def test_what_cannot_be_searched(device, monkeypatch):
-    executor = open_device(device)
+def test_what_cannot_be_searched(device):
     x = _smooth(100)
-    with pytest.raises(InputError, match="float64"):
-        PrunedSearch(executor, Search((2,), (3,), 1, 0, 0, 100, 100, "float64"), x)
-    with pytest.raises(InputError, match="exclusion_radius=0"):
-        PrunedSearch(executor, Search((2,), (3,), 1, 0, 0, 100, 100), x, x)
-    with pytest.raises(InputError, match="library_rows"):
-        PrunedSearch(executor, Search((2,), (3,), 1, 0, 0, 100, 100), x, library_rows=np.ones(99, bool))
-    engine = PrunedSearch(executor, Search((2,), (3,), 1, 0, 0, 100, 100), x, room=1000)
-    with pytest.raises(DeviceMemoryError, match="needs"):
-        engine.find(2)
-    with pytest.raises(InputError, match="E=4"):
-        engine.find(4)
+    own = SearchProblem((2,), (3,), 1, 0, 0, 100, 100)
+
+    def refused(error, words, problem, *given, **options):
+        with pytest.raises(error, match=words), _searcher(device, problem, x, *given, **options) as searcher:
+            searcher.find()
+
+    refused(InputError, "float64", replace(own, dtype="float64"))
+    refused(InputError, "exclusion_radius=0", own, x)
+    refused(InputError, "library_mask", own, library_mask=np.ones(99, bool))
+    refused(DeviceMemoryError, "needs", own, room=1000)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 
 from pyedmcl import knn
 from pyedmcl.neighbors import recall
-from pyedmcl.neighbors.plan import Search
+from pyedmcl.neighbors.plan import SearchProblem
 from pyedmcl.neighbors.recall import effective_slots, judged, measure, wilson
 
 pytest.importorskip("faiss", reason="faiss-cpu is not installed")
@@ -50,7 +50,7 @@ class Pretended:
 def ask(target, *misses, n=6000, whole=False, k=K):
     of = states(n)
     index = Pretended(of, *misses, whole=whole)
-    return measure(index, of, of, Search((3,), (k,), 1, 0, 0, n, n, "float32"), target), index
+    return measure(index, of, of, SearchProblem((3,), (k,), 1, 0, 0, n, n, "float32"), target), index
 
 
 def test_a_clear_case_is_settled_by_the_first_queries():

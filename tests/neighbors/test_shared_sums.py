@@ -10,30 +10,33 @@ from device_helpers import BASE
 
 import pyedmcl
 from pyedmcl.device.session import open_device
-from pyedmcl.neighbors import choose, indexed
-from pyedmcl.neighbors.plan import Search
-from pyedmcl.neighbors.shared_sums import SharedSearch, operations_per_pair, pays
+from pyedmcl.launch.pool import Pool
+from pyedmcl.neighbors import choose
+from pyedmcl.neighbors.plan import SearchProblem
+from pyedmcl.neighbors.series import load_states
+from pyedmcl.neighbors.shared_sums import SharedSumsSearcher, operations_per_pair, pays
 from pyedmcl.reference.edm import knn_float32_exact, knn_float64_exact
 from pyedmcl.tuning.parameters import using
 
 
-def _same(device, x, E, k, tau=1, radius=0, Tp=0, query=None, library_rows=None, query_rows=None):
+def _same(device, x, E, k, tau=1, radius=0, Tp=0, query=None, library_mask=None, query_mask=None):
     dtype = x.dtype.name
     n_query = len(x if query is None else query)
-    search = Search((E,), (k,), tau, Tp, -1 if query is not None else radius, len(x), n_query, dtype)
+    problem = SearchProblem((E,), (k,), tau, Tp, -1 if query is not None else radius, len(x), n_query, dtype)
     executor = open_device(device)
-    engine = SharedSearch(executor, search, x, query, library_rows=library_rows, query_rows=query_rows)
+    pool = Pool(executor)
     try:
-        rows, squared = engine.find(E).read(executor)
+        states = load_states(executor, problem, pool, x, query, library_mask=library_mask, query_mask=query_mask)
+        rows, squared = SharedSumsSearcher(executor, states, pool=pool).find().read(executor)
     finally:
-        engine.release()
+        pool.release()
     oracle = knn_float32_exact if dtype == "float32" else knn_float64_exact
     wanted, indices = oracle(
-        x, E=E, tau=tau, k=k, Tp=Tp, exclusion_radius=radius, query=query, library_rows=library_rows,
+        x, E=E, tau=tau, k=k, Tp=Tp, exclusion_radius=radius, query=query, library_rows=library_mask,
         target=np.zeros(len(x)),
     )  # fmt: skip
-    if query_rows is not None:
-        indices[~query_rows] = -1
+    if query_mask is not None:
+        indices[~query_mask] = -1
     assert np.array_equal(rows, indices)
     assert squared.tobytes() == np.where(indices < 0, x.dtype.type(3e38), wanted).astype(dtype).tobytes()
 
@@ -44,8 +47,8 @@ def test_random_problems_equal_the_oracle(device, E, tau):
     x = rng.standard_normal(611).astype(np.float32)
     _same(device, x, E, E + 1, tau, radius=int(rng.integers(0, 9)), Tp=3)
     x[rng.integers(0, 611, 9)] = np.nan
-    _same(device, x, E, 5, tau, query=rng.standard_normal(203).astype(np.float32), library_rows=rng.random(611) < 0.7)
-    _same(device, np.round(x), E, 4, tau, Tp=-2, query_rows=rng.random(611) < 0.3)
+    _same(device, x, E, 5, tau, query=rng.standard_normal(203).astype(np.float32), library_mask=rng.random(611) < 0.7)
+    _same(device, np.round(x), E, 4, tau, Tp=-2, query_mask=rng.random(611) < 0.3)
 
 
 def test_short_series_and_double_precision(device):
@@ -84,12 +87,11 @@ def test_long_searches_take_it_and_give_the_same(device, given, monkeypatch):
     before = pyedmcl.simplex(x, device=device, **options)
     asked = []
 
-    def always(info, search, n_states, n_queries):
+    def always(info, problem, n_states, n_queries):
         asked.append((n_states, n_queries))
         return True
 
     monkeypatch.setattr(choose, "pays", always)
-    monkeypatch.setattr(indexed, "pays", always)
     after = pyedmcl.simplex(x, device=device, **options)
     assert asked
     # Weights come from another kernel: an exponential may be rounded otherwise.
@@ -103,7 +105,7 @@ def test_it_pays_for_long_series_of_many_dimensions_on_gpus():
     gpu = replace(BASE, kind="gpu", runtime="nvidia")
 
     def asked(info, E, n, k=None):
-        return pays(info, Search((E,), (k or E + 1,), 1, 1, 0, n, n), n, n)
+        return pays(info, SearchProblem((E,), (k or E + 1,), 1, 1, 0, n, n), n, n)
 
     assert asked(gpu, 20, 1 << 20) and asked(gpu, 10, 1 << 18)
     assert not asked(gpu, 3, 1 << 20) and not asked(gpu, 20, 1 << 16) and not asked(gpu, 20, 1 << 20, 100)

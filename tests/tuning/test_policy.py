@@ -8,8 +8,8 @@ from types import SimpleNamespace
 from device_helpers import NVIDIA
 
 from pyedmcl.kernels import spec
-from pyedmcl.neighbors.exact import ExactSearch
-from pyedmcl.neighbors.plan import Pass, Search, with_enough_groups
+from pyedmcl.neighbors.plan import KnnPass, SearchProblem, with_enough_groups
+from pyedmcl.neighbors.tables import TableSpace
 from pyedmcl.tuning.parameters import parameters
 
 #: Without the quirk that gives an H200 more local memory than its driver reports.
@@ -24,9 +24,9 @@ def knn(info=A100, **given):
 def test_every_default_satisfies_its_constraints():
     for dims, tau, dtype in (((3,), 1, "float32"), (tuple(range(1, 11)), 3, "float32"), ((20,), 500, "float64")):
         chosen = knn(dims=dims, tau=tau, dtype=dtype)
-        search = Search(dims, tuple(E + 1 for E in dims), tau, 0, 0, 100_000, 100_000, dtype)
+        search = SearchProblem(dims, tuple(E + 1 for E in dims), tau, 0, 0, 100_000, 100_000, dtype)
         for emit in ("weights", "neighbours"):
-            spec("knn").check(Pass(search, emit, False, chosen).values)
+            spec("knn").check(KnnPass(search, emit, chosen).values(False))
 
 
 def test_lags_that_do_not_fit_into_local_memory_are_read_directly():
@@ -58,21 +58,21 @@ def test_narrow_classes_of_targets_get_narrow_vectors_on_processors():
 
 def test_a_bound_that_is_tuned_for_few_neighbours_holds_for_many():
     tuned = {"unroll": 16, "bound_share": 3, "tile": 1024}
-    few, many = Search((3,), (4,), 1, 0, 0, 4000, 4000), Search((3,), (96,), 1, 0, 0, 4000, 4000)
+    few, many = SearchProblem((3,), (4,), 1, 0, 0, 4000, 4000), SearchProblem((3,), (96,), 1, 0, 0, 4000, 4000)
     assert with_enough_groups(tuned, few) == tuned
     assert with_enough_groups(tuned, many) == {**tuned, "bound_share": 1}
-    most = with_enough_groups(tuned, Search((3,), (256,), 1, 0, 0, 4000, 4000))
+    most = with_enough_groups(tuned, SearchProblem((3,), (256,), 1, 0, 0, 4000, 4000))
     assert most == {**tuned, "bound_share": 1, "unroll": 4}  # 1,000 steps for 645 groups
-    short = with_enough_groups(tuned, Search((3,), (128,), 1, 0, 0, 1000, 1000))
+    short = with_enough_groups(tuned, SearchProblem((3,), (128,), 1, 0, 0, 1000, 1000))
     assert short == {"unroll": 2, "bound_share": 1, "tile": 0}  # staged rows would be read four at a time
-    long = Search((3,), (96,), 1, 0, 0, 100_000, 100_000)
+    long = SearchProblem((3,), (96,), 1, 0, 0, 100_000, 100_000)
     assert with_enough_groups(tuned, long) == tuned
 
 
 def test_a_compiler_of_few_registers_gets_passes_of_few_dimensions():
     gpu_max = replace(NVIDIA, name="Intel(R) Data Center GPU Max 1550", runtime="intel-gpu", vendor="Intel")
-    search = Search(tuple(range(1, 21)), tuple(range(2, 22)), 1, 0, 0, 1000, 1000)
-    few, many = (ExactSearch(SimpleNamespace(info=info), search, "weights").passes for info in (gpu_max, NVIDIA))
-    assert [len(p.search.dims) for p in few] == [4, 4, 4, 4, 4]
+    search = SearchProblem(tuple(range(1, 21)), tuple(range(2, 22)), 1, 0, 0, 1000, 1000)
+    few, many = (TableSpace(SimpleNamespace(info=info), search, "weights").passes for info in (gpu_max, NVIDIA))
+    assert [len(p.problem.dims) for p in few] == [4, 4, 4, 4, 4]
     assert len(many) < len(few)
-    assert [E for p in few for E in p.search.dims] == list(search.dims)
+    assert [E for p in few for E in p.problem.dims] == list(search.dims)

@@ -5,13 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ...codegen.sentinels import GAP_SQUARED
 from ...device.session import open_device
 from ...edm.arguments import MOST_NEIGHBOURS
 from ...edm.simplex_fit import Projection, laid_out
 from ...edm.states import embed
-from ...neighbors.exact import ExactSearch
-from ...neighbors.plan import Search
+from ...neighbors.exhaustive import ExhaustiveSearcher
 from .arguments import Floats
 
 Doubles = NDArray[np.float64]
@@ -71,27 +69,15 @@ def nearest(
 
 def _search(problem: Projection, known: NDArray[np.bool_]) -> tuple[Rows, Doubles]:
     executor = open_device(None)
-    search: Search
     search, library, query = laid_out(problem, "float32")
-    inside = slice(0, len(known) - problem.Tp)
-    gaps = not known[inside].all()
-    engine = ExactSearch(executor, search, "neighbours", masked=gaps)
-    held = [executor.upload(library)]
-    held.append(held[0] if query is library else executor.upload(query))
+    searcher = ExhaustiveSearcher(executor, search, "neighbours")
     try:
-        penalty = None
-        if gaps:
-            barred = np.zeros(len(known) + 32, np.float32)
-            barred[: len(known)][~known] = GAP_SQUARED
-            penalty = executor.upload(barred)
-            held.append(penalty)
-        table = next(iter(engine.tables(held[0], held[1], 1, penalty)))
-        found, squared = table.read(executor, search.dims[0], 1)
+        mask = None if known[: len(known) - problem.Tp].all() else known
+        tables = next(searcher.tables(searcher.load_layouts(library, query), mask))
+        rows_of, squared = tables.read(executor, search.dims[0], 1)
     finally:
-        engine.release()
-        for buffer in dict.fromkeys(held):
-            buffer.release()
-    rows = found[0].astype(np.int64)
+        searcher.release()
+    rows = rows_of[0].astype(np.int64)
     distance = np.where(rows >= 0, np.sqrt(squared[0].astype(np.float64)), np.inf)
     return np.maximum(rows, 0), distance
 

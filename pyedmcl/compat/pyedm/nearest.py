@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ...codegen.sentinels import GAP_SQUARED
 from ...device.session import open_device
 from ...edm.arguments import MOST_NEIGHBOURS
 from ...edm.states import condition_together
-from ...neighbors.coordinates import coordinate_search, lay_out_states
-from ...neighbors.exact import ExactSearch
+from ...neighbors.coordinates import coordinate_problem, lay_out_states
+from ...neighbors.exhaustive import ExhaustiveSearcher
 
 if TYPE_CHECKING:
     from .task import Task
@@ -68,19 +67,16 @@ def _on_device(states: Doubles, library: Rows, asked: Rows, k: int, radius: int)
     dtype = "float64" if executor.info.fp64 else "float32"
     first = int(min(library[0], asked.min()))
     n = int(max(library[-1], asked.max())) + 1 - first
-    search = coordinate_search(states.shape[1], k, 0, radius, n, n, dtype)
-    layout = lay_out_states(condition_together(states[first : first + n], dtype), search, n, n)
-    barred = np.full(n + 32, GAP_SQUARED, dtype)
-    barred[library - first] = 0
-    engine = ExactSearch(executor, search, "neighbours", masked=True)
-    held = [executor.upload(layout), executor.upload(barred)]
+    problem = coordinate_problem(states.shape[1], k, 0, radius, n, n, dtype)
+    layout = lay_out_states(condition_together(states[first : first + n], dtype), problem, n, n)
+    library_mask = np.zeros(n, bool)
+    library_mask[library - first] = True
+    searcher = ExhaustiveSearcher(executor, problem, "neighbours")
     try:
-        tables = next(iter(engine.tables(held[0], held[0], 1, held[1])))
+        tables = next(searcher.tables(searcher.load_layouts(layout, layout), library_mask))
         rows = executor.download(tables.rows, np.empty((n, k), np.int32))
     finally:
-        engine.release()
-        for buffer in held:
-            buffer.release()
+        searcher.release()
     chosen = rows[asked - first].astype(np.int64)
     return np.where(chosen >= 0, chosen + first, -1), dtype
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,11 +13,12 @@ from numpy.typing import NDArray
 from ...codegen.sentinels import NOWHERE
 from ...device.executor import Executor
 from ...device.info import DeviceInfo
-from ...launch.staging import Staging
-from ...neighbors.choose import Choice
-from ...neighbors.indexed import IndexedSearch
-from ...neighbors.plan import Search
-from ...neighbors.pruned import PrunedSearch
+from ...launch.pool import Pool
+from ...neighbors.candidates import CandidateKernels
+from ...neighbors.plan import SearchProblem
+from ...neighbors.pruned import PrunedSearcher
+from ...neighbors.series import LibraryStates, load_states
+from ...neighbors.tables import Tables, TableSpace
 from ...reference import fma32, fma64
 from ..verify import require_close, require_equal
 from ..workload import Answer, Case, Workload
@@ -47,25 +49,19 @@ class CandidatesWorkload(Workload):
     def open(self, executor: Executor, case: Case) -> Iterator[Callable[[], Answer]]:
         g, E, rows = case.numbers["given"], case.numbers["E"], case.numbers["rows"]
         x = flow(rows, g["dtype"])
-        wider = Search((E,), (E + 1 + _SPARE,), 1, 0, 0, rows, rows, g["dtype"])
-        index = PrunedSearch(executor, wider, x)
-        engine, data, tables = _tables(executor, x, E, g["emit"])
-        which = np.arange(E - 1, rows, dtype=np.int32)
-        limit = np.zeros(len(which))
-        try:
-            near = index.find(E).read(executor)[0][E - 1 :]
-        finally:
-            index.release()
+        with _target(executor, x, E, g["emit"]) as (kernels, states, tables):
+            wider = PrunedSearcher(executor, replace(states, problem=replace(states.problem, ks=(E + 1 + _SPARE,))))
+            try:
+                near = wider.find().read(executor)[0][E - 1 :]
+            finally:
+                wider.release()
+            limit = np.zeros(len(states.query.rows))
 
-        def go() -> Answer:
-            open_rows = engine.emit(tables, 0, E, which, near, limit)
-            return {"open": open_rows[:_SHOWN].astype(np.uint8)}
+            def go() -> Answer:
+                is_open = kernels.keep_nearest(tables, 0, states, states.query.rows, near, limit)
+                return {"open": is_open[:_SHOWN].astype(np.uint8)}
 
-        try:
             yield go
-        finally:
-            engine.release()
-            data.release()
 
     def verify(self, executor: Executor, case: Case) -> None:
         given = case.numbers["given"]
@@ -87,29 +83,29 @@ def _case(rows: int, E: int, dtype: str = "float32", emit: str = "weights") -> C
     return Case("candidates", name, {"rows": rows, "E": E, "given": {"dtype": dtype, "emit": emit}})
 
 
-def _tables(executor: Executor, x: Floats, E: int, emit: str, radius: int = 0) -> tuple[IndexedSearch, Staging, Any]:
-    """An engine that holds the series, and tables to write into: those of the search that needs no index."""
-    search = Search((E,), (E + 1,), 1, 0, radius, len(x), len(x), x.dtype.name)
-    data = Staging(executor, np.ascontiguousarray(x[:, None]))
-    engine = IndexedSearch(executor, search, emit, Choice("pruned"), data_bytes=x.nbytes)
-    return engine, data, next(engine.tables(*engine.load(data, 0, 1)))
+@contextmanager
+def _target(
+    executor: Executor, x: Floats, E: int, emit: str, radius: int = 0
+) -> Iterator[tuple[CandidateKernels, LibraryStates, Tables]]:
+    """The kernels, the states of a series, and tables to write into."""
+    problem = SearchProblem((E,), (E + 1,), 1, 0, radius, len(x), len(x), x.dtype.name)
+    pool = Pool(executor)
+    try:
+        states = load_states(executor, problem, pool, x)
+        space = TableSpace(executor, problem, emit, data_bytes=x.nbytes, pool=pool)
+        yield CandidateKernels(executor, pool), states, next(space.tables(1, lambda tables: None))
+    finally:
+        pool.release()
 
 
 def _verify(
     executor: Executor, x: Floats, E: int, radius: int, emit: str, which: NDArray[np.int32], rows: NDArray[np.int32],
     limit: NDArray[np.float64],
 ) -> None:  # fmt: skip
-    engine, data, tables = _tables(executor, x, E, emit, radius)
-    try:
-        # The values that distances are of: centred and scaled on the device.
-        search, laid = engine.search, engine.load(data, 0, 1)[0]
-        centred = executor.download(laid, np.empty(search.stride(len(x)), x.dtype))[search.front :][: len(x)]
-        found = engine.emit(tables, 0, E, which, rows, limit)
+    with _target(executor, x, E, emit, radius) as (kernels, states, tables):
+        found = kernels.keep_nearest(tables, 0, states, which, rows, limit)
         got_rows, got = (table[0][which] for table in tables.read(executor, E, 1))
-    finally:
-        engine.release()
-        data.release()
-    squared, nearest, is_open = _oracle(centred, E, radius, which, rows, limit)
+    squared, nearest, is_open = _oracle(x, E, radius, which, rows, limit)
     what = f"{len(which)} rows of {rows.shape[1]} candidates, E={E}"
     require_equal(f"open rows among {what}", found, is_open)
     if emit == "neighbours":

@@ -14,10 +14,10 @@ from ...codegen.spec import Constraint
 from ...data.condition import condition
 from ...device.executor import Executor
 from ...device.info import DeviceInfo
-from ...edm.masks import penalty_of
+from ...edm.masks import library_mask_of
 from ...launch.staging import Staging
-from ...neighbors.exact import ExactSearch
-from ...neighbors.plan import Search
+from ...neighbors.exhaustive import ExhaustiveSearcher
+from ...neighbors.plan import SearchProblem
 from ...reference import knn_float32_exact, knn_float64_exact
 from ..verify import require_close, require_equal
 from ..workload import Answer, Case, Workload
@@ -82,15 +82,15 @@ class KnnWorkload(Workload):
         query = None if n["rows"] == n["library"] else Staging(executor, values[: n["rows"]])
         # Working memory as the whole job would have it.
         nbytes = max(n["job"] * n["library"] * values.itemsize, values.nbytes)
-        engine = ExactSearch(executor, search, "weights", data_bytes=nbytes)
+        searcher = ExhaustiveSearcher(executor, search, "weights", data_bytes=nbytes)
         shown = min(_SHOWN, n["libraries"])
 
         def go() -> Answer:
             answer: dict[str, NDArray[Any]] = {}
-            for tables in engine.tables(*engine.load(data, 0, n["libraries"], query)):
+            for tables in searcher.tables(searcher.load(data, 0, n["libraries"], query)):
                 if tables.first:
                     continue
-                for E in tables.sweep.search.dims:
+                for E in tables.problem.dims:
                     rows, weights = tables.read(executor, E, shown)
                     rows[weights == 0] = -1  # such a place is empty, whatever row it names
                     answer[f"rows of E={E}"], answer[f"weights of E={E}"] = rows, weights
@@ -100,7 +100,7 @@ class KnnWorkload(Workload):
         try:
             yield go
         finally:
-            engine.release()
+            searcher.release()
             for staged in (data, query):
                 if staged is not None:
                     staged.release()
@@ -131,29 +131,28 @@ def _case(
     })  # fmt: skip
 
 
-def _search(n: Mapping[str, Any]) -> Search:
+def _search(n: Mapping[str, Any]) -> SearchProblem:
     g = n["given"]
     radius = 0 if n["rows"] == n["library"] else -1
-    return Search(tuple(g["dims"]), tuple(g["counts"]), g["tau"], 0, radius, n["library"], n["rows"], g["dtype"])
+    return SearchProblem(tuple(g["dims"]), tuple(g["counts"]), g["tau"], 0, radius, n["library"], n["rows"], g["dtype"])
 
 
 def _verify(executor: Executor, given: Mapping[str, Any], number: int, problem: Ragged) -> None:
     dims, counts, dtype = tuple(given["dims"]), tuple(given["counts"]), given["dtype"]
     library, asked = problem.library, problem.query
-    search = Search(
+    search = SearchProblem(
         dims, counts, given["tau"], problem.Tp, problem.exclusion_radius if asked is None else -1, len(library),
         len(library if asked is None else asked), dtype,
     )  # fmt: skip
     # Gaps of the target rule out rows; both series have theirs at the same places.
-    penalty = penalty_of(library[:, 0], problem.Tp, dtype) if problem.Tp and np.isnan(library).any() else None
+    library_mask = library_mask_of(library[:, 0], problem.Tp) if problem.Tp else None
     data = Staging(executor, condition(library, dtype).values)
     query = None if asked is None else Staging(executor, condition(asked, dtype).values)
-    engine = ExactSearch(executor, search, "neighbours", masked=penalty is not None)
-    weighted = ExactSearch(executor, search, "weights")
+    searcher = ExhaustiveSearcher(executor, search, "neighbours")
+    weighted = ExhaustiveSearcher(executor, search, "weights")
     try:
-        barred = None if penalty is None else executor.upload(penalty)
-        for tables in engine.tables(*engine.load(data, 0, 2, query), barred):
-            for E in tables.sweep.search.dims:
+        for tables in searcher.tables(searcher.load(data, 0, 2, query), library_mask):
+            for E in tables.problem.dims:
                 if not problem.thorough and E not in some(dims):
                     continue
                 rows, squared = tables.read(executor, E, 2)
@@ -164,10 +163,10 @@ def _verify(executor: Executor, given: Mapping[str, Any], number: int, problem: 
                     what = f"E={E}, {len(rows[which])} rows of series {which} among {len(library)}"
                     require_equal(f"neighbours for {what}", rows[which], indices)
                     require_equal(f"squared distances for {what}", squared[which], wanted)
-        if penalty is None:
+        if library_mask is None:
             _verify_weights(executor, weighted, (data, query), given, number, problem)
     finally:
-        engine.release()
+        searcher.release()
         weighted.release()
         data.release()
         if query is not None:
@@ -175,13 +174,13 @@ def _verify(executor: Executor, given: Mapping[str, Any], number: int, problem: 
 
 
 def _verify_weights(
-    executor: Executor, engine: ExactSearch, staged: tuple[Staging, Staging | None], given: Mapping[str, Any],
+    executor: Executor, searcher: ExhaustiveSearcher, staged: tuple[Staging, Staging | None], given: Mapping[str, Any],
     number: int, problem: Ragged,
 ) -> None:  # fmt: skip
     """Tables of weights are stored in another way than those of distances."""
     dims, counts, tau, dtype = tuple(given["dims"]), tuple(given["counts"]), given["tau"], given["dtype"]
-    for tables in engine.tables(*engine.load(staged[0], 0, 2, staged[1])):
-        for E in tables.sweep.search.dims:
+    for tables in searcher.tables(searcher.load(staged[0], 0, 2, staged[1])):
+        for E in tables.problem.dims:
             if not problem.thorough and E not in some(dims):
                 continue
             rows, weights = tables.read(executor, E, 2)

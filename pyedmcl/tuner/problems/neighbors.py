@@ -16,14 +16,17 @@ import numpy as np
 
 from ...device.executor import Executor
 from ...errors import DeviceMemoryError
+from ...launch.pool import Pool
 from ...launch.staging import Staging
-from ...neighbors.choose import Choice, engine
+from ...neighbors.choose import SearchRequest
 from ...neighbors.costs import intrinsic_dimension
 from ...neighbors.index import KDTree
-from ...neighbors.plan import Search
-from ...neighbors.pruned import PrunedSearch
+from ...neighbors.plan import SearchProblem
+from ...neighbors.pruned import PrunedSearcher
 from ...neighbors.rates import has_tree
 from ...neighbors.rates_fit import Timing
+from ...neighbors.searcher import open_searcher
+from ...neighbors.series import load_states
 from ...neighbors.shared_sums import pays
 from .common import Floats, flow, on_gpu
 
@@ -183,7 +186,7 @@ class DeviceRunner:
         some = np.ascontiguousarray(states[:: max(len(states) // _SAMPLE, 1)])
         search, info = _search(problem), self._executor.info
         return Timing(
-            problem.series, len(states), problem.E, search.counts[0], self._shares.get(problem, 0.0),
+            problem.series, len(states), problem.E, search.ks[0], self._shares.get(problem, 0.0),
             intrinsic_dimension(some), pays(info, search, len(states), len(states)),
         )  # fmt: skip
 
@@ -202,31 +205,31 @@ class DeviceRunner:
     def _whole(self, problem: Problem, name: str) -> Iterator[Callable[[], None]]:
         executor = self._executor
         data = Staging(executor, _series(problem)[:, None].copy())
-        one = engine(executor, _search(problem), "neighbours", Choice(name))
+        searcher = open_searcher(executor, _search(problem), "neighbours", SearchRequest(name))
         try:
-            loaded = one.load(data, 0, 1)
+            series = searcher.load(data, 0, 1)
 
             def go() -> None:
-                for _ in one.tables(*loaded):
+                for _ in searcher.tables(series):
                     pass
                 executor.finish()
 
             yield go
         finally:
-            one.release()
+            searcher.release()
             data.release()
 
     def _first_probe(self, problem: Problem) -> Iterator[Callable[[], None]]:
         def go() -> None:
             with self._pruned(problem) as pruned:  # with memory of its own each time, as in a call
-                pruned.probe(problem.E)
+                pruned.probe()
 
         yield go
 
     def _probe(self, problem: Problem) -> Iterator[Callable[[], None]]:
         with self._pruned(problem) as pruned:
-            pruned.probe(problem.E)
-            yield lambda: _drop(pruned.probe(problem.E))
+            pruned.probe()
+            yield lambda: _drop(pruned.probe())
 
     def _build(self, problem: Problem) -> Iterator[Callable[[], None]]:
         states = _states(_series(problem), problem.E)
@@ -234,23 +237,24 @@ class DeviceRunner:
 
     def _visited(self, problem: Problem) -> float:
         with self._pruned(problem) as pruned:
-            return pruned.find(problem.E).visited
+            return pruned.find().visited
 
     @contextmanager
-    def _pruned(self, problem: Problem) -> Iterator[PrunedSearch]:
-        pruned = PrunedSearch(self._executor, _search(problem), _series(problem))
+    def _pruned(self, problem: Problem) -> Iterator[PrunedSearcher]:
+        pool = Pool(self._executor)
         try:
-            yield pruned
+            states = load_states(self._executor, _search(problem), pool, _series(problem))
+            yield PrunedSearcher(self._executor, states, pool=pool)
         finally:
-            pruned.release()
+            pool.release()
 
 
 def _drop(_: Any) -> None:
     """For what is timed and not used."""
 
 
-def _search(problem: Problem) -> Search:
-    return Search((problem.E,), (problem.E + 1,), 1, 0, 0, problem.n, problem.n)
+def _search(problem: Problem) -> SearchProblem:
+    return SearchProblem((problem.E,), (problem.E + 1,), 1, 0, 0, problem.n, problem.n)
 
 
 def _series(problem: Problem) -> Floats:

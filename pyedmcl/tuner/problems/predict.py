@@ -13,8 +13,8 @@ from ...device.executor import Executor
 from ...device.info import DeviceInfo
 from ...engines.project import Projection
 from ...launch.staging import Staging
-from ...neighbors.exact import ExactSearch
-from ...neighbors.plan import Search
+from ...neighbors.exhaustive import ExhaustiveSearcher
+from ...neighbors.plan import SearchProblem
 from ...reference import knn_float32_exact, knn_float64_exact, simplex_predict
 from ..verify import require_close
 from ..workload import Answer, Case, Workload
@@ -45,16 +45,16 @@ class PredictWorkload(Workload):
         values = maps(n["rows"], n["libraries"], n["given"]["dtype"])
         data = Staging(executor, values)
         dims = tuple(n["dims"])
-        search = Search(dims, tuple(E + 1 for E in dims), 1, 1, 0, n["rows"], n["rows"], n["given"]["dtype"])
-        engine = ExactSearch(executor, search, "weights", data_bytes=values.nbytes)
+        search = SearchProblem(dims, tuple(E + 1 for E in dims), 1, 1, 0, n["rows"], n["rows"], n["given"]["dtype"])
+        searcher = ExhaustiveSearcher(executor, search, "weights", data_bytes=values.nbytes)
         projection = Projection(executor, data, 0, n["libraries"])
 
         def go() -> Answer:
             answer = {}
-            for tables in engine.tables(*engine.load(data, 0, n["libraries"])):
+            for tables in searcher.tables(searcher.load(data, 0, n["libraries"])):
                 predicted, variance = projection.predict(tables)
-                count = min(len(tables.sweep.search.dims) * tables.n_libraries * n["rows"], _SHOWN)
-                name = f"E={tables.sweep.search.dims[0]}"
+                count = min(len(tables.problem.dims) * tables.n_libraries * n["rows"], _SHOWN)
+                name = f"E={tables.problem.dims[0]}"
                 for what, buffer in (("predicted", predicted), ("variance", variance)):
                     answer[f"{what}, {name}"] = executor.download(buffer, np.empty(count, values.dtype))
             return answer
@@ -62,7 +62,7 @@ class PredictWorkload(Workload):
         try:
             yield go
         finally:
-            for held in (projection, engine, data):
+            for held in (projection, searcher, data):
                 held.release()
 
     def verify(self, executor: Executor, case: Case) -> None:
@@ -85,14 +85,14 @@ def _verify(
 ) -> None:
     length = len(library)
     data = Staging(executor, library)
-    engine = ExactSearch(executor, Search((E,), (E + 1,), 1, Tp, 0, length, length, dtype), "weights")
+    searcher = ExhaustiveSearcher(executor, SearchProblem((E,), (E + 1,), 1, Tp, 0, length, length, dtype), "weights")
     projection = Projection(executor, data, 0, 2)
     try:
-        tables = next(engine.tables(*engine.load(data, 0, 2)))
+        tables = next(searcher.tables(searcher.load(data, 0, 2)))
         got = [executor.download(buffer, np.empty((2, length), dtype)) for buffer in projection.predict(tables)]
         shift, exponent = data.scaling()
     finally:
-        for held in (projection, engine, data):
+        for held in (projection, searcher, data):
             held.release()
     for which in range(2):
         wanted = _oracle(number, E, dtype, which)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...device.info import DeviceInfo
-from ...neighbors.pruned import PrunedSearch
+from ...neighbors.pruned import PrunedSearcher
 from ..workload import Case
 from .pruned_order import ENTRIES
 from .searches import SearchWorkload, points
@@ -19,7 +19,7 @@ class PrunedWorkload(SearchWorkload):
 
     kernel = "pruned"
     entries = ("pruned", "nothing", *ENTRIES)
-    engine = PrunedSearch
+    searcher = PrunedSearcher
 
     def cases(self, mode: str, info: DeviceInfo) -> list[Case]:
         n = points(info)

@@ -12,12 +12,14 @@ from numpy.typing import NDArray
 
 from ...codegen.sentinels import GAP
 from ...codegen.spec import Constraint
-from ...device.executor import Buffer, Executor
+from ...device.executor import Executor
 from ...device.info import DeviceInfo
 from ...launch.pool import Pool
-from ...neighbors.pruned import PrunedSearch
-from ...neighbors.pruned_basis import Basis, basis_of, states_of
+from ...neighbors.plan import SearchProblem
+from ...neighbors.pruned import PrunedSearcher
+from ...neighbors.pruned_axes import PrincipalAxes, principal_axes
 from ...neighbors.pruned_order import FAN, Order, Orderer
+from ...neighbors.series import DeviceSeries, HostSeries, HostStates, rows_with_states
 from ..verify import require_equal
 from ..workload import Answer, Case, Workload, WrongAnswerError
 from .common import Floats, flow, on_gpu
@@ -62,12 +64,12 @@ class OrderWorkload(Workload):
         front = (given["E"] - 1) * given["tau"]
         x = flow(case.numbers["states"] + front, given["dtype"])
         rows = np.arange(front, len(x), dtype=np.int32)
-        basis, pool = _basis(x, rows, given), Pool(executor)
+        axes, pool = _axes(x, rows, given), Pool(executor)
         series = _upload(executor, pool, x)
         orderer = Orderer(executor, pool, given["E"], given["tau"], given["dtype"], given["leaf"])
 
         def go() -> Answer:
-            order = orderer.make("order", series, 0, rows, basis)
+            order = orderer.make("order", series, rows, axes)
             low, high = _boxes(executor, order)[-1]
             # In which of the possible orders they are depends on the parameters: a digit more sees finer differences.
             found = executor.download(order.rows, np.empty(order.shape.padded, np.int32))
@@ -83,16 +85,17 @@ class OrderWorkload(Workload):
         E, tau, dtype = given["E"], given["tau"], given["dtype"]
         for number, problem in enumerate(problems((E - 1) * tau, dtype, True)):
             x, pool = problem.library, Pool(executor)
-            rows = states_of(x, E, tau, 0, len(x), problem.library_rows)
-            basis = _basis(x, rows, given)
+            search = SearchProblem((E,), (1,), tau, 0, 0, len(x), len(x), dtype)
+            rows = rows_with_states(HostSeries(x, 0), search, 0, len(x), problem.library_mask)
+            axes = _axes(x, rows, given)
             try:
                 order = Orderer(executor, pool, E, tau, dtype, given["leaf"]).make(
-                    "order", _upload(executor, pool, x), 0, rows, basis
+                    "order", _upload(executor, pool, x), rows, axes
                 )
-                _require_order(executor, order, x, rows, basis, given, f"{len(rows)} states (problem {number})")
+                _require_order(executor, order, x, rows, axes, given, f"{len(rows)} states (problem {number})")
             finally:
                 pool.release()
-        verify_search(PrunedSearch, executor, {**given, "k": E + 1}, own=True)
+        verify_search(PrunedSearcher, executor, {**given, "k": E + 1}, own=True)
 
 
 def _case(states: int, E: int, axes: int, leaf: int, tau: int = 1, dtype: str = "float32") -> Case:
@@ -101,9 +104,9 @@ def _case(states: int, E: int, axes: int, leaf: int, tau: int = 1, dtype: str = 
     return Case("pruned_order", name, {"states": states, "given": given})
 
 
-def _basis(x: Floats, rows: NDArray[Any], given: Mapping[str, Any]) -> Basis:
+def _axes(x: Floats, rows: NDArray[Any], given: Mapping[str, Any]) -> PrincipalAxes:
     """So many axes, whatever the states would have: polynomials of the lag, orthonormal. Any such axes are legal."""
-    found = basis_of(x, rows, given["E"], given["tau"])
+    found = principal_axes(HostStates(HostSeries(x, 0), rows, given["E"], given["tau"]))
     if found.n_axes == given["axes"]:
         return found
     lags = np.linspace(-1.0, 1.0, given["E"])
@@ -111,9 +114,9 @@ def _basis(x: Floats, rows: NDArray[Any], given: Mapping[str, Any]) -> Basis:
     return replace(found, axes=np.ascontiguousarray(axes, given["dtype"]))
 
 
-def _upload(executor: Executor, pool: Pool, x: Floats) -> Buffer:
+def _upload(executor: Executor, pool: Pool, x: Floats) -> DeviceSeries:
     laid = np.where(np.isnan(x), x.dtype.type(GAP), x)
-    return executor.upload(laid, pool.get("series", laid.nbytes))
+    return DeviceSeries(executor.upload(laid, pool.get("series", laid.nbytes)), 0)
 
 
 def _boxes(executor: Executor, order: Order) -> list[tuple[Floats, Floats]]:
@@ -127,7 +130,8 @@ def _boxes(executor: Executor, order: Order) -> list[tuple[Floats, Floats]]:
 
 
 def _require_order(
-    executor: Executor, order: Order, x: Floats, rows: NDArray[Any], basis: Basis, given: Mapping[str, Any], what: str
+    executor: Executor, order: Order, x: Floats, rows: NDArray[Any], axes: PrincipalAxes, given: Mapping[str, Any],
+    what: str,
 ) -> None:
     """Each row once, in the box of its block, which is in the box of its node, and so on."""
     shape, n = order.shape, len(rows)
@@ -135,8 +139,8 @@ def _require_order(
     require_equal(f"rows in order of {what}", np.sort(found[:n]), rows)
     require_equal(f"places behind the last of {what}", found[n:], np.full(shape.padded - n, -1, np.int32))
     lags = np.arange(given["E"]) * given["tau"]
-    states = x[found[:n, None].astype(np.int64) - lags].astype(np.float64) - basis.centre
-    inside = states @ basis.axes.astype(np.float64).T
+    states = x[found[:n, None].astype(np.int64) - lags].astype(np.float64) - axes.centre
+    inside = states @ axes.axes.astype(np.float64).T
     low = high = inside  # of what a level's boxes hold
     each = shape.leaf
     for level, (lows, highs) in enumerate(_boxes(executor, order)):

@@ -15,9 +15,10 @@ from ...codegen.sentinels import NOWHERE
 from ...device.executor import Executor
 from ...device.info import DeviceInfo
 from ...launch.pool import Pool
-from ...neighbors.plan import Search
-from ...neighbors.pruned import PrunedSearch
-from ...neighbors.shared_sums import SharedSearch
+from ...neighbors.plan import SearchProblem
+from ...neighbors.pruned import PrunedSearcher
+from ...neighbors.series import load_states
+from ...neighbors.shared_sums import SharedSumsSearcher
 from ...reference import knn_float32_exact, knn_float64_exact
 from ..verify import require_equal
 from ..workload import Answer, Case, Workload
@@ -29,7 +30,7 @@ _SHOWN = 4096  # rows of an answer
 class SearchWorkload(Workload):
     """Neighbours of all states of one series, or of those of another one among them."""
 
-    engine: ClassVar[type[PrunedSearch] | type[SharedSearch]]
+    searcher: ClassVar[type[PrunedSearcher] | type[SharedSumsSearcher]]
 
     def case(
         self, rows: int, E: int, *, k: int = 0, tau: int = 1, dtype: str = "float32", own: bool = True,
@@ -49,15 +50,16 @@ class SearchWorkload(Workload):
         n, g = case.numbers, case.numbers["given"]
         x = flow(n["library"] + n["rows"] * (not n["own"]), g["dtype"])
         library, query = x[: n["library"]], None if n["own"] else x[n["library"] :]
-        search = Search(
+        problem = SearchProblem(
             (g["E"],), (g["k"],), g["tau"], 0, 0 if n["own"] else -1, n["library"], n["rows"], g["dtype"]
         )  # fmt: skip
         pool, shown = Pool(executor), min(n["rows"], _SHOWN)
 
         def go() -> Answer:
-            found = self.engine(executor, search, library, query, pool=pool).find(g["E"])
-            rows = executor.download(found.rows, np.empty((shown, g["k"]), np.int32))
-            return {"rows": rows, "squared": executor.download(found.values, np.empty(rows.shape, g["dtype"]))}
+            states = load_states(executor, problem, pool, library, query)
+            lists = self.searcher(executor, states, pool=pool).find()
+            rows = executor.download(lists.rows, np.empty((shown, g["k"]), np.int32))
+            return {"rows": rows, "squared": executor.download(lists.values, np.empty(rows.shape, g["dtype"]))}
 
         try:
             yield go
@@ -65,7 +67,7 @@ class SearchWorkload(Workload):
             pool.release()
 
     def verify(self, executor: Executor, case: Case) -> None:
-        verify_search(self.engine, executor, case.numbers["given"], own=case.numbers["own"])
+        verify_search(self.searcher, executor, case.numbers["given"], own=case.numbers["own"])
 
 
 def points(info: DeviceInfo) -> int:
@@ -84,7 +86,7 @@ class Problem:
         Another series, for a cross search.
     Tp, radius : int
         Steps ahead that a neighbour must exist, and the exclusion radius.
-    library_rows, query_rows : ndarray of bool or None
+    library_mask, query_mask : ndarray of bool or None
         Rows that may be neighbours, and those that are asked for.
     """
 
@@ -92,8 +94,8 @@ class Problem:
     query: Floats | None = None
     Tp: int = 0
     radius: int = 0
-    library_rows: NDArray[np.bool_] | None = None
-    query_rows: NDArray[np.bool_] | None = None
+    library_mask: NDArray[np.bool_] | None = None
+    query_mask: NDArray[np.bool_] | None = None
 
 
 def problems(front: int, dtype: str, own: bool) -> list[Problem]:
@@ -127,7 +129,8 @@ def problems(front: int, dtype: str, own: bool) -> list[Problem]:
 
 
 def verify_search(
-    engine: type[PrunedSearch] | type[SharedSearch], executor: Executor, given: Mapping[str, Any], *, own: bool
+    searcher: type[PrunedSearcher] | type[SharedSumsSearcher], executor: Executor, given: Mapping[str, Any], *,
+    own: bool,
 ) -> None:
     """Demand the oracle's neighbours and squared distances of each of the :func:`problems`, bit for bit.
 
@@ -138,27 +141,29 @@ def verify_search(
     """
     E, tau, k, dtype = given["E"], given["tau"], given["k"], given["dtype"]
     for number, p in enumerate(problems((E - 1) * tau, dtype, own)):
-        asked = p.library if p.query is None else p.query
-        search = Search((E,), (k,), tau, p.Tp, p.radius, len(p.library), len(asked), dtype)
-        one = engine(executor, search, p.library, p.query, library_rows=p.library_rows, query_rows=p.query_rows)
+        n_query, pool = len(p.library if p.query is None else p.query), Pool(executor)
+        problem = SearchProblem((E,), (k,), tau, p.Tp, p.radius, len(p.library), n_query, dtype)
         try:
-            rows, squared = one.find(E).read(executor)
+            states = load_states(
+                executor, problem, pool, p.library, p.query, library_mask=p.library_mask, query_mask=p.query_mask
+            )
+            rows, squared = searcher(executor, states, pool=pool).find().read(executor)
         finally:
-            one.release()
+            pool.release()
         wanted, indices = oracle(number, E, tau, k, dtype, own)
-        what = f"{len(asked)} rows among {len(p.library)} (problem {number})"
+        what = f"{n_query} rows among {len(p.library)} (problem {number})"
         require_equal(f"neighbours of {what}", rows, indices)
         require_equal(f"squared distances of {what}", squared, wanted)
 
 
 @functools.lru_cache(maxsize=64)
 def oracle(number: int, E: int, tau: int, k: int, dtype: str, own: bool) -> tuple[Floats, NDArray[np.int32]]:
-    """Squared distances and rows of one of the :func:`problems`, as the engines write them."""
+    """Squared distances and rows of one of the :func:`problems`, as the searchers write them."""
     p = problems((E - 1) * tau, dtype, own)[number]
     search: Any = knn_float32_exact if dtype == "float32" else knn_float64_exact
-    # The engines know targets by `library_rows` alone, so this one has no gaps.
+    # The searchers know targets by the library mask alone, so this one has no gaps.
     squared, rows = search(p.library, E=E, tau=tau, k=k, Tp=p.Tp, exclusion_radius=p.radius, query=p.query,
-                           target=np.zeros(len(p.library)), library_rows=p.library_rows)  # fmt: skip
-    if p.query_rows is not None:
-        rows[~p.query_rows] = -1
+                           target=np.zeros(len(p.library)), library_rows=p.library_mask)  # fmt: skip
+    if p.query_mask is not None:
+        rows[~p.query_mask] = -1
     return np.where(rows < 0, np.dtype(dtype).type(NOWHERE), squared).astype(dtype), rows

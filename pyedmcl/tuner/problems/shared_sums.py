@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...device.info import DeviceInfo
-from ...neighbors.shared_sums import SharedSearch
+from ...neighbors.shared_sums import SharedSumsSearcher
 from ..workload import Case
 from .common import on_gpu, units
 from .searches import SearchWorkload
@@ -18,7 +18,7 @@ class SharedWorkload(SearchWorkload):
     """Neighbours of states of many dimensions."""
 
     kernel = "shared_sums"
-    engine = SharedSearch
+    searcher = SharedSumsSearcher
 
     def cases(self, mode: str, info: DeviceInfo) -> list[Case]:
         n = _points(info)

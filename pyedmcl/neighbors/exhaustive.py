@@ -1,0 +1,131 @@
+"""The search that compares all pairs of states, for many libraries and several dimensions at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..codegen.build import build
+from ..errors import DeviceMemoryError
+from ..kernels import spec
+from ..launch.pacing import Pacer
+from ..launch.progress import told_part
+from .plan import KnnPass, SearchProblem
+from .series import SearchSeries, load_layouts, load_staged
+from .tables import Tables, TableSpace
+
+if TYPE_CHECKING:
+    from ..device.executor import Executor
+    from ..launch.staging import Staging
+
+
+class ExhaustiveSearcher:
+    """All nearest neighbours by the kernel ``knn``; buffers and kernels are used again from call to call.
+
+    Parameters
+    ----------
+    executor : Executor
+    problem : SearchProblem
+    emit : str
+        "neighbours" or "weights".
+    **options
+        Of :class:`~pyedmcl.neighbors.tables.TableSpace`.
+
+    Attributes
+    ----------
+    space : TableSpace
+    decisions : list of dict
+        Records of searches, where another one than this was considered.
+    """
+
+    def __init__(self, executor: Executor, problem: SearchProblem, emit: str, **options: Any) -> None:
+        self.executor, self.problem = executor, problem
+        self.space = TableSpace(executor, problem, emit, **options)
+        self.decisions: list[dict[str, Any]] = []
+        self._pacers = {knn_pass.problem.dims: Pacer(executor.info) for knn_pass in self.space.passes}
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """Tuned parameters of the last pass."""
+        return self.space.parameters
+
+    @property
+    def grade(self) -> str:
+        return self.space.grade
+
+    def load(self, data: Staging, a: int, b: int, query: Staging | None = None) -> SearchSeries:
+        """Put series a to b of ``data`` on the device, with their queries where these are other series."""
+        return load_staged(self.problem, self.space.pool, data, a, b, query)
+
+    def load_layouts(self, library: NDArray[Any], query: NDArray[Any]) -> SearchSeries:
+        """Upload series that are in the layout of the search already; the same object where both are alike."""
+        return load_layouts(self.executor, self.problem, self.space.pool, library, query)
+
+    def tables(self, series: SearchSeries, library_mask: NDArray[np.bool_] | None = None) -> Iterator[Tables]:
+        """Tables of each pass in turn.
+
+        Parameters
+        ----------
+        series : SearchSeries
+            From :meth:`load` or :meth:`load_layouts`.
+        library_mask : ndarray of bool (n_library,), optional
+            Rows of every library that may be neighbours; not to be written to afterwards.
+
+        Raises
+        ------
+        DeviceMemoryError
+            A table or the scratch memory does not fit; the message holds the numbers.
+        """
+        return self.space.tables(series.n, lambda tables: self.fill(tables, series, library_mask))
+
+    def fill(self, tables: Tables, series: SearchSeries, library_mask: NDArray[np.bool_] | None) -> None:
+        """Write the neighbours of all libraries and dimensions of some tables."""
+        executor, problem, knn_pass = self.executor, tables.problem, tables.knn_pass
+        kernel = build(executor, spec("knn"), knn_pass.values(library_mask is not None))
+        penalty = series.library if library_mask is None else self.space.penalty(library_mask)
+        tiles, cost = knn_pass.tiles * tables.n_libraries, knn_pass.tile_cost()
+        wg, pacer = int(knn_pass.parameters["wg"]), self._pacers[problem.dims]
+        # Never fewer groups than the device takes at once: side by side they take no longer than one.
+        groups = self._groups(knn_pass, tiles)
+        scratch = self.space.pool.get("scratch", groups * knn_pass.scratch_bytes)
+        i = np.int32
+        # The padding in front is that of the whole search, so that one upload serves every pass.
+        fixed = (
+            series.library, series.query, penalty, i(series.strides[0]), i(series.strides[1]),
+            i(series.problem.front), i(problem.n_query), i(problem.library_begin), i(problem.library_end),
+            i(knn_pass.groups_per_tile), i(knn_pass.groups_per_round),
+            i(min(problem.exclusion_radius, problem.n_library)), i(knn_pass.tiles), i(tables.first),
+        )  # fmt: skip
+        behind = (tables.rows, tables.values, i(knn_pass.table_rows),
+                  np.uint64(knn_pass.table_rows * tables.n_libraries), scratch)  # fmt: skip
+        begin = 0
+        while begin < tiles:
+            end = min(begin + max(pacer.units(cost), groups), tiles)
+            event = executor.launch(kernel, (groups * wg,), (wg,), (*fixed, i(begin), i(end), *behind))
+            pacer.launched(event, cost * (end - begin))
+            told_part(end, tiles, problem.n_query * tables.n_libraries, begin)
+            begin = end
+
+    def _groups(self, knn_pass: KnnPass, tiles: int) -> int:
+        """Work-groups of a launch, each with scratch memory of its own."""
+        enough = self.executor.info.compute_units * int(knn_pass.parameters["groups_per_unit"])
+        fit = self.space.scratch_limit // knn_pass.scratch_bytes
+        if fit < 1:
+            problem = knn_pass.problem
+            raise DeviceMemoryError(
+                f"a work-group of the neighbour search needs {knn_pass.scratch_bytes:,} bytes of scratch memory for "
+                f"E = {problem.dims} and k = {problem.ks}; {self.space.scratch_limit:,} may be used on "
+                f"{self.executor.info.name}. Ask for fewer neighbours or raise PYEDMCL_MEMORY_LIMIT."
+            )
+        most = max(min(enough, fit, tiles), 1)
+        return -(-tiles // -(-tiles // most))  # even shares
+
+    def spare(self) -> None:
+        """Give back what tables do not need; here nothing."""
+
+    def release(self) -> None:
+        """Give all device memory of this search back."""
+        self.space.release()
