@@ -173,7 +173,7 @@ def export(
     ] = None,
     device: OfDevice = None,
     trials: Annotated[
-        bool, typer.Option("--trials", help="All trials, for 'pyedmcl tune --replay', not only the best.")
+        bool, typer.Option("--trials", help="All trials, not only the best.")
     ] = False,
     quiet: options.Quiet = False,
     debug: options.Debug = False,

@@ -6,7 +6,6 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -44,7 +43,7 @@ def tune(
     seed: Annotated[int, typer.Option("--seed", help="Of the search.")] = 0,
     strategy: Annotated[
         str | None,
-        typer.Option("--strategy", metavar="greedy|random|exhaustive", help="Default: the mode's.", show_default=False),
+        typer.Option("--strategy", metavar="greedy|exhaustive", help="Default: the mode's.", show_default=False),
     ] = None,
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Time again what earlier tunings have timed; bad ones stay barred.")
@@ -52,11 +51,6 @@ def tune(
     explain: Annotated[
         bool, typer.Option("--explain", help="Show what would be searched, with reasons, and run nothing.")
     ] = False,
-    replay: Annotated[
-        Path | None,
-        typer.Option("--replay", metavar="LOG", show_default=False,
-                     help="Search again on trials that 'pyedmcl db export --trials' wrote; needs no device."),
-    ] = None,
     quiet: options.Quiet = False,
     json: options.Json = False,
     debug: options.Debug = False,
@@ -69,9 +63,6 @@ def tune(
     seconds = _seconds(budget)
     if strategy is not None:
         _strategy(strategy)
-    if replay is not None:
-        _replay(talk, replay, kernels or [], strategy, seed)
-        return
     from ..device.select import select
 
     info = select(device).device
@@ -190,26 +181,6 @@ def _explain(
     settings = depth.settings
     talk.summary(f"\nmode {mode}: {settings.strategy} search, {settings.rounds} rounds, {share}")
     return {"device": info.as_dict(), "mode": mode, "strategy": settings.strategy, "kernels": told}
-
-
-def _replay(talk: Talk, log: Path, kernels: list[str], strategy: str | None, seed: int) -> None:
-    from ..tuner.replay import replay
-    from ..tuner.strategies import STRATEGIES
-    from ..tuning.journal import read_trials
-
-    strategies = (strategy,) if strategy is not None else tuple(STRATEGIES)
-    found, remarks = replay(read_trials(log), kernels=kernels, strategies=strategies, seed=seed)
-    for remark in remarks:
-        talk.remark(remark)
-    rows = [
-        (r.kernel, r.case, r.strategy, r.recorded, r.met, r.needed, seconds_text(r.first), seconds_text(r.best),
-         seconds_text(r.best_recorded))
-        for r in found
-    ]  # fmt: skip
-    header = ("kernel", "case", "strategy", "recorded", "met", "needed", "first", "best", "best recorded")
-    talk.table(header, rows, right=header[3:])
-    talk.summary("met: configurations of the log that the search asked for; needed: until one within 1 % of its best")
-    talk.document([vars(r) for r in found])
 
 
 def _seconds(text: str | None) -> float | None:

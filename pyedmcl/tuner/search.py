@@ -16,7 +16,6 @@ from ..device.info import DeviceInfo
 from ..tuning.database import Database
 from ..tuning.key import TuningKey, canonical, tuning_key
 from ..tuning.parameters import source
-from .duel import FINALISTS, Finalists, compare, winner
 from .measure import Asked, Parameters, Reply
 from .outcome import Backend, Outcome, Settings, Standing
 from .space import Space
@@ -30,6 +29,9 @@ _HOPELESS = (2.0, 1.4, 1.15)
 _NEAR = 1.03
 # Configurations of similar problems that a search begins with.
 _SIMILAR_MOST = 4
+# Configurations that are compared with the defaults at the end, in so many rounds at least.
+_FINALISTS = 3
+_ROUNDS_LEAST = 3
 # Part of the time that is kept for the last comparison, which has fewer rounds where that is too little.
 _RESERVE_MOST = 0.4
 
@@ -156,10 +158,8 @@ class Tuning:
         starts = self._starts = [self._default, *self._similar(space)]
         settings = self.settings
         strategy = Strategy(settings.strategy, space, starts, seed=settings.seed, batch=settings.batch)
-        while time.monotonic() < self.until - self._reserve():
-            batch = strategy.ask()
-            if not batch:
-                break
+        batch = strategy.ask()
+        while batch and not self._out_of_time():
             new = []
             for configuration in batch:
                 name = canonical(configuration)
@@ -173,7 +173,7 @@ class Tuning:
                     new.append(configuration)
             if new:
                 self._evaluate(new)
-            strategy.tell({name: self._costs.get(name) for name in map(canonical, batch)})
+            batch = strategy.ask({name: self._costs.get(name) for name in map(canonical, batch)})
 
     def _similar(self, space: Space) -> list[dict[str, Any]]:
         """What is known of similar problems, the most similar first."""
@@ -198,8 +198,8 @@ class Tuning:
 
     def _reserve(self) -> float:
         """Seconds that the last comparison will take."""
-        figures = (FINALISTS + 1) * (self.settings.duel + 1)
-        wanted = 1.3 * figures * self._sample_wall + (FINALISTS + 1) * self._compile_wall
+        figures = (_FINALISTS + 1) * (self.settings.duel + 1)
+        wanted = 1.3 * figures * self._sample_wall + (_FINALISTS + 1) * self._compile_wall
         return min(wanted, _RESERVE_MOST * (self.until - self._begun))
 
     def _evaluate(self, configurations: list[dict[str, Any]]) -> None:
@@ -279,16 +279,16 @@ class Tuning:
     def _duel(self) -> Outcome:
         """The best few against the defaults, in one process, round by round."""
         self._say("comparing")
-        finalists: Finalists = {}
+        finalists: dict[str, Parameters] = {}
         for name in sorted(self._good, key=lambda n: self._costs[n] or 0.0):
-            if len(finalists) == FINALISTS or (self._costs[name] or 0.0) > self.standing.default:
+            if len(finalists) == _FINALISTS or (self._costs[name] or 0.0) > self.standing.default:
                 break
             if name != self._default_name and self._is_verified(name):
                 finalists[name] = self._good[name]
         times: dict[str, list[float]] = {}
         if finalists:
             finalists[self._default_name] = None
-            times = compare(self.backend, self.case, finalists, self.settings.duel, self.until)
+            times = self._compare(finalists)
         default = times.get(self._default_name, [])
         best = winner(times, self._default_name, self.settings.margin)
         if best is None and any(canonical(start) not in self._costs for start in self._starts):
@@ -299,6 +299,22 @@ class Tuning:
             note = "nothing was faster than the defaults" if self._good else ""
             return self._keep(self._default, default or self._default_times, note=note)
         return self._keep(finalists[best] or {}, times[best], default)
+
+    def _compare(self, finalists: Mapping[str, Parameters]) -> dict[str, list[float]]:
+        """Figures of each in one process, round by round, each round beginning with another one; who fails is out."""
+        times: dict[str, list[float]] = {name: [] for name in finalists}
+        for number in range(max(self.settings.duel, _ROUNDS_LEAST)):
+            if number >= _ROUNDS_LEAST and time.monotonic() > self.until:
+                break
+            names = list(times)
+            first = number % max(len(names), 1)
+            for name in names[first:] + names[:first]:
+                reply = self.backend.sample(self.case, finalists[name], together=True)
+                if reply.status == "ok":
+                    times[name] += reply.seconds
+                else:
+                    del times[name]
+        return times
 
     def _is_verified(self, name: str) -> bool:
         """Whether a configuration, perhaps known from an earlier tuning, gives right answers."""
@@ -353,3 +369,24 @@ class Tuning:
         if phase:
             self.standing.phase = phase
         self._report(self.standing)
+
+
+def winner(times: Mapping[str, list[float]], default: str, margin: float) -> str | None:
+    """The fastest that beats the defaults by more than noise, or the defaults stay.
+
+    Parameters
+    ----------
+    times : mapping
+        Name to the seconds of each round.
+    default : str
+        Which are the defaults' times.
+    margin : float
+        Part of the defaults' time that must be gained, in the median; three rounds of four must be won, too.
+    """
+    if not times.get(default):
+        return None
+    for name in sorted(times, key=lambda n: median(times[n]) if times[n] else float("inf")):
+        ratios = sorted(mine / other for mine, other in zip(times[name], times[default], strict=False))
+        if name != default and ratios and median(ratios) < 1.0 - margin and ratios[3 * len(ratios) // 4] < 1.0:
+            return name
+    return None

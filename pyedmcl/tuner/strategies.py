@@ -1,8 +1,8 @@
 """In what order configurations are tried: pure generators that are asked for some and told how those did.
 
 A strategy yields lists of configurations and is sent a mapping of their canonical text to a cost (seconds, or anything
-that grows with them), or None for one that cannot be used. It touches no device, so a search can be replayed on
-recorded costs; with the same seed and the same costs it asks for the same configurations.
+that grows with them), or None for one that cannot be used. It touches no device; with the same seed and the same costs
+it asks for the same configurations.
 """
 
 from __future__ import annotations
@@ -27,30 +27,11 @@ _STALE = 200
 
 def exhaustive(space: Space, starts: Sequence[Mapping[str, Any]], rng: Random, batch: int) -> Asking:
     """Every valid configuration: the given ones first, then the others in the order of the spec."""
-    seen: set[str] = set()
-    fresh = (c for c in itertools.chain(map(dict, starts), space.enumerate()) if _new(c, seen))
-    while some := list(itertools.islice(fresh, batch)):
+    first = {canonical(start): dict(start) for start in starts}
+    others = (c for c in space.enumerate() if canonical(c) not in first)
+    everything = itertools.chain(first.values(), others)
+    while some := list(itertools.islice(everything, batch)):
         yield some
-
-
-def random(space: Space, starts: Sequence[Mapping[str, Any]], rng: Random, batch: int) -> Asking:
-    """The given configurations, then valid ones drawn at random, none twice."""
-    seen: set[str] = set()
-    waiting = [dict(start) for start in starts if _new(start, seen)]
-    while True:
-        stale = 0
-        while len(waiting) < batch and stale < _STALE:
-            drawn = space.sample(rng)
-            if drawn is None:
-                break
-            if _new(drawn, seen):
-                waiting.append(drawn)
-            else:
-                stale += 1
-        if not waiting:
-            return
-        yield waiting[:batch]
-        waiting = waiting[batch:]
 
 
 def greedy(space: Space, starts: Sequence[Mapping[str, Any]], rng: Random, batch: int) -> Asking:
@@ -115,17 +96,9 @@ def _descend(
                 break
 
 
-def _new(configuration: Mapping[str, Any], seen: set[str]) -> bool:
-    text = canonical(configuration)
-    fresh = text not in seen
-    seen.add(text)
-    return fresh
-
-
 STRATEGIES: Mapping[str, Callable[[Space, Sequence[Mapping[str, Any]], Random, int], Asking]] = {
-    "exhaustive": exhaustive,
-    "random": random,
     "greedy": greedy,
+    "exhaustive": exhaustive,
 }
 
 
@@ -154,26 +127,17 @@ class Strategy:
     ) -> None:
         if name not in STRATEGIES:
             raise InputError(f"strategy={name!r}: one of {', '.join(STRATEGIES)} is needed")
-        if batch < 1:
-            raise InputError(f"batch={batch!r}: at least 1 is needed")
         self._asking = STRATEGIES[name](space, starts, Random(seed), batch)
-        self._told: Costs | None = None
-        self._begun = False
 
-    def ask(self) -> list[dict[str, Any]]:
-        """What to try next; an empty list when there is nothing left. :meth:`tell` comes before the next call."""
+    def ask(self, costs: Costs | None = None) -> list[dict[str, Any]]:
+        """What to try next; an empty list when there is nothing left.
+
+        Parameters
+        ----------
+        costs : mapping, optional
+            How what was asked for last did; None for the first question.
+        """
         try:
-            if not self._begun:
-                self._begun = True
-                return next(self._asking)
-            if self._told is None:
-                raise RuntimeError("tell() how the configurations did before asking for more")
-            told, self._told = self._told, None
-            return self._asking.send(told)
+            return next(self._asking) if costs is None else self._asking.send(costs)
         except StopIteration:
-            self._told = {}
             return []
-
-    def tell(self, costs: Costs) -> None:
-        """How what was asked for last did: canonical text to cost, None for what cannot be used."""
-        self._told = costs

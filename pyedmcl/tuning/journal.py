@@ -1,21 +1,18 @@
-"""Trials: what was tried, by whom, and how it ended; also as JSON lines, so that a search can be replayed elsewhere."""
+"""Trials: what was tried, by whom, and how it ended; also as lines of JSON."""
 
 from __future__ import annotations
 
-import json
 import os
 import socket
 import sys
 import time
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import lru_cache
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from typing import Any
 
-from ..errors import InputError
-from .key import TuningKey, canonical, key_as_dict, key_from
+from .key import TuningKey, canonical, key_as_dict
 
 #: How a trial ended, beside "started" for one that has not.
 ENDS = ("ok", "wrong", "failed", "hung", "slow")
@@ -129,30 +126,6 @@ def trial_line(trial: Trial) -> str:
     return canonical(record)
 
 
-def trial_from(line: str) -> Trial:
-    """The reverse of :func:`trial_line`. Raises ValueError naming what is wrong."""
-    record = json.loads(line)
-    if not isinstance(record, dict):
-        raise ValueError("a trial is a JSON object")
-    key = key_from(record)
-    if not isinstance(record.get("parameters"), dict):
-        raise ValueError(f"'parameters' is {record.get('parameters')!r}; an object is needed")
-    if record.get("status") not in (*ENDS, "started"):
-        raise ValueError(f"'status' is {record.get('status')!r}; one of {', '.join(ENDS)} is needed")
-    rounds = seconds_of(record.get("rounds", []))
-    middle, spread = centre(rounds) if rounds else (None, None)
-    return Trial(
-        _shared(key), record["parameters"], record["status"], middle, spread, rounds, str(record.get("note", "")),
-        float(record.get("when", 0.0)), str(record.get("session", "")), str(record.get("case", "")),
-        record.get("final") is True,
-    )  # fmt: skip
-
-
-@lru_cache(maxsize=1024)
-def _shared(key: TuningKey) -> TuningKey:
-    return key
-
-
 def seconds_of(rounds: Any) -> tuple[float, ...]:
     """Times as positive floats. Raises ValueError naming the first that is none."""
     if not isinstance(rounds, (list, tuple)):
@@ -161,27 +134,3 @@ def seconds_of(rounds: Any) -> tuple[float, ...]:
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < float("inf"):
             raise ValueError(f"a time is {value!r}; seconds above 0 are needed")
     return tuple(float(value) for value in rounds)
-
-
-def write_trials(path: Path, trials: Iterable[Trial]) -> int:
-    """Write trials as JSON lines; returns how many. Raises OSError."""
-    lines = [trial_line(trial) for trial in trials]
-    Path(path).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    return len(lines)
-
-
-def read_trials(path: Path) -> list[Trial]:
-    """Trials of a file of JSON lines. Raises InputError naming the first line that is none, or the file."""
-    trials = []
-    try:
-        lines = Path(path).read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path} cannot be read: {error}") from error
-    for number, line in enumerate(lines, start=1):
-        if not line.strip():
-            continue
-        try:
-            trials.append(replace(trial_from(line), id=number))
-        except (ValueError, TypeError) as error:
-            raise InputError(f"{path}, line {number}: {error}") from error
-    return trials

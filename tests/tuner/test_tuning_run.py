@@ -466,12 +466,6 @@ def test_the_command_tunes_and_the_result_is_used(one_device, own_database):
     assert choice.parameters == case["parameters"]
     if case["kept"]:
         assert choice.grade == "exact"
-    log = Path(own_database.path).with_name("log.jsonl")
-    assert shell("db", "export", "--trials", "-o", log).returncode == 0
-    replayed = shell("tune", "--replay", log, "--strategy", "exhaustive", "--json")
-    assert replayed.returncode == 0, replayed.stderr
-    (one,) = json.loads(replayed.stdout)
-    assert one["met"] == one["recorded"] > 1
 
 
 def test_explain_shows_the_space_and_runs_nothing(one_device, own_database):
@@ -490,7 +484,7 @@ def test_explain_shows_the_space_and_runs_nothing(one_device, own_database):
 
 @pytest.mark.parametrize(("words", "said"), [
     (["knn", "--budget", "soon"], "--budget soon"), (["teapot"], "teapot"), (["--strategy", "luck"], "luck"),
-    (["--replay", "absent.jsonl"], "absent.jsonl"), (["--mode", "thorough"], "thorough"),
+    (["--mode", "thorough"], "thorough"),
 ])  # fmt: skip
 def test_wrong_usage_is_told(words, said):
     done = shell("tune", *words)

@@ -7,19 +7,18 @@ import sqlite3
 import subprocess
 import sys
 import threading
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from cli_helpers import environment
-from device_helpers import NVIDIA, POCL30
+from device_helpers import NVIDIA
 from tuning_helpers import key, run
 
 from pyedmcl.errors import InputError
 from pyedmcl.tuning.connection import SCHEMA
-from pyedmcl.tuning.database import Database, new_session
-from pyedmcl.tuning.journal import alive, process_token, read_trials, write_trials
+from pyedmcl.tuning.database import Database
+from pyedmcl.tuning.journal import alive, process_token
 from pyedmcl.tuning.key import bucketed, canonical, key_as_dict, key_from, nearest_power, rounded
 
 FAST, SLOW = {"wg": 64}, {"wg": 32}
@@ -275,21 +274,6 @@ def test_no_write_ahead_log(database):
         assert raw.execute("PRAGMA journal_mode").fetchone() == ("delete",)
     raw.close()
     assert os.listdir(database.path.parent) == [database.path.name]
-
-
-def test_trials_travel_as_json_lines(database, tmp_path):
-    run(database, key(), FAST, 1.5, case="small", final=True, session=new_session())
-    run(database, key(info=POCL30), SLOW, None, status="failed")
-    trials = database.trials()
-    assert write_trials(tmp_path / "log.jsonl", trials) == 2
-    again = read_trials(tmp_path / "log.jsonl")
-    assert [replace(t, when=round(t.when, 3), process="") for t in trials] == again
-    other = Database(tmp_path / "other.sqlite3")
-    assert (other.add(again), other.add(again)) == (2, 0)
-    assert dict(other.best(key()).parameters) == FAST
-    (tmp_path / "log.jsonl").write_text("{}\n")
-    with pytest.raises(InputError, match="line 1: 'device' is None"):
-        read_trials(tmp_path / "log.jsonl")
 
 
 def test_removed_trials_are_gone(database):
