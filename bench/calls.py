@@ -12,7 +12,7 @@ from workloads import mixed_dimensions
 
 import pyedmcl
 from pyedmcl.device.info import DeviceInfo
-from pyedmcl.tuner.problems.common import maps, on_gpu
+from pyedmcl.tuner.problems.common import maps, scalar
 
 _DIMS = 20
 _RECURRENCE = {"m": 5, "tau": 3, "radius": 0.25}
@@ -56,7 +56,7 @@ def whole_calls(info: DeviceInfo, quick: bool = False) -> list[WholeCall]:
     quick : bool
         Smaller problems.
     """
-    gpu = on_gpu(info)
+    gpu = scalar(info)
     series, steps = ((400, 2000) if quick else (1000, 4000)) if gpu else ((64, 800) if quick else (154, 1600))
     few = series if gpu else series // 4
     long = 1600 if quick else 4000

@@ -21,7 +21,7 @@ from pyedmcl.device.executor import Argument, Buffer, Executor
 from pyedmcl.device.info import DeviceInfo
 from pyedmcl.device.memory import budget
 from pyedmcl.device.quirks import quirks_for
-from pyedmcl.tuner.problems.common import on_gpu
+from pyedmcl.tuner.problems.common import scalar
 
 #: Multiply-adds of a chain in one step of the kernel's loop.
 REPEATS = 8
@@ -78,7 +78,7 @@ def ceilings(executor: Executor, seconds: float = _SECONDS) -> dict[str, Ceiling
 
 def multiply_adds(executor: Executor, dtype: str = "float32", seconds: float = _SECONDS) -> Ceiling:
     """Lane operations per second."""
-    if on_gpu(executor.info):
+    if scalar(executor.info):
         shapes = [_shape(executor.info, lanes, chains, dtype=dtype) for lanes, chains in ((1, 4), (1, 8), (2, 4))]
     else:
         wide = 8 if dtype == "float64" else 16
@@ -102,7 +102,7 @@ def multiply_adds(executor: Executor, dtype: str = "float32", seconds: float = _
 
 def copies(executor: Executor, nbytes: int | None = None) -> Ceiling:
     """Bytes read and written per second by a copy within the device's memory."""
-    gpu = on_gpu(executor.info)
+    gpu = scalar(executor.info)
     shapes = [_shape(executor.info, lanes, 4) for lanes in ((4, 2) if gpu else (16, 8))]
     allowed = budget(executor.info)
     nbytes = nbytes or max(min(_COPY_BYTES["gpu" if gpu else "cpu"], allowed.total // 4, allowed.largest // 2), 1 << 12)
@@ -125,7 +125,7 @@ def copies(executor: Executor, nbytes: int | None = None) -> Ceiling:
 
 def local_reads(executor: Executor, seconds: float = _SECONDS) -> Ceiling:
     """Bytes read per second from local memory, which on a processor is its first cache."""
-    gpu = on_gpu(executor.info)
+    gpu = scalar(executor.info)
     shapes = [_shape(executor.info, lanes, chains)
               for lanes, chains in (((4, 4), (2, 8), (1, 8)) if gpu else ((16, 8), (16, 16), (8, 16)))]  # fmt: skip
 
@@ -183,7 +183,7 @@ def _fastest(name: str, unit: str, shapes: list[Shape], prepared: Callable[[Shap
 
 def _shape(info: DeviceInfo, lanes: int, chains: int, *, dtype: str = "float32") -> Shape:
     item = np.dtype(dtype).itemsize * lanes
-    wg = min(256, quirks_for(info).max_work_group) if on_gpu(info) else 1
+    wg = min(256, quirks_for(info).max_work_group) if scalar(info) else 1
     rows = min(_LOCAL_BYTES, info.local_bytes // 2) // (item * wg)
     return {"dtype": dtype, "lanes": lanes, "chains": chains, "wg": wg, "rows": max(rows // chains, 1) * chains}
 
@@ -202,7 +202,7 @@ def _template() -> Any:
 
 def _groups(info: DeviceInfo) -> int:
     """Enough to fill every unit several times over."""
-    return max(info.compute_units, 1) * (32 if on_gpu(info) else 8)
+    return max(info.compute_units, 1) * (32 if scalar(info) else 8)
 
 
 def _fill(executor: Executor, buffer: Buffer) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from pyedmcl.neighbors.shared_sums import operations_per_pair
-from pyedmcl.tuner.workload import Case
+from pyedmcl.tuner.problem import TuningCase
 
 Numbers = Mapping[str, Any]
 Formula = Callable[[Numbers, Mapping[str, Any]], float]
@@ -59,7 +59,7 @@ class Counted:
     """Name of a ceiling to operations or bytes; what is not counted is left out."""
 
 
-def counted(case: Case) -> Counted:
+def counted(case: TuningCase) -> Counted:
     """What one run of a case comes to."""
     count, numbers = COUNTS[case.kernel], case.numbers
     given = numbers.get("given", {})

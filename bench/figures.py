@@ -10,12 +10,12 @@ from calls import WholeCall, call_names, whole_calls
 from ceilings import Ceiling
 from common import clock
 from counts import counted, own_entries
+from untuned import every_problem
 
 from pyedmcl.device.executor import Executor
 from pyedmcl.device.info import DeviceInfo
-from pyedmcl.tuner.measure import Recorder
-from pyedmcl.tuner.problems import names, workload
-from pyedmcl.tuner.workload import Case, Workload
+from pyedmcl.tuner.executors import Recorder
+from pyedmcl.tuner.problem import TuningCase, TuningProblem
 from pyedmcl.tuning.journal import centre
 from pyedmcl.tuning.parameters import source
 
@@ -96,22 +96,22 @@ class Figure:
 
 def known_names() -> tuple[str, ...]:
     """What may be named: kernels and calls; a name that is both stands for both."""
-    return tuple(dict.fromkeys((*call_names(), *names())))
+    return tuple(dict.fromkeys((*call_names(), *every_problem())))
 
 
-def problems(requested: Sequence[str], info: DeviceInfo, quick: bool = False) -> list[Case | WholeCall]:
+def problems(requested: Sequence[str], info: DeviceInfo, quick: bool = False) -> list[TuningCase | WholeCall]:
     """What is measured: whole calls, then kernels; all of them where none is named."""
     chosen = tuple(dict.fromkeys(requested)) or known_names()
-    todo: list[Case | WholeCall] = [call for call in whole_calls(info, quick) if call.name in chosen]
+    todo: list[TuningCase | WholeCall] = [call for call in whole_calls(info, quick) if call.name in chosen]
     for name in chosen:
-        if name in names():
-            cases = workload(name).cases("rapid", info)
+        if name in every_problem():
+            cases = every_problem()[name].cases("rapid", info)
             todo += cases[:1] if quick else cases
     return todo
 
 
 def figures(
-    executor: Executor, todo: Sequence[Case | WholeCall], ceilings: Mapping[str, Ceiling], *, rounds: int,
+    executor: Executor, todo: Sequence[TuningCase | WholeCall], ceilings: Mapping[str, Ceiling], *, rounds: int,
     with_peers: bool = True,
 ) -> Iterator[Figure]:  # fmt: skip
     """Measure one problem after the other.
@@ -126,14 +126,16 @@ def figures(
     rounds : int
     with_peers : bool
     """
-    for problem in todo:
-        if isinstance(problem, WholeCall):
-            yield of_call(problem, ceilings, rounds, with_peers)
+    for work in todo:
+        if isinstance(work, WholeCall):
+            yield of_call(work, ceilings, rounds, with_peers)
         else:
-            yield of_kernel(executor, workload(problem.kernel), problem, ceilings, rounds)
+            yield of_kernel(executor, every_problem()[work.kernel], work, ceilings, rounds)
 
 
-def of_kernel(executor: Executor, work: Workload, case: Case, ceilings: Mapping[str, Ceiling], rounds: int) -> Figure:
+def of_kernel(
+    executor: Executor, work: TuningProblem, case: TuningCase, ceilings: Mapping[str, Ceiling], rounds: int
+) -> Figure:
     """The time on the device of the kernel's own launches in a case."""
     recorder, entries = Recorder(executor), own_entries(case.kernel, work.timed())
     seconds: list[float] = []

@@ -21,6 +21,7 @@ from typing import Any
 from unittest import mock
 
 import numpy as np
+from untuned import every_problem
 
 from pyedmcl import kernels
 from pyedmcl.codegen import build, loopy_source
@@ -29,7 +30,6 @@ from pyedmcl.codegen.texts import read_text
 from pyedmcl.device.info import DeviceInfo
 from pyedmcl.device.quirks import quirks_for
 from pyedmcl.errors import BuildError
-from pyedmcl.tuner import problems
 from pyedmcl.tuning import defaults
 from pyedmcl.tuning.grades import Entry, ranked
 from pyedmcl.tuning.key import TuningKey, key_from
@@ -168,8 +168,8 @@ def programs_for(info: DeviceInfo, mode: str = "exhaustive", only: Sequence[str]
     """
     requests: list[_Request] = []
     with source.mode("never"):
-        for name in problems.names():
-            for case in problems.workload(name).cases(mode, info) if not only or name in only else ():
+        for name, problem in every_problem().items():
+            for case in problem.cases(mode, info) if not only or name in only else ():
                 requests += _requests_of(case, info, tuned=mode != "rapid")
     requests += [_Request(kernels.spec(name), UNTUNED[name]) for name in UNTUNED if not only or name in only]
     if mode != "rapid":
@@ -187,7 +187,7 @@ def programs_for(info: DeviceInfo, mode: str = "exhaustive", only: Sequence[str]
 
 def _requests_of(case: Any, info: DeviceInfo, *, tuned: bool) -> list[_Request]:
     """All that a case of a tuning problem builds, the case's own kernel first."""
-    problem = problems.workload(case.kernel)
+    problem = every_problem()[case.kernel]
     with _noting() as requests, source.watching() as questions:
         problem.run(DryExecutor(info), case)
     parameters = _tuned_parameters(case.kernel, tuple(questions.values())) if tuned else None

@@ -87,15 +87,15 @@ def main() -> None:
     from pyedmcl.device.session import open_device
     from pyedmcl.kernels import spec
     from pyedmcl.tuner.measure import Bench
-    from pyedmcl.tuner.problems import names, tuned_spec, workload
+    from pyedmcl.tuner.problems import names, problem, tuned_spec
 
     executor = open_device(options.device)
-    info, bench = executor.info, Bench(executor, workload)
+    info, bench = executor.info, Bench(executor)
     wanted = [n for n in options.kernels.split(",") if n] or [n for n in names() if spec(n).tunables]
     gains: list[float] = []
     report = Report(info, options.out)
     for name in wanted:
-        some = workload(name).cases(options.mode, info)
+        some = problem(name).cases(options.mode, info)
         for number in map(int, options.cases.split(",")) if options.cases else range(len(some)):
             if number >= len(some):
                 continue

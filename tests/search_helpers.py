@@ -7,8 +7,8 @@ from random import Random
 
 from pyedmcl.codegen.spec import Constraint, KernelSpec, Tunable
 from pyedmcl.kernels import spec
-from pyedmcl.tuner.measure import Asked, Reply
-from pyedmcl.tuner.workload import Case
+from pyedmcl.tuner.measure import Reply, TrialQuestion
+from pyedmcl.tuner.problem import TuningCase
 from pyedmcl.tuning.key import canonical
 
 PAPER = KernelSpec(
@@ -24,7 +24,7 @@ PAPER = KernelSpec(
     ),
     constraints=(Constraint(lambda v: v["tile"] == 0 or v["lanes"] == 1, "a tile is for lone lanes"),),
 )
-CASE = Case("skill", "on paper", {"given": {"dtype": "float32"}})
+CASE = TuningCase("skill", "on paper", {"given": {"dtype": "float32"}})
 DEFAULT = {"lanes": 8, "tile": 0, "unroll": 1}
 
 
@@ -74,7 +74,7 @@ class Scripted:
         return self._reply(do, parameters, (plain * (1 + self.noise * self.rng.uniform(-1, 1)),))
 
     def describe(self, case, parameters):
-        return Reply("ok", asked=(Asked({"dtype": "float32"}, {}, dict(parameters or DEFAULT)),))
+        return Reply("ok", asked=(TrialQuestion({"dtype": "float32"}, {}, dict(parameters or DEFAULT)),))
 
     def prepare(self, case, configurations):
         return [self._reply("prepare", parameters) for parameters in configurations]

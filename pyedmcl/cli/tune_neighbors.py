@@ -31,10 +31,10 @@ def seconds_for(mode: str, budget: float | None) -> float:
 def explain(talk: Talk, info: DeviceInfo, seconds: float) -> dict[str, Any]:
     """What would be timed, and the rates that hold now."""
     from ..neighbors.rates import rates_of
-    from ..tuner.problems.common import on_gpu
+    from ..tuner.problems.common import scalar
     from ..tuner.problems.neighbors import problems
 
-    wanted, known = problems(on_gpu(info)), rates_of(info)
+    wanted, known = problems(scalar(info)), rates_of(info)
     talk.summary(f"\n{NAME}: what the exhaustive search, the pruned one and a k-d tree cost on {info.name}")
     for problem in wanted:
         talk.summary(f"  problem: {problem.name}")

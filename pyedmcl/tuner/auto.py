@@ -14,9 +14,9 @@ from ..tuning.database import Database, new_session
 from ..tuning.key import tuning_key
 from .measure import Bench, Parameters, Reply
 from .outcome import Settings
-from .problems import names, tuned_spec, workload
+from .problem import TuningCase
+from .problems import names, problem, tuned_spec
 from .search import Tuning
-from .workload import Case
 
 log = logging.getLogger(__name__)
 
@@ -34,19 +34,19 @@ class Local:
     def __init__(self, bench: Bench) -> None:
         self.bench = bench
 
-    def describe(self, case: Case, parameters: Parameters) -> Reply:
+    def describe(self, case: TuningCase, parameters: Parameters) -> Reply:
         return self.bench.describe(case, parameters)
 
-    def prepare(self, case: Case, configurations: Sequence[Parameters]) -> list[Reply]:
+    def prepare(self, case: TuningCase, configurations: Sequence[Parameters]) -> list[Reply]:
         return [self.bench.prepare(case, parameters) for parameters in configurations]
 
-    def attempt(self, case: Case, parameters: Parameters) -> Reply:
+    def attempt(self, case: TuningCase, parameters: Parameters) -> Reply:
         return self.bench.attempt(case, parameters)
 
-    def verify(self, case: Case, parameters: Parameters) -> Reply:
+    def verify(self, case: TuningCase, parameters: Parameters) -> Reply:
         return self.bench.verify(case, parameters)
 
-    def sample(self, case: Case, parameters: Parameters, *, together: bool = False) -> Reply:
+    def sample(self, case: TuningCase, parameters: Parameters, *, together: bool = False) -> Reply:
         return self.bench.sample(case, parameters)
 
 
@@ -65,14 +65,14 @@ def tune(
         Seconds.
     """
     if spec.name not in names():
-        log.info("the kernel %s has no workload, so it cannot be tuned", spec.name)
+        log.info("the kernel %s has no tuning problem, so it cannot be tuned", spec.name)
         return
-    case = workload(spec.name).like(specialisation, sizes, info)
+    case = problem(spec.name).like(specialisation, sizes, info)
     if case is None:
-        log.info("the kernel %s has no workload for %s of %s", spec.name, dict(specialisation), dict(sizes))
+        log.info("the kernel %s has no tuning problem like %s of %s", spec.name, dict(specialisation), dict(sizes))
         return
     database, session = Database(), new_session()
-    backend = Local(Bench(executor_for(info), workload))
+    backend = Local(Bench(executor_for(info)))
     until = time.monotonic() + budget
     outcome = Tuning(backend, tuned_spec(spec.name), case, info, database, session, _SETTINGS, until).run()
     wanted = tuning_key(spec, specialisation, info, sizes)

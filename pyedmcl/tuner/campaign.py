@@ -13,15 +13,15 @@ from dataclasses import dataclass, replace
 from ..device.info import DeviceInfo
 from ..device.quirks import quirks_for
 from ..errors import InputError
-from ..kernels import spec
+from ..kernels import NAMES
 from ..tuning.database import Database, new_session
 from ..tuning.key import TuningKey
 from .isolate import Workers
 from .outcome import Outcome, Settings, Standing
-from .problems import names, tuned_spec, workload
+from .problem import MODES, TuningCase
+from .problems import names, problem, tuned_spec
 from .search import Tuning
 from .space import Space
-from .workload import MODES, Case
 
 WORKER = (sys.executable, "-m", "pyedmcl.tuner.worker")
 _WORKERS_MOST = 8
@@ -67,12 +67,12 @@ class Plan:
 
     Attributes
     ----------
-    case : Case
+    case : TuningCase
     weight : float
         Relative to others: the logarithm of the number of combinations, and something for what every problem takes.
     """
 
-    case: Case
+    case: TuningCase
     weight: float
 
 
@@ -97,13 +97,11 @@ def plan(kernels: Sequence[str], mode: str, info: DeviceInfo, budget: float | No
         raise InputError(f"mode={mode!r}: one of {', '.join(MODES)} is needed")
     if budget is not None and not budget > 0:
         raise InputError(f"budget={budget!r}: seconds above 0 are needed")
-    tunable = [name for name in names() if spec(name).tunables]
     for name in kernels:
         if name not in names():
-            raise InputError(f"KERNEL={name!r}: one of {', '.join(tunable)} is needed")
-        if name not in tunable:
-            raise InputError(f"KERNEL={name!r}: there is nothing to tune; one of {', '.join(tunable)} is needed")
-    cases = {name: workload(name).cases(mode, info) for name in (dict.fromkeys(kernels) or tunable)}
+            why = "there is nothing to tune; " if name in NAMES else ""
+            raise InputError(f"KERNEL={name!r}: {why}one of {', '.join(names())} is needed")
+    cases = {name: problem(name).cases(mode, info) for name in (dict.fromkeys(kernels) or names())}
     weights = {name: math.log2(Space(tuned_spec(name), info).raw_count()) + _FIXED for name in cases}
     while budget is not None and sum(map(len, cases.values())) * DEPTH[mode].least > budget:
         # Kernels with much to tune keep more of their cases.

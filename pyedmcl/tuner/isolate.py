@@ -25,7 +25,7 @@ from .. import config
 from ..errors import PyedmclError
 from ..tuning.key import canonical
 from .measure import Bench, Parameters, Reply
-from .workload import Case
+from .problem import TuningCase
 
 START_SECONDS = 60.0
 _ORPHAN_SECONDS = 30.0
@@ -135,11 +135,11 @@ class Workers:
         self._workers: list[_Worker | None] = [None] * self.count
         self._home: dict[str, int] = {}
 
-    def describe(self, case: Case, parameters: Parameters) -> Reply:
+    def describe(self, case: TuningCase, parameters: Parameters) -> Reply:
         """What the engine asks for in this case."""
         return self._one("describe", case, parameters, self._at(case, parameters))
 
-    def prepare(self, case: Case, configurations: Sequence[Parameters]) -> list[Reply]:
+    def prepare(self, case: TuningCase, configurations: Sequence[Parameters]) -> list[Reply]:
         """Compile configurations, as many at a time as there are processes."""
         waiting = deque(enumerate(configurations))
         replies: dict[int, Reply] = {}
@@ -163,15 +163,15 @@ class Workers:
                 time.sleep(0.005)
         return [replies[number] for number in range(len(configurations))]
 
-    def attempt(self, case: Case, parameters: Parameters) -> Reply:
+    def attempt(self, case: TuningCase, parameters: Parameters) -> Reply:
         """The first run of a configuration; its answer is compared."""
         return self._one("attempt", case, parameters, self._at(case, parameters))
 
-    def verify(self, case: Case, parameters: Parameters) -> Reply:
+    def verify(self, case: TuningCase, parameters: Parameters) -> Reply:
         """Ragged problems against the oracle."""
         return self._one("verify", case, parameters, self._at(case, parameters), factor=3.0)
 
-    def sample(self, case: Case, parameters: Parameters, *, together: bool = False) -> Reply:
+    def sample(self, case: TuningCase, parameters: Parameters, *, together: bool = False) -> Reply:
         """One figure; ``together``: in the same process for whichever configuration."""
         return self._one("sample", case, parameters, 0 if together else self._at(case, parameters))
 
@@ -196,7 +196,7 @@ class Workers:
         for place in range(self.count):
             self._ready(place)
 
-    def _at(self, case: Case, parameters: Parameters) -> int:
+    def _at(self, case: TuningCase, parameters: Parameters) -> int:
         return self._home.get(_name(case, parameters), 0)
 
     def _ready(self, place: int) -> _Worker:
@@ -207,7 +207,7 @@ class Workers:
             worker = self._workers[place] = _Worker(self._command)
         return worker
 
-    def _one(self, do: str, case: Case, parameters: Parameters, place: int, factor: float = 1.0) -> Reply:
+    def _one(self, do: str, case: TuningCase, parameters: Parameters, place: int, factor: float = 1.0) -> Reply:
         limit = self._send(place, do, case, parameters, factor)
         while True:
             reply = self._take(place, limit, _POLL_SECONDS)
@@ -216,7 +216,7 @@ class Workers:
                     self._ready(place).prepared.add(_name(case, parameters))
                 return reply
 
-    def _send(self, place: int, do: str, case: Case, parameters: Parameters, factor: float = 1.0) -> float:
+    def _send(self, place: int, do: str, case: TuningCase, parameters: Parameters, factor: float = 1.0) -> float:
         """Send a request; returns the moment at which its process is hanging."""
         worker = self._ready(place)
         seconds = self.run_seconds if do in ("attempt", "sample", "verify") else 0.0
@@ -250,7 +250,7 @@ class Workers:
 _HUNG = "no answer in time: its process was ended"
 
 
-def _name(case: Case, parameters: Parameters) -> str:
+def _name(case: TuningCase, parameters: Parameters) -> str:
     return f"{case.text()} {'default' if parameters is None else canonical(parameters)}"
 
 
@@ -285,8 +285,8 @@ def serve(make: Callable[[], Bench], requests: IO[bytes] | None = None, replies:
         if bench is None:
             reply = Reply("failed", note=failure)
         else:
-            do: Callable[[Case, Parameters], Reply] = getattr(bench, request["do"])
-            reply = do(Case.parse(request["case"]), request["parameters"])
+            do: Callable[[TuningCase, Parameters], Reply] = getattr(bench, request["do"])
+            reply = do(TuningCase.parse(request["case"]), request["parameters"])
         faulthandler.cancel_dump_traceback_later()
         replies.write(json.dumps(reply.as_dict(), default=_number).encode() + b"\n")
         replies.flush()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -14,14 +14,15 @@ import numpy as np
 
 from ..errors import DeviceMemoryError, MissingExtraError
 from ..tuning.parameters import source
-from .verify import require_same
-from .workload import Answer, Case, Workload, WrongAnswerError
+from .executors import Dry, Recorder
+from .problem import Answer, TuningCase, TuningProblem
+from .problems import problem
+from .verify import WrongAnswerError, require_same
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ..device.executor import Argument, Buffer, Event, Executor, MemoryAccount, Program
-    from ..device.info import DeviceInfo
+    from ..device.executor import Executor
 
 # A figure is made of so many seconds on the device, or of so many runs.
 _SECONDS_ENOUGH = 0.02
@@ -31,77 +32,8 @@ _NOTE_MOST = 2000
 Parameters = Mapping[str, Any] | None
 
 
-class Recorder:
-    """An executor that passes everything on and keeps the events of launches.
-
-    Parameters
-    ----------
-    executor : Executor
-    """
-
-    def __init__(self, executor: Executor) -> None:
-        self.executor = executor
-        self.events: list[tuple[str, Event]] = []
-
-    @property
-    def info(self) -> DeviceInfo:
-        return self.executor.info
-
-    @property
-    def memory(self) -> MemoryAccount:
-        return self.executor.memory
-
-    def build(self, source: str, options: Sequence[str] = ()) -> Program:
-        return self.executor.build(source, options)
-
-    def allocate(self, nbytes: int) -> Buffer:
-        return self.executor.allocate(nbytes)
-
-    def upload(self, array: np.ndarray[Any, Any], into: Buffer | None = None, offset: int = 0) -> Buffer:
-        return self.executor.upload(array, into, offset)
-
-    def download(self, buffer: Buffer, into: np.ndarray[Any, Any], offset: int = 0) -> np.ndarray[Any, Any]:
-        return self.executor.download(buffer, into, offset)
-
-    def launch(
-        self, kernel: Any, global_size: Sequence[int], local_size: Sequence[int] | None, arguments: Sequence[Argument]
-    ) -> Event:
-        event = self.executor.launch(kernel, global_size, local_size, arguments)
-        self.events.append((kernel.name, event))
-        return event
-
-    def finish(self) -> None:
-        self.executor.finish()
-
-    def seconds(self, entries: Sequence[str]) -> float:
-        """Time on the device of the launches of these kernels; waits for them."""
-        return sum(event.seconds for name, event in self.events if name in entries)
-
-
-class _NoEvent:
-    """Stands for a launch that did not take place."""
-
-    seconds = 0.0
-
-    def wait(self) -> None:
-        pass
-
-
-class Dry(Recorder):
-    """An executor that compiles but launches nothing; downloads give zeros."""
-
-    def download(self, buffer: Buffer, into: np.ndarray[Any, Any], offset: int = 0) -> np.ndarray[Any, Any]:
-        into[...] = np.zeros((), into.dtype)
-        return into
-
-    def launch(
-        self, kernel: Any, global_size: Sequence[int], local_size: Sequence[int] | None, arguments: Sequence[Argument]
-    ) -> Event:
-        return _NoEvent()
-
-
 @dataclass(frozen=True)
-class Asked:
+class TrialQuestion:
     """What an engine asked for, in types that can be sent to another process."""
 
     specialisation: Mapping[str, Any]
@@ -122,7 +54,7 @@ class Reply:
     wall : float
         Seconds that the whole request took.
     note : str
-    asked : tuple of Asked
+    asked : tuple of TrialQuestion
         What the engine asked for the kernel's parameters.
     """
 
@@ -130,7 +62,7 @@ class Reply:
     seconds: tuple[float, ...] = ()
     wall: float = 0.0
     note: str = ""
-    asked: tuple[Asked, ...] = field(default=())
+    asked: tuple[TrialQuestion, ...] = field(default=())
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -138,7 +70,7 @@ class Reply:
     @classmethod
     def of(cls, fields: Mapping[str, Any]) -> Reply:
         """The reverse of :meth:`as_dict`, from JSON."""
-        asked = tuple(Asked(_tuples(a["specialisation"]), a["sizes"], a["parameters"]) for a in fields["asked"])
+        asked = tuple(TrialQuestion(_tuples(a["specialisation"]), a["sizes"], a["parameters"]) for a in fields["asked"])
         return cls(fields["status"], tuple(fields["seconds"]), fields["wall"], fields["note"], asked)
 
 
@@ -148,54 +80,51 @@ class Bench:
     Parameters
     ----------
     executor : Executor
-    workload : Callable
-        Kernel name to its workload.
     folder : pathlib.Path, optional
         Where verified answers are kept for other processes on the same device.
     """
 
-    def __init__(self, executor: Executor, workload: Callable[[str], Workload], folder: Path | None = None) -> None:
+    def __init__(self, executor: Executor, folder: Path | None = None) -> None:
         self.executor = executor
-        self._workload = workload
         self._folder = folder
         self._references: dict[str, Answer] = {}
         self._answers: dict[tuple[str, str], Answer] = {}
 
-    def describe(self, case: Case, parameters: Parameters) -> Reply:
+    def describe(self, case: TuningCase, parameters: Parameters) -> Reply:
         """What the engine asks for in this case, without a launch."""
         return self._guarded(case, parameters, lambda w: self._dry(w, case, parameters))
 
-    def prepare(self, case: Case, parameters: Parameters) -> Reply:
+    def prepare(self, case: TuningCase, parameters: Parameters) -> Reply:
         """Compile all that the case needs."""
         return self._guarded(case, parameters, lambda w: self._dry(w, case, parameters))
 
-    def attempt(self, case: Case, parameters: Parameters) -> Reply:
+    def attempt(self, case: TuningCase, parameters: Parameters) -> Reply:
         """The first run, whose answer is compared with that of a verified configuration where there is one."""
 
-        def first(workload: Workload) -> Reply:
+        def first(tuned: TuningProblem) -> Reply:
             recorder = Recorder(self.executor)
-            with workload.open(recorder, case) as go:
+            with tuned.open(recorder, case) as go:
                 answer = {name: np.array(values) for name, values in go().items()}
-                seconds = recorder.seconds(workload.timed())
+                seconds = recorder.seconds(tuned.timed())
             known = self._reference(case)
             if known is None:
                 self._answers = {_place(case, parameters): answer}
             else:
-                require_same(answer, known, workload.tolerance)
+                require_same(answer, known, tuned.tolerance)
             return Reply("ok", (seconds,))
 
         return self._guarded(case, parameters, first)
 
-    def sample(self, case: Case, parameters: Parameters) -> Reply:
+    def sample(self, case: TuningCase, parameters: Parameters) -> Reply:
         """One figure: the mean of some runs after one that does not count."""
 
         return self._guarded(case, parameters, lambda w: Reply("ok", (figure(self.executor, w, case),)))
 
-    def verify(self, case: Case, parameters: Parameters) -> Reply:
+    def verify(self, case: TuningCase, parameters: Parameters) -> Reply:
         """Ragged problems against the oracle; the first that passes gives the answer that others must give too."""
 
-        def check(workload: Workload) -> Reply:
-            workload.verify(self.executor, case)
+        def check(tuned: TuningProblem) -> Reply:
+            tuned.verify(self.executor, case)
             answer = self._answers.pop(_place(case, parameters), None)
             if answer is not None and self._reference(case) is None:
                 self._keep(case, answer)
@@ -203,21 +132,21 @@ class Bench:
 
         return self._guarded(case, parameters, check)
 
-    def _dry(self, workload: Workload, case: Case, parameters: Parameters) -> Reply:
-        with source.watching() as seen, workload.open(Dry(self.executor), case) as go:
+    def _dry(self, tuned: TuningProblem, case: TuningCase, parameters: Parameters) -> Reply:
+        with source.watching() as seen, tuned.open(Dry(self.executor), case) as go:
             go()
         asked = tuple(
-            Asked(dict(a.specialisation), dict(a.sizes), dict(a.choice.parameters))
+            TrialQuestion(dict(a.specialisation), dict(a.sizes), dict(a.choice.parameters))
             for a in seen.values()
             if a.spec.name == case.kernel
         )
         return Reply("ok", asked=asked)
 
-    def _guarded(self, case: Case, parameters: Parameters, work: Callable[[Workload], Reply]) -> Reply:
+    def _guarded(self, case: TuningCase, parameters: Parameters, work: Callable[[TuningProblem], Reply]) -> Reply:
         begun = time.perf_counter()
         try:
             with chosen(case.kernel, parameters):
-                reply = work(self._workload(case.kernel))
+                reply = work(problem(case.kernel))
         except WrongAnswerError as error:
             reply = Reply("wrong", note=_note(error))
         except (MissingExtraError, DeviceMemoryError) as error:  # nothing is wrong with the configuration
@@ -226,7 +155,7 @@ class Bench:
             reply = Reply("failed", note=_note(error))
         return Reply(reply.status, reply.seconds, time.perf_counter() - begun, reply.note, reply.asked)
 
-    def _reference(self, case: Case) -> Answer | None:
+    def _reference(self, case: TuningCase) -> Answer | None:
         text = case.text()
         if text not in self._references and self._folder is not None:
             path = self._folder / _file(text)
@@ -235,7 +164,7 @@ class Bench:
                     self._references[text] = {name: stored[name] for name in stored.files}
         return self._references.get(text)
 
-    def _keep(self, case: Case, answer: Answer) -> None:
+    def _keep(self, case: TuningCase, answer: Answer) -> None:
         text = case.text()
         self._references[text] = answer
         if self._folder is not None:
@@ -246,11 +175,11 @@ class Bench:
             unfinished.replace(path)
 
 
-def figure(executor: Executor, workload: Workload, case: Case) -> float:
+def figure(executor: Executor, tuned: TuningProblem, case: TuningCase) -> float:
     """Seconds on the device of a kernel's launches: the mean of some runs after one that does not count."""
     recorder = Recorder(executor)
     total, runs = 0.0, 0
-    with workload.open(recorder, case) as go:
+    with tuned.open(recorder, case) as go:
         go()
         executor.finish()
         while total < _SECONDS_ENOUGH and runs < _RUNS_MOST:
@@ -260,7 +189,7 @@ def figure(executor: Executor, workload: Workload, case: Case) -> float:
             executor.finish()
             wall = time.perf_counter() - begun
             # Some drivers report no time.
-            total += recorder.seconds(workload.timed()) or wall
+            total += recorder.seconds(tuned.timed()) or wall
             runs += 1
     return total / runs
 
@@ -275,7 +204,7 @@ def chosen(kernel: str, parameters: Parameters) -> Iterator[None]:
         yield
 
 
-def _place(case: Case, parameters: Parameters) -> tuple[str, str]:
+def _place(case: TuningCase, parameters: Parameters) -> tuple[str, str]:
     return case.text(), repr(None if parameters is None else sorted(parameters.items()))
 
 

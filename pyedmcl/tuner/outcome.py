@@ -9,17 +9,17 @@ from typing import Any, Protocol
 
 from ..tuning.key import TuningKey
 from .measure import Parameters, Reply
-from .workload import Case
+from .problem import TuningCase
 
 
 class Backend(Protocol):
     """Who tries configurations; None stands for the defaults."""
 
-    def describe(self, case: Case, parameters: Parameters) -> Reply: ...
-    def prepare(self, case: Case, configurations: Sequence[Parameters]) -> list[Reply]: ...
-    def attempt(self, case: Case, parameters: Parameters) -> Reply: ...
-    def verify(self, case: Case, parameters: Parameters) -> Reply: ...
-    def sample(self, case: Case, parameters: Parameters, *, together: bool = False) -> Reply: ...
+    def describe(self, case: TuningCase, parameters: Parameters) -> Reply: ...
+    def prepare(self, case: TuningCase, configurations: Sequence[Parameters]) -> list[Reply]: ...
+    def attempt(self, case: TuningCase, parameters: Parameters) -> Reply: ...
+    def verify(self, case: TuningCase, parameters: Parameters) -> Reply: ...
+    def sample(self, case: TuningCase, parameters: Parameters, *, together: bool = False) -> Reply: ...
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Standing:
 
     Attributes
     ----------
-    case : Case
+    case : TuningCase
     phase : str
     counts : Counter
         By status: "ok", "slow", "failed", "wrong", "hung", and "known" for those of earlier tunings.
@@ -70,7 +70,7 @@ class Standing:
         Parameters, status and reason of what cannot be used.
     """
 
-    case: Case
+    case: TuningCase
     phase: str = "starting"
     counts: Counter[str] = field(default_factory=Counter)
     default: float = 0.0
@@ -89,7 +89,7 @@ class Outcome:
 
     Attributes
     ----------
-    case : Case
+    case : TuningCase
     key : TuningKey or None
         None where the case could not be run at all, or so shortly that nothing was decided.
     parameters : mapping
@@ -102,7 +102,7 @@ class Outcome:
     standing : Standing
     """
 
-    case: Case
+    case: TuningCase
     key: TuningKey | None
     parameters: Mapping[str, Any]
     seconds: float

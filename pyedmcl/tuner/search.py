@@ -16,12 +16,12 @@ from ..device.info import DeviceInfo
 from ..tuning.database import Database
 from ..tuning.key import TuningKey, canonical, tuning_key
 from ..tuning.parameters import source
-from .measure import Asked, Parameters, Reply
+from .measure import Parameters, Reply, TrialQuestion
 from .outcome import Backend, Outcome, Settings, Standing
+from .problem import TuningCase
 from .space import Space
 from .strategies import Strategy
 from .trials import Trials
-from .workload import Case
 
 # Given up after the first run, after the first round, after the second: so many times the best's time or more.
 _HOPELESS = (2.0, 1.4, 1.15)
@@ -43,7 +43,7 @@ class Tuning:
     ----------
     backend : Backend
     spec : KernelSpec
-    case : Case
+    case : TuningCase
     info : DeviceInfo
     database : Database
     session : str
@@ -57,7 +57,7 @@ class Tuning:
     """
 
     def __init__(
-        self, backend: Backend, spec: KernelSpec, case: Case, info: DeviceInfo, database: Database, session: str,
+        self, backend: Backend, spec: KernelSpec, case: TuningCase, info: DeviceInfo, database: Database, session: str,
         settings: Settings, until: float, report: Callable[[Standing], None] | None = None,
         claimed: set[TuningKey] | None = None,
     ) -> None:  # fmt: skip
@@ -116,7 +116,7 @@ class Tuning:
             self._search(space)
         return self._duel()
 
-    def _key(self, asked: Asked) -> TuningKey:
+    def _key(self, asked: TrialQuestion) -> TuningKey:
         return tuning_key(self.spec, asked.specialisation, self.info, asked.sizes)
 
     def _measure_default(self) -> str:
@@ -147,7 +147,7 @@ class Tuning:
         self._say("searching")
         return ""
 
-    def _prepare_default(self, case: Case, parameters: Parameters) -> Reply:
+    def _prepare_default(self, case: TuningCase, parameters: Parameters) -> Reply:
         reply = self.backend.prepare(case, [parameters])[0]
         self._compile_wall = reply.wall
         return reply

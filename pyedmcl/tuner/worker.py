@@ -8,12 +8,11 @@ import sys
 from ..device.session import open_device
 from .isolate import serve, worker_folder
 from .measure import Bench
-from .problems import workload
 
 
 def _bench() -> Bench:
     device, folder = worker_folder(sys.argv)
-    return Bench(open_device(device), workload, folder)
+    return Bench(open_device(device), folder)
 
 
 if __name__ == "__main__":

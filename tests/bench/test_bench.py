@@ -21,12 +21,13 @@ from ceilings import Ceiling, ceilings
 from counts import COUNTS, Count, counted, own_entries
 from device_helpers import INTEL
 from peers import Peer
+from untuned import UNTUNED, every_problem
 
 from pyedmcl.codegen.texts import read_text
 from pyedmcl.device.session import open_device
 from pyedmcl.kernels import spec
-from pyedmcl.tuner.problems import names, workload
-from pyedmcl.tuner.workload import Case, Workload
+from pyedmcl.tuner.problem import TuningCase, TuningProblem
+from pyedmcl.tuner.problems import problem
 
 LIMITS = {
     "float32": Ceiling("float32", 1e9, "operations/s", {}),
@@ -64,7 +65,7 @@ def test_the_command_measures_limits_kernels_and_calls(one_device, tmp_path):
         assert record["shares"]
         assert "peer" not in record
         assert record["grades"]
-    case = workload("predict").cases("rapid", open_device(one_device).info)[0]
+    case = problem("predict").cases("rapid", open_device(one_device).info)[0]
     share = counted(case).work["float32"] / measured[-1]["median_s"] / limits["float32"]["per_second"]
     assert measured[-1]["shares"]["float32"] == pytest.approx(share)
 
@@ -78,11 +79,18 @@ def test_ceilings_are_measured_in_every_shape(one_device):
     assert executor.memory.held == before
 
 
-def test_every_kernel_that_is_tuned_is_counted():
-    assert set(COUNTS) == set(names())
-    for name in names():
+@pytest.mark.parametrize("name", UNTUNED)
+def test_kernels_without_anything_to_tune_give_the_oracles_answer(name, device):
+    executor = open_device(device)
+    for case in UNTUNED[name].cases("exhaustive", executor.info):
+        UNTUNED[name].verify(executor, case)
+
+
+def test_every_kernel_is_counted():
+    assert set(COUNTS) == set(every_problem())
+    for work in every_problem().values():
         for mode in ("rapid", "normal", "exhaustive"):
-            for case in workload(name).cases(mode, INTEL):
+            for case in work.cases(mode, INTEL):
                 count = counted(case)
                 assert count.amount > 0
                 assert set(count.work) & {"device", "local"}
@@ -91,8 +99,7 @@ def test_every_kernel_that_is_tuned_is_counted():
 
 def test_a_kernels_figure_is_of_its_own_launches():
     """A tuner may count other kernels' launches, too; then the figure must not."""
-    for name in names():
-        work = workload(name)
+    for name, work in every_problem().items():
         entries = own_entries(name, work.timed())
         assert set(entries) <= set(work.timed())
         # From some number of regressors on the sums are those of another kernel.
@@ -118,7 +125,7 @@ def test_an_unknown_name_gives_the_list_before_anything_runs(capsys):
     with pytest.raises(SystemExit):
         run.main(["teapot"])
     told = capsys.readouterr().err
-    for name in (*call_names(), *names()):
+    for name in (*call_names(), *every_problem()):
         assert name in told
 
 
@@ -158,11 +165,11 @@ class _Executor:
         pass
 
 
-class _Counted(Workload):
+class _Counted(TuningProblem):
     kernel = "knn"
 
     def cases(self, mode, info):
-        return [Case("knn", "one", {"given": {}})]
+        return [TuningCase("knn", "one", {"given": {}})]
 
     def open(self, executor, case):
         from contextlib import nullcontext
@@ -174,8 +181,10 @@ class _Counted(Workload):
 
         return nullcontext(go)
 
-    def verify(self, executor, case):
-        pass
+    def ragged(self, case):
+        return iter(())
+
+    computed = expected = None
 
 
 def test_shares_are_counts_over_the_kernels_own_time_over_limits(monkeypatch):

@@ -247,7 +247,6 @@ def test_ctrl_c_keeps_what_has_ended_and_forgets_what_was_under_way(database):
 def test_the_budget_ends_a_search(database, monkeypatch):
     now = [0.0]
     monkeypatch.setattr(search, "time", SimpleNamespace(monotonic=lambda: now[0]))
-    monkeypatch.setattr(duel, "time", SimpleNamespace(monotonic=lambda: now[0]))
 
     class Slow(Scripted):
         def attempt(self, case, parameters):

@@ -1,29 +1,39 @@
-"""What to run to tune, verify and time each kernel: one module per kernel, called as the kernel is.
+"""What to run to tune and verify each kernel that has something to tune.
 
-A module holds ``WORKLOAD``, a :class:`pyedmcl.tuner.workload.Workload`. Nothing else has to be told of it.
+A module holds ``PROBLEMS``, instances of :class:`pyedmcl.tuner.problem.TuningProblem`, and is named in :data:`MODULES`.
 """
 
 from __future__ import annotations
 
+import functools
 import importlib
-import importlib.util
+from collections.abc import Mapping
 from dataclasses import replace
 
 from ...codegen.spec import KernelSpec
 from ...errors import InputError
 from ...kernels import NAMES, spec
-from ..workload import MODES, Answer, Case, Workload, WrongAnswerError
+from ..problem import TuningProblem
 
-__all__ = ["MODES", "Answer", "Case", "Workload", "WrongAnswerError", "names", "tuned_spec", "workload"]
+MODULES = (
+    "knn", "lookup", "predict", "skill", "distances", "smap", "recurrence_sweeps", "recurrence_matrices", "ccm",
+    "pruned_order", "searches",
+)  # fmt: skip
+
+
+@functools.cache
+def _problems() -> Mapping[str, TuningProblem]:
+    modules = (importlib.import_module(f"{__name__}.{name}") for name in MODULES)
+    return {problem.kernel: problem for module in modules for problem in module.PROBLEMS}
 
 
 def names() -> tuple[str, ...]:
-    """Kernels that have a workload, in the order of :data:`pyedmcl.kernels.NAMES`."""
-    return tuple(name for name in NAMES if importlib.util.find_spec(f"{__name__}.{name}") is not None)
+    """Kernels that have a tuning problem, in the order of :data:`pyedmcl.kernels.NAMES`."""
+    return tuple(name for name in NAMES if name in _problems())
 
 
-def workload(name: str) -> Workload:
-    """The workload of a kernel.
+def problem(name: str) -> TuningProblem:
+    """The tuning problem of a kernel.
 
     Raises
     ------
@@ -32,11 +42,10 @@ def workload(name: str) -> Workload:
     """
     if name not in names():
         raise InputError(f"kernel={name!r}: one of {', '.join(names())} is needed")
-    found: Workload = importlib.import_module(f"{__name__}.{name}").WORKLOAD
-    return found
+    return _problems()[name]
 
 
 def tuned_spec(name: str) -> KernelSpec:
-    """The spec of a kernel as a tuner may search it: also less what its workload rules out. Its digest is the same."""
+    """The spec of a kernel as a tuner may search it: also less what its problem rules out. Its digest is the same."""
     plain = spec(name)
-    return replace(plain, constraints=plain.constraints + workload(name).constraints)
+    return replace(plain, constraints=plain.constraints + problem(name).constraints)

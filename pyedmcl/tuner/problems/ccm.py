@@ -1,28 +1,141 @@
-"""Workload of scans of sorted neighbours for the members of random sub-libraries."""
+"""Tuning problems of convergent cross mapping: drawing, scanning and comparing are kernels of one engine."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from ...device.executor import Executor
 from ...device.info import DeviceInfo
-from ..workload import Case
-from .sampled_skill import CcmWorkload, steps, wanted
+from ...edm.states import delay_states, future
+from ...engines.ccm import SampledSkill
+from ...engines.subsets import Link
+from ...reference import ccm as oracle
+from ...reference.edm import legal_rows
+from ..problem import Answer, TuningCase, TuningProblem, up_to
+from ..verify import Close
+from .common import Floats, maps, scalar
+
+_LINKS = Link(0, 1, (0, 1)), Link(1, 0, (1, 0))
+_SEED = 3
+_SAMPLES = 19  # that are verified: no whole number of words
+_SHOWN = (0, 1, 16)
 
 
-class ScanWorkload(CcmWorkload):
-    """Larger sub-libraries."""
+class CcmProblem(TuningProblem):
+    """Two series from each other, from random parts of the library.
 
-    kernel = "ccm"
-    entries = ("ccm", "ccm_prepare", "ccm_rho")
+    Parameters
+    ----------
+    kernel : str
+    entries : tuple of str
+    shares : (float, float)
+        Smallest and largest sub-library, as shares of all rows.
+    dims : int
+        How many E are worth tuning.
+    shorter : bool
+        Whether series of another length are.
+    """
 
-    def shares(self) -> tuple[float, float]:
-        return 0.2, 0.95
+    # Weights are exponentials, which vectors may round otherwise than scalars.
+    tolerance = (0.0, 2e-5)
 
-    def cases(self, mode: str, info: DeviceInfo) -> list[Case]:
-        cases = [self.case(steps(info), E, k) for E, k in wanted(mode)]
-        if mode != "rapid":
-            cases.append(self.case(steps(info) // 4, 3, 4))
-        if mode == "exhaustive" and info.fp64:
-            cases.append(self.case(steps(info), 3, 4, dtype="float64"))
-        return cases
+    def __init__(
+        self, kernel: str, entries: tuple[str, ...], shares: tuple[float, float], dims: int, shorter: bool
+    ) -> None:
+        super().__init__()
+        self.kernel, self.entries = kernel, entries
+        self._shares, self._dims, self._shorter = shares, (3, 1, 8, 20)[:dims], shorter
+
+    def cases(self, mode: str, info: DeviceInfo) -> list[TuningCase]:
+        n = _steps(info)
+        first, *others = (self.case(n, E, E + 1) for E in self._dims)
+        shorter = [self.case(n // 4, 3, 4)] if self._shorter else []
+        double = [self.case(n, 3, 4, dtype="float64")] if others and info.fp64 else []
+        return up_to(mode, [first], [*others, *shorter], double)
+
+    def like(self, specialisation: Mapping[str, Any], sizes: Mapping[str, int], info: DeviceInfo) -> TuningCase | None:
+        s, n = specialisation, min(int(sizes.get("rows", _steps(info))), _steps(info))
+        k = int(s.get("k", 4))
+        E = int(s.get("E", max(min(k - 1, 20), 1)))
+        return self.case(n, E, k, dtype=s.get("dtype", "float32")) if n >= 2 * E + 2 * k + 40 else None
+
+    def case(self, n: int, E: int, k: int, *, dtype: str = "float32") -> TuningCase:
+        """A case of ``n`` steps."""
+        sizes = sorted({max(int(share * n), 2 * k) for share in np.linspace(*self._shares, 8)})
+        name = f"E={E}, {n:,} steps, {len(sizes)} sizes of {sizes[0]}..{sizes[-1]}"
+        name += "" if dtype == "float32" else f", {dtype}"
+        given = {"E": E, "k": k, "dtype": dtype}
+        return TuningCase(self.kernel, name, {"steps": n, "sizes": sizes, "samples": 100, "given": given})
+
+    @contextmanager
+    def _engine(
+        self, executor: Executor, case: TuningCase, x: Floats, Tp: int = 0, radius: int = 0
+    ) -> Iterator[SampledSkill]:
+        g = case.given
+        states = delay_states(x, g["E"], 1, k=g["k"], Tp=Tp, exclusion_radius=radius, dtype=g["dtype"])
+        engine = SampledSkill(executor, states, np.array([future(column, Tp) for column in x.T]))
+        try:
+            yield engine
+        finally:
+            engine.release()
+
+    @contextmanager
+    def open(self, executor: Executor, case: TuningCase) -> Iterator[Callable[[], Answer]]:
+        n = case.numbers
+        with self._engine(executor, case, maps(n["steps"], 2, "float64")) as engine:
+            yield lambda: {"rho": engine.skill(_LINKS, n["sizes"], n["samples"], _SEED)}
+
+    def ragged(self, case: TuningCase) -> Iterator[tuple[str, Any]]:
+        E, k = case.given["E"], case.given["k"]
+        for number, (steps, Tp, radius, gaps) in enumerate(((130, 0, 0, ()), (171, 1, 4, (7, 85)))):
+            x = np.array(maps(steps + 4 * E, 2, "float64", seed=5 + number))
+            x[list(gaps)] = np.nan
+            legal = {link: legal_rows(x[:, link.library], E, 1, Tp, x[:, link.target]) for link in _LINKS}
+            # Small samples, whose members are all looked at, and larger ones, which are scanned; the last: all rows.
+            most = min(int(rows.sum()) for rows in legal.values())
+            yield f"{steps} steps, E={E}", (x, sorted({k + 3, most // 3, 2 * most // 3, most}), Tp, radius, legal)
+
+    def computed(self, executor: Executor, case: TuningCase, small: Any) -> Answer:
+        x, sizes, Tp, radius, _ = small
+        with self._engine(executor, case, x, Tp, radius) as engine:
+            answer: dict[str, Any] = {"rho": engine.skill(_LINKS, sizes, _SAMPLES, _SEED)[:, :, list(_SHOWN)]}
+            for link in _LINKS:
+                for size, members in zip(sizes, engine.members(link, sizes, _SAMPLES, _SEED), strict=True):
+                    answer[f"members of samples of {size} rows of {link.library}"] = members
+            return answer
+
+    def expected(self, case: TuningCase, small: Any) -> Mapping[str, Any]:
+        x, sizes, Tp, radius, legal = small
+        E, k = case.given["E"], case.given["k"]
+        right: dict[str, Any] = {}
+        for link in _LINKS:
+            rows = np.flatnonzero(legal[link])
+            for size in sizes:
+                members = np.zeros((_SAMPLES, len(legal[link])), bool)
+                for sample in range(_SAMPLES):
+                    members[sample, rows[oracle.sub_library(len(rows), size, sample=sample, **_stream(link))]] = True
+                right[f"members of samples of {size} rows of {link.library}"] = members
+        rho = [[[oracle.ccm_skill(x[:, link.library], x[:, link.target], size, E=E, Tp=Tp, k=k, exclusion_radius=radius,
+                                  sample=sample, **_stream(link))
+                 for sample in _SHOWN] for size in sizes] for link in _LINKS]  # fmt: skip
+        return {**right, "rho": Close(np.array(rho), *self.tolerance)}
 
 
-WORKLOAD = ScanWorkload()
+def _steps(info: DeviceInfo) -> int:
+    """Of a common problem."""
+    return 4000 if scalar(info) else 1000
+
+
+def _stream(link: Link) -> dict[str, Any]:
+    return {"seed": _SEED, "library": link.stream[0], "target": link.stream[1]}
+
+
+PROBLEMS = (
+    CcmProblem("ccm_draw", ("ccm_draw", "ccm_list"), (0.02, 0.95), 1, True),
+    CcmProblem("ccm", ("ccm", "ccm_prepare", "ccm_rho"), (0.2, 0.95), 4, True),
+    CcmProblem("ccm_direct", (), (0.01, 0.05), 4, False),
+)

@@ -1,7 +1,8 @@
-"""What several workloads share: series to run on, ragged problems, and sizes that suit a device."""
+"""What several tuning problems share: series to run on, ragged problems, and sizes that suit a device."""
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,12 +13,8 @@ from numpy.typing import NDArray
 
 from ...device.info import DeviceInfo
 from ...device.quirks import quirks_for
-from ...recurrence.metrics import METRICS
 
 Floats = NDArray[np.floating[Any]]
-
-# Metrics beside the one that is tuned first; those of prepared points run as Euclidean ones of given points.
-OTHER_METRICS = tuple(name for name, metric in METRICS.items() if name != "euclidean" and metric.prepare is None)
 
 
 @functools.lru_cache(maxsize=16)
@@ -65,15 +62,28 @@ def flow(n_steps: int, dtype: str = "float32", noise: float = 0.02) -> Floats:
     return values
 
 
-def units(info: DeviceInfo, on_cpu: int, on_gpu: int, most: int = 4096) -> int:
-    """So many things per compute unit, at least one and at most ``most``: enough to keep a device busy for a while."""
-    per = on_gpu if quirks_for(info).scalar_work_items else on_cpu
+def units(info: DeviceInfo, vector: int, scalar: int, most: int = 4096) -> int:
+    """So many things per compute unit, at least one and at most ``most``: enough to keep a device busy for a while.
+
+    ``vector`` where a work-item fills SIMD registers, ``scalar`` where thousands of scalar work-items run at once.
+    """
+    per = scalar if quirks_for(info).scalar_work_items else vector
     return max(min(max(info.compute_units, 1) * per, most), 1)
 
 
-def on_gpu(info: DeviceInfo) -> bool:
-    """Whether the device counts as a GPU."""
+def scalar(info: DeviceInfo) -> bool:
+    """Whether the device wants the problems of one with scalar work-items, thousands at once, as GPUs do."""
     return quirks_for(info).scalar_work_items
+
+
+@contextlib.contextmanager
+def releasing(*held: Any) -> Iterator[None]:
+    """Release all that is not None, the last first, at the end of the block."""
+    with contextlib.ExitStack() as stack:
+        for item in held:
+            if item is not None:
+                stack.callback(item.release)
+        yield
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ from ...neighbors.rates_fit import Timing
 from ...neighbors.searcher import open_searcher
 from ...neighbors.series import load_states
 from ...neighbors.shared_sums import pays
-from .common import Floats, flow, on_gpu
+from .common import Floats, flow, scalar
 
 #: Seconds for everything, where no budget is given.
 SECONDS = {"rapid": 20.0, "normal": 60.0, "exhaustive": 180.0}
@@ -179,7 +179,7 @@ class DeviceRunner:
     @property
     def problems(self) -> list[Problem]:
         """What is worth timing on this device."""
-        return problems(on_gpu(self._executor.info))
+        return problems(scalar(self._executor.info))
 
     def facts(self, problem: Problem) -> Timing:
         states = _states(_series(problem), problem.E)

@@ -1,4 +1,4 @@
-"""Workload of putting states into an order in space, with boxes around blocks of them."""
+"""Tuning problem of putting states into an order in space, with boxes around leaves of them."""
 
 from __future__ import annotations
 
@@ -16,27 +16,19 @@ from ...device.executor import Executor
 from ...device.info import DeviceInfo
 from ...launch.pool import Pool
 from ...neighbors.plan import SearchProblem
-from ...neighbors.pruned import PrunedSearcher
 from ...neighbors.pruned_axes import PrincipalAxes, principal_axes
 from ...neighbors.pruned_order import FAN, Order, Orderer
 from ...neighbors.series import DeviceSeries, HostSeries, HostStates, rows_with_states
-from ..verify import require_equal
-from ..workload import Answer, Case, Workload, WrongAnswerError
-from .common import Floats, flow, on_gpu
-from .searches import points, problems, verify_search
-
-#: Entry points of the program, in the order they run.
-ENTRIES = (
-    "project", "axes_of", "keys_of", "count", "scan", "scatter", "gather", "leaf_boxes", "upper_boxes",
-)  # fmt: skip
-_STATES_MOST = 1 << 20
+from ..problem import Answer, TuningCase, TuningProblem, up_to
+from ..verify import WrongAnswerError
+from .common import Floats, flow, scalar, units
+from .searches import ORDER_ENTRIES, PrunedProblem, small_searches
 
 
-class OrderWorkload(Workload):
+class OrderProblem(TuningProblem):
     """Rounds of counting sorts, and boxes level by level."""
 
-    kernel = "pruned_order"
-    entries = ENTRIES
+    kernel, entries = "pruned_order", ORDER_ENTRIES
     constraints = (
         Constraint(
             lambda v: v["wg"] * v["each"] >= 8 << v["bits"],
@@ -44,83 +36,96 @@ class OrderWorkload(Workload):
         ),
     )
 
-    def cases(self, mode: str, info: DeviceInfo) -> list[Case]:
-        leaf, n = 32 if on_gpu(info) else 16, points(info)
-        cases = [_case(n, 3, 3, leaf)]
-        if mode != "rapid":
-            cases += [_case(n, 1, 1, leaf), _case(n, 20, 4, leaf), _case(n // 8, 3, 3, leaf)]
-        if mode == "exhaustive" and info.fp64:
-            cases.append(_case(n, 3, 3, leaf, dtype="float64"))
-        return cases
+    def __init__(self) -> None:
+        super().__init__()
+        self._search = PrunedProblem()
 
-    def like(self, specialisation: Mapping[str, Any], sizes: Mapping[str, int], info: DeviceInfo) -> Case | None:
+    def cases(self, mode: str, info: DeviceInfo) -> list[TuningCase]:
+        leaf, n = 32 if scalar(info) else 16, units(info, 30_000, 8_000, most=1 << 20)
+        normal = [self.case(n, 1, 1, leaf), self.case(n, 20, 4, leaf), self.case(n // 8, 3, 3, leaf)]
+        double = [self.case(n, 3, 3, leaf, dtype="float64")] if info.fp64 else []
+        return up_to(mode, [self.case(n, 3, 3, leaf)], normal, double)
+
+    def like(self, specialisation: Mapping[str, Any], sizes: Mapping[str, int], info: DeviceInfo) -> TuningCase | None:
         s = specialisation
-        rows = min(max(int(sizes.get("rows", 0)), 1), _STATES_MOST)
-        return _case(rows, int(s["E"]), int(s["axes"]), int(s["leaf"]), int(s["tau"]), s["dtype"])
+        rows = min(max(int(sizes.get("rows", 0)), 1), 1 << 20)
+        return self.case(rows, int(s["E"]), int(s["axes"]), int(s["leaf"]), int(s["tau"]), s["dtype"])
+
+    def case(self, states: int, E: int, axes: int, leaf: int, tau: int = 1, dtype: str = "float32") -> TuningCase:
+        """A case of so many states."""
+        name = f"E={E}, {axes} axes, {states:,} states" + ("" if dtype == "float32" else f", {dtype}")
+        given = {"E": E, "tau": tau, "dtype": dtype, "axes": axes, "leaf": leaf}
+        return TuningCase("pruned_order", name, {"states": states, "given": given})
 
     @contextmanager
-    def open(self, executor: Executor, case: Case) -> Iterator[Callable[[], Answer]]:
-        given = case.numbers["given"]
-        front = (given["E"] - 1) * given["tau"]
-        x = flow(case.numbers["states"] + front, given["dtype"])
-        rows = np.arange(front, len(x), dtype=np.int32)
-        axes, pool = _axes(x, rows, given), Pool(executor)
-        series = _upload(executor, pool, x)
-        orderer = Orderer(executor, pool, given["E"], given["tau"], given["dtype"], given["leaf"])
-
-        def go() -> Answer:
-            order = orderer.make("order", series, rows, axes)
-            low, high = _boxes(executor, order)[-1]
-            # In which of the possible orders they are depends on the parameters: a digit more sees finer differences.
-            found = executor.download(order.rows, np.empty(order.shape.padded, np.int32))
-            return {"rows": np.sort(found), "low": low.min(axis=0), "high": high.max(axis=0)}
-
+    def _ordering(
+        self, executor: Executor, case: TuningCase, x: Floats, rows: NDArray[Any], axes: PrincipalAxes
+    ) -> Iterator[Callable[[], Order]]:
+        g, pool = case.given, Pool(executor)
+        laid = np.where(np.isnan(x), x.dtype.type(GAP), x)
         try:
-            yield go
+            series = DeviceSeries(executor.upload(laid, pool.get("series", laid.nbytes)), 0)
+            orderer = Orderer(executor, pool, g["E"], g["tau"], g["dtype"], g["leaf"])
+            yield lambda: orderer.make("order", series, rows, axes)
         finally:
             pool.release()
 
-    def verify(self, executor: Executor, case: Case) -> None:
-        given = case.numbers["given"]
-        E, tau, dtype = given["E"], given["tau"], given["dtype"]
-        for number, problem in enumerate(problems((E - 1) * tau, dtype, True)):
-            x, pool = problem.library, Pool(executor)
-            search = SearchProblem((E,), (1,), tau, 0, 0, len(x), len(x), dtype)
-            rows = rows_with_states(HostSeries(x, 0), search, 0, len(x), problem.library_mask)
-            axes = _axes(x, rows, given)
-            try:
-                order = Orderer(executor, pool, E, tau, dtype, given["leaf"]).make(
-                    "order", _upload(executor, pool, x), rows, axes
-                )
-                _require_order(executor, order, x, rows, axes, given, f"{len(rows)} states (problem {number})")
-            finally:
-                pool.release()
-        verify_search(PrunedSearcher, executor, {**given, "k": E + 1}, own=True)
+    @contextmanager
+    def open(self, executor: Executor, case: TuningCase) -> Iterator[Callable[[], Answer]]:
+        g = case.given
+        front = (g["E"] - 1) * g["tau"]
+        x = flow(case.numbers["states"] + front, g["dtype"])
+        rows = np.arange(front, len(x), dtype=np.int32)
+        with self._ordering(executor, case, x, rows, _axes(x, rows, g)) as make:
 
+            def go() -> Answer:
+                order = make()
+                low, high = _boxes(executor, order)[-1]
+                # Which of the possible orders it is depends on the parameters: a digit more sees finer differences.
+                found = executor.download(order.rows, np.empty(order.shape.padded, np.int32))
+                return {"rows": np.sort(found), "low": low.min(axis=0), "high": high.max(axis=0)}
 
-def _case(states: int, E: int, axes: int, leaf: int, tau: int = 1, dtype: str = "float32") -> Case:
-    name = f"E={E}, {axes} axes, {states:,} states" + ("" if dtype == "float32" else f", {dtype}")
-    given = {"E": E, "tau": tau, "dtype": dtype, "axes": axes, "leaf": leaf}
-    return Case("pruned_order", name, {"states": states, "given": given})
+            yield go
+
+    def ragged(self, case: TuningCase) -> Iterator[tuple[str, Any]]:
+        g = case.given
+        for number, small in enumerate(small_searches((g["E"] - 1) * g["tau"], g["dtype"], True)):
+            x = small.library
+            search = SearchProblem((g["E"],), (1,), g["tau"], 0, 0, len(x), len(x), g["dtype"])
+            rows = rows_with_states(HostSeries(x, 0), search, 0, len(x), small.library_mask)
+            yield f"{len(rows)} states (problem {number})", (x, rows, _axes(x, rows, g))
+
+    def computed(self, executor: Executor, case: TuningCase, small: Any) -> Answer:
+        x, rows, axes = small
+        with self._ordering(executor, case, *small) as make:
+            order = make()
+            found = executor.download(order.rows, np.empty(order.shape.padded, np.int32))
+            inside, behind = found[: len(rows)], found[len(rows) :]
+            _require_boxes(_boxes(executor, order), order.shape.leaf, _projected(x, inside, axes, case.given))
+        return {"rows": np.sort(inside), "places behind the last": np.unique(np.append(behind, -1))}
+
+    def expected(self, case: TuningCase, small: Any) -> Answer:
+        _, rows, _ = small
+        return {"rows": rows, "places behind the last": np.array([-1])}
+
+    def verify(self, executor: Executor, case: TuningCase) -> None:
+        """Also the whole search, whose walk relies on the order."""
+        super().verify(executor, case)
+        g = case.given
+        self._search.verify(executor, self._search.case(64, g["E"], tau=g["tau"], dtype=g["dtype"], excluding=True))
 
 
 def _axes(x: Floats, rows: NDArray[Any], given: Mapping[str, Any]) -> PrincipalAxes:
     """So many axes, whatever the states would have: polynomials of the lag, orthonormal. Any such axes are legal."""
-    found = principal_axes(HostStates(HostSeries(x, 0), rows, given["E"], given["tau"]))
-    if found.n_axes == given["axes"]:
-        return found
-    lags = np.linspace(-1.0, 1.0, given["E"])
-    axes = np.linalg.qr(np.vander(lags, given["axes"], increasing=True))[0].T
-    return replace(found, axes=np.ascontiguousarray(axes, given["dtype"]))
-
-
-def _upload(executor: Executor, pool: Pool, x: Floats) -> DeviceSeries:
-    laid = np.where(np.isnan(x), x.dtype.type(GAP), x)
-    return DeviceSeries(executor.upload(laid, pool.get("series", laid.nbytes)), 0)
+    own = principal_axes(HostStates(HostSeries(x, 0), rows, given["E"], given["tau"]))
+    if own.n_axes == given["axes"]:
+        return own
+    axes = np.linalg.qr(np.vander(np.linspace(-1.0, 1.0, given["E"]), given["axes"], increasing=True))[0].T
+    return replace(own, axes=np.ascontiguousarray(axes, given["dtype"]))
 
 
 def _boxes(executor: Executor, order: Order) -> list[tuple[Floats, Floats]]:
-    """Low and high corners (nodes, axes) of the boxes of each level, blocks first."""
+    """Low and high corners (nodes, axes) of the boxes of each level, leaves first."""
     shape = order.shape
     dtype = np.float32 if shape.itemsize == 4 else np.float64
     flat = executor.download(order.boxes, np.empty((sum(shape.parents), shape.axes, 2, FAN), dtype))
@@ -129,26 +134,23 @@ def _boxes(executor: Executor, order: Order) -> list[tuple[Floats, Floats]]:
             for b in levels]  # fmt: skip
 
 
-def _require_order(
-    executor: Executor, order: Order, x: Floats, rows: NDArray[Any], axes: PrincipalAxes, given: Mapping[str, Any],
-    what: str,
-) -> None:
-    """Each row once, in the box of its block, which is in the box of its node, and so on."""
-    shape, n = order.shape, len(rows)
-    found = executor.download(order.rows, np.empty(shape.padded, np.int32))
-    require_equal(f"rows in order of {what}", np.sort(found[:n]), rows)
-    require_equal(f"places behind the last of {what}", found[n:], np.full(shape.padded - n, -1, np.int32))
+def _projected(x: Floats, rows: NDArray[Any], axes: PrincipalAxes, given: Mapping[str, Any]) -> NDArray[Any]:
+    """States on the axes."""
     lags = np.arange(given["E"]) * given["tau"]
-    states = x[found[:n, None].astype(np.int64) - lags].astype(np.float64) - axes.centre
-    inside = states @ axes.axes.astype(np.float64).T
-    low = high = inside  # of what a level's boxes hold
-    each = shape.leaf
-    for level, (lows, highs) in enumerate(_boxes(executor, order)):
+    states = x[rows[:, None].astype(np.int64) - lags].astype(np.float64) - axes.centre
+    return np.asarray(states @ axes.axes.astype(np.float64).T)
+
+
+def _require_boxes(levels: list[tuple[Floats, Floats]], leaf: int, states: NDArray[np.float64]) -> None:
+    """Each state lies in the box of its leaf, which lies in the box of its node, and so on."""
+    low: NDArray[Any] = states  # of what a level's boxes hold
+    high, each = low, leaf
+    for level, (lows, highs) in enumerate(levels):
         node = np.arange(len(low)) // each
         if not ((lows[node] <= low) & (high <= highs[node])).all():
-            raise WrongAnswerError(f"boxes of level {level} for {what} do not hold all that is in them")
+            raise WrongAnswerError(f"boxes of level {level} around {len(states)} states do not hold all of them")
         filled = -(-len(low) // each)
         low, high, each = lows[:filled], highs[:filled], FAN
 
 
-WORKLOAD = OrderWorkload()
+PROBLEMS = (OrderProblem(),)

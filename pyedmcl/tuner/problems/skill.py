@@ -1,4 +1,4 @@
-"""Workload of skill sums: rho, MAE and RMSE of many predictions."""
+"""Tuning problem of skill sums: rho, MAE and RMSE of many predictions."""
 
 from __future__ import annotations
 
@@ -8,73 +8,64 @@ from typing import Any
 
 import numpy as np
 
-from ...codegen.sentinels import GAP, PRESENT
+from ...codegen.sentinels import GAP
 from ...device.executor import Executor
 from ...device.info import DeviceInfo
 from ...engines.skill import scores, skill_sums
 from ...reference import pearson
-from ..verify import require_close
-from ..workload import Answer, Case, Workload
-from .common import Floats, on_gpu, units
+from ..problem import Answer, TuningCase, TuningProblem, up_to
+from ..verify import Close
+from .common import Floats, releasing, scalar, units
 
 
-class SkillWorkload(Workload):
+class SkillProblem(TuningProblem):
     """Pairs of a prediction and an observed series."""
 
     kernel = "skill"
     # Sums over many values of both signs: what is added in another order differs by rounding of the terms, not the sum.
     tolerance = (1e-5, 1e-2)
 
-    def cases(self, mode: str, info: DeviceInfo) -> list[Case]:
-        rows = 2000 if on_gpu(info) else 1000
-        cases = [_case("float32", rows, units(info, 500, 60, 1 << 14))]
-        if mode == "exhaustive" and info.fp64:
-            cases.append(_case("float64", rows, units(info, 500, 60, 1 << 14)))
-        return cases
+    def cases(self, mode: str, info: DeviceInfo) -> list[TuningCase]:
+        rows, pairs = 2000 if scalar(info) else 1000, units(info, 500, 60, 1 << 14)
+        return up_to(mode, [_case("float32", rows, pairs)], [], [_case("float64", rows, pairs)] if info.fp64 else [])
 
-    def like(self, specialisation: Mapping[str, Any], sizes: Mapping[str, int], info: DeviceInfo) -> Case | None:
+    def like(self, specialisation: Mapping[str, Any], sizes: Mapping[str, int], info: DeviceInfo) -> TuningCase | None:
         return _case(specialisation["dtype"], 1000, units(info, 500, 60, 1 << 14))
 
     @contextmanager
-    def open(self, executor: Executor, case: Case) -> Iterator[Callable[[], Answer]]:
-        n = case.numbers
-        predicted, observed, series = _problem(n["pairs"], n["rows"], n["given"]["dtype"])
+    def _sums(self, executor: Executor, case: TuningCase, pairs: int, rows: int) -> Iterator[Callable[[], Any]]:
+        predicted, observed, series = _pairs(pairs, rows, case.given["dtype"])
         held = [executor.upload(array) for array in (predicted, observed)]
+        with releasing(*held):
+            yield lambda: skill_sums(executor, *held, observed_of=series, n_rows=rows,
+                                     observed_stride=observed.shape[1], dtype=case.given["dtype"])  # fmt: skip
 
-        def go() -> Answer:
-            sums = skill_sums(executor, *held, observed_of=series, n_rows=n["rows"],
-                              observed_stride=observed.shape[1], dtype=n["given"]["dtype"])  # fmt: skip
-            return {"sums": sums}
+    @contextmanager
+    def open(self, executor: Executor, case: TuningCase) -> Iterator[Callable[[], Answer]]:
+        with self._sums(executor, case, case.numbers["pairs"], case.numbers["rows"]) as sums:
+            yield lambda: {"sums": sums()}
 
-        try:
-            yield go
-        finally:
-            for buffer in held:
-                buffer.release()
+    def ragged(self, case: TuningCase) -> Iterator[tuple[str, Any]]:
+        for rows in (3, 257, 700):
+            yield f"pairs with {rows} rows", rows
 
-    def verify(self, executor: Executor, case: Case) -> None:
-        dtype = case.numbers["given"]["dtype"]
-        for n_rows in (3, 257, 700):
-            predicted, observed, series = _problem(9, n_rows, dtype)
-            held = [executor.upload(array) for array in (predicted, observed)]
-            try:
-                sums = skill_sums(executor, *held, observed_of=series, n_rows=n_rows,
-                                  observed_stride=observed.shape[1], dtype=dtype)  # fmt: skip
-            finally:
-                for buffer in held:
-                    buffer.release()
-            got = np.stack(scores(sums, dtype))
-            wanted = np.array([_scores(p, observed[s, :n_rows]) for p, s in zip(predicted, series, strict=True)]).T
-            for name, mine, theirs in zip(("rho", "MAE", "RMSE"), got, wanted, strict=True):
-                require_close(f"{name} of pairs with {n_rows} rows", mine, theirs, 0.0, 2e-6)
+    def computed(self, executor: Executor, case: TuningCase, small: Any) -> Answer:
+        with self._sums(executor, case, 9, small) as sums:
+            return dict(zip(("rho", "MAE", "RMSE"), scores(sums(), case.given["dtype"]), strict=True))
+
+    def expected(self, case: TuningCase, small: Any) -> Mapping[str, Close]:
+        predicted, observed, series = _pairs(9, small, case.given["dtype"])
+        of_pairs = [_scores(p, observed[s, :small]) for p, s in zip(predicted, series, strict=True)]
+        return {name: Close(np.array(values), 0.0, 2e-6)
+                for name, values in zip(("rho", "MAE", "RMSE"), zip(*of_pairs, strict=True), strict=True)}  # fmt: skip
 
 
-def _case(dtype: str, rows: int, pairs: int) -> Case:
+def _case(dtype: str, rows: int, pairs: int) -> TuningCase:
     name = f"{pairs:,} x {rows}" + ("" if dtype == "float32" else f", {dtype}")
-    return Case("skill", name, {"rows": rows, "pairs": pairs, "given": {"dtype": dtype}})
+    return TuningCase("skill", name, {"rows": rows, "pairs": pairs, "given": {"dtype": dtype}})
 
 
-def _problem(n_pairs: int, n_rows: int, dtype: str) -> tuple[Floats, Floats, Any]:
+def _pairs(n_pairs: int, n_rows: int, dtype: str) -> tuple[Floats, Floats, Any]:
     """Predictions with gaps, padded observations with gaps, and which belongs to which."""
     rng = np.random.default_rng(5)
     n_series = min(max(n_pairs // 2, 1), 200)
@@ -89,9 +80,9 @@ def _problem(n_pairs: int, n_rows: int, dtype: str) -> tuple[Floats, Floats, Any
 
 
 def _scores(predicted: Floats, observed: Floats) -> tuple[float, float, float]:
-    there = np.isfinite(predicted) & (np.abs(observed) < PRESENT)
-    p, o = predicted[there].astype(np.float64), observed[there].astype(np.float64)
+    present = np.isfinite(predicted) & (np.abs(observed) < GAP / 10)
+    p, o = predicted[present].astype(np.float64), observed[present].astype(np.float64)
     return pearson(p, o), float(np.abs(p - o).mean()), float(np.sqrt(((p - o) ** 2).mean()))
 
 
-WORKLOAD = SkillWorkload()
+PROBLEMS = (SkillProblem(),)

@@ -1,26 +1,203 @@
-"""Workload of S-map's sums, in whichever layout the number of regressors asks for."""
+"""Tuning problems of S-map: scales of weights, sums, and solutions are kernels of one engine."""
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...device.executor import Executor
 from ...device.info import DeviceInfo
-from ..workload import Case
-from .local_fits import SmapWorkload, rows
+from ...engines.smap import LocalFits
+from ...engines.smap_basis import basis_of
+from ...reference import smap as oracle
+from ...tuning.parameters import using
+from ..problem import Answer, TuningCase, TuningProblem, up_to
+from ..verify import Close
+from .common import maps, scalar
+
+Doubles = NDArray[np.float64]
+
+_KNN, _RIDGE = 40, 0.7
+_THETAS = (0.0, 0.5, 2.0)
+_SHOWN = 64
+# Of distances and weights; sums of their products are taken in doubles.
+_ROUNDING = {"float32": 2e-6, "float64": 1e-12}
 
 
-class SumsWorkload(SmapWorkload):
-    """Sums of products; a parameter says from how many regressors on another kernel takes over, so both are timed."""
+class SmapProblem(TuningProblem):
+    """Local fits around every row of a library of delays.
 
-    kernel = "smap"
-    entries = ("smap", "smap_shared", "smap_solve")
+    Parameters
+    ----------
+    kernel : str
+    entries : tuple of str
+    rapid, normal, exhaustive : sequence of mapping
+        What :meth:`case` is given in each mode.
+    share_from : int, optional
+        Regressors from which sums are shared by a group, where the kernel belongs to one layout of them.
+    """
 
-    def cases(self, mode: str, info: DeviceInfo) -> list[Case]:
-        n = rows(info)
-        cases = [self.case(n, 3), self.case(n, 10)]
-        if mode != "rapid":
-            cases += [self.case(n, 3, 15), self.case(n, 1, 15), self.case(n, 6), self.case(max(n // 5, 300), 3)]
-        if mode == "exhaustive":
-            cases += [self.case(n, 20), self.case(n, 3, limited=True), self.case(n, 3, dtype="float64")]
-        return cases
+    # Weights are exponentials of float32, which vectors may round otherwise than scalars, and sums are split.
+    tolerance = (1e-4, 1e-4)
+
+    def __init__(
+        self, kernel: str, entries: tuple[str, ...], rapid: Sequence[Mapping[str, Any]],
+        normal: Sequence[Mapping[str, Any]], exhaustive: Sequence[Mapping[str, Any]], *, share_from: int | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self.kernel, self.entries = kernel, entries
+        self._modes, self._share_from = (rapid, normal, exhaustive), share_from
+
+    def cases(self, mode: str, info: DeviceInfo) -> list[TuningCase]:
+        return [self.case(_rows(info), **numbers) for numbers in up_to(mode, *self._modes)]
+
+    def like(self, specialisation: Mapping[str, Any], sizes: Mapping[str, int], info: DeviceInfo) -> TuningCase | None:
+        s, E = specialisation, int(specialisation["coordinates"])
+        n = min(int(sizes.get("library", _rows(info))), _rows(info))
+        if int(s.get("regressors", E + 1)) != E + 1 or n < 2 * E + 10:
+            return None
+        return self.case(n, E, dtype=s["dtype"], limited=s.get("limited", False), ridge=s.get("penalised", False))
+
+    def case(
+        self, n: int, E: int, thetas: int = 1, *, dtype: str = "float32", limited: bool = False, ridge: bool = False,
+        part: int = 1,
+    ) -> TuningCase:  # fmt: skip
+        """A case of ``n`` library rows, or a part of so many."""
+        n = n if part == 1 else max(n // part, 300)
+        words = [f"E={E}", f"{n:,} rows", f"{thetas} theta"]
+        words += [f"knn={_KNN}"] * limited + ["ridge"] * ridge + [dtype] * (dtype != "float32")
+        given = {"coordinates": E, "regressors": E + 1, "limited": limited, "dtype": dtype}
+        return TuningCase(self.kernel, ", ".join(words), {"rows": n, "thetas": thetas, "ridge": ridge, "given": given})
+
+    @contextmanager
+    def _engine(
+        self, executor: Executor, case: TuningCase, x: Doubles, y: Doubles, at: NDArray[Any], radius: int
+    ) -> Iterator[LocalFits]:
+        with ExitStack() as stack:
+            if self._share_from is not None:
+                stack.enter_context(using(smap={"share_from": self._share_from}))
+            engine = LocalFits(
+                executor, x, y, at, exclusion_radius=radius, dtype=case.given["dtype"], **_restrictions(case)
+            )
+            stack.callback(engine.release)
+            yield engine
+
+    @contextmanager
+    def open(self, executor: Executor, case: TuningCase) -> Iterator[Callable[[], Answer]]:
+        n, E = case.numbers, case.given["coordinates"]
+        series = maps(n["rows"] + E + 1, 1, "float64")[:, 0].astype(np.float64)
+        states = np.lib.stride_tricks.sliding_window_view(series[1:-1], E)[:, ::-1]
+        x, at = np.ascontiguousarray(states[-n["rows"] :]), np.arange(n["rows"])
+        with self._engine(executor, case, x, series[-n["rows"] :], at, 0) as engine:
+            thetas, device = np.linspace(0.0, 4.0, n["thetas"] + 1)[1:], engine.device
+            step = min(device.block(device.layout, len(thetas)), len(x))
+
+            def go() -> Answer:
+                device.put("thetas", thetas.astype(engine.dtype))
+                for a in range(0, len(x), step):
+                    solved = device.run(x[a : a + step], at[a : a + step], len(thetas), device.layout)
+                parts: dict[str, NDArray[Any]] = {
+                    "predicted": solved.predicted, "variance": solved.variance, "neighbours": solved.counts,
+                }  # fmt: skip
+                return {name: values[..., :_SHOWN].copy() for name, values in parts.items()}
+
+            yield go
+
+    def ragged(self, case: TuningCase) -> Iterator[tuple[str, Any]]:
+        E = case.given["coordinates"]
+        for m, radius in ((45, 2), (83, -1)):
+            # A library among twice as many query rows.
+            rng, rows = np.random.default_rng(m), max(m, 3 * E + 20)
+            points = rng.standard_normal((2 * rows, E)) + 3.0
+            at = np.sort(rng.choice(2 * rows, rows, replace=False))
+            y = np.sin(points).sum(axis=1) + 0.1 * rng.standard_normal(2 * rows)
+            yield f"{m} library rows, E={E}", (points[at], y[at], at, points, np.arange(2 * rows), radius)
+
+    def computed(self, executor: Executor, case: TuningCase, small: Any) -> Answer:
+        x, y, at, points, query, radius = small
+        with self._engine(executor, case, x, y, at, radius) as engine:
+            device, n = engine.device, len(points)
+            device.units = 13  # of these tiles some are cut into parts
+            device.put("thetas", np.asarray(_THETAS, device.dtype))
+            solved = device.run(points, query, len(_THETAS), device.layout)
+            unit = 2.0**device.basis.exponent
+            nearest, rate = (device.get(name, (n,), device.dtype).astype(np.float64) for name in ("nearest", "rate"))
+            answer = {
+                "neighbours": solved.counts.astype(np.int64), "nearest distances": nearest * unit,
+                "mean distances": unit / rate, "predicted": solved.predicted, "variance": solved.variance,
+                "coefficients": solved.coefficients,
+            }  # fmt: skip
+            if device.library.knn is None:
+                sums = np.array(device.moments(n, len(_THETAS), device.layout))
+                answer[f"sums by {device.layout}"] = sums[:, ::7]
+            return answer
+
+    def expected(self, case: TuningCase, small: Any) -> Mapping[str, NDArray[Any] | Close]:
+        x, y, at, points, query, radius = small
+        limits, basis = _restrictions(case), basis_of(x, y)
+        rounding, unit = _ROUNDING[case.given["dtype"]], 2.0**basis.exponent
+        nearest, mean, number = oracle.scales(x, at, points, query, exclusion_radius=radius, knn=limits["knn"])
+        right: dict[str, NDArray[Any] | Close] = {
+            "neighbours": number.astype(np.int64), "nearest distances": Close(nearest, rounding, rounding * unit),
+            "mean distances": Close(mean, 2 * rounding),
+        }  # fmt: skip
+        fit: Any = functools.partial(oracle.smap_rows, *small[:5], exclusion_radius=radius, **limits)
+        fits = [fit(theta=theta) for theta in _THETAS]
+        for name in ("predicted", "variance", "coefficients"):
+            values = np.array([getattr(fit, name) for fit in fits])
+            largest = np.abs(values).max(axis=tuple(range(1, values.ndim)), keepdims=True)
+            right[name] = Close(values, 0.0, 60 * rounding * largest)
+        # The layout of lanes takes regressors relative to the query's.
+        for layout in ("lanes", "shared"):
+            sums = _sums(small, layout == "lanes")
+            largest = np.abs(sums).max(axis=2, keepdims=True)
+            right[f"sums by {layout}"] = Close(sums, 20 * rounding, 20 * rounding * largest)
+        return right
 
 
-WORKLOAD = SumsWorkload()
+def _rows(info: DeviceInfo) -> int:
+    """Library rows of a common problem."""
+    return 8000 if scalar(info) else 1500
+
+
+def _restrictions(case: TuningCase) -> dict[str, Any]:
+    return {"knn": _KNN if case.given["limited"] else None, "alpha": _RIDGE if case.numbers["ridge"] else 0.0}
+
+
+def _sums(small: Any, centred: bool) -> Doubles:
+    """Sums of products (theta, every seventh query row, sum)."""
+    x, y, at, points, query, radius = small
+    basis = basis_of(x, y)
+    target = (y - basis.aim_shift) / basis.aim_scale
+    by_row = []
+    for t in query[::7]:
+        legal = np.abs(at - t) > radius
+        d = np.sqrt(((x[legal] - points[t]) ** 2).sum(axis=1))
+        z = basis.regressors(x[legal]) - (basis.regressors(points[t : t + 1]) if centred else 0)
+        weights = [np.exp(-theta * (d - d.min()) / d.mean()) for theta in _THETAS]
+        by_row.append([oracle.moments(z, target[legal], w) for w in weights])
+    return np.array(by_row).swapaxes(0, 1)
+
+
+PROBLEMS = (
+    SmapProblem(
+        "smap_scale", (), [{"E": 3}], [{"E": 10}, {"E": 1}, {"E": 3, "limited": True}],
+        [{"E": 20}, {"E": 3, "dtype": "float64"}],
+    ),
+    # A parameter says from how many regressors on another kernel takes over, so both are timed.
+    SmapProblem(
+        "smap", ("smap", "smap_shared", "smap_solve"), [{"E": 3}, {"E": 10}],
+        [{"E": 3, "thetas": 15}, {"E": 1, "thetas": 15}, {"E": 6}, {"E": 3, "part": 5}],
+        [{"E": 20}, {"E": 3, "limited": True}, {"E": 3, "dtype": "float64"}],
+    ),
+    SmapProblem(
+        "smap_shared", ("smap_shared", "smap_solve"), [{"E": 10}], [{"E": 20}, {"E": 10, "thetas": 15}, {"E": 40}],
+        [{"E": 20, "limited": True}, {"E": 20, "dtype": "float64"}], share_from=4,
+    ),
+    SmapProblem("smap_solve", (), [{"E": 3}], [{"E": 10}, {"E": 20}], [{"E": 1}, {"E": 3, "ridge": True}]),
+)  # fmt: skip
