@@ -363,7 +363,7 @@ class Tuning:
         self._finish(trial, "slow", [s for s in seconds if s > 0])
 
     def _out_of_time(self) -> bool:
-        return time.monotonic() > self.until - self._reserve()
+        return time.monotonic() >= self.until - self._reserve()
 
     def _say(self, phase: str = "") -> None:
         if phase:
