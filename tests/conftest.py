@@ -11,14 +11,14 @@ import pytest
 
 PUBLISHED = Path(__file__).with_name("data")
 RUNTIMES = {"intel": "intel-cpu", "pocl": "pocl", "nvidia": "nvidia", "amd": "amd", "rusticl": "rusticl"}
-# The two runtimes that any machine can have; on one with a GPU set PYEDMCL_TEST_RUNTIMES=nvidia,pocl, say.
+# Two runtimes for processors; on one with a GPU set PYEDMCL_TEST_RUNTIMES=nvidia,pocl, say.
 TESTED = [name.strip() for name in os.environ.get("PYEDMCL_TEST_RUNTIMES", "intel,pocl").split(",")]
 
 
 def _device_id(name):
     """Id of the first usable device of a runtime; skips, saying why, where there is none."""
     from pyedmcl.device.discover import discover
-    from pyedmcl.device.quirks import quirks_for
+    from pyedmcl.device.quirks import POCL_FROM, quirks_for
     from pyedmcl.device.select import rank
 
     found = sorted((info for info in discover() if info.runtime == RUNTIMES[name]), key=rank)
@@ -27,7 +27,8 @@ def _device_id(name):
         return usable[0].id
     if found:
         pytest.skip(f"{found[0].name}: {quirks_for(found[0]).unusable}")
-    pytest.skip(f"the OpenCL runtime {RUNTIMES[name]!r} is not on this machine; pip install 'pyedmcl[cpu]' brings it")
+    source = {"intel": "pip install 'pyedmcl[cpu]'", "pocl": POCL_FROM}.get(name, "its driver brings it")
+    pytest.skip(f"the OpenCL runtime {RUNTIMES[name]!r} is not on this machine: {source}")
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -12,8 +12,9 @@ from pathlib import Path
 from ..errors import PyedmclError
 from . import runtimes
 from .info import DeviceInfo
-from .quirks import quirks_for
+from .quirks import POCL_FROM, quirks_for
 
+_PROCESSOR = f"for an x86-64 processor: pip install 'pyedmcl[cpu]'; for any other: {POCL_FROM}"
 _NODES = ("dev/dri/renderD*", "dev/nvidia[0-9]*", "dev/nvidiactl", "dev/kfd")
 
 
@@ -127,7 +128,6 @@ def _pyopencl(system: System) -> list[Finding]:
 
 def _wheels(system: System) -> list[Finding]:
     intel = system.installed("intel-opencl-rt")
-    pocl = system.installed("pocl-binary-distribution")
     findings = []
     if intel and not system.installed("intel-cmplr-lib-rt"):
         findings.append(
@@ -138,12 +138,12 @@ def _wheels(system: System) -> list[Finding]:
                 "pip install intel-cmplr-lib-rt",
             )
         )
-    if not intel and not pocl:
+    if not intel:
         findings.append(
             Finding(
                 "info",
-                "no processor runtime is installed with pip (intel-opencl-rt, pocl-binary-distribution)",
-                "pip install 'pyedmcl[cpu]'",
+                "no processor runtime is installed with pip (intel-opencl-rt)",
+                _PROCESSOR,
             )
         )
     return findings
@@ -153,9 +153,9 @@ def _icd_files(system: System) -> list[Finding]:
     named = system.environ.get("OCL_ICD_VENDORS")
     folder = named or str(system.vendors)
     entries = system.registered()
-    wheels = system.installed("intel-opencl-rt") or system.installed("pocl-binary-distribution")
-    if not entries and not wheels and system.load_error(runtimes.NVIDIA_LIBRARY) is not None:
-        mend = "pip install 'pyedmcl[cpu]' for the processor, or install the OpenCL package of the GPU's driver"
+    intel = system.installed("intel-opencl-rt")
+    if not entries and not intel and system.load_error(runtimes.NVIDIA_LIBRARY) is not None:
+        mend = f"{_PROCESSOR}; for a GPU, install the OpenCL package of its driver"
         if named:
             mend = f"unset OCL_ICD_VENDORS, which hides {system.vendors}; else {mend}"
         return [Finding("error", f"no OpenCL runtime is registered: there is no .icd file in {folder}", mend)]
@@ -219,7 +219,7 @@ def _seen(system: System) -> list[Finding]:
     except PyedmclError:
         return []  # reported with PyOpenCL
     if not devices:
-        return [Finding("error", "no OpenCL device is seen", "pip install 'pyedmcl[cpu]' gives one for the processor")]
+        return [Finding("error", "no OpenCL device is seen", _PROCESSOR)]
     findings = []
     for info in devices:
         quirks = quirks_for(info)

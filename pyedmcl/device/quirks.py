@@ -10,6 +10,9 @@ from typing import Any
 
 from .info import DeviceInfo
 
+#: Where a current PoCL comes from: its newest wheel on PyPI is the one that the table below calls unusable.
+POCL_FROM = "apt install pocl-opencl-icd, dnf install pocl, or conda install -c conda-forge pocl"
+
 
 @dataclass(frozen=True)
 class Quirks:
@@ -182,9 +185,19 @@ TABLE: tuple[Row, ...] = (
         {
             "unusable": "the compiler inside this PoCL does not know the processor and refuses every kernel "
             "(unknown target CPU 'generic')",
-            "instead": "use the Intel CPU runtime (pip install intel-opencl-rt intel-cmplr-lib-rt) or a newer PoCL",
+            "instead": f"use the Intel CPU runtime (pip install 'pyedmcl[cpu]') or a newer PoCL ({POCL_FROM})",
         },
         "LLVM names a processor that it does not know 'generic', which its x86 back end rejects",
+    ),
+    Row(
+        lambda info: info.runtime == "pocl" and re.match(r"3\.0(\D|$)", info.driver) is not None,
+        {
+            "unusable": "PoCL 3.0 gives wrong distances with some parameters of the neighbour search",
+            "instead": "pip uninstall pocl-binary-distribution, and use the Intel CPU runtime (pip install "
+            f"'pyedmcl[cpu]') or PoCL 3.1 or newer ({POCL_FROM})",
+        },
+        "with one query row for each work-item its compiler (3.0-rc2) loses the first half of int2 stores: the rows of "
+        "neighbours are right, their distances are garbage; 3.1, with the same LLVM 14, compiles the same text rightly",
     ),
     Row(
         lambda info: info.kind == "simulator",

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from .. import config
 from ..errors import DeviceNotFoundError, InputError
 from .info import DeviceInfo
-from .quirks import quirks_for
+from .quirks import POCL_FROM, quirks_for
 
 _KINDS = {"gpu": 0, "accelerator": 1, "cpu": 2, "simulator": 3}
 # Among processors: measured speed. Among GPUs: the vendor's own driver before a general one, and Intel last of the
@@ -19,7 +19,7 @@ _RUNTIMES = {"nvidia": 0, "amd": 0, "intel-cpu": 0, "intel-gpu": 1, "pocl": 2, "
 _RUNTIME_NAMES = ("nvidia", "intel-cpu", "intel-gpu", "pocl", "rusticl", "oclgrind")
 
 HOW_TO_GET_ONE = (
-    "Install a runtime for the processor with: pip install 'pyedmcl[cpu]'. "
+    f"Install a runtime for the processor with: pip install 'pyedmcl[cpu]' (x86-64), or PoCL: {POCL_FROM}. "
     "If this machine has a GPU, 'pyedmcl devices --doctor' says why it is not seen."
 )
 

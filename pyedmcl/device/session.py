@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import threading
 
+from ..errors import warn
 from . import discover, select
 from .executor import Executor
 from .info import DeviceInfo
 from .opencl import OpenCLExecutor
+from .quirks import quirks_for
 
 _lock = threading.Lock()
 _open: dict[tuple[int, DeviceInfo], OpenCLExecutor] = {}
@@ -36,8 +38,16 @@ def executor_for(info: DeviceInfo) -> Executor:
     discover.discover()  # before the lock: in a forked child this says why no device can be used
     with _lock:
         if key not in _open:
+            _warn_of(info)
             _open[key] = OpenCLExecutor(info)
         return _open[key]
+
+
+def _warn_of(info: DeviceInfo) -> None:
+    """Say what is wrong with an unusable device, which is opened only where somebody named it."""
+    quirks = quirks_for(info)
+    if quirks.unusable is not None:
+        warn(f"{info.id} {info.name} is used since it was named, but {quirks.unusable}. Instead: {quirks.instead}")
 
 
 def close_all() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from dataclasses import replace
 
 import pytest
@@ -33,8 +34,8 @@ def no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
         ((INTEL, FPGA), FPGA),
         ((OCLGRIND, LLVMPIPE, POCL30, POCL31, INTEL), INTEL),
         ((OCLGRIND, LLVMPIPE, POCL30, POCL31), POCL31),
-        ((OCLGRIND, LLVMPIPE, POCL_BROKEN, POCL30), POCL30),
-        ((OCLGRIND, LLVMPIPE, POCL_BROKEN), LLVMPIPE),
+        ((OCLGRIND, LLVMPIPE, POCL_BROKEN, POCL30, POCL31), POCL31),
+        ((OCLGRIND, LLVMPIPE, POCL_BROKEN, POCL30), LLVMPIPE),
     ],
 )
 def test_automatic_order(infos: tuple[DeviceInfo, ...], expected: DeviceInfo) -> None:
@@ -157,6 +158,32 @@ def test_quirks_of_the_known_devices() -> None:
     # On ARM "generic" is a target that works.
     arm = replace(POCL_BROKEN, version="OpenCL 3.0 PoCL HSTR: cpu-aarch64-unknown-linux-gnu-generic")
     assert quirks.quirks_for(arm).unusable is None
+
+
+@pytest.mark.parametrize(
+    ("driver", "usable"),
+    [("3.0", False), ("3.0-rc2", False), ("3.0.1", False), ("3.1+debian", True), ("6.0", True), ("30.1", True)],
+)
+def test_pocl_3_0_is_unusable_for_its_wrong_distances(driver: str, usable: bool) -> None:
+    found = quirks.quirks_for(replace(POCL31, driver=driver))
+    assert (found.unusable is None) == usable
+    if not usable:
+        assert "wrong distances" in found.unusable
+        assert quirks.POCL_FROM in found.instead
+
+
+def test_an_unusable_device_that_was_named_is_used_with_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
+    from pyedmcl.device import session
+
+    monkeypatch.setattr(session.discover, "discover", lambda: [])
+    monkeypatch.setattr(session, "OpenCLExecutor", lambda info: f"executor of {info.driver}")
+    monkeypatch.setattr(session, "_open", {})
+    with pytest.warns(RuntimeWarning, match=r"was named, but PoCL 3\.0 gives wrong distances.*conda-forge"):
+        assert session.executor_for(POCL30) == "executor of 3.0-rc2"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        session.executor_for(POCL30)  # once is enough
+        session.executor_for(POCL31)
 
 
 def test_the_device_key_is_stable_and_ignores_the_place() -> None:

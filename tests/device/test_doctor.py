@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from device_helpers import POCL31, POCL_BROKEN, vendors
+from device_helpers import POCL30, POCL31, POCL_BROKEN, vendors
 
 from pyedmcl.device import doctor, runtimes
 from pyedmcl.device.info import DeviceInfo
@@ -14,13 +14,13 @@ from pyedmcl.errors import DeviceNotFoundError
 
 
 def system(root: Path, *, broken: dict[str, str] | None = None, **changes: object) -> doctor.System:
-    """A healthy machine with PoCL's wheel and no GPU, but for the changes."""
+    """A healthy machine with Intel's wheels and no GPU, but for the changes."""
     broken = {runtimes.NVIDIA_LIBRARY: "not found", **(broken or {})}
     values: dict[str, object] = {
         "root": root,
         "environ": {},
         "load_error": lambda library: broken.get(library) or None,
-        "installed": lambda name: name == "pocl-binary-distribution",
+        "installed": lambda name: name in ("intel-opencl-rt", "intel-cmplr-lib-rt"),
         "import_error": lambda: None,
         "devices": lambda: [POCL31],
         "accessible": lambda path: True,
@@ -103,7 +103,8 @@ def test_doctor_device_file_without_permission(node: str, tmp_path: Path) -> Non
 def test_doctor_no_processor_runtime(tmp_path: Path) -> None:
     vendors(tmp_path / "etc/OpenCL/vendors", mesa="libmesa.so")
     finding = only(doctor.diagnose(system(tmp_path, installed=lambda name: False)))
-    assert (finding.level, finding.how_to_mend) == ("info", "pip install 'pyedmcl[cpu]'")
+    assert finding.level == "info"
+    assert "pip install 'pyedmcl[cpu]'" in finding.how_to_mend and "conda-forge pocl" in finding.how_to_mend
 
 
 def test_doctor_pyopencl_cannot_be_imported(tmp_path: Path) -> None:
@@ -119,6 +120,14 @@ def test_doctor_a_device_that_is_seen_but_unusable(tmp_path: Path) -> None:
     finding = only(doctor.diagnose(system(tmp_path, devices=lambda: [POCL_BROKEN])))
     assert "unknown target CPU" in finding.what
     assert "newer PoCL" in finding.how_to_mend
+
+
+def test_doctor_the_pocl_of_pypi(tmp_path: Path) -> None:
+    finding = only(doctor.diagnose(system(tmp_path, devices=lambda: [POCL30, POCL31])))
+    assert finding.level == "warning"
+    assert "3.0-rc2" in finding.what and "wrong distances" in finding.what
+    for part in ("pip uninstall pocl-binary-distribution", "pyedmcl[cpu]", "pocl-opencl-icd", "conda-forge"):
+        assert part in finding.how_to_mend
 
 
 def test_doctor_on_this_machine() -> None:
