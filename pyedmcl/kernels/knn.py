@@ -18,13 +18,18 @@ SPEC = KernelSpec(
             "library rows staged in local memory; 0: none",
         ),
         Tunable("bound_share", (1, 2, 3, 4, 8), {"cpu": 1, "gpu": 1}, "the bound looks at one in so many rows"),
-        Tunable("hot", (32, 64, 128, 256, 512), {"cpu": 64, "gpu": 256}, "rows a lone lane notes before it sorts them"),
+        Tunable(
+            "hot",
+            (32, 64, 128, 256, 512),
+            {"cpu": 64, "gpu": 256},
+            "rows that a scalar work-item notes before it sorts them",
+        ),
         Tunable("dims_per_pass", (3, 5, 7, 10, 20), {"cpu": 20, "gpu": 20}, "dimensions E that share one sweep"),
         Tunable("groups_per_unit", (2, 3, 4, 6, 8, 12, 16), {"cpu": 4, "gpu": 6}, "work-groups per compute unit"),
         Tunable("list_registers", (4, 8, 12, 24), {"cpu": 8, "gpu": 24}, "longest sorted list kept in registers"),
     ),
     constraints=(
-        Constraint(lambda v: v["tile"] == 0 or v["lanes"] == 1, "a staged tile is shared by lone lanes"),
+        Constraint(lambda v: v["tile"] == 0 or v["lanes"] == 1, "a staged tile is shared by scalar work-items"),
         Constraint(
             lambda v: v["tile"] == 0 or (v["unroll"] % 4 == 0 and v["tile"] % v["unroll"] == 0),
             "staged rows are read four at a time, so steps must be multiples of four and fill the tile",

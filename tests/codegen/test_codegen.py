@@ -49,9 +49,9 @@ def fresh():
 
 @pytest.mark.parametrize(
     ("name", "old"),
-    [("knn.cl.mako", "  const int lane0 ="), ("knn.cl.mako", "    int room = 1 << 30;"),
-     ("topk.clh", "  const int most = largest_lane"),
-     ("knn.cl.mako", "      const int k = K_OF[s];\n      const size_t base")],
+    [("knn.cl.mako", "  const int lane0 ="), ("knn.cl.mako", "    const int near_begin ="),
+     ("topk.clh", "  const int most = largest_lane"), ("knn_bound.mako", "    realv largest = fabs(q0);"),
+     ("knn_emit.mako", "      const int k = K_OF[s];\n      const size_t base")],
 )  # fmt: skip
 def test_a_drivers_error_names_the_line_of_our_text(device, monkeypatch, name, old):
     line = broken(monkeypatch, name, old, "  undeclared_thing + " + old.lstrip())

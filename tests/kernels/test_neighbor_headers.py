@@ -272,3 +272,40 @@ def test_smap_weights(device, dtype, lanes):
     )["weights"]  # fmt: skip
     away = (d - d[:, :1]).astype(np.float64) * slope[:, None]
     np.testing.assert_allclose(found.T, np.exp(-away), **close(dtype))
+
+
+def test_the_least_of_several_numbers(device):
+    head = '<%namespace name="least" file="least.mako"/>\n#include "numeric.clh"'
+    for n in (1, 2, 3, 7):
+        x = np.random.default_rng(n).permutation(n).astype(np.float32) + 1
+        body = 'out[0] = ${least.of(f"x[{number}]" for number in range(n))};'
+        assert run_fragment(device, head, body, {"x": x}, {"out": np.zeros(1, np.float32)}, n=n)["out"] == [1]
+
+
+@pytest.mark.parametrize("lanes", LANES[1:])
+def test_rows_before_the_first_and_near_the_query_are_no_candidates(device, lanes):
+    """The bits of four steps, bit u * lanes + l for row j + u + l and query row t + l."""
+    begin = 3
+    j, t, radius = (found.ravel() for found in np.meshgrid(np.arange(-20, 30), [0, 9], [-1, 0, 2]))
+    head = """
+<%namespace name="distances" file="knn_distances.mako"/>
+<%namespace name="collect" file="knn_collect_lanes.mako"/>
+#define GROUP_ROWS LANES
+#include "topk.clh"
+${distances.functions()}
+${collect.functions()}
+"""
+    body = f"""
+  const ulong all = ~(ulong)0 >> (64 - 4 * LANES);
+  left[i] = without_excluded(all, j[i], {begin}, t[i], radius[i]);
+"""
+    inputs = {name: a.astype(np.int32) for name, a in (("j", j), ("t", t), ("radius", radius))}
+    found = run_fragment(
+        device, head, body, inputs, {"left": np.zeros(len(j), np.uint64)}, items=len(j), lanes=lanes, masked=False,
+        unroll=4,
+    )["left"]  # fmt: skip
+    step, lane = np.arange(4 * lanes) // lanes, np.arange(4 * lanes) % lanes
+    row = j[:, None] + step + lane
+    present = (row >= begin) & (np.abs(row - (t[:, None] + lane)) > radius[:, None])
+    expected = [sum(1 << int(place) for place in np.flatnonzero(one)) for one in present]
+    assert found.tolist() == expected

@@ -1,0 +1,82 @@
+## A part of knn.cl.mako: the candidates of a query row become its neighbours, in order, and go to the tables.
+##
+##   emit == "neighbours"   rows and squared distances; -1 and NOWHERE where there are fewer than k
+##   emit == "weights"      rows and simplex weights, normalised; weight 0 and a row that can be read where there are fewer
+##
+## A scalar work-item sorts in its buffer, in global memory; lanes have the sorted lists in their own memory. Below,
+## NEAREST(i) and SET_NEAREST(i, value) stand for entry i of either.
+<%def name="tables()">
+    for (int s = 0; s < DIMS; ++s) {
+      const int k = K_OF[s];
+      const size_t base = (size_t)K_BEFORE[s] * rows_per_slot + ((size_t)which * table_rows + t0) * K_STRIDE[s];
+%if lanes == 1:
+      global whole* restrict sorted = SLOT_BUFFER(CAPACITY_BEFORE[s]);
+      rowv count = held[s];
+      realv last = FAR;
+      compact(sorted, k, &count, &last);
+#define NEAREST(I) CANDIDATE_DISTANCE(sorted + ENTRY_AT(I))
+#define SET_NEAREST(I, W) STOREV(AS_WHOLEV(W), sorted + ENTRY_AT(I))
+%else:
+      realv nearest[K_MAX];
+      rowv rows[K_MAX];
+      sort_candidates(SLOT_BUFFER(CAPACITY_BEFORE[s]), k, held[s], nearest, rows);
+#define NEAREST(I) nearest[I]
+#define SET_NEAREST(I, W) nearest[I] = W
+%endif
+%if emit == "weights":
+      ${weigh()}
+%endif
+      ${store_scalar() if lanes == 1 else store_lanes()}
+    }
+</%def>
+
+## Squared distances in the sorted list become weights, and `sum` their sum (1 where there is no neighbour).
+<%def name="weigh()">
+      const realv d_min = sqrt(NEAREST(0)), divisor = SIMPLEX_DIVISOR(d_min);
+      realv sum = 0;
+      for (int i = 0; i < k; ++i) {
+        const realv squared = NEAREST(i);
+        realv w = SIMPLEX_WEIGHT(squared, d_min, divisor);
+        w = CHOOSE(w, (realv)(0), squared >= (realv)(FAR));
+        sum += w;
+        SET_NEAREST(i, w);
+      }
+      sum = CHOOSE(sum, (realv)(1), sum == (realv)(0));
+</%def>
+
+## One query row. Tables of weights are padded to four neighbours, so four entries are written at once; the padding is never
+## used, but its rows may be read.
+<%def name="store_scalar()">
+      if (t0 < n_rows)
+%if emit == "weights":
+        for (int i = 0; i < k; i += 4) {
+          const four_pairs_ four = *(global const four_pairs_*)(sorted + ENTRY_AT(i));
+          const rowv4 row = four.odd;
+          const rowv4 empty = row < 0 || (rowv4)(i, i + 1, i + 2, i + 3) >= k;
+          *(global int4*)(out_row + base + i) = convert_int4(select(row, (rowv4)(j_begin), empty));
+          *(global real4*)(out_value + base + i) = PASTE(PASTE(as_, REAL_NAME), 4)(four.even) / sum;
+        }
+%else:
+        for (int i = 0; i < k; ++i) {
+          out_row[base + i] = (int)sorted[ENTRY_AT(i) + 1];
+          out_value[base + i] = CANDIDATE_DISTANCE(sorted + ENTRY_AT(i));
+        }
+%endif
+</%def>
+
+## LANES query rows. A tile of a table of weights has them side by side, so whole vectors are written; rows behind the last
+## query row have their place in the table as well. Tables of neighbours are written row by row.
+<%def name="store_lanes()">
+%if emit == "weights":
+      for (int i = 0; i < k; ++i) {
+        STOREV(TO_INTV(CHOOSE(rows[i], (rowv)(j_begin), rows[i] < (rowv)(0))), out_row + base + i * LANES);
+        STOREV(nearest[i] / sum, out_value + base + i * LANES);
+      }
+%else:
+      for (int l = 0; l < LANES && t0 + l < n_rows; ++l)
+        for (int i = 0; i < k; ++i) {
+          out_row[base + (size_t)l * K_STRIDE[s] + i] = (int)((const whole*)(rows + i))[l];
+          out_value[base + (size_t)l * K_STRIDE[s] + i] = ((const real*)(nearest + i))[l];
+        }
+%endif
+</%def>
