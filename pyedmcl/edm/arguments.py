@@ -5,17 +5,15 @@ from __future__ import annotations
 import numbers
 import os
 import secrets
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ..data.series import Series, as_series
 from ..device.session import open_device
 from ..errors import InputError
+from ..jobs.runner import LocalRunner
 from ..neighbors.choose import SEARCHES, SearchRequest
-
-if TYPE_CHECKING:
-    from ..device.executor import Executor
 
 # The lists of a work-item lie in its private memory, and a CPU runtime's threads have small stacks.
 MOST_NEIGHBOURS = 1024
@@ -68,11 +66,11 @@ def stream(seed: Any) -> int:
     return number
 
 
-def open_for(dtype: str, device: str | None) -> Executor:
-    """The executor of a device, which must compute in ``dtype``."""
+def runner_on(device: str | None, dtype: str) -> LocalRunner:
+    """What runs jobs on a device, which must compute in ``dtype``."""
     executor = open_device(device)
     precision(dtype, executor.info.fp64, executor.info.name)
-    return executor
+    return LocalRunner([executor])
 
 
 def reporter(progress: Any) -> Any:

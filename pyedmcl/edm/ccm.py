@@ -10,21 +10,19 @@ from numpy.typing import NDArray
 
 from ..errors import InputError
 from ..jobs.blocks import Record
-from ..jobs.runner import LocalRunner, Runner
+from ..jobs.function import public_function
+from ..jobs.runner import Runner
 from ..jobs.sinks import ArraySink
-from ..launch.progress import Progress, reporting
-from ..tuning.retry import tunable
+from ..launch.progress import Progress
 from . import arguments
 from .ccm_directions import METHODS, Direction, both_directions, library_sizes, sides
 from .ccm_problem import KERNELS, CcmProblem
 from .ccm_result import CcmResult, LaggedCcmResult
 from .convergence import means
-from .provenance import provenance
-from .smap_problem import check_thetas
+from .regression import check_thetas
 
 
-@tunable
-@reporting
+@public_function
 def ccm(
     x: Any,
     y: Any,
@@ -154,8 +152,8 @@ def ccm(
     problem = CcmProblem(
         directions, sizes, samples, number, Tp, radius, search, dtype, None if method == "simplex" else float(thetas[0])
     )
-    executor = arguments.open_for(dtype, device)
-    rho, record = _skill(problem, LocalRunner([executor]))
+    runner = arguments.runner_on(device, dtype)
+    rho, record = _skill(problem, runner)
     return CcmResult(
         lib_sizes=np.array(sizes),
         rho=rho,
@@ -166,9 +164,7 @@ def ccm(
         Tp=Tp,
         seed=number,
         method=method,
-        provenance=provenance(
-            executor, problem.kernels, record.parameters, grade=record.grade, neighbors=list(record.searched)
-        ),
+        provenance=runner.provenance(problem.kernels, record),
     )
 
 
@@ -178,7 +174,7 @@ def _skill(problem: CcmProblem, runner: Runner) -> tuple[NDArray[np.float64], Re
     return rho, runner.run(problem, ArraySink(problem.blocks(), [rho]))
 
 
-@tunable
+@public_function
 def ccm_lagged(
     x: Any,
     y: Any,
@@ -253,7 +249,7 @@ def ccm_lagged(
     search = arguments.neighbor_search(neighbors, recall)
     dtype = arguments.precision(dtype)
     first, second, tau = sides(x, y, E, tau, False)
-    runner = LocalRunner([executor := arguments.open_for(dtype, device)])
+    runner = arguments.runner_on(device, dtype)
     rho, record = np.empty((2, len(lags))), Record()
     for place, lag in enumerate(lags):
         directions = both_directions(first, second, tau, Tp=lag, knn=k, lib_range=lib_range, valid_lib=valid_lib)
@@ -267,5 +263,4 @@ def ccm_lagged(
             rho[[d.number for d in part], place] = means(found[:, 0])
             record = record.joined(own)
     links = ((first.name, second.name), (second.name, first.name))
-    used = provenance(executor, KERNELS, record.parameters, grade=record.grade, neighbors=list(record.searched))
-    return LaggedCcmResult(np.array(lags), rho, links, lib_size, number, used)
+    return LaggedCcmResult(np.array(lags), rho, links, lib_size, number, runner.provenance(KERNELS, record))

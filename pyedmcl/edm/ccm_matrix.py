@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -12,25 +11,22 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError
-from ..jobs.runner import LocalRunner
+from ..jobs.function import public_function
 from ..jobs.sinks import ArraySink, PairsSink, StoreSink
 from ..jobs.store import XmapStore
-from ..launch.progress import Progress, reporting
+from ..launch.progress import Progress
 from ..neighbors.records import add
-from ..tuning.retry import tunable
 from . import arguments
 from .ccm_matrix_problem import CcmMatrixProblem
 from .ccm_matrix_result import CcmMatrixResult
 from .ccm_matrix_store import open_stores, read_stores, stored_seed
 from .pairs import pairs_arguments, with_dimensions
-from .provenance import provenance
 from .states import embed, future
 
 _SIZES = 8  # library sizes where the caller names none
 
 
-@tunable
-@reporting
+@public_function
 def ccm_matrix(
     data: Any,
     *,
@@ -119,7 +115,6 @@ def ccm_matrix(
     >>> result.at(300).shape  # row = library, column = target
     (4, 4)
     """
-    begun = time.perf_counter()
     samples = arguments.integer("sample", sample, 1)
     arguments.reporter(progress)
     arguments.folder("out", out)
@@ -134,8 +129,8 @@ def ccm_matrix(
         seed = stored_seed(out)
     problem = CcmMatrixProblem(**fields, lib_sizes=(), sample=samples, seed=arguments.stream(seed))
     problem = replace(problem, lib_sizes=_library_sizes(lib_sizes, problem))
-    executor = arguments.open_for(problem.data.dtype, device)
-    runner = LocalRunner([executor])
+    runner = arguments.runner_on(device, problem.data.dtype)
+    info = runner.executors[0].info
     matrices: list[Any] = []
     with contextlib.ExitStack() as stack:
         sink: PairsSink
@@ -144,14 +139,12 @@ def ccm_matrix(
             matrices = list(np.empty(shape, np.dtype(problem.data.dtype)))
             sink = ArraySink(problem.blocks(), matrices)
         else:
-            stores = stack.enter_context(open_stores(out, problem, executor.info, resume=resume))
+            stores = stack.enter_context(open_stores(out, problem, info, resume=resume))
             sink = StoreSink(stores, out)
         problem = with_dimensions(problem, runner, sink)
         record = runner.run(problem, sink)
-    used = provenance(
-        executor, problem.kernels, record.parameters, arguments=problem.arguments(),
-        seconds=time.perf_counter() - begun, neighbors=list(sink.record.searched),
-    )  # fmt: skip
+    record = replace(record, searched=sink.record.searched)  # those of E, and of blocks that were there
+    used = runner.provenance(problem.kernels, record, arguments=problem.arguments())
     if out is not None:
         there = read_stores(out)
         matrices = [there[size].rho for size in problem.lib_sizes]

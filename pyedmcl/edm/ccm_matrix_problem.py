@@ -74,7 +74,7 @@ class CcmMatrixEngine:
         """Mean skill (libraries of the block, n_series) for each of the block's library sizes."""
         n, record, done = self._problem.total, Record(), 0
         shape = len(block.layers), len(block), n
-        rho = np.empty(shape, np.dtype(self._problem.data.dtype)) if into is None else into
+        rho = list(np.empty(shape, np.dtype(self._problem.data.dtype))) if into is None else into
         for layer in rho:
             layer[...] = np.nan
         E = self._E[block.begin : block.end]

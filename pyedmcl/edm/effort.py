@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..device.info import DeviceInfo
-from ..tuning.parameters import expect
-
 
 def operations(
     dims: Sequence[int], *, n_library: int, n_query: int, n_series: int = 1, n_targets: int = 0
@@ -29,8 +26,3 @@ def operations(
     search = pairs * (4 * max(dims) + 4 * len(set(dims)) + 2)
     lookup = 2.0 * n_query * n_series * n_targets * (max(dims) + 5)
     return search + lookup
-
-
-def announce(info: DeviceInfo, dims: Sequence[int], **sizes: int) -> None:
-    """Say how much work lies ahead; for the other parameters see :func:`operations`."""
-    expect(operations(dims, **sizes), info)

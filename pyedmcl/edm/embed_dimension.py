@@ -8,19 +8,17 @@ import numpy as np
 
 from ..data.condition import Prepared
 from ..data.series import as_series, check_embedding, require_rows
-from ..jobs.runner import LocalRunner
+from ..jobs.function import public_function
 from ..jobs.sinks import ArraySink
-from ..launch.progress import Progress, reporting
-from ..tuning.retry import tunable
+from ..launch.progress import Progress
 from . import arguments
 from .embed_dimension_problem import EmbedDimensionProblem, best_dimensions
 from .embed_dimension_result import EmbedDimensionResult
 from .embed_dimension_rows import EmbedDimensionRowsProblem
-from .provenance import provenance
+from .options import PredictionOptions
 
 
-@tunable
-@reporting
+@public_function
 def embed_dimension(
     x: Any,
     *,
@@ -115,18 +113,17 @@ def embed_dimension(
     require_rows(series, E=E_max, tau=tau, Tp=Tp, k=1, what="x")
     problem: EmbedDimensionProblem | EmbedDimensionRowsProblem
     if any(given is not None for given in (target, lib_range, pred_range, valid_lib)):
-        options = {"tau": tau, "Tp": Tp, "knn": k, "exclusion_radius": radius, "lib_range": lib_range,
-                   "pred_range": pred_range, "valid_lib": valid_lib}  # fmt: skip
+        options = PredictionOptions(
+            None, tau, Tp, k, radius, lib_range=lib_range, pred_range=pred_range, valid_lib=valid_lib
+        )
         problem = EmbedDimensionRowsProblem(Prepared(series, dtype), E_max, target, options, search)
         problem.check()
     else:
         problem = EmbedDimensionProblem(Prepared(series, dtype), E_max, tau, Tp, radius, k, search)
-    executor = arguments.open_for(dtype, device)
+    runner = arguments.runner_on(device, dtype)
     rho = np.empty((series.n_series, E_max))
-    record = LocalRunner([executor]).run(problem, ArraySink(problem.blocks(), [rho]))
+    record = runner.run(problem, ArraySink(problem.blocks(), [rho]))
     best = best_dimensions(rho)
     single = getattr(x, "ndim", 2 if series.n_series > 1 else 1) == 1
-    used = provenance(
-        executor, problem.kernels, record.parameters, grade=record.grade, neighbors=list(record.searched)
-    )
+    used = runner.provenance(problem.kernels, record)
     return EmbedDimensionResult(int(best[0]) if single else best, rho[0] if single else rho, series.names, used)

@@ -6,8 +6,7 @@ a library of its own: the first rows of a segment have no state of E lags, and t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -17,8 +16,9 @@ from ..data.series import build_series
 from ..jobs.blocks import Arrays, Block, BlockResult, Record, Report, cut
 from ..neighbors.choose import SearchRequest
 from .effort import operations
-from .simplex import KERNELS
+from .options import PredictionOptions
 from .simplex_fit import Projection, prepare, project
+from .simplex_problem import SimplexProblem
 
 if TYPE_CHECKING:
     from ..device.executor import Executor
@@ -34,8 +34,8 @@ class EmbedDimensionRowsProblem:
     E_max : int
     target : array_like (n_steps,) or None
         What each series predicts; itself if None.
-    options : mapping
-        tau, Tp, knn, exclusion_radius, lib_range, pred_range and valid_lib of :func:`pyedmcl.simplex`.
+    options : PredictionOptions
+        But for E.
     search : SearchRequest
         How neighbours are searched.
     """
@@ -43,10 +43,10 @@ class EmbedDimensionRowsProblem:
     data: Prepared
     E_max: int
     target: Any
-    options: Mapping[str, Any]
+    options: PredictionOptions
     search: SearchRequest
 
-    kernels: ClassVar[tuple[str, ...]] = KERNELS
+    kernels: ClassVar[tuple[str, ...]] = SimplexProblem.kernels
 
     @property
     def unit(self) -> str:
@@ -78,7 +78,7 @@ class EmbedDimensionRowsProblem:
         column = np.ascontiguousarray(series.values[:, number])
         library = build_series(column, [series.names[number]], series.time)
         return [
-            prepare(library, None, self.target, E=E, embedded=False, gaps_only=True, **self.options)
+            prepare(library, None, self.target, replace(self.options, E=E), gaps_only=True)
             for E in range(1, self.E_max + 1)
         ]
 
@@ -98,10 +98,9 @@ class RowsSkill:
         rho = np.empty((len(block), p.E_max)) if into is None else into[0]
         for place, number in enumerate(range(block.begin, block.end)):
             for e, projection in enumerate(p.projections(number)):
-                searched: list[dict[str, Any]] = []
-                forecast, used, grade = project(self._executor, projection, p.data.dtype, p.search, searched)
+                forecast, own = project(self._executor, projection, p.data.dtype, p.search)
                 rho[place, e] = forecast.rho
-                record = record.joined(Record(used, grade, tuple(searched)))
+                record = record.joined(own)
         return BlockResult([rho], record)
 
     def release(self) -> None:

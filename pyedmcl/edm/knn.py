@@ -8,18 +8,15 @@ import numpy as np
 
 from ..data.series import check_embedding, require_rows
 from ..errors import InputError
-from ..jobs.runner import LocalRunner
+from ..jobs.function import public_function
 from ..jobs.sinks import ArraySink
-from ..launch.progress import Progress, reporting
-from ..tuning.retry import tunable
+from ..launch.progress import Progress
 from . import arguments
 from .knn_problem import KnnProblem
 from .knn_result import KnnResult
-from .provenance import provenance
 
 
-@tunable
-@reporting
+@public_function
 def knn(
     x: Any,
     *,
@@ -118,10 +115,7 @@ def knn(
     if other is not None and other.n_steps <= (E - 1) * tau:
         raise InputError(f"query: E={E}, tau={tau} needs at least {(E - 1) * tau + 1} rows, there are {other.n_steps}")
     problem = KnnProblem(library, other, E, tau, Tp, count, radius, search, dtype)
-    executor = arguments.open_for(dtype, device)
+    runner = arguments.runner_on(device, dtype)
     indices, distances = np.empty((problem.total, count), np.int32), np.empty((problem.total, count), np.dtype(dtype))
-    record = LocalRunner([executor]).run(problem, ArraySink(problem.blocks(), [indices, distances]))
-    used = provenance(
-        executor, problem.kernels, record.parameters, grade=record.grade, neighbors=list(record.searched)
-    )
-    return KnnResult(indices, distances, used)
+    record = runner.run(problem, ArraySink(problem.blocks(), [indices, distances]))
+    return KnnResult(indices, distances, runner.provenance(problem.kernels, record))

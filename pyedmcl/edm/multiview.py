@@ -4,31 +4,23 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..data.series import as_series, check_embedding, require_rows, select
-from ..device.memory import budget
-from ..device.session import open_device
-from ..engines.projected import Projector
 from ..errors import InputError
 from ..io.optional import pandas_for
-from ..neighbors.coordinates import coordinate_problem, lay_out_states
-from ..tuning.retry import tunable
+from ..jobs.function import public_function
+from ..jobs.sinks import ArraySink
 from . import arguments, ranges, scores
-from .effort import announce
-from .provenance import provenance
-from .simplex import KERNELS
+from .multiview_problem import ViewsProblem
 from .simplex_fit import check_library
 from .simplex_result import SimplexResult
-from .states import condition_together, embed, future
-
-if TYPE_CHECKING:
-    from ..device.executor import Executor
+from .states import condition_together, embed
 
 Doubles = NDArray[np.float64]
 _MOST_VIEWS = 1_000_000
@@ -67,15 +59,7 @@ class MultiviewResult(SimplexResult):
         return views(self, path)
 
 
-@dataclass(frozen=True)
-class _Rows:
-    """Library rows that may be used, and rows that are predicted."""
-
-    allowed: NDArray[np.bool_] | None
-    asked: NDArray[np.int64]
-
-
-@tunable
+@public_function
 def multiview(
     data: Any,
     target: str | int,
@@ -160,7 +144,7 @@ def multiview(
     E, tau = check_embedding(E, tau)
     Tp = arguments.integer("Tp", Tp)
     radius = arguments.integer("exclusion_radius", exclusion_radius, 0)
-    arguments.precision(dtype)
+    dtype = arguments.precision(dtype)
     series = as_series(data)
     if isinstance(target, bool) or not isinstance(target, (str, int, np.integer)):
         raise InputError(f"target={ranges.shown(target)}: the name or the position of a series of data is needed")
@@ -183,89 +167,28 @@ def multiview(
     goal = series.values[:, aimed].astype(np.float64)
     k = arguments.count("knn", knn) or dims + 1
     allowed = ranges.library_mask(n, E=E, tau=tau, Tp=Tp, lib_range=lib_range, valid_lib=valid_lib)
-    known = np.ones(n, bool) if allowed is None else allowed
-    training = _Rows(allowed, np.flatnonzero(known & (np.arange(n) >= first)))
+    drawn = np.ones(n, bool) if allowed is None else allowed
+    training = np.flatnonzero(drawn & (np.arange(n) >= first))
     check_library(series.values[:, used], goal, E, tau, Tp, allowed, None if knn is None else k, "data")
-    asked = _Rows(allowed, ranges.prediction_rows(n, first, pred_range))
+    rows = ranges.prediction_rows(n, first, pred_range)
     states = embed(condition_together(series.values[:, used], dtype), E, tau)
-    executor = open_device(device)
-    dtype = arguments.precision(dtype, executor.info.fp64, executor.info.name)
-    announce(executor.info, (dims,), n_library=n, n_query=n, n_series=tried)
-    views = list(itertools.combinations(range(len(names)), dims))
-    engine = _Views(executor, states, future(goal, Tp), k, Tp, radius, allowed, dtype)
-    try:
-        trained = engine.skill(views, training.asked)
-        order = np.lexsort((np.arange(tried), -np.where(np.isnan(trained), -np.inf, trained)))[:chosen]
-        predicted = engine.predict([views[i] for i in order])[:, asked.asked]
-        record = provenance(executor, KERNELS, engine.parameters, grade=engine.grade)
-    finally:
-        engine.release()
-    return _averaged(predicted, asked, goal, Tp, dims, [tuple(names[c] for c in views[i]) for i in order],
-                     trained[order], tried, record)  # fmt: skip
-
-
-def _averaged(
-    predicted: Doubles, asked: _Rows, goal: Doubles, Tp: int, dims: int, views: Sequence[tuple[str, ...]],
-    view_rho: Doubles, tried: int, record: Mapping[str, Any],
-) -> MultiviewResult:  # fmt: skip
-    """The mean of the views' predictions, where all have one."""
-    observed = ranges.observed_at(goal, asked.asked, Tp)
+    views = tuple(itertools.combinations(range(len(names)), dims))
+    runner = arguments.runner_on(device, dtype)
+    ranking = ViewsProblem(states, goal, views, k, Tp, radius, allowed, dtype, training)
+    trained = ranking.result()
+    runner.run(ranking, ArraySink(ranking.blocks(), [trained]))
+    order = np.lexsort((np.arange(tried), -np.where(np.isnan(trained), -np.inf, trained)))[:chosen]
+    best = replace(ranking, views=tuple(views[i] for i in order), scored=None)
+    predicted = best.result()
+    record = runner.run(best, ArraySink(best.blocks(), [predicted]))
+    predicted = predicted[:, rows]
+    observed = ranges.observed_at(goal, rows, Tp)
     mean, variance = predicted.mean(axis=0), predicted.var(axis=0)
     mae, rmse = scores.errors(mean, observed)
     return MultiviewResult(
-        time=asked.asked + Tp, observed=observed, predicted=mean, variance=variance,
-        rho=float(scores.pearson(mean, observed)), mae=mae, rmse=rmse, E=dims, provenance=record,
-        views=tuple(views), view_rho=view_rho, view_predictions=predicted, n_tried=tried,
+        time=rows + Tp, observed=observed, predicted=mean, variance=variance,
+        rho=float(scores.pearson(mean, observed)), mae=mae, rmse=rmse, E=dims,
+        provenance=runner.provenance(best.kernels, record),
+        views=tuple(tuple(names[c] for c in view) for view in best.views), view_rho=trained[order],
+        view_predictions=predicted, n_tried=tried,
     )  # fmt: skip
-
-
-class _Views:
-    """Simplex projections from different choices of coordinates, many in a launch."""
-
-    def __init__(
-        self, executor: Executor, states: NDArray[Any], aim: Doubles, k: int, Tp: int, radius: int,
-        allowed: NDArray[np.bool_] | None, dtype: str,
-    ) -> None:  # fmt: skip
-        self._executor, self._states, self._aim, self._dtype = executor, states, aim, dtype
-        self._shape = (k, Tp, radius)
-        self._library_mask = allowed
-        self._projector: Projector | None = None
-        self.parameters: dict[str, Any] = {}
-        self.grade = ""
-
-    def predict(self, views: Sequence[tuple[int, ...]]) -> Doubles:
-        """Predictions (n_views, n_steps)."""
-        return np.concatenate([predicted for predicted, _ in self._parts(views)])
-
-    def _parts(self, views: Sequence[tuple[int, ...]]) -> Iterator[tuple[Doubles, float]]:
-        """Predictions of some views at a time, and their rounding noise."""
-        n, (k, Tp, radius) = len(self._states), self._shape
-        search = coordinate_problem(len(views[0]), k, Tp, radius, n, n, self._dtype)
-        if self._projector is None:
-            self._projector = Projector(self._executor, search, self._aim, self._library_mask)
-            self.parameters, self.grade = self._projector.searcher.parameters, self._projector.searcher.grade
-        step = max(int(budget(self._executor.info).total // 16 // (search.stride(n) * search.itemsize)), 1)
-        for a in range(0, len(views), step):
-            some = [self._states[:, view] for view in views[a : a + step]]
-            library = np.concatenate([lay_out_states(view, search, n, search.library_end) for view in some])
-            query = library
-            if search.library_end != n:
-                query = np.concatenate([lay_out_states(view, search, n, n) for view in some])
-            predicted, _, noise = self._projector.predict(library, query)
-            yield predicted, noise
-
-    def skill(self, views: Sequence[tuple[int, ...]], rows: NDArray[np.int64]) -> Doubles:
-        """rho (n_views,) over some rows."""
-        found = []
-        for predicted, noise in self._parts(views):
-            assert self._projector is not None
-            moved = predicted[:, rows] - self._projector.shift
-            found.append(scores.pearson(moved, np.broadcast_to(self._aim[rows], moved.shape), noise))
-        return np.concatenate(found)
-
-    def release(self) -> None:
-        """Give the device memory back."""
-        if self._projector is not None:
-            self._projector.release()
-
-

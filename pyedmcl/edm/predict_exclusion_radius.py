@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..tuning.retry import tunable
+from ..jobs.function import public_function
+from .options import PredictionOptions
 from .skill_result import SkillResult
 from .vary import integers, skill_over
 
 RADII = (0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 16, 18, 20, 25, 30)
 
 
-@tunable
+@public_function
 def predict_exclusion_radius(
     lib: Any,
     *,
@@ -70,9 +71,8 @@ def predict_exclusion_radius(
     >>> pyedmcl.predict_exclusion_radius(x, exclusion_radius=[0, 5], E=2).rho.shape
     (2,)
     """
-    options = {
-        "E": E, "tau": tau, "Tp": Tp, "knn": knn, "embedded": embedded, "lib_range": lib_range,
-        "pred_range": pred_range, "valid_lib": valid_lib,
-    }  # fmt: skip
+    options = PredictionOptions(
+        E, tau, Tp, knn, embedded=embedded, lib_range=lib_range, pred_range=pred_range, valid_lib=valid_lib
+    )
     radii = integers("exclusion_radius", exclusion_radius, 0)
-    return skill_over("exclusion_radius", radii, lib, None, target, options, dtype, device)
+    return skill_over("exclusion_radius", radii, (lib, None, target), options, dtype, device)

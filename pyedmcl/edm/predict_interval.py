@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..tuning.retry import tunable
+from ..jobs.function import public_function
+from .options import PredictionOptions
 from .skill_result import SkillResult
 from .vary import integers, skill_over
 
 
-@tunable
+@public_function
 def predict_interval(
     lib: Any,
     pred: Any = None,
@@ -70,8 +71,8 @@ def predict_interval(
     >>> bool(result.rho[0] > result.rho[2])  # chaos: skill falls with Tp
     True
     """
-    options = {
-        "E": E, "tau": tau, "knn": knn, "exclusion_radius": exclusion_radius, "embedded": embedded,
-        "lib_range": lib_range, "pred_range": pred_range, "valid_lib": valid_lib,
-    }  # fmt: skip
-    return skill_over("Tp", integers("Tp", Tp), lib, pred, target, options, dtype, device)
+    options = PredictionOptions(
+        E, tau, knn=knn, exclusion_radius=exclusion_radius, embedded=embedded, lib_range=lib_range,
+        pred_range=pred_range, valid_lib=valid_lib,
+    )  # fmt: skip
+    return skill_over("Tp", integers("Tp", Tp), (lib, pred, target), options, dtype, device)

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..device.session import open_device
-from ..tuning.retry import tunable
+from ..jobs.function import public_function
+from ..jobs.sinks import ListSink
 from . import arguments
-from .provenance import provenance
-from .smap import KERNELS
-from .smap_fit import fit_rows, local_fits, skill
-from .smap_problem import check_knn, check_thetas, prepare
+from .options import PredictionOptions
+from .regression import check_knn, check_thetas, prepare
+from .smap_fit import skill
+from .smap_problem import SmapProblem
 from .smap_result import NonlinearResult
-from .smap_solvers import fit_by_estimator, solver_of
+from .smap_solvers import solver_of
 
 THETAS = (0.01, 0.1, 0.3, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0)
 
 
-@tunable
+@public_function
 def predict_nonlinear(
     lib: Any,
     pred: Any = None,
@@ -85,22 +85,15 @@ def predict_nonlinear(
     """
     thetas = check_thetas(theta)
     neighbours = check_knn(knn)
-    arguments.precision(dtype)
+    dtype = arguments.precision(dtype)
     chosen = solver_of(solver, alpha)
-    problem = prepare(
-        lib, pred, target, E=E, tau=tau, Tp=Tp, exclusion_radius=exclusion_radius, embedded=embedded,
-        lib_range=lib_range, pred_range=pred_range, valid_lib=valid_lib,
+    options = PredictionOptions(
+        E, tau, Tp, exclusion_radius=exclusion_radius, embedded=embedded, lib_range=lib_range, pred_range=pred_range,
+        valid_lib=valid_lib,
     )  # fmt: skip
-    executor = open_device(device)
-    dtype = arguments.precision(dtype, executor.info.fp64, executor.info.name)
-    if chosen.estimator is not None:
-        fits = fit_by_estimator(problem, thetas, neighbours, chosen.estimator)
-        record = provenance(executor, (), {}, solver=type(chosen.estimator).__name__)
-        return NonlinearResult(thetas, *skill(fits.predicted, problem.observed), problem.E, record)
-    engine = local_fits(executor, problem, neighbours, chosen.alpha, dtype)
-    try:
-        fits = fit_rows(engine, problem, thetas)
-        record = provenance(executor, KERNELS, engine.parameters, grade=engine.grade, solver=chosen.name)
-    finally:
-        engine.release()
-    return NonlinearResult(thetas, *skill(fits.predicted, problem.observed), problem.E, record)
+    problem = SmapProblem(prepare(lib, pred, target, options), thetas, neighbours, chosen, dtype)
+    runner, sink = arguments.runner_on(device, dtype), ListSink(problem.blocks())
+    record = runner.run(problem, sink)
+    ((regression, fits),) = sink.results()
+    used = runner.provenance(problem.kernels, record, solver=chosen.described)
+    return NonlinearResult(thetas, *skill(fits.predicted, regression.observed), regression.E, used)

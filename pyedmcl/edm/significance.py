@@ -12,12 +12,10 @@ from numpy.typing import NDArray
 from ..data.series import Series, build_series
 from ..errors import InputError
 from ..io.optional import pandas_for
-from ..jobs.runner import LocalRunner
+from ..jobs.function import public_function
 from ..jobs.sinks import ArraySink
-from ..tuning.retry import tunable
 from . import arguments
 from .ccm_directions import both_directions, library_sizes, sides
-from .provenance import provenance
 from .significance_problem import CcmSignificanceProblem
 from .surrogate import check_method, draw, maker
 
@@ -139,7 +137,7 @@ def exceedance(observed: Any, surrogates: Doubles) -> Doubles:
     return np.where(np.isfinite(observed) & (n > 0), (1.0 + reached) / (1.0 + n), np.nan)
 
 
-@tunable
+@public_function
 def ccm_significance(
     x: Any,
     y: Any,
@@ -235,15 +233,15 @@ def ccm_significance(
     problem = CcmSignificanceProblem(
         directions, tuple(drawn), sizes, 1 if lib_size is None else samples, number, Tp, radius, dtype
     )
-    executor = arguments.open_for(dtype, device)
+    runner = arguments.runner_on(device, dtype)
     skill = np.empty((2, 1 + count))
-    record = LocalRunner([executor]).run(problem, ArraySink(problem.blocks(), [skill]))
+    record = runner.run(problem, ArraySink(problem.blocks(), [skill]))
     rho, surrogates = skill[:, 0].copy(), skill[:, 1:].copy()
     p_value = exceedance(rho, surrogates)
     return CcmSignificance(
         links=((first.name, second.name), (second.name, first.name)), rho=rho, surrogates=surrogates, p_value=p_value,
         q_value=false_discovery(p_value), lib_size=lib_size, method=surrogate, seed=number,
-        provenance=provenance(executor, problem.kernels, record.parameters, grade=record.grade),
+        provenance=runner.provenance(problem.kernels, record),
     )  # fmt: skip
 
 

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..device.session import open_device
-from ..launch.progress import Progress, reporting
-from ..tuning.retry import tunable
+from ..jobs.function import public_function
+from ..jobs.sinks import ListSink
+from ..launch.progress import Progress
 from . import arguments
-from .effort import announce
-from .provenance import provenance
-from .simplex_fit import check_generation, generate, prepare, project
+from .options import PredictionOptions
+from .simplex_fit import check_generation, prepare
+from .simplex_problem import SimplexProblem
 from .simplex_result import SimplexResult
 
-KERNELS = ("knn", "predict")
 
-
-@tunable
-@reporting
+@public_function
 def simplex(
     lib: Any,
     pred: Any = None,
@@ -114,31 +111,25 @@ def simplex(
     True
     """
     steps = arguments.integer("generate_steps", generate_steps, 0)
-    request = arguments.neighbor_search(neighbors, recall)
+    search = arguments.neighbor_search(neighbors, recall)
     arguments.reporter(progress)
-    arguments.precision(dtype)
-    problem = prepare(
-        lib, pred, target, E=E, tau=tau, Tp=Tp, knn=knn, exclusion_radius=exclusion_radius, embedded=embedded,
-        lib_range=lib_range, pred_range=pred_range, valid_lib=valid_lib,
-    )  # fmt: skip
+    dtype = arguments.precision(dtype)
+    options = PredictionOptions(E, tau, Tp, knn, exclusion_radius, embedded, lib_range, pred_range, valid_lib)
+    projection = prepare(lib, pred, target, options)
     if steps:
-        check_generation(problem, target is not None, embedded, pred_range, steps)
-    executor = open_device(device)
-    dtype = arguments.precision(dtype, executor.info.fp64, executor.info.name)
-    announce(executor.info, (problem.E,), n_library=len(problem.library), n_query=len(problem.query))
-    searched: list[dict[str, Any]] = []
-    if steps:
-        problem, found, used, grade = generate(executor, problem, steps, dtype, request, searched)
-    else:
-        found, used, grade = project(executor, problem, dtype, request, searched)
+        check_generation(projection, target is not None, options, steps)
+    problem = SimplexProblem((projection,), dtype, search, steps)
+    runner, sink = arguments.runner_on(device, dtype), ListSink(problem.blocks())
+    record = runner.run(problem, sink)
+    (((projection, forecast),),) = sink.results()
     return SimplexResult(
-        time=problem.rows + problem.Tp,
-        observed=problem.observed,
-        predicted=found.predicted,
-        variance=found.variance,
-        rho=found.rho,
-        mae=found.mae,
-        rmse=found.rmse,
-        E=problem.E,
-        provenance=provenance(executor, KERNELS, used, grade=grade, neighbors=searched),
+        time=projection.rows + projection.Tp,
+        observed=projection.observed,
+        predicted=forecast.predicted,
+        variance=forecast.variance,
+        rho=forecast.rho,
+        mae=forecast.mae,
+        rmse=forecast.rmse,
+        E=projection.E,
+        provenance=runner.provenance(problem.kernels, record),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -12,11 +13,12 @@ from ..data.condition import condition
 from ..data.series import Series, as_series, check_embedding, require_rows
 from ..engines.projected import Projector
 from ..errors import InputError
+from ..jobs.blocks import Record
 from ..neighbors.choose import SearchRequest
 from ..neighbors.coordinates import coordinate_problem, delay_problem, lay_out, lay_out_states
 from ..neighbors.plan import SearchProblem
-from ..neighbors.records import add
 from . import arguments, ranges, scores
+from .options import PredictionOptions
 from .states import condition_together, embed, future
 
 if TYPE_CHECKING:
@@ -79,9 +81,8 @@ class Forecast:
 
 
 def prepare(
-    lib: Any, pred: Any, target: Any, *, E: Any, tau: Any, Tp: Any, knn: Any, exclusion_radius: Any, embedded: bool,
-    lib_range: Any, pred_range: Any, valid_lib: Any, gaps_only: bool = False,
-) -> Projection:  # fmt: skip
+    lib: Any, pred: Any, target: Any, options: PredictionOptions, *, gaps_only: bool = False
+) -> Projection:
     """Check the arguments of :func:`pyedmcl.simplex`.
 
     With ``gaps_only`` a library that has no row is taken: one series of many may hold nothing but gaps.
@@ -92,6 +93,7 @@ def prepare(
         An argument cannot be used; the message names it, its value, and what is legal.
     """
     series = as_series(lib, what="lib")
+    E, embedded = options.E, options.embedded
     if embedded:
         if E not in (None, series.n_series):
             raise InputError(f"E={E!r}: with embedded=True, E is the number of columns of lib, {series.n_series}")
@@ -101,10 +103,10 @@ def prepare(
             "E=None: the number of lags is needed, an integer of at least 1; with embedded=True, E is that of columns"
         )
     else:
-        lags, tau = check_embedding(E, tau)
-    Tp = arguments.integer("Tp", Tp)
-    k = arguments.count("knn", knn) or lags * series.n_series + 1
-    radius = arguments.integer("exclusion_radius", exclusion_radius, 0)
+        lags, tau = check_embedding(E, options.tau)
+    Tp = arguments.integer("Tp", options.Tp)
+    k = arguments.count("knn", options.knn) or lags * series.n_series + 1
+    radius = arguments.integer("exclusion_radius", options.exclusion_radius, 0)
     require_rows(series, E=lags, tau=tau, Tp=Tp, k=1, what="lib")
     goal = _goal(series, target, embedded)
     first = (lags - 1) * tau
@@ -121,10 +123,12 @@ def prepare(
         seen = asked.values[:, 0].astype(np.float64)
     else:  # nobody has observed another target beside the new series
         seen = np.full(asked.n_steps, np.nan)
-    rows = ranges.prediction_rows(asked.n_steps, first, pred_range)
-    allowed = ranges.library_mask(series.n_steps, E=lags, tau=tau, Tp=Tp, lib_range=lib_range, valid_lib=valid_lib)
+    rows = ranges.prediction_rows(asked.n_steps, first, options.pred_range)
+    allowed = ranges.library_mask(
+        series.n_steps, E=lags, tau=tau, Tp=Tp, lib_range=options.lib_range, valid_lib=options.valid_lib
+    )
     if not gaps_only:
-        check_library(series.values, goal, lags, tau, Tp, allowed, None if knn is None else k, "lib")
+        check_library(series.values, goal, lags, tau, Tp, allowed, None if options.knn is None else k, "lib")
     return Projection(
         library=series.values, query=asked.values, goal=goal, lags=lags, tau=tau, Tp=Tp, k=k,
         exclusion_radius=radius if pred is None else -1,
@@ -203,78 +207,68 @@ def laid_out(p: Projection, dtype: str) -> tuple[SearchProblem, NDArray[Any], ND
 
 
 def project(
-    executor: Executor, p: Projection, dtype: str, request: SearchRequest | None = None,
-    searched: list[dict[str, Any]] | None = None,
-) -> tuple[Forecast, dict[str, Any], str]:  # fmt: skip
-    """Predict the rows of a projection; with the parameters that kernels had, and their grade.
-
-    What searched for neighbours is added to ``searched``.
-    """
+    executor: Executor, p: Projection, dtype: str, request: SearchRequest | None = None
+) -> tuple[Forecast, Record]:
+    """Predict the rows of a projection."""
     problem, library, query = laid_out(p, dtype)
     projector = Projector(executor, problem, future(p.goal, p.Tp), p.allowed, request)
     try:
         predicted, variance, noise = projector.predict(library, query)
-        used, grade = projector.searcher.parameters, projector.searcher.grade
-        if searched is not None:
-            add(searched, projector.searcher.decisions)
+        searcher = projector.searcher
+        record = Record(searcher.parameters, searcher.grade, tuple(searcher.decisions))
     finally:
         projector.release()
     at, spread = predicted[0, p.rows], variance[0, p.rows]
     mae, rmse = scores.errors(at, p.observed)
     # Predictions of a constant differ by rounding only, which is no skill; an offset of the data is no part of it.
     moved = at - projector.shift
-    return Forecast(at, spread, float(scores.pearson(moved, p.observed, noise)), mae, rmse), used, grade
+    return Forecast(at, spread, float(scores.pearson(moved, p.observed, noise)), mae, rmse), record
 
 
 def generate(
-    executor: Executor, p: Projection, steps: int, dtype: str, request: SearchRequest | None = None,
-    searched: list[dict[str, Any]] | None = None,
-) -> tuple[Projection, Forecast, dict[str, Any], str]:  # fmt: skip
+    executor: Executor, p: Projection, steps: int, dtype: str, request: SearchRequest | None = None
+) -> tuple[Projection, Forecast, Record]:
     """Continue the predicted series after its end, each prediction being the next step's newest value.
 
-    The library does not grow. Returns the projection of the generated rows and their forecast.
-
-    What searched is added to ``searched``: of each search the record of the step with the lowest recall, and the number
-    of its steps.
+    The library does not grow. Returns the projection of the generated rows and their forecast. Of each search the
+    record is that of the step with the lowest recall, with the number of its steps.
     """
     n, reach = len(p.query), (p.lags - 1) * p.tau + 1
     series = p.query[:, 0].astype(np.float64)
     window = series[-reach:]
     predicted, variance = np.full((2, steps), np.nan)
-    used: dict[str, Any] = {}
-    grade = ""
-    ran: dict[str, list[dict[str, Any]]] = {}
+    record = Record()
+    of_search: dict[str, list[Mapping[str, Any]]] = {}
     allowed = np.ones(len(p.library), bool) if p.allowed is None else p.allowed
     for step in range(steps):
-        of_step: list[dict[str, Any]] = []
         # The query is a series of its own; rows near its true place in time are barred as they would be there.
         near = np.abs(np.arange(len(p.library)) - (n - 1 + step)) <= p.exclusion_radius
-        one = replace(
+        next_step = replace(
             p, query=window[:, None], allowed=allowed & ~near, exclusion_radius=-1, rows=np.array([reach - 1]),
             observed=np.array([np.nan]),
         )  # fmt: skip
-        found, used, grade = project(executor, one, dtype, request, of_step)
-        for record in of_step:
-            ran.setdefault(record["used"], []).append(record)
-        predicted[step], variance[step] = found.predicted[0], found.variance[0]
+        forecast, record = project(executor, next_step, dtype, request)
+        for entry in record.searched:
+            of_search.setdefault(entry["used"], []).append(entry)
+        predicted[step], variance[step] = forecast.predicted[0], forecast.variance[0]
         window = np.append(window[1:], predicted[step])
-    if searched is not None:
-        for records in ran.values():
-            searched.append({**min(records, key=lambda record: record["recall"]), "steps": len(records)})
+    searched = tuple(
+        {**min(entries, key=lambda entry: entry["recall"]), "steps": len(entries)} for entries in of_search.values()
+    )
     rows = np.arange(n - 1, n - 1 + steps)
-    nothing = float("nan")
     made = replace(p, rows=rows, observed=np.full(steps, np.nan))
-    return made, Forecast(predicted, variance, nothing, nothing, nothing), used, grade
+    nothing = float("nan")
+    return made, Forecast(predicted, variance, nothing, nothing, nothing), replace(record, searched=searched)
 
 
-def check_generation(p: Projection, other_target: bool, embedded: bool, pred_range: Any, steps: int) -> None:
+def check_generation(p: Projection, other_target: bool, options: PredictionOptions, steps: int) -> None:
     """Refuse what cannot feed itself, naming why."""
     reasons = (
-        (embedded, "embedded=True: coordinates cannot be continued by a prediction of one of them"),
+        (options.embedded, "embedded=True: coordinates cannot be continued by a prediction of one of them"),
         (other_target, "target=...: the predicted series must be the embedded one"),
         (p.library.shape[1] > 1, "lib has several columns; a single series is needed"),
         (p.Tp != 1, f"Tp={p.Tp}: each prediction must be the next value, Tp=1"),
-        (pred_range is not None, "pred_range=...: what is predicted follows the end of the series"),
+        (options.pred_range is not None, "pred_range=...: what is predicted follows the end of the series"),
     )
     for applies, why in reasons:
         if applies:

@@ -5,23 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..device.session import open_device
-from ..engines.smap import Fits
-from ..tuning.retry import tunable
+from ..jobs.function import public_function
+from ..jobs.sinks import ListSink
 from . import arguments
-from .provenance import provenance
-from .smap_fit import check_generation, fit_rows, generate, local_fits, skill
-from .smap_problem import Problem, check_knn, check_thetas, prepare
+from .options import PredictionOptions
+from .regression import check_knn, check_thetas, prepare
+from .smap_fit import check_generation, skill
+from .smap_problem import SmapProblem
 from .smap_result import SmapResult
-from .smap_solvers import fit_by_estimator, solver_of
-
-KERNELS = ("smap_scale", "smap", "smap_solve")
-Doubles = NDArray[np.float64]
+from .smap_solvers import solver_of
 
 
-@tunable
+@public_function
 def smap(
     lib: Any,
     pred: Any = None,
@@ -130,34 +126,20 @@ def smap(
     thetas = check_thetas(theta)
     neighbours = check_knn(knn)
     steps = arguments.integer("generate_steps", generate_steps, 0)
-    arguments.precision(dtype)
+    dtype = arguments.precision(dtype)
     chosen = solver_of(solver, alpha)
-    problem = prepare(
-        lib, pred, target, E=E, tau=tau, Tp=Tp, exclusion_radius=exclusion_radius, embedded=embedded,
-        lib_range=lib_range, pred_range=pred_range, valid_lib=valid_lib,
+    options = PredictionOptions(
+        E, tau, Tp, exclusion_radius=exclusion_radius, embedded=embedded, lib_range=lib_range, pred_range=pred_range,
+        valid_lib=valid_lib,
     )  # fmt: skip
+    regression = prepare(lib, pred, target, options)
     if steps:
-        check_generation(problem, chosen.estimator is not None, embedded, target is not None, steps)
-    executor = open_device(device)
-    dtype = arguments.precision(dtype, executor.info.fp64, executor.info.name)
-    if chosen.estimator is not None:
-        rows = fit_by_estimator(problem, thetas, neighbours, chosen.estimator)
-        return _result(problem, theta, thetas, rows, provenance(executor, (), {},
-        solver=type(chosen.estimator).__name__))
-    engine = local_fits(executor, problem, neighbours, chosen.alpha, dtype)
-    try:
-        if steps:
-            problem, rows = generate(engine, problem, steps, thetas, singular_values=singular_values)
-        else:
-            rows = fit_rows(engine, problem, thetas, singular_values=singular_values)
-        record = provenance(executor, KERNELS, engine.parameters, grade=engine.grade, solver=chosen.name)
-    finally:
-        engine.release()
-    return _result(problem, theta, thetas, rows, record)
-
-
-def _result(problem: Problem, theta: Any, thetas: Doubles, fits: Fits, record: dict[str, Any]) -> SmapResult:
-    rho, mae, rmse = skill(fits.predicted, problem.observed)
+        check_generation(regression, chosen.estimator is not None, embedded, target is not None, steps)
+    problem = SmapProblem(regression, thetas, neighbours, chosen, dtype, singular_values, steps)
+    runner, sink = arguments.runner_on(device, dtype), ListSink(problem.blocks())
+    record = runner.run(problem, sink)
+    ((regression, fits),) = sink.results()
+    rho, mae, rmse = skill(fits.predicted, regression.observed)
     several = np.ndim(theta) > 0
 
     def one(values: Any) -> Any:
@@ -165,8 +147,8 @@ def _result(problem: Problem, theta: Any, thetas: Doubles, fits: Fits, record: d
 
     sizes = fits.singular_values
     return SmapResult(
-        time=problem.rows + problem.Tp,
-        observed=problem.observed,
+        time=regression.rows + regression.Tp,
+        observed=regression.observed,
         theta=thetas if several else float(thetas[0]),
         predicted=one(fits.predicted),
         variance=one(fits.variance),
@@ -175,8 +157,8 @@ def _result(problem: Problem, theta: Any, thetas: Doubles, fits: Fits, record: d
         rho=rho if several else float(rho[0]),
         mae=mae if several else float(mae[0]),
         rmse=rmse if several else float(rmse[0]),
-        names=problem.names,
-        E=problem.E,
+        names=regression.names,
+        E=regression.E,
         redone=fits.redone,
-        provenance=record,
+        provenance=runner.provenance(problem.kernels, record, solver=chosen.described),
     )

@@ -1,4 +1,4 @@
-"""A problem's rows through the device: fits around all rows, skill over theta, and forecasts that feed themselves."""
+"""A regression's rows through the device: fits around all rows, skill over theta, forecasts that feed themselves."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 
 from ..engines.smap import Fits, LocalFits
 from ..errors import InputError
-from ..tuning.parameters import source
 from . import scores
-from .smap_problem import Problem
+from .regression import Regression
 
 if TYPE_CHECKING:
     from ..device.executor import Executor
@@ -20,8 +19,8 @@ if TYPE_CHECKING:
 Doubles = NDArray[np.float64]
 
 
-def local_fits(executor: Executor, problem: Problem, knn: int | None, alpha: float, dtype: str) -> LocalFits:
-    """The library of a problem on a device.
+def local_fits(executor: Executor, regression: Regression, knn: int | None, alpha: float, dtype: str) -> LocalFits:
+    """The library of a regression on a device.
 
     Raises
     ------
@@ -34,22 +33,20 @@ def local_fits(executor: Executor, problem: Problem, knn: int | None, alpha: flo
             "another one, such as device='cpu'"
         )
     return LocalFits(
-        executor, problem.library, problem.target, problem.library_rows,
-        exclusion_radius=problem.exclusion_radius, knn=knn, alpha=alpha, dtype=dtype,
+        executor, regression.library, regression.target, regression.library_rows,
+        exclusion_radius=regression.exclusion_radius, knn=knn, alpha=alpha, dtype=dtype,
     )  # fmt: skip
 
 
-def fit_rows(engine: LocalFits, problem: Problem, thetas: Doubles, *, singular_values: bool = False) -> Fits:
-    """Fits around all rows of a problem; NaN where a row touches a gap."""
-    whole = np.asarray(np.isfinite(problem.points).all(axis=1))
-    pairs = float(len(problem.library)) * len(problem.rows)
-    source.expect(pairs * (4 * problem.points.shape[1] + len(thetas) * engine.regressors**2), engine.executor.info)
+def fit_rows(engine: LocalFits, regression: Regression, thetas: Doubles, *, singular_values: bool = False) -> Fits:
+    """Fits around all rows of a regression; NaN where a row touches a gap."""
+    whole = np.asarray(np.isfinite(regression.points).all(axis=1))
     if whole.all():
-        return engine.fit(problem.points, problem.rows, thetas, singular_values=singular_values)
-    filled = Fits.empty(len(thetas), len(whole), problem.points.shape[1] + 1, singular_values)
+        return engine.fit(regression.points, regression.rows, thetas, singular_values=singular_values)
+    filled = Fits.empty(len(thetas), len(whole), regression.points.shape[1] + 1, singular_values)
     if not whole.any():
         return filled
-    found = engine.fit(problem.points[whole], problem.rows[whole], thetas, singular_values=singular_values)
+    found = engine.fit(regression.points[whole], regression.rows[whole], thetas, singular_values=singular_values)
     for into, values in zip(filled.arrays(), found.arrays(), strict=True):
         into[:, whole] = values
     return replace(filled, redone=found.redone)
@@ -63,13 +60,15 @@ def skill(predicted: Doubles, observed: Doubles) -> tuple[Doubles, Doubles, Doub
     return rho, errors[:, 0], errors[:, 1]
 
 
-def check_generation(problem: Problem, by_estimator: bool, embedded: bool, other_target: bool, steps: int) -> None:
+def check_generation(
+    regression: Regression, by_estimator: bool, embedded: bool, other_target: bool, steps: int
+) -> None:
     """Refuse what cannot feed itself, naming why."""
     reasons = (
         (embedded, "embedded=True: coordinates cannot be continued by a prediction of one of them"),
         (other_target, "target=...: the predicted series must be the embedded one"),
-        (len(problem.names) != problem.E, "lib has several columns; a single series is needed"),
-        (problem.Tp != 1, f"Tp={problem.Tp}: each prediction must be the next value, Tp=1"),
+        (len(regression.names) != regression.E, "lib has several columns; a single series is needed"),
+        (regression.Tp != 1, f"Tp={regression.Tp}: each prediction must be the next value, Tp=1"),
         (by_estimator, "solver: forecasts that feed themselves are made with 'svd' or 'ridge'"),
     )
     for applies, why in reasons:
@@ -78,20 +77,20 @@ def check_generation(problem: Problem, by_estimator: bool, embedded: bool, other
 
 
 def generate(
-    engine: LocalFits, problem: Problem, steps: int, thetas: Doubles, *, singular_values: bool = False
-) -> tuple[Problem, Fits]:
-    """Continue the predicted series after the problem's last row, each theta on a path of its own.
+    engine: LocalFits, regression: Regression, steps: int, thetas: Doubles, *, singular_values: bool = False
+) -> tuple[Regression, Fits]:
+    """Continue the predicted series after the regression's last row, each theta on a path of its own.
 
     Returns
     -------
     (Problem, Fits)
         The problem of the generated rows, and their fits.
     """
-    E, tau, last = problem.E, problem.tau, int(problem.rows[-1])
+    E, tau, last = regression.E, regression.tau, int(regression.rows[-1])
     rows = np.arange(last, last + steps)
     # The last row's window of values, newest last: lags that are no multiple of tau are seen by earlier rows.
     window = np.full((E - 1) * tau + 1, np.nan)
-    for point, row in zip(problem.points[-tau:][::-1], problem.rows[-tau:][::-1], strict=True):
+    for point, row in zip(regression.points[-tau:][::-1], regression.rows[-tau:][::-1], strict=True):
         for e in range(E):
             at = len(window) - 1 - (last - int(row)) - e * tau
             if at >= 0:
@@ -101,7 +100,7 @@ def generate(
         values, path = window.copy(), []
         for row in rows:
             point = values[len(values) - 1 - tau * np.arange(E)][None]
-            one = replace(problem, points=point, rows=np.array([row]), observed=np.array([np.nan]))
+            one = replace(regression, points=point, rows=np.array([row]), observed=np.array([np.nan]))
             path.append(fit_rows(engine, one, np.array([theta]), singular_values=singular_values))
             values = np.append(values[1:], path[-1].predicted[0])
         parts.append(path)
@@ -113,4 +112,4 @@ def generate(
         join("predicted"), join("variance"), join("coefficients"), join("singular_values") if singular_values else None,
         sum(f.redone for path in parts for f in path),
     )  # fmt: skip
-    return replace(problem, rows=rows, observed=np.full(steps, np.nan)), fits
+    return replace(regression, rows=rows, observed=np.full(steps, np.nan)), fits

@@ -11,7 +11,7 @@ import numpy as np
 from ..engines.smap import Fits
 from ..engines.smap_exact import Library
 from ..errors import InputError, missing_extra
-from .smap_problem import Doubles, Problem
+from .regression import Doubles, Regression
 
 _NAMES = ("svd", "ridge", "lasso", "elasticnet")
 
@@ -23,6 +23,11 @@ class Solver:
     name: str
     alpha: float = 0.0
     estimator: Any = None
+
+    @property
+    def described(self) -> str:
+        """For provenance: an estimator by its class."""
+        return self.name if self.estimator is None else type(self.estimator).__name__
 
 
 def solver_of(solver: Any, alpha: Any) -> Solver:
@@ -57,13 +62,13 @@ def solver_of(solver: Any, alpha: Any) -> Solver:
 
 
 def fit_by_estimator(
-    problem: Problem, thetas: Doubles, knn: int | None, estimator: Any, *, weighting: str = "samples"
+    regression: Regression, thetas: Doubles, knn: int | None, estimator: Any, *, weighting: str = "samples"
 ) -> Fits:
     """Each row's fit by an estimator, on the host.
 
     Parameters
     ----------
-    problem : Problem
+    regression : Regression
     thetas : ndarray (n_thetas,)
     knn : int or None
     estimator : object
@@ -72,13 +77,13 @@ def fit_by_estimator(
         W^2 as sample weights where the estimator takes them (else as "columns"), or columns and target multiplied by W,
         with the estimator's own intercept left unweighted, as pyEDM does.
     """
-    out = Fits.empty(len(thetas), len(problem.rows), problem.points.shape[1] + 1, False)
-    library = Library(problem.library, problem.target, problem.library_rows, problem.exclusion_radius, knn)
+    out = Fits.empty(len(thetas), len(regression.rows), regression.points.shape[1] + 1, False)
+    library = Library(regression.library, regression.target, regression.library_rows, regression.exclusion_radius, knn)
     by_samples = weighting == "samples" and "sample_weight" in inspect.signature(estimator.fit).parameters
-    for t in np.flatnonzero(np.isfinite(problem.points).all(axis=1)):
-        point = problem.points[t]
+    for t in np.flatnonzero(np.isfinite(regression.points).all(axis=1)):
+        point = regression.points[t]
         for s, theta in enumerate(thetas):
-            near, w, top = library.weights(point, int(problem.rows[t]), float(theta))
+            near, w, top = library.weights(point, int(regression.rows[t]), float(theta))
             if not len(near):
                 continue
             x, y = library.x[near], library.y[near]

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from ..device.session import open_device
 from ..errors import InputError
+from ..jobs.sinks import ListSink
+from ..neighbors.choose import SearchRequest
 from . import arguments
-from .effort import announce
-from .provenance import provenance
-from .simplex import KERNELS
-from .simplex_fit import Projection, prepare, project
+from .options import PredictionOptions
+from .simplex_fit import prepare
+from .simplex_problem import SimplexProblem
 from .skill_result import SkillResult
 
 
@@ -26,29 +27,34 @@ def integers(name: str, given: Any, least: int | None = None) -> list[int]:
 
 
 def skill_over(
-    parameter: str, values: Sequence[int], lib: Any, pred: Any, target: Any, options: dict[str, Any], dtype: str,
+    parameter: str, values: Sequence[int], data: tuple[Any, Any, Any], options: PredictionOptions, dtype: str,
     device: str | None,
 ) -> SkillResult:  # fmt: skip
     """Skill of simplex for each value of a parameter.
+
+    Parameters
+    ----------
+    parameter : str
+        Which of the options varies.
+    values : sequence of int
+    data : tuple
+        lib, pred and target of :func:`pyedmcl.simplex`.
+    options : PredictionOptions
+    dtype, device
+        As for :func:`pyedmcl.simplex`.
 
     Raises
     ------
     InputError
         As for :func:`pyedmcl.simplex`.
     """
-    arguments.precision(dtype)
-    settings: list[dict[str, Any]] = [{**options, parameter: value} for value in values]
-    problems: list[Projection] = [prepare(lib, pred, target, **setting) for setting in settings]
-    executor = open_device(device)
-    dtype = arguments.precision(dtype, executor.info.fp64, executor.info.name)
-    first = problems[0]
-    announce(executor.info, [first.E] * len(values), n_library=len(first.library), n_query=len(first.query),
-             n_series=len(values))  # fmt: skip
-    skill = np.empty((3, len(values)))
-    used: dict[str, Any] = {}
-    grade = ""
-    for place, problem in enumerate(problems):
-        found, used, grade = project(executor, problem, dtype)
-        skill[:, place] = found.rho, found.mae, found.rmse
-    record = provenance(executor, KERNELS, used, grade=grade)
-    return SkillResult(parameter, np.array(values), skill[0], skill[1], skill[2], first.E, record)
+    dtype = arguments.precision(dtype)
+    changes: list[dict[str, Any]] = [{parameter: value} for value in values]
+    projections = tuple(prepare(*data, replace(options, **change)) for change in changes)
+    problem = SimplexProblem(projections, dtype, SearchRequest())
+    runner, sink = arguments.runner_on(device, dtype), ListSink(problem.blocks())
+    record = runner.run(problem, sink)
+    forecasts = [forecast for ((_, forecast),) in sink.results()]
+    rho, mae, rmse = np.array([(forecast.rho, forecast.mae, forecast.rmse) for forecast in forecasts]).T
+    used = runner.provenance(problem.kernels, record)
+    return SkillResult(parameter, np.array(values), rho.copy(), mae.copy(), rmse.copy(), projections[0].E, used)

@@ -4,31 +4,28 @@ from __future__ import annotations
 
 import contextlib
 import os
-import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from ..data.series import some
 from ..errors import warn
+from ..jobs.function import public_function
 from ..jobs.manifest import default_block_rows
-from ..jobs.runner import LocalRunner
 from ..jobs.sinks import ArraySink, PairsSink, StoreSink
 from ..jobs.store import XmapStore, open_store
-from ..launch.progress import Progress, reporting
-from ..tuning.retry import tunable
+from ..launch.progress import Progress
 from . import arguments
 from .pairs import pairs_arguments, with_dimensions
-from .provenance import provenance
 from .xmap_problem import XmapProblem
 from .xmap_result import XmapResult
 
 _BLOCK_SERIES = 1024  # libraries of a block in memory; a store's blocks are smaller
 
 
-@tunable
-@reporting
+@public_function
 def xmap(
     data: Any,
     *,
@@ -126,7 +123,6 @@ def xmap(
     >>> link_auc(result.rho, network.links) > 0.7
     True
     """
-    begun = time.perf_counter()
     arguments.reporter(progress)
     arguments.folder("out", out)
     fields = pairs_arguments(
@@ -136,10 +132,10 @@ def xmap(
     series = fields["data"].series
     block_rows = _BLOCK_SERIES if out is None else default_block_rows(series.n_series)
     problem = XmapProblem(**fields, block_rows=block_rows)
-    executor = arguments.open_for(problem.data.dtype, device)
+    runner = arguments.runner_on(device, problem.data.dtype)
+    info = runner.executors[0].info
     if series.constant:
         warn(f"constant series, whose rho is NaN: {some(series.constant)}")
-    runner = LocalRunner([executor])
     rho: Any = None
     with contextlib.ExitStack() as stack:
         sink: PairsSink
@@ -147,15 +143,13 @@ def xmap(
             rho = np.empty((series.n_series, series.n_series), np.dtype(problem.data.dtype))
             sink = ArraySink(problem.blocks(), [rho])
         else:
-            manifest = problem.manifest(executor.info)
+            manifest = problem.manifest(info)
             sink = StoreSink([stack.enter_context(XmapStore.create_or_resume(out, manifest, resume=resume))], out)
         problem = with_dimensions(problem, runner, sink)
         record = runner.run(problem, sink)
     store = None if out is None else open_store(out)
-    used = provenance(
-        executor, problem.kernels, record.parameters, arguments=problem.arguments(),
-        seconds=time.perf_counter() - begun, neighbors=list(sink.record.searched),
-    )  # fmt: skip
+    record = replace(record, searched=sink.record.searched)  # those of E, and of blocks that were there
+    used = runner.provenance(problem.kernels, record, arguments=problem.arguments())
     return XmapResult(rho if store is None else store.rho, np.array(problem.E, int), series.names, store, used)
 
 

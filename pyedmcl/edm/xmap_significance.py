@@ -12,13 +12,11 @@ from numpy.typing import NDArray
 from ..data.series import some
 from ..errors import InputError, warn
 from ..io.optional import pandas_for
-from ..jobs.runner import LocalRunner
+from ..jobs.function import public_function
 from ..jobs.sinks import ArraySink
-from ..launch.progress import Progress, reporting
-from ..tuning.retry import tunable
+from ..launch.progress import Progress
 from . import arguments
 from .pairs import pairs_arguments, with_dimensions
-from .provenance import provenance
 from .significance import false_discovery
 from .surrogate import check_method
 from .xmap_significance_problem import XmapSignificanceProblem
@@ -96,8 +94,7 @@ class XmapSignificance:
         return causal_network(self.rho, self.names, path, keep=self.significant(rate), top=top, title=title)
 
 
-@tunable
-@reporting
+@public_function
 def xmap_significance(
     data: Any,
     *,
@@ -180,15 +177,14 @@ def xmap_significance(
     problem = XmapSignificanceProblem(
         **fields, method=surrogate, n=count, seed=number, period=period, recurrence=recurrence
     )
-    executor = arguments.open_for(problem.data.dtype, device)
+    runner = arguments.runner_on(device, problem.data.dtype)
     if series.constant:
         warn(f"constant series, whose rho is NaN: {some(series.constant)}")
-    runner = LocalRunner([executor])
     rho, p_value = np.empty((2, series.n_series, series.n_series))
     sink = ArraySink(problem.blocks(), [rho.T, p_value.T])
     problem = with_dimensions(problem, runner, sink)
     record = runner.run(problem, sink)
     return XmapSignificance(
         rho, p_value, false_discovery(p_value), np.array(problem.E, int), series.names, count, surrogate, number,
-        provenance(executor, problem.kernels, record.parameters),
+        runner.provenance(problem.kernels, record),
     )  # fmt: skip

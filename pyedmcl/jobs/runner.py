@@ -7,15 +7,17 @@ import contextvars
 import functools
 import logging
 import threading
-from collections.abc import Callable, Iterator, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, ParamSpec, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar
 
 from ..device.memory import memory_share
 from ..errors import DeviceMemoryError, Interrupted
 from ..launch.progress import told
 from ..tuning.parameters import expect, keeping
 from .blocks import Arrays, Block, BlockResult, Engine, Problem, Record, Report
+from .provenance import provenance
 from .sinks import Sink
 
 if TYPE_CHECKING:
@@ -59,6 +61,23 @@ class LocalRunner:
 
     def __init__(self, executors: Sequence[Executor]) -> None:
         self.executors = tuple(executors)
+        self._begun = time.perf_counter()
+
+    def provenance(self, kernels: Iterable[str], record: Record, **more: Any) -> dict[str, Any]:
+        """Where a result that was made here comes from; see :func:`pyedmcl.jobs.provenance.provenance`.
+
+        Parameters
+        ----------
+        kernels : iterable of str
+        record : Record
+            Of all its blocks: its tuned parameters, their grade, and what searched for neighbours.
+        **more
+            What the method adds.
+        """
+        return provenance(
+            self.executors, kernels, parameters=dict(record.parameters), grade=record.grade,
+            neighbors=[dict(entry) for entry in record.searched], seconds=time.perf_counter() - self._begun, **more,
+        )  # fmt: skip
 
     def run(self, problem: Problem, sink: Sink) -> Record:
         """Compute all blocks that the sink lacks; see :meth:`Runner.run`."""
@@ -182,7 +201,8 @@ class _Worker:
                     return self._engine.block(block, into, report)
             except DeviceMemoryError as error:
                 refusals.append(str(error))
-                if not error.refused or self._share <= _LEAST_SHARE:
+                # What may be a work-group's fault is tried again by tuning.retry, with a smaller one.
+                if not error.refused or error.kernel or self._share <= _LEAST_SHARE:
                     if len(refusals) == 1:
                         raise
                     share = f"{self._share:.3g} of the memory that may be used"

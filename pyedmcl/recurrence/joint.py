@@ -7,8 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from ..errors import InputError
-from ..launch.progress import reporting
-from ..tuning.retry import tunable
+from ..jobs.function import public_function
 from . import arguments, common
 from .common import Checkpoint, Device, Progress
 from .points import embedding_of, points_of
@@ -18,8 +17,7 @@ from .table import RecurrenceTable
 from .thresholds import RqaPass, passes_for
 
 
-@tunable
-@reporting
+@public_function
 def joint_rqa(
     x: Any,
     y: Any,

@@ -69,6 +69,9 @@ class Metric:
             joined: Floats = functools.reduce(self.join, map(self.term, differences))
         return joined
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return metric_named, (self.name,)  # its functions do not travel to another process
+
 
 def _same(value: Any) -> Any:
     return value

@@ -13,10 +13,10 @@ from ..codegen.build import build
 from ..device.memory import budget
 from ..errors import DeviceMemoryError, InputError
 from ..io.optional import need
+from ..jobs.function import public_function
 from ..kernels import spec
 from ..launch.pacing import Pacer
 from ..tuning.parameters import parameters
-from ..tuning.retry import tunable
 from . import arguments, common
 from .conventions import CONVENTIONS
 from .points import embedding_of, points_of
@@ -89,7 +89,7 @@ class RecurrenceNetwork:
         return need("pandas", "to_frame()").DataFrame({"degree": self.degree, "clustering": self.clustering})
 
 
-@tunable
+@public_function
 def recurrence_network(
     x: Any,
     *,

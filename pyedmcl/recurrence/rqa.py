@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..launch.progress import reporting
-from ..tuning.retry import tunable
+from ..jobs.function import public_function
 from . import arguments, common
 from .common import Checkpoint, Device, Progress
 from .points import embedding_of, points_of, same_coordinates
@@ -14,8 +13,7 @@ from .table import RecurrenceTable
 from .thresholds import passes_for
 
 
-@tunable
-@reporting
+@public_function
 def rqa(
     x: Any,
     y: Any = None,

@@ -7,10 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 from ..errors import InputError
+from ..jobs.function import public_function
 from ..jobs.runner import LocalRunner
 from ..jobs.sinks import ListSink
-from ..launch.progress import reporting
-from ..tuning.retry import tunable
 from . import arguments, common
 from .common import Device, Progress
 from .points import embedding_of, points_of
@@ -19,8 +18,7 @@ from .thresholds import passes_for
 from .windowed_problem import WindowsProblem
 
 
-@tunable
-@reporting
+@public_function
 def windowed_rqa(
     x: Any,
     window: int,

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import pyedmcl
-from pyedmcl.edm.smap_problem import embed
+from pyedmcl.edm.regression import embed
 from pyedmcl.errors import InputError
 from pyedmcl.reference.smap import smap_rows
 
@@ -224,12 +224,12 @@ def test_frame(one_device):
 
 def test_rows_with_a_gap_for_target_may_count_as_neighbours(device):
     from pyedmcl.device.session import open_device
+    from pyedmcl.edm.options import PredictionOptions
+    from pyedmcl.edm.regression import prepare
     from pyedmcl.edm.smap_fit import fit_rows, local_fits
-    from pyedmcl.edm.smap_problem import prepare
 
     target = with_gaps(Y, 4)
-    problem = prepare(X, None, target, E=2, tau=1, Tp=1, exclusion_radius=0, embedded=False, lib_range=None,
-                      pred_range=None, valid_lib=None, count_gaps=True)  # fmt: skip
+    problem = prepare(X, None, target, PredictionOptions(E=2), count_gaps=True)
     for knn in (None, 20):
         engine = local_fits(open_device(device), problem, knn, 0.0, "float64")
         try:

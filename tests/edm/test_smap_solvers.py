@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import pyedmcl
-from pyedmcl.edm.smap_problem import embed
+from pyedmcl.edm.regression import embed
 from pyedmcl.errors import InputError
 from pyedmcl.reference.smap import smap_rows
 

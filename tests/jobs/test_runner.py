@@ -162,7 +162,7 @@ def test_opening_may_be_refused_too():
 
 def test_at_last_the_error_has_the_numbers_of_both_ends():
     def happens(engine, block, report):
-        raise refused(f"{engine.problem.diary.room[-1]:,} bytes were planned with", kernel="knn", work_group=64)
+        raise refused(f"{engine.problem.diary.room[-1]:,} bytes were planned with")
 
     problem = FakeProblem(happens=happens)
     with pytest.raises(DeviceMemoryError) as caught:
@@ -171,7 +171,20 @@ def test_at_last_the_error_has_the_numbers_of_both_ends():
     assert len(room) == 4 and problem.diary.released == 4
     for share in (room[0], room[-1]):
         assert f"{share:,} bytes were planned with" in str(caught.value)
-    assert (caught.value.kernel, caught.value.work_group) == ("knn", 64), "who tries other parameters needs them"
+    assert caught.value.refused
+
+
+def test_what_may_be_a_work_groups_fault_is_left_to_who_tries_smaller_ones():
+    def happens(engine, block, report):
+        if block.number:
+            raise refused("out of resources", kernel="knn", work_group=64)
+
+    problem = FakeProblem(happens=happens)
+    sink = KeepingSink(cut(ROWS, 4), [np.empty((ROWS, COLUMNS))])
+    with pytest.raises(DeviceMemoryError, match=r"out of resources .*1 of 3 blocks") as caught:
+        run(problem, sink)
+    assert (caught.value.kernel, caught.value.work_group) == ("knn", 64), "of which the message must not lose sight"
+    assert problem.diary.opened == problem.diary.released == 1
 
 
 def test_then_a_store_says_how_to_go_on():

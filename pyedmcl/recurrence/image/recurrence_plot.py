@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import InputError
-from ...launch.progress import reporting
-from ...tuning.retry import tunable
+from ...jobs.function import public_function
 from .. import arguments, common
 from ..common import Device, Progress
 from ..points import Embedding, Points, embedding_of, points_of, same_coordinates
@@ -21,8 +20,7 @@ from .render import render_image
 _PIXELS = 2000  # of the longer side where none are asked for
 
 
-@tunable
-@reporting
+@public_function
 def recurrence_plot(
     x: Any,
     y: Any = None,
@@ -115,8 +113,7 @@ def recurrence_plot(
     return RecurrencePlot(image.values, rows.n, columns.n, sweep.radii[0], record)
 
 
-@tunable
-@reporting
+@public_function
 def distance_plot(
     x: Any,
     y: Any = None,

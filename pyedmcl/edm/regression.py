@@ -1,0 +1,197 @@
+"""From the arguments of S-map to plain arrays: coordinates of library and query rows, targets, what is observed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..data.series import Series, as_series, check_embedding, require_rows
+from ..errors import InputError
+from . import arguments, ranges
+from .options import PredictionOptions
+
+Doubles = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+MOST_COORDINATES = 64
+
+
+@dataclass(frozen=True)
+class Regression:
+    """A library, and rows to fit around.
+
+    Attributes
+    ----------
+    library, target : ndarray (m, D), (m,)
+        Coordinates of the legal library rows and what each leads to; a NaN target: only counted as a neighbour.
+    library_rows : ndarray of int (m,)
+    points : ndarray (n, D)
+        Coordinates of the predicted rows; NaN where one touches a gap.
+    rows : ndarray of int (n,)
+    observed : ndarray (n,)
+        Value at row + Tp, NaN where there is none.
+    exclusion_radius : int
+        -1 where library and predicted rows are those of different series.
+    names : tuple of str
+        Of the D coordinates.
+    E, tau, Tp : int
+    """
+
+    library: Doubles
+    target: Doubles
+    library_rows: Integers
+    points: Doubles
+    rows: Integers
+    observed: Doubles
+    exclusion_radius: int
+    names: tuple[str, ...]
+    E: int
+    tau: int
+    Tp: int
+
+
+def embed(values: NDArray[Any], E: int, tau: int) -> Doubles:
+    """Delay coordinates (n, E * columns) of each column in turn; NaN before row (E-1) tau.
+
+    Of a single column they are a view of the series with NaN before it.
+    """
+    n, columns = values.shape
+    if columns == 1:
+        front = (E - 1) * tau
+        padded = np.full(front + n, np.nan)
+        padded[front:] = values[:, 0]
+        return np.ndarray((n, E), np.float64, padded, 8 * front, (8, -8 * tau))
+    out = np.full((n, E * columns), np.nan)
+    for c in range(columns):
+        for e in range(E):
+            out[e * tau :, c * E + e] = values[: max(n - e * tau, 0), c]
+    return out
+
+
+def coordinate_names(names: tuple[str, ...], E: int, tau: int, embedded: bool) -> tuple[str, ...]:
+    """``x(t-0)``, ``x(t-tau)``, ...; the columns' own names where they are the coordinates."""
+    if embedded:
+        return names
+    return tuple(f"{name}(t-{e * tau})" for name in names for e in range(E))
+
+
+def prepare(
+    lib: Any, pred: Any, target: Any, options: PredictionOptions, *, count_gaps: bool = False
+) -> Regression:
+    """Check the arguments of :func:`pyedmcl.smap` that say which rows are which.
+
+    With ``count_gaps`` library rows whose target is a gap count as neighbours, without entering a fit, as in pyEDM.
+
+    Raises
+    ------
+    InputError
+        An argument cannot be used; the message names it, its value, and what is legal.
+    """
+    series = as_series(lib, what="lib")
+    E, tau, embedded = options.E, options.tau, options.embedded
+    if embedded:
+        if E not in (None, series.n_series):
+            raise InputError(f"E={E!r}: with embedded=True, E is the number of columns of lib, {series.n_series}")
+        E, tau = series.n_series, 1
+    elif E is None:
+        raise InputError("E=None: the number of lagged values is needed, an integer of at least 1; only with "
+                         "embedded=True it is the number of columns")  # fmt: skip
+    else:
+        E, tau = check_embedding(E, tau)
+    lags = 1 if embedded else E
+    Tp = arguments.integer("Tp", options.Tp)
+    radius = arguments.integer("exclusion_radius", options.exclusion_radius, 0)
+    if series.n_series * lags > MOST_COORDINATES:
+        raise InputError(
+            f"lib: {series.n_series} columns with E={lags} are {series.n_series * lags} coordinates; at most "
+            f"{MOST_COORDINATES} are supported"
+        )
+    require_rows(series, E=lags, tau=tau, Tp=Tp, k=1, what="lib")
+    goal = _goal(series, target)
+    n, first = series.n_steps, (lags - 1) * tau
+    coordinates = embed(series.values, lags, tau)
+    aimed = ranges.finite_target(goal, Tp)
+    legal = np.isfinite(coordinates).all(axis=1)
+    if count_gaps:  # inside the series all the same
+        legal &= ranges.finite_target(np.zeros(n), Tp)
+    else:
+        legal &= aimed
+    allowed = ranges.library_mask(
+        n, E=lags, tau=tau, Tp=Tp, lib_range=options.lib_range, valid_lib=options.valid_lib
+    )
+    if allowed is not None:
+        legal &= allowed
+    library_rows = np.flatnonzero(legal)
+    if not aimed[library_rows].any():
+        raise InputError(
+            f"lib: no row has all its {series.n_series * lags} coordinates and a target {Tp} steps on; too many gaps, "
+            "or lib_range and valid_lib leave only rows with gaps"
+        )
+    if pred is None:
+        asked, points, observed_in = series, coordinates, goal
+    else:
+        asked = as_series(pred, what="pred")
+        if asked.n_series != series.n_series:
+            raise InputError(f"pred has {asked.n_series} columns and lib {series.n_series}: they must be the same")
+        if asked.n_steps <= first:
+            raise InputError(f"pred: E={E}, tau={tau} needs at least {first + 1} rows, there are {asked.n_steps}")
+        points = embed(asked.values, lags, tau)
+        # Nobody has observed another target beside the new series.
+        own = target is None
+        observed_in = asked.values[:, 0].astype(np.float64) if own else np.full(asked.n_steps, np.nan)
+    rows = ranges.prediction_rows(asked.n_steps, first, options.pred_range)
+    return Regression(
+        library=_rows(coordinates, library_rows),
+        target=goal[library_rows + Tp],
+        library_rows=library_rows,
+        points=_rows(points, rows),
+        rows=rows,
+        observed=ranges.observed_at(observed_in, rows, Tp),
+        exclusion_radius=radius if pred is None else -1,
+        names=coordinate_names(series.names, lags, tau, embedded),
+        E=E,
+        tau=tau,
+        Tp=Tp,
+    )
+
+
+def _rows(table: Doubles, rows: Integers) -> Doubles:
+    """Ascending rows of a table, without a copy where they lie together."""
+    if rows[-1] - rows[0] + 1 == len(rows):
+        return table[rows[0] : rows[-1] + 1]
+    return table[rows]
+
+
+def _goal(series: Series, target: Any) -> Doubles:
+    if target is None:
+        if series.n_series > 1:
+            raise InputError(f"target=None: lib has {series.n_series} columns, so the series to predict must be given")
+        return series.values[:, 0].astype(np.float64)
+    goal = arguments.one_series(target, "target")
+    if goal.n_steps != series.n_steps:
+        raise InputError(f"target has {goal.n_steps} steps and lib {series.n_steps}: they must be equally long")
+    return goal.values[:, 0].astype(np.float64)
+
+
+def check_thetas(theta: Any) -> Doubles:
+    """theta as an array (n_thetas,) of finite numbers of at least 0."""
+    if theta is None:
+        raise InputError("theta=None: a number of at least 0, or several, is needed")
+    try:
+        thetas = np.atleast_1d(np.asarray(theta, np.float64))
+    except (TypeError, ValueError):
+        raise InputError(f"theta={theta!r}: a number of at least 0, or several, is needed") from None
+    if thetas.ndim != 1 or not len(thetas):
+        raise InputError(f"theta={theta!r}: a number of at least 0, or a sequence of them, is needed")
+    for value in thetas:
+        if not (np.isfinite(value) and value >= 0):
+            raise InputError(f"theta={value:g}: a finite number of at least 0 is needed (0: one global fit)")
+    return thetas
+
+
+def check_knn(knn: Any) -> int | None:
+    """Neighbours of a local fit; None for all."""
+    return None if knn is None else arguments.integer("knn", knn, 1)
