@@ -11,7 +11,7 @@ import contextlib
 import importlib
 import logging
 import time
-from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -22,13 +22,17 @@ from ..device.info import DeviceInfo
 from ..device.quirks import quirks_for
 from ..errors import InputError, Interrupted, PyedmclError
 from . import defaults
-from .key import TuningKey, canonical, tuning_key
+from .key import TuningKey
 from .knowledge import Knowledge
+from .question import Answers, ParameterChoice, ParameterQuestion
+
+__all__ = [
+    "Answers", "ParameterChoice", "ParameterQuestion", "ParameterSource", "adjusted", "expect", "keeping", "mode",
+    "parameters", "record", "source", "using", "watching",
+]  # fmt: skip
 
 log = logging.getLogger(__name__)
 
-#: A question as text (kernel, specialisation, sizes) to the parameters that answered it; JSON can hold it.
-Answers = MutableMapping[str, dict[str, Any]]
 #: Tunes a kernel within this process: gets spec, specialisation, device, sizes and a budget in seconds, and records
 #: trials in the database.
 Tuner = Callable[[KernelSpec, Mapping[str, Any], DeviceInfo, Mapping[str, int], float], None]
@@ -42,47 +46,6 @@ _FORCE_SECONDS = 10.0
 _LEAST_SECONDS = 1.0
 _KNOWN_WELL = ("exact", "other driver", "shipped")
 _KEPT_MOST = 8192
-
-
-@dataclass(frozen=True)
-class ParameterChoice:
-    """Tuned parameters and their grade, one of :data:`pyedmcl.tuning.grades.GRADES`."""
-
-    parameters: Mapping[str, Any]
-    grade: str
-    _place: Any = field(default=None, compare=False, repr=False)
-    """Of the question among those that are watched, for :meth:`ParameterSource.adjusted`."""
-
-
-@dataclass(frozen=True)
-class ParameterQuestion:
-    """What was asked for, and the answer.
-
-    Attributes
-    ----------
-    spec : KernelSpec
-    specialisation, sizes : mapping
-        See :meth:`ParameterSource.parameters`.
-    info : DeviceInfo
-    choice : ParameterChoice
-    adjusted : tuple of mapping
-        What engines changed of the answer: ``{"why": ..., "parameters": {...}}``, those that differ.
-    """
-
-    spec: KernelSpec
-    specialisation: Mapping[str, Any]
-    info: DeviceInfo
-    sizes: Mapping[str, int]
-    choice: ParameterChoice
-    adjusted: tuple[Mapping[str, Any], ...] = ()
-
-    def key(self) -> TuningKey:
-        """What the answer was looked up by."""
-        return tuning_key(self.spec, self.specialisation, self.info, self.sizes)
-
-    def text(self) -> str:
-        """The question for :data:`Answers`."""
-        return canonical({"kernel": self.spec.name, "specialisation": self.specialisation, "sizes": self.sizes})
 
 
 @dataclass
@@ -302,16 +265,16 @@ class ParameterSource:
         changes = {name: value for name, value in parameters.items() if choice.parameters.get(name) != value}
         note = {"why": why, "parameters": changes}
         for seen in self._around.get().watchers if changes else ():
-            question = seen.get(choice._place)
+            question = seen.get(choice.place)
             if question is not None and note not in question.adjusted:
-                seen[choice._place] = replace(question, adjusted=(*question.adjusted, note))
+                seen[choice.place] = replace(question, adjusted=(*question.adjusted, note))
                 self._tell(logging.INFO, f"parameters of {question.spec.name} are adjusted: {why}")
         return parameters
 
     def _keep(self, question: ParameterQuestion) -> ParameterQuestion:
         if len(self._answered) > _KEPT_MOST:
             self._answered.clear()
-        self._answered[question.choice._place] = question
+        self._answered[question.choice.place] = question
         return question
 
     def _answer(self, question: ParameterQuestion, mode: str, forced: Mapping[str, Any] | None) -> ParameterQuestion:
@@ -380,7 +343,7 @@ class ParameterSource:
 
 
 def _answered(question: ParameterQuestion, parameters: Mapping[str, Any], grade: str) -> ParameterQuestion:
-    return replace(question, choice=ParameterChoice(parameters, grade, question.choice._place))
+    return replace(question, choice=ParameterChoice(parameters, grade, question.choice.place))
 
 
 def _checked(tune: object) -> str:

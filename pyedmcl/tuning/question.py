@@ -1,0 +1,63 @@
+"""A question for a kernel's parameters, and its answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, MutableMapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..codegen.spec import KernelSpec
+from ..device.info import DeviceInfo
+from .key import TuningKey, canonical, tuning_key
+
+#: A question as text (kernel, specialisation, sizes) to the parameters that answered it; JSON can hold it.
+Answers = MutableMapping[str, dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class ParameterChoice:
+    """Tuned parameters.
+
+    Attributes
+    ----------
+    parameters : mapping
+    grade : str
+        How well they are known: one of :data:`pyedmcl.tuning.grades.GRADES`.
+    place : object
+        Which question they answer, for :meth:`pyedmcl.tuning.parameters.ParameterSource.adjusted`.
+    """
+
+    parameters: Mapping[str, Any]
+    grade: str
+    place: Any = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class ParameterQuestion:
+    """What was asked for, and the answer.
+
+    Attributes
+    ----------
+    spec : KernelSpec
+    specialisation, sizes : mapping
+        See :meth:`pyedmcl.tuning.parameters.ParameterSource.parameters`.
+    info : DeviceInfo
+    choice : ParameterChoice
+    adjusted : tuple of mapping
+        What engines changed of the answer: ``{"why": ..., "parameters": {...}}``, those that differ.
+    """
+
+    spec: KernelSpec
+    specialisation: Mapping[str, Any]
+    info: DeviceInfo
+    sizes: Mapping[str, int]
+    choice: ParameterChoice
+    adjusted: tuple[Mapping[str, Any], ...] = ()
+
+    def key(self) -> TuningKey:
+        """What the answer was looked up by."""
+        return tuning_key(self.spec, self.specialisation, self.info, self.sizes)
+
+    def text(self) -> str:
+        """The question for :data:`Answers`."""
+        return canonical({"kernel": self.spec.name, "specialisation": self.specialisation, "sizes": self.sizes})
