@@ -8,7 +8,7 @@ from dataclasses import replace
 from pyedmcl.device.fingerprint import device_key
 from pyedmcl.neighbors.rates import DEFAULTS, MODEL, NAME
 from pyedmcl.neighbors.rates_fit import Timing
-from pyedmcl.tuner.problems.neighbors import SEARCHES
+from pyedmcl.tuner.neighbor_rates import SEARCHES
 from pyedmcl.tuning.rates import RateRecord
 
 CPU, GPU = DEFAULTS["cpu"][1], DEFAULTS["gpu"][1]

@@ -21,7 +21,7 @@ _HEADER = ("series", "states", "E", "computed", *_TIMED)
 
 def seconds_for(mode: str, budget: float | None) -> float:
     """The budget, or what the mode gives. Raises InputError for another mode."""
-    from ..tuner.problems.neighbors import SECONDS
+    from ..tuner.neighbor_rates import SECONDS
 
     if mode not in SECONDS:
         raise InputError(f"mode={mode!r}: one of {', '.join(SECONDS)} is needed")
@@ -31,10 +31,10 @@ def seconds_for(mode: str, budget: float | None) -> float:
 def explain(talk: Talk, info: DeviceInfo, seconds: float) -> dict[str, Any]:
     """What would be timed, and the rates that hold now."""
     from ..neighbors.rates import rates_of
+    from ..tuner.neighbor_rates import cases
     from ..tuner.problems.common import scalar
-    from ..tuner.problems.neighbors import problems
 
-    wanted, known = problems(scalar(info)), rates_of(info)
+    wanted, known = cases(scalar(info)), rates_of(info)
     talk.summary(f"\n{NAME}: what the exhaustive search, the pruned one and a k-d tree cost on {info.name}")
     for problem in wanted:
         talk.summary(f"  problem: {problem.name}")
@@ -57,8 +57,8 @@ def measure(talk: Talk, info: DeviceInfo, seconds: float) -> dict[str, Any]:
     """
     from ..device.session import open_device
     from ..neighbors.rates import rates_of
-    from ..tuner.problems.neighbors import DeviceRunner
-    from ..tuner.problems.neighbors import measure as timings_of
+    from ..tuner.neighbor_rates import DeviceRunner
+    from ..tuner.neighbor_rates import measure as timings_of
 
     runner = DeviceRunner(open_device(info.id))
     talk.remark(f"{info.name} ({info.platform}, driver {info.driver}): searches for neighbours, {seconds:g} s")

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from pyedmcl.cli.app import app
 from pyedmcl.device.fingerprint import device_key
 from pyedmcl.neighbors.rates import DEFAULTS, rates_of
-from pyedmcl.tuner.problems import neighbors
+from pyedmcl.tuner import neighbor_rates
 from pyedmcl.tuning.database import Database
 from pyedmcl.tuning.rates import save, stored
 
@@ -34,10 +34,10 @@ def document(*words):
 def pretended(monkeypatch):
     """Searches on a clock of their own, in place of the device's."""
     runner = Pretended()
-    runner.problems = neighbors.problems(False)
-    monkeypatch.setattr(neighbors, "DeviceRunner", lambda executor: runner)
-    real = neighbors.measure
-    monkeypatch.setattr(neighbors, "measure", lambda *given: real(*given, runner.clock))
+    runner.problems = neighbor_rates.cases(False)
+    monkeypatch.setattr(neighbor_rates, "DeviceRunner", lambda executor: runner)
+    real = neighbor_rates.measure
+    monkeypatch.setattr(neighbor_rates, "measure", lambda *given: real(*given, runner.clock))
     return runner
 
 
@@ -85,7 +85,7 @@ def test_a_budget_that_is_too_small_is_named(one_device, pretended):
 
 
 def test_without_scipy_the_tree_is_left_out(one_device, pretended):
-    pretended.searches = tuple(s for s in neighbors.SEARCHES if s not in ("build", "tree"))
+    pretended.searches = tuple(s for s in neighbor_rates.SEARCHES if s not in ("build", "tree"))
     done = pyedmcl("tune", "neighbors", "--device", one_device, "--budget", "20s")
     assert done.exit_code == 0 and "scipy is not installed" in done.stderr
     assert stored(Database())[0].values["tree_visit"] == DEFAULTS["cpu"][1].tree_visit
@@ -101,8 +101,8 @@ def test_explain_runs_nothing(one_device, pretended):
 
 def test_a_real_measurement(one_device, monkeypatch):
     """The shortest problems on a device; no time is judged."""
-    problems = [p for p in neighbors.problems(False) if p.n == 1024]
-    monkeypatch.setattr(neighbors, "problems", lambda gpu: problems)
+    problems = [p for p in neighbor_rates.cases(False) if p.n == 1024]
+    monkeypatch.setattr(neighbor_rates, "cases", lambda scalar_work_items: problems)
     found = document("tune", "neighbors", "--device", one_device, "--budget", "60s")["neighbors"]
     assert len(found["problems"]) == len(problems)
     assert {"exact", "pruned"} <= set(found["problems"][0]) and found["problems"][2]["share"] == 1.0

@@ -14,27 +14,27 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ...device.executor import Executor
-from ...errors import DeviceMemoryError
-from ...launch.pool import Pool
-from ...launch.staging import Staging
-from ...neighbors.choose import SearchRequest
-from ...neighbors.costs import intrinsic_dimension
-from ...neighbors.index import KDTree
-from ...neighbors.plan import SearchProblem
-from ...neighbors.pruned import PrunedSearcher
-from ...neighbors.rates import has_tree
-from ...neighbors.rates_fit import Timing
-from ...neighbors.searcher import open_searcher
-from ...neighbors.series import load_states
-from ...neighbors.shared_sums import pays
-from .common import Floats, flow, scalar
+from ..device.executor import Executor
+from ..errors import DeviceMemoryError
+from ..launch.pool import Pool
+from ..launch.staging import Staging
+from ..neighbors.choose import SearchRequest
+from ..neighbors.costs import intrinsic_dimension
+from ..neighbors.index import KDTree
+from ..neighbors.plan import SearchProblem
+from ..neighbors.pruned import PrunedSearcher
+from ..neighbors.rates import has_tree
+from ..neighbors.rates_fit import Timing
+from ..neighbors.searcher import open_searcher
+from ..neighbors.series import load_states
+from ..neighbors.shared_sums import pays
+from .problems.common import Floats, flow, scalar
 
 #: Seconds for everything, where no budget is given.
 SECONDS = {"rapid": 20.0, "normal": 60.0, "exhaustive": 180.0}
 #: What is timed of each problem, in this order.
 SEARCHES = ("exact", "probe", "again", "pruned", "build", "tree")
-_LOGS = {"cpu": (10, 12, 13, 14, 16, 17, 18, 19, 20), "gpu": (10, 13, 15, 16, 17, 18, 19, 20, 21)}
+_LOGS = {False: (10, 12, 13, 14, 16, 17, 18, 19, 20), True: (10, 13, 15, 16, 17, 18, 19, 20, 21)}
 _CASES = (("lorenz", 1), ("lorenz", 20), ("noise", 20), ("noise", 5), ("lorenz", 5))
 _SAMPLE = 4096  # states for the intrinsic dimension
 _REPEATED = 0.05  # seconds after which a timing is not repeated, but once
@@ -49,7 +49,7 @@ _GENTLE = 2.6  # of searches that leave pairs out, where states lie well
 
 
 @dataclass(frozen=True)
-class Problem:
+class RateCase:
     """All states of a series among themselves.
 
     Attributes
@@ -77,28 +77,28 @@ class Runner(Protocol):
     def searches(self) -> Sequence[str]:
         """What can be timed, of :data:`SEARCHES`."""
 
-    def prepared(self, problem: Problem, search: str) -> AbstractContextManager[Callable[[], None]]:
+    def prepared(self, problem: RateCase, search: str) -> AbstractContextManager[Callable[[], None]]:
         """What runs a search once, to its end."""
 
-    def facts(self, problem: Problem) -> Timing:
+    def facts(self, problem: RateCase) -> Timing:
         """What is known of a problem beside seconds."""
 
 
-def problems(executor_is_gpu: bool) -> list[Problem]:
-    """All problems, short ones first, so that whatever was done when the time is up makes sense."""
-    logs = _LOGS["gpu" if executor_is_gpu else "cpu"]
-    return [Problem(series, 1 << log, E) for log in logs for series, E in _CASES]
+def cases(scalar_work_items: bool) -> list[RateCase]:
+    """All cases, short ones first, so that whatever was done when the time is up makes sense."""
+    logs = _LOGS[scalar_work_items]
+    return [RateCase(series, 1 << log, E) for log in logs for series, E in _CASES]
 
 
 def measure(
-    runner: Runner, wanted: Sequence[Problem], budget: float, clock: Callable[[], float] = time.perf_counter
+    runner: Runner, wanted: Sequence[RateCase], budget: float, clock: Callable[[], float] = time.perf_counter
 ) -> Iterator[Timing]:
     """Time problems until the budget is spent; what would not fit into it is left out.
 
     Parameters
     ----------
     runner : Runner
-    wanted : sequence of Problem
+    wanted : sequence of RateCase
         Longer ones of the same series and E after shorter ones.
     budget : float
         Seconds.
@@ -124,7 +124,7 @@ def measure(
             yield timing
 
 
-def _expected(problem: Problem, search: str, before: tuple[int, float] | None) -> float:
+def _expected(problem: RateCase, search: str, before: tuple[int, float] | None) -> float:
     """Seconds of one run, rather too many."""
     if before is None:
         # Nothing shorter was timed: it did not fit, or this is the first one.
@@ -151,7 +151,7 @@ def _timed(go: Callable[[], None], expected: float, end: float, clock: Callable[
     return best
 
 
-def _timing(problem: Problem, found: dict[str, float], runner: Runner) -> Timing | None:
+def _timing(problem: RateCase, found: dict[str, float], runner: Runner) -> Timing | None:
     if not found.keys() & {"exact", "pruned", "tree"}:
         return None
     order = None
@@ -173,15 +173,15 @@ class DeviceRunner:
 
     def __init__(self, executor: Executor) -> None:
         self._executor = executor
-        self._shares: dict[Problem, float] = {}
+        self._shares: dict[RateCase, float] = {}
         self.searches = SEARCHES if has_tree() else tuple(s for s in SEARCHES if s not in ("build", "tree"))
 
     @property
-    def problems(self) -> list[Problem]:
+    def problems(self) -> list[RateCase]:
         """What is worth timing on this device."""
-        return problems(scalar(self._executor.info))
+        return cases(scalar(self._executor.info))
 
-    def facts(self, problem: Problem) -> Timing:
+    def facts(self, problem: RateCase) -> Timing:
         states = _states(_series(problem), problem.E)
         some = np.ascontiguousarray(states[:: max(len(states) // _SAMPLE, 1)])
         search, info = _search(problem), self._executor.info
@@ -191,7 +191,7 @@ class DeviceRunner:
         )  # fmt: skip
 
     @contextmanager
-    def prepared(self, problem: Problem, search: str) -> Iterator[Callable[[], None]]:
+    def prepared(self, problem: RateCase, search: str) -> Iterator[Callable[[], None]]:
         one = {"probe": self._first_probe, "again": self._probe, "build": self._build}.get(search)
         if one is not None:
             with contextmanager(one)(problem) as go:
@@ -202,7 +202,7 @@ class DeviceRunner:
         with contextmanager(self._whole)(problem, "kdtree" if search == "tree" else search) as go:
             yield go
 
-    def _whole(self, problem: Problem, name: str) -> Iterator[Callable[[], None]]:
+    def _whole(self, problem: RateCase, name: str) -> Iterator[Callable[[], None]]:
         executor = self._executor
         data = Staging(executor, _series(problem)[:, None].copy())
         searcher = open_searcher(executor, _search(problem), "neighbours", SearchRequest(name))
@@ -219,28 +219,28 @@ class DeviceRunner:
             searcher.release()
             data.release()
 
-    def _first_probe(self, problem: Problem) -> Iterator[Callable[[], None]]:
+    def _first_probe(self, problem: RateCase) -> Iterator[Callable[[], None]]:
         def go() -> None:
             with self._pruned(problem) as pruned:  # with memory of its own each time, as in a call
                 pruned.probe()
 
         yield go
 
-    def _probe(self, problem: Problem) -> Iterator[Callable[[], None]]:
+    def _probe(self, problem: RateCase) -> Iterator[Callable[[], None]]:
         with self._pruned(problem) as pruned:
             pruned.probe()
             yield lambda: _drop(pruned.probe())
 
-    def _build(self, problem: Problem) -> Iterator[Callable[[], None]]:
+    def _build(self, problem: RateCase) -> Iterator[Callable[[], None]]:
         states = _states(_series(problem), problem.E)
         yield lambda: _drop(KDTree(states))
 
-    def _visited(self, problem: Problem) -> float:
+    def _visited(self, problem: RateCase) -> float:
         with self._pruned(problem) as pruned:
             return pruned.find().visited
 
     @contextmanager
-    def _pruned(self, problem: Problem) -> Iterator[PrunedSearcher]:
+    def _pruned(self, problem: RateCase) -> Iterator[PrunedSearcher]:
         pool = Pool(self._executor)
         try:
             states = load_states(self._executor, _search(problem), pool, _series(problem))
@@ -253,11 +253,11 @@ def _drop(_: Any) -> None:
     """For what is timed and not used."""
 
 
-def _search(problem: Problem) -> SearchProblem:
+def _search(problem: RateCase) -> SearchProblem:
     return SearchProblem((problem.E,), (problem.E + 1,), 1, 0, 0, problem.n, problem.n)
 
 
-def _series(problem: Problem) -> Floats:
+def _series(problem: RateCase) -> Floats:
     if problem.series == "lorenz":
         return flow(problem.n, noise=0.0)
     return np.random.default_rng(0).standard_normal(problem.n, np.float32)
