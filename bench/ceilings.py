@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from mako.template import Template
 
+from pyedmcl.codegen.arguments import declared
 from pyedmcl.device.executor import Argument, Buffer, Executor
 from pyedmcl.device.info import DeviceInfo
 from pyedmcl.device.memory import budget
@@ -27,6 +28,11 @@ from pyedmcl.tuner.problems.common import scalar
 REPEATS = 8
 _SECONDS = 0.01  # that a launch should take, so that its beginning and end do not show
 _STEPS_MOST = 1 << 24
+_ARGUMENTS = """
+    multiply_add(real* out; real a, b; int steps)
+    copy(const real* from; real* to; ulong n, part)
+    read_local(real* out; int n_rows, steps)
+"""
 _ROUNDS = 6
 _LOCAL_BYTES = 16 << 10  # fits the first cache of a processor, and leaves room for several groups on a GPU
 _COPY_BYTES = {"cpu": 128 << 20, "gpu": 1 << 30}  # many times the last cache
@@ -91,9 +97,8 @@ def multiply_adds(executor: Executor, dtype: str = "float32", seconds: float = _
         with _held(executor, items * shape["lanes"] * numbers().itemsize) as (out,):
             kernel = _kernel(executor, shape, "multiply_add")
             # 1 is where x * a + b stays: neither overflow nor denormal numbers, which are slow on some processors.
-            given = numbers(0.5), numbers(0.5)
             yield _Run(
-                executor, lambda steps: (kernel, items, shape["wg"], (out, *given, np.int32(steps))),
+                executor, lambda steps: (kernel, items, shape["wg"], {"out": out, "a": 0.5, "b": 0.5, "steps": steps}),
                 float(items * shape["lanes"] * shape["chains"] * REPEATS), seconds,
             )  # fmt: skip
 
@@ -117,7 +122,7 @@ def copies(executor: Executor, nbytes: int | None = None) -> Ceiling:
             # Memory that was never written may lie nowhere yet, and reading it then costs nothing.
             for buffer in (source, target):
                 _fill(executor, buffer)
-            arguments = source, target, np.uint64(n), np.uint64(part)
+            arguments = {"from": source, "to": target, "n": n, "part": part}
             yield _Run(executor, lambda steps: (kernel, groups * shape["wg"], shape["wg"], arguments), 2.0 * n * item)
 
     return _fastest("device", "bytes/s", shapes, prepared)
@@ -134,7 +139,8 @@ def local_reads(executor: Executor, seconds: float = _SECONDS) -> Ceiling:
         with _held(executor, items * shape["lanes"] * 4) as (out,):
             kernel = _kernel(executor, shape, "read_local")
             yield _Run(
-                executor, lambda steps: (kernel, items, shape["wg"], (out, np.int32(shape["rows"]), np.int32(steps))),
+                executor,
+                lambda steps: (kernel, items, shape["wg"], {"out": out, "n_rows": shape["rows"], "steps": steps}),
                 float(items * shape["lanes"] * shape["rows"] * 4), seconds,
             )  # fmt: skip
 
@@ -145,7 +151,7 @@ class _Run:
     """A launch whose work grows with its steps, and the best rate of it so far."""
 
     def __init__(
-        self, executor: Executor, launch: Callable[[int], tuple[Any, int, int, tuple[Argument, ...]]],
+        self, executor: Executor, launch: Callable[[int], tuple[Any, int, int, Mapping[str, Argument]]],
         work_per_step: float, seconds: float = 0.0,
     ) -> None:  # fmt: skip
         self._executor, self._launch, self._work = executor, launch, work_per_step
@@ -164,7 +170,7 @@ class _Run:
         kernel, items, wg, arguments = self._launch(self._steps)
         self._executor.finish()
         begun = time.perf_counter()
-        event = self._executor.launch(kernel, (items,), (wg,), arguments)
+        event = self._executor.launch(kernel, (items,), (wg,), **arguments)
         event.wait()
         wall = time.perf_counter() - begun
         return event.seconds or wall  # some drivers report no time
@@ -192,7 +198,8 @@ def _kernel(executor: Executor, shape: Shape, entry: str) -> Any:
     quirks = quirks_for(executor.info)
     real = "double" if shape["dtype"] == "float64" else "float"
     text = _template().render(**shape, real=real, contract=quirks.fma == "contract")
-    return executor.build(quirks.prelude + text, quirks.build_options).kernel(entry)
+    slots = declared(_ARGUMENTS, real == "double")[entry]
+    return executor.build(quirks.prelude + text, quirks.build_options).kernel(entry, slots)
 
 
 @lru_cache(maxsize=1)
@@ -206,9 +213,10 @@ def _groups(info: DeviceInfo) -> int:
 
 
 def _fill(executor: Executor, buffer: Buffer) -> None:
-    block = np.ones(min(buffer.nbytes, 16 << 20), np.uint8)
-    for begin in range(0, buffer.nbytes, len(block)):
-        executor.upload(block[: buffer.nbytes - begin], buffer, begin)
+    n = buffer.nbytes // 4
+    block = np.ones(min(n, 4 << 20), np.float32)
+    for begin in range(0, n, len(block)):
+        executor.upload(block[: n - begin], buffer, 4 * begin)
 
 
 @contextmanager

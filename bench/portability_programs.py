@@ -29,6 +29,7 @@ from pyedmcl.codegen.spec import KernelSpec
 from pyedmcl.codegen.texts import read_text
 from pyedmcl.device.info import DeviceInfo
 from pyedmcl.device.quirks import quirks_for
+from pyedmcl.device.slots import Slot, check
 from pyedmcl.errors import BuildError
 from pyedmcl.tuning import defaults
 from pyedmcl.tuning.grades import Entry, ranked
@@ -79,7 +80,7 @@ class Program:
 
 
 @dataclass(frozen=True)
-class _Request:
+class Request:
     """A kernel that an engine wants to be built, with its specialisation and parameters."""
 
     spec: KernelSpec
@@ -101,9 +102,15 @@ class _DryEvent:
         pass
 
 
+@dataclass(frozen=True)
+class _DryKernel:
+    name: str
+    slots: Sequence[Slot]
+
+
 class _DryProgram:
-    def kernel(self, name: str) -> str:
-        return name
+    def kernel(self, name: str, slots: Sequence[Slot]) -> _DryKernel:
+        return _DryKernel(name, slots)
 
 
 class _DryMemory:
@@ -135,7 +142,8 @@ class DryExecutor:
         into[...] = 0
         return into
 
-    def launch(self, *_: Any) -> _DryEvent:
+    def launch(self, kernel: _DryKernel, _global: Any, _local: Any, /, **arguments: Any) -> _DryEvent:
+        check(kernel.name, kernel.slots, arguments)
         return _DryEvent()
 
     def finish(self) -> None:
@@ -166,16 +174,8 @@ def programs_for(info: DeviceInfo, mode: str = "exhaustive", only: Sequence[str]
     only : sequence of str
         Kernels whose tuning problems are run; all of them where empty.
     """
-    requests: list[_Request] = []
-    with source.mode("never"):
-        for name, problem in every_problem().items():
-            for case in problem.cases(mode, info) if not only or name in only else ():
-                requests += _requests_of(case, info, tuned=mode != "rapid")
-    requests += [_Request(kernels.spec(name), UNTUNED[name]) for name in UNTUNED if not only or name in only]
-    if mode != "rapid":
-        requests += list(_variants(requests, info))
     texts: dict[str, Program] = {}
-    for request in requests:
+    for request in requests_for(info, mode, only, varied=mode != "rapid"):
         program = _program(request, info)
         # Public functions refuse float64 where the device has none.
         if info.fp64 or program.dtype != "float64":
@@ -185,7 +185,18 @@ def programs_for(info: DeviceInfo, mode: str = "exhaustive", only: Sequence[str]
     return list(labelled.values())[::-1]
 
 
-def _requests_of(case: Any, info: DeviceInfo, *, tuned: bool) -> list[_Request]:
+def requests_for(info: DeviceInfo, mode: str, only: Sequence[str] = (), *, varied: bool) -> list[Request]:
+    """What engines want to be built for a device, and variants of it where these are asked for."""
+    requests: list[Request] = []
+    with source.mode("never"):
+        for name, problem in every_problem().items():
+            for case in problem.cases(mode, info) if not only or name in only else ():
+                requests += _requests_of(case, info, tuned=mode != "rapid")
+    requests += [Request(kernels.spec(name), UNTUNED[name]) for name in UNTUNED if not only or name in only]
+    return requests + (list(_variants(requests, info)) if varied else [])
+
+
+def _requests_of(case: Any, info: DeviceInfo, *, tuned: bool) -> list[Request]:
     """All that a case of a tuning problem builds, the case's own kernel first."""
     problem = every_problem()[case.kernel]
     with _noting() as requests, source.watching() as questions:
@@ -199,13 +210,13 @@ def _requests_of(case: Any, info: DeviceInfo, *, tuned: bool) -> list[_Request]:
 
 
 @contextmanager
-def _noting() -> Iterator[list[_Request]]:
+def _noting() -> Iterator[list[Request]]:
     """Collect what is built within the block."""
-    requests: list[_Request] = []
+    requests: list[Request] = []
     text_for = build.text_for
 
     def noted(spec: KernelSpec, values: Mapping[str, Any], info: DeviceInfo) -> str:
-        requests.append(_Request(spec, dict(values)))
+        requests.append(Request(spec, dict(values)))
         return text_for(spec, values, info)
 
     with mock.patch.object(build, "text_for", noted):
@@ -236,7 +247,7 @@ def _wisdom() -> tuple[tuple[TuningKey, Mapping[str, Any]], ...]:
     return tuple((key_from(record), record["parameters"]) for record in records if "parameters" in record)
 
 
-def _variants(requests: Sequence[_Request], info: DeviceInfo) -> Iterator[_Request]:
+def _variants(requests: Sequence[Request], info: DeviceInfo) -> Iterator[Request]:
     """The first program of each kernel with one value changed, where the kernel's constraints allow that.
 
     Each truth value is turned, each word is replaced by those that other programs have in its place.
@@ -257,7 +268,7 @@ def _variants(requests: Sequence[_Request], info: DeviceInfo) -> Iterator[_Reque
                 changed = {**values, name: alternative}
                 changed |= {derived: of(changed) for derived, of in DERIVED.get(spec.name, {}).items()}
                 if alternative != values[name] and _legal(spec, changed, info):
-                    yield _Request(spec, changed)
+                    yield Request(spec, changed)
 
 
 def _legal(spec: KernelSpec, values: Mapping[str, Any], info: DeviceInfo) -> bool:
@@ -270,7 +281,7 @@ def _legal(spec: KernelSpec, values: Mapping[str, Any], info: DeviceInfo) -> boo
     return spec.producer != "loopy" or loopy_source.obtainable(spec.text, values)
 
 
-def _program(request: _Request, info: DeviceInfo) -> Program:
+def _program(request: Request, info: DeviceInfo) -> Program:
     spec, values, quirks = request.spec, request.values, quirks_for(info)
     usual = spec.defaults(quirks.defaults_for)
     shown = [name for name in spec.specialisation if name not in _UNSAID]

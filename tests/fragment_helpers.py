@@ -7,6 +7,7 @@ import numpy as np
 from pyedmcl.codegen import render
 from pyedmcl.device.quirks import quirks_for
 from pyedmcl.device.session import open_device
+from pyedmcl.device.slots import Slot
 
 _C_NAMES = {
     "float32": "float", "float64": "double", "int8": "char", "uint8": "uchar", "int16": "short", "uint16": "ushort",
@@ -52,10 +53,11 @@ def run_fragment(device, head, body, inputs, outputs, *, items=1, group=None, **
     text = f"{head}\nkernel void fragment({pointers}) {{\n  const int i = get_global_id(0);\n{body}\n}}\n"
     filled = render._filled(render._compiled(text, "fragment"), "fragment", values)
     source = quirks.prelude + render.prologue(values) + render.expand_includes(filled, set())
-    kernel = executor.build(source, quirks.build_options).kernel("fragment")
+    slots = [Slot(name, array.dtype, True, name in inputs) for name, array in arrays.items()]
+    kernel = executor.build(source, quirks.build_options).kernel("fragment", slots)
     buffers = {name: executor.upload(array) for name, array in arrays.items()}
     local_size = None if group is None else (group,)
-    executor.launch(kernel, (items,), local_size, list(buffers.values())).wait()
+    executor.launch(kernel, (items,), local_size, **buffers).wait()
     results = {name: executor.download(buffers[name], np.empty_like(arrays[name])) for name in outputs}
     for buffer in buffers.values():
         buffer.release()

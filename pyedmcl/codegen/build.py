@@ -14,7 +14,7 @@ from .spec import KernelSpec
 from .texts import read_text
 
 if TYPE_CHECKING:
-    from ..device.executor import Executor
+    from ..device.executor import Executor, Kernel
     from ..device.info import DeviceInfo
 
 _PLACE = re.compile(r'"?([\w.]+\.(?:mako|clh))"?[:(](\d+)')
@@ -89,7 +89,7 @@ def _line(folder: str, name: str, number: int) -> str:
     return lines[number - 1] if 0 < number <= len(lines) else ""
 
 
-def build(executor: Executor, spec: KernelSpec, values: Mapping[str, Any], entry: str | None = None) -> Any:
+def build(executor: Executor, spec: KernelSpec, values: Mapping[str, Any], entry: str | None = None) -> Kernel:
     """Compile ``spec`` for a device and return the kernel, ready to launch.
 
     Parameters
@@ -108,7 +108,8 @@ def build(executor: Executor, spec: KernelSpec, values: Mapping[str, Any], entry
     """
     text = text_for(spec, values, executor.info)
     try:
-        return executor.build(text, quirks_for(executor.info).build_options).kernel(entry or spec.name)
+        program = executor.build(text, quirks_for(executor.info).build_options)
+        return program.kernel(entry or spec.name, spec.slots(entry or spec.name, values))
     except BuildError as error:
         log = error.log or str(error)
         where = excerpt(log, text)

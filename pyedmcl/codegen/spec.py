@@ -6,7 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ..device.slots import Slot
 from ..errors import BuildError
+from .arguments import declared
 
 Values = Mapping[str, Any]
 
@@ -57,6 +59,9 @@ class KernelSpec:
         File in ``templates/`` or name of a loopy maker.
     specialisation : tuple of str
         Values without which there is no source.
+    arguments : str or callable
+        What each kernel of the program takes, declared as :mod:`pyedmcl.codegen.arguments` says; a function of the
+        values where they decide what it takes. Launches give arguments by these names.
     tunables, constraints
         The search space.
     oracle : str
@@ -71,6 +76,7 @@ class KernelSpec:
     producer: str
     text: str
     specialisation: tuple[str, ...]
+    arguments: str | Callable[[Values], str] = ""
     tunables: tuple[Tunable, ...] = ()
     constraints: tuple[Constraint, ...] = ()
     oracle: str = ""
@@ -90,6 +96,14 @@ class KernelSpec:
             if not constraint.holds(values):
                 shown = {k: values[k] for k in sorted(values)}
                 raise BuildError(f"kernel {self.name}: {constraint.reason} ({shown})")
+
+    def slots(self, entry: str, values: Values) -> tuple[Slot, ...]:
+        """The arguments of the kernel ``entry`` in their order. Raises BuildError where none is declared."""
+        text = self.arguments if isinstance(self.arguments, str) else self.arguments(values)
+        kernels = declared(text, values.get("dtype") == "float64")
+        if entry not in kernels:
+            raise BuildError(f"the spec {self.name} declares no kernel {entry!r}; it has {', '.join(kernels)}")
+        return kernels[entry]
 
     def digest(self) -> str:
         """Identity of the kernel's text and search space, as hex: results and tuned parameters are tied to it."""

@@ -7,23 +7,18 @@ binding, so that another runtime that accepts OpenCL C source (a SYCL queue, say
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
 from .info import DeviceInfo
-
-
-@dataclass(frozen=True)
-class LocalMemory:
-    """A kernel argument: ``nbytes`` of work-group local memory."""
-
-    nbytes: int
+from .slots import Slot
 
 
 class Buffer(Protocol):
     """A block of device memory."""
+
+    itemsize: int  # of the array that was copied into it last; 0 where its elements are not known
 
     @property
     def nbytes(self) -> int: ...
@@ -42,14 +37,25 @@ class Event(Protocol):
         """Time on the device in seconds; waits for the end."""
 
 
+class Kernel(Protocol):
+    """A kernel of a compiled source, for one thread."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def slots(self) -> tuple[Slot, ...]:
+        """The arguments that it takes, in their order."""
+
+
 class Program(Protocol):
     """A compiled source."""
 
-    def kernel(self, name: str) -> Any:
-        """The kernel called ``name``: one object per thread, since arguments are set on it."""
+    def kernel(self, name: str, slots: Sequence[Slot]) -> Kernel:
+        """The kernel called ``name``, which takes ``slots``: one object per thread, since arguments are set on it."""
 
 
-Argument = Buffer | LocalMemory | np.generic
+Argument = Buffer | float | np.generic
 
 
 class MemoryAccount(Protocol):
@@ -82,9 +88,13 @@ class Executor(Protocol):
         """Copy from byte ``offset`` of the buffer into a C-contiguous host array; blocks until done."""
 
     def launch(
-        self, kernel: Any, global_size: Sequence[int], local_size: Sequence[int] | None, arguments: Sequence[Argument]
+        self, kernel: Kernel, global_size: Sequence[int], local_size: Sequence[int] | None, /, **arguments: Argument
     ) -> Event:
-        """Queue a kernel. Raises LaunchError or DeviceMemoryError with the driver's reason."""
+        """Queue a kernel, its arguments by name.
+
+        Numbers take the type that the kernel declares. Raises LaunchError for arguments that are not those of the
+        kernel, and LaunchError or DeviceMemoryError with the driver's reason.
+        """
 
     def finish(self) -> None:
         """Wait for everything queued."""

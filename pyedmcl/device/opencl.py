@@ -5,20 +5,22 @@ from __future__ import annotations
 import contextlib
 import math
 import os
+import struct
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..errors import BuildError, DeviceMemoryError, LaunchError
 from . import discover, runtimes
-from .executor import Argument, Buffer, LocalMemory
+from .executor import Argument, Buffer, Kernel
 from .info import DeviceInfo
 from .opencl_memory import MemoryUse, OpenCLBuffer
 from .program_cache import ProgramCache
 from .quirks import quirks_for
+from .slots import Slot, names_differ, packer, refusal
 
 BASELINE = "-cl-std=CL1.2"
 _PROGRAMS_KEPT = 256
@@ -51,21 +53,60 @@ class OpenCLEvent:
         return float(profile.end - profile.start) * 1e-9
 
 
+_UNSET = object()
+
+
 class OpenCLKernel:
     """A kernel of one thread.
 
-    ``held`` remembers the buffers (by serial number, so that none is kept alive) and local sizes that are set, since
-    those seldom change from launch to launch.
+    What was set last is remembered, since most arguments do not change from launch to launch: numbers as they were
+    given, buffers by their serial number, so that none is kept alive.
     """
 
-    __slots__ = ("held", "kernel", "name", "set_bytes")
+    __slots__ = ("_held", "_plan", "_set_bytes", "kernel", "name", "slots")
 
-    def __init__(self, kernel: Any, name: str, count: int) -> None:
+    def __init__(self, kernel: Any, name: str, slots: Sequence[Slot]) -> None:
         self.kernel = kernel
         self.name = name
-        self.held: list[int | LocalMemory | None] = [None] * count
+        self.slots = tuple(slots)
+        self._plan = [(slot.name, None if slot.is_buffer else packer(slot)) for slot in self.slots]
+        self._held: list[Any] = [_UNSET] * len(self.slots)
         # set_arg tries the other kinds of argument first, which makes a number cost 6 microseconds instead of 0.4.
-        self.set_bytes = getattr(kernel, "_set_arg_buf", kernel.set_arg)
+        self._set_bytes = getattr(kernel, "_set_arg_buf", kernel.set_arg)
+
+    def set(self, arguments: Mapping[str, Any]) -> None:
+        """Set all arguments. Raises LaunchError for those that are not the kernel's, and the driver's errors."""
+        held = self._held
+        if len(arguments) != len(held):
+            raise names_differ(self.name, self.slots, arguments)
+        for index, (name, pack) in enumerate(self._plan):
+            try:
+                value = arguments[name]
+            except KeyError:
+                raise names_differ(self.name, self.slots, arguments) from None
+            if pack is None:
+                if type(value) is not OpenCLBuffer or value.serial != held[index] or value.memory is None:
+                    self._set_buffer(index, value)
+            elif value is not held[index]:
+                held[index] = _UNSET
+                try:
+                    packed = pack(value)
+                except (struct.error, OverflowError, TypeError) as error:
+                    raise refusal(self.name, self.slots[index], value, f" ({error})") from error
+                self._set_bytes(index, packed)
+                held[index] = value
+
+    def _set_buffer(self, index: int, value: Any) -> None:
+        slot = self.slots[index]
+        if not isinstance(value, OpenCLBuffer):
+            raise refusal(self.name, slot, value)
+        if value.memory is None:
+            raise refusal(self.name, slot, value, ", which was released")
+        if value.itemsize and value.itemsize != slot.dtype.itemsize:
+            raise refusal(self.name, slot, value, f" whose elements have {value.itemsize} bytes")
+        self._held[index] = _UNSET
+        self.kernel.set_arg(index, value.memory)
+        self._held[index] = value.serial
 
 
 class OpenCLProgram:
@@ -83,8 +124,8 @@ class OpenCLProgram:
         self._executor = executor
         self._local = threading.local()
 
-    def kernel(self, name: str) -> OpenCLKernel:
-        """The kernel called ``name``, one object per thread. Raises BuildError where the source has none."""
+    def kernel(self, name: str, slots: Sequence[Slot]) -> OpenCLKernel:
+        """The kernel called ``name``, one object per thread. Raises BuildError where the source has none like it."""
         kernels: dict[str, OpenCLKernel] | None = getattr(self._local, "kernels", None)
         if kernels is None:
             kernels = self._local.kernels = {}
@@ -95,7 +136,9 @@ class OpenCLProgram:
                 count = kernel.num_args  # NVIDIA notices a wrong name only here
             except self._executor.errors as error:
                 raise BuildError(f"there is no kernel {name!r} in the compiled source ({error})") from error
-            kernels[name] = OpenCLKernel(kernel, name, count)
+            if count != len(slots):
+                raise BuildError(f"kernel {name} takes {count} arguments, and {len(slots)} are declared for it")
+            kernels[name] = OpenCLKernel(kernel, name, slots)
         return kernels[name]
 
 
@@ -232,6 +275,7 @@ class OpenCLExecutor:
         array = np.ascontiguousarray(array)
         buffer = self.allocate(offset + array.nbytes) if into is None else self._own(into)
         self._copy(buffer, array, offset, upload=True)
+        buffer.itemsize = array.itemsize
         return buffer
 
     def download(self, buffer: Buffer, into: np.ndarray[Any, Any], offset: int = 0) -> np.ndarray[Any, Any]:
@@ -264,40 +308,27 @@ class OpenCLExecutor:
         return buffer
 
     def launch(
-        self, kernel: Any, global_size: Sequence[int], local_size: Sequence[int] | None, arguments: Sequence[Argument]
+        self, kernel: Kernel, global_size: Sequence[int], local_size: Sequence[int] | None, /, **arguments: Argument
     ) -> OpenCLEvent:
-        """Queue a kernel of this thread. Raises LaunchError or DeviceMemoryError with the driver's reason."""
+        """Queue a kernel of this thread, its arguments by name.
+
+        Raises
+        ------
+        LaunchError
+            The arguments are not those of the kernel, or the driver refuses them or the launch.
+        DeviceMemoryError
+            The driver has no memory for the launch.
+        """
         self._check()
-        held = kernel.held
-        if len(arguments) != len(held):
-            raise LaunchError(f"{kernel.name} takes {len(held)} arguments, {len(arguments)} were given")
-        index = 0
-        raw = kernel.kernel
+        if not isinstance(kernel, OpenCLKernel):
+            raise LaunchError(f"{kernel!r} is no kernel of this executor")
         try:
-            for index, argument in enumerate(arguments):
-                if isinstance(argument, np.generic):
-                    kernel.set_bytes(index, argument)
-                elif isinstance(argument, OpenCLBuffer):
-                    if argument.memory is None:
-                        raise LaunchError(f"argument {index} of {kernel.name} is a buffer that was released")
-                    if held[index] != argument.serial:
-                        raw.set_arg(index, argument.memory)
-                        held[index] = argument.serial
-                elif isinstance(argument, LocalMemory):
-                    if held[index] != argument:
-                        raw.set_arg(index, self.cl.LocalMemory(max(argument.nbytes, 1)))
-                        held[index] = argument
-                else:
-                    raise LaunchError(
-                        f"argument {index} of {kernel.name} is a {type(argument).__name__}; a buffer, LocalMemory or "
-                        f"a NumPy scalar (np.int32(3), not 3) is needed, since its type must be the kernel's"
-                    )
+            kernel.set(arguments)
         except self.errors as error:
-            held[index] = None
-            raise self.failure(f"argument {index} of {kernel.name} was refused", error) from error
+            raise self.failure(f"an argument of {kernel.name} was refused", error) from error
         try:
             event = self.cl.enqueue_nd_range_kernel(
-                self._queue, raw, tuple(global_size), None if local_size is None else tuple(local_size)
+                self._queue, kernel.kernel, tuple(global_size), None if local_size is None else tuple(local_size)
             )
         except self.errors as error:
             what = f"{kernel.name} with global size {tuple(global_size)} and local size {local_size} was refused"

@@ -29,13 +29,23 @@ class MemoryUse:
 
 
 class OpenCLBuffer:
-    """Device memory; released when asked or when the last reference goes."""
+    """Device memory; released when asked or when the last reference goes.
 
-    __slots__ = ("_use", "memory", "nbytes", "serial")
+    Attributes
+    ----------
+    nbytes : int
+    itemsize : int
+        Bytes of an element of the array that was copied into it last; 0 where none was.
+    serial : int
+        No two buffers of a process have the same.
+    """
+
+    __slots__ = ("_use", "itemsize", "memory", "nbytes", "serial")
 
     def __init__(self, memory: Any, nbytes: int, use: MemoryUse) -> None:
         self.memory = memory
         self.nbytes = nbytes
+        self.itemsize = 0
         self.serial = next(_serials)
         self._use = use
         use.take(nbytes)

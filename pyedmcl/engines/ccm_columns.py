@@ -98,17 +98,21 @@ class ColumnKernels:
         step = CHUNK << 20
         for begin in range(0, total, step):
             end = min(begin + step, total)
-            self.executor.launch(kernel, (-(-(end - begin) // CHUNK),), None, (
-                tables.rows, tables.values, np.uint64(begin), np.uint64(end), np.int32(self.n)))  # fmt: skip
+            self.executor.launch(
+                kernel, (-(-(end - begin) // CHUNK),), None, near=tables.rows, dist=tables.values, begin=begin, end=end,
+                n_rows=self.n,
+            )  # fmt: skip
 
     def draw(self, held: Buffer, numbers: NDArray[np.int32], rows_of: Buffer) -> Buffer:
         """Words of membership (n_columns, word_stride) of columns that were put."""
-        n, i, chosen = len(numbers), np.int32, self._chosen("ccm_draw")
+        n, chosen = len(numbers), self._chosen("ccm_draw")
         words = self._pool.get("words", n * self.word_stride * 2)
         wg, items = int(chosen["wg"]), n * (1 if chosen["lanes"] > 1 else SAMPLES)
         most_legal = int(numbers[:, 2].max())
-        self.executor.launch(self._kernel("ccm_draw"), (round_up(items, wg),), (wg,), (
-            held, rows_of, i(n), i(self.n), i(self.word_stride), i(most_legal), words))  # fmt: skip
+        self.executor.launch(
+            self._kernel("ccm_draw"), (round_up(items, wg),), (wg,), columns=held, rows_of=rows_of, n_columns=n,
+            n_rows=self.n, stride=self.word_stride, most_legal=most_legal, members=words,
+        )  # fmt: skip
         return words
 
     def skill(
@@ -136,49 +140,60 @@ class ColumnKernels:
         held = self.put("columns", numbers)
         words = self.draw(held, numbers, data.rows_of) if given is None else self.put("words", given)
         sums = self._pool.get("sums", n * self.n_chunks * SUMS * SAMPLES * self.problem.itemsize)
-        i = np.int32
         if len(listed):
             self._direct(data, held, numbers[listed], listed, words, sums, int(cells.sum()))
         if tables is not None and len(listed) < n:
-            scanned = np.flatnonzero(~direct[columns.size]).astype(i)
+            scanned = np.flatnonzero(~direct[columns.size]).astype(np.int32)
             self._scan(data, tables, held, scanned, words, sums, entries)
         rho = self._pool.get("rho", n * SAMPLES * self.problem.itemsize)
         items = n * (SAMPLES // int(self._chosen("ccm")["lanes"]))
-        self.executor.launch(self._kernel("ccm", "ccm_rho"), (items,), None, (sums, i(n), i(self.n_chunks), rho))
+        self.executor.launch(
+            self._kernel("ccm", "ccm_rho"), (items,), None, sums=sums, n_columns=n, n_chunks=self.n_chunks, rho=rho
+        )
         return self.executor.download(rho, np.empty((n, SAMPLES), self.problem.dtype))
 
     def _scan(
         self, data: Data, tables: Tables, held: Buffer, scanned: NDArray[np.int32], words: Buffer, sums: Buffer,
         entries: int,
     ) -> None:  # fmt: skip
-        s, i, chosen = self.problem, np.int32, self._chosen("ccm")
-        fixed = (
-            tables.rows, tables.values, i(entries), data.library, i(data.strides[0]), i(s.front),
-            data.aims, i(self.aim_stride), held, data.rows_of, words, i(self.word_stride),
-            self.put("scanned", scanned), i(len(scanned)), i(self.n), i(self.t_begin), i(self.t_end), i(self.E),
-            i(s.tau), i(s.exclusion_radius), i(self.least), i(self.n_chunks),
-        )  # fmt: skip
+        chosen = self._chosen("ccm")
+        fixed = {
+            "near": tables.rows, "dist": tables.values, "entries": entries, "rows_of": data.rows_of, "members": words,
+            "stride": self.word_stride, "column_of": self.put("scanned", scanned), "n_scanned": len(scanned),
+            "n_rows": self.n, "E": self.E, **self._common(data, held, sums),
+        }  # fmt: skip
         per_column = SAMPLES // int(chosen["lanes"])
         cost = CHUNK * int(chosen["lanes"]) * (2.0 * self.k + 4) * (2 * self.k + entries / 4)
-        self._launch("ccm", fixed, sums, len(scanned) * per_column * self.n_chunks, cost)
+        self._launch("ccm", fixed, len(scanned) * per_column * self.n_chunks, cost)
+
+    def _common(self, data: Data, held: Buffer, sums: Buffer) -> dict[str, Any]:
+        """Arguments that both kernels of skill take."""
+        problem = self.problem
+        return {
+            "library": data.library, "library_stride": data.strides[0], "front": problem.front, "aims": data.aims,
+            "aim_stride": self.aim_stride, "columns": held, "t_begin": self.t_begin, "t_end": self.t_end,
+            "tau": problem.tau, "exclusion_radius": problem.exclusion_radius, "least": self.least,
+            "n_chunks": self.n_chunks, "sums": sums,
+        }  # fmt: skip
 
     def _direct(
         self, data: Data, held: Buffer, numbers: NDArray[np.int32], listed: NDArray[np.int_], words: Buffer,
         sums: Buffer, cells: int,
     ) -> None:  # fmt: skip
-        s, i = self.problem, np.int32
         lists = self._pool.get("lists", cells * 4)
         n = len(self._place(listed, numbers))
         total = int(listed.max()) + 1
-        self.executor.launch(self._kernel("ccm_draw", "ccm_list"), (total * SAMPLES,), None, (
-            held, data.rows_of, i(total), i(self.word_stride), words, lists))  # fmt: skip
-        fixed = (
-            data.library, i(data.strides[0]), data.query, i(data.strides[1]), i(s.front),
-            data.aims, i(self.aim_stride), held, lists, self.put("listed", self._place(listed, numbers)), i(n),
-            i(self.t_begin), i(self.t_end), i(s.tau), i(s.exclusion_radius), i(self.least), i(self.n_chunks),
+        self.executor.launch(
+            self._kernel("ccm_draw", "ccm_list"), (total * SAMPLES,), None, columns=held, rows_of=data.rows_of,
+            n_columns=total, stride=self.word_stride, members=words, lists=lists,
         )  # fmt: skip
+        fixed = {
+            "query": data.query, "query_stride": data.strides[1], "lists": lists,
+            "sample_of": self.put("listed", self._place(listed, numbers)), "n_sampled": n,
+            **self._common(data, held, sums),
+        }  # fmt: skip
         cost = CHUNK * float(numbers[:, 4].mean()) * (2 * self.E + 2 * self.k + 2)
-        self._launch("ccm_direct", fixed, sums, n * self.n_chunks, cost)
+        self._launch("ccm_direct", fixed, n * self.n_chunks, cost)
 
     @staticmethod
     def _place(listed: NDArray[np.int_], numbers: NDArray[np.int32]) -> NDArray[np.int32]:
@@ -188,14 +203,12 @@ class ColumnKernels:
         samples: NDArray[np.int32] = place[lanes < numbers[:, 6:7]].astype(np.int32)
         return samples
 
-    def _launch(self, name: str, fixed: tuple[Any, ...], sums: Buffer, items: int, cost: float) -> None:
+    def _launch(self, name: str, fixed: dict[str, Any], items: int, cost: float) -> None:
         kernel, wg, pacer = self._kernel(name), int(self._chosen(name)["wg"]), self._pacers[name]
         begin, each = 0, CHUNK * (int(self._chosen(name)["lanes"]) if name == "ccm" else 1)
         while begin < items:
             end = min(begin + max(pacer.units(cost), wg), items)
-            event = self.executor.launch(
-                kernel, (round_up(end - begin, wg),), (wg,), (*fixed, np.uint64(begin), np.uint64(end), sums)
-            )
+            event = self.executor.launch(kernel, (round_up(end - begin, wg),), (wg,), begin=begin, end=end, **fixed)
             pacer.launched(event, cost * (end - begin))
             told_part(end, items, items * each, begin, "predictions")
             begin = end

@@ -206,17 +206,20 @@ class CrossMap:
         values = {**shape.parameters, "k": k, "dtype": self.dtype, "gaps": self.gaps, "stage_rows": shape.stage_rows,
                   "table_tile": tables.knn_pass.table_tile}  # fmt: skip
         kernel = build(self.executor, spec("lookup"), values)
-        i = np.int32
+        fixed: dict[str, Any] = {
+            "targets": self.targets, "rows": tables.rows, "weights": tables.values, "target_of": self.target_of,
+            "rho": rho, "target_stride": self.stride, "column_end": targets.end, "n_rows": self.n_steps,
+            "t_begin": t_begin, "t_end": t_end, "Tp": self.Tp, "n_libraries": tables.n_libraries,
+            "first_library": tables.first, "rho_stride": self.n, "table_begin": tables.begin(targets.E),
+            "table_rows": tables.knn_pass.table_rows, "n_slices": shape.slices,
+        }  # fmt: skip
         blocks = -(-width // shape.columns)
         # A launch takes whole blocks of columns: the groups of one share it, so it stays in cache.
         for block in range(0, blocks, shape.blocks):
             some = min(shape.blocks, blocks - block)
             event = self.executor.launch(
                 kernel, (some * shape.slices * shape.group,), (shape.group,),
-                (self.targets, tables.rows, tables.values, self.target_of, rho, i(self.stride),
-                 i(targets.begin + block * shape.columns), i(targets.end), i(self.n_steps), i(t_begin), i(t_end),
-                 i(self.Tp), i(tables.n_libraries), i(tables.first), i(self.n), np.uint64(tables.begin(targets.E)),
-                 i(tables.knn_pass.table_rows), i(shape.slices)),
+                column_begin=targets.begin + block * shape.columns, **fixed,
             )  # fmt: skip
             pacer.launched(event, shape.cost * predictions * some)
 

@@ -151,27 +151,27 @@ def _fill(
     kernel = build(executor, kernel_spec, values)
     pacer = Pacer(executor.info)
     cost = float(4 * values["E"] + 8) * width
-    held: list[Buffer] = []
+    held: dict[str, Buffer] = {}
     try:
-        held += [executor.upload(query), executor.upload(library)]
-        held.append(executor.allocate(height * width * out.itemsize))
+        held["query"], held["library"] = executor.upload(query), executor.upload(library)
+        held["block"] = executor.allocate(height * width * out.itemsize)
         for left in range(0, n_columns, width):
             right = min(left + width, n_columns)
             top = 0
             while top < n_rows:
                 bottom = min(top + max(min(pacer.units(cost), height) // tile * tile, 1), n_rows)
                 part = out[top:bottom, left:right]
-                numbers = (row_begin + top, bottom - top, column_begin + left, right - left)
                 groups = -(-(bottom - top) // tile), -(-(right - left) // wg)
                 event = executor.launch(
-                    kernel, (groups[0] * wg, groups[1]), (wg, 1), (*held, *(np.int64(v) for v in numbers))
-                )
+                    kernel, (groups[0] * wg, groups[1]), (wg, 1), **held, row_begin=row_begin + top,
+                    n_rows=bottom - top, column_begin=column_begin + left, n_columns=right - left,
+                )  # fmt: skip
                 pacer.launched(event, cost * (bottom - top))
                 if part.flags.c_contiguous:
-                    executor.download(held[-1], part)
+                    executor.download(held["block"], part)
                 else:
-                    part[...] = executor.download(held[-1], np.empty(part.shape, part.dtype))
+                    part[...] = executor.download(held["block"], np.empty(part.shape, part.dtype))
                 top = bottom
     finally:
-        for buffer in held:
+        for buffer in held.values():
             buffer.release()

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from ..codegen.build import build
 from ..kernels import spec
 from ..launch.pool import Pool
@@ -49,13 +47,12 @@ class Projection:
         chosen = parameters(spec("predict"), {"dtype": problem.dtype}, self.executor.info).parameters
         values = {**chosen, "counts": problem.ks, "dtype": problem.dtype, "table_tile": knn_pass.table_tile}
         kernel = build(self.executor, spec("predict"), values)
-        wg, i = int(chosen["wg"]), np.int32
+        wg = int(chosen["wg"])
         self.executor.launch(
-            kernel, (round_up(total, wg),), (wg,),
-            (self.targets, i(self.stride), i(0), i(tables.first), tables.rows, tables.values, i(problem.n_query),
-             i(problem.Tp),
-             np.uint64(tables.n_libraries * problem.n_query), i(knn_pass.table_rows),
-             np.uint64(tables.n_libraries * knn_pass.table_rows), *out),
+            kernel, (round_up(total, wg),), (wg,), targets=self.targets, target_stride=self.stride, target_front=0,
+            first_series=tables.first, rows=tables.rows, weights=tables.values, n_rows=problem.n_query, Tp=problem.Tp,
+            rows_per_slot=tables.n_libraries * problem.n_query, table_rows=knn_pass.table_rows,
+            table_rows_per_slot=tables.n_libraries * knn_pass.table_rows, predicted=out[0], variance=out[1],
         )  # fmt: skip
         return out
 

@@ -73,7 +73,7 @@ class Projector:
         library, query : ndarray (n_libraries, stride)
             In the layout of the search; the same object where both are alike.
         """
-        executor, problem, i = self.executor, self.problem, np.int32
+        executor, problem = self.executor, self.problem
         mean, variance = np.empty((2, len(library), problem.n_query), problem.dtype)
         chosen = parameters(spec("predict"), {"dtype": problem.dtype}, executor.info).parameters
         wg = int(chosen["wg"])
@@ -85,10 +85,12 @@ class Projector:
             padded = tables.knn_pass.table_rows
             values = {**chosen, "counts": problem.ks, "dtype": problem.dtype,
                       "table_tile": tables.knn_pass.table_tile}  # fmt: skip
-            executor.launch(build(executor, spec("predict"), values), (round_up(total, wg),), (wg,), (
-                self._target, i(0), i(0), i(0), tables.rows, tables.values, i(problem.n_query), i(0), np.uint64(total),
-                i(padded), np.uint64(tables.n_libraries * padded), *out,
-            ))  # fmt: skip
+            executor.launch(
+                build(executor, spec("predict"), values), (round_up(total, wg),), (wg,), targets=self._target,
+                target_stride=0, target_front=0, first_series=0, rows=tables.rows, weights=tables.values,
+                n_rows=problem.n_query, Tp=0, rows_per_slot=total, table_rows=padded,
+                table_rows_per_slot=tables.n_libraries * padded, predicted=out[0], variance=out[1],
+            )  # fmt: skip
             libraries = slice(tables.first, tables.first + tables.n_libraries)
             for buffer, into in zip(out, (mean, variance), strict=True):
                 part = np.empty((tables.n_libraries, problem.n_query), problem.dtype)

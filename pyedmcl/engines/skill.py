@@ -96,25 +96,26 @@ def skill_sums(
     block = max(min(room // pair_bytes, n_pairs, _PAIRS_MOST), 1)
     pacer = Pacer(executor.info)
     cost = _OPERATIONS_PER_ROW * n_rows
-    held: list[Buffer] = []
+    held: dict[str, Buffer] = {}
     try:
-        held += [executor.upload(array) for array in (series, begin, end)]
-        held.append(executor.allocate(block * pair_bytes))
+        for name, array in (("observed_of", series), ("t_begin", begin), ("t_end", end)):
+            held[name] = executor.upload(array)
+        held["sums"] = executor.allocate(block * pair_bytes)
         first = 0
         while first < n_pairs:
             last = min(first + min(pacer.units(cost), block), n_pairs)
             n = last - first
-            numbers = (first, n, n_chunks, n_rows, observed_stride, observed_offset)
-            scalars = [np.int64(v) for v in numbers]
             event = executor.launch(
-                kernel, (n * wg, -(-n_chunks // wg)), (wg, 1), [predicted, observed, *held, *scalars]
-            )
+                kernel, (n * wg, -(-n_chunks // wg)), (wg, 1), predicted=predicted, observed=observed, **held,
+                pair_begin=first, n_pairs=n, n_chunks=n_chunks, n_rows=n_rows, observed_stride=observed_stride,
+                observed_offset=observed_offset,
+            )  # fmt: skip
             pacer.launched(event, cost * n)
-            parts = executor.download(held[-1], np.empty((n, n_chunks, len(SUMS)), dtype))
+            parts = executor.download(held["sums"], np.empty((n, n_chunks, len(SUMS)), dtype))
             sums[first:last] = parts.sum(axis=1, dtype=np.float64)
             first = last
     finally:
-        for buffer in held:
+        for buffer in held.values():
             buffer.release()
     return sums
 

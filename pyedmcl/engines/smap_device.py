@@ -110,8 +110,10 @@ class Sweeps:
             penalty[1:, 1:] = lib.alpha * basis.map.T @ basis.map
         self.put("penalty", penalty)
 
-    def _raw(self, name: str, x: Doubles) -> tuple[Buffer, np.int64, np.int32, np.int32]:
-        """Rows (n, D) on the device: buffer, first element, and steps from row to row and from column to column.
+    def _raw(self, name: str, x: Doubles) -> tuple[Buffer, dict[str, int]]:
+        """Rows (n, D) on the device: the buffer, and where its rows lie.
+
+        The latter as the kernels are told: first element, steps from row to row and from column to column.
 
         Delays of a series are a view of it (see ``embed``): the series is sent, and only once.
         """
@@ -122,19 +124,19 @@ class Sweeps:
                 self._series = base
             start = (x.__array_interface__["data"][0] - base.__array_interface__["data"][0]) // 8
             step, lag = (stride // 8 for stride in x.strides)
-            return self.pool.get("series", 0), np.int64(start), np.int32(step), np.int32(lag)
-        return self.put(name, x), np.int64(0), np.int32(x.shape[1]), np.int32(1)
+            return self.pool.get("series", 0), {"start": start, "step": step, "lag": lag}
+        return self.put(name, x), {"start": 0, "step": x.shape[1], "lag": 1}
 
     def _stage(self, x: Doubles, y: Doubles, name: str) -> None:
-        basis, m, f = self.basis, len(x), np.float64
+        basis, m = self.basis, len(x)
         near = self.pool.get(name, m * round_up(x.shape[1], 4) * np.dtype(self.dtype).itemsize)
         regressors = self.pool.get("regressors", m * self.regressors * 8)
-        held = *self._raw("raw", x), self.put("raw_target", y)
+        points, place = self._raw("raw", x)
         kernel = build(self.executor, spec("smap_stage"), self._given, "stage_library")
         self.executor.launch(
-            kernel, (round_up(m, 64),), None,
-            (*held, np.int32(m), self.pool.get("shift", 0), self.pool.get("basis", 0), f(2.0**-basis.exponent),
-             f(basis.aim_shift), f(1 / basis.aim_scale), near, regressors),
+            kernel, (round_up(m, 64),), None, x=points, **place, target=self.put("raw_target", y), n=m,
+            shift=self.pool.get("shift", 0), basis=self.pool.get("basis", 0), unit=2.0**-basis.exponent,
+            aim_shift=basis.aim_shift, aim_unit=1 / basis.aim_scale, near=near, regressors=regressors,
         )  # fmt: skip
         if basis.flat:
             aim = (y - basis.aim_shift) / basis.aim_scale
@@ -229,15 +231,15 @@ class Sweeps:
         return Solved(fits[:, 0], fits[:, 1], fits[:, 2], coefficients, self.get("count", (n,), np.int32))
 
     def _points(self, points: Doubles, padded: int) -> None:
-        (n, dims), i = points.shape, np.int32
+        n, dims = points.shape
         query = self.pool.get("query", padded * dims * np.dtype(self.dtype).itemsize)
         query_z = self.pool.get("query_z", max(padded * self.basis.rank * 8, 1))
         kernel = build(self.executor, spec("smap_stage"), self._given, "stage_points")
-        self._place = self._raw("points", points)
+        self._placed = raw, place = self._raw("points", points)
         self.executor.launch(
-            kernel, (round_up(padded, 64),), None,
-            (*self._place, i(n), i(padded), self.pool.get("shift", 0), self.pool.get("basis", 0),
-             np.float64(2.0**-self.basis.exponent), query, query_z),
+            kernel, (round_up(padded, 64),), None, x=raw, **place, n=n, n_padded=padded,
+            shift=self.pool.get("shift", 0), basis=self.pool.get("basis", 0), unit=2.0**-self.basis.exponent,
+            query=query, query_z=query_z,
         )  # fmt: skip
         if self.basis.flat:
             z = self.basis.regressors(points)
@@ -254,43 +256,47 @@ class Sweeps:
         out: Doubles = np.moveaxis(found, 1, 0).swapaxes(2, 3).reshape(n_thetas, padded, self.entries)[:, :n]
         return out
 
-    def _reach(self) -> np.int32:
-        return np.int32(min(max(self.library.radius, 0), 2**29))
+    def _reach(self) -> int:
+        return min(max(self.library.radius, 0), 2**29)
 
     def _scales(self, padded: int) -> None:
-        i, item, get = np.int32, np.dtype(self.dtype).itemsize, self.pool.get
+        item, get = np.dtype(self.dtype).itemsize, self.pool.get
         lib, m, wg = self.library, len(self.library.rows), int(self._scale["wg"])
         kernel = build(self.executor, spec("smap_scale"), self._scale)
         per_group = wg // int(self._scale["slices"]) * int(self._scale["lanes"])
         sizes = {"nearest": item, "rate": item, "count": 4, "limit_squared": item, "limit_row": item}
         outs = [get(name, padded * size) for name, size in sizes.items()]
-        fixed = (
-            get("query", 0), get("query_rows", 0), i(padded), get("library", 0), get("library_rows", 0), i(m),
-            self._reach(), i(min(lib.knn or m, m)), i(int(lib.rows[-1]).bit_length() + 1),
-        )  # fmt: skip
+        fixed: dict[str, Any] = {
+            "query": get("query", 0), "query_rows": get("query_rows", 0), "query_stride": padded,
+            "library": get("library", 0), "library_rows": get("library_rows", 0), "n_library": m,
+            "radius": self._reach(), "k": min(lib.knn or m, m), "row_steps": int(lib.rows[-1]).bit_length() + 1,
+            **dict(zip(("out_nearest", "out_rate", "out_count", "out_squared", "out_row"), outs, strict=True)),
+        }  # fmt: skip
         sweeps = 1 + (8 * item + 34 if self.limited else 0)
         cost = float(2 * lib.x.shape[1] + 12) * m * per_group * sweeps
         pacer, begin, tiles = self._pacers["scale"], 0, padded // per_group
         while begin < tiles:
             end = min(begin + pacer.units(cost), tiles)
-            event = self.executor.launch(kernel, ((end - begin) * wg,), (wg,), (*fixed, i(begin), *outs))
+            event = self.executor.launch(kernel, ((end - begin) * wg,), (wg,), first_tile=begin, **fixed)
             pacer.launched(event, cost * (end - begin))
             begin = end
 
     def _sums(self, padded: int, n_thetas: int, layout: str) -> None:
-        i, get, v = np.int32, self.pool.get, self._values[layout]
+        get, v = self.pool.get, self._values[layout]
         m, wg, tiles = int(self._fitted.sum()), int(v["wg"]), padded // self.rows(layout)
         whole = m == len(self._fitted)
         kernel = build(self.executor, spec("smap" if layout == "lanes" else "smap_shared"), v)
         size = self.rows(layout) * n_thetas * self.entries * 8
         moments = get("moments", self._slots(padded, n_thetas, layout) * size)
         together, blocks = layout == "lanes" and bool(v["tile"]), self._blocks(layout)
-        fixed = (
-            get("query", 0), get("query_rows", 0), i(padded), get("library" if whole else "fitted", 0),
-            get("library_rows" if whole else "fitted_rows", 0), get("regressors", 0), get("query_z", 0), i(m),
-            self._reach(), get("nearest", 0), get("rate", 0), get("limit_squared", 0), get("limit_row", 0),
-            get("thetas", 0), i(n_thetas),
-        )  # fmt: skip
+        fixed: dict[str, Any] = {
+            "query": get("query", 0), "query_rows": get("query_rows", 0), "query_stride": padded,
+            "library": get("library" if whole else "fitted", 0),
+            "library_rows": get("library_rows" if whole else "fitted_rows", 0), "regressors": get("regressors", 0),
+            "query_z": get("query_z", 0), "n_library": m, "radius": self._reach(), "nearest_of": get("nearest", 0),
+            "rate_of": get("rate", 0), "squared_of": get("limit_squared", 0), "row_of": get("limit_row", 0),
+            "thetas": get("thetas", 0), "n_thetas": n_thetas, "n_slots": tiles, "moments": moments,
+        }  # fmt: skip
         per_theta = 2 * self.library.x.shape[1] + 28 + 2.0 * self.entries / blocks
         head, parts = self.split(tiles, n_thetas, layout)
         pacer = self._pacers[layout]
@@ -300,23 +306,24 @@ class Sweeps:
             while begin < tasks:
                 end = min(begin + pacer.units(cost), tasks)
                 event = self.executor.launch(
-                    kernel, ((end - begin) * wg,), (wg,),
-                    (*fixed, i(cut), i(first), i(n), i(tiles), i(begin), moments),
+                    kernel, ((end - begin) * wg,), (wg,), n_parts=cut, first_tile=first, n_tiles=n, task_begin=begin,
+                    **fixed,
                 )  # fmt: skip
                 pacer.launched(event, cost * (end - begin))
                 begin = end
 
     def _solved(self, n: int, padded: int, n_thetas: int, layout: str) -> None:
-        i, get, wg = np.int32, self.pool.get, int(self._solve["wg"])
+        get, wg = self.pool.get, int(self._solve["wg"])
         values = {**self._solve, "rows": self.rows(layout), "centred": layout == "lanes"}
         kernel = build(self.executor, spec("smap_solve"), values)
         fits = get("fits", n_thetas * 3 * n * 8)
         coefficients = get("coefficients", n_thetas * n * (self.library.x.shape[1] + 1) * 8)
         head, parts = self.split(padded // self.rows(layout), n_thetas, layout)
         groups = min(n * n_thetas, self.executor.info.compute_units * 64)
+        points, place = self._placed
         self.executor.launch(
-            kernel, (groups * wg,), (wg,),
-            (get("moments", 0), i(parts), i(head), i(n_thetas), i(n), i(padded), get("penalty", 0),
-             *self._place, get("query_z", 0), get("nearest", 0), get("rate", 0), get("thetas", 0),
-             get("basis", 0), np.float64(self.basis.aim_shift), np.float64(self.basis.aim_scale), fits, coefficients),
+            kernel, (groups * wg,), (wg,), moments=get("moments", 0), n_parts=parts, n_head=head, n_thetas=n_thetas,
+            n_rows=n, n_padded=padded, penalty=get("penalty", 0), points=points, **place, query_z=get("query_z", 0),
+            nearest=get("nearest", 0), rate=get("rate", 0), thetas=get("thetas", 0), basis=get("basis", 0),
+            aim_shift=self.basis.aim_shift, aim_scale=self.basis.aim_scale, fits=fits, coefficients=coefficients,
         )  # fmt: skip

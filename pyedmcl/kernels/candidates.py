@@ -6,6 +6,13 @@ SPEC = KernelSpec(
     name="candidates",
     producer="mako",
     text="candidates.cl.mako",
+    arguments="""
+        candidates(const real* library; ulong library_first; const real* query; ulong query_first;
+            int tau, E, begin, n, m, exclusion_radius; int* rows; real* squared; const real* limit; uchar* open;
+            const int* which; int k, stride, tile, spare; ulong table; int* out_row; real* out_value)
+        tabulate(const int* rows; real* squared; int n, k, stride, tile, spare; ulong table; int* out_row;
+            real* out_value)
+    """,
     specialisation=("dtype", "emit"),
     oracle="pyedmcl.reference.edm:knn_float32_exact",
 )

@@ -6,6 +6,11 @@ SPEC = KernelSpec(
     name="ccm_direct",
     producer="mako",
     text="ccm_direct.cl.mako",
+    arguments="""
+        ccm_direct(const real* library; int library_stride; const real* query; int query_stride, front;
+            const real* aims; int aim_stride; const int* columns, lists, sample_of; int n_sampled, t_begin, t_end,
+            tau, exclusion_radius, least, n_chunks; ulong begin, end; real* sums)
+    """,
     specialisation=("E", "k", "dtype"),
     tunables=(
         Tunable("lanes", (1, 4, 8, 16), {"cpu": 16, "gpu": 1}, "query rows of a work-item; a SIMD register on CPUs"),

@@ -6,6 +6,10 @@ SPEC = KernelSpec(
     name="ccm_draw",
     producer="mako",
     text="ccm_draw.cl.mako",
+    arguments="""
+        ccm_draw(const int* columns, rows_of; int n_columns, n_rows, stride, most_legal; ushort* members)
+        ccm_list(const int* columns, rows_of; int n_columns, stride; const ushort* members; int* lists)
+    """,
     specialisation=(),
     tunables=(
         Tunable("lanes", (1, 16), {"cpu": 16, "gpu": 1}, "samples of a work-item"),

@@ -6,6 +6,9 @@ SPEC = KernelSpec(
     name="distances",
     producer="loopy",
     text="distances",
+    arguments="""
+        distances(const real* query, library; real* block; long row_begin, n_rows, column_begin, n_columns)
+    """,
     example="generated/distances-E3-tau1-euclidean-float32-wg64-rows4.cl",
     specialisation=("E", "tau", "metric", "dtype"),
     tunables=(

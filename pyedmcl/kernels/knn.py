@@ -6,6 +6,11 @@ SPEC = KernelSpec(
     name="knn",
     producer="mako",
     text="knn.cl.mako",
+    arguments="""
+        knn(const real* library, query, penalty_of; int library_stride, query_stride, front, n_rows, j_begin, j_end,
+            groups_per_tile, groups_per_round, exclusion_radius, n_tiles, first_library, task_begin, task_end;
+            int* out_row; real* out_value; int table_rows; ulong rows_per_slot; whole* scratch)
+    """,
     specialisation=("dims", "counts", "tau", "dtype", "emit", "masked", "capacities", "merged"),
     tunables=(
         Tunable("lanes", (1, 4, 8, 16), {"cpu": 16, "gpu": 1}, "query rows of a work-item; a SIMD register on CPUs"),

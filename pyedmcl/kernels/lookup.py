@@ -9,6 +9,11 @@ SPEC = KernelSpec(
     name="lookup",
     producer="mako",
     text="lookup.cl.mako",
+    arguments="""
+        lookup(const real* targets; const int* rows; const real* weights; const int* target_of; real* rho;
+            int target_stride, column_begin, column_end, n_rows, t_begin, t_end, Tp, n_libraries, first_library,
+            rho_stride; ulong table_begin; int table_rows, n_slices)
+    """,
     specialisation=("k", "dtype", "gaps", "stage_rows", "table_tile"),
     tunables=(
         Tunable("lanes", (1, 2, 4, 8, 16), {"cpu": 16, "gpu": 2}, "adjacent targets in one vector"),

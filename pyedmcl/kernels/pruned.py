@@ -6,6 +6,12 @@ SPEC = KernelSpec(
     name="pruned",
     producer="mako",
     text="pruned.cl.mako",
+    arguments="""
+        pruned(const real* library, query; ulong library_first, query_first; const int* library_row; int n_library;
+            const real* boxes; const int* first_row, query_row; const real* query_at; int n_padded, exclusion_radius,
+            begin, step, most_blocks; int* out_row; real* out_value; int* visited)
+        nothing(const int* which; int n; int* out_row; real* out_value)
+    """,
     specialisation=("E", "tau", "k", "dtype", "axes", "excluding"),
     tunables=(
         Tunable("lanes", (1, 4, 8, 16), {"cpu": 16, "gpu": 1}, "queries of a work-item; a SIMD register on CPUs"),

@@ -6,6 +6,19 @@ SPEC = KernelSpec(
     name="pruned_order",
     producer="mako",
     text="pruned_order.cl.mako",
+    arguments="""
+        project(const real* series; ulong first; const int* rows; int n; real centre, rounding; const real* basis;
+            real* coordinates; int* id)
+        axes_of(const real* coordinates; int n; const int* id; int log_size, nodes; int* axis; real* place)
+        keys_of(const real* coordinates; int n; const int* id; int log_size, place_bits; const int* axis;
+            const real* place; uint* key)
+        count(const uint* key; int n, shift, parts; int* counts)
+        scan(int* counts; int total)
+        scatter(const uint* key; const int* id; int n, shift, parts; const int* counts; uint* new_key; int* new_id)
+        gather(const int* rows, id; const real* coordinates; int n, padded; int* row; real* ordered)
+        leaf_boxes(const int* row; const real* ordered; int n, padded, parents; real* boxes; int* first_row)
+        upper_boxes(real* boxes; int* first_row; int below, nodes, here, parents)
+    """,
     specialisation=("E", "tau", "dtype", "axes", "leaf"),
     tunables=(
         Tunable("wg", (1, 64, 128, 256), {"cpu": 1, "gpu": 128}, "work-items of a group that sorts a part"),

@@ -1,11 +1,22 @@
 """Recurrence bits: cells of a tile, 32 along a diagonal to a word."""
 
-from ..codegen.spec import Constraint, KernelSpec, Tunable
+from ..codegen.spec import Constraint, KernelSpec, Tunable, Values
+
+
+def _arguments(v: Values) -> str:
+    deciding = "double" if v["exact"] else "real"  # the type of what decides open cells
+    return f"""
+        recurrence_bits(const real* x, y; const {deciding}* x64, y64; const real* limits; const {deciding}* limits64;
+            int x_stride, y_stride, y_front, i0, k0, n_words, n_diagonals, limit_stride, theiler, i_end, n_columns;
+            uint* bits, rows)
+    """
+
 
 SPEC = KernelSpec(
     name="recurrence_bits",
     producer="mako",
     text="recurrence_bits.cl.mako",
+    arguments=_arguments,
     specialisation=(
         "m", "tau", "metric", "dtype", "embedded", "exact", "strict", "corridor", "per_column", "also",
         "n_radii", "limits_per_radius", "coordinates",

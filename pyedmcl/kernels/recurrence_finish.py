@@ -9,6 +9,13 @@ SPEC = KernelSpec(
     name="recurrence_finish",
     producer="mako",
     text="recurrence_finish.cl.mako",
+    arguments="""
+        finish_diagonals(const int* known; ulong n; long k_first; int theiler; uint* lengths)
+        finish_columns(int* columns; const int* rows; int n, n_rows, symmetric; uint* counts; ulong n_lengths;
+            ulong* totals)
+        finish_begin(uint* counts; int* longest; ulong n)
+        finish_end(const uint* counts; ulong* sums; int* longest; ulong n)
+    """,
     specialisation=("wg",),
     oracle="pyedmcl.reference.rqa:line_counts",
 )

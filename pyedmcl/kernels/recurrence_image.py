@@ -1,13 +1,39 @@
 """Recurrent cells, or the sum of distances, per pixel of a recurrence plot: no matrix, whatever the length."""
 
-from ..codegen.spec import Constraint, KernelSpec, Tunable
+from ..codegen.spec import Constraint, KernelSpec, Tunable, Values
 
 MOST_COLUMNS = 8192  # of a group: each has a place in local memory
+
+
+def _arguments(v: Values) -> str:
+    sides = ("limit", "inner") if v["corridor"] else ("limit",)
+    sweeps = (0, 1) if v["exact"] else (0,)  # limits that surely hold, and that may hold
+    names = [f"{side}{sweep}" for side in sides for sweep in sweeps]
+    if v["mode"] == "mean":
+        given = ["real scale"]
+    elif v["per_column"]:
+        given = ["const real* " + ", ".join(f"{name}s" for name in names)]
+    else:
+        given = ["real " + ", ".join(names)]
+    if v["listed"]:
+        given.append("int4* open_cells; uint* n_open")
+    elif v["exact"]:
+        given.append("const double* rows64, columns64")
+        given.append("const double* limits64" if v["per_column"] else "double limit64")
+        given += ["double inner64"] if v["corridor"] else []
+    return f"""
+        recurrence_image(const real* rows; int row_stride; const real* columns; int column_stride, n_columns;
+            const int4* pieces; int piece_begin, piece_end, per_group, chunk_begin, pixels, symmetric; uint* image;
+            {"; ".join(given)})
+        clear_image(uint* image; ulong n)
+    """
+
 
 SPEC = KernelSpec(
     name="recurrence_image",
     producer="mako",
     text="recurrence_image.cl.mako",
+    arguments=_arguments,
     specialisation=("m", "tau", "metric", "dtype", "mode", "embedded", "exact", "corridor", "per_column",
                     "listed", "wide"),
     tunables=(

@@ -6,6 +6,14 @@ SPEC = KernelSpec(
     name="recurrence_lines",
     producer="mako",
     text="recurrence_lines.cl.mako",
+    arguments="""
+        recurrence_lines(const uint* bits, rows, columns; int n_words, n_diagonals, i0, k0, n_rows, n_columns,
+            k_first, k_end, theiler, groups_diagonals, groups_rows; int* known_diagonals, known_rows, known_columns;
+            uint* histograms; int longest; ulong bits_begin)
+        recurrence_fold(uint* counts; ulong* sums; int n)
+        recurrence_clear(int* known; ulong n)
+        recurrence_zero(uint* numbers; ulong n)
+    """,
     specialisation=(),
     tunables=(
         Tunable("wg", (1, 32, 64, 128, 256), {"cpu": 1, "gpu": 256}, "work-items of a group; they share histograms"),

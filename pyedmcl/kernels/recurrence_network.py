@@ -6,6 +6,10 @@ SPEC = KernelSpec(
     name="recurrence_network",
     producer="mako",
     text="recurrence_network.cl.mako",
+    arguments="""
+        recurrence_network(const real* x; uint* bits; int row_begin, n, words, window; real limit)
+        recurrence_triangles(const uint* bits; ulong* closed; int row_begin, words)
+    """,
     specialisation=("m", "step", "stride", "metric", "dtype", "strict"),
     tunables=(Tunable("wg", (8, 16, 32, 64, 128, 256), {"cpu": 16, "gpu": 64}, "work-items of a group, a word each"),),
     oracle="pyedmcl.reference.rqa:network",

@@ -6,6 +6,14 @@ SPEC = KernelSpec(
     name="recurrence_ranks",
     producer="mako",
     text="recurrence_ranks.cl.mako",
+    arguments="""
+        recurrence_ranks(const real* x, y, limits; uint* counts; int row_begin, row_end, column_begin, n_columns,
+            window, lower)
+        recurrence_gather(const real* x, y, limits; real* found; int* filled; int capacity, row_begin, row_end,
+            n_columns, window, lower)
+        recurrence_next(const real* x, y, lows; real* found; int row_begin, row_end, column_begin, n_columns, window,
+            lower)
+    """,
     specialisation=("m", "step", "stride", "metric", "dtype", "per_column"),
     tunables=(
         Tunable("wg", (16, 32, 64, 128, 256), {"cpu": 16, "gpu": 64}, "work-items of a group, a column each"),

@@ -6,6 +6,11 @@ SPEC = KernelSpec(
     name="recurrence_turn",
     producer="mako",
     text="recurrence_turn.cl.mako",
+    arguments="""
+        turn_to_rows(const uint* bits; uint* rows; int n_words, n_diagonals, columns_left; ulong begin)
+        turn_to_columns(const uint* rows; uint* columns; int n_words, n_diagonals, columns_left, own_diagonal;
+            ulong begin)
+    """,
     specialisation=(),
     tunables=(
         Tunable("wg", (1, 32, 64, 128), {"cpu": 1, "gpu": 64}, "work-items of a group, a block each"),

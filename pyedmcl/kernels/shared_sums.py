@@ -6,6 +6,10 @@ SPEC = KernelSpec(
     name="shared_sums",
     producer="mako",
     text="shared_sums.cl.mako",
+    arguments="""
+        shared_sums(const real* library, query; ulong library_first, query_first; const uchar* may, asked;
+            int n_query, first, last, exclusion_radius, begin; int* out_row; real* out_value)
+    """,
     specialisation=("E", "tau", "k", "dtype", "side"),
     tunables=(
         Tunable("lanes", (1, 4, 8, 16), {"cpu": 16, "gpu": 1}, "blocks of queries of a work-item; a SIMD register"),

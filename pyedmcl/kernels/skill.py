@@ -6,6 +6,10 @@ SPEC = KernelSpec(
     name="skill",
     producer="loopy",
     text="skill",
+    arguments="""
+        skill(const real* predicted, observed; const int* observed_of, t_begin, t_end; real* sums; long pair_begin,
+            n_pairs, n_chunks, n_rows, observed_stride, observed_offset)
+    """,
     example="generated/skill-float32-chunk256-wg64.cl",
     specialisation=("dtype",),
     tunables=(

@@ -6,6 +6,12 @@ SPEC = KernelSpec(
     name="smap",
     producer="mako",
     text="smap.cl.mako",
+    arguments="""
+        smap(const real* query; const whole* query_rows; int query_stride; const real* library;
+            const int* library_rows; const moment* regressors, query_z; int n_library, radius; const real* nearest_of,
+            rate_of, squared_of; const whole* row_of; const real* thetas; int n_thetas, n_parts, first_tile, n_tiles,
+            n_slots, task_begin; moment* moments)
+    """,
     specialisation=("coordinates", "regressors", "limited", "dtype"),
     tunables=(
         Tunable("lanes", (1, 4, 8, 16), {"cpu": 16, "gpu": 1}, "query rows of a work-item; a SIMD register on CPUs"),

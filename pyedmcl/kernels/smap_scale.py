@@ -6,6 +6,11 @@ SPEC = KernelSpec(
     name="smap_scale",
     producer="mako",
     text="smap_scale.cl.mako",
+    arguments="""
+        smap_scale(const real* query; const whole* query_rows; int query_stride; const real* library;
+            const int* library_rows; int n_library, radius, k, row_steps, first_tile; real* out_nearest, out_rate;
+            int* out_count; real* out_squared; whole* out_row)
+    """,
     specialisation=("coordinates", "limited", "dtype"),
     tunables=(
         Tunable("lanes", (1, 4, 8, 16), {"cpu": 16, "gpu": 1}, "query rows of a work-item; a SIMD register on CPUs"),

@@ -13,6 +13,12 @@ SPEC = KernelSpec(
     name="smap_shared",
     producer="mako",
     text="smap_shared.cl.mako",
+    arguments="""
+        smap_shared(const real* query; const whole* query_rows; int query_stride; const real* library;
+            const int* library_rows; const moment* regressors, query_z; int n_library, radius; const real* nearest_of,
+            rate_of, squared_of; const whole* row_of; const real* thetas; int n_thetas, n_parts, first_tile, n_tiles,
+            n_slots, task_begin; moment* moments)
+    """,
     specialisation=("coordinates", "regressors", "limited", "dtype"),
     tunables=(
         Tunable("wg", (64, 128, 256), {"cpu": 64, "gpu": 256}, "work-items of a group"),

@@ -6,6 +6,12 @@ SPEC = KernelSpec(
     name="smap_stage",
     producer="mako",
     text="smap_stage.cl.mako",
+    arguments="""
+        stage_library(const moment* x; long start; int step, lag; const moment* target; int n; const moment* shift,
+            basis; moment unit, aim_shift, aim_unit; real* near; moment* regressors)
+        stage_points(const moment* x; long start; int step, lag, n, n_padded; const moment* shift, basis; moment unit;
+            real* query; moment* query_z)
+    """,
     specialisation=("coordinates", "regressors", "dtype"),
     oracle="pyedmcl.engines.smap_basis:basis_of",
     exact=False,

@@ -63,30 +63,30 @@ class Staging:
         if not held:
             self.executor.upload(np.ascontiguousarray(self.values[:, first : first + n]), raw)
             self.executor.upload(self._scored_from[first : first + n], scored_from)
-            i = np.int32
-            arguments = (raw, i(n), i(self.n_steps), scored_from, i(self._n_scored), shift, exponent)
-            self.executor.launch(self._kernel("centre"), (round_up(n, 16),), None, arguments)
+            self.executor.launch(
+                self._kernel("centre"), (round_up(n, 16),), None, raw=raw, n_series=n, n_steps=self.n_steps,
+                scored_from=scored_from, n_scored=self._n_scored, shift=shift, exponent=exponent,
+            )  # fmt: skip
         return first, n, (raw, shift, exponent)
 
     def series(self, a: int, b: int, front: int, end: int, stride: int, into: Buffer, *, centred: bool = False) -> None:
         """Write columns a to b series-major: row 0 at column ``front``, gaps before it and from row ``end`` on."""
         first, n, (raw, shift, exponent) = self._load(a, b)
-        i = np.int32
         self.executor.launch(
-            self._kernel("stage_series"), (round_up(stride, 16), b - a), None,
-            (raw, i(n), i(a - first), i(front), i(end), i(stride), i(centred), shift, exponent, into),
+            self._kernel("stage_series"), (round_up(stride, 16), b - a), None, raw=raw, n_series=n, first=a - first,
+            front=front, end=end, stride=stride, centred=centred, shift=shift, exponent=exponent, series=into,
         )  # fmt: skip
 
     def targets(self, column_of: NDArray[np.int32], stride: int, into: Buffer, rows: int = 0) -> None:
         """Write all series centred and time-major, series i to column ``column_of[i]``; zeros up to ``rows`` rows."""
         columns = self.executor.upload(np.ascontiguousarray(column_of, np.int32))
-        i = np.int32
         for a in range(0, self.n_series, self._columns):
             first, n, (raw, shift, exponent) = self._load(a, min(a + self._columns, self.n_series))
             width = n if first + n < self.n_series else stride - first  # the last ones fill the padding
             self.executor.launch(
                 self._kernel("stage_targets"), (round_up(width, 16), max(rows, self.n_steps)), None,
-                (raw, i(n), i(first), i(self.n_series), i(self.n_steps), columns, i(stride), shift, exponent, into),
+                raw=raw, n_series=n, begin=first, n_all=self.n_series, n_steps=self.n_steps, column_of=columns,
+                target_stride=stride, shift=shift, exponent=exponent, targets=into,
             )  # fmt: skip
         self.executor.finish()
         columns.release()

@@ -56,20 +56,21 @@ class CandidateKernels:
         ndarray of bool (n,)
             Which queries are open: a row that is no candidate could be nearer than the last neighbour.
         """
-        executor, get, i, problem = self.executor, self._pool.get, np.int32, states.problem
+        executor, get, problem = self.executor, self._pool.get, states.problem
         n, m = rows.shape
-        rows, queries = np.ascontiguousarray(rows, i), np.ascontiguousarray(queries)
+        rows, queries = np.ascontiguousarray(rows, np.int32), np.ascontiguousarray(queries)
         bounds = np.minimum(limit, NOWHERE).astype(problem.dtype)
         is_open = get("open", n)
         library, query = states.library_on_device, states.query_on_device
         executor.launch(
-            self._kernel("candidates", tables), (round_up(n, 64),), None,
-            (library.buffer, np.uint64(library.first), query.buffer, np.uint64(query.first), i(problem.tau),
-             i(states.E), i(0), i(n), i(m), i(min(problem.exclusion_radius, problem.n_library)),
-             executor.upload(rows, get("candidates", rows.nbytes)), get("squared", n * m * problem.itemsize),
-             executor.upload(bounds, get("limit", bounds.nbytes)), is_open,
-             executor.upload(queries, get("queries", queries.nbytes)), i(states.k),
-             *self._place(tables, place, states.E)),
+            self._kernel("candidates", tables), (round_up(n, 64),), None, library=library.buffer,
+            library_first=library.first, query=query.buffer, query_first=query.first, tau=problem.tau, E=states.E,
+            begin=0, n=n, m=m, exclusion_radius=min(problem.exclusion_radius, problem.n_library),
+            rows=executor.upload(rows, get("candidates", rows.nbytes)),
+            squared=get("squared", n * m * problem.itemsize),
+            limit=executor.upload(bounds, get("limit", bounds.nbytes)), open=is_open,
+            which=executor.upload(queries, get("queries", queries.nbytes)), k=states.k,
+            **self._place(tables, place, states.E),
         )  # fmt: skip
         return executor.download(is_open, np.empty(n, np.uint8)).astype(bool)
 
@@ -79,18 +80,18 @@ class CandidateKernels:
         Only the layout differs, and tables of weights hold an exponential of the distances.
         """
         self.executor.launch(
-            self._kernel("tabulate", tables), (round_up(lists.n_query, 64),), None,
-            (lists.rows, lists.values, np.int32(lists.n_query), np.int32(lists.k), *self._place(tables, place, E)),
+            self._kernel("tabulate", tables), (round_up(lists.n_query, 64),), None, rows=lists.rows,
+            squared=lists.values, n=lists.n_query, k=lists.k, **self._place(tables, place, E),
         )  # fmt: skip
 
     def _kernel(self, entry: str, tables: Tables) -> Any:
         specialisation = {"dtype": tables.problem.dtype, "emit": tables.knn_pass.emit}
         return build(self.executor, spec("candidates"), specialisation, entry)
 
-    def _place(self, tables: Tables, place: int, E: int) -> tuple[Any, ...]:
+    def _place(self, tables: Tables, place: int, E: int) -> dict[str, Any]:
         """Where the table is, and in which layout."""
-        i, knn_pass = np.int32, tables.knn_pass
-        return (
-            i(knn_pass.stride(E)), i(knn_pass.table_tile), i(tables.problem.library_begin),
-            np.uint64(tables.begin_of(place, E)), tables.rows, tables.values,
-        )  # fmt: skip
+        knn_pass = tables.knn_pass
+        return {
+            "stride": knn_pass.stride(E), "tile": knn_pass.table_tile, "spare": tables.problem.library_begin,
+            "table": tables.begin_of(place, E), "out_row": tables.rows, "out_value": tables.values,
+        }  # fmt: skip

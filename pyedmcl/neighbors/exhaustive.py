@@ -91,20 +91,21 @@ class ExhaustiveSearcher:
         # Never fewer groups than the device takes at once: side by side they take no longer than one.
         groups = self._groups(knn_pass, tiles)
         scratch = self.space.pool.get("scratch", groups * knn_pass.scratch_bytes)
-        i = np.int32
         # The padding in front is that of the whole search, so that one upload serves every pass.
-        fixed = (
-            series.library, series.query, penalty, i(series.strides[0]), i(series.strides[1]),
-            i(series.problem.front), i(problem.n_query), i(problem.library_begin), i(problem.library_end),
-            i(knn_pass.groups_per_tile), i(knn_pass.groups_per_round),
-            i(min(problem.exclusion_radius, problem.n_library)), i(knn_pass.tiles), i(tables.first),
-        )  # fmt: skip
-        behind = (tables.rows, tables.values, i(knn_pass.table_rows),
-                  np.uint64(knn_pass.table_rows * tables.n_libraries), scratch)  # fmt: skip
+        fixed: dict[str, Any] = {
+            "library": series.library, "query": series.query, "penalty_of": penalty,
+            "library_stride": series.strides[0], "query_stride": series.strides[1], "front": series.problem.front,
+            "n_rows": problem.n_query, "j_begin": problem.library_begin, "j_end": problem.library_end,
+            "groups_per_tile": knn_pass.groups_per_tile, "groups_per_round": knn_pass.groups_per_round,
+            "exclusion_radius": min(problem.exclusion_radius, problem.n_library), "n_tiles": knn_pass.tiles,
+            "first_library": tables.first, "out_row": tables.rows, "out_value": tables.values,
+            "table_rows": knn_pass.table_rows, "rows_per_slot": knn_pass.table_rows * tables.n_libraries,
+            "scratch": scratch,
+        }  # fmt: skip
         begin = 0
         while begin < tiles:
             end = min(begin + max(pacer.units(cost), groups), tiles)
-            event = executor.launch(kernel, (groups * wg,), (wg,), (*fixed, i(begin), i(end), *behind))
+            event = executor.launch(kernel, (groups * wg,), (wg,), task_begin=begin, task_end=end, **fixed)
             pacer.launched(event, cost * (end - begin))
             told_part(end, tiles, problem.n_query * tables.n_libraries, begin)
             begin = end

@@ -170,8 +170,9 @@ class PrunedSearcher:
             kernel = build(self.executor, spec("pruned"), self._values, "nothing")
             on_device = self.executor.upload(which, self._pool.get("pruned idle", which.nbytes))
             self.executor.launch(
-                kernel, (round_up(len(which), 64),), None, (on_device, np.int32(len(which)), rows, values)
-            )
+                kernel, (round_up(len(which), 64),), None, which=on_device, n=len(which), out_row=rows,
+                out_value=values,
+            )  # fmt: skip
 
     @property
     def _cells(self) -> int:
@@ -245,16 +246,17 @@ class PrunedSearcher:
         self, orders: _Orders, begin: int, step: int, n: int, most_leaves: int = _ROWS_MOST
     ) -> tuple[Any, Buffer]:
         """Launch ``n`` query tiles, from ``begin`` on, every ``step``-th, each with up to ``most_leaves`` leaves."""
-        problem, i, wg = self.problem, np.int32, int(self.parameters["wg"])
+        problem, wg = self.problem, int(self.parameters["wg"])
         library, query = self.states.library_on_device, self.states.query_on_device
         rows, values = self._lists()
         counts = self._pool.get("pruned visited", orders.tiles(self._tile) * 4)
         event = self.executor.launch(
-            build(self.executor, spec("pruned"), self._values), (n * wg,), (wg,),
-            (library.buffer, query.buffer, np.uint64(library.first), np.uint64(query.first), orders.library.rows,
-             i(orders.library.shape.n), orders.library.boxes, orders.library.first_rows, orders.query.rows,
-             orders.query.places, i(orders.query.shape.padded), i(min(problem.exclusion_radius, problem.n_library)),
-             i(begin), i(step), i(most_leaves), rows, values, counts),
+            build(self.executor, spec("pruned"), self._values), (n * wg,), (wg,), library=library.buffer,
+            query=query.buffer, library_first=library.first, query_first=query.first,
+            library_row=orders.library.rows, n_library=orders.library.shape.n, boxes=orders.library.boxes,
+            first_row=orders.library.first_rows, query_row=orders.query.rows, query_at=orders.query.places,
+            n_padded=orders.query.shape.padded, exclusion_radius=min(problem.exclusion_radius, problem.n_library),
+            begin=begin, step=step, most_blocks=most_leaves, out_row=rows, out_value=values, visited=counts,
         )  # fmt: skip
         return event, counts
 

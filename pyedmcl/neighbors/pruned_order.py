@@ -137,9 +137,10 @@ class Orderer:
         self._project(run, series, rows_on_device, axes, coordinates, ids[0], shape)
         self._sort(run, coordinates, ids, shape)
         order = self._empty(name, shape)
-        i = np.int32
-        run("gather", shape.padded, rows_on_device, ids[0], coordinates, i(shape.n), i(shape.padded), order.rows,
-            order.places)  # fmt: skip
+        run(
+            "gather", shape.padded, rows=rows_on_device, id=ids[0], coordinates=coordinates, n=shape.n,
+            padded=shape.padded, row=order.rows, ordered=order.places,
+        )  # fmt: skip
         self._box(run, order)
         return order
 
@@ -158,16 +159,15 @@ class Orderer:
         ids: Buffer, shape: OrderShape,
     ) -> None:  # fmt: skip
         """Coordinates of all states along the axes."""
-        real = self.dtype.type
         basis = self.executor.upload(axes.axes, self.pool.get("pruned axes", axes.axes.nbytes))
         run(
-            "project", shape.n, series.buffer, np.uint64(series.first), rows, np.int32(shape.n), real(axes.centre),
-            real(axes.rounding), basis, coordinates, ids,
+            "project", shape.n, series=series.buffer, first=series.first, rows=rows, n=shape.n, centre=axes.centre,
+            rounding=axes.rounding, basis=basis, coordinates=coordinates, id=ids,
         )  # fmt: skip
 
     def _sort(self, run: _Kernels, coordinates: Buffer, ids: list[Buffer], shape: OrderShape) -> None:
         """Put ``ids[0]`` into the order of the tree, level by level, by counting sorts."""
-        get, i, n = self.pool.get, np.int32, shape.n
+        get, n = self.pool.get, shape.n
         keys = [get(f"pruned key {place}", n * 4) for place in (0, 1)]
         wg, bits = int(run.values["wg"]), int(run.values["bits"])
         parts = -(-n // (wg * int(run.values["each"])))
@@ -176,32 +176,40 @@ class Orderer:
         for log_size, nodes in shape.rounds():
             axis, place = get("pruned axis", nodes * 4), get("pruned place", nodes * 2 * shape.itemsize)
             if shape.axes > 1:
-                run("axes_of", nodes, coordinates, i(n), ids[0], i(log_size), i(nodes), axis, place)
+                run(
+                    "axes_of", nodes, coordinates=coordinates, n=n, id=ids[0], log_size=log_size, nodes=nodes,
+                    axis=axis, place=place,
+                )  # fmt: skip
             node_bits = (nodes - 1).bit_length()
             axis_bits = _KEY_BITS if shape.axes == 1 else _PLACE_BITS
             total = min(round_up(node_bits + axis_bits, bits), _KEY_BITS)
-            run("keys_of", n, coordinates, i(n), ids[0], i(log_size), i(total - node_bits), axis, place, keys[0])
+            run(
+                "keys_of", n, coordinates=coordinates, n=n, id=ids[0], log_size=log_size, place_bits=total - node_bits,
+                axis=axis, place=place, key=keys[0],
+            )  # fmt: skip
             for shift in range(0, total, bits):
-                run("count", parts * wg, keys[0], i(n), i(shift), i(parts), counts, group=wg)
-                run("scan", scanners, counts, i(parts << bits), group=scanners)
-                run("scatter", parts * wg, keys[0], ids[0], i(n), i(shift), i(parts), counts, keys[1], ids[1],
-                    group=wg)  # fmt: skip
+                run("count", parts * wg, wg, key=keys[0], n=n, shift=shift, parts=parts, counts=counts)
+                run("scan", scanners, scanners, counts=counts, total=parts << bits)
+                run(
+                    "scatter", parts * wg, wg, key=keys[0], id=ids[0], n=n, shift=shift, parts=parts, counts=counts,
+                    new_key=keys[1], new_id=ids[1],
+                )  # fmt: skip
                 keys.reverse()
                 ids.reverse()
 
     def _box(self, run: _Kernels, order: Order) -> None:
         """Boxes of leaves, then of the nodes above them, level by level."""
-        i, shape, parents = np.int32, order.shape, order.shape.parents
+        shape, parents = order.shape, order.shape.parents
         run(
-            "leaf_boxes", parents[0] * FAN, order.rows, order.places, i(shape.n), i(shape.padded), i(parents[0]),
-            order.boxes, order.first_rows,
+            "leaf_boxes", parents[0] * FAN, row=order.rows, ordered=order.places, n=shape.n, padded=shape.padded,
+            parents=parents[0], boxes=order.boxes, first_row=order.first_rows,
         )  # fmt: skip
         below = 0
         for level in range(1, len(parents)):
             above = below + parents[level - 1]
             run(
-                "upper_boxes", parents[level] * FAN, order.boxes, order.first_rows, i(below), i(parents[level - 1]),
-                i(above), i(parents[level]),
+                "upper_boxes", parents[level] * FAN, boxes=order.boxes, first_row=order.first_rows, below=below,
+                nodes=parents[level - 1], here=above, parents=parents[level],
             )  # fmt: skip
             below = above
 
@@ -219,8 +227,8 @@ class _Kernels:
     def __init__(self, executor: Executor, values: dict[str, Any]) -> None:
         self._executor, self.values = executor, values
 
-    def __call__(self, entry: str, work_items: int, *arguments: Any, group: int = 0) -> None:
+    def __call__(self, entry: str, work_items: int, group: int = 0, /, **arguments: Any) -> None:
         """Launch a kernel with so many work-items, in groups of ``group`` or of whatever size the device prefers."""
         kernel = build(self._executor, spec("pruned_order"), self.values, entry)
         size = work_items if group else round_up(work_items, 64)
-        self._executor.launch(kernel, (size,), (group,) if group else None, arguments)
+        self._executor.launch(kernel, (size,), (group,) if group else None, **arguments)

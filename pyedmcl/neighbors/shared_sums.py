@@ -92,7 +92,7 @@ class SharedSumsSearcher:
             They do not fit; the message holds the numbers.
         """
         self._check_memory()
-        problem, states, i = self.problem, self.states, np.int32
+        problem, states = self.problem, self.states
         side = min(_SIDE, states.E)
         values = self._values(side)
         kernel = build(self.executor, spec("shared_sums"), values)
@@ -101,19 +101,21 @@ class SharedSumsSearcher:
         squared = self._pool.get("sweep values", cells * problem.itemsize)
         library, query = states.library_on_device, states.query_on_device
         first, last = self._library_tiles(side)
-        arguments = (
-            library.buffer, query.buffer, np.uint64(library.first), np.uint64(query.first),
-            self._flags("library flags", states.library.rows, problem.n_library, side),
-            self._flags("query flags", states.query.rows, problem.n_query, side),
-            i(problem.n_query), i(first), i(last), i(min(problem.exclusion_radius, problem.n_library)),
-        )  # fmt: skip
+        fixed: dict[str, Any] = {
+            "library": library.buffer, "query": query.buffer, "library_first": library.first,
+            "query_first": query.first,
+            "may": self._flags("library flags", states.library.rows, problem.n_library, side),
+            "asked": self._flags("query flags", states.query.rows, problem.n_query, side), "n_query": problem.n_query,
+            "first": first, "last": last, "exclusion_radius": min(problem.exclusion_radius, problem.n_library),
+            "out_row": rows, "out_value": squared,
+        }  # fmt: skip
         wg, lanes = int(values["wg"]), int(values["lanes"])
         groups = -(-self._items(side, lanes) // wg)
         cost = operations_per_pair(states.E, side) * side**2 * (last - first) * wg * lanes
         begin, least = 0, self.executor.info.compute_units
         while begin < groups:
             n = min(max(self._pacer.units(cost), least), groups - begin)
-            event = self.executor.launch(kernel, (n * wg,), (wg,), (*arguments, i(begin), rows, squared))
+            event = self.executor.launch(kernel, (n * wg,), (wg,), begin=begin, **fixed)
             self._pacer.launched(event, cost * n)
             told_part(begin + n, groups, problem.n_query, begin)
             begin += n

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..codegen.build import build
 from ..device.quirks import quirks_for
+from ..device.slots import in_order
 from ..kernels import spec
 from .cells import identity_lines, sum_of
 from .counts import Counts, Histogram
@@ -81,21 +82,23 @@ class Finish:
         )  # fmt: skip
 
     def _launch(self, known: Sequence[Buffer], lengths: Sequence[int], counts: Buffer, sums: Buffer) -> None:
-        p, n, launch, kernels = self.problem, np.uint64(self.lengths), self.executor.launch, self._kernels
+        p, n = self.problem, self.lengths
         whole, group = (self._groups * self._wg,), (self._wg,)
         theiler = max(p.theiler, 1) if p.symmetric else p.theiler
         # A matrix of two points has fewer lengths than kinds of lines, each of which begins with nothing found.
-        launch(kernels["finish_begin"], (max(self.lengths, _KINDS),), None, (counts, self._longest, n))
-        launch(
-            kernels["finish_diagonals"], whole, group,
-            (known[0], np.uint64(lengths[0]), np.int64(0 if p.symmetric else 1 - p.n_rows), np.int32(theiler), counts),
+        self._run("finish_begin", (max(self.lengths, _KINDS),), None, counts, self._longest, n)
+        self._run(
+            "finish_diagonals", whole, group, known[0], lengths[0], 0 if p.symmetric else 1 - p.n_rows, theiler, counts
+        )
+        self._run(
+            "finish_columns", whole, group, known[2], known[1], p.n_columns, p.n_rows, p.symmetric, counts, n,
+            self._totals,
         )  # fmt: skip
-        launch(
-            kernels["finish_columns"], whole, group,
-            (known[2], known[1], np.int32(p.n_columns), np.int32(p.n_rows), np.int32(p.symmetric), counts, n,
-             self._totals),
-        )  # fmt: skip
-        launch(kernels["finish_end"], (*whole, 4), (*group, 1), (counts, sums, self._longest, n))
+        self._run("finish_end", (*whole, 4), (*group, 1), counts, sums, self._longest, n)
+
+    def _run(self, name: str, size: tuple[int, ...], local: tuple[int, ...] | None, *arguments: Any) -> None:
+        kernel = self._kernels[name]
+        self.executor.launch(kernel, size, local, **in_order(kernel, arguments))
 
     def _histogram(self, sums: Buffer, kind: int, longest: int) -> Histogram:
         """Up to the longest line; length 0 counts for nothing."""

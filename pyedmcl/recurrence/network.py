@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ..codegen.build import build
 from ..device.memory import budget
+from ..device.slots import in_order
 from ..errors import DeviceMemoryError, InputError
 from ..io.optional import need
 from ..jobs.function import public_function
@@ -208,7 +209,8 @@ def count_links(
             end = min(row + min(pacer.units(cost), 60_000), n)
             tail = [np.int32(v) for v in (row, n, words, problem.theiler)]
             groups = -(-words // wg) * wg
-            event = executor.launch(link, (groups, end - row), (wg, 1), [data, bits, *tail, limit])
+            arguments = in_order(link, [data, bits, *tail, limit])
+            event = executor.launch(link, (groups, end - row), (wg, 1), **arguments)
             pacer.launched(event, cost * (end - row))
             row = end
         host = np.empty((n, words), np.uint32)
@@ -224,7 +226,8 @@ def count_links(
             links = pacer.units(float(words))
             end = max(int(np.searchsorted(before, before[row] + links, side="right")) - 1, row + 1)
             end = min(end, n, row + 1_000_000)
-            event = executor.launch(close, ((end - row) * wg,), (wg,), [bits, sums, np.int32(row), np.int32(words)])
+            arguments = in_order(close, [bits, sums, row, words])
+            event = executor.launch(close, ((end - row) * wg,), (wg,), **arguments)
             pacer.launched(event, float(words) * max(int(before[end] - before[row]), 1))
             executor.download(sums, closed[row:end])
             row = end

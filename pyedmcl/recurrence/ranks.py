@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from ..codegen.build import build
 from ..device.memory import budget
+from ..device.slots import in_order
 from ..errors import DeviceMemoryError
 from ..kernels import spec
 from ..launch.pacing import Pacer
@@ -147,8 +148,8 @@ class Ranks:
         row = 0
         while row < self.problem.n_rows:
             end = min(row + self._pacer.units(cost), self.problem.n_rows)
-            arguments = [*head, np.int32(row), np.int32(end), *tail]
-            event = self.executor.launch(kernel, (groups * self._values["wg"],), (self._values["wg"],), arguments)
+            arguments = in_order(kernel, [*head, np.int32(row), np.int32(end), *tail])
+            event = self.executor.launch(kernel, (groups * self._values["wg"],), (self._values["wg"],), **arguments)
             self._pacer.launched(event, cost * (end - row))
             row = end
         self.executor.finish()

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ..codegen.build import build
 from ..device.memory import budget
 from ..device.quirks import quirks_for
+from ..device.slots import in_order
 from ..errors import DeviceMemoryError
 from ..kernels import spec
 from ..launch.sizes import round_up
@@ -234,10 +235,10 @@ class TileSweep:
             wg = values["wg"]
             groups = -(-n_diagonals // (wg * values["lanes"])), -(-n_words // values["words"])
             self.executor.launch(
-                kernel, (groups[0] * wg, groups[1]), (wg, 1),
+                kernel, (groups[0] * wg, groups[1]), (wg, 1), **in_order(kernel,
                 (side.x, side.y, side.x64, side.y64, side.limits, side.limits64, i(side.x_stride), i(side.y_stride),
                  i(side.front), i(i0), i(k0), i(n_words), i(n_diagonals), i(side.limit_stride),
-                 i(p.theiler if p.theiler_everywhere else 0), i(end), i(p.n_columns), self._bits, self._rows),
+                 i(p.theiler if p.theiler_everywhere else 0), i(end), i(p.n_columns), self._bits, self._rows)),
             )  # fmt: skip
 
     def _turn_words(self, i0: int, n_words: int, k0: int, n_diagonals: int, at: np.uint64) -> None:
@@ -272,7 +273,8 @@ class TileSweep:
     def _launch(
         self, name: str, size: tuple[int, ...], local: tuple[int, ...] | None, arguments: tuple[Any, ...]
     ) -> Event:
-        return self.executor.launch(self._kernels[name], size, local, arguments)
+        kernel = self._kernels[name]
+        return self.executor.launch(kernel, size, local, **in_order(kernel, arguments))
 
     def _fold(self) -> None:
         n = 3 * (self._longest + 1)

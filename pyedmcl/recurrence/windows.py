@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ..codegen.build import build
 from ..device.memory import budget
+from ..device.slots import in_order
 from ..kernels import spec
 from ..launch.pacing import Pacer
 from ..tuning.parameters import parameters
@@ -145,8 +146,9 @@ class WindowSweep:
         pacer, word = self._pacers[entry], 0
         while word < words:
             count = min(pacer.units(cost), words - word, _GROUPS_MOST)
+            kernel = self._kernels[entry]
             event = self.executor.launch(
-                self._kernels[entry], (groups, count), (wg, 1), [x, bits, *tail, np.int32(word)]
+                kernel, (groups, count), (wg, 1), **in_order(kernel, [x, bits, *tail, np.int32(word)])
             )
             pacer.launched(event, cost * count)
             word += count
@@ -154,12 +156,13 @@ class WindowSweep:
     def _count(self, buffers: list[Buffer], part: Part) -> None:
         lanes, size = self._values["counting_wg"], self.problem.n_rows
         tail = [np.int32(v) for v in (part.words, size, self.step, self.problem.theiler)]
-        kernel, pacer = (held["recurrence_windows"] for held in (self._kernels, self._pacers))
+        kernel, pacer = self._kernels["recurrence_windows"], self._pacers["recurrence_windows"]
         cost = float(size) * size
         window = 0
         while window < part.windows:
             count = min(pacer.units(cost), part.windows - window)
-            event = self.executor.launch(kernel, (count * lanes,), (lanes,), [*buffers, *tail, np.int32(window)])
+            arguments = in_order(kernel, [*buffers, *tail, np.int32(window)])
+            event = self.executor.launch(kernel, (count * lanes,), (lanes,), **arguments)
             pacer.launched(event, cost * count)
             window += count
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from ..device.executor import Argument, Buffer, Event, Executor, MemoryAccount, Program
+    from ..device.executor import Argument, Buffer, Event, Executor, Kernel, MemoryAccount, Program
     from ..device.info import DeviceInfo
 
 
@@ -45,9 +45,9 @@ class Recorder:
         return self.executor.download(buffer, into, offset)
 
     def launch(
-        self, kernel: Any, global_size: Sequence[int], local_size: Sequence[int] | None, arguments: Sequence[Argument]
+        self, kernel: Kernel, global_size: Sequence[int], local_size: Sequence[int] | None, /, **arguments: Argument
     ) -> Event:
-        event = self.executor.launch(kernel, global_size, local_size, arguments)
+        event = self.executor.launch(kernel, global_size, local_size, **arguments)
         self.events.append((kernel.name, event))
         return event
 
@@ -76,7 +76,7 @@ class Dry(Recorder):
         return into
 
     def launch(
-        self, kernel: Any, global_size: Sequence[int], local_size: Sequence[int] | None, arguments: Sequence[Argument]
+        self, kernel: Kernel, global_size: Sequence[int], local_size: Sequence[int] | None, /, **arguments: Argument
     ) -> Event:
         return _NoEvent()
 
@@ -86,6 +86,7 @@ class _Lent:
 
     def __init__(self, real: Buffer, free: list[_Lent]) -> None:
         self.real, self._free = real, free
+        self.itemsize = 0
 
     @property
     def nbytes(self) -> int:
@@ -93,6 +94,7 @@ class _Lent:
 
     def release(self) -> None:
         if self not in self._free:
+            self.real.itemsize = 0  # whoever is lent it next may keep something else there
             self._free.append(self)
 
 
@@ -129,9 +131,10 @@ class Keeping(Recorder):
         return self.executor.download(_real(buffer), into, offset)
 
     def launch(
-        self, kernel: Any, global_size: Sequence[int], local_size: Sequence[int] | None, arguments: Sequence[Argument]
+        self, kernel: Kernel, global_size: Sequence[int], local_size: Sequence[int] | None, /, **arguments: Argument
     ) -> Event:
-        return self.executor.launch(kernel, global_size, local_size, [_real(argument) for argument in arguments])
+        real = {name: _real(argument) for name, argument in arguments.items()}
+        return self.executor.launch(kernel, global_size, local_size, **real)
 
     def release(self) -> None:
         """Give all memory back."""

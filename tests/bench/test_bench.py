@@ -158,7 +158,7 @@ class _Executor:
 
     info = INTEL
 
-    def launch(self, *args):
+    def launch(self, *_, **arguments):
         return _Event()
 
     def finish(self):
@@ -175,8 +175,8 @@ class _Counted(TuningProblem):
         from contextlib import nullcontext
 
         def go():
-            executor.launch(SimpleNamespace(name="knn"), (1,), None, ())
-            executor.launch(SimpleNamespace(name="another"), (1,), None, ())
+            executor.launch(SimpleNamespace(name="knn"), (1,), None)
+            executor.launch(SimpleNamespace(name="another"), (1,), None)
             return {}
 
         return nullcontext(go)

@@ -12,23 +12,29 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from pyedmcl.codegen.arguments import declared
 from pyedmcl.device import discover, session
-from pyedmcl.device.executor import LocalMemory
 from pyedmcl.device.info import DeviceInfo
 from pyedmcl.device.opencl import OpenCLExecutor
 from pyedmcl.device.quirks import quirks_for
 from pyedmcl.errors import BuildError, DeviceMemoryError, DeviceNotFoundError, LaunchError
 
 SCALE = """
-__kernel void scale(__global const float *x, __global float *y, int n, float factor, long shift,
-                    __local float *tile)
+__kernel void scale(__global const float *x, __global float *y, int n, float factor, long shift)
 {
     int i = get_global_id(0);
-    tile[get_local_id(0)] = x[i];
-    barrier(CLK_LOCAL_MEM_FENCE);
-    if (i < n) y[i] = tile[get_local_id(0)] * factor + (float)shift;
+    if (i < n) y[i] = x[i] * factor + (float)shift;
 }
 """
+SLOTS = declared(
+    """
+    scale(const float* x; float* y; int n; float factor; long shift)
+    both(const float* a, b, c; float* one, two)
+    spin(float* x)
+    k(int* x)
+    """,
+    False,
+)
 FUSED = """
 #pragma OPENCL FP_CONTRACT OFF
 inline float fused(float a, float b, float c)
@@ -70,11 +76,10 @@ def executor(request: pytest.FixtureRequest) -> Iterator[OpenCLExecutor]:
 
 
 def run_scale(executor: OpenCLExecutor, x: np.ndarray, factor: float, shift: int) -> np.ndarray:
-    kernel = executor.build(SCALE).kernel("scale")
+    kernel = executor.build(SCALE).kernel("scale", SLOTS["scale"])
     source = executor.upload(x)
     target = executor.upload(np.full_like(x, -1))
-    arguments = (source, target, np.int32(x.size), np.float32(factor), np.int64(shift), LocalMemory(4 * 16))
-    executor.launch(kernel, (x.size,), (16,), arguments).wait()
+    executor.launch(kernel, (x.size,), (16,), x=source, y=target, n=x.size, factor=factor, shift=shift).wait()
     return executor.download(target, np.empty_like(x))
 
 
@@ -85,15 +90,15 @@ def test_a_kernel_runs_with_every_kind_of_argument(executor: OpenCLExecutor) -> 
 
 
 def test_arguments_that_are_remembered_are_still_replaced(executor: OpenCLExecutor) -> None:
-    kernel = executor.build(SCALE).kernel("scale")
+    kernel = executor.build(SCALE).kernel("scale", SLOTS["scale"])
     x = np.arange(32, dtype=np.float32)
     source, first, second = executor.upload(x), executor.upload(-x), executor.upload(-x)
-    tail = (np.int32(32), np.float32(1), np.int64(0))
-    executor.launch(kernel, (32,), (16,), (source, first, *tail, LocalMemory(64)))
-    executor.launch(kernel, (32,), (32,), (source, second, np.int32(8), np.float32(4), np.int64(0), LocalMemory(128)))
+    rest = {"n": 32, "factor": 1.0, "shift": 0}
+    executor.launch(kernel, (32,), (16,), x=source, y=first, **rest)
+    executor.launch(kernel, (32,), (32,), x=source, y=second, n=8, factor=4, shift=0)
     first.release()
     fresh = executor.upload(-x)  # may get the address that was just released
-    executor.launch(kernel, (32,), (32,), (source, fresh, *tail, LocalMemory(128)))
+    executor.launch(kernel, (32,), (32,), x=source, y=fresh, **rest)
     expected = np.where(np.arange(32) < 8, 4 * x, -x)
     np.testing.assert_array_equal(executor.download(second, np.empty_like(x)), expected)
     np.testing.assert_array_equal(executor.download(fresh, np.empty_like(x)), x)
@@ -125,10 +130,9 @@ def test_a_released_buffer_is_refused(executor: OpenCLExecutor) -> None:
     buffer.release()
     with pytest.raises(LaunchError, match="released"):
         executor.download(buffer, np.empty(1))
-    kernel = executor.build(SCALE).kernel("scale")
-    arguments = (buffer, buffer, np.int32(1), np.float32(1), np.int64(0), LocalMemory(64))
+    kernel = executor.build(SCALE).kernel("scale", SLOTS["scale"])
     with pytest.raises(LaunchError, match="released"):
-        executor.launch(kernel, (16,), (16,), arguments)
+        executor.launch(kernel, (16,), (16,), x=buffer, y=buffer, n=1, factor=1, shift=0)
 
 
 def test_a_build_failure_holds_the_log_and_the_source(executor: OpenCLExecutor) -> None:
@@ -150,7 +154,7 @@ def test_builds_are_kept_per_source_and_options(executor: OpenCLExecutor) -> Non
     buffer = executor.allocate(4)
     values = []
     for program in (first, second):
-        executor.launch(program.kernel("k"), (1,), (1,), (buffer,))
+        executor.launch(program.kernel("k", SLOTS["k"]), (1,), (1,), x=buffer)
         values.append(int(executor.download(buffer, np.empty(1, dtype=np.int32))[0]))
     assert values == [1, 2]
 
@@ -158,27 +162,52 @@ def test_builds_are_kept_per_source_and_options(executor: OpenCLExecutor) -> Non
 def test_the_language_is_opencl_c_1_2(executor: OpenCLExecutor) -> None:
     source = "__kernel void k(__global int *x) { x[0] = __OPENCL_C_VERSION__; }"
     buffer = executor.allocate(4)
-    executor.launch(executor.build(source).kernel("k"), (1,), None, (buffer,))
+    executor.launch(executor.build(source).kernel("k", SLOTS["k"]), (1,), None, x=buffer)
     assert executor.download(buffer, np.empty(1, dtype=np.int32))[0] == 120
 
 
 def test_a_missing_kernel_is_named(executor: OpenCLExecutor) -> None:
     with pytest.raises(BuildError, match="no_such_kernel"):
-        executor.build(SCALE).kernel("no_such_kernel")
+        executor.build(SCALE).kernel("no_such_kernel", SLOTS["k"])
 
 
 def test_wrong_arguments_are_explained(executor: OpenCLExecutor) -> None:
-    kernel = executor.build(SCALE).kernel("scale")
+    kernel = executor.build(SCALE).kernel("scale", SLOTS["scale"])
     buffer = executor.allocate(64)
-    with pytest.raises(LaunchError, match="takes 6 arguments, 1 were given"):
-        executor.launch(kernel, (16,), (16,), (buffer,))
-    with pytest.raises(LaunchError, match=r"argument 2 .* a int;"):
-        executor.launch(kernel, (16,), (16,), (buffer, buffer, 3, np.float32(1), np.int64(0), LocalMemory(64)))
-    right = (buffer, buffer, np.int32(1), np.float32(1), np.int64(0), LocalMemory(64))
+    right = {"x": buffer, "y": buffer, "n": 3, "factor": 1, "shift": 0}
+    for wrong, said in (
+        ({"m": 3}, "kernel scale: it has no argument m. It takes x, y, n, factor, shift."),
+        ({"n": None}, "argument 'n' of kernel scale is a number of type int32, and None was given"),
+        ({"n": 1.5}, "argument 'n' .* 1.5 was given"),
+        ({"n": 1 << 31}, "argument 'n' .* 2147483648 was given"),
+        ({"n": buffer}, "argument 'n' .* a buffer was given"),
+        ({"factor": "1"}, "argument 'factor' .* a number of type float32, and '1' was given"),
+        ({"x": 3}, "argument 'x' of kernel scale is a buffer of float32, and 3 was given"),
+        ({"y": executor.upload(np.zeros(8))}, "argument 'y' .* a buffer was given whose elements have 8 bytes"),
+    ):
+        with pytest.raises(LaunchError, match=said):
+            executor.launch(kernel, (16,), (16,), **{**right, **wrong})
+    with pytest.raises(LaunchError, match="kernel scale: no value was given for y, shift and it has no argument z"):
+        executor.launch(kernel, (16,), (16,), x=buffer, n=3, factor=1, z=0)
     if executor.info.runtime != "oclgrind":
         with pytest.raises(LaunchError, match=r"\(16,\).*7"):
-            executor.launch(kernel, (16,), (7,), right)
-    executor.launch(kernel, (16,), (16,), right).wait()
+            executor.launch(kernel, (16,), (7,), **right)
+    executor.launch(kernel, (16,), (16,), **right).wait()
+
+
+def test_numbers_are_given_as_the_kernel_declares_them(executor: OpenCLExecutor) -> None:
+    kernel = executor.build(SCALE).kernel("scale", SLOTS["scale"])
+    x = np.ones(16, np.float32)
+    kinds = (16, 2, 1), (np.int64(16), np.float64(2), True), (np.uint8(16), np.float32(2), np.int8(1))
+    for n, factor, shift in kinds:
+        source, target = executor.upload(x), executor.upload(np.zeros_like(x))
+        executor.launch(kernel, (16,), (16,), x=source, y=target, n=n, factor=factor, shift=shift)
+        np.testing.assert_array_equal(executor.download(target, np.empty_like(x)), np.full(16, 3, np.float32))
+
+
+def test_a_kernel_that_is_declared_otherwise_is_refused(executor: OpenCLExecutor) -> None:
+    with pytest.raises(BuildError, match="kernel scale takes 5 arguments, and 4 are declared"):
+        executor.build(f"{SCALE}// again\n").kernel("scale", SLOTS["scale"][:4])
 
 
 def test_too_large_an_allocation_names_the_numbers(executor: OpenCLExecutor) -> None:
@@ -198,9 +227,8 @@ def test_time_on_the_device_is_measured(executor: OpenCLExecutor) -> None:
     }"""
     if executor.info.kind == "simulator":
         source = source.replace("20000", "20")
-    event = executor.launch(
-        executor.build(source).kernel("spin"), (64,), (16,), (executor.upload(np.zeros(64, dtype=np.float32)),)
-    )
+    kernel = executor.build(source).kernel("spin", SLOTS["spin"])
+    event = executor.launch(kernel, (64,), (16,), x=executor.upload(np.zeros(64, dtype=np.float32)))
     assert 0 < event.seconds < 10
     assert event.seconds == event.seconds
     executor.finish()
@@ -213,10 +241,11 @@ def test_the_quirk_for_fused_multiply_add_rounds_once(executor: OpenCLExecutor) 
     c = -(a * b)
     exact = (a.astype(np.float64) * b + c).astype(np.float32)
     contract = int(quirks_for(executor.info).fma == "contract")
-    kernel = executor.build(FUSED, [f"-DCONTRACT={contract}", *quirks_for(executor.info).build_options]).kernel("both")
-    inputs = [executor.upload(values) for values in (a, b, c)]
+    options = [f"-DCONTRACT={contract}", *quirks_for(executor.info).build_options]
+    kernel = executor.build(FUSED, options).kernel("both", SLOTS["both"])
+    inputs = {name: executor.upload(values) for name, values in (("a", a), ("b", b), ("c", c))}
     one, two = executor.allocate(4096), executor.allocate(4096)
-    executor.launch(kernel, (1024,), (64,), (*inputs, one, two))
+    executor.launch(kernel, (1024,), (64,), **inputs, one=one, two=two)
     np.testing.assert_array_equal(executor.download(one, np.empty_like(a)), exact)
     # The rest of the file stays unfused.
     np.testing.assert_array_equal(executor.download(two, np.empty_like(a)), a * b + c)
@@ -231,8 +260,8 @@ def test_threads_have_kernels_of_their_own(executor: OpenCLExecutor) -> None:
 
     def work(factor: int) -> None:
         try:
-            kernel = program.kernel("scale")
-            assert program.kernel("scale") is kernel
+            kernel = program.kernel("scale", SLOTS["scale"])
+            assert program.kernel("scale", SLOTS["scale"]) is kernel
             kernels.append(kernel)
             x = np.arange(64, dtype=np.float32) + factor
             for shift in range(20):
@@ -277,6 +306,7 @@ def test_sessions_are_shared_and_lazy() -> None:
 FORK = """
 import os, sys
 import numpy as np
+from pyedmcl.codegen.arguments import declared
 from pyedmcl.device import discover, session
 from pyedmcl.errors import LaunchError
 used_before = sys.argv[1] == "used"

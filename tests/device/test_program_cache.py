@@ -13,6 +13,7 @@ from pyedmcl.device.discover import discover
 from pyedmcl.device.opencl import OpenCLExecutor
 from pyedmcl.device.program_cache import ProgramCache
 from pyedmcl.device.quirks import quirks_for
+from pyedmcl.device.slots import Slot
 from pyedmcl.errors import BuildError
 
 SOURCE = "kernel void fill(global int* out) { out[get_global_id(0)] = (int)get_global_id(0) + 7; }"
@@ -36,7 +37,8 @@ def info():
 
 def filled(executor):
     out = executor.upload(np.zeros(5, np.int32))
-    executor.launch(executor.build(SOURCE).kernel("fill"), (5,), (1,), (out,))
+    kernel = executor.build(SOURCE).kernel("fill", [Slot("out", np.dtype(np.int32), True)])
+    executor.launch(kernel, (5,), (1,), out=out)
     return executor.download(out, np.empty(5, np.int32)).tolist()
 
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ...codegen.build import build
 from ...device.memory import budget
 from ...device.quirks import quirks_for
+from ...device.slots import in_order
 from ...errors import DeviceMemoryError, InputError
 from ...kernels import spec
 from ...launch.pacing import Pacer
@@ -177,7 +178,7 @@ def _launch_all(
     try:
         for array in (rows, columns, pieces, image, *more):
             held.append(executor.allocate(array.nbytes) if array is image else executor.upload(array))
-        executor.launch(clear, (image.size,), None, (held[3], np.uint64(image.size)))
+        executor.launch(clear, (image.size,), None, image=held[3], n=image.size)
         largest = int(np.diff(down).max()) * int(np.diff(pixel_edges(problem.n_columns, pixels[1])).max())
         # The kernel takes the limits that surely and maybe hold of the outer radius, then those of the inner one.
         if values["mode"] == "mean":
@@ -208,7 +209,7 @@ def _launch_all(
                 held[2], np.int32(at), np.int32(end), np.int32(per_group), np.int32(chunk), np.int32(pixels[1]),
                 np.int32(symmetric), held[3],
             )  # fmt: skip
-            event = executor.launch(kernel, groups, (values["wg"], 1), (*head, *tail))
+            event = executor.launch(kernel, groups, (values["wg"], 1), **in_order(kernel, (*head, *tail)))
             pacer.launched(event, cost * across * float(heights[at:end].sum()))
             if open_cells is not None:
                 open_cells.take(executor, held[4], held[5])
