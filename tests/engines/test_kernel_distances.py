@@ -139,12 +139,12 @@ def test_a_large_block_is_split(executor, limit, monkeypatch):
     monkeypatch.setattr(dense, "_BLOCK_BYTES_MOST", limit)
     launches = []
     launch = executor.launch
-    monkeypatch.setattr(executor, "launch", lambda *a: launches.append(a) or launch(*a))
+    monkeypatch.setattr(executor, "launch", lambda *a, **k: launches.append(a) or launch(*a, **k))
     assert_bits(distance_block(executor, x, y, E=2), want)
     assert len(launches) > 90 * 300 * 4 // limit
     monkeypatch.setattr(dense, "_GROUPS_MOST", 1)
     assert_bits(distance_block(executor, x, y, E=2), want)
-    assert all(size[1] == 1 for _, size, _, _ in launches[-3:])
+    assert all(size[1] == 1 for _, size, _ in launches[-3:])
 
 
 def test_no_room_is_an_error_with_the_numbers(executor, monkeypatch):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from itertools import pairwise
 
@@ -196,6 +197,7 @@ def test_without_double_precision_open_cells_are_decided_on_the_host(executor, m
 
 def code(text):
     """The OpenCL C that a float32 program keeps after its preprocessor's choice of the number type."""
+    text = re.sub(r"//[^\n]*", "", text)
     return text.replace("typedef double real;", "").replace("#define REAL_NAME double", "")
 
 
@@ -210,7 +212,7 @@ def test_launches_are_split(executor, monkeypatch):
     x = on_a_grid(900, 13)
     launches = []
     launch = executor.launch
-    monkeypatch.setattr(executor, "launch", lambda *a: launches.append(a) or launch(*a))
+    monkeypatch.setattr(executor, "launch", lambda *a, **k: launches.append(a) or launch(*a, **k))
     monkeypatch.setattr(render, "_GROUPS_MOST", 2)
     with using(recurrence_image={"piece": 32}):
         check(executor, problem(x, m=2, radius=0.5), x, pixels=(90, 90))

@@ -397,8 +397,8 @@ class Timed:
     def __getattr__(self, name):
         return getattr(self._executor, name)
 
-    def launch(self, kernel, global_size, *rest):
-        event = self._executor.launch(kernel, global_size, *rest)
+    def launch(self, kernel, global_size, local_size, /, **arguments):
+        event = self._executor.launch(kernel, global_size, local_size, **arguments)
         return SimpleNamespace(seconds=1e-12 * math.prod(global_size), wait=event.wait)
 
 
