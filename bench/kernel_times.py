@@ -28,8 +28,8 @@ def measure(x: Any, E: int, device: str | None, repeat: int) -> dict[str, float]
     """Median seconds of each kernel's launches in a map."""
     launch, events = OpenCLExecutor.launch, []
 
-    def noted(self: OpenCLExecutor, kernel: Any, *rest: Any) -> Any:
-        event = launch(self, kernel, *rest)
+    def noted(self: OpenCLExecutor, kernel: Any, *sizes: Any, **arguments: Any) -> Any:
+        event = launch(self, kernel, *sizes, **arguments)
         events.append((kernel.name, event))
         return event
 

@@ -98,3 +98,6 @@ class Executor(Protocol):
 
     def finish(self) -> None:
         """Wait for everything queued."""
+
+    def close(self) -> None:
+        """Give everything back; the executor is of no use afterwards."""

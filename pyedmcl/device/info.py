@@ -13,7 +13,8 @@ class DeviceInfo:
     Attributes
     ----------
     id : str
-        ``"p:d"``, platform and device index; stable within one machine set-up.
+        ``"p:d"``, platform and device index, behind the executor's name where that is not "opencl"; stable within one
+        machine set-up.
     name, vendor, platform, version, driver : str
         As the driver reports them (whitespace stripped); ``version`` is CL_DEVICE_VERSION.
     kind : str
@@ -26,6 +27,8 @@ class DeviceInfo:
     fp64, fp16, subgroups : bool
     opencl_c : str
         CL_DEVICE_OPENCL_C_VERSION.
+    executor : str
+        What opens it; a name in :mod:`pyedmcl.device.registry`.
     """
 
     id: str
@@ -46,6 +49,7 @@ class DeviceInfo:
     fp16: bool
     subgroups: bool
     opencl_c: str
+    executor: str = "opencl"
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import BuildError, DeviceMemoryError, LaunchError
-from . import discover, runtimes
+from . import opencl_devices, runtimes
 from .executor import Argument, Buffer, Kernel
 from .info import DeviceInfo
 from .opencl_memory import MemoryUse, OpenCLBuffer
@@ -167,7 +167,7 @@ class OpenCLExecutor:
         self.errors: type[Exception] = self.cl.Error
         self.memory = MemoryUse()
         self._kept = ProgramCache(info) if quirks_for(info).keep_programs else None
-        self._device = discover.handle(info)
+        self._device = opencl_devices.handle(info)
         try:
             self._context = self.cl.Context([self._device])
             self._queue = self.cl.CommandQueue(

@@ -110,7 +110,7 @@ def rank(info: DeviceInfo) -> tuple[object, ...]:
 
 def _matcher(request: str) -> Callable[[DeviceInfo], bool]:
     wanted = request.lower()
-    if re.fullmatch(r"\d+:\d+", wanted):
+    if re.fullmatch(r"(\w+:)?\d+:\d+", wanted):
         return lambda info: info.id == wanted
     if wanted in _KINDS:
         return lambda info: info.kind == wanted

@@ -6,14 +6,13 @@ import os
 import threading
 
 from ..errors import warn
-from . import discover, select
+from . import discover, registry, select
 from .executor import Executor
 from .info import DeviceInfo
-from .opencl import OpenCLExecutor
 from .quirks import quirks_for
 
 _lock = threading.Lock()
-_open: dict[tuple[int, DeviceInfo], OpenCLExecutor] = {}
+_open: dict[tuple[int, DeviceInfo], Executor] = {}
 
 
 def open_device(request: str | None = None) -> Executor:
@@ -39,7 +38,7 @@ def executor_for(info: DeviceInfo) -> Executor:
     with _lock:
         if key not in _open:
             _warn_of(info)
-            _open[key] = OpenCLExecutor(info)
+            _open[key] = registry.open_executor(info)
         return _open[key]
 
 

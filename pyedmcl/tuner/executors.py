@@ -54,6 +54,9 @@ class Recorder:
     def finish(self) -> None:
         self.executor.finish()
 
+    def close(self) -> None:
+        self.executor.close()
+
     def seconds(self, entries: Sequence[str]) -> float:
         """Time on the device of the launches of these kernels; waits for them."""
         return sum(event.seconds for name, event in self.events if name in entries)

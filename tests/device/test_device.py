@@ -11,7 +11,7 @@ import pytest
 from device_helpers import AMD, ARC, FPGA, GIB, INTEL, LLVMPIPE, NVIDIA, OCLGRIND, POCL30, POCL31, POCL_BROKEN, numbered
 
 from pyedmcl import config
-from pyedmcl.device import discover, fingerprint, memory, quirks, select
+from pyedmcl.device import fingerprint, memory, opencl_devices, quirks, select
 from pyedmcl.device.info import DeviceInfo
 from pyedmcl.errors import DeviceNotFoundError
 
@@ -132,7 +132,7 @@ def test_only_unusable_devices_are_explained() -> None:
     ],
 )
 def test_classify(platform: str, vendor: str, name: str, kind: str, expected: tuple[str, str]) -> None:
-    assert discover.classify(platform, vendor, name, kind) == expected
+    assert opencl_devices.classify(platform, vendor, name, kind) == expected
 
 
 def test_every_quirk_row_has_a_reason_and_changes_known_fields() -> None:
@@ -176,7 +176,7 @@ def test_an_unusable_device_that_was_named_is_used_with_a_warning(monkeypatch: p
     from pyedmcl.device import session
 
     monkeypatch.setattr(session.discover, "discover", lambda: [])
-    monkeypatch.setattr(session, "OpenCLExecutor", lambda info: f"executor of {info.driver}")
+    monkeypatch.setattr(session.registry, "open_executor", lambda info: f"executor of {info.driver}")
     monkeypatch.setattr(session, "_open", {})
     with pytest.warns(RuntimeWarning, match=r"was named, but PoCL 3\.0 gives wrong distances.*conda-forge"):
         assert session.executor_for(POCL30) == "executor of 3.0-rc2"
