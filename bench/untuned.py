@@ -20,7 +20,7 @@ from pyedmcl.device.info import DeviceInfo
 from pyedmcl.launch.pool import Pool
 from pyedmcl.launch.sizes import round_up
 from pyedmcl.launch.staging import Staging
-from pyedmcl.neighbors.candidates import CandidateKernels
+from pyedmcl.neighbors.candidates import CandidateKernel
 from pyedmcl.neighbors.plan import SearchProblem
 from pyedmcl.neighbors.pruned import PrunedSearcher
 from pyedmcl.neighbors.series import load_states
@@ -107,7 +107,7 @@ class CandidatesProblem(TuningProblem):
         with releasing(pool):
             states = load_states(executor, problem, pool, x)
             space = TableSpace(executor, problem, emit, data_bytes=x.nbytes, pool=pool)
-            yield CandidateKernels(executor, pool), states, next(space.tables(1, lambda tables: None))
+            yield CandidateKernel(executor, pool), states, next(space.tables(1, lambda tables: None))
 
     @contextmanager
     def open(self, executor: Executor, case: TuningCase) -> Iterator[Callable[[], Answer]]:

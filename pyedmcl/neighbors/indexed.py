@@ -17,10 +17,11 @@ from ..device.memory import budget, host_available
 from ..launch.pacing import LAUNCH_SECONDS
 from ..launch.pool import Pool
 from ..launch.progress import told
-from .candidates import CandidateKernels
+from .candidates import CandidateKernel
 from .index import Index, candidate_counts, index_bytes, make_index, sufficient_count
 from .index_faiss import brute_force
-from .recall import Measured, measure
+from .library_searcher import NotSearchedError, SearchOutcome
+from .recall import measure
 from .series import HostStates, LibraryStates
 from .tables import Tables
 
@@ -31,10 +32,6 @@ _CELLS = 1 << 22  # candidates handled at a time: some 100 MB on the host
 _CELLS_BYTES = 32 * _CELLS
 _MOST_OPEN = 1 << 26  # candidates of open rows beyond which the exhaustive search is the shorter way
 _FIRST_QUERIES, _QUERIES = 1 << 10, 1 << 14  # that an index is asked at a time
-
-
-class IndexNotUsedError(Exception):
-    """An index cannot serve, for the reason that the message gives."""
 
 
 class IndexedSearcher:
@@ -50,44 +47,43 @@ class IndexedSearcher:
         Share of the neighbours that an approximate index must be shown to find.
     pool : Pool
         Device memory for candidates.
-
-    Attributes
-    ----------
-    measured : Measured or None
-        Recall of an approximate index, after :meth:`fill`.
     """
 
     def __init__(self, executor: Executor, states: LibraryStates, name: str, recall: float, pool: Pool) -> None:
         self.executor, self.states, self.name, self.recall = executor, states, name, recall
-        self.measured: Measured | None = None
-        self._kernels = CandidateKernels(executor, pool)
+        self._kernel = CandidateKernel(executor, pool)
         self._most = min(_CELLS, budget(executor.info).largest // 8)
 
-    def fill(self, tables: Tables, place: int) -> None:
-        """Build the index and write the table of this library.
+    def fill(self, tables: Tables, place: int) -> SearchOutcome:
+        """Build the index and write the table; see :class:`~pyedmcl.neighbors.library_searcher.LibrarySearcher`.
 
         Raises
         ------
-        IndexNotUsedError
-            The table has to be filled by another search.
+        NotSearchedError
+            The index does not fit into the host's memory, misses too much, or cannot tell ties apart.
         MissingExtraError
             The index's package is not there.
         """
         states = self.states
         need, free = index_bytes(self.name, len(states.library.rows), states.E) + _CELLS_BYTES, host_available()
         if free is not None and need > free // 2:
-            raise IndexNotUsedError(f"{self.name} needs {need:,} bytes on the host, where {free:,} are free")
+            raise NotSearchedError(f"{self.name} needs {need:,} bytes on the host, where {free:,} are free")
         index = make_index(self.name, states.library.points(states.library.rows))
+        measured = None
         if not index.exact:
-            self.measured = measure(index, states.library, states.query, states.problem, self.recall)
-            if not self.measured.reached:
-                low, high = self.measured.interval
-                raise IndexNotUsedError(
-                    f"{self.name} showed a recall of {self.measured.recall:.4f} ({low:.4f} to {high:.4f}), and "
-                    f"{self.recall:g} or more is to be sure"
-                )
+            measured = measure(index, states.library, states.query, states.problem, self.recall)
+            if not measured.reached:
+                low, high = measured.interval
+                why = (f"{self.name} showed a recall of {measured.recall:.4f} ({low:.4f} to {high:.4f}), and "
+                       f"{self.recall:g} or more is to be sure")  # fmt: skip
+                raise NotSearchedError(why, measured)
         self._fill_idle(tables, place)
-        self._search(tables, place, index)
+        if not self._search(tables, place, index):
+            raise NotSearchedError(f"too many rows tie or are excluded for {self.name}", measured)
+        return SearchOutcome(measured=measured)
+
+    def release(self) -> None:
+        """Nothing to do: the pool of candidates is its owner's."""
 
     def _fill_idle(self, tables: Tables, place: int) -> None:
         """Say that rows without a state have no neighbours."""
@@ -98,10 +94,10 @@ class IndexedSearcher:
         for a in range(0, len(idle), _CELLS):
             part = idle[a : a + _CELLS]
             nothing = np.full((len(part), 1), -1, np.int32)
-            self._kernels.keep_nearest(tables, place, states, part, nothing, np.full(len(part), np.inf))
+            self._kernel.keep_nearest(tables, place, states, part, nothing, np.full(len(part), np.inf))
 
-    def _search(self, tables: Tables, place: int, index: Index) -> None:
-        """Ask the index for ever more candidates until no query is open."""
+    def _search(self, tables: Tables, place: int, index: Index) -> bool:
+        """Ask the index for ever more candidates until no query is open; False where that takes too many."""
         states, n = self.states, len(self.states.library.rows)
         radius = states.problem.exclusion_radius
         open_queries = states.query.rows if n else states.query.rows[:0]
@@ -109,13 +105,14 @@ class IndexedSearcher:
             if not len(open_queries):
                 break
             if again and len(open_queries) * m > _MOST_OPEN:
-                raise IndexNotUsedError(f"too many rows tie or are excluded for {self.name}")
+                return False
             still_open = []
             for part in query_parts(open_queries, max(self._most // m, 64), index.exact):
                 points, least = states.query.points(part), min(sufficient_count(states.k, radius), n)
                 rows, limit = candidates(index, states.library, points, m, least)
-                still_open.append(part[self._kernels.keep_nearest(tables, place, states, part, rows, limit)])
+                still_open.append(part[self._kernel.keep_nearest(tables, place, states, part, rows, limit)])
             open_queries = np.concatenate(still_open)
+        return True
 
 
 def candidates(

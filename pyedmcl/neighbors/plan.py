@@ -100,7 +100,9 @@ class SearchProblem:
 
     def restrict(self, dims: Sequence[int]) -> SearchProblem:
         """The same search for some of its dimensions."""
-        if self.coordinates and tuple(dims) != self.dims:
+        if tuple(dims) == self.dims:
+            return self
+        if self.coordinates:
             raise ValueError(f"a search among coordinates has one dimension, {self.dims}, and {tuple(dims)} is another")
         return replace(self, dims=tuple(dims), ks=tuple(self.k(E) for E in dims))
 

@@ -18,13 +18,14 @@ from ..launch.pool import Pool
 from ..launch.progress import told_part
 from ..launch.sizes import round_up
 from ..tuning.parameters import ParameterChoice, parameters
-from .lists import NeighborLists
+from .library_searcher import NeighborLists, SearchOutcome
 from .pruned_axes import AXES_MOST, principal_axes
 from .pruned_order import Order, Orderer, OrderShape
 from .series import LibraryStates
 
 if TYPE_CHECKING:
     from ..device.executor import Buffer, Executor
+    from .tables import Tables
 
 _ROWS_MOST = 1 << 29  # places in an order are 32-bit
 # Queries that a probe looks at: of short series a share, since where nothing can be pruned each costs a whole row.
@@ -130,6 +131,12 @@ class PrunedSearcher:
             if visited.max() <= most or share > hopeless:
                 break
         return share
+
+    def fill(self, tables: Tables, place: int) -> SearchOutcome:
+        """Write the table; see :class:`~pyedmcl.neighbors.library_searcher.LibrarySearcher`."""
+        lists = self.find()
+        lists.tabulate(self.executor, tables, place, self.states.E)
+        return SearchOutcome(f"{lists.visited:.1%} of all pairs were computed")
 
     def find(self) -> NeighborLists:
         """Neighbours of all queries.

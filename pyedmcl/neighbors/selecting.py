@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import DeviceMemoryError
 from ..launch.pool import Pool
-from .candidates import CandidateKernels
 from .choose import SearchRequest, decide, shares_sums
 from .costs import SearchDecision
 from .exhaustive import ExhaustiveSearcher
-from .indexed import IndexedSearcher, IndexNotUsedError
+from .indexed import IndexedSearcher
+from .library_searcher import LibrarySearcher, NotSearchedError
 from .plan import SearchProblem
 from .pruned import PrunedSearcher
 from .recall import Measured
@@ -57,8 +56,7 @@ class SelectingSearcher:
         self.executor, self.problem, self.request = executor, problem, request
         self.decisions: list[dict[str, Any]] = []
         self._exhaustive = ExhaustiveSearcher(executor, problem, emit, **options)
-        self._pool = Pool(executor)  # what searches of one library need
-        self._kernels = CandidateKernels(executor, self._pool)
+        self._pool = Pool(executor)  # for candidates of an index
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -90,51 +88,46 @@ class SelectingSearcher:
     def _fill(self, tables: Tables, series: SearchSeries, place: int, E: int, library_mask: Mask | None) -> bool:
         """Write the table of one library and dimension; False where the exhaustive search is to be taken."""
         states = series.states(tables.first + place, E, library_mask)
-        n_states, n_queries = len(states.library.rows), len(states.query.rows)
-        info = self.executor.info
         pruned = PrunedSearcher(self.executor, states)
         try:
             decision = decide(
-                self.request, info, states.problem, n_states, n_queries, states.library.sample, pruned.probe
-            )
+                self.request, self.executor.info, states.problem, len(states.library.rows), len(states.query.rows),
+                states.library.sample, pruned.probe,
+            )  # fmt: skip
             if decision.search == "pruned":
-                lists = pruned.find()  # in the order that the probe made
-                self._kernels.tabulate(tables, place, E, lists)
-                why = f"{decision.why}; {lists.visited:.1%} of all pairs were computed"
-                return self._note(E, SearchDecision("pruned", why))
+                return self._run(pruned, tables, place, decision)  # in the order that the probe made
         finally:
             pruned.release()
-        if decision.search != "exact":
-            return self._index(tables, place, states, decision)
-        if shares_sums(info, self.problem, n_states, n_queries) and self._share_sums(tables, place, states):
-            return self._note(E, SearchDecision("exact", f"{decision.why}; sums shared along diagonals"))
-        self._note(E, decision)
-        return False
-
-    def _index(self, tables: Tables, place: int, states: LibraryStates, decision: SearchDecision) -> bool:
-        searcher = IndexedSearcher(self.executor, states, decision.search, self.request.recall, self._pool)
+        searcher = self._searcher(decision, states)
+        if searcher is None:
+            return self._note(E, decision, ran=False)
         try:
-            searcher.fill(tables, place)
-        except IndexNotUsedError as reason:
-            self._note(states.E, SearchDecision("exact", str(reason)), searcher.measured)
-            return False
-        return self._note(states.E, decision, searcher.measured)
-
-    def _share_sums(self, tables: Tables, place: int, states: LibraryStates) -> bool:
-        """The exhaustive search that shares sums; False where it has not the memory."""
-        searcher = SharedSumsSearcher(self.executor, states)
-        try:
-            self._kernels.tabulate(tables, place, states.E, searcher.find())
-        except DeviceMemoryError:
-            return False
+            return self._run(searcher, tables, place, decision)
         finally:
             searcher.release()
-        return True
 
-    def _note(self, E: int, decision: SearchDecision, measured: Measured | None = None) -> bool:
-        """Keep what ran; returns True."""
+    def _searcher(self, decision: SearchDecision, states: LibraryStates) -> LibrarySearcher | None:
+        """What searches one library where the pruned search is not to; None for the exhaustive search."""
+        if decision.search != "exact":
+            return IndexedSearcher(self.executor, states, decision.search, self.request.recall, self._pool)
+        if shares_sums(self.executor.info, self.problem, len(states.library.rows), len(states.query.rows)):
+            return SharedSumsSearcher(self.executor, states)
+        return None
+
+    def _run(self, searcher: LibrarySearcher, tables: Tables, place: int, decision: SearchDecision) -> bool:
+        """Write the table of one library, if the search can, and keep how that went."""
+        E = searcher.states.E
+        try:
+            outcome = searcher.fill(tables, place)
+        except NotSearchedError as reason:
+            return self._note(E, SearchDecision("exact", str(reason) or decision.why), reason.measured, ran=False)
+        why = f"{decision.why}; {outcome.remark}" if outcome.remark else decision.why
+        return self._note(E, SearchDecision(decision.search, why), outcome.measured, ran=True)
+
+    def _note(self, E: int, decision: SearchDecision, measured: Measured | None = None, *, ran: bool) -> bool:
+        """Keep what searches a library; returns whether it did."""
         add(self.decisions, [record(E, self.request, decision, measured)])
-        return True
+        return ran
 
     def spare(self) -> None:
         """Give back the memory that nothing but a running search needs; tables stay."""

@@ -16,13 +16,14 @@ from ..launch.pacing import Pacer
 from ..launch.pool import Pool
 from ..launch.progress import told_part
 from ..tuning.parameters import adjusted, parameters
-from .lists import NeighborLists
+from .library_searcher import NeighborLists, NotSearchedError, SearchOutcome
 from .plan import TILE_LAGS, SearchProblem
 from .series import LibraryStates
 
 if TYPE_CHECKING:
     from ..device.executor import Executor
     from ..device.info import DeviceInfo
+    from .tables import Tables
 
 _LEAST_DIMENSION, _LEAST_STATES = 8, 3 << 16
 _SIDE = TILE_LAGS  # queries and library rows of a tile: its 64 pairs are one mask
@@ -82,6 +83,20 @@ class SharedSumsSearcher:
         return (problem.n_library + problem.n_query + 2 * around) * (problem.itemsize + 1) + cells * (
             4 + problem.itemsize
         )
+
+    def fill(self, tables: Tables, place: int) -> SearchOutcome:
+        """Write the table; see :class:`~pyedmcl.neighbors.library_searcher.LibrarySearcher`.
+
+        Raises
+        ------
+        NotSearchedError
+            There is not the memory; the exhaustive search needs less.
+        """
+        try:
+            self.find().tabulate(self.executor, tables, place, self.states.E)
+        except DeviceMemoryError as error:
+            raise NotSearchedError from error
+        return SearchOutcome("sums shared along diagonals")
 
     def find(self) -> NeighborLists:
         """Neighbours of all queries.

@@ -56,9 +56,17 @@ class Tables:
         """Element where the table of dimension ``E`` begins."""
         return self.knn_pass.table_begin(E, self.n_libraries)
 
-    def begin_of(self, place: int, E: int) -> int:
-        """Element where the table of one library begins; ``place`` counts the libraries of these tables."""
-        return self.begin(E) + place * self.knn_pass.table_rows * self.knn_pass.stride(E)
+    def arguments_of(self, place: int, E: int) -> dict[str, Any]:
+        """What a kernel takes that writes the table of one library; ``place`` counts the libraries of these tables.
+
+        ``spare`` is the row to name, with weight 0, where there is no neighbour.
+        """
+        knn_pass = self.knn_pass
+        return {
+            "stride": knn_pass.stride(E), "tile": knn_pass.table_tile, "spare": self.problem.library_begin,
+            "table": self.begin(E) + place * knn_pass.table_rows * knn_pass.stride(E), "out_row": self.rows,
+            "out_value": self.values,
+        }  # fmt: skip
 
     def read(self, executor: Executor, E: int, libraries: int) -> tuple[NDArray[np.int32], NDArray[Any]]:
         """Rows and values (libraries, n_query, k) of dimension ``E`` and the first libraries, as host arrays."""
