@@ -1,7 +1,7 @@
 ## Candidates of an index -> neighbours, in the arithmetic of the exhaustive search: a query row per work-item.
 ##
 ## An index on the host (a tree, lists, a graph) says which rows may be near. Their squared distances are computed here as
-## in knn.cl.mako, in ascending order of lags with one rounding per step, ordered by (distance, row), and written as
+## in knn_distances.mako, in ascending order of lags with one rounding per step, ordered by (distance, row), and written as
 ## neighbours or as simplex weights. A row is "open" if rows that the index left out could still belong to the nearest.
 ## Sums of several candidates are under way at a time: each is a chain in which every step waits for the one before.
 ##
@@ -48,6 +48,7 @@ kernel void candidates(global const real* restrict library, const ulong library_
                        global const real* restrict limit, global uchar* restrict open, global const int* restrict which,
                        const int k, const int stride, const int tile, const int spare, const ulong table,
                        global int* restrict out_row, global real* restrict out_value) {
+  // ---- The query row and its candidates ----
   const int g = get_global_id(0);
   if (g >= n) return;
   const int t = which[begin + g];
@@ -55,12 +56,14 @@ kernel void candidates(global const real* restrict library, const ulong library_
   global const real* restrict q = query + query_first + t;
   global int* restrict c = rows + (size_t)g * m;
   global real* restrict d = squared + (size_t)g * m;
+
+  // ---- Exact distances, sorted in place: the first `held` entries of c and d ----
   int held = 0;
   for (int i = 0; i < m; i += ${chains}) {
 %for u in range(chains):
     const int j${u} = ${f"i + {u} < m ? c[i + {u}] : -1" if u else "c[i]"};
-    const bool legal${u} = j${u} >= 0 && !(exclusion_radius >= 0 && abs(t - j${u}) <= (uint)exclusion_radius);
-    global const real* restrict x${u} = x + (legal${u} ? j${u} : 0);
+    const bool counts${u} = j${u} >= 0 && !(exclusion_radius >= 0 && abs(t - j${u}) <= (uint)exclusion_radius);
+    global const real* restrict x${u} = x + (counts${u} ? j${u} : 0);
     real a${u} = 0;
 %endfor
     for (int e = 0; e < E; ++e) {
@@ -72,7 +75,7 @@ kernel void candidates(global const real* restrict library, const ulong library_
     }
     // Indices return rows nearly in order: an insertion moves few of them. It writes over candidates read already.
 %for u in range(chains):
-    if (legal${u}) {
+    if (counts${u}) {
       INSERT_SCALAR(COMES_BEFORE, 1, held, d, c, a${u}, j${u});
       ++held;
     }

@@ -1,6 +1,10 @@
-## Simplex projection of each series by its own neighbour tables: a (dimension, series, query row) per work-item.
+## Simplex projection (Sugihara and May, Nature 344, 734, 1990) of each series by its own neighbour tables.
 ##
-## yhat[t] = sum_i w[t][i] * y[row[t][i] + Tp] and sum_i w (y - yhat)^2 (the weights sum to one). Sugihara & May 1990.
+##   predicted[t] = sum_i weight[t][i] * y[row[t][i] + Tp]
+##   variance[t]  = sum_i weight[t][i] * (y[row[t][i] + Tp] - predicted[t])^2        (the weights sum to one)
+##
+## A work-item has one cell (dimension, series, query row), in this order. Tables are those that knn.cl.mako writes: within a
+## tile of TILE query rows neighbour by neighbour, [neighbour][query row], one dimension behind another.
 <%
 from itertools import accumulate
 strides = [-(-k // 4) * 4 for k in counts]

@@ -1,31 +1,33 @@
-## The k nearest neighbours of delay-embedded rows by a walk through boxes of states (pruned_order.cl.mako).
+## The k nearest neighbours of delay-embedded states by a walk through boxes of states (pruned_order.cl.mako).
 ##
-## A group owns WG * LANES queries that lie side by side in space. It walks down from the root, nearest child first and
-## then its siblings in the tree's own order of nearness, so that the first block is next to the queries and gives a bound;
-## a block is visited where a query's distance to its box is not above that query's bound. Boxes hold what rounding may have
-## moved, and the test allows for the rounding of both sums: no neighbour and no tie is lost. What is visited is computed
-## with the arithmetic of the exact search (knn.cl.mako), and lists are ordered by (distance, row).
-<%
-FAN = 16
-half = 53 if dtype == 'float64' else 24
-slack = (32 + 8 * E) * 2.0 ** -half
-
-def smallest(names):
-    if len(names) == 1:
-        return names[0]
-    half = (len(names) + 1) // 2
-    return f"MINIMUM({smallest(names[:half])}, {smallest(names[half:])})"
-%>
+## Friedman, Bentley & Finkel (ACM TOMS 3, 209, 1977) search a k-d tree for one query. Here a work-group walks once for the
+## WG * LANES queries that it owns, which lie side by side in space:
+##
+##   * It walks down from the root, nearest child first and then the child's siblings in the tree's own order of nearness,
+##     so that the first leaf is next to the queries and gives a bound.
+##   * A child is entered, and a leaf computed, where some query's distance to its box is within that query's reach.
+##   * The states of a leaf are compared with all queries, in the arithmetic of the exact search (knn_distances.mako), and
+##     lists are kept by (distance, row).
+##
+## Boxes hold what rounding may have moved, and `reach` allows for the rounding of both sums (reach.clh): no neighbour and
+## no tie is lost.
+##
+##   tree, from level 0 up                              boxes of a parent's FAN children, [axis][low, high][child]
+##     level 1   parent 0      parent 1     ..            axis 0:  low of child 0, 1, ..  | high of child 0, 1, ..
+##     level 0   parents of FAN leaves                    axis 1:  ..
+##     leaves    LEAF states each, consecutive          levels lie one behind another, the lowest first
+<% FAN = 16 %>
+<%namespace name="least" file="least.mako"/>
 #define K ${k}
 #define AXES ${axes}
 #define LEAF ${leaf}
 #define FAN ${FAN}
 #define WG ${wg}
-#define LEVELS 8
-#define BOX (2 * AXES * FAN)
+#define LEVELS 8  // at most: 16^8 leaves
+#define BOX (2 * AXES * FAN)  // numbers that describe the children of a parent
 #include "order.clh"
-// A sum of squares may lose this to underflow.
-#define TINY ${repr(1e-306) if dtype == 'float64' else '1e-36f'}
+#include "reach.clh"
+## Long lists stay in memory, where an insertion ends as soon as no lane has anything to move.
 %if k <= list_registers:
 #define UNROLL_K UNROLL_LIST
 #define IN_MEMORY 0
@@ -34,7 +36,7 @@ def smallest(names):
 #define IN_MEMORY 1
 %endif
 
-// The square of a query's distance to box number c of a parent, from below: s.
+## s: the square of a query's distance to the box of child c, from below; 0 inside the box.
 <%def name="to_box(c)">
         realv s = 0, gap;
 %for a in range(axes):
@@ -44,34 +46,41 @@ def smallest(names):
 %endfor
 </%def>
 
-// library_first, query_first: elements of row 0, with gaps before it. *_row, *_at: the order's rows and coordinates, [axis][place], errors behind
-// them. Groups take tiles of queries begin + group * step. out: [n_query][K]; visited: blocks each tile has looked at,
-// of most_blocks at most: a probe need not go on where pruning does not pay.
+// library_first, query_first: elements of row 0, with gaps before it. library_row, query_row: rows in the order in space, -1
+// behind the last one. query_at: coordinates in this order, [axis][place], and behind them what rounding may have moved them
+// by. first_row: the smallest row below each child. Groups take tiles of queries begin + group * step.
+// out_row, out_value: [n_query][K], rows and squared distances. visited: leaves that each tile has computed; it stops after
+// most_leaves of them, because a probe need not go on where pruning does not pay.
 kernel __attribute__((reqd_work_group_size(WG, 1, 1)))
-void pruned(global const real* restrict library, global const real* restrict query, const ulong library_first, const ulong query_first,
-            global const int* restrict library_row, const int n_library, global const real* restrict boxes,
-            global const int* restrict first_row, global const int* restrict query_row,
-            global const real* restrict query_at, const int n_padded, const int exclusion_radius, const int begin, const int step,
-            const int most_blocks, global int* restrict out_row, global real* restrict out_value, global int* restrict visited) {
+void pruned(global const real* restrict library, global const real* restrict query, const ulong library_first,
+            const ulong query_first, global const int* restrict library_row, const int n_library,
+            global const real* restrict boxes, global const int* restrict first_row,
+            global const int* restrict query_row, global const real* restrict query_at, const int n_padded,
+            const int exclusion_radius, const int begin, const int step, const int most_leaves,
+            global int* restrict out_row, global real* restrict out_value, global int* restrict visited) {
   const int tile = begin + get_group_id(0) * step;
   const int me = get_local_id(0);
   const size_t place = (size_t)tile * (WG * LANES) + me * LANES;
   global const real* restrict x = library + library_first;
 %if wg > 1:
-  // What the group agrees upon; in turn, so that one barrier is enough.
+  // What the group agrees upon. There are three copies, used in rotation: while one is read, the next may already be written
+  // and the one after it is cleared, so that one barrier for each agreement is enough.
   local uint wanted[3];
   local int start_of[3];
-  int turn = 0;
+  int copy = 0;
   if (me < 3) wanted[me] = 0;
   barrier(CLK_LOCAL_MEM_FENCE);
 %endif
-  // Offsets of levels in units of parents; the top level's only parent is the root.
+
+  // ---- The tree: where the parents of each level begin; the top level's only parent is the root ----
   int offset[LEVELS], top = 0;
   offset[0] = 0;
   for (int nodes = ((n_library + LEAF - 1) / LEAF + FAN - 1) / FAN; nodes > 1; nodes = (nodes + FAN - 1) / FAN) {
     offset[top + 1] = offset[top] + nodes;
     ++top;
   }
+
+  // ---- The queries: rows, states, and where they are along the axes (between below and above) ----
   int own[LANES];
   realv ${", ".join(f"q{e}" for e in range(E))};
 %if lanes == 1:
@@ -103,20 +112,24 @@ void pruned(global const real* restrict library, global const real* restrict que
 %for a in range(axes):
   const realv middle${a} = LOADV(query_at + (size_t)${a} * n_padded + place), above${a} = middle${a} + error, below${a} = middle${a} - error;
 %endfor
+
+  // ---- Empty lists ----
   realv nearest[K];
   rowv rows[K];
   UNROLL_K for (int i = 0; i < K; ++i) { nearest[i] = NOWHERE; rows[i] = -1; }
   // What a candidate must not exceed; nothing is below -1 (places behind the last query).
   const realv most = CHOOSE((realv)(FAR), (realv)(-1), t < (rowv)(0));
   realv bound = most, reach = most;
+
+  // ---- The walk. At each level: the parent, the child to begin with, and which children are still to be entered ----
   uint pending[LEVELS];
   int parent[LEVELS], start[LEVELS];
-  int level = top, blocks = 0;
+  int level = top, leaves = 0;
   bool entering = true;
   parent[top] = 0;
   while (true) {
     if (entering) {
-      // Which children some query wants, and the one nearest to the first query.
+      // Which children are within some query's reach, and which one is nearest to the first query.
       global const real* restrict box = boxes + (size_t)(offset[level] + parent[level]) * BOX;
       global const int* restrict first = first_row + (size_t)(offset[level] + parent[level]) * FAN;
       uint mask = 0;
@@ -124,7 +137,7 @@ void pruned(global const real* restrict library, global const real* restrict que
       real least = NOWHERE;
       for (int c = 0; c < FAN; ++c) {
         ${to_box("c")}
-        // At distance 0 a later row loses.
+        // A list that is full of distances 0 takes smaller rows only.
         const rowv hopeless = (bound == (realv)(0)) & (rows[K - 1] < (rowv)(first[c]));
         const rowv want = (s <= reach) & (hopeless == (rowv)(0));
         if (ANYV(want)) mask |= 1u << c;
@@ -132,21 +145,23 @@ void pruned(global const real* restrict library, global const real* restrict que
         if (of_first < least) { least = of_first; nearest_child = c; }
       }
 %if wg > 1:
-      if (mask) atomic_or(wanted + turn, mask);
-      if (me == 0) start_of[turn] = nearest_child;
+      if (mask) atomic_or(wanted + copy, mask);
+      if (me == 0) start_of[copy] = nearest_child;
       barrier(CLK_LOCAL_MEM_FENCE);
-      mask = wanted[turn];
-      nearest_child = start_of[turn];
-      turn = turn == 2 ? 0 : turn + 1;
-      if (me == 0) wanted[turn == 2 ? 0 : turn + 1] = 0;
+      mask = wanted[copy];
+      nearest_child = start_of[copy];
+      copy = copy == 2 ? 0 : copy + 1;
+      if (me == 0) wanted[copy == 2 ? 0 : copy + 1] = 0;
 %endif
-      // Bit i is child nearest ^ i: siblings in the binary tree first.
-      uint turned = 0;
-      for (int i = 0; i < FAN; ++i) turned |= ((mask >> (nearest_child ^ i)) & 1u) << i;
-      pending[level] = turned;
+      // Bit i is child nearest_child ^ i. A parent's children are the leaves of a binary tree of four levels, where numbers that
+      // differ in low bits only are close relatives: siblings come first.
+      uint reordered = 0;
+      for (int i = 0; i < FAN; ++i) reordered |= ((mask >> (nearest_child ^ i)) & 1u) << i;
+      pending[level] = reordered;
       start[level] = nearest_child;
       entering = false;
     }
+    // Up where nothing is left, else down to the next child.
     if (!pending[level]) {
       if (++level > top) break;
       continue;
@@ -160,24 +175,27 @@ void pruned(global const real* restrict library, global const real* restrict que
       entering = true;
       continue;
     }
+
+    // ---- A leaf: is it still within reach, now that bounds have sunk? ----
     {
-      // Bounds may have sunk since.
       global const real* restrict box = boxes + (size_t)parent[0] * BOX;
       ${to_box("child")}
       const rowv hopeless = (bound == (realv)(0)) & (rows[K - 1] < (rowv)(first_row[node]));
       const rowv want = (s <= reach) & (hopeless == (rowv)(0));
 %if wg > 1:
-      if (want) wanted[turn] = 1;
+      if (want) wanted[copy] = 1;
       barrier(CLK_LOCAL_MEM_FENCE);
-      const bool skip = !wanted[turn];
-      turn = turn == 2 ? 0 : turn + 1;
-      if (me == 0) wanted[turn == 2 ? 0 : turn + 1] = 0;
+      const bool skip = !wanted[copy];
+      copy = copy == 2 ? 0 : copy + 1;
+      if (me == 0) wanted[copy == 2 ? 0 : copy + 1] = 0;
       if (skip) continue;
 %else:
       if (!ANYV(want)) continue;
 %endif
     }
-    if (++blocks > most_blocks) break;
+    if (++leaves > most_leaves) break;
+
+    // ---- Its states against all queries ----
     global const int* restrict candidates = library_row + (size_t)node * LEAF;
     for (int c = 0; c < LEAF; c += ${unroll}) {
 %for u in range(unroll):
@@ -191,7 +209,7 @@ void pruned(global const real* restrict library, global const real* restrict que
 %endfor
 %endfor
       // Few steps hold a neighbour, and fewer one that is excluded.
-      if (!ANYV(${smallest([f"a{u}" for u in range(unroll)])} <= bound)) continue;
+      if (!ANYV(${least.of(f"a{u}" for u in range(unroll))} <= bound)) continue;
 %for u in range(unroll):
       if (ANYV(a${u} <= bound)) {
 %if excluding:
@@ -203,10 +221,11 @@ void pruned(global const real* restrict library, global const real* restrict que
       }
 %endfor
     }
-    reach = bound * (real)(1 + ${repr(slack)}${'' if dtype == 'float64' else 'f'}) + (real)(TINY);
-    reach = CHOOSE(reach, (realv)(-1), bound < (realv)(0));
+    reach = REACH(bound, ${E});
   }
-  if (me == 0) visited[tile] = blocks;
+
+  // ---- The tables ----
+  if (me == 0) visited[tile] = leaves;
 %if lanes == 1:
   if (own[0] >= 0) {
     global int* restrict to_row = out_row + (size_t)own[0] * K;
@@ -226,7 +245,7 @@ void pruned(global const real* restrict library, global const real* restrict que
 %endif
 }
 
-// What rows hold that are no states, or not asked for.
+// Fills the table for rows that are no states, or not asked for.
 kernel void nothing(global const int* restrict which, const int n, global int* restrict out_row,
                     global real* restrict out_value) {
   if (get_global_id(0) >= n) return;

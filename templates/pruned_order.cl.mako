@@ -1,8 +1,22 @@
-## An order of states in which blocks of consecutive ones are small in space, and the boxes around these blocks.
+## An order of states in which leaves of consecutive ones are small in space, and the boxes around these leaves.
 ##
 ## States are projected onto the first few principal axes, which keeps distances or shortens them. The order is that of a
-## k-d tree: rounds of sorting by (node, place along the node's widest axis) after which each node is cut by rank. Blocks are
-## always full, whatever the density. Only boxes must hold for sure: samples and roundings elsewhere cost speed alone.
+## k-d tree (Friedman, Bentley & Finkel, ACM TOMS 3, 209, 1977): in each round the states of every node are sorted by their
+## place along the node's widest axis, and the node is cut by rank. Leaves are therefore always full, whatever the density. A
+## round sorts all nodes at once, by keys (node, place along its axis), digit by digit with a stable counting sort.
+##
+##   project                 coordinates of the states along the axes
+##   for each round:
+##     axes_of, keys_of      the widest axis of each node, and the keys
+##     for each digit:
+##       count, scan, scatter   how often each digit occurs in each part, where its first one goes, and the move there
+##   gather                  rows and coordinates in the final order
+##   leaf_boxes, upper_boxes   boxes of the leaves, then of their parents, level by level
+##
+## Only boxes must hold for sure: samples and roundings elsewhere cost speed alone.
+##
+##   key     | node                     | place along the node's widest axis |        a part is what a group sorts:
+##           high bits          place_bits low bits                                   [work-item][EACH consecutive states]
 <%
 FAN = 16
 bins = 1 << bits
@@ -19,7 +33,7 @@ bins = 1 << bits
 #define AT(i) ((size_t)(i) * (AXES + 1))
 #include "numeric.clh"
 
-// Coordinates along the axes, [state][axis], and behind them what rounding may have moved each by.
+// ---- Coordinates along the axes, [state][axis], and behind them what rounding may have moved each by ----
 kernel void project(global const real* restrict series, const ulong first, global const int* restrict rows, const int n,
                     const real centre, const real rounding, global const real* restrict basis,
                     global real* restrict coordinates, global int* restrict id) {
@@ -45,6 +59,8 @@ kernel void project(global const real* restrict series, const ulong first, globa
 %endif
   id[i] = i;
 }
+
+// ---- Keys ----
 
 // The widest axis of each node of 1 << log_size states, judged by some 64 of them, where it begins, and one over its length.
 kernel void axes_of(global const real* restrict coordinates, const int n, global const int* restrict id, const int log_size,
@@ -91,7 +107,10 @@ kernel void keys_of(global const real* restrict coordinates, const int n, global
 %endif
 }
 
-// Counts of digits, [digit][part]; a part is what a group sorts.
+// ---- A stable counting sort by one digit of the keys: BITS bits from bit `shift` on ----
+
+// How often each digit occurs in each part, [digit][part]. Laid out so, a running sum over all counts says where the first
+// state with a digit in a part goes.
 kernel __attribute__((reqd_work_group_size(WG, 1, 1)))
 void count(global const uint* restrict key, const int n, const int shift, const int parts, global int* restrict counts) {
   const int part = get_group_id(0), me = get_local_id(0);
@@ -144,7 +163,8 @@ void scan(global int* restrict counts, const int total) {
   }
 }
 
-// A stable pass: each work-item moves consecutive states, and knows how many before it in the part share a digit.
+// Moves states to their places. The sort is stable because a work-item has consecutive states, and knows how many before it
+// in the part have the same digit.
 kernel __attribute__((reqd_work_group_size(WG, 1, 1)))
 void scatter(global const uint* restrict key, global const int* restrict id, const int n, const int shift, const int parts,
              global const int* restrict counts, global uint* restrict new_key, global int* restrict new_id) {
@@ -189,6 +209,8 @@ void scatter(global const uint* restrict key, global const int* restrict id, con
 %endif
 }
 
+// ---- The result ----
+
 // Rows and coordinates in the new order; behind the last state rows are -1, whose coordinates are gaps.
 kernel void gather(global const int* restrict rows, global const int* restrict id, global const real* restrict coordinates,
                    const int n, const int padded, global int* restrict row, global real* restrict ordered) {
@@ -199,7 +221,7 @@ kernel void gather(global const int* restrict rows, global const int* restrict i
   for (int a = 0; a <= AXES; ++a) ordered[(size_t)a * padded + i] = coordinates[AT(at) + a];
 }
 
-// Boxes of blocks, [parent][axis][low, high][child], and the smallest row of each.
+// Boxes of leaves, [parent][axis][low, high][child], and the smallest row of each leaf.
 kernel void leaf_boxes(global const int* restrict row, global const real* restrict ordered, const int n, const int padded,
                        const int parents, global real* restrict boxes, global int* restrict first_row) {
   const int leaf = get_global_id(0);

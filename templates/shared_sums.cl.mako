@@ -1,12 +1,21 @@
-## All pairs of delay-embedded rows, SIDE queries times SIDE library rows at a time.
+## The k nearest neighbours by comparing all pairs of states, SIDE queries times SIDE library rows at a time.
 ##
-## Pairs along a diagonal, (t, j), (t + tau, j + tau), .., share all but two of their squared differences. The sums of m such
-## pairs need E + m - 1 squares instead of m * E: what all have in common, then what is to the left and to the right. Nothing
-## is ever subtracted, so such a sum is off by roundings alone; it only tells which pairs are worth the exact sum, in the
-## order of the exact search (knn.cl.mako), from which lists by (distance, row) are kept.
+## A pair (t, j) and its neighbour along the diagonal, (t + tau, j + tau), share all but two of their E squared differences.
+## The sums of m such pairs need E + m - 1 squares instead of m * E: what all of them have in common, and what lies to the left
+## and to the right of it. For E = 4 and m = 3, with the squares along the diagonal numbered 0 to 5:
+##
+##     squares          0 1 2 3 4 5
+##     first pair       x x x x            common: 2 3
+##     second pair        x x x x          left:   1 2 3 and 0 1 2 3, each from the one before
+##     third pair           x x x x        right:  4 and 4 5, each from the one before
+##
+## Nothing is ever subtracted, so such a sum is off by roundings alone. It only tells which pairs are worth the exact sum, in
+## the order of the exact search (knn_distances.mako), and from exact sums the lists by (distance, row) are kept.
+##
+##   side    queries of a block, and library rows of a block: rows t, t + tau, .., t + (side - 1) tau
+##   span    values that the states of a block reach over, tau apart: E + side - 1
+##   reach   what no shared sum of a neighbour exceeds: the bound, and what roundings may add (reach.clh)
 <%
-half = 53 if dtype == 'float64' else 24
-slack = (32 + 8 * E) * 2.0 ** -half
 span = E + side - 1
 %>
 #define K ${k}
@@ -14,16 +23,22 @@ span = E + side - 1
 #define TAU ${tau}
 #define WG ${wg}
 #include "order.clh"
-#define TINY ${repr(1e-306) if dtype == 'float64' else '1e-36f'}
-#define REACH(bound) CHOOSE((bound) * (real)(1 + ${repr(slack)}${'' if dtype == 'float64' else 'f'}) + (real)TINY, (realv)(-1), (bound) < (realv)(0))
+#include "reach.clh"
 
-// library_first, query_first: elements of row 0, with gaps before it; may: 1 for rows that may be neighbours, asked: 1 for queries.
-// Block number b of queries or library rows: rows b / TAU * TAU * SIDE + b % TAU, and every TAU-th after it.
+// library_first, query_first: elements of row 0, with gaps around the rows. may: 1 for rows that may be neighbours; asked: 1
+// for queries. Block b of queries or library rows begins with row b / TAU * TAU * SIDE + b % TAU, and has every TAU-th row:
+//
+//   TAU = 2, SIDE = 3     row    0 1 2 3 4 5 | 6 7 8 9 ..
+//                         block  0 1 0 1 0 1 | 2 3 2 3 ..
+//
+// A lane has a block of queries; all blocks of library rows from first to last - 1 are compared with it.
+// out_row, out_value: [query][K], rows and squared distances.
 kernel __attribute__((reqd_work_group_size(WG, 1, 1)))
-void shared_sums(global const real* restrict library, global const real* restrict query, const ulong library_first, const ulong query_first,
-                  global const uchar* restrict may, global const uchar* restrict asked, const int n_query, const int first,
-                  const int last, const int exclusion_radius, const int begin,
-                  global int* restrict out_row, global real* restrict out_value) {
+void shared_sums(global const real* restrict library, global const real* restrict query, const ulong library_first,
+                 const ulong query_first, global const uchar* restrict may, global const uchar* restrict asked,
+                 const int n_query, const int first, const int last, const int exclusion_radius, const int begin,
+                 global int* restrict out_row, global real* restrict out_value) {
+  // ---- The queries: block by block, one block in each lane ----
   const int block = (begin + get_group_id(0)) * (WG * LANES) + get_local_id(0) * LANES;
   int t0[LANES];
   whole wide[LANES];
@@ -33,6 +48,8 @@ void shared_sums(global const real* restrict library, global const real* restric
     wide[l] = t0[l];
   }
   const rowv t = LOADV(wide);
+
+  // ---- Their values, oldest first, and empty lists ----
   realv y[${span}];
   for (int i = 0; i < ${span}; ++i) {
     real values[LANES];
@@ -49,19 +66,23 @@ void shared_sums(global const real* restrict library, global const real* restric
       most[l] = row < n_query && asked[row] ? (real)FAR : (real)(-1);
     }
     bound[r] = LOADV(most);
-    reach[r] = REACH(bound[r]);
+    reach[r] = REACH(bound[r], ${E});
   }
+
+  // ---- Every block of library rows ----
   for (int other = first; other < last; ++other) {
     const int j0 = other / TAU * (TAU * SIDE) + other % TAU;
     global const real* restrict from = library + library_first + j0 - ${(E - 1) * tau};
 %for i in range(span):
     const real x${i} = from[${i * tau}];
 %endfor
+    // Shared sums, diagonal by diagonal: left<q> ends with pair q, right<q> begins behind what all pairs have in common.
+    // Bit r * SIDE + c of `hits` says that query r and library row c are worth the exact sum.
     ulong hits = 0;
     realv d;
 %for delta in range(1 - side, side):
 <%
-m = side - abs(delta)
+m = side - abs(delta)  # pairs on the diagonal; the first one is query r0 and library row c0
 r0, c0 = max(0, -delta), max(0, delta)
 %>
     {
@@ -85,6 +106,8 @@ r0, c0 = max(0, -delta), max(0, delta)
       }
     }
 %endfor
+
+    // Exact sums of these pairs, and their places in the lists.
     while (hits) {
       const int hit = 63 - (int)clz(hits & -hits), r = hit / SIDE, c = hit % SIDE, j = j0 + c * TAU;
       hits &= hits - 1;
@@ -98,15 +121,17 @@ r0, c0 = max(0, -delta), max(0, delta)
       a = CHOOSE(a, (realv)(NOWHERE), (ahead <= (rowv)(exclusion_radius)) & (-ahead <= (rowv)(exclusion_radius)));
       a = CHOOSE((realv)(NOWHERE), a, a <= bound[r]);
       if (!ANYV(a < (realv)(NOWHERE))) continue;
-      // Rows ascend within a phase of the lag only, so equals are ordered by row.
+      // Rows ascend only within a phase of the lag, so the insertion has to compare rows as well.
       realv* restrict list = nearest + r * K;
       rowv* restrict which = rows + r * K;
       const rowv row = j;
       INSERT_SORTED(COMES_BEFORE, ROLL_LIST, 1, K, list, which, a, row);
       bound[r] = MINIMUM(bound[r], list[K - 1]);
-      reach[r] = REACH(bound[r]);
+      reach[r] = REACH(bound[r], ${E});
     }
   }
+
+  // ---- The tables ----
   for (int r = 0; r < SIDE; ++r)
     for (int l = 0; l < LANES; ++l) {
       const int row = t0[l] + r * TAU;

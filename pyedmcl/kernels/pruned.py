@@ -9,20 +9,20 @@ SPEC = KernelSpec(
     arguments="""
         pruned(const real* library, query; ulong library_first, query_first; const int* library_row; int n_library;
             const real* boxes; const int* first_row, query_row; const real* query_at; int n_padded, exclusion_radius,
-            begin, step, most_blocks; int* out_row; real* out_value; int* visited)
+            begin, step, most_leaves; int* out_row; real* out_value; int* visited)
         nothing(const int* which; int n; int* out_row; real* out_value)
     """,
     specialisation=("E", "tau", "k", "dtype", "axes", "excluding"),
     tunables=(
         Tunable("lanes", (1, 4, 8, 16), {"cpu": 16, "gpu": 1}, "queries of a work-item; a SIMD register on CPUs"),
         Tunable("wg", (1, 32, 64, 128), {"cpu": 1, "gpu": 32}, "work-items of a group; they walk together"),
-        Tunable("leaf", (8, 16, 32, 64), {"cpu": 16, "gpu": 16}, "states of a block; smaller ones prune more"),
+        Tunable("leaf", (8, 16, 32, 64), {"cpu": 16, "gpu": 16}, "states of a leaf; smaller ones prune more"),
         Tunable("unroll", (2, 4, 8), {"cpu": 4, "gpu": 4}, "library rows per step: independent chains"),
         Tunable("list_registers", (4, 8, 12, 24), {"cpu": 24, "gpu": 24}, "longest list unrolled in registers"),
     ),
     constraints=(
-        Constraint(lambda v: v["wg"] == 1 or v["lanes"] == 1, "a group shares its walk among lone lanes"),
-        Constraint(lambda v: v["leaf"] % v["unroll"] == 0, "steps must fill a block"),
+        Constraint(lambda v: v["wg"] == 1 or v["lanes"] == 1, "a group shares its walk among scalar work-items"),
+        Constraint(lambda v: v["leaf"] % v["unroll"] == 0, "steps must fill a leaf"),
     ),
     oracle="pyedmcl.reference.edm:knn_float32_exact",
 )

@@ -263,7 +263,7 @@ class PrunedSearcher:
             library_row=orders.library.rows, n_library=orders.library.shape.n, boxes=orders.library.boxes,
             first_row=orders.library.first_rows, query_row=orders.query.rows, query_at=orders.query.places,
             n_padded=orders.query.shape.padded, exclusion_radius=min(problem.exclusion_radius, problem.n_library),
-            begin=begin, step=step, most_blocks=most_leaves, out_row=rows, out_value=values, visited=counts,
+            begin=begin, step=step, most_leaves=most_leaves, out_row=rows, out_value=values, visited=counts,
         )  # fmt: skip
         return event, counts
 
