@@ -88,7 +88,7 @@ def calls(device: str | None, shrink: int) -> Iterator[tuple[str, str, Callable[
 def bits(result: Any) -> bytes:
     """All numbers of a result, of whichever kind."""
     for name in ("indices", "predicted", "rho", "counts"):
-        if hasattr(result, name):
+        if isinstance(getattr(result, name, None), np.ndarray):  # the counts of a sweep are an object with arrays
             return np.ascontiguousarray(np.asarray(getattr(result, name))).tobytes()
     return repr(sorted(result.to_dict().items())).encode()
 
