@@ -35,7 +35,6 @@ def fresh(bench: Any, case: Any, spec: Any, info: Any, seconds: float) -> Mappin
     """The outcome of a tuning that knows nothing."""
     from pathlib import Path
 
-    from pyedmcl.tuner.auto import Local
     from pyedmcl.tuner.outcome import Settings
     from pyedmcl.tuner.search import Tuning
     from pyedmcl.tuning import wisdom
@@ -47,7 +46,7 @@ def fresh(bench: Any, case: Any, spec: Any, info: Any, seconds: float) -> Mappin
         settings = Settings("greedy", seed=1, rounds=5, duel=7)
         until = time.monotonic() + seconds
         database = Database(Path(folder) / "fresh.sqlite3")
-        outcome = Tuning(Local(bench), spec, case, info, database, new_session(), settings, until).run()
+        outcome = Tuning(bench, spec, case, info, database, new_session(), settings, until).run()
     source.forget()
     return outcome.parameters
 

@@ -56,9 +56,6 @@ class Misbehaving(Scripted):
                 os.write(1, b"a driver that prints\n")
         return super()._reply(do, parameters or DEFAULTS, seconds)
 
-    def prepare(self, case, parameters):
-        return super().prepare(case, [parameters])[0]
-
 
 if __name__ == "__main__":
     serve(lambda: Misbehaving(json.loads(sys.argv[1])))

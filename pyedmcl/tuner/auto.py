@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from ..codegen.spec import KernelSpec
@@ -12,42 +12,14 @@ from ..device.info import DeviceInfo
 from ..device.session import executor_for
 from ..tuning.database import Database, new_session
 from ..tuning.key import tuning_key
-from .measure import Bench, Parameters, Reply
+from .measure import Bench
 from .outcome import Settings
-from .problem import TuningCase
 from .problems import names, problem, tuned_spec
 from .search import Tuning
 
 log = logging.getLogger(__name__)
 
 _SETTINGS = Settings("greedy", rounds=2, duel=5, batch=4)
-
-
-class Local:
-    """Tries configurations in this process: nothing watches over them, so only few are tried.
-
-    Parameters
-    ----------
-    bench : Bench
-    """
-
-    def __init__(self, bench: Bench) -> None:
-        self.bench = bench
-
-    def describe(self, case: TuningCase, parameters: Parameters) -> Reply:
-        return self.bench.describe(case, parameters)
-
-    def prepare(self, case: TuningCase, configurations: Sequence[Parameters]) -> list[Reply]:
-        return [self.bench.prepare(case, parameters) for parameters in configurations]
-
-    def attempt(self, case: TuningCase, parameters: Parameters) -> Reply:
-        return self.bench.attempt(case, parameters)
-
-    def verify(self, case: TuningCase, parameters: Parameters) -> Reply:
-        return self.bench.verify(case, parameters)
-
-    def sample(self, case: TuningCase, parameters: Parameters, *, together: bool = False) -> Reply:
-        return self.bench.sample(case, parameters)
 
 
 def tune(
@@ -72,7 +44,7 @@ def tune(
         log.info("the kernel %s has no tuning problem like %s of %s", spec.name, dict(specialisation), dict(sizes))
         return
     database, session = Database(), new_session()
-    backend = Local(Bench(executor_for(info)))
+    backend = Bench(executor_for(info))
     until = time.monotonic() + budget
     outcome = Tuning(backend, tuned_spec(spec.name), case, info, database, session, _SETTINGS, until).run()
     wanted = tuning_key(spec, specialisation, info, sizes)

@@ -285,8 +285,8 @@ def serve(make: Callable[[], Bench], requests: IO[bytes] | None = None, replies:
         if bench is None:
             reply = Reply("failed", note=failure)
         else:
-            do: Callable[[TuningCase, Parameters], Reply] = getattr(bench, request["do"])
-            reply = do(TuningCase.parse(request["case"]), request["parameters"])
+            do, case, parameters = request["do"], TuningCase.parse(request["case"]), request["parameters"]
+            reply = bench.prepare(case, [parameters])[0] if do == "prepare" else getattr(bench, do)(case, parameters)
         faulthandler.cancel_dump_traceback_later()
         replies.write(json.dumps(reply.as_dict(), default=_number).encode() + b"\n")
         replies.flush()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -75,7 +75,7 @@ class Reply:
 
 
 class Bench:
-    """Tries configurations on an executor of this process.
+    """Tries configurations on an executor of this process: a backend over which nothing watches.
 
     Parameters
     ----------
@@ -91,12 +91,23 @@ class Bench:
         self._answers: dict[tuple[str, str], Answer] = {}
 
     def describe(self, case: TuningCase, parameters: Parameters) -> Reply:
-        """What the engine asks for in this case, without a launch."""
-        return self._guarded(case, parameters, lambda w: self._dry(w, case, parameters))
+        """What the engine asks for in this case; compiles it, and launches nothing."""
 
-    def prepare(self, case: TuningCase, parameters: Parameters) -> Reply:
-        """Compile all that the case needs."""
-        return self._guarded(case, parameters, lambda w: self._dry(w, case, parameters))
+        def dry(tuned: TuningProblem) -> Reply:
+            with source.watching() as questions, tuned.open(Dry(self.executor), case) as go:
+                go()
+            asked = tuple(
+                TrialQuestion(dict(q.specialisation), dict(q.sizes), dict(q.choice.parameters))
+                for q in questions.values()
+                if q.spec.name == case.kernel
+            )
+            return Reply("ok", asked=asked)
+
+        return self._guarded(case, parameters, dry)
+
+    def prepare(self, case: TuningCase, configurations: Sequence[Parameters]) -> list[Reply]:
+        """Compile all that the case needs, for each configuration."""
+        return [self.describe(case, parameters) for parameters in configurations]
 
     def attempt(self, case: TuningCase, parameters: Parameters) -> Reply:
         """The first run, whose answer is compared with that of a verified configuration where there is one."""
@@ -115,10 +126,9 @@ class Bench:
 
         return self._guarded(case, parameters, first)
 
-    def sample(self, case: TuningCase, parameters: Parameters) -> Reply:
-        """One figure: the mean of some runs after one that does not count."""
-
-        return self._guarded(case, parameters, lambda w: Reply("ok", (figure(self.executor, w, case),)))
+    def sample(self, case: TuningCase, parameters: Parameters, *, together: bool = False) -> Reply:
+        """One figure: the mean of some runs after one that does not count; all run in this process, ``together``."""
+        return self._guarded(case, parameters, lambda tuned: Reply("ok", (figure(self.executor, tuned, case),)))
 
     def verify(self, case: TuningCase, parameters: Parameters) -> Reply:
         """Ragged problems against the oracle; the first that passes gives the answer that others must give too."""
@@ -131,16 +141,6 @@ class Bench:
             return Reply("ok")
 
         return self._guarded(case, parameters, check)
-
-    def _dry(self, tuned: TuningProblem, case: TuningCase, parameters: Parameters) -> Reply:
-        with source.watching() as seen, tuned.open(Dry(self.executor), case) as go:
-            go()
-        asked = tuple(
-            TrialQuestion(dict(a.specialisation), dict(a.sizes), dict(a.choice.parameters))
-            for a in seen.values()
-            if a.spec.name == case.kernel
-        )
-        return Reply("ok", asked=asked)
 
     def _guarded(self, case: TuningCase, parameters: Parameters, work: Callable[[TuningProblem], Reply]) -> Reply:
         begun = time.perf_counter()

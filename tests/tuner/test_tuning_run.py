@@ -421,7 +421,7 @@ def test_a_configuration_that_does_not_compile_is_told_with_the_reason(benches, 
     bench = benches(one_device)
     specialisation, sizes, _ = SMALL["knn"]
     case = problem("knn").like(specialisation, sizes, bench.executor.info)
-    reply = bench.prepare(case, {**spec("knn").defaults("cpu"), "lanes": 8, "tile": 256})
+    (reply,) = bench.prepare(case, [{**spec("knn").defaults("cpu"), "lanes": 8, "tile": 256}])
     assert reply.status == "failed"
     assert "tile" in reply.note
 
