@@ -8,92 +8,44 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from .registry import FUNCTIONS
+
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from .edm.ccm import ccm, ccm_lagged
-    from .edm.ccm_matrix import ccm_matrix, open_ccm_matrix
-    from .edm.embed import embed
-    from .edm.embed_dimension import embed_dimension
-    from .edm.knn import knn
-    from .edm.multiview import multiview
-    from .edm.predict_exclusion_radius import predict_exclusion_radius
-    from .edm.predict_interval import predict_interval
-    from .edm.predict_nonlinear import predict_nonlinear
-    from .edm.significance import ccm_significance, false_discovery
-    from .edm.simplex import simplex
-    from .edm.smap import smap
-    from .edm.surrogate import surrogate
-    from .edm.xmap import open_xmap, xmap
-    from .edm.xmap_significance import xmap_significance
-    from .recurrence.image.recurrence_plot import distance_plot, recurrence_plot
-    from .recurrence.joint import joint_rqa
-    from .recurrence.network import recurrence_network
-    from .recurrence.rqa import rqa
-    from .recurrence.windowed import windowed_rqa
+    from .edm.ccm import ccm as ccm
+    from .edm.ccm import ccm_lagged as ccm_lagged
+    from .edm.ccm_matrix import ccm_matrix as ccm_matrix
+    from .edm.ccm_matrix import open_ccm_matrix as open_ccm_matrix
+    from .edm.embed import embed as embed
+    from .edm.embed_dimension import embed_dimension as embed_dimension
+    from .edm.knn import knn as knn
+    from .edm.multiview import multiview as multiview
+    from .edm.predict_exclusion_radius import predict_exclusion_radius as predict_exclusion_radius
+    from .edm.predict_interval import predict_interval as predict_interval
+    from .edm.predict_nonlinear import predict_nonlinear as predict_nonlinear
+    from .edm.significance import ccm_significance as ccm_significance
+    from .edm.significance import false_discovery as false_discovery
+    from .edm.simplex import simplex as simplex
+    from .edm.smap import smap as smap
+    from .edm.surrogate import surrogate as surrogate
+    from .edm.xmap import open_xmap as open_xmap
+    from .edm.xmap import xmap as xmap
+    from .edm.xmap_significance import xmap_significance as xmap_significance
+    from .recurrence.image.recurrence_plot import distance_plot as distance_plot
+    from .recurrence.image.recurrence_plot import recurrence_plot as recurrence_plot
+    from .recurrence.joint import joint_rqa as joint_rqa
+    from .recurrence.network import recurrence_network as recurrence_network
+    from .recurrence.rqa import rqa as rqa
+    from .recurrence.windowed import windowed_rqa as windowed_rqa
 
-_WHERE = {
-    "knn": ".edm.knn",
-    "simplex": ".edm.simplex",
-    "smap": ".edm.smap",
-    "predict_nonlinear": ".edm.predict_nonlinear",
-    "embed_dimension": ".edm.embed_dimension",
-    "ccm": ".edm.ccm",
-    "ccm_lagged": ".edm.ccm",
-    "ccm_matrix": ".edm.ccm_matrix",
-    "open_ccm_matrix": ".edm.ccm_matrix",
-    "ccm_significance": ".edm.significance",
-    "false_discovery": ".edm.significance",
-    "surrogate": ".edm.surrogate",
-    "xmap_significance": ".edm.xmap_significance",
-    "embed": ".edm.embed",
-    "multiview": ".edm.multiview",
-    "predict_exclusion_radius": ".edm.predict_exclusion_radius",
-    "predict_interval": ".edm.predict_interval",
-    "xmap": ".edm.xmap",
-    "open_xmap": ".edm.xmap",
-    "rqa": ".recurrence.rqa",
-    "joint_rqa": ".recurrence.joint",
-    "recurrence_plot": ".recurrence.image.recurrence_plot",
-    "distance_plot": ".recurrence.image.recurrence_plot",
-    "recurrence_network": ".recurrence.network",
-    "windowed_rqa": ".recurrence.windowed",
-}
-
-__all__ = [
-    "__version__",
-    "ccm",
-    "ccm_lagged",
-    "ccm_matrix",
-    "ccm_significance",
-    "distance_plot",
-    "embed",
-    "embed_dimension",
-    "false_discovery",
-    "joint_rqa",
-    "knn",
-    "multiview",
-    "open_ccm_matrix",
-    "open_xmap",
-    "predict_exclusion_radius",
-    "predict_interval",
-    "predict_nonlinear",
-    "recurrence_network",
-    "recurrence_plot",
-    "rqa",
-    "simplex",
-    "smap",
-    "surrogate",
-    "windowed_rqa",
-    "xmap",
-    "xmap_significance",
-]
+__all__ = ["__version__", *sorted(FUNCTIONS)]
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _WHERE:
+    if name not in FUNCTIONS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module = importlib.import_module(_WHERE[name], __name__)
+    module = importlib.import_module(f".{FUNCTIONS[name]}", __name__)
     value = getattr(module, name)
     globals()[name] = value
     return value

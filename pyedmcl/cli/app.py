@@ -2,30 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Annotated
 
 import typer
 
-from . import (
-    ccm,
-    ccm_matrix,
-    db,
-    demo,
-    devices,
-    embed_dimension,
-    export,
-    multiview,
-    plot,
-    predict_interval,
-    predict_nonlinear,
-    recurrence_plot,
-    rqa,
-    simplex,
-    smap,
-    surrogate_test,
-    tune,
-    xmap,
-)
+from ..registry import COMMANDS
+from . import db
 from .exits import HELP, Commands, ask_for_traceback
 
 app = typer.Typer(
@@ -60,23 +43,9 @@ def _common(
     pass
 
 
-app.command("xmap", epilog=HELP)(xmap.xmap)
-app.command("embed-dimension", epilog=HELP)(embed_dimension.embed_dimension)
-app.command("simplex", epilog=HELP)(simplex.simplex)
-app.command("smap", epilog=HELP)(smap.smap)
-app.command("predict-nonlinear", epilog=HELP)(predict_nonlinear.predict_nonlinear)
-app.command("predict-interval", epilog=HELP)(predict_interval.predict_interval)
-app.command("multiview", epilog=HELP)(multiview.multiview)
-app.command("ccm", epilog=HELP)(ccm.ccm)
-app.command("ccm-matrix", epilog=HELP)(ccm_matrix.ccm_matrix)
-app.command("surrogate-test", epilog=HELP)(surrogate_test.surrogate_test)
-app.command("rqa", epilog=HELP)(rqa.rqa)
-app.command("recurrence-plot", epilog=HELP)(recurrence_plot.recurrence_plot)
-app.command("plot", epilog=HELP)(plot.plot)
-app.command("export", epilog=HELP)(export.export)
-app.command("tune", epilog=HELP)(tune.tune)
-app.command("devices", epilog=HELP)(devices.devices)
-app.command("demo", epilog=HELP)(demo.demo)
+for _command in COMMANDS:
+    _name = _command.replace("-", "_")
+    app.command(_command, epilog=HELP)(getattr(importlib.import_module(f".{_name}", __package__), _name))
 app.add_typer(db.app)
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError
+from .arguments import integer
 from .extent import bounds, extent
 from .unpack import Array, NotNumericError, Table, float_type, numeric_column, of_array, unpack
 
@@ -277,19 +278,8 @@ def check_embedding(E: object, tau: object) -> tuple[int, int]:
     InputError
         For anything else; booleans and fractions are refused, 3.0 counts as 3.
     """
-    return (_positive_integer("E", E, "the number of lagged values in an embedded point"),
-            _positive_integer("tau", tau, "the lag into the past, in steps"))
-
-
-def _positive_integer(name: str, value: object, meaning: str) -> int:
-    whole: int | None = None
-    if isinstance(value, numbers.Integral) and not isinstance(value, (bool, np.bool_)):
-        whole = int(value)
-    elif isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_)) and float(value).is_integer():
-        whole = int(float(value))
-    if whole is None or whole < 1:
-        hint = ""
-        if name == "tau" and whole is not None and whole < 0:
-            hint = f" (pyEDM's tau={whole} is tau={-whole} here)"
-        raise InputError(f"{name}={value!r}: {name} is {meaning}, an integer of at least 1{hint}")
-    return whole
+    hint = ""
+    if isinstance(tau, numbers.Real) and float(tau).is_integer() and tau < 0:
+        hint = f" (pyEDM's tau={int(float(tau))} is tau={-int(float(tau))} here)"
+    return (integer("E", E, 1, "the number of lagged values in an embedded point"),
+            integer("tau", tau, 1, "the lag into the past, in steps", hint))

@@ -1,36 +1,29 @@
-"""Checks shared by the functions: each wrong argument is named, with what is allowed."""
+"""Checks of what the functions of empirical dynamic modelling are given; see also :mod:`pyedmcl.data.arguments`."""
 
 from __future__ import annotations
 
 import numbers
-import os
 import secrets
 from typing import Any
 
 import numpy as np
 
+from ..data.arguments import folder, integer, precision, reporter
 from ..data.series import Series, as_series
 from ..device.session import open_device
 from ..errors import InputError
 from ..jobs.runner import LocalRunner
 from ..neighbors.choose import SEARCHES, SearchRequest
 
+__all__ = [
+    "MOST_NEIGHBOURS", "count", "folder", "integer", "neighbor_search", "one_series", "precision", "reporter",
+    "runner_on", "stream",
+]  # fmt: skip
+
 # The lists of a work-item lie in its private memory, and a CPU runtime's threads have small stacks.
 MOST_NEIGHBOURS = 1024
-DTYPES = ("float32", "float64")
 _INT_LIMIT = 2**31 - 1024
 _MOST_SEED = 2**63 - 1
-
-
-def integer(name: str, value: object, least: int | None = None) -> int:
-    """``value`` as an int of at least ``least``; booleans and fractions are refused."""
-    wanted = "an integer" if least is None else f"an integer of at least {least}"
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real) or not float(value).is_integer():
-        raise InputError(f"{name}={value!r}: {wanted} is needed")
-    whole = int(float(value))
-    if least is not None and whole < least:
-        raise InputError(f"{name}={value!r}: {wanted} is needed")
-    return whole
 
 
 def count(name: str, value: object) -> int | None:
@@ -41,19 +34,6 @@ def count(name: str, value: object) -> int | None:
     if k > MOST_NEIGHBOURS:
         raise InputError(f"{name}={value!r}: at most {MOST_NEIGHBOURS:,} neighbours are kept for each row")
     return k
-
-
-def precision(dtype: Any, fp64: bool | None = None, device: str = "") -> str:
-    """``dtype`` as "float32" or "float64"; refuses float64 where the device has none."""
-    try:
-        name = str(None if dtype is None else np.dtype(dtype).name)  # NumPy takes None for float64
-    except TypeError:
-        name = str(dtype)
-    if name not in DTYPES:
-        raise InputError(f"dtype={dtype!r}: the kernels compute in float32 or float64")
-    if name == "float64" and fp64 is False:
-        raise InputError(f"dtype='float64': the device {device} has no double precision; use float32 or another device")
-    return name
 
 
 def stream(seed: Any) -> int:
@@ -71,20 +51,6 @@ def runner_on(device: str | None, dtype: str) -> LocalRunner:
     executor = open_device(device)
     precision(dtype, executor.info.fp64, executor.info.name)
     return LocalRunner([executor])
-
-
-def reporter(progress: Any) -> Any:
-    """``progress`` if it can be called, or None."""
-    if progress is not None and not callable(progress):
-        raise InputError(f"progress={progress!r}: a function to be called as progress(done, total, unit) is needed")
-    return progress
-
-
-def folder(name: str, path: Any) -> Any:
-    """``path`` if it can name a folder, or None."""
-    if path is not None and not isinstance(path, (str, os.PathLike)):
-        raise InputError(f"{name}={path!r}: the path of a folder is needed, as text or pathlib.Path")
-    return path
 
 
 def one_series(data: Any, what: str) -> Series:

@@ -9,10 +9,15 @@ from typing import Any
 
 import numpy as np
 
+from ..data import arguments as shared
+from ..data.arguments import precision, reporter
 from ..errors import InputError
 from .conventions import Convention
 
-DTYPES = ("float32", "float64")
+__all__ = [
+    "THRESHOLDS", "integer", "minimum", "only_alone", "precision", "radii_of", "reporter", "threshold_named", "window",
+]  # fmt: skip
+
 THRESHOLDS = ("fixed", "corridor", "recurrence_rate", "neighbours")
 _MEANING = {
     "lmin": "the least length of a diagonal line",
@@ -23,12 +28,8 @@ _MEANING = {
 
 
 def integer(name: str, value: object, least: int) -> int:
-    """``value`` as an int of at least ``least``; booleans and fractions are refused."""
-    whole = isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_)) and float(value).is_integer()
-    if not whole or int(value) < least:  # type: ignore[call-overload]
-        meaning = f"{_MEANING[name]}, " if name in _MEANING else ""
-        raise InputError(f"{name}={value!r}: {meaning}an integer of at least {least} is needed")
-    return int(value)  # type: ignore[call-overload,no-any-return]
+    """``value`` as an int of at least ``least``; the message says what the argument means."""
+    return shared.integer(name, value, least, _MEANING.get(name, ""))
 
 
 def minimum(name: str, value: object) -> int:
@@ -36,30 +37,11 @@ def minimum(name: str, value: object) -> int:
     return integer(name, value, 1)
 
 
-def progress_called(value: object, unit: str) -> None:
-    """Refuse what cannot be called as ``progress(done, total, unit)``; None is no function."""
-    if value is not None and not callable(value):
-        raise InputError(
-            f"progress={value!r}: a function is needed, which is given {unit} done, all {unit} and {unit!r}; or None"
-        )
-
-
 def threshold_named(value: object) -> str:
     """One of the kinds of threshold."""
     if not isinstance(value, str) or value not in THRESHOLDS:
         raise InputError(f"threshold={value!r}: choose one of {', '.join(map(repr, THRESHOLDS))}")
     return value
-
-
-def precision(dtype: Any) -> str:
-    """``dtype`` as "float32" or "float64"."""
-    try:
-        name = "None" if dtype is None else str(np.dtype(dtype).name)  # NumPy takes None for float64
-    except TypeError:
-        name = str(dtype)
-    if name not in DTYPES:
-        raise InputError(f"dtype={dtype!r}: the kernels compute in float32 or float64")
-    return name
 
 
 def radii_of(value: object, threshold: str, name: str = "radius") -> tuple[list[Any], bool]:

@@ -93,7 +93,7 @@ def joint_rqa(
         convention=convention, lmin=lmin, vmin=vmin, wmin=wmin, dtype=dtype, exact=exact, tile=tile
     )
     arguments.only_alone(options.convention, "joint_rqa")
-    arguments.progress_called(progress, "cells")
+    arguments.reporter(progress, "cells")
     threshold = arguments.threshold_named(threshold)
     radii, several = arguments.radii_of(radius, threshold)
     radii_y = radii if radius_y is None else arguments.radii_of(radius_y, threshold, "radius_y")[0]

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data.series import as_series, check_embedding
+from ..data.arguments import integer
+from ..data.series import as_series
 from ..errors import InputError
 from .metrics import Metric, metric_named
 
@@ -43,15 +44,11 @@ class Embedding:
 
 def embedding_of(*, m: Any, tau: Any, embedded: Any, metric: Any, suffix: str = "") -> Embedding:
     """The checked embedding; an InputError names the argument and says what it may be."""
-    numbers = []
-    for name, value, meaning in ("m", m, "the number of coordinates of a point"), ("tau", tau, "the lag, in steps"):
-        try:
-            numbers.append(check_embedding(value, 1)[0])
-        except InputError:
-            raise InputError(f"{name}{suffix}={value!r}: {meaning}, an integer of at least 1, is needed") from None
+    m = integer(f"m{suffix}", m, 1, "the number of coordinates of a point")
+    tau = integer(f"tau{suffix}", tau, 1, "the lag, in steps")
     if not isinstance(embedded, (bool, np.bool_)):
         raise InputError(f"embedded={embedded!r}: True or False is needed")
-    return Embedding(numbers[0], numbers[1], bool(embedded), metric_named(metric, f"metric{suffix}"), suffix)
+    return Embedding(m, tau, bool(embedded), metric_named(metric, f"metric{suffix}"), suffix)
 
 
 @dataclass(frozen=True, eq=False)

@@ -134,7 +134,7 @@ def rqa(
     options = common.options_of(
         convention=convention, lmin=lmin, vmin=vmin, wmin=wmin, dtype=dtype, exact=exact, tile=tile
     )
-    arguments.progress_called(progress, "cells")
+    arguments.reporter(progress, "cells")
     threshold = arguments.threshold_named(threshold)
     radii, several = arguments.radii_of(radius, threshold)
     embedding = embedding_of(m=m, tau=tau, embedded=embedded, metric=metric)

@@ -95,7 +95,7 @@ def windowed_rqa(
     options = common.options_of(
         convention=convention, lmin=lmin, vmin=vmin, wmin=wmin, dtype=dtype, exact=exact, tile=tile
     )
-    arguments.progress_called(progress, "windows")
+    arguments.reporter(progress, "windows")
     threshold = arguments.threshold_named(threshold)
     if threshold not in ("fixed", "corridor"):
         raise InputError(f"threshold={threshold!r}: windows share one radius; choose 'fixed' or 'corridor'")

@@ -91,7 +91,7 @@ def test_help_loads_the_command_line_only():
     exit_code, loaded = json.loads(done.stdout)
     assert exit_code == 0
     ours = {".".join(name.split(".")[:2]) for name in loaded if name.partition(".")[0] == "pyedmcl"}
-    assert ours == {"pyedmcl", "pyedmcl.cli", "pyedmcl.errors"}
+    assert ours == {"pyedmcl", "pyedmcl.cli", "pyedmcl.errors", "pyedmcl.registry"}
     assert not {"numpy", "pyopencl", "matplotlib", "mako"} & set(loaded)
 
 

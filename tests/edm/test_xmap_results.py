@@ -118,3 +118,23 @@ def test_constant_series_are_reported(data, one_device):
         result = pyedmcl.xmap(flat, E=2, device=one_device)
     assert np.isnan(result.rho[:, 2]).all()
     assert np.isfinite(result.rho[:2, :2]).all()
+
+
+@pytest.mark.filterwarnings("default:constant series")
+@pytest.mark.parametrize("name", ["xmap", "xmap to a store", "xmap_significance", "kedm"])
+def test_the_warning_names_the_line_that_called(data, one_device, tmp_path, monkeypatch, name):
+    """However many functions of ours lie between."""
+    from pyedmcl.compat import kedm
+
+    monkeypatch.setenv("PYEDMCL_DEVICE", one_device)
+    flat = data[:, :3].copy()
+    flat[:, 2] = 0.1
+    calls = {
+        "xmap": lambda: pyedmcl.xmap(flat, E=2),
+        "xmap to a store": lambda: pyedmcl.xmap(flat, E="auto", E_max=2, out=tmp_path / "map"),
+        "xmap_significance": lambda: pyedmcl.xmap_significance(flat, E=2, n=2, seed=1, surrogate="shuffle"),
+        "kedm": lambda: kedm.xmap(flat, [2, 2, 2]),
+    }
+    with pytest.warns(RuntimeWarning, match="constant.*x2") as caught:
+        calls[name]()
+    assert [warning.filename for warning in caught] == [__file__], "and it is said once"

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import datetime
-import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import InputError
+from ...errors import InputError, warn
 from .frames import pandas
 
 if TYPE_CHECKING:
@@ -95,7 +94,7 @@ def put_frames(task: Task) -> tuple[Any, Any]:
     DataFrame = pandas().DataFrame
     rows, shown, at = output_rows(task)
     if not len(task.pred_i) or not len(rows):
-        warnings.warn(f"{task.name}: there is nothing to predict", UserWarning, stacklevel=4)
+        warn(f"{task.name}: there is nothing to predict", UserWarning)
         task.Projection = DataFrame({"Time": [], "Observations": [], "Predictions": [], "Pred_Variance": []})
         return None, at
     columns = {"Time": times(task, rows, shown)}

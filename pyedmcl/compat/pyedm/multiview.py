@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import itertools
 import math
-import warnings
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from ...errors import InputError
+from ...errors import InputError, warn
 from . import frames
 from .embed import Embed
 from .plots import PlotObsPred
@@ -88,8 +87,8 @@ def Multiview(
         raise InputError("Multiview: lib and pred are needed (with trainLib=True both may be left out)")
     dims = D or len(chosen)
     if dims > len(chosen) * E:
-        warnings.warn(f"Multiview: D={dims} is more than the {len(chosen) * E} coordinates there are, which are taken",
-                      UserWarning, stacklevel=2)  # fmt: skip
+        warn(f"Multiview: D={dims} is more than the {len(chosen) * E} coordinates there are, which are taken",
+             UserWarning)  # fmt: skip
         dims = len(chosen) * E
     used = [name for name in chosen if not (excludeTarget and name in goal)]
     if not used:
@@ -101,8 +100,7 @@ def Multiview(
     if task.multiview < 1:
         task.multiview = math.isqrt(len(task.combos))
     if task.multiview > len(task.combos):
-        warnings.warn(f"Multiview: there are {len(task.combos)} views, fewer than multiview={multiview}", UserWarning,
-                      stacklevel=2)  # fmt: skip
+        warn(f"Multiview: there are {len(task.combos)} views, fewer than multiview={multiview}", UserWarning)
         task.multiview = len(task.combos)
 
     def project(view: tuple[str, ...], rows: Any) -> Any:

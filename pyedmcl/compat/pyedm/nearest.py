@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 from ...device.session import open_device
 from ...edm.arguments import MOST_NEIGHBOURS
 from ...edm.states import condition_together
+from ...errors import warn
 from ...neighbors.coordinates import coordinate_problem, lay_out_states
 from ...neighbors.exhaustive import ExhaustiveSearcher
 
@@ -106,10 +106,10 @@ def warn_of_few(task: Task, distance: Doubles) -> None:
     there = np.isfinite(distance)
     if distance.size and not there.all():
         nothing = "" if there.any(axis=1).all() else "; some have none, and their predictions are NaN"
-        warnings.warn(
+        warn(
             f"{task.name}: fewer than knn={task.knn} neighbours outside exclusionRadius {task.exclusionRadius} for "
             f"some predictions, which use those there are{nothing}",
-            UserWarning, stacklevel=5,
+            UserWarning,
         )  # fmt: skip
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
+
+from ...errors import warn
 
 _LEAST = 5
 
@@ -29,7 +30,7 @@ def ComputeError(obs: Any, pred: Any, digits: int = 6) -> dict[str, float]:
     observed, predicted = observed[both], predicted[both]
     if len(observed) < _LEAST:
         few = f"ComputeError: {len(observed)} pairs are too few; {_LEAST} are needed"
-        warnings.warn(few, UserWarning, stacklevel=2)
+        warn(few, UserWarning)
         return {"rho": float("nan"), "MAE": float("nan"), "RMSE": float("nan")}
     error = observed - predicted
     with np.errstate(invalid="ignore", divide="ignore"):

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import InputError
+from ...errors import InputError, warn
 from . import frames
 from .embed import Embed
 
@@ -139,7 +138,7 @@ def _rows(task: Task, n: int) -> None:
         task.knn = (len(task.lib_i) if len(task.lib_i) < before else before) - 1
     task.pred_i = task.pred_i_all[there[task.pred_i_all]]
     if not len(task.pred_i):
-        warnings.warn(f"{task.name}: no row of pred={task.pred} has a state", UserWarning, stacklevel=5)
+        warn(f"{task.name}: no row of pred={task.pred} has a state", UserWarning)
     if task.validLib is not None:
         task.lib_i = task.lib_i[task.validLib[task.lib_i]]
         if len(task.lib_i) < task.knn:

@@ -93,7 +93,7 @@ def recurrence_plot(
     options = common.options_of(
         convention=convention, lmin=2, vmin=2, wmin=2, dtype=dtype, exact=exact, tile=None
     )
-    arguments.progress_called(progress, "rows")
+    arguments.reporter(progress, "rows")
     threshold = arguments.threshold_named(threshold)
     radii, several = arguments.radii_of(radius, threshold)
     if several:
@@ -169,7 +169,7 @@ def distance_plot(
     options = common.options_of(
         convention="pyrqa", lmin=2, vmin=2, wmin=2, dtype=dtype, exact=False, tile=None
     )
-    arguments.progress_called(progress, "rows")
+    arguments.reporter(progress, "rows")
     rows, columns = _sides(x, y, embedding_of(m=m, tau=tau, embedded=embedded, metric=metric))
     problem: RqaProblem = common.problem_of(rows, None if y is None else columns, options, theiler=0)
     size = _size(pixels, rows.n, columns.n)
