@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-DATA = {"clkernels": (".clh", ".cl"), "templates": (".cl.mako",), "tuning/wisdom": (".jsonl",)}
+DATA = {"clkernels": (".clh", ".cl"), "templates": (".mako",), "tuning/wisdom": (".jsonl",)}
 
 pytest.importorskip("hatchling", reason="hatchling builds the wheel; pip install 'pyedmcl[test]' brings it")
 if not (ROOT / "pyproject.toml").is_file():
