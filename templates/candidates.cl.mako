@@ -7,6 +7,11 @@
 ##
 ## A second kernel, tabulate, writes lists of neighbours that a search on the device has found, whose distances are exact
 ## already, into the same tables.
+## ---- parameters (python -m pyedmcl.kernels.describe --write) ----
+## Given by the problem:
+##   dtype  number type of data and distances: float32 or float64
+##   emit   what tables hold: neighbours, with squared distances, or weights
+## ---- end of parameters ----
 <% chains = 4 %>
 #define WEIGHTS ${int(emit == 'weights')}
 #include "order.clh"

@@ -4,6 +4,16 @@
 ##   ccm_prepare  squared distances become distances, and "no neighbour" the row that is no one's member
 ##   ccm          scans, predicts, and sums what rho is made of, for chunks of rows
 ##   ccm_rho      rho of each sample from its chunks
+## ---- parameters (python -m pyedmcl.kernels.describe --write) ----
+## Given by the problem:
+##   k           number of neighbours
+##   dtype       number type of data and distances: float32 or float64
+## Tuned for speed, never changing what is computed (values; default of a processor, of a GPU):
+##   lanes       samples of a work-item; a SIMD register on CPUs (1 4 8 16; 16, 1)
+##   wg          work-items of a group (1 16 32 64 128 256; 1, 64)
+##   row_chains  query rows that a work-item scans side by side (1 2 3 4; 3, 1)
+##   unroll      neighbours looked at between two tests for the end (1 2 4 8; 2, 4)
+## ---- end of parameters ----
 <%
 # Few neighbours are kept in registers and shifted along; many are put in their places in memory.
 shifted = k <= 8

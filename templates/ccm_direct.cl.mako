@@ -1,6 +1,16 @@
 ## Convergent cross mapping with small sub-libraries: distances to all their members are fewer than neighbours to scan.
 ##
 ## A work-item takes one sample through a chunk of rows, a vector of rows at a time, and writes the same sums as a scan.
+## ---- parameters (python -m pyedmcl.kernels.describe --write) ----
+## Given by the problem:
+##   E        embedding dimension: values in a state
+##   k        number of neighbours
+##   dtype    number type of data and distances: float32 or float64
+## Tuned for speed, never changing what is computed (values; default of a processor, of a GPU):
+##   lanes    query rows of a work-item; a SIMD register on CPUs (1 4 8 16; 16, 1)
+##   vectors  vectors of rows of a work-item, side by side (1 2 3 4; 2, 1)
+##   wg       work-items of a group (1 32 64 128 256; 1, 64)
+## ---- end of parameters ----
 <%
 listed = k > 8
 # As many vectors of rows as registers hold the lists of.

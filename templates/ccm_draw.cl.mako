@@ -3,6 +3,11 @@
 ##   ccm_draw  a word for each legal row, by selection sampling with one stream of random numbers per sample
 ##   ccm_list  the members of samples as lists of rows, where a list is shorter than a scan
 ## Integers only: the same on every device, in every order.
+## ---- parameters (python -m pyedmcl.kernels.describe --write) ----
+## Tuned for speed, never changing what is computed (values; default of a processor, of a GPU):
+##   lanes  samples of a work-item (1 16; 16, 1)
+##   wg     work-items of a group (1 16 32 64 128; 1, 64)
+## ---- end of parameters ----
 #define COUNT ${"uint" if lanes == 1 else f"uint{lanes}"}
 #define WG ${wg}
 #include "ccm.clh"

@@ -43,6 +43,27 @@
 ##   neighbours    [library][query row][k]
 ##   weights       [library][query row / lanes][neighbour][lane], padded to a multiple of four neighbours: one work-item
 ##                 writes whole vectors, and the lookup may read four neighbours at once
+## ---- parameters (python -m pyedmcl.kernels.describe --write) ----
+## Given by the problem:
+##   dims             embedding dimensions that one pass searches, ascending
+##   counts           k of each dimension
+##   tau              lag: rows between the values of a state
+##   dtype            number type of data and distances: float32 or float64
+##   emit             what tables hold: neighbours, with squared distances, or weights
+##   masked           a library mask says which rows may be neighbours
+##   capacities       entries (distance, row) that the buffer of a query row holds, for each dimension
+##   merged           row groups of the library that count as one in the bound, for each dimension
+## Tuned for speed, never changing what is computed (values; default of a processor, of a GPU):
+##   lanes            query rows of a work-item; a SIMD register on CPUs (1 4 8 16; 16, 1)
+##   wg               work-items of a group; they share a tile (1 32 64 128 256; 1, 128)
+##   unroll           library rows per step: independent chains (1 2 4 8 16; 4, 8)
+##   tile             library rows staged in local memory; 0: none (0 256 512 1024 2048 4096 8192; 0, 2048)
+##   bound_share      the bound looks at one in so many rows (1 2 3 4 8; 1, 1)
+##   hot              rows that a scalar work-item notes before it sorts them (32 64 128 256 512; 64, 256)
+##   dims_per_pass    dimensions E that share one sweep (3 5 7 10 20; 20, 20)
+##   groups_per_unit  work-groups per compute unit (2 3 4 6 8 12 16; 4, 6)
+##   list_registers   longest sorted list kept in registers (4 8 12 24; 8, 24)
+## ---- end of parameters ----
 <%namespace name="distances" file="knn_distances.mako"/>
 <%namespace name="bound" file="knn_bound.mako"/>
 <%namespace name="collect_scalar" file="knn_collect_scalar.mako"/>

@@ -24,6 +24,23 @@
 ##
 ## Stages: fetch the block's targets into local memory (if staged), sum the observations once for the group (if there are
 ## no gaps), then for each library: sum over the rows, put the row lanes' sums together, and write rho.
+## ---- parameters (python -m pyedmcl.kernels.describe --write) ----
+## Given by the problem:
+##   k              number of neighbours
+##   dtype          number type of data and distances: float32 or float64
+##   gaps           a library or target has gaps, so that not all rows count
+##   stage_rows     rows of targets in local memory; 0: targets are read from the caches
+##   table_tile     query rows of a tile of the neighbour tables
+## Tuned for speed, never changing what is computed (values; default of a processor, of a GPU):
+##   lanes          adjacent targets in one vector (1 2 4 8 16; 16, 2)
+##   vectors        vectors of targets that share rows and weights (1 2 4; 4, 1)
+##   target_lanes   work-items of a group along the targets (1 2 3 4 8 16 32; 1, 16)
+##   row_lanes      work-items of a group along the query rows (1 4 8 16 32 64 128; 1, 8)
+##   library_lanes  libraries that a group looks up at once (1 2 4 8 16 32; 1, 1)
+##   stage          keep a group's targets in local memory (no yes; no, no)
+##   unroll         query rows per step (1 2 4; 1, 4)
+##   quads          load rows and weights four at a time (no yes; no, yes)
+## ---- end of parameters ----
 <%
 columns = vectors * lanes  # targets of a work-item
 group_columns = target_lanes * columns

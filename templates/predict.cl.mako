@@ -5,6 +5,14 @@
 ##
 ## A work-item has one cell (dimension, series, query row), in this order. Tables are those that knn.cl.mako writes: within a
 ## tile of TILE query rows neighbour by neighbour, [neighbour][query row], one dimension behind another.
+## ---- parameters (python -m pyedmcl.kernels.describe --write) ----
+## Given by the problem:
+##   counts      k of each dimension
+##   dtype       number type of data and distances: float32 or float64
+##   table_tile  query rows of a tile of the neighbour tables
+## Tuned for speed, never changing what is computed (values; default of a processor, of a GPU):
+##   wg          work-items of a group, a query row each (1 16 32 64 128; 16, 64)
+## ---- end of parameters ----
 <%
 from itertools import accumulate
 strides = [-(-k // 4) * 4 for k in counts]

@@ -16,6 +16,21 @@
 ##     level 1   parent 0      parent 1     ..            axis 0:  low of child 0, 1, ..  | high of child 0, 1, ..
 ##     level 0   parents of FAN leaves                    axis 1:  ..
 ##     leaves    LEAF states each, consecutive          levels lie one behind another, the lowest first
+## ---- parameters (python -m pyedmcl.kernels.describe --write) ----
+## Given by the problem:
+##   E               embedding dimension: values in a state
+##   tau             lag: rows between the values of a state
+##   k               number of neighbours
+##   dtype           number type of data and distances: float32 or float64
+##   axes            principal axes along which states are put in order
+##   excluding       rows near in time are no neighbours of each other (exclusion radius)
+## Tuned for speed, never changing what is computed (values; default of a processor, of a GPU):
+##   lanes           queries of a work-item; a SIMD register on CPUs (1 4 8 16; 16, 1)
+##   wg              work-items of a group; they walk together (1 32 64 128; 1, 32)
+##   leaf            states of a leaf; smaller ones prune more (8 16 32 64; 16, 16)
+##   unroll          library rows per step: independent chains (2 4 8; 4, 4)
+##   list_registers  longest list unrolled in registers (4 8 12 24; 24, 24)
+## ---- end of parameters ----
 <% FAN = 16 %>
 <%namespace name="least" file="least.mako"/>
 #define K ${k}

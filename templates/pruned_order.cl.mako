@@ -17,6 +17,18 @@
 ##
 ##   key     | node                     | place along the node's widest axis |        a part is what a group sorts:
 ##           high bits          place_bits low bits                                   [work-item][EACH consecutive states]
+## ---- parameters (python -m pyedmcl.kernels.describe --write) ----
+## Given by the problem:
+##   E      embedding dimension: values in a state
+##   tau    lag: rows between the values of a state
+##   dtype  number type of data and distances: float32 or float64
+##   axes   principal axes along which states are put in order
+##   leaf   states of a leaf
+## Tuned for speed, never changing what is computed (values; default of a processor, of a GPU):
+##   wg     work-items of a group that sorts a part (1 64 128 256; 1, 128)
+##   each   states of a work-item in a pass (4 8 16 32 4096 16384; 4096, 8)
+##   bits   bits of a digit; each work-item counts every digit (4 8; 8, 4)
+## ---- end of parameters ----
 <%
 FAN = 16
 bins = 1 << bits

@@ -4,6 +4,30 @@
 ## cells are the same: q(t) = (x[t] - y[t + k])^2 is found once and a cell is q(i) + q(i + tau) + ... in ascending lags,
 ## bit for bit what a direct sum gives. With ${dtype} sweeps and float64 cells ("exact") two words are made, of cells that
 ## are recurrent for sure and of those that may be; where they differ the cell is decided in float64.
+## ---- parameters (python -m pyedmcl.kernels.describe --write) ----
+## Given by the problem:
+##   m                  coordinates of a point
+##   tau                lag: rows between the values of a state
+##   metric             distance of two points: a row of pyedmcl/recurrence/metrics.py
+##   dtype              number type of data and distances: float32 or float64
+##   embedded           a point is a row of several coordinates; else it is made of lags of one series
+##   exact              cells that float32 cannot decide are decided in float64
+##   strict             a cell is recurrent below the radius, not at it
+##   corridor           a cell counts between two radii, not up to one
+##   per_column         each column has a radius of its own
+##   also               the bits are joined with those of the pair of series before, by and
+##   n_radii            radii that are swept together
+##   limits_per_radius  numbers that a distance is compared with for each radius
+##   coordinates        series that a point is read from: one for each coordinate, or a single one
+## Tuned for speed, never changing what is computed (values; default of a processor, of a GPU):
+##   wg                 work-items of a group, side by side (1 32 64 128 256; 1, 128)
+##   lanes              diagonals of a work-item; a SIMD register on CPUs (1 4 8 16; 16, 1)
+##   words              words of 32 rows that a group goes through (1 2 4 8 16 32; 32, 8)
+##   staged             keep a group's values in local memory (no yes; no, yes)
+##   turned             turn words in local memory, without a launch (no yes; no, yes)
+##   most_shared        terms kept for a word; more are found anew (0 64 96; 96, 96)
+##   edge               rows and diagonals of a tile (512 1024 2048 4096 8192 16384 32768 65536 131072; 4096, 65536)
+## ---- end of parameters ----
 <%
 span = 32 + (m - 1) * tau
 shared = not embedded and span <= most_shared

@@ -1,5 +1,9 @@
 ## What is left once all tiles are walked: the first and last runs of each line, which may go on no more, and the white cells at
 ## the border. The same algebra as in segments.clh and in pyedmcl/recurrence/partial.py.
+## ---- parameters (python -m pyedmcl.kernels.describe --write) ----
+## Given by the problem:
+##   wg  work-items of a group
+## ---- end of parameters ----
 #define WG ${wg}
 #define BINS 256
 

@@ -4,6 +4,27 @@
 ## memory; a cell costs a difference and a multiply-add per coordinate, a comparison and an addition. Counts are integers
 ## and sums are fixed-point numbers, so that the order in which groups add to a pixel does not matter. In a symmetric
 ## matrix only pixels on and above the diagonal are computed.
+## ---- parameters (python -m pyedmcl.kernels.describe --write) ----
+## Given by the problem:
+##   m           coordinates of a point
+##   tau         lag: rows between the values of a state
+##   metric      distance of two points: a row of pyedmcl/recurrence/metrics.py
+##   dtype       number type of data and distances: float32 or float64
+##   mode        what a pixel shows: count, the cells that are recurrent, or mean, the mean distance
+##   embedded    a point is a row of several coordinates; else it is made of lags of one series
+##   exact       cells that float32 cannot decide are decided in float64
+##   corridor    a cell counts between two radii, not up to one
+##   per_column  each column has a radius of its own
+##   listed      open cells are listed, and decided on the host
+##   wide        a pixel has two words, for numbers of 64 bits
+## Tuned for speed, never changing what is computed (values; default of a processor, of a GPU):
+##   wg          work-items of a group, side by side (1 2 32 64 128 256; 1, 128)
+##   lanes       columns of a SIMD vector (1 4 8 16; 16, 1)
+##   vectors     vectors of a work-item: they share a row's value (1 2 4 8 16; 4, 4)
+##   tile        rows between two looks at the open cells (32 64 128 256 512; 128, 128)
+##   staged      whether a group stages its rows in local memory (0 1; 0, 1)
+##   piece       rows of a group, about (256 512 1024 2048; 1024, 1024)
+## ---- end of parameters ----
 <%
 columns = lanes * vectors            # of a work-item
 width = wg * columns                 # of a group

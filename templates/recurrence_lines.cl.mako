@@ -2,6 +2,14 @@
 ## result is joined with what is known of the line from earlier tiles. A lone lane counts a word's runs at once. Lanes of a
 ## vector, on processors, list the places where the colour turns first and count the runs between them afterwards: then no
 ## branch depends on what the bits are, but for how many words have turns.
+## ---- parameters (python -m pyedmcl.kernels.describe --write) ----
+## Tuned for speed, never changing what is computed (values; default of a processor, of a GPU):
+##   wg       work-items of a group; they share histograms (1 32 64 128 256; 1, 256)
+##   lanes    lines of a work-item, side by side (1 4 8 16; 16, 1)
+##   batch    words of a line that are loaded together (1 2 4 8 16; 1, 8)
+##   bitwise  runs as long as that are counted a word at once (0 1 2 3 4; 0, 2)
+##   bins     line lengths counted in local memory (64 256 512 1024 2048; 1024, 1024)
+## ---- end of parameters ----
 #define WG ${wg}
 #define BATCH ${batch}
 #define BINS ${bins}

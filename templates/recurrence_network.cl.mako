@@ -1,6 +1,17 @@
 ## The recurrence network: rows of the adjacency matrix as bits, and the triangles that pass through each node.
 ##
 ## A cell is the compared distance of pyedmcl.recurrence.problem: sums in ascending order, no fused operations.
+## ---- parameters (python -m pyedmcl.kernels.describe --write) ----
+## Given by the problem:
+##   m       coordinates of a point
+##   step    numbers from one coordinate of a point to the next
+##   stride  numbers from one point to the next
+##   metric  distance of two points: a row of pyedmcl/recurrence/metrics.py
+##   dtype   number type of data and distances: float32 or float64
+##   strict  a cell is recurrent below the radius, not at it
+## Tuned for speed, never changing what is computed (values; default of a processor, of a GPU):
+##   wg      work-items of a group, a word each (8 16 32 64 128 256; 16, 64)
+## ---- end of parameters ----
 #define UNFUSED  // a cell is a sum of products that are rounded one by one
 #define METRIC ${metric}
 #include "metric.clh"

@@ -2,6 +2,19 @@
 ## the distances between two limits. With these two any order statistic is found exactly in O(N) memory.
 ##
 ## A cell is the compared distance of pyedmcl.recurrence.problem: sums in ascending order, no fused operations.
+## ---- parameters (python -m pyedmcl.kernels.describe --write) ----
+## Given by the problem:
+##   m           coordinates of a point
+##   step        numbers from one coordinate of a point to the next
+##   stride      numbers from one point to the next
+##   metric      distance of two points: a row of pyedmcl/recurrence/metrics.py
+##   dtype       number type of data and distances: float32 or float64
+##   per_column  each column has a radius of its own
+## Tuned for speed, never changing what is computed (values; default of a processor, of a GPU):
+##   wg          work-items of a group, a column each (16 32 64 128 256; 16, 64)
+##   candidates  limits counted at once; more mean fewer sweeps (7 15 31; 15, 15)
+##   next        distances of a column that the last sweep sorts (1 4 8 16; 8, 8)
+## ---- end of parameters ----
 #define UNFUSED  // a cell is a sum of products that are rounded one by one
 #define METRIC ${metric}
 #include "metric.clh"

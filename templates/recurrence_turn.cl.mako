@@ -1,4 +1,9 @@
 ## Blocks of 32 x 32 recurrence bits turned: from words along diagonals to words along rows, and on to words along columns.
+## ---- parameters (python -m pyedmcl.kernels.describe --write) ----
+## Tuned for speed, never changing what is computed (values; default of a processor, of a GPU):
+##   wg      work-items of a group, a block each (1 32 64 128; 1, 64)
+##   staged  blocks pass through local memory (no yes; no, yes)
+## ---- end of parameters ----
 
 #include "turn.clh"
 

@@ -15,6 +15,17 @@
 ##   side    queries of a block, and library rows of a block: rows t, t + tau, .., t + (side - 1) tau
 ##   span    values that the states of a block reach over, tau apart: E + side - 1
 ##   reach   what no shared sum of a neighbour exceeds: the bound, and what roundings may add (reach.clh)
+## ---- parameters (python -m pyedmcl.kernels.describe --write) ----
+## Given by the problem:
+##   E      embedding dimension: values in a state
+##   tau    lag: rows between the values of a state
+##   k      number of neighbours
+##   dtype  number type of data and distances: float32 or float64
+##   side   pairs of a diagonal whose sums are taken together, and as many diagonals
+## Tuned for speed, never changing what is computed (values; default of a processor, of a GPU):
+##   lanes  blocks of queries of a work-item; a SIMD register (1 4 8 16; 16, 1)
+##   wg     work-items of a group (1 32 64 128 256; 1, 256)
+## ---- end of parameters ----
 <%
 span = E + side - 1
 %>

@@ -7,6 +7,21 @@
 ## origin, and the sums of uncentred products would lose that ratio squared.
 ##   tile = 0: a sweep over the library per theta, all sums in registers.
 ##   tile > 0: the distances of a tile serve all thetas; each theta's sums are taken a few (`chunk`) at a time.
+## ---- parameters (python -m pyedmcl.kernels.describe --write) ----
+## Given by the problem:
+##   coordinates  coordinates of a state
+##   regressors   regressors of a fit, the intercept among them
+##   limited      a fit takes the nearest rows only, a number of them
+##   dtype        number type of data and distances: float32 or float64
+## Tuned for speed, never changing what is computed (values; default of a processor, of a GPU):
+##   lanes        query rows of a work-item; a SIMD register on CPUs (1 4 8 16; 16, 1)
+##   wg           work-items of a group (1 32 64 128 256; 1, 64)
+##   tile         library rows whose distances serve all thetas (0 32 64 128; 64, 0)
+##   wide         lanes whose sums of doubles are taken together (1 4 8; 8, 1)
+##   chunk        sums that are kept in registers at a time (8 12 16 20 24; 16, 24)
+##   share_from   regressors from which sums are shared (4 6 8 9 10 12 48; 48, 9)
+##   parts        parts of the library, swept side by side (1 2 4 8 16 32; 1, 16)
+## ---- end of parameters ----
 <%
 K = regressors
 gram = [(a, b) for b in range(K) for a in range(b + 1)]

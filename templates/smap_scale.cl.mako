@@ -2,6 +2,16 @@
 ## of them; with a limited number of neighbours, the distance and row of the k-th.
 ##
 ## The k-th is found by bisection on the bits of the squared distance, then on the row: any k, and no list.
+## ---- parameters (python -m pyedmcl.kernels.describe --write) ----
+## Given by the problem:
+##   coordinates  coordinates of a state
+##   limited      a fit takes the nearest rows only, a number of them
+##   dtype        number type of data and distances: float32 or float64
+## Tuned for speed, never changing what is computed (values; default of a processor, of a GPU):
+##   lanes        query rows of a work-item; a SIMD register on CPUs (1 4 8 16; 16, 1)
+##   wg           work-items of a group (1 64 128 256; 1, 256)
+##   slices       work-items that share a query row (1 2 4 8 16; 1, 16)
+## ---- end of parameters ----
 <%
 rows = wg // slices * lanes
 %>

@@ -4,6 +4,22 @@
 ## (library x pairs), none of which is ever stored: both factors are made for a few library rows at a time in local memory,
 ## and a work-item adds up a block of queries by pairs in registers. Regressors are not centred on the query here, for then
 ## the products would differ for each; rows whose sums lose too much by that are noticed by smap_solve and done by smap.
+## ---- parameters (python -m pyedmcl.kernels.describe --write) ----
+## Given by the problem:
+##   coordinates  coordinates of a state
+##   regressors   regressors of a fit, the intercept among them
+##   limited      a fit takes the nearest rows only, a number of them
+##   dtype        number type of data and distances: float32 or float64
+## Tuned for speed, never changing what is computed (values; default of a processor, of a GPU):
+##   wg           work-items of a group (64 128 256; 64, 256)
+##   lanes_p      work-items along the sums of a query row (8 16 32; 32, 32)
+##   sub_p        of these, how many among 32 that run in step (4 8 16 32; 32, 8)
+##   rq           query rows of a work-item (2 4 8; 4, 8)
+##   rp           sums of a work-item per query row, at most (4 6 8; 8, 8)
+##   tile         library rows at a time in local memory (8 16 32; 16, 16)
+##   steps        library rows whose sums are unrolled (1 2 4; 1, 2)
+##   parts        parts of the library for a last, small wave (1 2 4 8 16; 2, 16)
+## ---- end of parameters ----
 <%
 K = regressors
 entries = [(a, b) for b in range(K) for a in range(b + 1)] + [(a, K) for a in range(K)]

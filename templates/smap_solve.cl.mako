@@ -1,4 +1,15 @@
 ## S-map's local fits from their moments, taken back to the data's units: a work-group solves one system after the other.
+## ---- parameters (python -m pyedmcl.kernels.describe --write) ----
+## Given by the problem:
+##   coordinates  coordinates of a state
+##   regressors   regressors of a fit, the intercept among them
+##   rows         query rows whose moments lie together
+##   penalised    slopes are penalised (ridge)
+##   centred      the regressors were centred on the query row
+##   dtype        number type of data and distances: float32 or float64
+## Tuned for speed, never changing what is computed (values; default of a processor, of a GPU):
+##   wg           work-items that solve a system together (1 8 16 32 64; 1, 32)
+## ---- end of parameters ----
 <%
 K = regressors
 n_gram = K * (K + 1) // 2

@@ -1,5 +1,11 @@
 ## Rows of coordinates into what S-map's kernels read: shifted and scaled for distances, and as regressors in a basis in which
 ## the library is white. The program holds stage_library and stage_points.
+## ---- parameters (python -m pyedmcl.kernels.describe --write) ----
+## Given by the problem:
+##   coordinates  coordinates of a state
+##   regressors   regressors of a fit, the intercept among them
+##   dtype        number type of data and distances: float32 or float64
+## ---- end of parameters ----
 #define COORDINATES ${coordinates}
 #define RANK ${regressors - 1}
 #include "smap.clh"

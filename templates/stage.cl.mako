@@ -4,6 +4,10 @@
 ##   stage_targets  time-major, columns in the order of their classes, centred and of magnitude at most 1
 ##   stage_series   series-major with padding, as the neighbour search reads libraries and queries
 ## NaN becomes GAP everywhere.
+## ---- parameters (python -m pyedmcl.kernels.describe --write) ----
+## Given by the problem:
+##   dtype  number type of data and distances: float32 or float64
+## ---- end of parameters ----
 #include "numeric.clh"
 
 // shift[c] = first value + mean difference from it over the rows that are scored, [scored_from[c], n_scored): sums over

@@ -1,0 +1,58 @@
+"""What the values mean that kernels are specialised by, for the tables at the head of the templates.
+
+A word means the same in every kernel; where one kernel cannot help but use it otherwise, it has an entry of its own.
+"""
+
+from __future__ import annotations
+
+MEANINGS = {
+    "E": "embedding dimension: values in a state",
+    "also": "the bits are joined with those of the pair of series before, by and",
+    "axes": "principal axes along which states are put in order",
+    "capacities": "entries (distance, row) that the buffer of a query row holds, for each dimension",
+    "centred": "the regressors were centred on the query row",
+    "coordinates": "coordinates of a state",
+    "corridor": "a cell counts between two radii, not up to one",
+    "counts": "k of each dimension",
+    "dims": "embedding dimensions that one pass searches, ascending",
+    "dtype": "number type of data and distances: float32 or float64",
+    "embedded": "a point is a row of several coordinates; else it is made of lags of one series",
+    "emit": "what tables hold: neighbours, with squared distances, or weights",
+    "exact": "cells that float32 cannot decide are decided in float64",
+    "excluding": "rows near in time are no neighbours of each other (exclusion radius)",
+    "gaps": "a library or target has gaps, so that not all rows count",
+    "k": "number of neighbours",
+    "leaf": "states of a leaf",
+    "limited": "a fit takes the nearest rows only, a number of them",
+    "limits_per_radius": "numbers that a distance is compared with for each radius",
+    "listed": "open cells are listed, and decided on the host",
+    "m": "coordinates of a point",
+    "masked": "a library mask says which rows may be neighbours",
+    "merged": "row groups of the library that count as one in the bound, for each dimension",
+    "metric": "distance of two points: a row of pyedmcl/recurrence/metrics.py",
+    "mode": "what a pixel shows: count, the cells that are recurrent, or mean, the mean distance",
+    "n_radii": "radii that are swept together",
+    "penalised": "slopes are penalised (ridge)",
+    "per_column": "each column has a radius of its own",
+    "regressors": "regressors of a fit, the intercept among them",
+    "rows": "query rows whose moments lie together",
+    "side": "pairs of a diagonal whose sums are taken together, and as many diagonals",
+    "stage_rows": "rows of targets in local memory; 0: targets are read from the caches",
+    "step": "numbers from one coordinate of a point to the next",
+    "strict": "a cell is recurrent below the radius, not at it",
+    "stride": "numbers from one point to the next",
+    "table_tile": "query rows of a tile of the neighbour tables",
+    "tau": "lag: rows between the values of a state",
+    "wg": "work-items of a group",
+    "wide": "a pixel has two words, for numbers of 64 bits",
+}
+#: (kernel, name) to what the name means there.
+SPECIAL = {
+    ("distances", "metric"): "euclidean, manhattan or maximum",
+    ("recurrence_bits", "coordinates"): "series that a point is read from: one for each coordinate, or a single one",
+}
+
+
+def meaning(kernel: str, name: str) -> str:
+    """What a value of a kernel's specialisation means."""
+    return SPECIAL.get((kernel, name), MEANINGS[name])
