@@ -135,7 +135,7 @@ def distance_plot(
 
     Parameters
     ----------
-    x, y, m, tau, metric, embedded, pixels, dtype, progress, device
+    x, y, m, tau, metric, embedded, pixels, dtype, progress, device, tune
         As for :func:`pyedmcl.recurrence_plot`.
 
     Returns
