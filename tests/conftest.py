@@ -8,11 +8,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, settings
 
 PUBLISHED = Path(__file__).with_name("data")
 RUNTIMES = {"intel": "intel-cpu", "pocl": "pocl", "nvidia": "nvidia", "amd": "amd", "rusticl": "rusticl"}
 # Two runtimes for processors; on one with a GPU set PYEDMCL_TEST_RUNTIMES=nvidia,pocl, say.
 TESTED = [name.strip() for name in os.environ.get("PYEDMCL_TEST_RUNTIMES", "intel,pocl").split(",")]
+
+# The examples of "ci" are always the same. "--hypothesis-profile=long" tries others, for some minutes in each test.
+_PATIENT = {"deadline": None, "database": None, "suppress_health_check": list(HealthCheck)}
+settings.register_profile("ci", derandomize=True, max_examples=20, **_PATIENT)
+settings.register_profile("long", max_examples=1000, print_blob=True, **_PATIENT)
+settings.load_profile("ci")
 
 
 def _device_id(name):
