@@ -207,7 +207,7 @@ COUNTS: Mapping[str, Count] = {
         lambda n, g: _cells(n, g) / 2 * (g["m"] + 1.0 + g["n_radii"] * (1 + g["exact"])),
         entries=("recurrence_bits",),
     ),
-    "recurrence_turn": Count("cells", _cells, _bits(2.0)),
+    "recurrence_transpose": Count("cells", _cells, _bits(2.0)),
     "recurrence_lines": Count("cells", _cells, _bits(3.0)),
     "recurrence_image": Count(
         "cells", _cells, lambda n, g: 8 * n["points"] + 4 * 200**2, lambda n, g: _cells(n, g) / 2 * (2.0 * g["m"] + 4)

@@ -1,9 +1,40 @@
-## Recurrence bits: 32 cells along a diagonal are one word, whatever the metric.
+## Recurrence bits: the cells of a tile are decided, and 32 of them along a diagonal make a word.
 ##
-## Cell (i, i + k) compares point i of the rows with point i + k of the columns. Along a diagonal the terms of neighbouring
-## cells are the same: q(t) = (x[t] - y[t + k])^2 is found once and a cell is q(i) + q(i + tau) + ... in ascending lags,
-## bit for bit what a direct sum gives. With ${dtype} sweeps and float64 cells ("exact") two words are made, of cells that
-## are recurrent for sure and of those that may be; where they differ the cell is decided in float64.
+## Cell (i, j) is 1 where point i of the rows and point j of the columns are within a limit of each other. A tile is a
+## parallelogram of the matrix: 32 n_words rows from i0 and n_diagonals diagonals from k0; diagonal k has the cells (i, i + k).
+##
+##      columns ->             diagonals k0, k0 + 1, ...
+##      row i0                 a b c d e f            bits: [radius][word of 32 rows][diagonal]
+##      row i0 + 1               a b c d e f          Bit r of word w of the diagonal k is the cell
+##      ...                        a b c d e f        (i0 + 32 w + r, i0 + 32 w + r + k): each letter is a word.
+##      row i0 + 31                  a b c d e f      Word 1 of each diagonal goes on below.
+##
+## For each word:
+##   1. terms    A cell joins the terms q(i), q(i + tau), ... of q(t) = TERM(x[t] - y[t + k]). Cells of a diagonal share
+##               them: where the 32 + (m - 1) tau terms of a word fit registers, each is computed once. They are joined in
+##               the order of the lags, so that a cell is bit for bit what a direct sum gives.
+##   2. cells    What was joined is compared with the limits of each radius. An exact sweep in float32 compares with both
+##               ends of a guard band: `in` has the cells that are surely recurrent, `open` those that may be.
+##   3. decide   Cells that are open and not in are decided in float64 (recurrence/guard_band.py says why these suffice).
+##   4. store    Words along diagonals; where transposed, words along rows as well, as recurrence_transpose would make them.
+##
+## Specialisation
+##   m, tau, metric   coordinates of a point, the lag between them, how they are compared
+##   embedded         points are given as such, coordinate by coordinate, and no terms are shared; else x and y are series
+##   coordinates      series that are read: m where embedded, else 1
+##   exact            float32 decides where it can, float64 where it must; else dtype decides alone
+##   strict           a distance equal to the radius does not recur
+##   n_radii          matrices that are made at once
+##   corridor         each radius has an inner limit, which a recurrent cell must exceed
+##   per_column       each column has a limit of its own
+##   limits_per_radius  see `limits` below
+##   second_partner   the second series of a joint recurrence: its words are combined with those of the first
+## Tunables
+##   wg, lanes, words   work-items of a group, diagonals of a work-item (a vector on processors), words of a group
+##   staged           a group reads its values once, into local memory (scalar work-items: they read the same ones)
+##   transposed       words along rows are made here, in local memory, which saves a launch (scalar work-items)
+##   most_shared      terms that registers may hold; where a word has more, each cell computes its own
+##   edge             rows and diagonals of a tile; not used here
 ## ---- parameters (python -m pyedmcl.kernels.describe --write) ----
 ## Given by the problem:
 ##   m                  coordinates of a point
@@ -15,7 +46,7 @@
 ##   strict             a cell is recurrent below the radius, not at it
 ##   corridor           a cell counts between two radii, not up to one
 ##   per_column         each column has a radius of its own
-##   also               the bits are joined with those of the pair of series before, by and
+##   second_partner     the second series of a joint recurrence: its words are combined with those of the first
 ##   n_radii            radii that are swept together
 ##   limits_per_radius  numbers that a distance is compared with for each radius
 ##   coordinates        series that a point is read from: one for each coordinate, or a single one
@@ -24,19 +55,24 @@
 ##   lanes              diagonals of a work-item; a SIMD register on CPUs (1 4 8 16; 16, 1)
 ##   words              words of 32 rows that a group goes through (1 2 4 8 16 32; 32, 8)
 ##   staged             keep a group's values in local memory (no yes; no, yes)
-##   turned             turn words in local memory, without a launch (no yes; no, yes)
+##   transposed         make words along rows, without a launch (no yes; no, yes)
 ##   most_shared        terms kept for a word; more are found anew (0 64 96; 96, 96)
 ##   edge               rows and diagonals of a tile (512 1024 2048 4096 8192 16384 32768 65536 131072; 4096, 65536)
 ## ---- end of parameters ----
 <%
-span = 32 + (m - 1) * tau
-shared = not embedded and span <= most_shared
-reach = 0 if embedded else (m - 1) * tau
+terms = 32 + (m - 1) * tau  # of a word
+shared = not embedded and terms <= most_shared
+reach = 0 if embedded else (m - 1) * tau  # how far a point's coordinates lie behind its first one
+# The sign of a difference tells on which side of a limit a sum lies: a subtraction and a shift make a bit. That is less than
+# a comparison, a selection and an OR where work-items are scalar, and it needs cells in descending order, one limit each.
+by_sign = shared and lanes == 1 and dtype == "float32" and not corridor
+below, above = ("<", ">") if strict else ("<=", ">=")
+deciding = "double" if exact else "real"  # the type of what decides
+outer = "surely below, maybe below" if exact else "outer"
+inner = ("" if not corridor else ", surely above, maybe above" if exact else ", inner")
 
-# Lone lanes collect the signs of differences: a subtraction and a shift a cell. No NaN comes here.
-signs = shared and lanes == 1 and dtype == "float32" and not corridor
-less = "<" if strict else "<="
-more = ">" if strict else ">="
+def each_radius(text):
+    return ", ".join(text.format(r=r) for r in range(n_radii))
 %>
 #define UNFUSED  // a cell is a sum of products that are rounded one by one
 #undef MIN_SELECT
@@ -45,30 +81,31 @@ more = ">" if strict else ">="
 #define WORDS ${words}
 #define METRIC ${metric}
 #include "metric.clh"
-%if turned:
-#include "turn.clh"
+%if transposed:
+#include "transpose.clh"
 %endif
-#pragma OPENCL FP_CONTRACT OFF
 %if exact:
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
 %endif
 
 typedef PASTE(REAL_NAME, 4) real4;
+// uintv: a word of each lane. BIT: bit B of each lane in which a comparison holds.
 %if lanes == 1:
 typedef uint uintv;
-#define BIT(MASK, B) ((MASK) ? 1u << (B) : 0u)
+#define BIT(HOLDS, B) ((HOLDS) ? 1u << (B) : 0u)
 %else:
 typedef uint${lanes} uintv;
 %if dtype == "float64":
-#define BIT(MASK, B) convert_uint${lanes}(as_ulong${lanes}(MASK) & (ulong)(1u << (B)))
+#define BIT(HOLDS, B) convert_uint${lanes}(as_ulong${lanes}(HOLDS) & (ulong)(1u << (B)))
 %else:
-#define BIT(MASK, B) (as_uint${lanes}(MASK) & (1u << (B)))
+#define BIT(HOLDS, B) (as_uint${lanes}(HOLDS) & (1u << (B)))
 %endif
 %endif
 
 %if exact:
 // One cell in float64, as the definition says: what is compared with the limits.
-double exact_cell(global const double* restrict x, global const double* restrict y, const int x_stride, const int y_stride) {
+double exact_cell(global const double* restrict x, global const double* restrict y, const int x_stride,
+                  const int y_stride) {
   double s = 0;
 %if embedded:
   for (int e = 0; e < ${m}; ++e) {
@@ -84,23 +121,10 @@ double exact_cell(global const double* restrict x, global const double* restrict
 }
 %endif
 
-// x: [coordinate][x_stride], rows 0, 1, ...; y: [coordinate][y_stride], column 0 at y_front; both padded with values that
-// recur with nothing. limits: per radius ${"sure below, below at all" if exact else "outer"}${", sure above, above at all" if exact and corridor else (", inner" if corridor else "")}; limits64: ${"per radius outer" + (", inner" if corridor else "") if exact else "unused"}.
-// per column instead where so specialised. bits: [radius][word of 32 rows][diagonal], rows from i0, diagonals from k0 on.
-kernel __attribute__((reqd_work_group_size(WG, 1, 1)))
-void recurrence_bits(global const real* restrict x, global const real* restrict y, global const ${"double" if exact else "real"}* restrict x64,
-                     global const ${"double" if exact else "real"}* restrict y64, global const real* restrict limits, global const ${"double" if exact else "real"}* restrict limits64,
-                     const int x_stride, const int y_stride, const int y_front, const int i0, const int k0, const int n_words,
-                     const int n_diagonals, const int limit_stride, const int theiler, const int i_end, const int n_columns,
-                     global uint* restrict bits, global uint* restrict rows) {
-  // Blocks of 32 x 32 cells behind the last column: their words are not written, and nobody reads them.
-#define BEHIND(W, K) (i0 + 32 * (W) + k0 + ((int)(K) & ~31) >= n_columns)
-  const int first = get_group_id(1) * WORDS, end = min(first + WORDS, n_words);
-  if (BEHIND(first, get_group_id(0) * (WG * LANES))) return;
-%if staged:
-#define XS (32 * WORDS + ${-(-reach // 4) * 4})
-#define YS (32 * WORDS + ${reach} + WG)
-  // The rows' values are the same for all work-items, the columns' overlap.
+## ---- Memory steps
+
+## Global to local memory: the rows' values, which all work-items read, and the columns', which overlap.
+<%def name="stage_values()">
   local real xs[${coordinates} * XS] __attribute__((aligned(32)));
   local real ys[${coordinates} * (32 * WORDS + ${reach} + WG)];
   {
@@ -112,117 +136,10 @@ void recurrence_bits(global const real* restrict x, global const real* restrict 
     }
     barrier(CLK_LOCAL_MEM_FENCE);
   }
-  local const real* restrict px = xs;
-  local const real* restrict py = ys + get_local_id(0);
-%else:
-  global const real* restrict px = x + i0 + 32 * first;
-  global const real* restrict py = y + y_front + i0 + k0 + (ptrdiff_t)get_global_id(0) * LANES + 32 * first;
-#define XS (size_t)x_stride
-#define YS (size_t)y_stride
-%endif
-  const int k_local = get_global_id(0) * LANES, k = k0 + k_local;
-%if turned:
-  // Words of the group, in blocks of 32 diagonals that lie 33 words apart: work-items then meet no other's bank.
-  local uint held[${n_radii} * 33 * WG / 32 * WORDS];
-#define HELD(R, W, LANE) held[33 * (((R) * WORDS + (W)) * (WG / 32) + (LANE) / 32) + (LANE) % 32]
-%else:
-  if (k_local >= n_diagonals) return;
-%endif
-%for r in range(n_radii):
-%if not per_column:
-%for n in range(limits_per_radius):
-  const real limit${r}_${n} = limits[${r * limits_per_radius + n}];
-%endfor
-%endif
-%endfor
-  for (int w = first; w < end && !BEHIND(w, k_local); ++w, px += 32, py += 32) {
-    uintv ${", ".join(f"in{r} = 0" + (f", open{r} = 0" if exact else "") for r in range(n_radii))};
-%if shared:
-    realv ${", ".join(f"q{t}" for t in range(span))};
-%for t in range(span):
-%if staged and t % 4 == 0:
-    const real4 x${t} = *(local const real4*)(px + ${t});
-%endif
-    q${t} = ${f"x{t - t % 4}.s{t % 4}" if staged else f"px[{t}]"} - LOADV(py + ${t}); q${t} = TERM(q${t});
-%endfor
-%endif
-%for b in (range(31, -1, -1) if shared else ("b",)):
-%if shared:
-    {
-      realv s = q${b};
-%for e in range(1, m):
-      s = JOIN(s, q${b + e * tau});
-%endfor
-%else:
-    for (int b = 0; b < 32; ++b) {
-      realv s = 0;
-%if embedded:
-      for (int e = 0; e < ${m}; ++e) {
-        realv q = px[e * XS + b] - LOADV(py + e * YS + b);
-%else:
-      for (int e = 0; e < ${m}; ++e) {
-        realv q = px[b + e * ${tau}] - LOADV(py + b + e * ${tau});
-%endif
-        q = TERM(q);
-        s = JOIN(s, q);
-      }
-%endif
-%if per_column:
-      const size_t column = y_front + i0 + 32 * w + ${b} + k;
-%for n in range(limits_per_radius):
-      const realv limit0_${n} = LOADV(limits + ${n} * (size_t)limit_stride + column);
-%endfor
-%endif
-%for r in range(n_radii):
-%if exact:
-<%
-sure = f"s < limit{r}_0" + (f" && s > limit{r}_2" if corridor else "")
-maybe = f"s <= limit{r}_1" + (f" && s >= limit{r}_3" if corridor else "")
-%>
-%if signs:
-      in${r} = in${r} << 1 | as_uint(s - limit${r}_0) >> 31;
-      open${r} = open${r} << 1 | as_uint(limit${r}_1 - s) >> 31;
-%else:
-      in${r} |= BIT(${sure}, ${b});
-      open${r} |= BIT(${maybe}, ${b});
-%endif
-%else:
-%if signs:
-      in${r} = in${r} << 1 | as_uint(${f"s - limit{r}_0" if strict else f"limit{r}_0 - s"}) >> 31;
-%else:
-      in${r} |= BIT(s ${less} limit${r}_0${f" && s {more} limit{r}_1" if corridor else ""}, ${b});
-%endif
-%endif
-%endfor
-    }
-%endfor
-%if signs:
-%for r in range(n_radii):
-    ${f"open{r} = ~open{r};" if exact else ("" if strict else f"in{r} = ~in{r};")}
-%endfor
-%endif
-%if exact:
-%for r in range(n_radii):
-    open${r} &= ~in${r};
-    if (${f"open{r}" if lanes == 1 else f"any(as_int{lanes}(open{r} != 0))"}) {
-      uint undecided[LANES], decided[LANES];
-      ${f"undecided[0] = open{r}; decided[0] = in{r};" if lanes == 1 else f"vstore{lanes}(open{r}, 0, undecided); vstore{lanes}(in{r}, 0, decided);"}
-      for (int l = 0; l < LANES; ++l)
-        while (undecided[l]) {
-          const int b = 31 - (int)clz(undecided[l] & -undecided[l]);
-          undecided[l] &= undecided[l] - 1;
-          const size_t row = i0 + 32 * w + b, column = y_front + row + k + l;
-          const double s = exact_cell(x64 + row, y64 + column, x_stride, y_stride);
-%if per_column:
-          if (s ${less} limits64[column]) decided[l] |= 1u << b;
-%else:
-          if (s ${less} limits64[${r * (2 if corridor else 1)}]${f" && s {more} limits64[{2 * r + 1}]" if corridor else ""}) decided[l] |= 1u << b;
-%endif
-        }
-      in${r} = ${"decided[0]" if lanes == 1 else f"vload{lanes}(0, decided)"};
-    }
-%endfor
-%endif
+</%def>
+
+## A work-item's words of all radii to global memory, and where transposed to local memory.
+<%def name="store_words()">
     const int rows_left = i_end - (i0 + 32 * w);
     const uint kept = rows_left < 32 ? (1u << rows_left) - 1 : ~0u;
 %for r in range(n_radii):
@@ -231,34 +148,35 @@ maybe = f"s <= limit{r}_1" + (f" && s >= limit{r}_3" if corridor else "")
       global uint* at = bits + ((size_t)${r} * n_words + w) * n_diagonals + k_local;
 %if lanes == 1:
       if (abs(k) < theiler) in${r} = 0;
-%if turned:
+%if transposed:
       if (k_local < n_diagonals) {
-        ${"in%d &= *at;" % r if also else ""}
+        ${f"in{r} &= *at;" if second_partner else ""}
         *at = in${r};
       }
       HELD(${r}, w - first, (int)get_local_id(0)) = k_local < n_diagonals ? in${r} : 0;
 %else:
-      *at = ${"*at & " if also else ""}in${r};
+      *at = ${"*at & " if second_partner else ""}in${r};
 %endif
 %else:
       uint word[LANES];
       vstore${lanes}(in${r}, 0, word);
       for (int l = 0; l < LANES && k < theiler && k + LANES > -theiler; ++l)
         if (abs(k + l) < theiler) word[l] = 0;
-      vstore${lanes}(vload${lanes}(0, word)${f" & vload{lanes}(0, at)" if also else ""}, 0, at);
+      vstore${lanes}(vload${lanes}(0, word)${f" & vload{lanes}(0, at)" if second_partner else ""}, 0, at);
 %endif
     }
 %endfor
-  }
-%if turned:
-  // Blocks turned: words along rows, [word of 32 diagonals][row].
+</%def>
+
+## The group's words, transposed block by block, to global memory: rows, [radius][word of 32 diagonals][row].
+<%def name="store_rows()">
   barrier(CLK_LOCAL_MEM_FENCE);
   const int blocks = ${n_radii} * WORDS * (WG / 32);
   for (int block = get_local_id(0); block < blocks; block += WG) {
     uint a[32];
 #pragma unroll
     for (int p = 0; p < 32; ++p) a[p] = held[33 * block + p];
-    turn(a);
+    transpose32(a);
 #pragma unroll
     for (int p = 0; p < 32; ++p) held[33 * block + p] = a[p];
   }
@@ -269,5 +187,177 @@ maybe = f"s <= limit{r}_1" + (f" && s >= limit{r}_3" if corridor else "")
     if (w < end && 32 * q < n_diagonals)
       rows[(((size_t)r * (n_diagonals / 32) + q) * n_words + w) * 32 + i % 32] = held[33 * block + i % 32];
   }
+</%def>
+
+## ---- Stages of a word
+
+## 1. The terms that its cells share: q0, q1, ...
+<%def name="shared_terms()">
+    realv ${", ".join(f"q{t}" for t in range(terms))};
+%for t in range(terms):
+%if staged and t % 4 == 0:
+    const real4 x${t} = *(local const real4*)(px + ${t});
+%endif
+    q${t} = ${f"x{t - t % 4}.s{t % 4}" if staged else f"px[{t}]"} - LOADV(py + ${t}); q${t} = TERM(q${t});
+%endfor
+</%def>
+
+## What is compared in bit b: joined terms.
+<%def name="joined_shared(b)">
+      realv s = q${b};
+%for e in range(1, m):
+      s = JOIN(s, q${b + e * tau});
+%endfor
+</%def>
+<%def name="joined_directly()">
+      realv s = 0;
+      for (int e = 0; e < ${m}; ++e) {
+%if embedded:
+        realv q = px[e * XS + b] - LOADV(py + e * YS + b);
+%else:
+        realv q = px[b + e * ${tau}] - LOADV(py + b + e * ${tau});
+%endif
+        q = TERM(q);
+        s = JOIN(s, q);
+      }
+</%def>
+
+## 2. Bit b of each radius' word.
+<%def name="compared(b)">
+%if per_column:
+      const size_t column = y_front + i0 + 32 * w + ${b} + k;
+%for n in range(limits_per_radius):
+      const realv limit0_${n} = LOADV(limits + ${n} * (size_t)limit_stride + column);
+%endfor
+%endif
+%for r in range(n_radii):
+%if exact and by_sign:
+      in${r} = in${r} << 1 | as_uint(s - limit${r}_0) >> 31;
+      open${r} = open${r} << 1 | as_uint(limit${r}_1 - s) >> 31;
+%elif exact:
+      in${r} |= BIT(s < limit${r}_0${f" && s > limit{r}_2" if corridor else ""}, ${b});
+      open${r} |= BIT(s <= limit${r}_1${f" && s >= limit{r}_3" if corridor else ""}, ${b});
+%elif by_sign:
+      in${r} = in${r} << 1 | as_uint(${f"s - limit{r}_0" if strict else f"limit{r}_0 - s"}) >> 31;
+%else:
+      in${r} |= BIT(s ${below} limit${r}_0${f" && s {above} limit{r}_1" if corridor else ""}, ${b});
+%endif
+%endfor
+</%def>
+
+## Signs that were collected the other way round: of limit - s.
+<%def name="invert_signs()">
+%for r in range(n_radii):
+%if exact:
+    open${r} = ~open${r};
+%elif not strict:
+    in${r} = ~in${r};
+%endif
+%endfor
+</%def>
+
+## 3. Open cells in float64, lane by lane and bit by bit; they are rare.
+<%def name="decide_open()">
+%for r in range(n_radii):
+    open${r} &= ~in${r};
+    if (${f"open{r}" if lanes == 1 else f"any(as_int{lanes}(open{r} != 0))"}) {
+      uint undecided[LANES], decided[LANES];
+%if lanes == 1:
+      undecided[0] = open${r}; decided[0] = in${r};
+%else:
+      vstore${lanes}(open${r}, 0, undecided); vstore${lanes}(in${r}, 0, decided);
+%endif
+      for (int l = 0; l < LANES; ++l)
+        while (undecided[l]) {
+          const int b = 31 - (int)clz(undecided[l] & -undecided[l]);
+          undecided[l] &= undecided[l] - 1;
+          const size_t row = i0 + 32 * w + b, column = y_front + row + k + l;
+          const double s = exact_cell(x64 + row, y64 + column, x_stride, y_stride);
+%if per_column:
+          if (s ${below} limits64[column]) decided[l] |= 1u << b;
+%elif corridor:
+          if (s ${below} limits64[${2 * r}] && s ${above} limits64[${2 * r + 1}]) decided[l] |= 1u << b;
+%else:
+          if (s ${below} limits64[${r}]) decided[l] |= 1u << b;
+%endif
+        }
+      in${r} = ${"decided[0]" if lanes == 1 else f"vload{lanes}(0, decided)"};
+    }
+%endfor
+</%def>
+
+// ---- A work-item makes the words [first, end) of LANES neighbouring diagonals.
+//
+// x        [coordinate][x_stride], row 0 first
+// y        [coordinate][y_stride], column 0 at y_front; both are padded with values that recur with nothing
+// limits   for each radius: ${outer}${inner}${" (of each column, which lies where it does in y)" if per_column else ""}
+// x64, y64, limits64   the same in the precision that decides${"; limits: outer" + (", inner" if corridor else "") if exact else ", which is that of the sweep: not read"}
+// theiler  diagonals |k| < theiler are left white
+// i_end    rows from here on are left white
+kernel __attribute__((reqd_work_group_size(WG, 1, 1)))
+void recurrence_bits(global const real* restrict x, global const real* restrict y,
+                     global const ${deciding}* restrict x64, global const ${deciding}* restrict y64,
+                     global const real* restrict limits, global const ${deciding}* restrict limits64, const int x_stride,
+                     const int y_stride, const int y_front, const int i0, const int k0, const int n_words,
+                     const int n_diagonals, const int limit_stride, const int theiler, const int i_end,
+                     const int n_columns, global uint* restrict bits, global uint* restrict rows) {
+  // Blocks of 32 x 32 cells behind the last column are not written, and nobody reads them.
+#define BEHIND(W, K) (i0 + 32 * (W) + k0 + ((int)(K) & ~31) >= n_columns)
+  const int first = get_group_id(1) * WORDS, end = min(first + WORDS, n_words);
+  if (BEHIND(first, get_group_id(0) * (WG * LANES))) return;
+%if staged:
+#define XS (32 * WORDS + ${-(-reach // 4) * 4})  // coordinates begin at multiples of a vector
+#define YS (32 * WORDS + ${reach} + WG)
+${stage_values()}
+  local const real* restrict px = xs;
+  local const real* restrict py = ys + get_local_id(0);
+%else:
+#define XS (size_t)x_stride
+#define YS (size_t)y_stride
+  global const real* restrict px = x + i0 + 32 * first;
+  global const real* restrict py = y + y_front + i0 + k0 + (ptrdiff_t)get_global_id(0) * LANES + 32 * first;
+%endif
+  const int k_local = get_global_id(0) * LANES, k = k0 + k_local;
+%if transposed:
+  // The group's words in blocks of 32 diagonals, which lie 33 words apart: word p of 32 blocks is then in 32 banks. All
+  // work-items stay, those behind the last diagonal with words of zeros.
+  local uint held[${n_radii} * 33 * WG / 32 * WORDS];
+#define HELD(R, W, LANE) held[33 * (((R) * WORDS + (W)) * (WG / 32) + (LANE) / 32) + (LANE) % 32]
+%else:
+  if (k_local >= n_diagonals) return;
+%endif
+%if not per_column:
+%for r in range(n_radii):
+%for n in range(limits_per_radius):
+  const real limit${r}_${n} = limits[${r * limits_per_radius + n}];
+%endfor
+%endfor
+%endif
+  for (int w = first; w < end && !BEHIND(w, k_local); ++w, px += 32, py += 32) {
+    uintv ${each_radius("in{r} = 0, open{r} = 0" if exact else "in{r} = 0")};
+%if shared:
+${shared_terms()}
+%for b in range(31, -1, -1):
+    {
+${joined_shared(b)}
+${compared(b)}
+    }
+%endfor
+%else:
+    for (int b = 0; b < 32; ++b) {
+${joined_directly()}
+${compared("b")}
+    }
+%endif
+%if by_sign:
+${invert_signs()}
+%endif
+%if exact:
+${decide_open()}
+%endif
+${store_words()}
+  }
+%if transposed:
+${store_rows()}
 %endif
 }

@@ -1,5 +1,13 @@
-## What is left once all tiles are walked: the first and last runs of each line, which may go on no more, and the white cells at
-## the border. The same algebra as in segments.clh and in pyedmcl/recurrence/partial.py.
+## The ends of all lines, once all tiles are walked: the first and last runs of each line, which can go on no more, are counted,
+## and so are the white cells at the border of the matrix. segments.clh explains segments; the same algebra is in NumPy in
+## pyedmcl/recurrence/partial.py, for several devices and checkpoints.
+##
+##   finish_begin       zeros
+##   finish_diagonals   the ends of diagonals
+##   finish_columns     the ends of columns, which are joined with rows where the matrix is symmetric
+##   finish_end         counts added to the 64-bit sums of earlier tiles, and how long the longest line is
+##
+## wg: work-items of a group, each of which takes many lines: a group has bins of its own to add in the end.
 ## ---- parameters (python -m pyedmcl.kernels.describe --write) ----
 ## Given by the problem:
 ##   wg  work-items of a group
@@ -11,79 +19,79 @@ typedef struct {
   int first_start, first_end, last_start, last_end, count;  // first_start = -1: no black cell
 } segment_;
 
-inline segment_ known_of(global const int* restrict known, const size_t n, const size_t line) {
+inline segment_ segment_at(global const int* restrict segments, const size_t n, const size_t line) {
   segment_ s;
-  s.first_start = known[line]; s.first_end = known[line + n]; s.last_start = known[line + 2 * n];
-  s.last_end = known[line + 3 * n]; s.count = known[line + 4 * n];
+  s.first_start = segments[line]; s.first_end = segments[line + n]; s.last_start = segments[line + 2 * n];
+  s.last_end = segments[line + 3 * n]; s.count = segments[line + 4 * n];
   return s;
 }
 
-// Most runs are short and would meet in a few numbers: a group counts these on its own.
-inline void count_run(local uint* restrict few, global uint* all, const int length) {
+// Most runs are short, and all work-items would add to a few numbers: a group counts these in local memory.
+inline void count_run(local uint* restrict bins, global uint* all, const int length) {
   if (length < BINS)
-    atomic_inc(few + length);
+    atomic_inc(bins + length);
   else
     atomic_inc(all + length);
 }
 
-inline void clear_few(local uint* restrict few, const int n) {
-  for (int b = get_local_id(0); b < n; b += WG) few[b] = 0;
+inline void clear_bins(local uint* restrict bins, const int n) {
+  for (int b = get_local_id(0); b < n; b += WG) bins[b] = 0;
   barrier(CLK_LOCAL_MEM_FENCE);
 }
 
-inline void flush_few(local const uint* restrict few, global uint* all) {
+inline void flush_bins(local const uint* restrict bins, global uint* all) {
   for (int b = get_local_id(0); b < BINS; b += WG)
-    if (few[b]) atomic_add(all + b, few[b]);
+    if (bins[b]) atomic_add(all + b, bins[b]);
 }
 
-// known: [5][n] of diagonals k_first and on; those within the Theiler window count nothing. lengths: of diagonal lines.
+// segments: [5][n] of diagonals k_first and on; runs of those within the Theiler window do not count. lengths: of diagonal lines.
 kernel __attribute__((reqd_work_group_size(WG, 1, 1)))
-void finish_diagonals(global const int* restrict known, const ulong n, const long k_first, const int theiler,
+void finish_diagonals(global const int* restrict segments, const ulong n, const long k_first, const int theiler,
                       global uint* restrict lengths) {
-  local uint few[BINS];
-  clear_few(few, BINS);
+  local uint bins[BINS];
+  clear_bins(bins, BINS);
   for (size_t line = get_global_id(0); line < n; line += get_global_size(0)) {
     const long k = k_first + (long)line;
-    const int first_start = known[line];
+    const int first_start = segments[line];
     if (first_start < 0 || (k < theiler && -k < theiler)) continue;
-    const int last_start = known[line + 2 * n];
-    count_run(few, lengths, known[line + n] - first_start);
-    if (last_start != first_start) count_run(few, lengths, known[line + 3 * n] - last_start);
+    const int last_start = segments[line + 2 * n];
+    count_run(bins, lengths, segments[line + n] - first_start);
+    if (last_start != first_start) count_run(bins, lengths, segments[line + 3 * n] - last_start);
   }
   barrier(CLK_LOCAL_MEM_FENCE);
-  flush_few(few, lengths);
+  flush_bins(bins, lengths);
 }
 
-// Columns; where the matrix is symmetric column i goes on as row i, and its black cells are put where those of the column were.
-// counts: as in finish_begin. totals: [group][columns that have black cells, sums over these of the first
-// black cell, of the start and of the end of the last run, and of black cells].
+// columns, rows: segments, [5][n]. Where the matrix is symmetric column i goes on as row i, and the column's number of black
+// cells becomes that of both. counts: as in finish_begin. totals: [group][number of columns that have black cells, sums over
+// these of the first black cell, of the start and of the end of the last run, and of black cells].
 kernel __attribute__((reqd_work_group_size(WG, 1, 1)))
 void finish_columns(global int* restrict columns, global const int* restrict rows, const int n, const int n_rows,
                     const int symmetric, global uint* counts, const ulong n_lengths, global ulong* restrict totals) {
   global uint* black = counts + n_lengths;
   global uint* white = counts + 2 * n_lengths;
   global uint* border = counts + 3 * n_lengths;
-  local uint few[3 * BINS];
+  local uint bins[3 * BINS];
   local ulong sums[5 * WG];
-  clear_few(few, 3 * BINS);
+  clear_bins(bins, 3 * BINS);
   ulong sum[5] = {0, 0, 0, 0, 0};
   for (size_t line = get_global_id(0); line < n; line += get_global_size(0)) {
-    segment_ s = known_of(columns, n, line);
+    segment_ s = segment_at(columns, n, line);
     if (symmetric) {
-      const segment_ b = known_of(rows, n, line);
+      const segment_ b = segment_at(rows, n, line);
       if (s.first_start < 0) {
         s = b;
       } else if (b.first_start >= 0) {
         const int s_single = s.first_start == s.last_start, b_single = b.first_start == b.last_start;
         s.count += b.count;
         if (b.first_start == s.last_end) {  // one run
-          if (!s_single && !b_single) count_run(few, black, b.first_end - s.last_start);
+          if (!s_single && !b_single) count_run(bins, black, b.first_end - s.last_start);
           if (s_single) s.first_end = b.first_end;
           if (!b_single) s.last_start = b.last_start;
         } else {
-          count_run(few + BINS, white, b.first_start - s.last_end);
-          if (!s_single) count_run(few, black, s.last_end - s.last_start);
-          if (!b_single) count_run(few, black, b.first_end - b.first_start);
+          count_run(bins + BINS, white, b.first_start - s.last_end);
+          if (!s_single) count_run(bins, black, s.last_end - s.last_start);
+          if (!b_single) count_run(bins, black, b.first_end - b.first_start);
           s.last_start = b.last_start;
         }
         s.last_end = b.last_end;
@@ -91,20 +99,20 @@ void finish_columns(global int* restrict columns, global const int* restrict row
       columns[line + 4 * (size_t)n] = s.count;
     }
     if (s.first_start < 0) {
-      count_run(few + 2 * BINS, border, n_rows);
+      count_run(bins + 2 * BINS, border, n_rows);
       continue;
     }
-    count_run(few, black, s.first_end - s.first_start);
-    if (s.last_start != s.first_start) count_run(few, black, s.last_end - s.last_start);
-    if (s.first_start > 0) count_run(few + 2 * BINS, border, s.first_start);
-    if (s.last_end < n_rows) count_run(few + 2 * BINS, border, n_rows - s.last_end);
+    count_run(bins, black, s.first_end - s.first_start);
+    if (s.last_start != s.first_start) count_run(bins, black, s.last_end - s.last_start);
+    if (s.first_start > 0) count_run(bins + 2 * BINS, border, s.first_start);
+    if (s.last_end < n_rows) count_run(bins + 2 * BINS, border, n_rows - s.last_end);
     sum[0] += 1; sum[1] += s.first_start; sum[2] += s.last_start; sum[3] += s.last_end; sum[4] += s.count;
   }
   for (int of = 0; of < 5; ++of) sums[of * WG + get_local_id(0)] = sum[of];
   barrier(CLK_LOCAL_MEM_FENCE);
-  flush_few(few, black);
-  flush_few(few + BINS, white);
-  flush_few(few + 2 * BINS, border);
+  flush_bins(bins, black);
+  flush_bins(bins + BINS, white);
+  flush_bins(bins + 2 * BINS, border);
   for (int of = get_local_id(0); of < 5; of += WG) {
     ulong total = 0;
     for (int i = 0; i < WG; ++i) total += sums[of * WG + i];
@@ -112,14 +120,14 @@ void finish_columns(global int* restrict columns, global const int* restrict row
   }
 }
 
-// counts: [diagonal, black, white, border][n]. Before lines are finished: nothing at the border, nothing found.
+// counts: [diagonal, black, white, border][n]. Before lines are finished: none at the border, and no longest one.
 kernel void finish_begin(global uint* restrict counts, global int* restrict longest, const ulong n) {
   const size_t i = get_global_id(0);
   if (i < n) counts[3 * n + i] = 0;
   if (i < 4) longest[i] = 0;
 }
 
-// After: counts are added to the sums of before, longest becomes the greatest length that occurs in each; 0 for none.
+// Adds counts to the sums of earlier tiles; longest becomes the greatest length that occurs in each of the four, 0 for none.
 kernel __attribute__((reqd_work_group_size(WG, 1, 1)))
 void finish_end(global const uint* restrict counts, global ulong* restrict sums, global int* restrict longest, const ulong n) {
   local int most;

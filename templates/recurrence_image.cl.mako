@@ -1,9 +1,36 @@
-## A recurrence plot as an image: recurrent cells (or the sum of distances) per pixel, without the matrix.
+## A recurrence plot as an image: the recurrent cells of each pixel are counted, or its distances added up, without the matrix.
 ##
-## A work-item keeps the coordinates of its columns in registers and walks down the rows, which a group stages in local
-## memory; a cell costs a difference and a multiply-add per coordinate, a comparison and an addition. Counts are integers
-## and sums are fixed-point numbers, so that the order in which groups add to a pixel does not matter. In a symmetric
-## matrix only pixels on and above the diagonal are computed.
+## A work-item keeps the coordinates of its columns in registers and walks down the rows. The matrix is cut like this:
+##
+##                     chunk 0                chunk 1 ...        chunk: the columns of a group
+##      pixels    |   0    |   1    |   2    |   3    | ...       = wg work-items x vectors x lanes
+##      piece 0   |  rows piece.y to piece.z - 1,
+##      piece 1   |  all within one row of pixels, piece.x
+##      ...                                                      A group takes per_group pieces, one after the other,
+##                                                               and a piece tile rows at a time.
+##
+##   1. sweep    For each row of a tile: a difference and a multiply-add per coordinate, a comparison and an addition.
+##   2. close    In an exact sweep in float32, columns of a tile that hold a cell near a limit are counted again in float64,
+##               here, or on the host where the device has no double precision.
+##   3. pixels   After each piece a work-item adds its columns to the pixels of the group in local memory, and the group adds
+##               these to the image.
+## Counts are integers, and distances are added as fixed-point numbers of 64 bits: the order of additions does not matter. In
+## a symmetric matrix only pixels on and above the diagonal are computed.
+##
+## Specialisation
+##   m, tau, metric, embedded   as in recurrence_bits
+##   dtype          what the sweep computes in
+##   mode           "count": recurrent cells; "mean": distances, times `scale`
+##   exact          cells are those of float64
+##   listed         columns of a tile with open cells are listed for the host, which decides them
+##   corridor       there is an inner limit: cells below it do not count
+##   per_column     each column has limits of its own
+##   wide           a pixel of the image has two words, the lower one first
+## Tunables
+##   wg, lanes, vectors   work-items of a group, columns of a vector, vectors of a work-item
+##   tile           rows that are counted together; with open cells, a column of them is counted again
+##   staged         a group reads the rows of a tile once, into local memory
+##   piece          rows of a piece at most, about: the host cuts them
 ## ---- parameters (python -m pyedmcl.kernels.describe --write) ----
 ## Given by the problem:
 ##   m           coordinates of a point
@@ -30,30 +57,41 @@ columns = lanes * vectors            # of a work-item
 width = wg * columns                 # of a group
 halo = 0 if embedded else (m - 1) * tau
 mean = mode == "mean"
-sweeps = 2 if exact else 1           # limits that surely hold, and that may hold
+sweeps = 2 if exact else 1           # an exact sweep compares with both ends of a guard band
 limits = [f"limit{s}" for s in range(sweeps)] + ([f"inner{s}" for s in range(sweeps)] if corridor else [])
-# Where float64 decides afterwards, float32 may be fused.
+# Where float64 decides afterwards, and for means, float32 may be fused. Else a cell is bit for bit what dtype gives.
 fused = exact or mean
-words = 2 if mean else 1             # of a local sum
-def below(name, v):
-    return f"{name}_{v}" if per_column else name
+words = 2 if mean else 1             # of a sum in local memory
+total = "ulong" if mean else "uint"  # of a column
+add_to_pixel = "add_local(sums + 2 * at, run)" if mean else "atomic_add((volatile local uint*)sums + at, run)"
+
 def row_at(e):
+    """Coordinate e of row r of the tile."""
     if staged:
         return f"xs[{e * tile} + r]" if embedded else f"xs[r + {e * tau}]"
     return f"rows[(size_t){e} * row_stride + i0 + r]" if embedded else f"rows[i0 + r + {e * tau}]"
+
+def of(name, v):
+    """A limit, for vector v of columns."""
+    return f"{name}_{v}" if per_column else name
+
+def below_outer_only(v, sweep):
+    """Cells of vector v that are below the outer limit and not below the inner one, at one end of the guard band."""
+    return f"n_limit{sweep}_{v}" + (f" - n_inner{sweep}_{v}" if corridor else "")
 %>
-%if not fused:
-#define UNFUSED
-%endif
 #define WIDTH ${width}
 #define WIDE ${int(wide)}
+%if not fused:
+#define UNFUSED  // a cell is a sum of products that are rounded one by one
+%endif
 #define METRIC ${metric}
 #include "metric.clh"
 %if exact and not listed:
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
 %endif
 
-// Adds to a number of two words: whoever makes the low word overflow carries.
+// ---- Sums of two words, to which several work-items add: who makes the low word overflow carries.
+
 inline void add_local(volatile local uint* at, ulong value) {
   const uint low = (uint)value, before = atomic_add(at, low);
   const uint high = (uint)(value >> 32) + (before + low < before ? 1u : 0u);
@@ -76,12 +114,12 @@ kernel void clear_image(global uint* image, const ulong n) {
 }
 
 %if exact and not listed:
-// A column's recurrent cells of some rows as float64 arithmetic finds them: each operation rounded on its own.
+// ---- A column's recurrent cells of some rows as float64 arithmetic finds them: each operation rounded on its own.
 __attribute__((noinline)) int recount(global const double* rows64, const int row_stride, global const double* columns64,
                                       const int column_stride, const int i0, const int n, const int j,
                                       const double limit64${", const double inner64" if corridor else ""}) {
 #pragma OPENCL FP_CONTRACT OFF
-  int found = 0;
+  int count = 0;
   for (int r = 0; r < n; ++r) {
     double a = 0;
     for (int e = 0; e < ${m}; ++e) {
@@ -93,19 +131,156 @@ __attribute__((noinline)) int recount(global const double* rows64, const int row
       const double q = TERM(d);
       a = JOIN_OR_NAN(a, q);
     }
-    found += a < limit64;
+    count += a < limit64;
 %if corridor:
-    found -= a < inner64;
+    count -= a < inner64;
 %endif
   }
-  return found;
+  return count;
 }
 %endif
 
-// rows, columns: ${"[coordinate][stride]" if embedded else "the series"}, with +inf for gaps of rows and -inf for those of columns, so that no gap is near
-// anything; columns are padded likewise to whole groups. pieces: (row of pixels, first row, end, first row of that row of
-// pixels). Group (x, y) does ${width} columns from those of chunk_begin + x on, and per_group pieces from
-// piece_begin + y * per_group on. Limits (of each column, or of all) are compared by "less than".${" Runs of a column with open cells go to the list (first row, rows, column, row of pixels)." if listed else ""} image: [pixel row][pixels]${"[2]" if wide else ""}.
+## ---- Memory steps
+
+## The pixel of each column of the group, counted from the group's first one, and empty sums.
+<%def name="prepare_pixels()">
+  for (int c = lid; c < WIDTH; c += ${wg}) {
+    place[c] = begin + c < n_columns ? pixel_of(begin + c, n_columns, pixels) - left : places - 1;
+%for word in range(words):
+    sums[c + ${word} * WIDTH] = 0;
+%endfor
+  }
+</%def>
+
+## A work-item's columns, and their limits where they have their own, in registers.
+<%def name="load_columns()">
+%for e in range(m):
+%for v in range(vectors):
+  const realv y${v}_${e} = LOADV(columns + ${f"(size_t){e} * column_stride" if embedded else e * tau} + j + ${v * lanes});
+%endfor
+%endfor
+%if per_column:
+%for name in limits:
+%for v in range(vectors):
+  const realv ${name}_${v} = LOADV(${name}s + j + ${v * lanes});
+%endfor
+%endfor
+%endif
+</%def>
+
+## Global to local memory: n rows of a tile with what lies behind a point's first coordinate; beyond them nothing is near.
+<%def name="stage_rows()">
+      for (int s = lid; s < ${tile if embedded else tile + halo}; s += ${wg}) {
+%for e in range(m if embedded else 1):
+        xs[s${f" + {e * tile}" if e else ""}] = s < n + ${halo} ? rows[${f"(size_t){e} * row_stride + " if e else ""}i0 + s] : (real)INFINITY;
+%endfor
+      }
+      barrier(CLK_LOCAL_MEM_FENCE);
+</%def>
+
+## A work-item's totals to the group's pixels: neighbouring columns mostly share one, and are added up first.
+<%def name="add_to_pixels()">
+      int at = place[lid * ${columns}];
+      ${total} run = 0;
+      for (int c = 0; c < ${columns}; ++c) {
+        const int to = place[lid * ${columns} + c];
+        if (to != at) {
+          if (run) ${add_to_pixel};
+          run = 0;
+          at = to;
+        }
+        run += total[c];
+      }
+      if (run) ${add_to_pixel};
+</%def>
+
+## The group's pixels to the image, and empty again.
+<%def name="store_pixels()">
+    for (int k = lid; k < places; k += ${wg}) {
+%if mean:
+      const ulong value = sums[2 * k] | ((ulong)sums[2 * k + 1] << 32);
+      sums[2 * k] = sums[2 * k + 1] = 0;
+%else:
+      const uint value = sums[k];
+      sums[k] = 0;
+%endif
+      if (value && !(symmetric && left + k < piece.x))
+        add_global(image + ((size_t)piece.x * pixels + left + k) * ${2 if wide else 1}, value);
+    }
+</%def>
+
+## ---- Stages
+
+## 1. Row r of the tile against all columns of the work-item.
+<%def name="sweep_row()">
+        realv d, ${", ".join(f"a{v}" for v in range(vectors))};
+%for e in range(m):
+        {
+          const real x = ${row_at(e)};
+%for v in range(vectors):
+          d = x - y${v}_${e};
+%if fused:
+          a${v} = ${f"JOIN_FUSED(a{v}, d)" if e else "TERM(d)"};
+%else:
+          d = TERM(d); a${v} = ${f"JOIN(a{v}, d)" if e else "d"};
+%endif
+%endfor
+        }
+%endfor
+%for v in range(vectors):
+%if mean:
+          d = DISTANCE(a${v});
+          part${v} += CHOOSE((realv)(0), d, d < (realv)(INFINITY));  // what touches a gap is infinite
+%else:
+%for name in limits:
+        n_${name}_${v} ${"+" if lanes == 1 else "-"}= a${v} < ${of(name, v)};  // true is ${1 if lanes == 1 else -1}
+%endfor
+%endif
+%endfor
+</%def>
+
+## A tile's distances of vector v as fixed-point numbers.
+<%def name="add_distances(v)">
+        real out[LANES];
+        STOREV(part${v}, out);
+        for (int l = 0; l < LANES; ++l) total[${v * lanes} + l] += (ulong)rint(out[l] * scale);
+</%def>
+
+## 2. A tile's counts of vector v. A column is open where the two ends of the guard band count differently.
+<%def name="add_counts(v)">
+        whole out[LANES];
+        STOREV(${below_outer_only(v, 0)}, out);
+%if exact:
+        const rowv open = !(n_limit0_${v} == n_limit1_${v}${f" && n_inner0_{v} == n_inner1_{v}" if corridor else ""});
+        whole is_open[LANES];
+        STOREV(open, is_open);
+        if (ANYV(open))
+          for (int l = 0; l < LANES; ++l)
+            if (is_open[l]) {
+%if listed:
+              out[l] = 0;
+              open_cells[atomic_inc(n_open)] = (int4)(i0, n, j + ${v * lanes} + l, piece.x);
+%else:
+              out[l] = recount(rows64, row_stride, columns64, column_stride, i0, n, j + ${v * lanes} + l,
+                               ${f"limits64[j + {v * lanes} + l]" if per_column else "limit64"}${", inner64" if corridor else ""});
+%endif
+            }
+%endif
+        for (int l = 0; l < LANES; ++l) total[${v * lanes} + l] += (uint)out[l];
+</%def>
+
+// ---- Group (x, y) does the ${width} columns of chunk chunk_begin + x, and per_group pieces from piece_begin + y * per_group on.
+//
+// rows, columns   ${"[coordinate][stride]" if embedded else "the series"}; gaps of rows are +inf and those of columns -inf, so that none is near anything.
+//                 Columns are padded likewise to whole chunks.
+// pieces          (row of pixels, first row, end, first row of that row of pixels)
+// limit0, ...     cells below count${"; 0 and 1 are the ends of the guard band" if exact else ""}${"; one for each column" if per_column else ""}
+%if listed:
+// open_cells      runs of a column with open cells: (first row, rows, column, row of pixels); n_open: how many
+%elif exact:
+// rows64, ...     the same in float64
+%endif
+// image           [pixel row][pixels]${"[2]" if wide else ""}
 kernel __attribute__((reqd_work_group_size(${wg}, 1, 1)))
 void recurrence_image(global const real* restrict rows, const int row_stride, global const real* restrict columns,
                       const int column_stride, const int n_columns, global const int4* restrict pieces,
@@ -137,39 +312,18 @@ void recurrence_image(global const real* restrict rows, const int row_stride, gl
   if (begin >= n_columns || first >= end || (symmetric && begin + WIDTH <= pieces[first].w)) return;
   const int left = pixel_of(begin, n_columns, pixels);
   const int places = pixel_of(min(begin + WIDTH, n_columns) - 1, n_columns, pixels) - left + 1;
-  for (int c = lid; c < WIDTH; c += ${wg}) {
-    place[c] = begin + c < n_columns ? pixel_of(begin + c, n_columns, pixels) - left : places - 1;
-%for word in range(words):
-    sums[c + ${word} * WIDTH] = 0;
-%endfor
-  }
-%for e in range(m):
-%for v in range(vectors):
-  const realv y${v}_${e} = LOADV(columns + ${f"(size_t){e} * column_stride" if embedded else e * tau} + j + ${v * lanes});
-%endfor
-%endfor
-%if per_column:
-%for name in limits:
-%for v in range(vectors):
-  const realv ${name}_${v} = LOADV(${name}s + j + ${v * lanes});
-%endfor
-%endfor
-%endif
+${prepare_pixels()}
+${load_columns()}
   barrier(CLK_LOCAL_MEM_FENCE);
   for (int p = first; p < end; ++p) {
     const int4 piece = pieces[p];
-    if (symmetric && begin + WIDTH <= piece.w) break;
-    ${"ulong" if mean else "uint"} total[${columns}];
+    if (symmetric && begin + WIDTH <= piece.w) break;  // this chunk lies below the diagonal from here on
+    ${total} total[${columns}];
     for (int c = 0; c < ${columns}; ++c) total[c] = 0;
     for (int i0 = piece.y; i0 < piece.z; i0 += ${tile}) {
       const int n = min(${tile}, piece.z - i0);
 %if staged:
-      for (int s = lid; s < ${tile if embedded else tile + halo}; s += ${wg}) {
-%for e in range(m if embedded else 1):
-        xs[s${f" + {e * tile}" if e else ""}] = s < n + ${halo} ? rows[${f"(size_t){e} * row_stride + " if e else ""}i0 + s] : (real)INFINITY;
-%endfor
-      }
-      barrier(CLK_LOCAL_MEM_FENCE);
+${stage_rows()}
 %endif
 %for v in range(vectors):
 %if mean:
@@ -179,97 +333,22 @@ void recurrence_image(global const real* restrict rows, const int row_stride, gl
 %endif
 %endfor
       for (int r = 0; r < n; ++r) {
-        realv d, ${", ".join(f"a{v}" for v in range(vectors))};
-%for e in range(m):
-        {
-          const real x = ${row_at(e)};
-%for v in range(vectors):
-          d = x - y${v}_${e};
-%if fused:
-          a${v} = ${f"JOIN_FUSED(a{v}, d)" if e else "TERM(d)"};
-%else:
-          d = TERM(d); a${v} = ${f"JOIN(a{v}, d)" if e else "d"};
-%endif
-%endfor
-        }
-%endfor
-%for v in range(vectors):
-%if mean:
-          d = DISTANCE(a${v});
-          part${v} += CHOOSE((realv)(0), d, d < (realv)(INFINITY));
-%else:
-%for name in limits:
-        n_${name}_${v} ${"+" if lanes == 1 else "-"}= a${v} < ${below(name, v)};
-%endfor
-%endif
-%endfor
+${sweep_row()}
       }
 %for v in range(vectors):
-%if mean:
       {
-        real out[LANES];
-        STOREV(part${v}, out);
-        for (int l = 0; l < LANES; ++l) total[${v * lanes} + l] += (ulong)rint(out[l] * scale);
+${add_distances(v) if mean else add_counts(v)}
       }
-%else:
-      {
-<%
-sure, maybe = [(f"n_limit{s}_{v}" + (f" - n_inner{s}_{v}" if corridor else "")) for s in (0, sweeps - 1)]
-same = f"n_limit0_{v} == n_limit1_{v}" + (f" && n_inner0_{v} == n_inner1_{v}" if corridor else "")
-%>
-        whole out[LANES];
-        STOREV(${sure}, out);
-%if exact:
-        const rowv open = !(${same});
-        whole is_open[LANES];
-        STOREV(open, is_open);
-        if (ANYV(open))
-          for (int l = 0; l < LANES; ++l)
-            if (is_open[l]) {
-%if listed:
-              out[l] = 0;
-              open_cells[atomic_inc(n_open)] = (int4)(i0, n, j + ${v * lanes} + l, piece.x);
-%else:
-              out[l] = recount(rows64, row_stride, columns64, column_stride, i0, n, j + ${v * lanes} + l,
-                               ${f"limits64[j + {v * lanes} + l]" if per_column else "limit64"}${", inner64" if corridor else ""});
-%endif
-            }
-%endif
-        for (int l = 0; l < LANES; ++l) total[${v * lanes} + l] += (uint)out[l];
-      }
-%endif
 %endfor
 %if staged:
       barrier(CLK_LOCAL_MEM_FENCE);
 %endif
     }
     {
-      // Neighbouring columns share a pixel as a rule.
-      int at = place[lid * ${columns}];
-      ${"ulong" if mean else "uint"} run = 0;
-      for (int c = 0; c < ${columns}; ++c) {
-        const int to = place[lid * ${columns} + c];
-        if (to != at) {
-          if (run) ${"add_local(sums + 2 * at, run)" if mean else "atomic_add((volatile local uint*)sums + at, run)"};
-          run = 0;
-          at = to;
-        }
-        run += total[c];
-      }
-      if (run) ${"add_local(sums + 2 * at, run)" if mean else "atomic_add((volatile local uint*)sums + at, run)"};
+${add_to_pixels()}
     }
     barrier(CLK_LOCAL_MEM_FENCE);
-    for (int k = lid; k < places; k += ${wg}) {
-%if mean:
-      const ulong value = sums[2 * k] | ((ulong)sums[2 * k + 1] << 32);
-      sums[2 * k] = sums[2 * k + 1] = 0;
-%else:
-      const uint value = sums[k];
-      sums[k] = 0;
-%endif
-      if (value && !(symmetric && left + k < piece.x))
-        add_global(image + ((size_t)piece.x * pixels + left + k) * ${2 if wide else 1}, value);
-    }
+${store_pixels()}
     barrier(CLK_LOCAL_MEM_FENCE);
   }
 }

@@ -1,6 +1,16 @@
-## The recurrence network: rows of the adjacency matrix as bits, and the triangles that pass through each node.
+## The recurrence network (Donner et al., New Journal of Physics 12, 033025, 2010): points are nodes, recurrences are links.
 ##
-## A cell is the compared distance of pyedmcl.recurrence.problem: sums in ascending order, no fused operations.
+##   recurrence_network     rows of the adjacency matrix, a bit for each pair of nodes: bits[row][word of 32 nodes]
+##   recurrence_triangles   for each node, the ordered pairs of its neighbours that are linked: twice its triangles
+##
+## A cell is the compared distance of pyedmcl.recurrence.problem: terms joined in ascending order, no fused operations.
+##
+## Specialisation
+##   m, step, stride   coordinate e of point t lies at t * stride + e * step, e < m
+##   metric, dtype     how points are compared, and in what precision
+##   strict            a distance equal to the limit is no link
+## Tunable
+##   wg                work-items of a group: each makes a word; or they share the words of a row
 ## ---- parameters (python -m pyedmcl.kernels.describe --write) ----
 ## Given by the problem:
 ##   m       coordinates of a point
@@ -17,8 +27,7 @@
 #include "metric.clh"
 
 // bits[row * words + w], bit b: nodes row and 32 w + b are linked, that is, at least window apart in time and closer
-// than limit (or as close, unless strict). Coordinate e of point t lies at t * ${stride} + e * ${step}. A work-item makes a
-// word.
+// than limit${"" if strict else ", or as close"}. A work-item makes a word.
 kernel __attribute__((reqd_work_group_size(${wg}, 1, 1)))
 void recurrence_network(global const real* restrict x, global uint* restrict bits, const int row_begin, const int n,
                         const int words, const int window, const real limit) {
@@ -46,11 +55,12 @@ void recurrence_network(global const real* restrict x, global uint* restrict bit
 }
 
 // closed[row - row_begin]: pairs (j, k) of linked nodes that are both linked to the row; each pair counts twice. The
-// work-items of a group share a row: they run through its neighbours j together, and each has its words of j.
+// work-items of a group share a row: they go through its neighbours j together, and each compares its share of j's words
+// with those of the row.
 kernel __attribute__((reqd_work_group_size(${wg}, 1, 1)))
 void recurrence_triangles(global const uint* restrict bits, global ulong* restrict closed, const int row_begin,
                           const int words) {
-  local ulong part[${wg}];
+  local ulong part[${wg}];  // what each work-item found
   const int lane = get_local_id(0);
   global const uint* restrict mine = bits + (size_t)(row_begin + get_group_id(0)) * words;
   ulong count = 0;

@@ -1,7 +1,20 @@
-## Ranks of distances: how many cells of a recurrence matrix lie at or below each of a few limits, for all columns, and
-## the distances between two limits. With these two any order statistic is found exactly in O(N) memory.
+## Ranks of distances: the k-th smallest distance of all cells, or of each column, is found exactly in O(N) memory.
 ##
-## A cell is the compared distance of pyedmcl.recurrence.problem: sums in ascending order, no fused operations.
+##   recurrence_ranks    how many cells of each column lie at or below each of a few limits: narrows an interval
+##   recurrence_gather   the distances in an interval, once they are few enough to be sorted on the host
+##   recurrence_next     the few smallest distances of each column above a limit
+##
+## A work-item owns a column j and goes through rows i of [row_begin, row_end) with |i - j| >= window. A cell is the compared
+## distance of pyedmcl.recurrence.problem: terms joined in ascending order, no fused operations; NaN is in no interval.
+##
+## Specialisation
+##   m, step, stride   coordinate e of point t lies at t * stride + e * step, e < m
+##   metric, dtype     how points are compared, and in what precision
+##   per_column        each column has limits of its own
+## Tunables
+##   wg                work-items of a group
+##   candidates        limits that are counted at once: more of them mean fewer sweeps
+##   next              distances of a column that recurrence_next keeps
 ## ---- parameters (python -m pyedmcl.kernels.describe --write) ----
 ## Given by the problem:
 ##   m           coordinates of a point
@@ -19,6 +32,7 @@
 #define METRIC ${metric}
 #include "metric.clh"
 
+## s: what is compared, of a row and the column.
 <%def name="distance(row)">
       real s = 0;
 %for e in range(m):
@@ -30,15 +44,26 @@
 %endfor
 </%def>
 
+## Opens two loops: over rows above the window (side 0, left out if lower) and below it, and s is the distance of each.
+<%def name="each_row()">
+  for (int side = lower ? 1 : 0; side < 2; ++side) {
+    const int begin = side ? max(row_begin, j + window) : row_begin;
+    const int end = side ? row_end : min(row_end, max(j - window + 1, row_begin));
+    // Without a window the upper part ends where the lower one begins.
+    const int stop = (side == 0 && window == 0) ? min(row_end, j) : end;
+    for (int i = begin; i < stop; ++i) {
+${distance("i")}
+</%def>
+
+## The coordinates of column j.
 <%def name="column()">
 %for e in range(m):
   const real y${e} = y[(size_t)j * ${stride} + ${e * step}];
 %endfor
 </%def>
 
-// x, y: coordinate e of point t lies at t * ${stride} + e * ${step}. Rows [row_begin, row_end) with |row - column| >= window
-// count, only those below the main diagonal if lower. counts[c * n_columns + column - column_begin] grows by the cells
-// at or below limit c: of the column, limits[(column - column_begin) * ${candidates} + c], or common to all.
+// counts[c * n_columns + column - column_begin] grows by the cells at or below limit c, which is
+// ${f"limits[(column - column_begin) * {candidates} + c]" if per_column else "limits[c]"}. If lower, only cells below the main diagonal count.
 kernel __attribute__((reqd_work_group_size(${wg}, 1, 1)))
 void recurrence_ranks(global const real* restrict x, global const real* restrict y, global const real* restrict limits,
                       global uint* restrict counts, const int row_begin, const int row_end, const int column_begin,
@@ -52,13 +77,7 @@ ${column()}
   const real limit${c} = limit[${c}];
   uint n${c} = 0;
 %endfor
-  for (int side = lower ? 1 : 0; side < 2; ++side) {
-    const int begin = side ? max(row_begin, j + window) : row_begin;
-    const int end = side ? row_end : min(row_end, max(j - window + 1, row_begin));
-    // Without a window the upper part ends where the lower one begins.
-    const int stop = (side == 0 && window == 0) ? min(row_end, j) : end;
-    for (int i = begin; i < stop; ++i) {
-${distance("i")}
+${each_row()}
 %for c in range(candidates):
       n${c} += s <= limit${c};
 %endfor
@@ -80,12 +99,7 @@ void recurrence_gather(global const real* restrict x, global const real* restric
   if (j >= n_columns) return;
 ${column()}
   const real low = limits[0], high = limits[1];
-  for (int side = lower ? 1 : 0; side < 2; ++side) {
-    const int begin = side ? max(row_begin, j + window) : row_begin;
-    const int end = side ? row_end : min(row_end, max(j - window + 1, row_begin));
-    const int stop = (side == 0 && window == 0) ? min(row_end, j) : end;
-    for (int i = begin; i < stop; ++i) {
-${distance("i")}
+${each_row()}
       if (s > low && s <= high) {
         const int slot = atomic_inc(filled);
         if (slot < capacity) found[slot] = s;
@@ -108,12 +122,7 @@ ${column()}
 %for r in range(next):
   real best${r} = found[(size_t)at * ${next} + ${r}];
 %endfor
-  for (int side = lower ? 1 : 0; side < 2; ++side) {
-    const int begin = side ? max(row_begin, j + window) : row_begin;
-    const int end = side ? row_end : min(row_end, max(j - window + 1, row_begin));
-    const int stop = (side == 0 && window == 0) ? min(row_end, j) : end;
-    for (int i = begin; i < stop; ++i) {
-${distance("i")}
+${each_row()}
       if (s > low && s < best${next - 1}) {
         best${next - 1} = s;
 %for r in reversed(range(next - 1)):

@@ -1,7 +1,25 @@
-## Recurrence quantification of overlapping windows. Every distance of the band that the windows cover is evaluated once:
-## it becomes a bit, along columns (for vertical lines) and along diagonals. The windows then count runs of bits.
+## Recurrence quantification of overlapping windows along a series: distances that windows share are evaluated once.
 ##
-## A cell is the compared distance of pyedmcl.recurrence.problem: sums in ascending order, no fused operations.
+## Windows of `size` points cover a band of the matrix along its main diagonal. Each window is a square in it:
+##
+##      0 0 0 . .          0: cells of the first window alone
+##      0 # # 1 .          1: of the second one alone, which begins `step` = 1 further
+##      0 # # 1 .          #: of both
+##      . 1 1 1 .
+##
+##   1. column_bits, diagonal_bits   Every cell of the band becomes a bit, twice: along columns (for vertical lines) and
+##                                   along diagonals (from the main one on; the matrix is symmetric).
+##   2. recurrence_windows           A group counts the runs of a window: it begins at bit `start` of a row of bits.
+##
+## A cell is the compared distance of pyedmcl.recurrence.problem: terms joined in ascending order, no fused operations.
+##
+## Specialisation
+##   m, step, stride   coordinate e of point t lies at t * stride + e * step, e < m
+##   metric, dtype     how points are compared, and in what precision
+##   strict            a distance equal to a limit does not recur
+## Tunables
+##   wg                work-items of a group that makes bits: a word each
+##   counting_wg       work-items that count the lines of a window
 ## ---- parameters (python -m pyedmcl.kernels.describe --write) ----
 ## Given by the problem:
 ##   m            coordinates of a point
@@ -18,13 +36,14 @@
 #define METRIC ${metric}
 #include "metric.clh"
 
-<%def name="state(name, at)">
+## The coordinates of a point.
+<%def name="point(name, at)">
 %for e in range(m):
   const real ${name}${e} = x[(size_t)(${at}) * ${stride} + ${e * step}];
 %endfor
 </%def>
 
-## One cell: the bit of word that stands for it, from the state y* and the point at.
+## recurs: whether the cell of the point y* and the point at is recurrent.
 <%def name="cell(at)">
     real s = 0;
 %for e in range(m):
@@ -37,15 +56,17 @@
     const uint recurs = s ${"<" if strict else "<="} outer && s ${">" if strict else ">="} inner;
 </%def>
 
-// Points [first, first + n) of x stand for rows and columns 0 .. n. columns[c * words + w], bit b: cell (32 w + b, c), for
-// the words that hold cells with |row - column| < reach; cells with |row - column| < dropped are white.
+// ---- 1. Bits
+//
+// x has the n points of this part of the series. columns[c * words + w], bit b: cell (32 w + b, c), for the words that hold
+// cells with |row - column| < reach; cells with |row - column| < dropped are white.
 kernel __attribute__((reqd_work_group_size(${wg}, 1, 1)))
-void band_columns(global const real* restrict x, global uint* restrict columns, const int n, const int words,
-                  const int reach, const int dropped, const real inner, const real outer, const int word_begin) {
+void column_bits(global const real* restrict x, global uint* restrict columns, const int n, const int words,
+                 const int reach, const int dropped, const real inner, const real outer, const int word_begin) {
   const int c = get_global_id(0);
   const int w = max(c - reach + 1, 0) / 32 + word_begin + (int)get_global_id(1);
   if (c >= n || w >= words || 32 * w > c + reach - 1) return;
-${state("y", "c")}
+${point("y", "c")}
   uint word = 0;
   const int end = min(32, n - 32 * w);
   for (int b = 0; b < end; ++b) {
@@ -59,22 +80,24 @@ ${cell("r")}
 
 // diagonals[k * words + w], bit b: cell (32 w + b, 32 w + b + k), k < reach; white where k < dropped.
 kernel __attribute__((reqd_work_group_size(${wg}, 1, 1)))
-void band_diagonals(global const real* restrict x, global uint* restrict diagonals, const int n, const int words,
-                    const int reach, const int dropped, const real inner, const real outer, const int word_begin) {
+void diagonal_bits(global const real* restrict x, global uint* restrict diagonals, const int n, const int words,
+                   const int reach, const int dropped, const real inner, const real outer, const int word_begin) {
   const int k = get_global_id(0), w = word_begin + get_global_id(1);
   if (k >= reach) return;
   uint word = 0;
   const int end = k < dropped ? 0 : min(32, n - k - 32 * w);
   for (int b = 0; b < end; ++b) {
     const int i = 32 * w + b;
-${state("y", "i")}
+${point("y", "i")}
 ${cell("i + k")}
     word |= recurs << b;
   }
   diagonals[(size_t)k * words + w] = word;
 }
 
-// 32 cells from bit p on; the rows end with a spare word.
+// ---- 2. Lines
+
+// 32 cells from bit p on; a row of bits ends with a spare word.
 static uint cells_at(global const uint* restrict bits, const int p) {
   const int shift = p & 31;
   const uint low = bits[p >> 5] >> shift;
@@ -87,9 +110,14 @@ static uint cells_at(global const uint* restrict bits, const int p) {
 #define COUNT(bin, weight) ((bin) += (weight))
 %endif
 
-// Window g covers points g * step .. g * step + size. Its histograms, [diagonal, vertical, white, white border][size + 1],
-// start at zero; recurrent cells per column and per diagonal offset >= 0: [size] each; per work-item the sums of
-// pyedmcl.recurrence.counts.Counts: period, its count, gap, its count.
+// A group walks the lines of a window: each work-item takes every ${counting_wg}-th column, and then diagonal. An edge
+// is a cell that differs from the one before; a run of one colour ends at each.
+//
+// Window g covers points g * step to g * step + size - 1. Of each window:
+//   histograms     [diagonal, vertical, white, white border][size + 1], which start at zero
+//   per_column     recurrent cells of each column, [size]
+//   per_diagonal   of each diagonal from the main one on, [size]
+//   sums           for each work-item the sums of pyedmcl.recurrence.counts.Counts: period, its count, gap, its count
 kernel __attribute__((reqd_work_group_size(${counting_wg}, 1, 1)))
 void recurrence_windows(global const uint* restrict columns, global const uint* restrict diagonals,
                         global uint* restrict histograms, global uint* restrict per_column,
@@ -110,8 +138,8 @@ void recurrence_windows(global const uint* restrict columns, global const uint* 
       const uint here = size - p < 32 ? (1u << (size - p)) - 1 : 0xffffffffu;
       const uint v = cells_at(row, start + p) & here;
       points += popcount(v);
-      for (uint turns = (v ^ (v << 1 | black)) & here; turns; turns &= turns - 1) {
-        const int at = p + 31 - clz(turns & -turns);
+      for (uint edges = (v ^ (v << 1 | black)) & here; edges; edges &= edges - 1) {
+        const int at = p + 31 - clz(edges & -edges);
         if (v >> (at - p) & 1) {
           if (at > begin) {
             if (begin > 0) COUNT(white[at - begin], 1u);
@@ -128,7 +156,7 @@ void recurrence_windows(global const uint* restrict columns, global const uint* 
       }
       black = v >> 31;
     }
-    // Where the column ends black, its last turn began a run that nothing has ended.
+    // Where the column ends black, its last edge began a run that nothing has ended.
     if (blacks > 0 && last < last_begin) {
       COUNT(vertical[size - begin], 1u);
       last = size - 1;
@@ -154,8 +182,8 @@ void recurrence_windows(global const uint* restrict columns, global const uint* 
       const uint v = cells_at(row, start + p) & here;
       points += popcount(v);
       if (k >= theiler) {
-        for (uint turns = (v ^ (v << 1 | black)) & here; turns; turns &= turns - 1) {
-          const int at = p + 31 - clz(turns & -turns);
+        for (uint edges = (v ^ (v << 1 | black)) & here; edges; edges &= edges - 1) {
+          const int at = p + 31 - clz(edges & -edges);
           if (!(v >> (at - p) & 1)) COUNT(diagonal[at - begin], weight);
           begin = at;
         }

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 MEANINGS = {
     "E": "embedding dimension: values in a state",
-    "also": "the bits are joined with those of the pair of series before, by and",
     "axes": "principal axes along which states are put in order",
     "capacities": "entries (distance, row) that the buffer of a query row holds, for each dimension",
     "centred": "the regressors were centred on the query row",
@@ -36,6 +35,7 @@ MEANINGS = {
     "per_column": "each column has a radius of its own",
     "regressors": "regressors of a fit, the intercept among them",
     "rows": "query rows whose moments lie together",
+    "second_partner": "the second series of a joint recurrence: its words are combined with those of the first",
     "side": "pairs of a diagonal whose sums are taken together, and as many diagonals",
     "stage_rows": "rows of targets in local memory; 0: targets are read from the caches",
     "step": "numbers from one coordinate of a point to the next",

@@ -18,7 +18,7 @@ SPEC = KernelSpec(
     text="recurrence_bits.cl.mako",
     arguments=_arguments,
     specialisation=(
-        "m", "tau", "metric", "dtype", "embedded", "exact", "strict", "corridor", "per_column", "also",
+        "m", "tau", "metric", "dtype", "embedded", "exact", "strict", "corridor", "per_column", "second_partner",
         "n_radii", "limits_per_radius", "coordinates",
     ),
     tunables=(
@@ -26,7 +26,7 @@ SPEC = KernelSpec(
         Tunable("lanes", (1, 4, 8, 16), {"cpu": 16, "gpu": 1}, "diagonals of a work-item; a SIMD register on CPUs"),
         Tunable("words", (1, 2, 4, 8, 16, 32), {"cpu": 32, "gpu": 8}, "words of 32 rows that a group goes through"),
         Tunable("staged", (False, True), {"cpu": False, "gpu": True}, "keep a group's values in local memory"),
-        Tunable("turned", (False, True), {"cpu": False, "gpu": True}, "turn words in local memory, without a launch"),
+        Tunable("transposed", (False, True), {"cpu": False, "gpu": True}, "make words along rows, without a launch"),
         Tunable("most_shared", (0, 64, 96), {"cpu": 96, "gpu": 96}, "terms kept for a word; more are found anew"),
         Tunable(
             "edge", (512, 1024, 2048, 4096, 8192, 16384, 32768, 65536, 131072), {"cpu": 4096, "gpu": 65536},
@@ -34,10 +34,10 @@ SPEC = KernelSpec(
         ),
     ),
     constraints=(
-        Constraint(lambda v: not v["staged"] or v["lanes"] == 1, "staged values are read by lone lanes"),
+        Constraint(lambda v: not v["staged"] or v["lanes"] == 1, "staged values are read by scalar work-items"),
         Constraint(
-            lambda v: not v["turned"] or (v["lanes"] == 1 and v["wg"] % 32 == 0),
-            "blocks of 32 words are turned by a group of lone lanes",
+            lambda v: not v["transposed"] or (v["lanes"] == 1 and v["wg"] % 32 == 0),
+            "blocks of 32 words are transposed by a group of scalar work-items",
         ),
         Constraint(lambda v: v["dtype"] == "float32" or not v["exact"], "sweeps in float64 are exact already"),
         Constraint(lambda v: not v["per_column"] or v["n_radii"] == 1, "columns have one limit each"),

@@ -10,7 +10,7 @@ SPEC = KernelSpec(
     producer="mako",
     text="recurrence_finish.cl.mako",
     arguments="""
-        finish_diagonals(const int* known; ulong n; long k_first; int theiler; uint* lengths)
+        finish_diagonals(const int* segments; ulong n; long k_first; int theiler; uint* lengths)
         finish_columns(int* columns; const int* rows; int n, n_rows, symmetric; uint* counts; ulong n_lengths;
             ulong* totals)
         finish_begin(uint* counts; int* longest; ulong n)

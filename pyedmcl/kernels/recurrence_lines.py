@@ -8,10 +8,11 @@ SPEC = KernelSpec(
     text="recurrence_lines.cl.mako",
     arguments="""
         recurrence_lines(const uint* bits, rows, columns; int n_words, n_diagonals, i0, k0, n_rows, n_columns,
-            k_first, k_end, theiler, groups_diagonals, groups_rows; int* known_diagonals, known_rows, known_columns;
+            k_first, k_end, theiler, groups_diagonals, groups_rows; int* diagonal_segments, row_segments,
+            column_segments;
             uint* histograms; int longest; ulong bits_begin)
         recurrence_fold(uint* counts; ulong* sums; int n)
-        recurrence_clear(int* known; ulong n)
+        recurrence_clear(int* segments; ulong n)
         recurrence_zero(uint* numbers; ulong n)
     """,
     specialisation=(),
@@ -23,7 +24,7 @@ SPEC = KernelSpec(
         Tunable("bins", (64, 256, 512, 1024, 2048), {"cpu": 1024, "gpu": 1024}, "line lengths counted in local memory"),
     ),
     constraints=(
-        Constraint(lambda v: v["lanes"] == 1 or v["bitwise"] == 0, "lanes of a vector list their turns one by one"),
+        Constraint(lambda v: v["lanes"] == 1 or v["bitwise"] == 0, "lanes of a vector list their edges one by one"),
         Constraint(lambda v: v["lanes"] == 1 or v["batch"] == 1, "lanes of a vector load their words together"),
     ),
     oracle="pyedmcl.reference.rqa:line_counts",

@@ -7,8 +7,8 @@ SPEC = KernelSpec(
     producer="mako",
     text="recurrence_windows.cl.mako",
     arguments="""
-        band_columns(const real* x; uint* columns; int n, words, reach, dropped; real inner, outer; int word_begin)
-        band_diagonals(const real* x; uint* diagonals; int n, words, reach, dropped; real inner, outer;
+        column_bits(const real* x; uint* columns; int n, words, reach, dropped; real inner, outer; int word_begin)
+        diagonal_bits(const real* x; uint* diagonals; int n, words, reach, dropped; real inner, outer;
             int word_begin)
         recurrence_windows(const uint* columns, diagonals; uint* histograms, per_column, per_diagonal; ulong* sums;
             int words, size, step, theiler, first_window)

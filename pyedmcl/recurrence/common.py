@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 Progress = progress.Progress
 Device = str | Sequence[str] | None
 Checkpoint = str | os.PathLike[str] | None
-SWEEP = ("recurrence_bits", "recurrence_turn", "recurrence_lines")
+SWEEP = ("recurrence_bits", "recurrence_transpose", "recurrence_lines")
 
 
 @dataclass(frozen=True)

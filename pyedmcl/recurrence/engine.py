@@ -145,9 +145,8 @@ def combine(problem: RqaProblem, parts: Sequence[Sequence[Partial]], x: Any) -> 
 
 def join_rows(problem: RqaProblem, parts: Sequence[Sequence[Partial]]) -> list[Partial]:
     """One part for each radius from parts of neighbouring rows, in any order."""
-    k_first = 0 if problem.symmetric else 1 - problem.n_rows
-    theiler = max(problem.theiler, 1) if problem.symmetric else problem.theiler
-    return [join([part[radius] for part in parts], theiler, k_first) for radius in range(problem.n_radii)]
+    window, k_first = problem.line_window, problem.k_first
+    return [join([part[radius] for part in parts], window, k_first) for radius in range(problem.n_radii)]
 
 
 def split_rows(problem: RqaProblem, parts: int) -> list[tuple[int, int]]:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..codegen.build import build
 from ..device.quirks import quirks_for
-from ..device.slots import in_order
 from ..kernels import spec
 from .cells import identity_lines, sum_of
 from .counts import Counts, Histogram
@@ -24,6 +23,25 @@ if TYPE_CHECKING:
 _SHAPES = {"cpu": (1, 32), "gpu": (128, 1024)}
 _TOTALS = 5
 _KINDS = 4  # of lines: diagonal, black and white vertical, white at the border
+
+
+@dataclass(frozen=True)
+class RadiusBuffers:
+    """What a device keeps of one matrix.
+
+    Attributes
+    ----------
+    diagonals, rows, columns : Buffer
+        Segments of all lines, int32 [5][lines]; see ``clkernels/segments.clh``.
+    counts, sums : Buffer
+        Lines by kind and length, [4][longest + 1]: uint32 since the last fold, uint64 before.
+    """
+
+    diagonals: Buffer
+    rows: Buffer
+    columns: Buffer
+    counts: Buffer
+    sums: Buffer
 
 
 class Finish:
@@ -47,26 +65,23 @@ class Finish:
         self._longest = executor.allocate(4 * _KINDS)
         self._totals = executor.allocate(8 * _TOTALS * self._groups)
 
-    def counts(
-        self, known: Sequence[Buffer], counts: Buffer, sums: Buffer, identity: NDArray[np.bool_] | None
-    ) -> Counts:
-        """Of one radius.
+    def counts(self, buffers: RadiusBuffers, identity: NDArray[np.bool_] | None) -> Counts:
+        """Of one radius, whose counts since the last fold are zero.
 
         Parameters
         ----------
-        known : sequence of Buffer
-            Diagonals, rows, columns: what all tiles gave; those of the columns are changed.
-        counts, sums : Buffer
-            Counts of 32 bits since the last fold, [4][longest + 1], all zero; sums of 64 bits, of the same shape.
+        buffers : RadiusBuffers
+            What all tiles gave; the segments of the columns are changed.
         identity : ndarray of bool, optional
             Recurrent cells of the main diagonal where its lines count: once, others twice.
         """
         p = self.problem
-        lengths = [buffer.nbytes // 20 for buffer in known]
-        self._launch(known, lengths, counts, sums)
+        self._launch(buffers)
         longest = self.executor.download(self._longest, np.empty(4, np.int32)).tolist()
-        diagonals, black, white, border = (self._histogram(sums, kind, end) for kind, end in enumerate(longest))
-        per_diagonal = self._black_cells(known[0], lengths[0])
+        diagonals, black, white, border = (
+            self._histogram(buffers.sums, kind, end) for kind, end in enumerate(longest)
+        )
+        per_diagonal = self._black_cells(buffers.diagonals)
         totals = self.executor.download(self._totals, np.empty((self._groups, _TOTALS), np.uint64))
         filled, first, last, end, points = (int(total) for total in totals.sum(axis=0))
         if p.symmetric:
@@ -76,29 +91,29 @@ class Finish:
             diagonals = sum_of(diagonals, identity_lines(identity))
         return Counts(
             n_rows=p.n_rows, n_columns=p.n_columns, points=points, diagonals=diagonals, verticals=black, whites=white,
-            white_borders=border, columns=self._black_cells(known[2], lengths[2]).astype(np.int64),
+            white_borders=border, columns=self._black_cells(buffers.columns).astype(np.int64),
             per_diagonal=per_diagonal.astype(np.int64), period_sum=last - first,
             period_count=int(black.sum()) - filled, gap_sum=end - first - filled, gap_count=points - filled,
         )  # fmt: skip
 
-    def _launch(self, known: Sequence[Buffer], lengths: Sequence[int], counts: Buffer, sums: Buffer) -> None:
-        p, n = self.problem, self.lengths
-        whole, group = (self._groups * self._wg,), (self._wg,)
-        theiler = max(p.theiler, 1) if p.symmetric else p.theiler
-        # A matrix of two points has fewer lengths than kinds of lines, each of which begins with nothing found.
-        self._run("finish_begin", (max(self.lengths, _KINDS),), None, counts, self._longest, n)
-        self._run(
-            "finish_diagonals", whole, group, known[0], lengths[0], 0 if p.symmetric else 1 - p.n_rows, theiler, counts
-        )
-        self._run(
-            "finish_columns", whole, group, known[2], known[1], p.n_columns, p.n_rows, p.symmetric, counts, n,
-            self._totals,
+    def _launch(self, buffers: RadiusBuffers) -> None:
+        p, launch, kernels = self.problem, self.executor.launch, self._kernels
+        counts, n = buffers.counts, self.lengths
+        size, local = (self._groups * self._wg,), (self._wg,)
+        # A matrix of two points has fewer lengths than kinds of lines, each of which begins without a longest one.
+        launch(kernels["finish_begin"], (max(n, _KINDS),), None, counts=counts, longest=self._longest, n=n)
+        launch(
+            kernels["finish_diagonals"], size, local, segments=buffers.diagonals, n=buffers.diagonals.nbytes // 20,
+            k_first=p.k_first, theiler=p.line_window, lengths=counts,
         )  # fmt: skip
-        self._run("finish_end", (*whole, 4), (*group, 1), counts, sums, self._longest, n)
-
-    def _run(self, name: str, size: tuple[int, ...], local: tuple[int, ...] | None, *arguments: Any) -> None:
-        kernel = self._kernels[name]
-        self.executor.launch(kernel, size, local, **in_order(kernel, arguments))
+        launch(
+            kernels["finish_columns"], size, local, columns=buffers.columns, rows=buffers.rows, n=p.n_columns,
+            n_rows=p.n_rows, symmetric=p.symmetric, counts=counts, n_lengths=n, totals=self._totals,
+        )  # fmt: skip
+        launch(
+            kernels["finish_end"], (*size, _KINDS), (*local, 1), counts=counts, sums=buffers.sums,
+            longest=self._longest, n=n,
+        )  # fmt: skip
 
     def _histogram(self, sums: Buffer, kind: int, longest: int) -> Histogram:
         """Up to the longest line; length 0 counts for nothing."""
@@ -106,8 +121,9 @@ class Finish:
         histogram[0] = 0
         return histogram
 
-    def _black_cells(self, known: Buffer, n: int) -> NDArray[np.int32]:
-        return self.executor.download(known, np.empty(n, np.int32), 4 * COUNT * n)
+    def _black_cells(self, segments: Buffer) -> NDArray[np.int32]:
+        n = segments.nbytes // 20
+        return self.executor.download(segments, np.empty(n, np.int32), 4 * COUNT * n)
 
     def release(self) -> None:
         """Give the device memory back."""

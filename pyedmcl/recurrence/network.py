@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from ..codegen.build import build
 from ..device.memory import budget
-from ..device.slots import in_order
 from ..errors import DeviceMemoryError, InputError
 from ..io.optional import need
 from ..jobs.function import public_function
@@ -202,15 +201,16 @@ def count_links(
     data, bits = executor.upload(series), executor.allocate(4 * words * n)
     sums = None
     try:
-        limit = dtype.type(problem.outer_limits()[0])
+        limit = float(problem.outer_limits()[0])
         pacer, cost = Pacer(executor.info), float(words * 32 * 3 * values["m"])
         row = 0
         while row < n:
             end = min(row + min(pacer.units(cost), 60_000), n)
-            tail = [np.int32(v) for v in (row, n, words, problem.theiler)]
             groups = -(-words // wg) * wg
-            arguments = in_order(link, [data, bits, *tail, limit])
-            event = executor.launch(link, (groups, end - row), (wg, 1), **arguments)
+            event = executor.launch(
+                link, (groups, end - row), (wg, 1), x=data, bits=bits, row_begin=row, n=n, words=words,
+                window=problem.theiler, limit=limit,
+            )  # fmt: skip
             pacer.launched(event, cost * (end - row))
             row = end
         host = np.empty((n, words), np.uint32)
@@ -226,8 +226,9 @@ def count_links(
             links = pacer.units(float(words))
             end = max(int(np.searchsorted(before, before[row] + links, side="right")) - 1, row + 1)
             end = min(end, n, row + 1_000_000)
-            arguments = in_order(close, [bits, sums, row, words])
-            event = executor.launch(close, ((end - row) * wg,), (wg,), **arguments)
+            event = executor.launch(
+                close, ((end - row) * wg,), (wg,), bits=bits, closed=sums, row_begin=row, words=words
+            )
             pacer.launched(event, float(words) * max(int(before[end] - before[row]), 1))
             executor.download(sums, closed[row:end])
             row = end

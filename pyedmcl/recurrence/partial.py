@@ -14,7 +14,7 @@ from .counts import Counts, Histogram, trimmed
 FIRST_START, FIRST_END, LAST_START, LAST_END, COUNT = range(5)
 DIAGONAL, BLACK, WHITE = range(3)
 
-Known = NDArray[np.int32]
+Segments = NDArray[np.int32]  # (5, lines), see segments.clh
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,9 +35,9 @@ class Partial:
 
     begin: int
     end: int
-    diagonals: Known
-    rows: Known
-    columns: Known
+    diagonals: Segments
+    rows: Segments
+    columns: Segments
     histograms: NDArray[np.int64]
 
 
@@ -70,9 +70,9 @@ def join(parts: Sequence[Partial], theiler: int, k_first: int) -> Partial:
 
 
 def join_lines(
-    a: Known, b: Known, black: NDArray[np.int64], white: NDArray[np.int64] | None,
+    a: Segments, b: Segments, black: NDArray[np.int64], white: NDArray[np.int64] | None,
     counted: NDArray[np.bool_] | None = None,
-) -> Known:  # fmt: skip
+) -> Segments:  # fmt: skip
     """Segments ``a`` and then ``b`` of each line; runs that become final are added to the histograms in place.
 
     The same algebra as in ``clkernels/segments.clh``.
@@ -157,7 +157,7 @@ def finish(part: Partial, *, n_rows: int, n_columns: int, symmetric: bool, theil
     )
 
 
-def _add_ends(histogram: Histogram, lines: Known) -> None:
+def _add_ends(histogram: Histogram, lines: Segments) -> None:
     """First and last runs, which joining kept back."""
     first = lines[FIRST_END] - lines[FIRST_START]
     empty = lines.shape[1] - int(np.count_nonzero(lines[FIRST_START] >= 0))

@@ -109,6 +109,17 @@ class RqaProblem:
         }  # fmt: skip
 
     @property
+    def k_first(self) -> int:
+        """Offset j - i of the first diagonal that is walked."""
+        return 0 if self.symmetric else 1 - self.n_rows
+
+    @property
+    def line_window(self) -> int:
+        """Diagonals |k| < this hold no lines that a device counts: where the main diagonal of a symmetric matrix holds
+        lines, these are added on the host."""
+        return max(self.theiler, 1) if self.symmetric else self.theiler
+
+    @property
     def n_radii(self) -> int:
         """How many matrices are counted at once."""
         return len(self.radii)

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from ..codegen.build import build
 from ..device.memory import budget
-from ..device.slots import in_order
 from ..errors import DeviceMemoryError
 from ..kernels import spec
 from ..launch.pacing import Pacer
@@ -112,8 +111,9 @@ class Ranks:
             for first in range(begin, begin + n, width):
                 some = np.zeros((self.candidates, min(width, begin + n - first)), np.uint32)
                 self.executor.upload(some, buffers[1])
-                tail = [np.int32(first), np.int32(some.shape[1]), np.int32(self.window), np.int32(self.lower)]
-                self._sweep(kernel, [self._x, self._y, *buffers], tail, some.shape[1], self.candidates)
+                self._sweep(
+                    kernel, some.shape[1], self.candidates, limits=buffers[0], counts=buffers[1], column_begin=first
+                )
                 self.executor.download(buffers[1], some)
                 total += some.sum(axis=1, dtype=np.int64)
                 counted = some
@@ -130,8 +130,8 @@ class Ranks:
         buffers = [self.executor.upload(limits), self.executor.allocate(found.nbytes), self.executor.upload(filled)]
         try:
             n = self.problem.n_columns
-            tail = [np.int32(n), np.int32(self.window), np.int32(self.lower)]
-            self._sweep(kernel, [self._x, self._y, *buffers, np.int32(_GATHERED)], tail, n, 2)
+            held = dict(zip(("limits", "found", "filled"), buffers, strict=True))
+            self._sweep(kernel, n, 2, capacity=_GATHERED, **held)
             self.executor.download(buffers[2], filled)
             part = found[: int(filled[0])]
             if len(part):
@@ -142,14 +142,17 @@ class Ranks:
         part.sort()
         return part
 
-    def _sweep(self, kernel: Any, head: list[Any], tail: list[Any], n_columns: int, limits: int) -> None:
-        cost = float(n_columns) * (3 * self._values["m"] + 2 * limits)
+    def _sweep(self, kernel: Any, n_columns: int, comparisons: int, **arguments: Any) -> None:
+        """All rows against some columns, with so many comparisons a cell."""
+        cost = float(n_columns) * (3 * self._values["m"] + 2 * comparisons)
         groups = -(-n_columns // self._values["wg"])
         row = 0
         while row < self.problem.n_rows:
             end = min(row + self._pacer.units(cost), self.problem.n_rows)
-            arguments = in_order(kernel, [*head, np.int32(row), np.int32(end), *tail])
-            event = self.executor.launch(kernel, (groups * self._values["wg"],), (self._values["wg"],), **arguments)
+            event = self.executor.launch(
+                kernel, (groups * self._values["wg"],), (self._values["wg"],), x=self._x, y=self._y, row_begin=row,
+                row_end=end, n_columns=n_columns, window=self.window, lower=self.lower, **arguments,
+            )  # fmt: skip
             self._pacer.launched(event, cost * (end - row))
             row = end
         self.executor.finish()
@@ -252,8 +255,7 @@ class Ranks:
         kernel = build(self.executor, self._spec, {**self._values, "per_column": True}, "recurrence_next")
         buffers = [self.executor.upload(np.ascontiguousarray(low, self.dtype)), self.executor.upload(found)]
         try:
-            tail = [np.int32(v) for v in (begin, len(low), self.window, self.lower)]
-            self._sweep(kernel, [self._x, self._y, *buffers], tail, len(low), 4)
+            self._sweep(kernel, len(low), 4, lows=buffers[0], found=buffers[1], column_begin=begin)
             return self.executor.download(buffers[1], found)
         finally:
             for buffer in buffers:

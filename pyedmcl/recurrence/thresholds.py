@@ -130,7 +130,7 @@ def _points_for(rate: float, cells: int) -> int:
 def _with_neighbours(
     executor: Executor, problem: RqaProblem, rows: Points, columns: Points, k: int, name: str
 ) -> RqaProblem:
-    window = max(problem.theiler, 1) if problem.symmetric else problem.theiler
+    window = problem.line_window
     # Gaps may leave a point with fewer; it then recurs with all that it has.
     most = int(cells_of_columns(np.ones(rows.n, bool), np.ones(columns.n, bool), window).min())
     if k > most:

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from ..codegen.build import build
 from ..device.memory import budget
-from ..device.slots import in_order
 from ..kernels import spec
 from ..launch.pacing import Pacer
 from ..tuning.parameters import parameters
@@ -98,7 +97,7 @@ class WindowSweep:
         self._values |= parameters(kernel_spec, self._values, executor.info).parameters
         self._kernels = {
             entry: build(executor, kernel_spec, self._values, entry)
-            for entry in ("band_columns", "band_diagonals", "recurrence_windows")
+            for entry in ("column_bits", "diagonal_bits", "recurrence_windows")
         }
         self._pacers = {entry: Pacer(executor.info) for entry in self._kernels}
 
@@ -120,8 +119,8 @@ class WindowSweep:
             held.append(x)
             held.append(self.executor.allocate(4 * part.words * part.points))
             held.append(self.executor.allocate(4 * part.words * size))
-            self._evaluate("band_columns", x, held[1], part, part.points, (2 * size) // 32 + 2)
-            self._evaluate("band_diagonals", x, held[2], part, size, part.words)
+            self._evaluate("column_bits", x, held[1], part, part.points, (2 * size) // 32 + 2)
+            self._evaluate("diagonal_bits", x, held[2], part, size, part.words)
             held.append(self.executor.upload(histograms))
             held += [self.executor.allocate(array.nbytes) for array in (columns, diagonals, sums)]
             self._count(held[1:], part)
@@ -136,33 +135,35 @@ class WindowSweep:
     def _evaluate(self, entry: str, x: Buffer, bits: Buffer, part: Part, across: int, words: int) -> None:
         """Bits of a part; a launch takes some of its words, or diagonals' words, per row."""
         p, wg = self.problem, self._values["wg"]
-        dtype = np.dtype(p.arithmetic)
         inner = p.inner_limits()
         low, high = (-1.0 if inner is None else inner[0]), p.outer_limits()[0]
         dropped = p.theiler if p.theiler_everywhere else 0
-        tail = [np.int32(v) for v in (part.points, part.words, p.n_rows, dropped)] + [dtype.type(low), dtype.type(high)]
+        into = {"columns" if entry == "column_bits" else "diagonals": bits}
         groups = -(-across // wg) * wg
         cost = float(across) * 32 * 4 * self._values["m"]
         pacer, word = self._pacers[entry], 0
         while word < words:
             count = min(pacer.units(cost), words - word, _GROUPS_MOST)
-            kernel = self._kernels[entry]
             event = self.executor.launch(
-                kernel, (groups, count), (wg, 1), **in_order(kernel, [x, bits, *tail, np.int32(word)])
-            )
+                self._kernels[entry], (groups, count), (wg, 1), x=x, n=part.points, words=part.words, reach=p.n_rows,
+                dropped=dropped, inner=low, outer=high, word_begin=word, **into,
+            )  # fmt: skip
             pacer.launched(event, cost * count)
             word += count
 
     def _count(self, buffers: list[Buffer], part: Part) -> None:
         lanes, size = self._values["counting_wg"], self.problem.n_rows
-        tail = [np.int32(v) for v in (part.words, size, self.step, self.problem.theiler)]
+        names = ("columns", "diagonals", "histograms", "per_column", "per_diagonal", "sums")
+        held = dict(zip(names, buffers, strict=True))
         kernel, pacer = self._kernels["recurrence_windows"], self._pacers["recurrence_windows"]
         cost = float(size) * size
         window = 0
         while window < part.windows:
             count = min(pacer.units(cost), part.windows - window)
-            arguments = in_order(kernel, [*buffers, *tail, np.int32(window)])
-            event = self.executor.launch(kernel, (count * lanes,), (lanes,), **arguments)
+            event = self.executor.launch(
+                kernel, (count * lanes,), (lanes,), words=part.words, size=size, step=self.step,
+                theiler=self.problem.theiler, first_window=window, **held,
+            )  # fmt: skip
             pacer.launched(event, cost * count)
             window += count
 

@@ -13,7 +13,7 @@ from pyedmcl.errors import DeviceMemoryError
 from pyedmcl.recurrence import finish as finishing
 from pyedmcl.recurrence import sweep as sweeps
 from pyedmcl.recurrence.engine import combine, quantify
-from pyedmcl.recurrence.sweep import TileSweep
+from pyedmcl.recurrence.sweep import Tile, TileSweep
 from pyedmcl.tuning.parameters import source
 
 
@@ -40,8 +40,8 @@ def bit(values, b):
 
 
 BITS = [
-    {}, {"lanes": 1, "wg": 32, "words": 1, "staged": False, "turned": False},
-    {"lanes": 1, "wg": 64, "words": 4, "staged": True, "turned": True},
+    {}, {"lanes": 1, "wg": 32, "words": 1, "staged": False, "transposed": False},
+    {"lanes": 1, "wg": 64, "words": 4, "staged": True, "transposed": True},
     {"lanes": 8, "wg": 1, "words": 2}, {"lanes": 4, "wg": 1, "words": 32, "most_shared": 0},
 ]  # fmt: skip
 
@@ -59,10 +59,11 @@ def test_bits_are_the_cells_of_the_tile(sweep_of, shape, everywhere, parameters)
     with source.using(recurrence_bits=parameters):
         sweep = sweep_of(problem, x, y, 64)
     seen = 0
-    for i0, n_words, k0, n_diagonals in sweep.tiles(0, n):
-        sweep._find_bits(i0, n_words, k0, n_diagonals, n)
+    for tile in sweep.tiles(0, n):
+        i0, n_words, k0, n_diagonals = tile
+        sweep._find_bits(tile, n)
         found = words(sweep, sweep._bits, (n_words, n_diagonals))
-        turned = words(sweep, sweep._rows, (n_diagonals // 32, n_words, 32)) if sweep._turned else None
+        by_row = words(sweep, sweep._rows, (n_diagonals // 32, n_words, 32)) if sweep._rows_made else None
         for b in range(32):
             for w in range(n_words):
                 i, j = i0 + 32 * w + b, i0 + 32 * w + b + k0 + np.arange(n_diagonals)
@@ -75,27 +76,27 @@ def test_bits_are_the_cells_of_the_tile(sweep_of, shape, everywhere, parameters)
                 np.testing.assert_array_equal(bit(found[w], b)[some], wanted[some])
                 assert not wanted[~some].any()
                 seen += int(wanted.sum())
-                if turned is not None:
-                    row = np.array([bit(turned[k // 32, w, b], k % 32) for k in range(n_diagonals)])
+                if by_row is not None:
+                    row = np.array([bit(by_row[k // 32, w, b], k % 32) for k in range(n_diagonals)])
                     np.testing.assert_array_equal(row[some], wanted[some])
     above = np.triu(cells) if m is None else cells
     assert seen == above.sum(), "the tiles hold each cell once"
 
 
-TURNS = [{"staged": False, "wg": 1}, {"staged": True, "wg": 1}, {"staged": True, "wg": 32}, {"staged": True, "wg": 64}]
+TRANSPOSES = [{"staged": False, "wg": 1}, *({"staged": True, "wg": wg} for wg in (1, 32, 64))]
 
 
-@pytest.mark.parametrize("parameters", TURNS, ids=range(len(TURNS)))
+@pytest.mark.parametrize("parameters", TRANSPOSES, ids=range(len(TRANSPOSES)))
 @pytest.mark.parametrize(("n_words", "n_diagonals", "k0"), [(1, 32, 0), (3, 64, 0), (2, 160, 32), (4, 32, -64)])
-def test_turned_words(sweep_of, n_words, n_diagonals, k0, parameters):
+def test_transposed_words(sweep_of, n_words, n_diagonals, k0, parameters):
     """Random bits: rows hold them by diagonal, columns by column, without the main diagonal where rows have it."""
     problem = problem_of(400, None if k0 >= 0 else 400)
-    with source.using(recurrence_turn=parameters, recurrence_bits={"turned": False}):
+    with source.using(recurrence_transpose=parameters, recurrence_bits={"transposed": False}):
         sweep = sweep_of(problem, series(400, 1), None if k0 >= 0 else series(400, 2), 160)
-    assert not sweep._turned
+    assert not sweep._rows_made
     bits = np.random.default_rng(n_words).integers(0, 1 << 32, (n_words, n_diagonals), dtype=np.uint32)
     sweep.executor.upload(bits, sweep._bits)
-    sweep._turn_words(0, n_words, k0, n_diagonals, np.uint64(0))
+    sweep._transpose(Tile(0, n_words, k0, n_diagonals), 0)
     rows = words(sweep, sweep._rows, (n_diagonals // 32, n_words * 32))
     width = n_diagonals + 32 * n_words
     columns = words(sweep, sweep._columns, (n_words, width))

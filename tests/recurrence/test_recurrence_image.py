@@ -12,7 +12,7 @@ from recurrence_parts import reports_of
 
 from pyedmcl.device.session import open_device
 from pyedmcl.errors import DeviceMemoryError, InputError
-from pyedmcl.recurrence.image import open_cells, render
+from pyedmcl.recurrence.image import open_cells, sweep
 from pyedmcl.recurrence.image.render import render_image
 from pyedmcl.recurrence.metrics import METRICS
 from pyedmcl.recurrence.problem import RqaProblem
@@ -216,7 +216,7 @@ def test_launches_are_split(executor, monkeypatch):
     launches = []
     launch = executor.launch
     monkeypatch.setattr(executor, "launch", lambda *a, **k: launches.append(a) or launch(*a, **k))
-    monkeypatch.setattr(render, "_GROUPS_MOST", 2)
+    monkeypatch.setattr(sweep, "_GROUPS_MOST", 2)
     with using(recurrence_image={"piece": 32}):
         check(executor, problem(x, m=2, radius=0.5), x, pixels=(90, 90))
     assert len(launches) >= 1 + 90 // 6
@@ -266,4 +266,4 @@ def test_the_oracle_bins_as_said():
     sums = [[matrix[a:b, c:d].sum() for c, d in pairwise(columns)]
             for a, b in pairwise(rows)]  # fmt: skip
     np.testing.assert_array_equal(binned(matrix, (2, 3)), sums)
-    np.testing.assert_array_equal(render.pixel_edges(10**9, 7), pixel_edges(10**9, 7))
+    np.testing.assert_array_equal(sweep.pixel_edges(10**9, 7), pixel_edges(10**9, 7))

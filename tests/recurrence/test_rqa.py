@@ -195,7 +195,7 @@ def test_provenance_names_kernels_and_parameters(both_devices):
         with source.watching(), source.using(recurrence_lines=forced):
             found = pyedmcl.rqa(walk(90, 18), m=2, radius=0.7, device=device)
         record = found.provenance
-        assert set(record["kernels"]) == set(record["tuning"]) >= {"recurrence_bits", "recurrence_turn"}
+        assert set(record["kernels"]) == set(record["tuning"]) >= {"recurrence_bits", "recurrence_transpose"}
         assert all(len(digest) >= 16 for digest in record["kernels"].values())
         # Devices of different classes fill in different defaults.
         found_lines = record["tuning"]["recurrence_lines"]

@@ -286,7 +286,7 @@ SMALL = {
     "recurrence_network": ({"m": 3, "step": 2, "metric": "euclidean", "dtype": "float64", "strict": True}, {}, 2),
     "recurrence_windows": ({"m": 3, "step": 2, "metric": "maximum", "dtype": "float64", "strict": False}, {}, 3),
     "recurrence_ranks": ({"m": 3, "step": 2, "metric": "euclidean", "dtype": "float64"}, {}, 3),
-    "recurrence_turn": ({}, {}, 2),
+    "recurrence_transpose": ({}, {}, 2),
     "recurrence_lines": ({}, {}, 3),
     "pruned": ({"E": 3, "tau": 2, "k": 4, "dtype": "float32", "excluding": True}, {"rows": 700, "library": 700}, 4),
     "pruned_order": ({"E": 4, "tau": 1, "dtype": "float32", "axes": 3, "leaf": 16}, {"rows": 900}, 3),
@@ -517,7 +517,7 @@ def test_recurrence_takes_tuned_parameters_and_names_them(one_device, own_databa
     given = {"m": 3, "tau": 2, "radius": 0.5, "device": one_device}
     plain = pyedmcl.rqa(x, tune="never", **given)
     asked = plain.provenance["tuning"]
-    assert {"recurrence_bits", "recurrence_turn", "recurrence_lines"} <= set(asked)
+    assert {"recurrence_bits", "recurrence_transpose", "recurrence_lines"} <= set(asked)
     assert {one["grade"] for some in asked.values() for one in some} == {"default"}
     info = open_device(one_device).info
     case = problem("recurrence_lines").cases("rapid", info)[0]

@@ -94,12 +94,12 @@ def _less_than(problem: RqaProblem, arithmetic: str) -> tuple[Floats, ...]:
     return tuple(limits)
 
 
-def points_there(side: Floats, problem: RqaProblem, n: int) -> NDArray[np.bool_]:
+def complete_points(side: Floats, problem: RqaProblem, n: int) -> NDArray[np.bool_]:
     """Which points of a side (coordinates, n) have no gap."""
-    known: NDArray[np.bool_] = np.logical_not(np.isnan(side).any(axis=0))
+    present: NDArray[np.bool_] = np.logical_not(np.isnan(side).any(axis=0))
     if problem.embedded:
-        return known
-    whole = known[:n].copy()
+        return present
+    complete = present[:n].copy()
     for e in range(1, problem.m):
-        whole &= known[e * problem.tau : e * problem.tau + n]
-    return whole
+        complete &= present[e * problem.tau : e * problem.tau + n]
+    return complete

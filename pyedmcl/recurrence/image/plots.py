@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import InputError
-from .render import pixel_edges
+from .sweep import pixel_edges
 
 _FAR = 99.0  # percentile of the distances that is drawn white
 

@@ -217,7 +217,7 @@ class WindowsProblem(MatrixProblem):
     """Quantification of short windows, close together."""
 
     kernel = "recurrence_windows"
-    entries = ("band_columns", "band_diagonals", "recurrence_windows")
+    entries = ("column_bits", "diagonal_bits", "recurrence_windows")
     unit, size = "windows", (100, 2_000)
     shapes = ((2, 1, 3), (67, 13, 9), (130, 200, 2))  # points of a window, step, windows
     points, step = 500, 50

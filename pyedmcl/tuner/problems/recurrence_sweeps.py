@@ -1,4 +1,4 @@
-"""Tuning problems of recurrence quantification: bits, their turning, and lines are kernels of one engine."""
+"""Tuning problems of recurrence quantification: bits, their transposition, and lines are kernels of one engine."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from .recurrence import OTHER_METRICS, RecurrenceProblem, counts_of, lines_of
 
 
 class SweepProblem(RecurrenceProblem):
-    """All measures: bits, their turning, and lines are kernels of one engine."""
+    """All measures: bits, their transposition, and lines are kernels of one engine."""
 
     def like(self, specialisation: Mapping[str, Any], sizes: Mapping[str, int], info: DeviceInfo) -> TuningCase | None:
         s = specialisation
-        if s.get("embedded") or s.get("corridor") or s.get("per_column") or s.get("also"):
+        if s.get("embedded") or s.get("corridor") or s.get("per_column") or s.get("second_partner"):
             return None
         most = self.points(info)
         given = {name: s[name] for name in ("m", "tau", "metric", "dtype", "exact", "strict", "n_radii") if name in s}
@@ -39,7 +39,7 @@ class SweepProblem(RecurrenceProblem):
         words += [f"{n_radii} radii"] * (n_radii > 1) + [dtype] * (dtype != "float32") + ["exact"] * exact
         given = {
             "m": m, "tau": tau, "metric": metric, "dtype": dtype, "exact": exact, "strict": strict, "n_radii": n_radii,
-            "corridor": False, "per_column": False, "embedded": False, "also": False,
+            "corridor": False, "per_column": False, "embedded": False, "second_partner": False,
         }  # fmt: skip
         return TuningCase(self.kernel, ", ".join(words), {"points": n, "given": given})
 
@@ -83,10 +83,10 @@ class SweepProblem(RecurrenceProblem):
 
 
 class BitsProblem(SweepProblem):
-    """Cells of a tile, and all launches that depend on how the tile was cut and on who turns words."""
+    """Cells of a tile, and all launches that depend on how the tile was cut and on who transposes words."""
 
     kernel = "recurrence_bits"
-    entries = ("recurrence_bits", "turn_to_rows", "turn_to_columns", "recurrence_lines", "recurrence_fold")
+    entries = ("recurrence_bits", "transpose_to_rows", "transpose_to_columns", "recurrence_lines", "recurrence_fold")
 
     def cases(self, mode: str, info: DeviceInfo) -> list[TuningCase]:
         n = self.points(info)
@@ -96,11 +96,11 @@ class BitsProblem(SweepProblem):
         return up_to(mode, [self.case(n)], normal, rare)
 
 
-class TurnProblem(SweepProblem):
+class TransposeProblem(SweepProblem):
     """Shuffles of 32 x 32 bits; whatever the points are, they take the same time."""
 
-    kernel = "recurrence_turn"
-    entries = ("turn_to_rows", "turn_to_columns")
+    kernel = "recurrence_transpose"
+    entries = ("transpose_to_rows", "transpose_to_columns")
 
     def cases(self, mode: str, info: DeviceInfo) -> list[TuningCase]:
         return [self.case(self.points(info), 3, exact=False)]
@@ -116,4 +116,4 @@ class LinesProblem(SweepProblem):
         return [self.case(self.points(info), 5, exact=False)]
 
 
-PROBLEMS = (BitsProblem(), TurnProblem(), LinesProblem())
+PROBLEMS = (BitsProblem(), TransposeProblem(), LinesProblem())

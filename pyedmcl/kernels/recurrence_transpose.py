@@ -1,14 +1,14 @@
-"""Words of recurrence bits along diagonals turned into words along rows and along columns."""
+"""Words of recurrence bits along diagonals transposed into words along rows and along columns."""
 
 from ..codegen.spec import KernelSpec, Tunable
 
 SPEC = KernelSpec(
-    name="recurrence_turn",
+    name="recurrence_transpose",
     producer="mako",
-    text="recurrence_turn.cl.mako",
+    text="recurrence_transpose.cl.mako",
     arguments="""
-        turn_to_rows(const uint* bits; uint* rows; int n_words, n_diagonals, columns_left; ulong begin)
-        turn_to_columns(const uint* rows; uint* columns; int n_words, n_diagonals, columns_left, own_diagonal;
+        transpose_to_rows(const uint* bits; uint* rows; int n_words, n_diagonals, columns_left; ulong begin)
+        transpose_to_columns(const uint* rows; uint* columns; int n_words, n_diagonals, columns_left, own_diagonal;
             ulong begin)
     """,
     specialisation=(),

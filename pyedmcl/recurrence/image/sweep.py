@@ -1,0 +1,208 @@
+"""The launches of one image: rows in pieces, columns in chunks, as much at once as a launch may take."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...codegen.build import build
+from ...device.memory import budget
+from ...errors import DeviceMemoryError
+from ...kernels import spec
+from ...launch.pacing import Pacer
+from ...launch.progress import told
+from .data import Floats, SweepData
+from .open_cells import OpenCells
+
+if TYPE_CHECKING:
+    from ...device.executor import Buffer, Executor
+    from ..problem import RqaProblem
+
+_GROUPS_MOST = 60_000  # along the second axis of a launch; NVIDIA refuses more than 65,535
+
+
+def pixel_edges(n: int, pixels: int) -> NDArray[np.int64]:
+    """First cells of ``pixels`` pixels over ``n`` cells, and the end: floor(p * n / pixels)."""
+    edges: NDArray[np.int64] = np.arange(pixels + 1, dtype=np.int64) * n // pixels
+    return edges
+
+
+@dataclass(frozen=True, eq=False)
+class Raster:
+    """Which cells fall into which pixels.
+
+    Attributes
+    ----------
+    n_rows, n_columns : int
+        Cells.
+    pixels : (int, int)
+        Rows and columns of pixels.
+    symmetric : bool
+        Only pixels on and above the diagonal are computed.
+    """
+
+    n_rows: int
+    n_columns: int
+    pixels: tuple[int, int]
+    symmetric: bool
+
+    @cached_property
+    def down(self) -> NDArray[np.int64]:
+        """First rows of the rows of pixels, and the end."""
+        return pixel_edges(self.n_rows, self.pixels[0])
+
+    @cached_property
+    def across(self) -> NDArray[np.int64]:
+        """First columns of the columns of pixels, and the end."""
+        return pixel_edges(self.n_columns, self.pixels[1])
+
+    @property
+    def largest(self) -> int:
+        """Cells of the largest pixel."""
+        return int(np.diff(self.down).max()) * int(np.diff(self.across).max())
+
+
+class ImageSweep:
+    """One image on one device.
+
+    Parameters
+    ----------
+    executor : Executor
+    problem : RqaProblem
+    data : SweepData
+    raster : Raster
+    values : mapping
+        Specialisation and parameters of ``recurrence_image``.
+    """
+
+    def __init__(
+        self, executor: Executor, problem: RqaProblem, data: SweepData, raster: Raster, values: dict[str, Any]
+    ) -> None:
+        self.executor, self.data, self.raster, self.values = executor, data, raster, values
+        self._open = OpenCells(problem, data, raster.pixels, raster.symmetric) if values["listed"] else None
+        self._kernel = build(executor, spec("recurrence_image"), values)
+        self._clear = build(executor, spec("recurrence_image"), values, "clear_image")
+        self._width = values["wg"] * values["lanes"] * values["vectors"]  # columns of a chunk
+        self._chunks = -(-raster.n_columns // self._width)
+        self._pieces = _pieces(raster.down, values["tile"] if values["listed"] else values["piece"])
+        self._heights = (self._pieces[:, 2] - self._pieces[:, 1]).astype(np.int64)
+        self._per_group: int = max(1, values["piece"] // max(int(self._heights.mean()), 1))
+
+    def run(self) -> NDArray[np.int64]:
+        """Recurrent cells, or fixed-point sums of distances, of each pixel; below the diagonal of symmetric ones, 0."""
+        image = np.empty((*self.raster.pixels, 2 if self.values["wide"] else 1), np.uint32)
+        held: dict[str, Buffer] = {}
+        try:
+            self._upload(image, held)
+            self.executor.launch(self._clear, (image.size,), None, image=held["image"], n=image.size)
+            self._launch_all(held)
+            self.executor.download(held["image"], image)
+        finally:
+            for buffer in held.values():
+                buffer.release()
+        sums = image[..., 0].astype(np.int64)
+        if self.values["wide"]:
+            sums |= image[..., 1].astype(np.int64) << 32
+        return sums if self._open is None else sums + self._open.counts
+
+    def _upload(self, image: NDArray[np.uint32], held: dict[str, Buffer]) -> None:
+        """Put what the kernel reads on the device, by the names of its arguments; ``held`` takes the buffers."""
+        data, width = self.data, self._width
+        arrays: dict[str, NDArray[Any]] = {
+            "rows": _side(data.rows, 0, np.inf), "columns": _side(data.columns, width, -np.inf), "pieces": self._pieces,
+        }  # fmt: skip
+        if self._open is not None:
+            arrays["open_cells"] = np.empty((self._open.room(self._chunks * width), 4), np.int32)
+            arrays["n_open"] = np.zeros(1, np.uint32)
+        elif data.rows64 is not None and data.columns64 is not None:
+            arrays["rows64"] = _side(data.rows64, 0, np.inf)
+            arrays["columns64"] = _side(data.columns64, width, -np.inf)
+        _check_room(self.executor, [*arrays.values(), image])
+        self._strides = {f"{side[:-1]}_stride": arrays[side].shape[1] for side in ("rows", "columns")}
+        held["image"] = self.executor.allocate(image.nbytes)
+        for name, array in arrays.items():
+            held[name] = self.executor.upload(array)
+        for name, limit in self._limits().items():
+            if limit.ndim:
+                held[name] = self.executor.upload(np.pad(limit, (0, width)))
+
+    def _limits(self) -> dict[str, Floats]:
+        """Limits by the names of the kernel's arguments: a number each, or one for each column."""
+        if self.values["mode"] == "mean":
+            return {}
+        sweeps = range(2 if self.data.exact else 1)  # the two ends of a guard band
+        sides = ("limit", "inner") if self.values["corridor"] else ("limit",)
+        plural = "s" if self.values["per_column"] else ""
+        names = [f"{side}{sweep}{plural}" for side in sides for sweep in sweeps]
+        limits = dict(zip(names, self.data.limits, strict=True))
+        if self.data.exact and self._open is None:
+            limits |= zip([f"{side}{plural}64" for side in sides], self.data.limits64, strict=True)
+        return limits
+
+    def _launch_all(self, held: dict[str, Buffer]) -> None:
+        """All pieces, some of them at a time."""
+        v, raster = self.values, self.raster
+        numbers = {name: float(limit) for name, limit in self._limits().items() if not limit.ndim}
+        if v["mode"] == "mean":
+            numbers["scale"] = self.data.scale(raster.largest)
+        pacer = Pacer(self.executor.info)
+        cost = 3.0 * v["m"] + 4 + (20 if v["mode"] == "mean" else 0)
+        at = 0
+        while at < len(self._pieces):
+            chunk = int(self._pieces[at, 3]) // self._width if raster.symmetric else 0
+            columns = (self._chunks - chunk) * self._width
+            end = self._end(at, max(pacer.units(cost) // columns, 1), columns)
+            groups = (self._chunks - chunk) * v["wg"], -(-(end - at) // self._per_group)
+            event = self.executor.launch(
+                self._kernel, groups, (v["wg"], 1), **held, **self._strides, **numbers, n_columns=raster.n_columns,
+                piece_begin=at, piece_end=end, per_group=self._per_group, chunk_begin=chunk, pixels=raster.pixels[1],
+                symmetric=raster.symmetric,
+            )  # fmt: skip
+            pacer.launched(event, cost * columns * float(self._heights[at:end].sum()))
+            if self._open is not None:
+                self._open.take(self.executor, held["open_cells"], held["n_open"])
+            at = end
+            told(int(self._pieces[at - 1, 2]), raster.n_rows, "rows")
+
+    def _end(self, at: int, rows: int, columns: int) -> int:
+        """The end of the pieces of a launch that begins with piece ``at`` and takes about so many rows."""
+        heights = np.cumsum(self._heights[at : at + _GROUPS_MOST * self._per_group])
+        end = at + int(np.searchsorted(heights, rows, side="right"))
+        end = min(max(end, at + self._per_group), len(self._pieces))
+        if self._open is None:
+            return end
+        steps: NDArray[np.int64] = -(-self._heights // self.values["tile"])
+        return self._open.fitting(at, end, steps, columns)
+
+
+def _pieces(down: NDArray[np.int64], most: int) -> NDArray[np.int32]:
+    """Rows cut at the edges of pixels and to at most ``most``: (pixel row, first, end, first of that pixel row)."""
+    heights = np.diff(down)
+    parts = -(-heights // most)
+    pixel = np.repeat(np.arange(len(heights)), parts)
+    part = np.arange(len(pixel)) - np.repeat(np.cumsum(parts) - parts, parts)
+    begin = down[pixel] + part * most
+    end = np.minimum(begin + most, down[pixel + 1])
+    return np.ascontiguousarray(np.stack([pixel, begin, end, down[pixel]], axis=1), dtype=np.int32)
+
+
+def _side(values: Floats, padding: int, gap: float) -> Floats:
+    """Padded and with gaps marked so that a difference to anything is infinite."""
+    padded: Floats = np.pad(values, ((0, 0), (0, padding)), constant_values=gap)
+    padded[np.isnan(padded)] = gap
+    return np.ascontiguousarray(padded)
+
+
+def _check_room(executor: Executor, arrays: list[NDArray[Any]]) -> None:
+    allowed = budget(executor.info)
+    total, largest = sum(array.nbytes for array in arrays), max(array.nbytes for array in arrays)
+    if total > allowed.total or largest > allowed.largest:
+        raise DeviceMemoryError(
+            f"the image and the series need {total:,} bytes, the largest buffer {largest:,}; on {executor.info.name} "
+            f"{allowed.total:,} may be used and {allowed.largest:,} in one buffer. Use fewer pixels, or raise "
+            "PYEDMCL_MEMORY_LIMIT or PYEDMCL_MEMORY_FRACTION."
+        )
