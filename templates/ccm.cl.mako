@@ -1,9 +1,23 @@
-## Convergent cross mapping by scanning: each row's neighbours are sorted once; a random sub-library's nearest are the
-## first of them that it holds. A word per library row holds sixteen samples' membership, so one scan serves sixteen.
+## Convergent cross mapping (Sugihara et al., Science 338, 496, 2012) by scanning: the skill of many random sub-libraries.
 ##
-##   ccm_prepare  squared distances become distances, and "no neighbour" the row that is no one's member
-##   ccm          scans, predicts, and sums what rho is made of, for chunks of rows
-##   ccm_rho      rho of each sample from its chunks
+## The neighbours of each query row are sorted once, among all library rows. The nearest members of a random sub-library are
+## the first ones in this list that it holds. A word for each library row holds the membership of sixteen samples (bit s:
+## the row is a member of sample s), so that one scan of the list serves sixteen samples.
+##
+##   ccm_prepare  squared distances become distances, and "no neighbour" becomes row n_rows, which is no one's member
+##   ccm          scans, predicts, and sums what rho is made of, for chunks of query rows
+##   ccm_rho      rho of each sample from the sums of its chunks
+##
+##   neighbours of a query row, nearest first    7  19   3  42   8 ..
+##   word of each of them, bits of samples 0-3   0110  1010  0011  1100 ..
+##   with k = 2: sample 1 finds 7 and 3; sample 2 finds 7 and 19; ..
+##
+## A work-item has `lanes` samples of a column (ccm.clh), and scans for `rows` query rows side by side: these are independent
+## chains of operations. Few neighbours (k <= 8) are kept in registers: a hit shifts the list and enters at its end, without
+## a branch. More of them are put in their places in memory.
+##
+##   in registers   distance<r>_<c>, future<r>_<c>: row r's list; the latest hit is c = 0, so a full list ends with its nearest
+##   in memory      member_distances, member_futures: [neighbour][LANES], nearest first
 ## ---- parameters (python -m pyedmcl.kernels.describe --write) ----
 ## Given by the problem:
 ##   k           number of neighbours
@@ -15,96 +29,103 @@
 ##   unroll      neighbours looked at between two tests for the end (1 2 4 8; 2, 4)
 ## ---- end of parameters ----
 <%
-# Few neighbours are kept in registers and shifted along; many are put in their places in memory.
-shifted = k <= 8
-# As many rows as registers hold the lists of.
-rows = max(min(row_chains, 24 // (2 * k)), 1) if shifted else 1
+in_registers = k <= 8
+# As many query rows as registers hold the lists of.
+rows = max(min(row_chains, 24 // (2 * k)), 1) if in_registers else 1
 smallest_count = "count0"
 for r in range(1, rows):
     smallest_count = f"min({smallest_count}, count{r})"
-ahead = 16  # rows that are looked up together where all are searched
-# From the nearest on.
-def D(r, i):
-    return f"d{r}_{k - 1 - i}" if shifted else f"LOADV(found_d + {i} * LANES)"
-def Y(r, i):
-    return f"y{r}_{k - 1 - i}" if shifted else f"LOADV(found_y + {i} * LANES)"
+at_once = 16  # rows that are looked up together where all are searched
+
+def distance(r, i):
+    """Distance of the i-th nearest member of query row r, in a full list."""
+    return f"distance{r}_{k - 1 - i}" if in_registers else f"LOADV(member_distances + {i} * LANES)"
+
+def future(r, i):
+    """The future target of the i-th nearest member."""
+    return f"future{r}_{k - 1 - i}" if in_registers else f"LOADV(member_futures + {i} * LANES)"
+
 sums = ["n", "p", "o", "pp", "oo", "po"]
 %>
-## From a row's neighbours to its prediction and the sums.
-<%def name="one_row(r)">
+## From the members found for query row r to its prediction and the sums.
+<%def name="predict(r)">
     if (ANYV(count${r} < (rowv)(K))) {
-%if shifted:
-      // Lists are shifted to where full ones end.
+%if in_registers:
+      // Lists with fewer than K members are shifted to where full ones end.
       for (int c = 1; c < K; ++c) {
-        const rowv some = count${r} < (rowv)(K) && (rowv)(c) <= (rowv)(K) - count${r};
+        const rowv short_list = count${r} < (rowv)(K) && (rowv)(c) <= (rowv)(K) - count${r};
 %for c in range(k - 1, 0, -1):
-        d${r}_${c} = CHOOSE(d${r}_${c}, d${r}_${c - 1}, some);
-        y${r}_${c} = CHOOSE(y${r}_${c}, y${r}_${c - 1}, some);
+        distance${r}_${c} = CHOOSE(distance${r}_${c}, distance${r}_${c - 1}, short_list);
+        future${r}_${c} = CHOOSE(future${r}_${c}, future${r}_${c - 1}, short_list);
 %endfor
       }
 %endif
       if (j${r}[entries - 1] != n_rows) {  // there are more neighbours than were sorted
-%if shifted:
-        real found_d[K * LANES], found_y[K * LANES];
+%if in_registers:
+        real member_distances[K * LANES], member_futures[K * LANES];
         whole counts[LANES];
         STOREV(count${r}, counts);
 %for c in range(k):
-        STOREV(${D(r, c)}, found_d + ${c} * LANES);
-        STOREV(${Y(r, c)}, found_y + ${c} * LANES);
+        STOREV(${distance(r, c)}, member_distances + ${c} * LANES);
+        STOREV(${future(r, c)}, member_futures + ${c} * LANES);
 %endfor
 %endif
         for (int l = 0; l < LANES; ++l)
           if (counts[l] < K)
-            counts[l] = search_all(x, aim, rows_of + COLUMN_ROWS(column), COLUMN_LEGAL(column), words, lane0 + l, t + ${r}, E,
-                                   tau, exclusion_radius, found_d + l, found_y + l);
+            counts[l] = search_all(x, future_target, rows_of + COLUMN_ROWS(column), COLUMN_CHOICES(column), words,
+                                   lane0 + l, t + ${r}, E, tau, exclusion_radius, member_distances + l,
+                                   member_futures + l);
         count${r} = LOADV(counts);
-%if shifted:
+%if in_registers:
 %for c in range(k):
-        ${D(r, c)} = LOADV(found_d + ${c} * LANES);
-        ${Y(r, c)} = LOADV(found_y + ${c} * LANES);
+        ${distance(r, c)} = LOADV(member_distances + ${c} * LANES);
+        ${future(r, c)} = LOADV(member_futures + ${c} * LANES);
 %endfor
 %endif
       }
     }
     {
-      // What lies behind the last neighbour found has no weight, whatever it holds.
-      const realv nearest = ${D(r, 0)};
-      const rowv at_zero = nearest == (realv)(0);
-      const realv inverse = CHOOSE((realv)(1) / CHOOSE(nearest, (realv)(1), at_zero), (realv)(0), at_zero);
-      realv weights = 1, p = ${Y(r, 0)};
-%if shifted:
+      // The prediction; what lies behind the last member found has no weight, whatever it holds.
+      const realv d_min = ${distance(r, 0)};
+      const rowv at_zero = d_min == (realv)(0);
+      const realv inverse = CHOOSE((realv)(1) / CHOOSE(d_min, (realv)(1), at_zero), (realv)(0), at_zero);
+      realv weights = 1, p = ${future(r, 0)};
+%if in_registers:
 %for c in range(1, k):
       {
-        const realv w = CHOOSE((realv)(0), CCM_WEIGHT(${D(r, c)}, inverse, at_zero), count${r} > (rowv)(${c}));
+        const realv w = CHOOSE((realv)(0), CCM_WEIGHT(${distance(r, c)}, inverse, at_zero), count${r} > (rowv)(${c}));
         weights += w;
-        p = FUSED(w, ${Y(r, c)}, p);
+        p = FUSED(w, ${future(r, c)}, p);
       }
 %endfor
 %else:
       for (int c = 1; c < K; ++c) {
-        const rowv there = count${r} > (rowv)(c);
-        const realv near_d = CHOOSE((realv)(0), ${D(r, "c")}, there);
-        const realv w = CHOOSE((realv)(0), CCM_WEIGHT(near_d, inverse, at_zero), there);
+        const rowv present = count${r} > (rowv)(c);
+        const realv d = CHOOSE((realv)(0), ${distance(r, "c")}, present);
+        const realv w = CHOOSE((realv)(0), CCM_WEIGHT(d, inverse, at_zero), present);
         weights += w;
-        p = FUSED(w, CHOOSE((realv)(0), ${Y(r, "c")}, there), p);
+        p = FUSED(w, CHOOSE((realv)(0), ${future(r, "c")}, present), p);
       }
 %endif
-      const rowv there = count${r} >= (go${r} ? (rowv)(least) : (rowv)(K + 1));
-      const realv yes = CHOOSE((realv)(0), (realv)(1), there), of = CHOOSE((realv)(0), (realv)(o${r}), there);
-      p = CHOOSE((realv)(0), p / weights, there);
-      sum_n += yes;
+
+      // The sums, of lanes with enough members.
+      const rowv predicted = count${r} >= (is_predicted${r} ? (rowv)(least) : (rowv)(K + 1));
+      const realv one = CHOOSE((realv)(0), (realv)(1), predicted), o = CHOOSE((realv)(0), (realv)(o${r}), predicted);
+      p = CHOOSE((realv)(0), p / weights, predicted);
+      sum_n += one;
       sum_p += p;
-      sum_o += of;
+      sum_o += o;
       sum_pp = FUSED(p, p, sum_pp);
-      sum_oo = FUSED(of, of, sum_oo);
-      sum_po = FUSED(p, of, sum_po);
+      sum_oo = FUSED(o, o, sum_oo);
+      sum_po = FUSED(p, o, sum_po);
     }
 </%def>
 #define WG ${wg}
 #define K ${k}
 #include "ccm.clh"
 
-kernel void ccm_prepare(global int* restrict near, global real* restrict dist, const ulong begin, const ulong end, const int n_rows) {
+kernel void ccm_prepare(global int* restrict near, global real* restrict dist, const ulong begin, const ulong end,
+                        const int n_rows) {
   const ulong first = begin + (ulong)get_global_id(0) * CHUNK, last = min(first + CHUNK, end);
   for (ulong i = first; i < last; ++i) {
     near[i] = near[i] < 0 ? n_rows : near[i];
@@ -112,20 +133,21 @@ kernel void ccm_prepare(global int* restrict near, global real* restrict dist, c
   }
 }
 
-// The K nearest members of one sample among all its rows: for the rare ones that the sorted neighbours did not reach.
-// found_d, found_y: [K][LANES], this sample's lane of them; returns how many there are.
-__attribute__((noinline)) int search_all(global const real* restrict x, global const real* restrict aim,
-                                         global const int* restrict rows, const int n_legal, global const ushort* restrict words,
+// The K nearest members of one sample among all library rows, for the rare query rows whose sorted neighbours hold fewer.
+// rows: the rows to draw from, ascending, so that a later member loses a tie. member_distances, member_futures: [K][LANES],
+// this sample's lane of them. Returns how many there are.
+__attribute__((noinline)) int search_all(global const real* restrict x, global const real* restrict future_target,
+                                         global const int* restrict rows, const int n_choices, global const ushort* restrict words,
                                          const int sample, const int t, const int E, const int tau, const int exclusion_radius,
-                                         real* restrict found_d, real* restrict found_y) {
+                                         real* restrict member_distances, real* restrict member_futures) {
   int count = 0;
-  for (int p = 0; p < n_legal; p += ${ahead}) {
-    // Work-items that search alone wait for memory: as long for many rows' membership as for one's.
-    uint held = 0;
-%for u in range(ahead):
-    held |= (uint)((words[rows[min(p + ${u}, n_legal - 1)]] >> sample) & 1) << ${u};
+  for (int p = 0; p < n_choices; p += ${at_once}) {
+    // A work-item that searches alone waits for memory, as long for the membership of many rows as for that of one.
+    uint held = 0;  // bit u: row p + u of the list is a member
+%for u in range(at_once):
+    held |= (uint)((words[rows[min(p + ${u}, n_choices - 1)]] >> sample) & 1) << ${u};
 %endfor
-    held &= n_legal - p < ${ahead} ? (1u << (n_legal - p)) - 1 : ${(1 << ahead) - 1};
+    held &= n_choices - p < ${at_once} ? (1u << (n_choices - p)) - 1 : ${(1 << at_once) - 1};
     for (; held; held &= held - 1) {
       const int j = rows[p + 31 - (int)clz(held & -held)];
       if ((int)abs_diff(t, j) <= exclusion_radius) continue;
@@ -134,27 +156,30 @@ __attribute__((noinline)) int search_all(global const real* restrict x, global c
         d = x[t - e * tau] - x[j - e * tau];
         a = FUSED(d, d, a);
       }
-      if (count == K && !(a < found_d[(K - 1) * LANES])) continue;
+      if (count == K && !(a < member_distances[(K - 1) * LANES])) continue;
       const int last = count < K ? count++ : K - 1;
-      INSERT_SCALAR(IS_NEARER, LANES, last, found_d, found_y, a, aim[j]);
+      INSERT_SCALAR(IS_NEARER, LANES, last, member_distances, member_futures, a, future_target[j]);
     }
   }
-  for (int i = 0; i < count; ++i) found_d[i * LANES] = sqrt(found_d[i * LANES]);
+  for (int i = 0; i < count; ++i) member_distances[i * LANES] = sqrt(member_distances[i * LANES]);
   return count;
 }
 
-// near, dist: [table][n_rows][entries], prepared; library: [table][library_stride], row 0 at column front; aims:
-// [target][aim_stride], what each row leads to, GAP where it is not known; columns, rows_of, members: as for ccm_draw,
-// column_of: the columns that are scanned; sums: [column][n_chunks][SUMS][SAMPLES].
-// Rows with fewer than `least` neighbours are not predicted.
-// A work-item takes ${lanes} samples of a column through a chunk of rows from t_begin on.
+// near, dist: [table][n_rows][entries], rows and distances of sorted neighbours, prepared. library: [table][library_stride],
+// row 0 at column front. future_targets: [target][future_stride], what the state of each row leads to, GAP where that is
+// missing. columns, rows_of, members: as for ccm_draw; column_of: which columns are scanned.
+// sums: [column][n_chunks][SUMS][SAMPLES]. Rows with fewer than `least` members among their neighbours are not predicted.
+// A work-item takes ${lanes} samples of a column through a chunk of query rows, from t_begin on; this launch has items
+// begin to end - 1, number (chunk * n_scanned + column) * (SAMPLES / LANES) + samples.
 kernel __attribute__((reqd_work_group_size(WG, 1, 1)))
 void ccm(global const int* restrict near, global const real* restrict dist, const int entries,
-         global const real* restrict library, const int library_stride, const int front, global const real* restrict aims,
-         const int aim_stride, global const int* restrict columns, global const int* restrict rows_of,
-         global const ushort* restrict members, const int stride, global const int* restrict column_of, const int n_scanned,
-         const int n_rows, const int t_begin, const int t_end, const int E, const int tau, const int exclusion_radius,
-         const int least, const int n_chunks, const ulong begin, const ulong end, global real* restrict sums) {
+         global const real* restrict library, const int library_stride, const int front,
+         global const real* restrict future_targets, const int future_stride, global const int* restrict columns,
+         global const int* restrict rows_of, global const ushort* restrict members, const int stride,
+         global const int* restrict column_of, const int n_scanned, const int n_rows, const int t_begin,
+         const int t_end, const int E, const int tau, const int exclusion_radius, const int least,
+         const int n_chunks, const ulong begin, const ulong end, global real* restrict sums) {
+  // ---- The samples: a column, and LANES of its sixteen ----
   const ulong item = begin + get_global_id(0);
   if (item >= end) return;
   const int lane0 = (int)(item % (SAMPLES / LANES)) * LANES;
@@ -162,7 +187,7 @@ void ccm(global const int* restrict near, global const real* restrict dist, cons
   const int at = column_of[pair % n_scanned], chunk = (int)(pair / n_scanned);
   global const int* restrict column = columns + at * COLUMN_INTS;
   global const ushort* restrict words = members + (size_t)at * stride;
-  global const real* restrict aim = aims + (size_t)COLUMN_AIM(column) * aim_stride;
+  global const real* restrict future_target = future_targets + (size_t)COLUMN_FUTURE(column) * future_stride;
   global const real* restrict x = library + (size_t)COLUMN_TABLE(column) * library_stride + front;
 %if lanes > 1:
   const PASTE(int, LANES) lane32 = (PASTE(int, LANES))(${", ".join(map(str, range(lanes)))}) + lane0;
@@ -170,28 +195,32 @@ void ccm(global const int* restrict near, global const real* restrict dist, cons
 %else:
   const rowv lane = lane0, bit = (rowv)1 << lane;
 %endif
-  // Lanes without a sample are content from the start.
+  // Lanes without a sample have a full list from the start.
   const rowv full = CHOOSE((rowv)(K), (rowv)(0), lane < (rowv)(COLUMN_SAMPLES(column)));
   realv ${", ".join(f"sum_{s} = 0" for s in sums)};
+
+  // ---- The query rows of the chunk, ${rows} at a time ----
   const int first = t_begin + chunk * CHUNK, last = min(first + CHUNK, t_end);
-%if not shifted:
-  real found_d[K * LANES], found_y[K * LANES];
+%if not in_registers:
+  real member_distances[K * LANES], member_futures[K * LANES];
   whole counts[LANES];
 %endif
   for (int t = first; t < last; t += ${rows}) {
-    // Rows side by side are independent chains of operations. One that is not predicted has all it wants.
+    // A row that is not predicted has a full list from the start.
 %for r in range(rows):
-    const real o${r} = ${"aim[t]" if r == 0 else f"t + {r} < last ? aim[t + {r}] : GAP"};
+    const real o${r} = ${"future_target[t]" if r == 0 else f"t + {r} < last ? future_target[t + {r}] : GAP"};
     const size_t row${r} = ((size_t)COLUMN_TABLE(column) * n_rows + min(t + ${r}, last - 1)) * entries;
     global const int* restrict j${r} = near + row${r};
     global const real* restrict dist${r} = dist + row${r};
-    const bool go${r} = fabs(o${r}) < PRESENT && j${r}[0] != n_rows;
-    rowv count${r} = go${r} ? full : (rowv)(K);
+    const bool is_predicted${r} = fabs(o${r}) < PRESENT && j${r}[0] != n_rows;
+    rowv count${r} = is_predicted${r} ? full : (rowv)(K);
 %endfor
-    if (!(${" || ".join(f"go{r}" for r in range(rows))})) continue;
-%if shifted:
+
+    // Scan the sorted neighbours, nearest first, until every list is full.
+    if (!(${" || ".join(f"is_predicted{r}" for r in range(rows))})) continue;
+%if in_registers:
 %for r in range(rows):
-    realv ${", ".join(f"d{r}_{i} = 0, y{r}_{i} = 0" for i in range(k))};
+    realv ${", ".join(f"distance{r}_{i} = 0, future{r}_{i} = 0" for i in range(k))};
 %endfor
     for (int i = 0; i < entries; i += ${unroll}) {
 %for u in range(unroll):
@@ -199,13 +228,13 @@ void ccm(global const int* restrict near, global const real* restrict dist, cons
       {
         const int row = j${r}[i + ${u}];
         const rowv hit = (((rowv)(words[row]) & bit) != (rowv)(0)) && (count${r} < (rowv)(K));
-        const realv new_d = dist${r}[i + ${u}], new_y = aim[row];
+        const realv new_d = dist${r}[i + ${u}], new_y = future_target[row];
 %for c in range(k - 1, 0, -1):
-        d${r}_${c} = CHOOSE(d${r}_${c}, d${r}_${c - 1}, hit);
-        y${r}_${c} = CHOOSE(y${r}_${c}, y${r}_${c - 1}, hit);
+        distance${r}_${c} = CHOOSE(distance${r}_${c}, distance${r}_${c - 1}, hit);
+        future${r}_${c} = CHOOSE(future${r}_${c}, future${r}_${c - 1}, hit);
 %endfor
-        d${r}_0 = CHOOSE(d${r}_0, new_d, hit);
-        y${r}_0 = CHOOSE(y${r}_0, new_y, hit);
+        distance${r}_0 = CHOOSE(distance${r}_0, new_d, hit);
+        future${r}_0 = CHOOSE(future${r}_0, new_y, hit);
         count${r} += CHOOSE((rowv)(0), (rowv)(1), hit);
       }
 %endfor
@@ -214,25 +243,29 @@ void ccm(global const int* restrict near, global const real* restrict dist, cons
     }
 %else:
     STOREV(count0, counts);
-    uint wanted = 0;
-    for (int l = 0; l < LANES; ++l) wanted |= (counts[l] < K ? 1u : 0u) << l;
-    for (int i = 0; i < entries && wanted; ++i) {
+    uint unfilled = 0;  // bit l: lane l's list
+    for (int l = 0; l < LANES; ++l) unfilled |= (counts[l] < K ? 1u : 0u) << l;
+    for (int i = 0; i < entries && unfilled; ++i) {
       const int row = j0[i];
-      uint hits = ((uint)words[row] >> lane0) & wanted;
+      uint hits = ((uint)words[row] >> lane0) & unfilled;
       while (hits) {
         const int l = 31 - (int)clz(hits & -hits), c = (int)counts[l]++;
         hits &= hits - 1;
-        found_d[c * LANES + l] = dist0[i];
-        found_y[c * LANES + l] = aim[row];
-        if (c + 1 == K) wanted &= ~(1u << l);
+        member_distances[c * LANES + l] = dist0[i];
+        member_futures[c * LANES + l] = future_target[row];
+        if (c + 1 == K) unfilled &= ~(1u << l);
       }
     }
     count0 = LOADV(counts);
 %endif
+
+    // Predict, and add to the sums.
 %for r in range(rows):
-    ${one_row(r)}
+    ${predict(r)}
 %endfor
   }
+
+  // ---- The sums of the chunk ----
   global real* restrict out = sums + ((size_t)at * n_chunks + chunk) * (SUMS * SAMPLES) + lane0;
 %for i, s in enumerate(sums):
   STOREV(sum_${s}, out + ${i} * SAMPLES);

@@ -125,7 +125,8 @@ void pruned(global const real* restrict library, global const real* restrict que
 %endif
   const realv error = LOADV(query_at + (size_t)AXES * n_padded + place);
 %for a in range(axes):
-  const realv middle${a} = LOADV(query_at + (size_t)${a} * n_padded + place), above${a} = middle${a} + error, below${a} = middle${a} - error;
+  const realv middle${a} = LOADV(query_at + (size_t)${a} * n_padded + place);
+  const realv above${a} = middle${a} + error, below${a} = middle${a} - error;
 %endfor
 
   // ---- Empty lists ----
@@ -228,7 +229,8 @@ void pruned(global const real* restrict library, global const real* restrict que
 %for u in range(unroll):
       if (ANYV(a${u} <= bound)) {
 %if excluding:
-        a${u} = CHOOSE(a${u}, (realv)(NOWHERE), (t - (rowv)(j${u}) <= (rowv)(exclusion_radius)) & ((rowv)(j${u}) - t <= (rowv)(exclusion_radius)));
+        a${u} = CHOOSE(a${u}, (realv)(NOWHERE), (t - (rowv)(j${u}) <= (rowv)(exclusion_radius)) &
+                                                ((rowv)(j${u}) - t <= (rowv)(exclusion_radius)));
 %endif
         a${u} = CHOOSE((realv)(NOWHERE), a${u}, a${u} <= bound);
         INSERT_SORTED(COMES_BEFORE, UNROLL_K, IN_MEMORY, K, nearest, rows, a${u}, (rowv)(j${u}));

@@ -108,10 +108,10 @@ class ColumnKernels:
         n, chosen = len(numbers), self._chosen("ccm_draw")
         words = self._pool.get("words", n * self.word_stride * 2)
         wg, items = int(chosen["wg"]), n * (1 if chosen["lanes"] > 1 else SAMPLES)
-        most_legal = int(numbers[:, 2].max())
+        most_choices = int(numbers[:, 2].max())
         self.executor.launch(
             self._kernel("ccm_draw"), (round_up(items, wg),), (wg,), columns=held, rows_of=rows_of, n_columns=n,
-            n_rows=self.n, stride=self.word_stride, most_legal=most_legal, members=words,
+            n_rows=self.n, stride=self.word_stride, most_choices=most_choices, members=words,
         )  # fmt: skip
         return words
 
@@ -170,8 +170,9 @@ class ColumnKernels:
         """Arguments that both kernels of skill take."""
         problem = self.problem
         return {
-            "library": data.library, "library_stride": data.strides[0], "front": problem.front, "aims": data.aims,
-            "aim_stride": self.aim_stride, "columns": held, "t_begin": self.t_begin, "t_end": self.t_end,
+            "library": data.library, "library_stride": data.strides[0], "front": problem.front,
+            "future_targets": data.aims, "future_stride": self.aim_stride, "columns": held,
+            "t_begin": self.t_begin, "t_end": self.t_end,
             "tau": problem.tau, "exclusion_radius": problem.exclusion_radius, "least": self.least,
             "n_chunks": self.n_chunks, "sums": sums,
         }  # fmt: skip

@@ -13,9 +13,9 @@ SPEC = KernelSpec(
     arguments="""
         ccm_prepare(int* near; real* dist; ulong begin, end; int n_rows)
         ccm(const int* near; const real* dist; int entries; const real* library; int library_stride, front;
-            const real* aims; int aim_stride; const int* columns, rows_of; const ushort* members; int stride;
-            const int* column_of; int n_scanned, n_rows, t_begin, t_end, E, tau, exclusion_radius, least, n_chunks;
-            ulong begin, end; real* sums)
+            const real* future_targets; int future_stride; const int* columns, rows_of; const ushort* members;
+            int stride; const int* column_of; int n_scanned, n_rows, t_begin, t_end, E, tau, exclusion_radius, least,
+            n_chunks; ulong begin, end; real* sums)
         ccm_rho(const real* sums; int n_columns, n_chunks; real* rho)
     """,
     specialisation=("k", "dtype"),

@@ -8,8 +8,8 @@ SPEC = KernelSpec(
     text="ccm_direct.cl.mako",
     arguments="""
         ccm_direct(const real* library; int library_stride; const real* query; int query_stride, front;
-            const real* aims; int aim_stride; const int* columns, lists, sample_of; int n_sampled, t_begin, t_end,
-            tau, exclusion_radius, least, n_chunks; ulong begin, end; real* sums)
+            const real* future_targets; int future_stride; const int* columns, lists, sample_of; int n_sampled,
+            t_begin, t_end, tau, exclusion_radius, least, n_chunks; ulong begin, end; real* sums)
     """,
     specialisation=("E", "k", "dtype"),
     tunables=(

@@ -7,7 +7,7 @@ SPEC = KernelSpec(
     producer="mako",
     text="ccm_draw.cl.mako",
     arguments="""
-        ccm_draw(const int* columns, rows_of; int n_columns, n_rows, stride, most_legal; ushort* members)
+        ccm_draw(const int* columns, rows_of; int n_columns, n_rows, stride, most_choices; ushort* members)
         ccm_list(const int* columns, rows_of; int n_columns, stride; const ushort* members; int* lists)
     """,
     specialisation=(),
