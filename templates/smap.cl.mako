@@ -1,12 +1,26 @@
-## Moments of S-map's locally weighted regressions: for each query row and theta the sums, over the legal library rows, of
-## W^2 v v' and W^2 v y with v = (1, z), from which smap_solve has the fit, and of W, W y and W y^2 for the variance.
+## S-map (Sugihara, Phil. Trans. R. Soc. A 348, 477, 1994): the moments of its locally weighted linear regressions.
 ##
-## W = exp(-theta (d - d_nearest) / d_mean): W up to a factor, which the fit does not see, so that no theta underflows.
-## Weights are `real`; products and sums are double, as normal equations need. z are the regressors in a basis in which the
-## library is white (neighbors/smap_basis.py), minus the query's own: a neighbourhood is small beside its distance from the
-## origin, and the sums of uncentred products would lose that ratio squared.
-##   tile = 0: a sweep over the library per theta, all sums in registers.
-##   tile > 0: the distances of a tile serve all thetas; each theta's sums are taken a few (`chunk`) at a time.
+## For each query row and theta these are sums over the library rows that may be neighbours, of
+##
+##   W^2 v v'  and  W^2 v y  with v = (1, z)     from which smap_solve has the fit
+##   W, W y, W y^2                               for the variance
+##
+##   W    SMAP_WEIGHT (weights.clh): exp(-theta (d - d_nearest) / d_mean), with d_nearest and d_mean from smap_scale
+##   z    regressors in a basis in which the library is white (engines/smap_basis.py), minus the query's own: a neighbourhood is
+##        small beside its distance from the origin, and sums of uncentred products would lose that ratio squared
+##   y    the target
+##
+## Weights are `real`; products and sums are double, as normal equations need.
+##
+## A moment of K = 3 regressors (constant, z1, z2) and the target y has these entries, column by column of the triangle:
+##
+##            1    z1   z2   y
+##     1      0    1    3    6          entries 0 to 5: W^2 v v';  6 to 8: W^2 v y;  then W, W y, W y^2
+##     z1          2    4    7
+##     z2               5    8
+##
+##   tile = 0   a sweep over the library for each theta, with all sums in registers (GPUs)
+##   tile > 0   the distances of a tile of library rows serve all thetas; each theta's sums are taken `chunk` at a time (processors)
 ## ---- parameters (python -m pyedmcl.kernels.describe --write) ----
 ## Given by the problem:
 ##   coordinates  coordinates of a state
@@ -30,11 +44,11 @@ place = {pair: i for i, pair in enumerate(entries)}
 total = len(entries) + 3
 half = min(lanes, wide)
 
-# Sums by rows of the triangle: those of a row share W^2 v_a.
+# In the order of the triangle's rows, whose sums share the factor W^2 v_a.
 ordered = [(a, b) for a in range(K) for b in range(a, K + 1)]
 chunks = [ordered[i:i + chunk] for i in range(0, len(ordered), chunk)] if tile else [ordered]
-# With several chunks the centred values of a tile are written down, so that each is subtracted once.
-noted = len(chunks) > 1
+# With several chunks the centred values of a tile are written to memory, so that each is subtracted once.
+written = len(chunks) > 1
 %>
 #define COORDINATES ${coordinates}
 #define WG ${wg}
@@ -45,10 +59,11 @@ noted = len(chunks) > 1
 #include "smap.clh"
 #include "moment.clh"
 
+## Adds a library row, of weight w, to the sums of the given entries: s<number of the entry>.
 <%def name="add(pairs, with_weights, values)">
         const momentv w2 = w * w;
 %for b in sorted({c for pair in pairs for c in pair if 0 < c < K}):
-%if noted:
+%if written:
         const momentv v${b} = LOAD_MOMENTV(centred + (i * ${K - 1} + ${b - 1}) * HALF);
 %else:
         const momentv v${b} = (momentv)(${values}[${b - 1}]) - z${b};
@@ -93,6 +108,8 @@ void smap(global const real* restrict query, global const whole* restrict query_
   const int j_begin = (int)((long)n_library * part / n_parts), j_end = (int)((long)n_library * (part + 1) / n_parts);
   const size_t slot = part == 0 ? first_tile + tile : n_slots + (size_t)(part - 1) * n_tiles + tile;
   global moment* restrict out = moments + slot * n_thetas * ENTRIES * ROWS + lane0;
+
+  // ---- The query rows: coordinates, and the scales of their weights ----
   realv q[COORDINATES];
   _Pragma("unroll") for (int e = 0; e < COORDINATES; ++e) q[e] = LOADV(query + (size_t)e * query_stride + t0);
   const rowv upper = LOADV(query_rows + t0);
@@ -106,12 +123,14 @@ void smap(global const real* restrict query, global const whole* restrict query_
 %for b in range(1, K):
   const momentv z${b} = query_z[(size_t)${b - 1} * query_stride + t0];
 %endfor
+
+  // ---- One theta: all sums in registers ----
   momentv ${", ".join(f"s{i} = 0" for i in range(total))};
   for (int j = j_begin; j < j_end; ++j) {
     SQUARED_DISTANCE(squared, global, library + (size_t)j * NEAR_STRIDE);
     const int row = library_rows[j];
-    const rowv barred = TOO_NEAR(row)${" || BEYOND(squared, row)" if limited else ""};
-    const momentv w = CONVERT_MOMENTV(CHOOSE(SMAP_WEIGHT(sqrt(squared), nearest, slope), (realv)(0), barred));
+    const rowv excluded = TOO_NEAR(row)${" || BEYOND(squared, row)" if limited else ""};
+    const momentv w = CONVERT_MOMENTV(CHOOSE(SMAP_WEIGHT(sqrt(squared), nearest, slope), (realv)(0), excluded));
     global const moment* restrict values = regressors + (size_t)j * ${K};
     {
       ${add(ordered, True, "values")}
@@ -122,6 +141,8 @@ void smap(global const real* restrict query, global const whole* restrict query_
   STORE_MOMENTV(s${i}, out + (size_t)${i} * ROWS);
 %endfor
 %else:
+
+  // ---- All thetas: the distances of a tile, -1 for an excluded row, then each theta's weights and sums ----
   real distance[TILE * LANES] __attribute__((aligned(64)));
   moment weight[TILE * LANES] __attribute__((aligned(64)));
   for (int jt = j_begin; jt < j_end; jt += TILE) {
@@ -129,8 +150,8 @@ void smap(global const real* restrict query, global const whole* restrict query_
     for (int i = 0; i < n; ++i) {
       SQUARED_DISTANCE(squared, global, library + (size_t)(jt + i) * NEAR_STRIDE);
       const int row = library_rows[jt + i];
-      const rowv barred = TOO_NEAR(row)${" || BEYOND(squared, row)" if limited else ""};
-      STOREV(CHOOSE(sqrt(squared), (realv)(-1), barred), distance + i * LANES);
+      const rowv excluded = TOO_NEAR(row)${" || BEYOND(squared, row)" if limited else ""};
+      STOREV(CHOOSE(sqrt(squared), (realv)(-1), excluded), distance + i * LANES);
     }
     for (int theta = 0; theta < n_thetas; ++theta) {
       const realv slope = rate * thetas[theta];
@@ -143,7 +164,7 @@ void smap(global const real* restrict query, global const whole* restrict query_
 %for b in range(1, K):
         const momentv z${b} = LOAD_MOMENTV(query_z + (size_t)${b - 1} * query_stride + t0 + h);
 %endfor
-%if noted:
+%if written:
         moment centred[TILE * ${K - 1} * HALF] __attribute__((aligned(64)));
         for (int i = 0; i < n; ++i) {
           global const moment* restrict values = regressors + (size_t)(jt + i) * ${K};

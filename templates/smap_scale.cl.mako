@@ -1,7 +1,15 @@
-## What S-map's weights need of each query row: the distance of the nearest legal library row and the mean distance of all
-## of them; with a limited number of neighbours, the distance and row of the k-th.
+## What S-map's weights need of each query row: the distance of the nearest library row that may be a neighbour, and the mean
+## distance of all of them; with a limited number of neighbours, the distance and row of the k-th.
 ##
-## The k-th is found by bisection on the bits of the squared distance, then on the row: any k, and no list.
+## The k-th neighbour by (distance, row) is found by bisection, for any k and without a list. Bits of numbers above 0 are
+## ordered as the numbers are, so the squared distance is bisected as an integer: each step counts in a sweep how many rows
+## are not beyond the middle. Then the row is bisected among those at exactly this distance.
+##
+##   sweep 1              nearest, mean (of all rows, if k is not limited), count
+##   then, if limited:    one sweep for each bit of a distance, one for the rows below it, one for each bit of a row, and one
+##                        for the mean of the k nearest
+##
+## `slices` work-items share a query row: each sweeps a part of the library, and gather() puts their results together.
 ## ---- parameters (python -m pyedmcl.kernels.describe --write) ----
 ## Given by the problem:
 ##   coordinates  coordinates of a state
@@ -21,6 +29,7 @@ rows = wg // slices * lanes
 #define BLOCK 64
 #include "smap.clh"
 
+## All library rows of this slice, with `body` for each. Sums are taken by blocks of BLOCK rows, which bounds their rounding.
 <%def name="sweep(body)">
   for (int jb = j_begin; jb < j_end; jb += BLOCK) {
     const int stop = min(jb + BLOCK, j_end);
@@ -28,7 +37,7 @@ rows = wg // slices * lanes
     for (int j = jb; j < stop; ++j) {
       SQUARED_DISTANCE(squared, global, library + (size_t)j * NEAR_STRIDE);
       const int row = library_rows[j];
-      const rowv barred = TOO_NEAR(row);
+      const rowv excluded = TOO_NEAR(row);
       ${body()}
     }
     total += part;
@@ -37,24 +46,24 @@ rows = wg // slices * lanes
 
 <%def name="add_up()">
       const realv d = sqrt(squared);
-      part += CHOOSE(d, (realv)(0), barred);
-      nearest = CHOOSE(MINIMUM(nearest, d), nearest, barred);
-      count += CHOOSE((rowv)(1), (rowv)(0), barred);
+      part += CHOOSE(d, (realv)(0), excluded);
+      nearest = CHOOSE(MINIMUM(nearest, d), nearest, excluded);
+      count += CHOOSE((rowv)(1), (rowv)(0), excluded);
 </%def>
 
 <%def name="add_up_limited()">
       const realv d = sqrt(squared);
-      const rowv out = barred || BEYOND(squared, row);
+      const rowv out = excluded || BEYOND(squared, row);
       part += CHOOSE(d, (realv)(0), out);
       count += CHOOSE((rowv)(1), (rowv)(0), out);
 </%def>
 
 <%def name="count_up_to_bits()">
-      count += CHOOSE((rowv)(1), (rowv)(0), barred || (AS_WHOLEV(squared) > middle));
+      count += CHOOSE((rowv)(1), (rowv)(0), excluded || (AS_WHOLEV(squared) > middle));
 </%def>
 
 <%def name="count_up_to_row()">
-      count += CHOOSE((rowv)(1), (rowv)(0), barred || (AS_WHOLEV(squared) != high) || ((rowv)(row) > middle));
+      count += CHOOSE((rowv)(1), (rowv)(0), excluded || (AS_WHOLEV(squared) != high) || ((rowv)(row) > middle));
 </%def>
 
 ## The sum over the slices of a query row, known to all of them.
@@ -76,7 +85,7 @@ def least(a, b):
 
 // query: [COORDINATES][query_stride]; query_rows: t + radius per query, padded like it; library: [n_library][NEAR_STRIDE],
 // library_rows ascending. A work-group owns ${rows} queries, of which each of ${slices} slices looks at a part of the library.
-// Per query: distance of the nearest legal row, 1 / mean distance (0 where that is 0), number of legal rows, and
+// Per query: distance of the nearest row that may be a neighbour, 1 / mean distance (0 where that is 0), number of such rows, and
 // squared distance and row of the k-th.
 kernel __attribute__((reqd_work_group_size(WG, 1, 1)))
 void smap_scale(global const real* restrict query, global const whole* restrict query_rows, const int query_stride,
@@ -100,23 +109,27 @@ void smap_scale(global const real* restrict query, global const whole* restrict 
   ${gather("nearest", "real", least)}
   ${gather("count", "row", plus)}
 %if limited:
-  const rowv wanted = min(count, (rowv)(k));
+  const rowv most = min(count, (rowv)(k));
+
+  // ---- The k-th distance, in bits: count(low) < k <= count(high) ----
   rowv low = -1, high = AS_WHOLEV((realv)(NOWHERE)), middle;
   for (int step = 0; step < REAL_BITS; ++step) {
     middle = low + ((high - low) >> (rowv)(1));
     count = 0;
     ${sweep(count_up_to_bits)}
     ${gather("count", "row", plus)}
-    const rowv enough = count >= wanted;
+    const rowv enough = count >= most;
     high = CHOOSE(high, middle, enough);
     low = CHOOSE(middle, low, enough);
   }
+
+  // ---- The k-th row, among those at this distance ----
   const realv limit_squared = AS_REALV(high);
   middle = high - (rowv)(1);
   count = 0;
   ${sweep(count_up_to_bits)}
   ${gather("count", "row", plus)}
-  const rowv missing = wanted - count;
+  const rowv missing = most - count;
   rowv row_low = -1, row_high = (rowv)(library_rows[n_library - 1]);
   for (int step = 0; step < row_steps; ++step) {
     middle = row_low + ((row_high - row_low) >> (rowv)(1));
@@ -128,6 +141,8 @@ void smap_scale(global const real* restrict query, global const whole* restrict 
     row_low = CHOOSE(middle, row_low, enough);
   }
   const rowv limit_row = row_high;
+
+  // ---- The mean of the k nearest ----
   count = 0;
   total = 0;
   ${sweep(add_up_limited)}

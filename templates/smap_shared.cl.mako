@@ -2,7 +2,7 @@
 ##
 ## The sums over j of W_tj^2 (v_j v_j') are a product of the weights (queries x library) with the products of regressors
 ## (library x pairs), none of which is ever stored: both factors are made for a few library rows at a time in local memory,
-## and a work-item adds up a block of queries by pairs in registers. Regressors are not centred on the query here, for then
+## and a work-item adds up a rectangle of queries by pairs in registers. Regressors are not centred on the query here, for then
 ## the products would differ for each; rows whose sums lose too much by that are noticed by smap_solve and done by smap.
 ## ---- parameters (python -m pyedmcl.kernels.describe --write) ----
 ## Given by the problem:
@@ -150,8 +150,8 @@ void smap_shared(global const real* restrict query, global const whole* restrict
       if (j < n) {
         SQUARED_DISTANCE(squared, local, near + j * NEAR_STRIDE);
         const int row = near_rows[j];
-        const rowv barred = TOO_NEAR(row)${" || BEYOND(squared, row)" if limited else ""};
-        w = CHOOSE(SMAP_WEIGHT(sqrt(squared), nearest, slope), (realv)(0), barred);
+        const rowv excluded = TOO_NEAR(row)${" || BEYOND(squared, row)" if limited else ""};
+        w = CHOOSE(SMAP_WEIGHT(sqrt(squared), nearest, slope), (realv)(0), excluded);
         const moment y = values[j * VALUES + VALUES - 1], wy = w * y;
         sum_w += w;
         sum_wy += wy;
