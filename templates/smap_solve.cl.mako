@@ -34,7 +34,7 @@ void smap_solve(global const moment* restrict moments, const int n_parts, const 
                 const int n_rows, const int n_padded, global const moment* restrict penalty, global const moment* restrict points,
                 const long start, const int step, const int lag, global const moment* restrict query_z,
                 global const real* restrict nearest, global const real* restrict rate, global const real* restrict thetas,
-                global const moment* restrict basis, const moment aim_shift, const moment aim_scale,
+                global const moment* restrict basis, const moment target_shift, const moment target_scale,
                 global moment* restrict fits, global moment* restrict coefficients) {
   local moment a[N_GRAM + 2 * K + 3];
   local moment scale[K];
@@ -76,18 +76,18 @@ void smap_solve(global const moment* restrict moments, const int n_parts, const 
     for (int d = lane; d < COORDINATES; d += WG) {
       moment slope = 0;
       for (int b = 0; b < RANK; ++b) slope = FUSED(basis[d * RANK + b], a[AT(K, b + 1)], slope);
-      slopes[d] = slope * aim_scale;
+      slopes[d] = slope * target_scale;
       row[d + 1] = slopes[d];
     }
     barrier(CLK_LOCAL_MEM_FENCE);
     if (lane == 0) {
       global moment* restrict fit = fits + (size_t)theta * 3 * n_rows + t;
-      const moment predicted = aim_shift + aim_scale * inner;
+      const moment predicted = target_shift + target_scale * inner;
       moment intercept = predicted;
       for (int d = 0; d < COORDINATES; ++d) intercept -= slopes[d] * points[start + (long)t * step + d * (long)lag];
       row[0] = intercept;
       fit[0] = predicted;
-      fit[n_rows] = fmax(sums[2] - 2 * inner * sums[1] + inner * inner * sums[0], (moment)0) / sums[0] * aim_scale * aim_scale;
+      fit[n_rows] = fmax(sums[2] - 2 * inner * sums[1] + inner * inner * sums[0], (moment)0) / sums[0] * target_scale * target_scale;
       fit[2 * (size_t)n_rows] = doubt;
     }
     barrier(CLK_LOCAL_MEM_FENCE);

@@ -23,7 +23,7 @@ inline moment regressor(global const moment* restrict x, const int lag, global c
 // [n][RANK + 1], the (shifted, scaled) target behind the z.
 kernel void stage_library(global const moment* restrict x, const long start, const int step, const int lag,
                           global const moment* restrict target, const int n, global const moment* restrict shift, global const moment* restrict basis, const moment unit,
-                          const moment aim_shift, const moment aim_unit, global real* restrict near,
+                          const moment target_shift, const moment target_unit, global real* restrict near,
                           global moment* restrict regressors) {
   const int t = get_global_id(0);
   if (t >= n) return;
@@ -31,7 +31,7 @@ kernel void stage_library(global const moment* restrict x, const long start, con
   for (int d = 0; d < NEAR_STRIDE; ++d)
     near[(size_t)t * NEAR_STRIDE + d] = d < COORDINATES ? (real)((x[(ptrdiff_t)d * lag] - shift[d]) * unit) : 0;
   for (int b = 0; b < RANK; ++b) regressors[(size_t)t * (RANK + 1) + b] = regressor(x, lag, shift, basis, b);
-  regressors[(size_t)t * (RANK + 1) + RANK] = (target[t] - aim_shift) * aim_unit;
+  regressors[(size_t)t * (RANK + 1) + RANK] = (target[t] - target_shift) * target_unit;
 }
 
 // query: [COORDINATES][n_padded]; query_z: [RANK][n_padded]; the last row is repeated up to n_padded.

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..engines.ccm import SampledSkill
-from ..engines.subsets import Link
+from ..engines.sub_libraries import CcmPair
 from ..jobs.blocks import Arrays, Block, BlockResult, Record, Report, cut
 from .ccm_problem import KERNELS
 from .convergence import means
@@ -84,11 +84,11 @@ class CcmMatrixEngine:
             for first in range(0, len(alike), step):
                 libraries = alike[first : first + step]
                 places, targets = np.nonzero(libraries[:, None] != np.arange(n))
-                links = [
-                    Link(place, j, (int(libraries[place]), j))
+                pairs = [
+                    CcmPair(place, j, (int(libraries[place]), j))
                     for place, j in zip(places.tolist(), targets.tolist(), strict=True)
                 ]
-                skill, own = self._skill(libraries, int(dim), links, [self._problem.lib_sizes[i] for i in block.layers])
+                skill, own = self._skill(libraries, int(dim), pairs, [self._problem.lib_sizes[i] for i in block.layers])
                 for layer, values in zip(rho, skill.T, strict=True):
                     layer[libraries[places] - block.begin, targets] = values
                 record, done = record.joined(own), done + len(libraries)
@@ -96,7 +96,7 @@ class CcmMatrixEngine:
         return BlockResult(rho, record)
 
     def _skill(
-        self, libraries: NDArray[np.int_], E: int, links: Sequence[Link], sizes: Sequence[int]
+        self, libraries: NDArray[np.int_], E: int, pairs: Sequence[CcmPair], sizes: Sequence[int]
     ) -> tuple[NDArray[np.float64], Record]:
         """Mean skill (n_links, n_sizes) of libraries of one dimension."""
         p = self._problem
@@ -106,7 +106,7 @@ class CcmMatrixEngine:
         )  # fmt: skip
         engine = SampledSkill(self._executor, states, self._targets, request=p.search)
         try:
-            mean = means(engine.skill(links, sizes, p.sample, p.seed))
+            mean = means(engine.skill(pairs, sizes, p.sample, p.seed))
             return mean, Record(dict(engine.parameters), engine.grade, tuple(engine.searched))
         finally:
             engine.release()

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..engines.ccm import SampledSkill, States
-from ..engines.subsets import Link
+from ..engines.sub_libraries import CcmPair
 from ..jobs.blocks import Arrays, Block, BlockResult, Record, Report, cut
 from ..neighbors.choose import SearchRequest
 from ..neighbors.records import without_search
@@ -103,13 +103,13 @@ class CcmEngine:
         p, directions = self._problem, self._problem.directions[block.begin : block.end]
         targets = np.array([future(direction.target.series.values[:, 0], p.Tp) for direction in directions])
         engine = SampledSkill(self._executor, _states(p, directions), targets, directions[0].allowed, request=p.search)
-        links = [Link(place, place, direction.stream) for place, direction in enumerate(directions)]
+        pairs = [CcmPair(place, place, direction.stream) for place, direction in enumerate(directions)]
         try:
             if p.theta is None:
-                rho = engine.skill(links, p.lib_sizes, p.sample, p.seed)
+                rho = engine.skill(pairs, p.lib_sizes, p.sample, p.seed)
                 searched = engine.searched
             else:
-                rho = np.array([smap_skill(engine, link, p, d) for link, d in zip(links, directions, strict=True)])
+                rho = np.array([smap_skill(engine, pair, p, d) for pair, d in zip(pairs, directions, strict=True)])
                 searched = without_search(directions[0].library.E, p.search, "local linear fits take all members")
         finally:
             engine.release()

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ..engines.ccm import SampledSkill
 from ..engines.smap import LocalFits
-from ..engines.subsets import Link
+from ..engines.sub_libraries import CcmPair
 from ..errors import InputError
 from .smap_fit import skill
 from .states import embed, future
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def smap_skill(
-    engine: SampledSkill, link: Link, problem: CcmProblem, direction: Direction
+    engine: SampledSkill, pair: CcmPair, problem: CcmProblem, direction: Direction
 ) -> NDArray[np.float64]:
     """rho (n_sizes, samples) of a direction, for the same sub-libraries that the nearest neighbours would have.
 
@@ -40,7 +40,7 @@ def smap_skill(
     target = future(direction.target.series.values[:, 0], p.Tp)
     queries = np.flatnonzero(np.isfinite(coordinates).all(axis=1) & np.isfinite(target))
     rho = np.full((len(p.lib_sizes), p.sample), np.nan)
-    for place, members in enumerate(engine.members(link, p.lib_sizes, p.sample, p.seed)):
+    for place, members in enumerate(engine.members(pair, p.lib_sizes, p.sample, p.seed)):
         for number, drawn in enumerate(members):
             rows = np.flatnonzero(drawn)
             fits = LocalFits(

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..engines.ccm import SampledSkill
-from ..engines.subsets import Link
+from ..engines.sub_libraries import CcmPair
 from ..jobs.blocks import Arrays, Block, BlockResult, Record, Report, cut
 from .ccm_directions import Direction, states_of
 from .ccm_problem import KERNELS
@@ -89,9 +89,9 @@ class CcmSignificanceEngine:
             targets = np.array([future(target, p.Tp) for target in np.concatenate([series, p.surrogates[number]])])
             states = states_of(direction, Tp=p.Tp, exclusion_radius=p.exclusion_radius, dtype=p.dtype)
             engine = SampledSkill(self._executor, states, targets, direction.allowed)
-            links = [Link(0, place, direction.stream) for place in range(len(targets))]
+            pairs = [CcmPair(0, place, direction.stream) for place in range(len(targets))]
             try:
-                rows.append(means(engine.skill(links, [p.lib_sizes[number]], p.sample, p.seed)[:, 0]))
+                rows.append(means(engine.skill(pairs, [p.lib_sizes[number]], p.sample, p.seed)[:, 0]))
             finally:
                 engine.release()
             record = record.joined(Record(engine.parameters, engine.grade))

@@ -21,7 +21,7 @@ from ..neighbors.searcher import Searcher, open_searcher
 from ..neighbors.series import SearchSeries
 from ..neighbors.tables import Tables
 from .ccm_columns import ColumnKernels, Data
-from .subsets import Columns, Link, columns_of, split_sizes, stream_keys
+from .sub_libraries import CcmPair, Columns, columns_of, split_sizes, stream_keys
 
 if TYPE_CHECKING:
     from ..device.executor import Buffer, Executor
@@ -41,7 +41,7 @@ class States:
     library, query : ndarray (n_series, stride)
         In the layout of the search; see :mod:`pyedmcl.neighbors.coordinates`.
     embedded : ndarray of bool (n_series, n_steps)
-        Rows whose coordinates are all there.
+        Rows that have all their coordinates.
     """
 
     problem: SearchProblem
@@ -57,10 +57,10 @@ class SampledSkill:
     ----------
     executor : Executor
     states : States
-    aims : ndarray (n_targets, n_steps) of float64
+    future_targets : ndarray (n_targets, n_steps) of float64
         What row t is to predict (the target's value at t + Tp), NaN where there is none.
-    allowed : ndarray of bool (n_steps,), optional
-        Rows that may be drawn.
+    library_mask : ndarray of bool (n_steps,), optional
+        Rows that may be drawn, and be neighbours.
     least : int
         Neighbours without which a row is not predicted, at most k.
     request : SearchRequest, optional
@@ -73,19 +73,17 @@ class SampledSkill:
     """
 
     def __init__(
-        self, executor: Executor, states: States, aims: NDArray[np.float64], allowed: Mask | None = None, *,
-        least: int = 1, request: SearchRequest | None = None,
+        self, executor: Executor, states: States, future_targets: NDArray[np.float64],
+        library_mask: Mask | None = None, *, least: int = 1, request: SearchRequest | None = None,
     ) -> None:  # fmt: skip
         self.executor = executor
         self.states, self.problem = states, states.problem
         self.n = states.problem.n_library
-        self.aims = aims
+        self.future_targets = future_targets
         self.k, self.E = self.problem.ks[0], self.problem.dims[0]
-        # Drawn rows of each library and target: all states that lead to something known.
-        self.drawable = states.embedded if allowed is None else states.embedded & allowed
-        self._known = np.isfinite(aims)
-        self._gapless = bool(self._known[:, self._span()].all()) and allowed is None
-        self._allowed = allowed
+        self._present = np.isfinite(future_targets)
+        self._gapless = bool(self._present[:, self._span()].all()) and library_mask is None
+        self._library_mask = library_mask
         info = executor.info
         self._pool = Pool(executor)
         self._device = ColumnKernels(executor, self.problem, self._pool, least)
@@ -100,10 +98,10 @@ class SampledSkill:
         """Rows whose target lies inside the series."""
         return slice(max(-self.problem.Tp, 0), max(min(self.n, self.n - self.problem.Tp), 0))
 
-    def legal(self, link: Link) -> Mask:
-        """Rows (n_steps,) that may be drawn for a link."""
-        out: Mask = self.drawable[link.library] & self._known[link.target]
-        return out
+    def library_mask(self, pair: CcmPair) -> Mask:
+        """Rows (n_steps,) that may be drawn for a pair: states of the library that lead to a value of the target."""
+        mask: Mask = self.states.embedded[pair.library] & self._present[pair.target]
+        return mask if self._library_mask is None else mask & self._library_mask
 
     def release(self) -> None:
         """Give the device memory back."""
@@ -112,96 +110,95 @@ class SampledSkill:
         self._pool.release()
 
     def skill(
-        self, links: Sequence[Link], sizes: Sequence[int], samples: int, seed: int, members: Mask | None = None
+        self, pairs: Sequence[CcmPair], sizes: Sequence[int], samples: int, seed: int, members: Mask | None = None
     ) -> NDArray[np.float64]:
-        """rho (n_links, n_sizes, samples); NaN where fewer than three rows are predicted or nothing varies.
+        """rho (n_pairs, n_sizes, samples); NaN where fewer than three rows are predicted or nothing varies.
 
         Parameters
         ----------
-        links : sequence of Link
+        pairs : sequence of CcmPair
         sizes : sequence of int
-            Different library sizes, each at most the number of legal rows of any link.
+            Different library sizes, each at most the number of rows that may be drawn for any pair.
         samples : int
         seed : int
-        members : ndarray of bool (n_links, n_sizes, samples, n_steps), optional
-            Sub-libraries drawn by somebody else: ``sizes`` legal rows each.
+        members : ndarray of bool (n_pairs, n_sizes, samples, n_steps), optional
+            Sub-libraries that the caller has drawn: as many rows as ``sizes`` says, of those that may be drawn.
         """
-        out = np.full((len(links), len(sizes), samples), np.nan)
-        if not len(links):
+        out = np.full((len(pairs), len(sizes), samples), np.nan)
+        if not len(pairs):
             return out
         keys = stream_keys(seed, sizes)
-        for chosen, library_mask in self._groups(links):
-            libraries = sorted({links[i].library for i in chosen})
-            rows, legal = self._legal_rows(links, chosen)
-            direct, entries = self._split(sizes, min(n for n, _ in legal))
-            at = {library: place for place, library in enumerate(libraries)}
-            moved = {i: Link(at[links[i].library], links[i].target, links[i].stream) for i in chosen}
-            local = [moved.get(i, links[i]) for i in range(len(links))]
+        for numbers, library_mask in self._groups(pairs):
+            libraries = sorted({pairs[i].library for i in numbers})
+            local = _among(pairs, numbers, libraries)
+            rows, row_lists = self._row_lists(pairs, numbers)
+            direct, entries = self._split(sizes, min(n for n, _ in row_lists))
             searcher, series = self._open(libraries, entries)
             data = self._data(series, rows)
             for first, last, tables in self._parts(searcher, series, entries, library_mask):
-                here = [c for c, i in enumerate(chosen) if first <= local[i].library < last]
-                of = [chosen[c] for c in here]
-                columns = columns_of(local, of, sizes, keys, samples, [legal[c] for c in here], first, SAMPLES)
-                data.aims = self._put_aims(local, of, columns)
+                places = [c for c, i in enumerate(numbers) if first <= local[i].library < last]
+                part = [numbers[c] for c in places]
+                lists = [row_lists[c] for c in places]
+                columns = columns_of(local, part, sizes, keys, samples, lists, first, SAMPLES)
+                data.future_targets = self._put_targets(local, part, columns)
                 self._compute(data, tables, entries, columns, direct, out, members)
             self._note(searcher)
         return out
 
-    def members(self, link: Link, sizes: Sequence[int], samples: int, seed: int) -> Iterator[Mask]:
+    def members(self, pair: CcmPair, sizes: Sequence[int], samples: int, seed: int) -> Iterator[Mask]:
         """Whose rows the sub-libraries of each size hold, one size after the other: (samples, n_steps)."""
-        rows, legal = self._legal_rows([link], [0])
+        rows, row_lists = self._row_lists([pair], [0])
         device, rows_of = self._device, self._device.put("rows_of", rows)
         for size, key in zip(sizes, stream_keys(seed, sizes), strict=True):
-            columns = columns_of([link], [0], [size], key[None], samples, legal, 0, SAMPLES)
+            columns = columns_of([pair], [0], [size], key[None], samples, row_lists, 0, SAMPLES)
             n = len(columns.numbers)
             words = np.empty((n, device.word_stride), np.uint16)
             drawn = device.draw(device.put("columns", columns.numbers), columns.numbers, rows_of)
             self.executor.download(drawn, words)
             bits = (words[:, None, : self.n] >> np.arange(SAMPLES, dtype=np.uint16)[:, None]) & 1
             # Rows that cannot be drawn are never written.
-            yield (bits.reshape(n * SAMPLES, self.n)[:samples] > 0) & self.legal(link)
+            yield (bits.reshape(n * SAMPLES, self.n)[:samples] > 0) & self.library_mask(pair)
 
-    def _groups(self, links: Sequence[Link]) -> list[tuple[list[int], Mask | None]]:
-        """Links that share a search, and the rows that may be neighbours in it; None where all may."""
+    def _groups(self, pairs: Sequence[CcmPair]) -> list[tuple[list[int], Mask | None]]:
+        """Pairs that share a search, and the rows that may be neighbours in it; None where all may."""
         if self._gapless:
-            return [(list(range(len(links))), None)]
+            return [(list(range(len(pairs))), None)]
         span = self._span()
         groups: dict[bytes, tuple[list[int], Mask | None]] = {}
-        for i, link in enumerate(links):
+        for i, pair in enumerate(pairs):
             mask = np.ones(self.n, bool)
-            mask[span] = self._known[link.target][span]
-            if self._allowed is not None:
-                mask[span] &= self._allowed[span]
+            mask[span] = self._present[pair.target][span]
+            if self._library_mask is not None:
+                mask[span] &= self._library_mask[span]
             key = mask.tobytes()
             if key not in groups:
                 groups[key] = ([], None if mask.all() else mask)
             groups[key][0].append(i)
         return list(groups.values())
 
-    def _legal_rows(
-        self, links: Sequence[Link], chosen: Sequence[int]
+    def _row_lists(
+        self, pairs: Sequence[CcmPair], numbers: Sequence[int]
     ) -> tuple[NDArray[np.int32], list[tuple[int, int]]]:
-        """Lists of legal rows one behind another, and (length, begin) of each chosen link's."""
+        """Lists of rows that may be drawn, one behind another, and (length, begin) of that of each pair."""
         lists: list[NDArray[np.int32]] = []
-        known: dict[bytes, tuple[int, int]] = {}
-        legal, end = [], 0
-        for i in chosen:
-            mask = self.legal(links[i])
+        place_of: dict[bytes, tuple[int, int]] = {}
+        row_lists, end = [], 0
+        for i in numbers:
+            mask = self.library_mask(pairs[i])
             key = mask.tobytes()
-            if key not in known:
+            if key not in place_of:
                 rows = np.flatnonzero(mask).astype(np.int32)
-                known[key] = (len(rows), end)
+                place_of[key] = (len(rows), end)
                 lists.append(rows)
                 end += len(rows)
-            legal.append(known[key])
-        return np.concatenate([*lists, np.zeros(1, np.int32)]), legal
+            row_lists.append(place_of[key])
+        return np.concatenate([*lists, np.zeros(1, np.int32)]), row_lists
 
-    def _split(self, sizes: Sequence[int], n_legal: int) -> tuple[Mask, int]:
+    def _split(self, sizes: Sequence[int], n_rows: int) -> tuple[Mask, int]:
         # A table of one library must fit into a quarter of the memory and into one buffer.
         room = min(self._limit.total // 4, self._limit.largest)
         most = room // max(self.n * (4 + self.problem.itemsize), 1)
-        return split_sizes(sizes, max(n_legal, 1), self.E, self.k, most)
+        return split_sizes(sizes, max(n_rows, 1), self.E, self.k, most)
 
     def _open(self, libraries: Sequence[int], entries: int) -> tuple[Searcher, SearchSeries]:
         """The searcher of sorted neighbours, and the libraries on the device."""
@@ -238,20 +235,19 @@ class SampledSkill:
         why = "sub-libraries are so small that rows are compared with all their members"
         add(self.searched, searcher.decisions or without_search(self.E, self._request, why))
 
-    def _put_aims(self, links: Sequence[Link], of: Sequence[int], columns: Columns) -> Buffer:
-        """Targets of some links, centred on the rows that are predicted, one row of the buffer each."""
-        values = np.full((len(of), self._device.aim_stride), GAP, self.problem.dtype)
-        for place, i in enumerate(of):
-            aim = self.aims[links[i].target]
-            known = self._known[links[i].target]
-            mean = aim[known].mean() if known.any() else 0.0
-            centred = aim[known] - mean
+    def _put_targets(self, pairs: Sequence[CcmPair], numbers: Sequence[int], columns: Columns) -> Buffer:
+        """Targets of some pairs, centred on the rows that are predicted, one row of the buffer each."""
+        values = np.full((len(numbers), self._device.future_stride), GAP, self.problem.dtype)
+        for place, i in enumerate(numbers):
+            target, present = self.future_targets[pairs[i].target], self._present[pairs[i].target]
+            mean = target[present].mean() if present.any() else 0.0
+            centred = target[present] - mean
             reach = float(np.abs(centred).max(initial=0.0))
-            values[place, : self.n][known] = np.ldexp(centred, -int(np.frexp(reach)[1]))
-        where = np.zeros(len(links), np.int32)
-        where[list(of)] = np.arange(len(of))
-        columns.numbers[:, 1] = where[columns.link]
-        return self._device.put("aims", values)
+            values[place, : self.n][present] = np.ldexp(centred, -int(np.frexp(reach)[1]))
+        row_of = np.zeros(len(pairs), np.int32)
+        row_of[list(numbers)] = np.arange(len(numbers))
+        columns.numbers[:, 1] = row_of[columns.pair]
+        return self._device.put("future_targets", values)
 
     def _compute(
         self, data: Data, tables: Tables | None, entries: int, columns: Columns, direct: Mask, out: NDArray[np.float64],
@@ -272,19 +268,28 @@ class SampledSkill:
         batch = np.cumsum(each + lists) // min(most, _MOST_BYTES)
         for number in np.unique(batch):
             part = columns.take(np.flatnonzero(batch == number))
-            given = None if members is None else self._words(part, members)
-            rho = self._device.skill(data, tables, entries, part, direct, given)
+            words = None if members is None else self._words(part, members)
+            rho = self._device.skill(data, tables, entries, part, direct, words)
             for place in range(SAMPLES):
-                there = part.numbers[:, 6] > place
-                samples = part.numbers[there, 5] + place
-                out[part.link[there], part.size[there], samples] = rho[there, place]
+                filled = part.numbers[:, 6] > place
+                samples = part.numbers[filled, 5] + place
+                out[part.pair[filled], part.size[filled], samples] = rho[filled, place]
 
     def _words(self, columns: Columns, members: Mask) -> NDArray[np.uint16]:
-        """Given members as the words of columns."""
+        """Members that the caller has drawn, as the words of columns."""
         out = np.zeros((len(columns.numbers), self._device.word_stride), np.uint16)
         first = columns.numbers[:, 5]
         for place in range(SAMPLES):
-            there = columns.numbers[:, 6] > place
-            bits = members[columns.link[there], columns.size[there], first[there] + place]
-            out[there, : self.n] |= bits.astype(np.uint16) << np.uint16(place)
+            filled = columns.numbers[:, 6] > place
+            bits = members[columns.pair[filled], columns.size[filled], first[filled] + place]
+            out[filled, : self.n] |= bits.astype(np.uint16) << np.uint16(place)
         return out
+
+
+def _among(pairs: Sequence[CcmPair], numbers: Sequence[int], libraries: Sequence[int]) -> list[CcmPair]:
+    """The pairs, some of them with their library's place among ``libraries`` in place of its number."""
+    place_of = {library: place for place, library in enumerate(libraries)}
+    local = list(pairs)
+    for i in numbers:
+        local[i] = replace(pairs[i], library=place_of[pairs[i].library])
+    return local

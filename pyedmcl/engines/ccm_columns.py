@@ -18,7 +18,7 @@ from ..launch.sizes import round_up
 from ..neighbors.plan import SearchProblem
 from ..neighbors.tables import Tables
 from ..tuning.parameters import parameters
-from .subsets import Columns
+from .sub_libraries import Columns
 
 if TYPE_CHECKING:
     from ..device.executor import Buffer, Executor
@@ -36,7 +36,7 @@ class Data:
         Of both.
     rows_of : Buffer
         Lists of rows that may be drawn.
-    aims : Buffer
+    future_targets : Buffer
         What rows lead to.
     """
 
@@ -44,7 +44,7 @@ class Data:
     query: Buffer
     strides: tuple[int, int]
     rows_of: Buffer
-    aims: Buffer
+    future_targets: Buffer
 
 
 class ColumnKernels:
@@ -67,7 +67,7 @@ class ColumnKernels:
         self.t_begin = max(problem.first_state(self.E), -problem.Tp, 0)
         self.t_end = max(min(self.n, self.n - problem.Tp), 0)
         self.n_chunks = max(-(-(self.t_end - self.t_begin) // CHUNK), 1)
-        self.aim_stride = round_up(self.n + 16, 16)
+        self.future_stride = round_up(self.n + 16, 16)
         self.word_stride = round_up(self.n + 1, 32)
         self.parameters: dict[str, Any] = {}
 
@@ -81,15 +81,16 @@ class ColumnKernels:
         values = np.ascontiguousarray(values)
         return self.executor.upload(values, self._pool.get(name, max(values.nbytes, 1)))
 
-    def _chosen(self, name: str) -> dict[str, Any]:
-        given = {"E": self.E, "k": self.k, "dtype": self.problem.dtype}
-        given = {key: given[key] for key in spec(name).specialisation}
-        choice = parameters(spec(name), given, self.executor.info, {"rows": self.n})
+    def _values(self, name: str) -> dict[str, Any]:
+        """Specialisation and tuned parameters of a kernel."""
+        values = {"E": self.E, "k": self.k, "dtype": self.problem.dtype}
+        specialisation = {key: values[key] for key in spec(name).specialisation}
+        choice = parameters(spec(name), specialisation, self.executor.info, {"rows": self.n})
         self.parameters[name] = dict(choice.parameters)
-        return {**given, **choice.parameters}
+        return {**specialisation, **choice.parameters}
 
     def _kernel(self, name: str, entry: str | None = None) -> Any:
-        return build(self.executor, spec(name), self._chosen(name), entry)
+        return build(self.executor, spec(name), self._values(name), entry)
 
     def prepare(self, tables: Tables, entries: int) -> None:
         """Bring sorted neighbours into the form that scans read."""
@@ -105,9 +106,9 @@ class ColumnKernels:
 
     def draw(self, held: Buffer, numbers: NDArray[np.int32], rows_of: Buffer) -> Buffer:
         """Words of membership (n_columns, word_stride) of columns that were put."""
-        n, chosen = len(numbers), self._chosen("ccm_draw")
+        n, values = len(numbers), self._values("ccm_draw")
         words = self._pool.get("words", n * self.word_stride * 2)
-        wg, items = int(chosen["wg"]), n * (1 if chosen["lanes"] > 1 else SAMPLES)
+        wg, items = int(values["wg"]), n * (1 if values["lanes"] > 1 else SAMPLES)
         most_choices = int(numbers[:, 2].max())
         self.executor.launch(
             self._kernel("ccm_draw"), (round_up(items, wg),), (wg,), columns=held, rows_of=rows_of, n_columns=n,
@@ -117,7 +118,7 @@ class ColumnKernels:
 
     def skill(
         self, data: Data, tables: Tables | None, entries: int, columns: Columns, direct: NDArray[np.bool_],
-        given: NDArray[np.uint16] | None = None,
+        words: NDArray[np.uint16] | None = None,
     ) -> NDArray[Any]:  # fmt: skip
         """rho (n_columns, SAMPLES) of columns that fit into memory together.
 
@@ -129,8 +130,8 @@ class ColumnKernels:
         columns : Columns
         direct : ndarray of bool (n_sizes,)
             Library sizes whose members are all looked at.
-        given : ndarray (n_columns, word_stride), optional
-            Members that were drawn already.
+        words : ndarray (n_columns, word_stride), optional
+            Members that the caller has drawn.
         """
         n, numbers = len(columns.numbers), columns.numbers
         listed = np.flatnonzero(direct[columns.size])
@@ -138,15 +139,15 @@ class ColumnKernels:
         numbers[:, 11] = -1  # no lists
         numbers[listed, 11] = np.cumsum(cells) - cells
         held = self.put("columns", numbers)
-        words = self.draw(held, numbers, data.rows_of) if given is None else self.put("words", given)
+        members = self.draw(held, numbers, data.rows_of) if words is None else self.put("words", words)
         sums = self._pool.get("sums", n * self.n_chunks * SUMS * SAMPLES * self.problem.itemsize)
         if len(listed):
-            self._direct(data, held, numbers[listed], listed, words, sums, int(cells.sum()))
+            self._direct(data, held, numbers[listed], listed, members, sums, int(cells.sum()))
         if tables is not None and len(listed) < n:
             scanned = np.flatnonzero(~direct[columns.size]).astype(np.int32)
-            self._scan(data, tables, held, scanned, words, sums, entries)
+            self._scan(data, tables, held, scanned, members, sums, entries)
         rho = self._pool.get("rho", n * SAMPLES * self.problem.itemsize)
-        items = n * (SAMPLES // int(self._chosen("ccm")["lanes"]))
+        items = n * (SAMPLES // int(self._values("ccm")["lanes"]))
         self.executor.launch(
             self._kernel("ccm", "ccm_rho"), (items,), None, sums=sums, n_columns=n, n_chunks=self.n_chunks, rho=rho
         )
@@ -156,14 +157,14 @@ class ColumnKernels:
         self, data: Data, tables: Tables, held: Buffer, scanned: NDArray[np.int32], words: Buffer, sums: Buffer,
         entries: int,
     ) -> None:  # fmt: skip
-        chosen = self._chosen("ccm")
+        values = self._values("ccm")
         fixed = {
             "near": tables.rows, "dist": tables.values, "entries": entries, "rows_of": data.rows_of, "members": words,
             "stride": self.word_stride, "column_of": self.put("scanned", scanned), "n_scanned": len(scanned),
             "n_rows": self.n, "E": self.E, **self._common(data, held, sums),
         }  # fmt: skip
-        per_column = SAMPLES // int(chosen["lanes"])
-        cost = CHUNK * int(chosen["lanes"]) * (2.0 * self.k + 4) * (2 * self.k + entries / 4)
+        per_column = SAMPLES // int(values["lanes"])
+        cost = CHUNK * int(values["lanes"]) * (2.0 * self.k + 4) * (2 * self.k + entries / 4)
         self._launch("ccm", fixed, len(scanned) * per_column * self.n_chunks, cost)
 
     def _common(self, data: Data, held: Buffer, sums: Buffer) -> dict[str, Any]:
@@ -171,7 +172,7 @@ class ColumnKernels:
         problem = self.problem
         return {
             "library": data.library, "library_stride": data.strides[0], "front": problem.front,
-            "future_targets": data.aims, "future_stride": self.aim_stride, "columns": held,
+            "future_targets": data.future_targets, "future_stride": self.future_stride, "columns": held,
             "t_begin": self.t_begin, "t_end": self.t_end,
             "tau": problem.tau, "exclusion_radius": problem.exclusion_radius, "least": self.least,
             "n_chunks": self.n_chunks, "sums": sums,
@@ -205,8 +206,8 @@ class ColumnKernels:
         return samples
 
     def _launch(self, name: str, fixed: dict[str, Any], items: int, cost: float) -> None:
-        kernel, wg, pacer = self._kernel(name), int(self._chosen(name)["wg"]), self._pacers[name]
-        begin, each = 0, CHUNK * (int(self._chosen(name)["lanes"]) if name == "ccm" else 1)
+        kernel, wg, pacer = self._kernel(name), int(self._values(name)["wg"]), self._pacers[name]
+        begin, each = 0, CHUNK * (int(self._values(name)["lanes"]) if name == "ccm" else 1)
         while begin < items:
             end = min(begin + max(pacer.units(cost), wg), items)
             event = self.executor.launch(kernel, (round_up(end - begin, wg),), (wg,), begin=begin, end=end, **fixed)

@@ -25,7 +25,7 @@ _EXTENDED = np.finfo(np.longdouble).eps < 1e-18
 
 @dataclass(frozen=True)
 class Basis:
-    """``z = (x - shift) @ map`` and ``v = (y - aim_shift) / aim_scale``.
+    """``z = (x - shift) @ map`` and ``v = (y - target_shift) / target_scale``.
 
     Attributes
     ----------
@@ -36,7 +36,7 @@ class Basis:
         ``x = shift + z @ inverse`` within the library's own plane.
     exponent : int
         Coordinates for distances are ``(x - shift) * 2**-exponent``, of magnitude 1 or so in the library.
-    aim_shift, aim_scale : float
+    target_shift, target_scale : float
     flat : bool
         Some directions are less than 1e-6 of the largest one.
     """
@@ -45,8 +45,8 @@ class Basis:
     map: Doubles
     inverse: Doubles
     exponent: int
-    aim_shift: float
-    aim_scale: float
+    target_shift: float
+    target_scale: float
     flat: bool = False
 
     @property
@@ -111,14 +111,14 @@ def _basis_of(x: Doubles, y: Doubles, *, final: bool = False) -> Basis | None:
         return None
     directions, sizes = directions[:, kept], sizes[kept] / np.sqrt(m)
     flat = bool(len(sizes)) and float(sizes.min()) < _FLAT * float(sizes.max())
-    aim_shift = float(y.mean())
-    aim_scale = float(np.abs(y - aim_shift).max(initial=0.0)) or 1.0
+    target_shift = float(y.mean())
+    target_scale = float(np.abs(y - target_shift).max(initial=0.0)) or 1.0
     return Basis(
         shift=shift,
         map=np.ldexp(directions / sizes, -exponent),
         inverse=np.ldexp((directions * sizes).T, exponent),
         exponent=exponent,
-        aim_shift=aim_shift,
-        aim_scale=aim_scale,
+        target_shift=target_shift,
+        target_scale=target_scale,
         flat=flat,
     )

@@ -136,11 +136,11 @@ class Sweeps:
         self.executor.launch(
             kernel, (round_up(m, 64),), None, x=points, **place, target=self.put("raw_target", y), n=m,
             shift=self.pool.get("shift", 0), basis=self.pool.get("basis", 0), unit=2.0**-basis.exponent,
-            aim_shift=basis.aim_shift, aim_unit=1 / basis.aim_scale, near=near, regressors=regressors,
+            target_shift=basis.target_shift, target_unit=1 / basis.target_scale, near=near, regressors=regressors,
         )  # fmt: skip
         if basis.flat:
-            aim = (y - basis.aim_shift) / basis.aim_scale
-            self.put("regressors", np.column_stack([basis.regressors(x), aim]))
+            future_target = (y - basis.target_shift) / basis.target_scale
+            self.put("regressors", np.column_stack([basis.regressors(x), future_target]))
 
     def put(self, name: str, values: NDArray[Any]) -> Buffer:
         """Upload to the buffer called ``name``."""
@@ -325,5 +325,6 @@ class Sweeps:
             kernel, (groups * wg,), (wg,), moments=get("moments", 0), n_parts=parts, n_head=head, n_thetas=n_thetas,
             n_rows=n, n_padded=padded, penalty=get("penalty", 0), points=points, **place, query_z=get("query_z", 0),
             nearest=get("nearest", 0), rate=get("rate", 0), thetas=get("thetas", 0), basis=get("basis", 0),
-            aim_shift=self.basis.aim_shift, aim_scale=self.basis.aim_scale, fits=fits, coefficients=coefficients,
+            target_shift=self.basis.target_shift, target_scale=self.basis.target_scale, fits=fits,
+            coefficients=coefficients,
         )  # fmt: skip

@@ -9,7 +9,7 @@ SPEC = KernelSpec(
     arguments="""
         smap_solve(const moment* moments; int n_parts, n_head, n_thetas, n_rows, n_padded; const moment* penalty,
             points; long start; int step, lag; const moment* query_z; const real* nearest, rate, thetas;
-            const moment* basis; moment aim_shift, aim_scale; moment* fits, coefficients)
+            const moment* basis; moment target_shift, target_scale; moment* fits, coefficients)
     """,
     specialisation=("coordinates", "regressors", "rows", "penalised", "centred", "dtype"),
     tunables=(Tunable("wg", (1, 8, 16, 32, 64), {"cpu": 1, "gpu": 32}, "work-items that solve a system together"),),

@@ -8,7 +8,7 @@ SPEC = KernelSpec(
     text="smap_stage.cl.mako",
     arguments="""
         stage_library(const moment* x; long start; int step, lag; const moment* target; int n; const moment* shift,
-            basis; moment unit, aim_shift, aim_unit; real* near; moment* regressors)
+            basis; moment unit, target_shift, target_unit; real* near; moment* regressors)
         stage_points(const moment* x; long start; int step, lag, n, n_padded; const moment* shift, basis; moment unit;
             real* query; moment* query_z)
     """,

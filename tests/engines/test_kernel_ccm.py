@@ -10,7 +10,7 @@ from pyedmcl.device.session import open_device
 from pyedmcl.edm.states import delay_states, future
 from pyedmcl.engines import ccm as room
 from pyedmcl.engines.ccm import SampledSkill
-from pyedmcl.engines.subsets import ENTRIES, Link, reach, split_sizes
+from pyedmcl.engines.sub_libraries import ENTRIES, CcmPair, reach, split_sizes
 from pyedmcl.reference import ccm as oracle
 from pyedmcl.tuning.parameters import using
 
@@ -30,7 +30,7 @@ def skill(executor, x, sizes, samples, *, seed=3, E=3, tau=1, Tp=0, k=None, R=0,
     states = delay_states(x, E, tau, k=k or E + 1, Tp=Tp, exclusion_radius=R, dtype=dtype)
     engine = SampledSkill(executor, states, np.array([future(column, Tp) for column in x.T]), allowed)
     try:
-        return engine.skill([Link(0, 1, (0, 1)), Link(1, 0, (1, 0))], sizes, samples, seed)
+        return engine.skill([CcmPair(0, 1, (0, 1)), CcmPair(1, 0, (1, 0))], sizes, samples, seed)
     finally:
         engine.release()
 
@@ -54,13 +54,13 @@ def test_members_are_the_oracles(executor, lanes):
     states = delay_states(x, 2, 1, k=3, Tp=1, exclusion_radius=0, dtype="float32")
     engine = SampledSkill(executor, states, np.array([future(column, 1) for column in x.T]))
     with using(ccm_draw={"lanes": lanes, "wg": 1 if lanes > 1 else 32}):
-        for link in (Link(0, 1, (0, 7)), Link(1, 0, (2**20, 0))):
-            rows = np.flatnonzero(engine.legal(link))
+        for pair in (CcmPair(0, 1, (0, 7)), CcmPair(1, 0, (2**20, 0))):
+            rows = np.flatnonzero(engine.library_mask(pair))
             sizes = [4, 77, len(rows)]
-            for size, found in zip(sizes, engine.members(link, sizes, 19, 2**40 + 5), strict=True):
+            for size, found in zip(sizes, engine.members(pair, sizes, 19, 2**40 + 5), strict=True):
                 for sample in range(19):
-                    drawn = oracle.sub_library(len(rows), size, seed=2**40 + 5, library=link.stream[0],
-                                               target=link.stream[1], sample=sample)  # fmt: skip
+                    drawn = oracle.sub_library(len(rows), size, seed=2**40 + 5, library=pair.stream[0],
+                                               target=pair.stream[1], sample=sample)  # fmt: skip
                     np.testing.assert_array_equal(np.flatnonzero(found[sample]), rows[drawn])
     engine.release()
 
@@ -199,7 +199,7 @@ def test_members_drawn_elsewhere_and_rows_with_too_few_neighbours(executor, monk
         monkeypatch.setattr(room, "split_sizes", forced(direct, entries))
         for least in (1, 3, k):
             engine = SampledSkill(executor, states, x[:, 1][None].astype(float), least=least)
-            found.append(engine.skill([Link(0, 0, (0, 0))], sizes, 20, 0, members))
+            found.append(engine.skill([CcmPair(0, 0, (0, 0))], sizes, 20, 0, members))
             engine.release()
     for one, other in zip(found[:3], found[3:], strict=True):
         np.testing.assert_array_equal(one, other)

@@ -115,7 +115,7 @@ def test_every_layout_gives_the_moments(executor, layout, dims):
         finally:
             engine.release()
     basis = basis_of(library, y)
-    aim = (y - basis.aim_shift) / basis.aim_scale
+    aim = (y - basis.target_shift) / basis.target_scale
     for t in range(0, len(at), 7):
         legal = np.abs(rows - at[t]) > 2
         d = np.sqrt(((library[legal] - points[t]) ** 2).sum(axis=1))
@@ -165,8 +165,8 @@ def test_solve_is_that_of_the_oracle(executor, layout):
     fits, basis = oracle.solve(gram, packed[:, 15:20]), engine.basis
     z = basis.regressors(points) if layout == "shared" else np.zeros((24, 4))
     inner = fits[:, 0] + (fits[:, 1:] * z).sum(axis=1)
-    slopes = basis.aim_scale * fits[:, 1:] @ basis.map.T
-    predicted = basis.aim_shift + basis.aim_scale * inner
+    slopes = basis.target_scale * fits[:, 1:] @ basis.map.T
+    predicted = basis.target_shift + basis.target_scale * inner
     np.testing.assert_allclose(solved.predicted[0], predicted, rtol=1e-9)
     np.testing.assert_allclose(solved.coefficients[0, :, 1:], slopes, rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(solved.coefficients[0, :, 0], predicted - (slopes * points).sum(axis=1), rtol=1e-9)

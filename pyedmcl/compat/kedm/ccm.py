@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ...device.session import open_device
 from ...edm.states import delay_states, future
 from ...engines.ccm import SampledSkill
-from ...engines.subsets import Link
+from ...engines.sub_libraries import CcmPair
 from ...errors import InputError
 from .arguments import Floats, check_rows, embedding, numbers, whole
 from .draws import Generator
@@ -130,8 +130,8 @@ def _means(lib: Floats, target: Floats, members: Mask, E: int, tau: int, Tp: int
     executor = open_device(None)
     states = delay_states(lib.reshape(-1, 1), E, tau, k=E + 1, Tp=Tp, exclusion_radius=0, dtype="float32")
     engine = SampledSkill(executor, states, future(target, Tp)[None])
-    link = Link(0, 0, (0, 0))
-    flat = (members & engine.legal(link)).reshape(-1, len(lib))
+    pair = CcmPair(0, 0, (0, 0))
+    flat = (members & engine.library_mask(pair)).reshape(-1, len(lib))
     rho = np.full(len(flat), np.nan)
     counts = flat.sum(axis=1)
     # One search serves several sizes if they have equally many samples, in steps of what the kernels take at a time.
@@ -144,7 +144,7 @@ def _means(lib: Floats, target: Floats, members: Mask, E: int, tau: int, Tp: int
             width = blocks * _LANES
             padded = np.array([np.resize(which, width) for which in groups])
             sizes = [int(counts[which[0]]) for which in groups]
-            found = engine.skill([link], sizes, width, 0, flat[padded][None])[0]
+            found = engine.skill([pair], sizes, width, 0, flat[padded][None])[0]
             rho[padded] = found
     finally:
         engine.release()

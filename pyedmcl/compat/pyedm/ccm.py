@@ -12,7 +12,7 @@ from ...device.session import open_device
 from ...edm.convergence import means
 from ...edm.states import future, given_states
 from ...engines.ccm import SampledSkill
-from ...engines.subsets import Link
+from ...engines.sub_libraries import CcmPair
 from ...errors import InputError
 from . import frames
 from .embed import Embed
@@ -144,8 +144,8 @@ def _direction(
 ) -> Doubles:  # fmt: skip
     """rho (n_sizes, samples) of one direction."""
     states = (data[library] if embedded else Embed(data, E=E, tau=tau, columns=library)).to_numpy().astype(np.float64)
-    aim = future(data[goal[0]].to_numpy().astype(np.float64), Tp)
-    usable = np.isfinite(states).all(axis=1) & np.isfinite(aim) & np.isfinite(data[library[0]].to_numpy())
+    future_target = future(data[goal[0]].to_numpy().astype(np.float64), Tp)
+    usable = np.isfinite(states).all(axis=1) & np.isfinite(future_target) & np.isfinite(data[library[0]].to_numpy())
     if valid is not None:
         usable &= valid
     rows = np.flatnonzero(usable)
@@ -153,14 +153,14 @@ def _direction(
     if len(rows) < k + 1:
         raise InputError(f"CCM: {library[0]!r} has {len(rows)} rows with a state and a target; {k + 1} are needed")
     # Only these rows are drawn, and only these are predicted.
-    aims = np.where(usable, aim, np.nan)
-    rho: Doubles = sampled_skill(states, aims[None], rows, sizes, samples, k, radius, seed)[0]
+    future_targets = np.where(usable, future_target, np.nan)
+    rho: Doubles = sampled_skill(states, future_targets[None], rows, sizes, samples, k, radius, seed)[0]
     return rho
 
 
 def sampled_skill(
-    states: Doubles, aims: Doubles, rows: NDArray[np.int64], sizes: list[int], samples: int, k: int, radius: int,
-    seed: int | None, anew: bool = True,
+    states: Doubles, future_targets: Doubles, rows: NDArray[np.int64], sizes: list[int], samples: int, k: int,
+    radius: int, seed: int | None, anew: bool = True,
 ) -> Doubles:  # fmt: skip
     """rho (n_targets, n_sizes, samples) for pyEDM's own draws among ``rows``, which may begin anew for each size.
 
@@ -168,7 +168,7 @@ def sampled_skill(
     """
     executor = open_device(None)
     dtype = "float64" if executor.info.fp64 else "float32"
-    n, out = len(states), np.full((len(aims), len(sizes), samples), np.nan)
+    n, out = len(states), np.full((len(future_targets), len(sizes), samples), np.nan)
     entropy = np.random.SeedSequence(seed).entropy
     for place, size in enumerate(sizes):
         drawn = min(size, len(rows))
@@ -178,12 +178,12 @@ def sampled_skill(
         members = np.zeros((samples, n), bool)
         for sample in range(samples):
             members[sample, rows[generator.choice(len(rows), size=drawn, replace=False)]] = True
-        shared = np.broadcast_to(members, (len(aims), 1, samples, n))
+        shared = np.broadcast_to(members, (len(future_targets), 1, samples, n))
         found = given_states(states, k=count, Tp=0, exclusion_radius=radius, dtype=dtype)
-        engine = SampledSkill(executor, found, aims, least=count)
+        engine = SampledSkill(executor, found, future_targets, least=count)
         try:
-            links = [Link(0, goal, (0, 0)) for goal in range(len(aims))]
-            out[:, place] = engine.skill(links, [drawn], samples, 0, shared)[:, 0]
+            pairs = [CcmPair(0, goal, (0, 0)) for goal in range(len(future_targets))]
+            out[:, place] = engine.skill(pairs, [drawn], samples, 0, shared)[:, 0]
         finally:
             engine.release()
     return out

@@ -183,7 +183,7 @@ class CCM_Matrix:
         """Compute tensor, slope and rate: a dict with these, "columns" and "libSizes"."""
         values = self._data[self.column_names].to_numpy().astype(np.float64)
         n, m = len(values), len(self.column_names)
-        aims = np.array([future(column, self.Tp) for column in values.T])
+        future_targets = np.array([future(column, self.Tp) for column in values.T])
         tensor = np.full((m, m, len(self.libSizes)), np.nan, np.float32)
         for i, (name, E) in enumerate(zip(self.column_names, self.E_vec, strict=True)):
             states = Embed(self._data, E=E, tau=self.tau, columns=[name]).to_numpy().astype(np.float64)
@@ -191,8 +191,8 @@ class CCM_Matrix:
             if len(rows) < E + 2:
                 continue
             others = [j for j in range(m) if j != i]
-            rho = sampled_skill(states, aims[others], rows, self.libSizes, self.sample, E + 1, self.exclusionRadius,
-                                self.seed, anew=False)  # fmt: skip
+            rho = sampled_skill(states, future_targets[others], rows, self.libSizes, self.sample, E + 1,
+                                self.exclusionRadius, self.seed, anew=False)  # fmt: skip
             tensor[i, others] = means(rho)
         self.tensor = tensor
         share = np.asarray(self.libSizes, float) / n

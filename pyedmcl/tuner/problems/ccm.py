@@ -12,14 +12,14 @@ from ...device.executor import Executor
 from ...device.info import DeviceInfo
 from ...edm.states import delay_states, future
 from ...engines.ccm import SampledSkill
-from ...engines.subsets import Link
+from ...engines.sub_libraries import CcmPair
 from ...reference import ccm as oracle
 from ...reference.edm import legal_rows
 from ..problem import Answer, TuningCase, TuningProblem, up_to
 from ..verify import Close
 from .common import Floats, maps, scalar
 
-_LINKS = Link(0, 1, (0, 1)), Link(1, 0, (1, 0))
+_LINKS = CcmPair(0, 1, (0, 1)), CcmPair(1, 0, (1, 0))
 _SEED = 3
 _SAMPLES = 19  # that are verified: no whole number of words
 _SHOWN = (0, 1, 16)
@@ -130,7 +130,7 @@ def _steps(info: DeviceInfo) -> int:
     return 4000 if scalar(info) else 1000
 
 
-def _stream(link: Link) -> dict[str, Any]:
+def _stream(link: CcmPair) -> dict[str, Any]:
     return {"seed": _SEED, "library": link.stream[0], "target": link.stream[1]}
 
 

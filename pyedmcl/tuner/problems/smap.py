@@ -173,7 +173,7 @@ def _sums(small: Any, centred: bool) -> Doubles:
     """Sums of products (theta, every seventh query row, sum)."""
     x, y, at, points, query, radius = small
     basis = basis_of(x, y)
-    target = (y - basis.aim_shift) / basis.aim_scale
+    target = (y - basis.target_shift) / basis.target_scale
     by_row = []
     for t in query[::7]:
         legal = np.abs(at - t) > radius

@@ -17,7 +17,7 @@ _COLUMN_INTS = 12
 
 
 @dataclass(frozen=True)
-class Link:
+class CcmPair:
     """A library series that is to predict a target series from random parts of itself.
 
     Attributes
@@ -34,7 +34,7 @@ class Link:
 
 
 @lru_cache(maxsize=4096)
-def reach(k: int, wanted: int, n: int, chance: float = SHORT) -> int:
+def reach(k: int, size: int, n: int, chance: float = SHORT) -> int:
     """Nearest neighbours that hold k members of a random sub-library but for a small chance.
 
     The number of trials until the k-th success has a negative binomial distribution; drawing without replacement only
@@ -43,14 +43,14 @@ def reach(k: int, wanted: int, n: int, chance: float = SHORT) -> int:
     Parameters
     ----------
     k : int
-    wanted, n : int
-        Rows that are drawn, and rows there are.
+    size, n : int
+        Rows that are drawn, and rows that they are drawn from.
     chance : float
     """
-    if wanted >= n:
+    if size >= n:
         return min(k, n)
-    share = wanted / n
-    most = int((k + 6 * np.sqrt(k) + 24) / share) + k  # far beyond any chance asked for
+    share = size / n
+    most = int((k + 6 * np.sqrt(k) + 24) / share) + k  # far beyond any chance of interest
     trials = np.arange(k, most)
     steps = np.concatenate([[0.0], np.log(trials[:-1] / (trials[:-1] - k + 1.0)) + np.log1p(-share)])
     done = np.cumsum(np.exp(k * np.log(share) + np.cumsum(steps)))
@@ -58,14 +58,14 @@ def reach(k: int, wanted: int, n: int, chance: float = SHORT) -> int:
 
 
 def split_sizes(
-    sizes: Sequence[int], n_legal: int, E: int, k: int, most_entries: int
+    sizes: Sequence[int], n_rows: int, E: int, k: int, most_entries: int
 ) -> tuple[NDArray[np.bool_], int]:
     """Which library sizes are computed from distances to all members, and how many neighbours the others need sorted.
 
     Parameters
     ----------
     sizes : sequence of int
-    n_legal : int
+    n_rows : int
         Rows that are drawn from.
     E, k : int
     most_entries : int
@@ -77,10 +77,10 @@ def split_sizes(
     entries : int
         One of :data:`ENTRIES`; 0 where all sizes are direct.
     """
-    reached = np.array([reach(k, size, n_legal) for size in sizes])
+    reached = np.array([reach(k, size, n_rows) for size in sizes])
     # Operations per row and sample: a member costs its distance and at times an insertion; a scan goes on until the
     # slowest of sixteen samples is content, and its longest list has to be sorted.
-    typical = np.array([reach(k, size, n_legal, 0.05) for size in sizes])
+    typical = np.array([reach(k, size, n_rows, 0.05) for size in sizes])
     direct = np.array([size * (2 * E + k + 3) for size in sizes]) < typical * (2 * k + 4) + 2 * reached
     direct |= reached > min(ENTRIES[-1], most_entries)
     entries = 0
@@ -108,35 +108,35 @@ class Columns:
     ----------
     numbers : ndarray of int32 (n, 12)
         See ``clkernels/ccm.clh``.
-    link, size : ndarray of int (n,)
-        Which link and which library size.
+    pair, size : ndarray of int (n,)
+        Which pair and which library size.
     """
 
     numbers: NDArray[np.int32]
-    link: NDArray[np.int_]
+    pair: NDArray[np.int_]
     size: NDArray[np.int_]
 
     def take(self, which: NDArray[np.int_]) -> Columns:
         """Some of them."""
-        return Columns(self.numbers[which], self.link[which], self.size[which])
+        return Columns(self.numbers[which], self.pair[which], self.size[which])
 
 
 def columns_of(
-    links: Sequence[Link], chosen: Sequence[int], sizes: Sequence[int], keys: NDArray[np.uint32], samples: int,
-    legal: Sequence[tuple[int, int]], first_library: int, width: int,
+    pairs: Sequence[CcmPair], numbers: Sequence[int], sizes: Sequence[int], keys: NDArray[np.uint32], samples: int,
+    row_lists: Sequence[tuple[int, int]], first_library: int, width: int,
 ) -> Columns:  # fmt: skip
-    """Columns of some links, the smallest libraries, which take longest, first.
+    """Columns of some pairs, the smallest libraries, which take longest, first.
 
     Parameters
     ----------
-    links : sequence of Link
-    chosen : sequence of int
+    pairs : sequence of CcmPair
+    numbers : sequence of int
         Which of them.
     sizes, keys
         Library sizes and their keys.
     samples : int
-    legal : sequence of (int, int)
-        Of each chosen link: how many legal rows, and where their list begins.
+    row_lists : sequence of (int, int)
+        Of each of these pairs: how many rows may be drawn, and where their list begins.
     first_library : int
         Library of the first neighbour table.
     width : int
@@ -144,16 +144,16 @@ def columns_of(
     """
     starts = np.arange(0, samples, width)
     order = np.argsort(sizes, kind="stable")
-    shape = (len(order), len(chosen), len(starts))
-    numbers = np.zeros((*shape, _COLUMN_INTS), np.int32)
-    numbers[..., 0] = np.array([links[i].library - first_library for i in chosen])[None, :, None]
-    numbers[..., 1] = np.array(chosen)[None, :, None]
-    numbers[..., 2:4] = np.array(legal).reshape(1, -1, 1, 2)
-    numbers[..., 4] = np.array(sizes)[order][:, None, None]
-    numbers[..., 5] = starts
-    numbers[..., 6] = np.minimum(samples - starts, width)
-    numbers[..., 7:9] = keys[order].view(np.int32)[:, None, None]
-    numbers[..., 9:11] = np.array([links[i].stream for i in chosen], np.int32).reshape(1, -1, 1, 2)
-    link = np.broadcast_to(np.array(chosen)[None, :, None], shape).reshape(-1)
+    shape = (len(order), len(numbers), len(starts))
+    out = np.zeros((*shape, _COLUMN_INTS), np.int32)
+    out[..., 0] = np.array([pairs[i].library - first_library for i in numbers])[None, :, None]
+    out[..., 1] = np.array(numbers)[None, :, None]
+    out[..., 2:4] = np.array(row_lists).reshape(1, -1, 1, 2)
+    out[..., 4] = np.array(sizes)[order][:, None, None]
+    out[..., 5] = starts
+    out[..., 6] = np.minimum(samples - starts, width)
+    out[..., 7:9] = keys[order].view(np.int32)[:, None, None]
+    out[..., 9:11] = np.array([pairs[i].stream for i in numbers], np.int32).reshape(1, -1, 1, 2)
+    pair = np.broadcast_to(np.array(numbers)[None, :, None], shape).reshape(-1)
     size = np.broadcast_to(order[:, None, None], shape).reshape(-1)
-    return Columns(numbers.reshape(-1, _COLUMN_INTS), link, size)
+    return Columns(out.reshape(-1, _COLUMN_INTS), pair, size)
