@@ -1,18 +1,23 @@
-## Putting data into the layouts of the kernels, on the device: raw series arrive once, time-major, as they are.
+## Puts raw series into the layouts of the kernels, on the device: the host sends each series once, as it is.
 ##
-##   centre         a shift and a scale per series, for the targets
-##   stage_targets  time-major, columns in the order of their classes, centred and of magnitude at most 1
-##   stage_series   series-major with padding, as the neighbour search reads libraries and queries
-## NaN becomes GAP everywhere.
+##   raw [step][series]  --centre-->         shift[series], exponent[series]   so that magnitudes are at most 1
+##                       --stage_targets-->  targets [step][target column]     what the lookup gathers from: a row of many
+##                                                                             targets in one read
+##                       --stage_series-->   series [series][step]             what the neighbour search reads, with padding
+##                                                                             around each series
+##
+## NaN becomes GAP everywhere: a finite number too large for data, so that comparing it needs no special case.
 ## ---- parameters (python -m pyedmcl.kernels.describe --write) ----
 ## Given by the problem:
 ##   dtype  number type of data and distances: float32 or float64
 ## ---- end of parameters ----
 #include "numeric.clh"
 
-// shift[c] = first value + mean difference from it over the rows that are scored, [scored_from[c], n_scored): sums over
-// other rows would leave a mean in them. (A constant series becomes exactly zero.) exponent[c] so that
-// (x - shift) * 2^-exponent has magnitude at most 1 in all rows.
+// A work-item finds shift and exponent of series c.
+// shift[c] is the mean over the rows that are scored, [scored_from[c], n_scored): a mean over other rows would leave an offset
+// in the sums of rho. It is summed as differences from the first value, so that a constant series becomes exactly zero, and
+// in parts of 64 rows, so that roundings do not grow with the length. exponent[c] is such that (x - shift) * 2^-exponent has
+// magnitude at most 1 in all rows; a power of two adds no rounding.
 kernel void centre(global const real* restrict raw, const int n_series, const int n_steps,
                    global const int* restrict scored_from, const int n_scored, global real* restrict shift,
                    global int* restrict exponent) {
@@ -33,11 +38,11 @@ kernel void centre(global const real* restrict raw, const int n_series, const in
     }
     total += part;
   }
-  const real away = n > 0 ? first + total / n : (real)0;
-  const real reach = high >= low ? fmax(fabs(low - away), fabs(high - away)) : (real)0;
+  const real mean = n > 0 ? first + total / n : (real)0;
+  const real largest = high >= low ? fmax(fabs(low - mean), fabs(high - mean)) : (real)0;
   int power = 0;
-  if (reach > 0) frexp(reach, &power);
-  shift[c] = away;
+  if (largest > 0) frexp(largest, &power);
+  shift[c] = mean;
   exponent[c] = power;
 }
 
