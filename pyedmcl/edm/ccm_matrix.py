@@ -195,11 +195,10 @@ def open_ccm_matrix(path: str | os.PathLike[str]) -> CcmMatrixResult:
     """
     stores = read_stores(path)
     first = next(iter(stores.values()))
-    dims = np.zeros(len(first.names), int) if first.E is None else np.asarray(first.E, int)
     own = first.manifest.parameters
     return CcmMatrixResult(
-        np.array(list(stores)), tuple(store.rho for store in stores.values()), dims, first.names, int(own["sample"]),
-        int(own["seed"]), {"manifest": first.manifest, "neighbors": _searched(stores)},
+        np.array(list(stores)), tuple(store.rho for store in stores.values()), first.dimensions(), first.names,
+        int(own["sample"]), int(own["seed"]), {"manifest": first.manifest, "neighbors": _searched(stores)},
     )  # fmt: skip
 
 

@@ -193,6 +193,5 @@ def open_xmap(path: str | os.PathLike[str]) -> XmapResult:
     True
     """
     store = open_store(path)
-    dims = np.zeros(len(store.names), int) if store.E is None else np.asarray(store.E, int)
-    return XmapResult(store.rho, dims, store.names, store,
+    return XmapResult(store.rho, store.dimensions(), store.names, store,
                       {"manifest": store.manifest, "neighbors": store.searched})  # fmt: skip

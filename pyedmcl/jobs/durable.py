@@ -124,7 +124,7 @@ def read_journal(path: Path) -> tuple[list[dict[str, Any]], bool]:
     for line in lines:
         try:
             entry = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             entry = None
         if isinstance(entry, dict):
             entries.append(entry)

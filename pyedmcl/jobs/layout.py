@@ -1,4 +1,4 @@
-"""The folder of a store: what is ours in it, what belongs where, and E, the one small array beside rho.
+"""The folder of a store: what is ours in it, and what belongs where.
 
 A Zarr v3 group::
 
@@ -11,6 +11,9 @@ A Zarr v3 group::
     rho/searched.json    which searches found the neighbours, why, and how good they were; only where they can differ
     E/zarr.json, E/c.0   the E of each target, once known
     .pyedmcl-*           lock and temporary files of a run
+
+Every file has a SHA-256: chunks in the journal, the manifest and the records (:mod:`.records`) within themselves, E in
+its description. The descriptions of arrays follow from the manifest.
 """
 
 from __future__ import annotations
@@ -21,16 +24,13 @@ import os
 from pathlib import Path
 from typing import Any, NoReturn
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
-
-from ..errors import InputError, StoreError, StoreForeignError, StoreMismatchError
+from ..errors import StoreError, StoreForeignError, StoreMismatchError
 from . import durable, zarr3
-from .manifest import FORMAT, KIND, Manifest, mismatch
+from .manifest import FORMATS, KIND, Manifest, mismatch
+from .records import SEARCHED, TUNING, DamagedError, digest_of, read_json
 
 JOURNAL = "blocks.jsonl"
-TUNING = "tuning.json"
-SEARCHED = "searched.json"
+_SUM = "sha256"
 
 
 def read_attributes(path: Path) -> dict[str, Any] | None:
@@ -52,7 +52,7 @@ def read_attributes(path: Path) -> dict[str, Any] | None:
             foreign("exists, is not a folder,")
         return None
     try:
-        attributes = json.loads((path / zarr3.METADATA).read_bytes())["attributes"]
+        attributes = read_json(path / zarr3.METADATA)["attributes"]
         if attributes["pyedmcl"]["kind"] == KIND:
             return dict(attributes)
     except FileNotFoundError:
@@ -66,18 +66,33 @@ def read_attributes(path: Path) -> dict[str, Any] | None:
     foreign("was not written by pyedmcl xmap")
 
 
+def group_metadata(manifest: Manifest) -> bytes:
+    """The text of the group's description, which holds the manifest and its checksum."""
+    attributes = manifest.attributes()
+    attributes["pyedmcl"][_SUM] = digest_of(attributes)
+    return zarr3.group_metadata(attributes)
+
+
 def read_manifest(path: Path, attributes: dict[str, Any]) -> Manifest:
     """The manifest in ``attributes``. Raises StoreMismatchError for an unknown format, StoreError where damaged."""
-    record = attributes["pyedmcl"]
-    if record.get("format") != FORMAT:
+    record = dict(attributes["pyedmcl"])
+    if record.get("format") not in FORMATS:
         raise StoreMismatchError(
-            f"{path} has store format {record.get('format')}, this pyedmcl knows format {FORMAT}: use the version "
+            f"{path} has store format {record.get('format')}, this pyedmcl knows format {FORMATS[-1]}: use the version "
             f"that wrote it ({record.get('version')}), or choose another output path"
         )
     try:
-        return Manifest.from_attributes(attributes)
-    except (LookupError, TypeError, InputError) as error:
-        raise StoreError(f"the manifest of {path} is damaged ({error}): remove the folder and run again") from error
+        # Those who look at the result with other tools may add attributes beside ours.
+        own = {"names": attributes["names"], "pyedmcl": record}
+        stored = record.pop(_SUM, None)  # format 1 had none
+        if stored != (None if record["format"] == FORMATS[0] else digest_of(own)):
+            raise DamagedError("its checksum differs")
+        return Manifest.from_attributes(own)
+    except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        raise StoreError(
+            f"the manifest of {path} is damaged ({error}): bring {path / zarr3.METADATA} back from a copy, or remove "
+            "the folder and run again"
+        ) from error
 
 
 def manifest_to_continue(path: Path, asked: Manifest, resume: bool) -> Manifest | None:
@@ -92,7 +107,7 @@ def manifest_to_continue(path: Path, asked: Manifest, resume: bool) -> Manifest 
     if attributes is None:
         return None
     if not resume:
-        if attributes["pyedmcl"].get("format") != FORMAT:
+        if attributes["pyedmcl"].get("format") not in FORMATS:
             read_manifest(path, attributes)  # raises: which files another format has is not known here
         return None
     stored = read_manifest(path, attributes)
@@ -121,11 +136,22 @@ def describe(path: Path, manifest: Manifest) -> None:
     durable.make_folder(rho)
     for folder in (path, rho, path / "E"):
         durable.remove_temporaries(folder)
-    chunk_shape = (manifest.block_rows, manifest.shape[1])
-    metadata = zarr3.array_metadata(manifest.shape, chunk_shape, manifest.dtype, "NaN", ("library", "target"))
-    described = rho / zarr3.METADATA
+    metadata, described = _metadata_of_rho(manifest), rho / zarr3.METADATA
     if not described.is_file() or described.read_bytes() != metadata:
         durable.write_file(described, metadata)
+
+
+def _metadata_of_rho(manifest: Manifest) -> bytes:
+    chunk_shape = (manifest.block_rows, manifest.shape[1])
+    return zarr3.array_metadata(manifest.shape, chunk_shape, manifest.dtype, "NaN", ("library", "target"))
+
+
+def is_described(path: Path, manifest: Manifest) -> bool:
+    """Whether rho's description says what the manifest says, so that other readers of Zarr see the same numbers."""
+    try:
+        return bool(read_json(path / "rho" / zarr3.METADATA) == json.loads(_metadata_of_rho(manifest)))
+    except (OSError, ValueError):
+        return False
 
 
 def sha256(path: Path) -> str:
@@ -135,76 +161,3 @@ def sha256(path: Path) -> str:
         while piece := file.read(1 << 20):
             digest.update(piece)
     return digest.hexdigest()
-
-
-def pack_E(E: ArrayLike, n_series: int) -> tuple[bytes, str]:
-    """E (n_series,) as it is stored, and its SHA-256. Raises InputError unless these are integers of at least 1."""
-    values = np.asarray(E)
-    if values.shape != (n_series,) or values.dtype.kind not in "iu":
-        raise InputError(f"one integer E per series is needed ({n_series} of them), got {values.dtype} {values.shape}")
-    if values.min() < 1 or values.max() > np.iinfo(np.int32).max:
-        raise InputError(f"E must be at least 1, got {values.min()} to {values.max()}")
-    data = values.astype(zarr3.DTYPES["int32"]).tobytes()
-    return data, hashlib.sha256(data).hexdigest()
-
-
-def write_E(path: Path, data: bytes, digest: str) -> None:
-    """Store packed E durably. Raises OSError."""
-    folder = path / "E"
-    durable.make_folder(folder)
-    durable.write_file(folder / zarr3.chunk_name(0), data)
-    # The description comes last and holds the sum: E is known when both are there and agree.
-    shape = (len(data) // 4,)
-    metadata = zarr3.array_metadata(shape, shape, "int32", 0, ("target",), {"sha256": digest})
-    durable.write_file(folder / zarr3.METADATA, metadata)
-
-
-def write_tuning(path: Path, parameters: dict[str, dict[str, Any]]) -> None:
-    """Store tuned parameters durably. Raises OSError."""
-    durable.write_file(path / "rho" / TUNING, json.dumps(parameters, indent=1, sort_keys=True).encode() + b"\n")
-
-
-def read_tuning(path: Path) -> dict[str, dict[str, Any]]:
-    """Stored parameters, by question; empty where there are none, or the file is damaged."""
-    try:
-        found = json.loads((path / "rho" / TUNING).read_bytes())
-    except (OSError, ValueError):
-        return {}
-    if not isinstance(found, dict) or not all(isinstance(answer, dict) for answer in found.values()):
-        return {}
-    return found
-
-
-def write_searched(path: Path, records: list[dict[str, Any]]) -> None:
-    """Store records of searches durably. Raises OSError."""
-    durable.write_file(path / "rho" / SEARCHED, json.dumps(records, indent=1).encode() + b"\n")
-
-
-def read_searched(path: Path) -> list[dict[str, Any]]:
-    """Stored records of searches; none where there are none, or the file is damaged."""
-    try:
-        found = json.loads((path / "rho" / SEARCHED).read_bytes())
-    except (OSError, ValueError):
-        return []
-    if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
-        return []
-    return [{key: tuple(item) if isinstance(item, list) else item for key, item in one.items()} for one in found]
-
-
-def stored_E_digest(path: Path) -> str | None:
-    """SHA-256 of the E that was stored, None where there is none."""
-    try:
-        return str(json.loads((path / "E" / zarr3.METADATA).read_bytes())["attributes"]["sha256"])
-    except (OSError, ValueError, LookupError, TypeError):
-        return None
-
-
-def read_E(path: Path) -> NDArray[np.int32] | None:
-    """Stored E, None where there is none or its bytes are not those once written."""
-    try:
-        data = (path / "E" / zarr3.chunk_name(0)).read_bytes()
-    except OSError:
-        return None
-    if hashlib.sha256(data).hexdigest() != stored_E_digest(path):
-        return None
-    return np.frombuffer(data, dtype=zarr3.DTYPES["int32"]).astype(np.int32)

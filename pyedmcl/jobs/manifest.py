@@ -12,7 +12,9 @@ import numpy as np
 
 from ..errors import InputError
 
-FORMAT = 1
+#: Formats that can be read, the one that is written last. Format 1 had no checksums of the manifest, of tuned
+#: parameters and of records of searches.
+FORMATS = (1, 2)
 KIND = "xmap"
 _BLOCK_BYTES = 8 << 20
 
@@ -71,6 +73,8 @@ class Manifest:
         How rho is stored.
     created : str
         UTC time, ISO 8601; not compared.
+    format : int
+        Of the store, one of :data:`FORMATS`; not compared.
 
     Raises
     ------
@@ -87,6 +91,7 @@ class Manifest:
     device: Mapping[str, Any] = field(default_factory=dict)
     dtype: str = "float32"
     created: str = field(default_factory=now)
+    format: int = FORMATS[-1]
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "names", tuple(str(name) for name in self.names))
@@ -101,6 +106,11 @@ class Manifest:
             raise InputError(f"rho is stored as float32 or float64, not {self.dtype!r}")
 
     @property
+    def checked(self) -> bool:
+        """Whether every file of the store has a checksum."""
+        return self.format > 1
+
+    @property
     def shape(self) -> tuple[int, int]:
         """(N, N)."""
         return len(self.names), len(self.names)
@@ -110,7 +120,7 @@ class Manifest:
         return {
             "names": list(self.names),
             "pyedmcl": {
-                "format": FORMAT,
+                "format": self.format,
                 "kind": KIND,
                 "version": self.version,
                 "created": self.created,
@@ -128,7 +138,8 @@ class Manifest:
     def from_attributes(cls, attributes: Mapping[str, Any]) -> Manifest:
         """The inverse of :meth:`attributes`. Raises KeyError, TypeError or InputError where that is damaged."""
         record = attributes["pyedmcl"]
-        wanted = ("input_digest", "block_rows", "parameters", "version", "kernels", "device", "dtype", "created")
+        wanted = ("input_digest", "block_rows", "parameters", "version", "kernels", "device", "dtype", "created",
+                  "format")  # fmt: skip
         return cls(names=attributes["names"], **{name: record[name] for name in wanted})
 
 

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..errors import InputError, StoreError, StoreForeignError, StoreMismatchError
-from . import durable, layout, zarr3
+from ..errors import InputError, StoreError, StoreForeignError, StoreMismatchError, warn
+from . import durable, layout, records, zarr3
 from .manifest import Manifest, now
 
 
@@ -80,7 +80,7 @@ class XmapStore:
             stored = layout.manifest_to_continue(path, manifest, resume)
             if stored is None:
                 layout.remove_content(path)
-                durable.write_file(path / zarr3.METADATA, zarr3.group_metadata(manifest.attributes()))
+                durable.write_file(path / zarr3.METADATA, layout.group_metadata(manifest))
             store = cls(path, stored or manifest)
             layout.describe(path, store.manifest)
             store._verify()
@@ -96,7 +96,11 @@ class XmapStore:
 
     def _load_journal(self) -> bool:
         """Take the entries whose chunk is there in full size; True where that was all there is in the journal."""
-        entries, clean = durable.read_journal(self.path / "rho" / layout.JOURNAL)
+        journal = self.path / "rho" / layout.JOURNAL
+        try:
+            entries, clean = durable.read_journal(journal)
+        except OSError as error:
+            raise StoreError(f"{journal} cannot be read ({error.strerror}): check its permissions") from error
         for entry in entries:
             block, digest = entry.get("block"), entry.get("sha256")
             if isinstance(block, int) and 0 <= block < self.n_blocks and isinstance(digest, str):
@@ -204,14 +208,15 @@ class XmapStore:
         StoreWriteError, InputError
             As for :meth:`write`.
         """
-        data, digest = layout.pack_E(E, self.shape[1])
+        data, digest = records.pack_E(E, self.shape[1])
         with self._writing("E"):
-            if self._entries and layout.stored_E_digest(self.path) not in (None, digest):
+            known = records.digests_of_E(self.path)
+            if self._entries and known and digest not in known:
                 raise StoreMismatchError(
                     f"{self.path}: {len(self._entries)} blocks were computed with another E than the one found now: "
                     "choose another output path, or start again with --no-resume (resume=False)"
                 )
-            layout.write_E(self.path, data, digest)
+            records.write_E(self.path, data, digest)
 
     def set_parameters(self, parameters: Mapping[str, dict[str, Any]]) -> None:
         """Store the tuned parameters of this job durably, before blocks that were computed with them.
@@ -227,19 +232,22 @@ class XmapStore:
             As for :meth:`write`.
         """
         with self._writing("tuned parameters"):
-            layout.write_tuning(self.path, dict(parameters))
+            records.write_tuning(self.path, dict(parameters))
 
     @property
     def parameters(self) -> dict[str, dict[str, Any]]:
-        """Tuned parameters of the blocks that are there; empty where none are, or none were recorded."""
-        return layout.read_tuning(self.path) if self._entries else {}
+        """Tuned parameters of the blocks that are there; empty where none are, or none were recorded.
 
-    def set_searched(self, records: Sequence[Mapping[str, Any]]) -> None:
+        Raises StoreError where they are damaged.
+        """
+        return records.read_tuning(self.path, required=self.manifest.checked) if self._entries else {}
+
+    def set_searched(self, entries: Sequence[Mapping[str, Any]]) -> None:
         """Store durably which searches found the neighbours, as :attr:`searched` gives it back.
 
         Parameters
         ----------
-        records : sequence of mapping
+        entries : sequence of mapping
             Numbers, text and tuples of them.
 
         Raises
@@ -248,12 +256,22 @@ class XmapStore:
             As for :meth:`write`.
         """
         with self._writing("the record of searches"):
-            layout.write_searched(self.path, [dict(one) for one in records])
+            records.write_searched(self.path, [dict(one) for one in entries])
 
     @property
     def searched(self) -> list[dict[str, Any]]:
-        """Which searches found the neighbours, why, and how good they were; empty where none were recorded."""
-        return layout.read_searched(self.path)
+        """Which searches found the neighbours, why, and how good they were; empty where none were recorded.
+
+        A damaged record is told to a reader by a warning, since rho can be read without it. For a writer it is an error
+        (StoreError), since the blocks that are added must go on with it.
+        """
+        try:
+            return records.read_searched(self.path, required=self.manifest.checked)
+        except StoreError as error:
+            if self._journal is not None:
+                raise
+            warn(f"{error} It is left out here.")
+            return []
 
     @contextlib.contextmanager
     def _writing(self, what: str) -> Iterator[durable.Journal]:
@@ -273,8 +291,29 @@ class XmapStore:
 
     @property
     def E(self) -> NDArray[np.int32] | None:
-        """E of each target, shape (N,), int32; None until set (or where its file is damaged)."""
-        return layout.read_E(self.path)
+        """E of each target, shape (N,), int32; None until set, and for a writer where it is damaged and must be set.
+
+        Raises StoreError for a reader where it is damaged.
+        """
+        try:
+            return records.read_E(self.path, self.shape[1])
+        except (records.DamagedError, OSError) as error:
+            if self._journal is None:
+                raise self._without_E(error) from error
+            return None
+
+    def dimensions(self) -> NDArray[np.int_]:
+        """:attr:`E` as integers; 0 where it was not found yet.
+
+        Raises StoreError where it is damaged, or missing although blocks were computed with it.
+        """
+        E = self.E
+        if E is None and self._entries:
+            raise self._without_E(f"E of {self.path} is missing")
+        return np.zeros(self.shape[1], int) if E is None else np.asarray(E, int)
+
+    def _without_E(self, why: Exception | str) -> StoreError:
+        return StoreError(f"{why}: run the same command again, it finds E anew and keeps the blocks that are there")
 
     @property
     def rho(self) -> zarr3.LazyMatrix:
@@ -336,6 +375,14 @@ def open_store(path: str | os.PathLike[str], mode: str = "r") -> XmapStore:
         There is nothing, or it was not written by pyedmcl.
     StoreMismatchError
         It has a format that this version does not know.
+    StoreError
+        It is damaged or cannot be read.
+
+    Warns
+    -----
+    RuntimeWarning
+        It was written before stores had checksums; blocks count as not done since the journal or their files are
+        damaged; what describes rho to other readers of Zarr is damaged.
     """
     if mode != "r":
         raise InputError(f"mode {mode!r}: 'r' (reading) is needed; XmapStore.create_or_resume opens a store to write")
@@ -344,5 +391,16 @@ def open_store(path: str | os.PathLike[str], mode: str = "r") -> XmapStore:
     if attributes is None:
         raise StoreForeignError(f"{path} is no result of pyedmcl xmap: name the folder that xmap wrote (-o)")
     store = XmapStore(path, layout.read_manifest(path, attributes))
-    store._load_journal()
+    if not store._load_journal() and store.pending():
+        warn(
+            f"the journal of {path} or files that it names are torn or damaged: {len(store.pending())} of "
+            f"{store.n_blocks} blocks count as not done, and their rho is NaN, until the same command is run again"
+        )
+    if not store.manifest.checked:
+        warn(f"{path} was written before every file of a store had a checksum: only rho and E can be verified")
+    if store._entries and not layout.is_described(path, store.manifest):
+        warn(
+            f"{path / 'rho' / zarr3.METADATA} is damaged: what is read here is right, other readers of Zarr may be "
+            "misled. Running the same command again mends it."
+        )
     return store

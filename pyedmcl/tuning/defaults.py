@@ -130,7 +130,8 @@ def unfit(
     if set(chosen) != set(tunables):
         return f"they name {', '.join(sorted(chosen)) or 'nothing'}, the kernel has {', '.join(sorted(tunables))}"
     for name, value in chosen.items():
-        if value not in tunables[name].values or isinstance(value, bool) != isinstance(tunables[name].values[0], bool):
+        # True and 1.0 equal 1, and would be other text in a source.
+        if type(value) is not type(tunables[name].values[0]) or value not in tunables[name].values:
             return f"{name} = {value!r} is none of {', '.join(map(repr, tunables[name].values))}"
     if not _obtainable(spec, specialisation, chosen):
         return "their text is not shipped, and no loopy is installed that could write it: pip install 'pyedmcl[loopy]'"
@@ -151,6 +152,21 @@ def unfit(
         if not holds:
             return constraint.reason
     return None
+
+
+def unfit_recorded(
+    spec: KernelSpec, chosen: Mapping[str, Any], specialisation: Mapping[str, Any], info: DeviceInfo, most: int,
+    sizes: Mapping[str, int] | None = None,
+) -> str | None:  # fmt: skip
+    """As :func:`unfit`, for parameters that a job was given when it began, which may be bent defaults."""
+    why = unfit(spec, chosen, specialisation, info, most, sizes)
+    limit = most
+    while why is not None and limit:
+        bent = defaults(spec, specialisation, info, limit, sizes)
+        if chosen == bent and all(type(value) is type(bent[name]) for name, value in chosen.items()):
+            return None
+        limit = (1 << limit.bit_length() - 1) // 2 if limit & (limit - 1) == 0 else 1 << limit.bit_length() - 1
+    return why
 
 
 def operations_per_second(info: DeviceInfo) -> float:

@@ -20,7 +20,7 @@ from .. import config
 from ..codegen.spec import KernelSpec
 from ..device.info import DeviceInfo
 from ..device.quirks import quirks_for
-from ..errors import InputError, Interrupted, PyedmclError
+from ..errors import InputError, Interrupted, PyedmclError, StoreError
 from . import defaults
 from .key import TuningKey
 from .knowledge import Knowledge
@@ -280,8 +280,7 @@ class ParameterSource:
     def _answer(self, question: ParameterQuestion, mode: str, forced: Mapping[str, Any] | None) -> ParameterQuestion:
         """The question with its answer: forced parameters, else the best known ones that fit, else the defaults."""
         spec, specialisation, info, sizes = question.spec, question.specialisation, question.info, question.sizes
-        key, quirks = question.key(), quirks_for(info)
-        most = min(quirks.max_work_group, self.knowledge.limit(key) if mode != "never" else info.max_work_group)
+        key, most = question.key(), self._most(question, mode)
         base = defaults.defaults(spec, specialisation, info, most, sizes)
         if forced:
             return _answered(question, {**base, **forced}, "forced")
@@ -295,10 +294,29 @@ class ParameterSource:
         self._tell(logging.INFO, f"parameters of {spec.name} on {info.name}: {answer.choice.grade}")
         return answer
 
+    def _most(self, question: ParameterQuestion, mode: str) -> int:
+        """Work-items of a group that the device takes, as far as that is known and asked for."""
+        known = self.knowledge.limit(question.key()) if mode != "never" else question.info.max_work_group
+        return min(quirks_for(question.info).max_work_group, known)
+
     def _recorded(self, question: ParameterQuestion, answers: Answers | None) -> Mapping[str, Any] | None:
         """What a job that is continued was given before, unless it failed in this process."""
         before = None if answers is None else answers.get(question.text())
-        return None if before is None or self.knowledge.distrusts(question.key(), before) else before
+        if before is None or self.knowledge.distrusts(question.key(), before):
+            return None
+        if before == question.choice.parameters:
+            return question.choice.parameters
+        why = defaults.unfit_recorded(
+            question.spec, before, question.specialisation, question.info, quirks_for(question.info).max_work_group,
+            question.sizes,
+        )  # fmt: skip
+        if why is not None:
+            raise StoreError(
+                f"the parameters of {question.spec.name} that this job began with cannot be used on "
+                f"{question.info.name} ({why}): start again with --no-resume (resume=False), or choose another output "
+                "path"
+            )
+        return before
 
     def _tell(self, level: int, text: str) -> None:
         """Once per process."""

@@ -220,8 +220,10 @@ def test_E_is_kept(path):
             store.set_E(E + 1)
     chunk = path / "E" / "c.0"
     chunk.write_bytes(b"\0" * chunk.stat().st_size)
-    assert open_store(path).E is None
+    with pytest.raises(StoreError, match=r"E of .* has changed.*run the same command again"):
+        _ = open_store(path).E
     with XmapStore.create_or_resume(path, make_manifest()) as store:
+        assert store.E is None  # to be found and set again
         with pytest.raises(StoreMismatchError, match="another E"):
             store.set_E(E + 1)
         store.set_E(E)

@@ -6,12 +6,15 @@ import json
 
 import numpy as np
 import pytest
+from device_helpers import INTEL
 from tuning_helpers import run
 
 import pyedmcl
 from pyedmcl.device.session import open_device
-from pyedmcl.errors import Interrupted
+from pyedmcl.errors import Interrupted, StoreError
+from pyedmcl.jobs.records import write_tuning
 from pyedmcl.kernels import spec
+from pyedmcl.tuning import defaults
 from pyedmcl.tuning.database import Database
 from pyedmcl.tuning.parameters import keeping, source
 
@@ -78,7 +81,7 @@ def test_a_continued_map_has_the_bits_of_an_uninterrupted_one(one_device, tmp_pa
     with pytest.raises(Interrupted):
         pyedmcl.xmap(x, E=3, out=tmp_path / "cut", device=one_device, progress=stop)
     stored = json.loads((tmp_path / "cut" / "rho" / "tuning.json").read_text())
-    assert {json.loads(question)["kernel"] for question in stored} >= {"knn", "lookup"}
+    assert {json.loads(question)["kernel"] for question in stored["content"]} >= {"knn", "lookup"}
     tuned = tune(open_device(one_device).info, row_lanes=4, lanes=1, vectors=1)
     other = pyedmcl.xmap(x, E=3, device=one_device)
     assert other.provenance["tuning"]["lookup"][0]["parameters"] == tuned
@@ -91,11 +94,71 @@ def test_a_continued_map_has_the_bits_of_an_uninterrupted_one(one_device, tmp_pa
     assert anew.provenance["tuning"]["lookup"][0]["parameters"] == tuned
 
 
+def answered(spec_name, **changes):
+    """A record of parameters for the question of the tests, changed."""
+    with source.watching() as asked:
+        chosen = source.parameters(spec(spec_name), GIVEN, INTEL, SIZES).parameters
+    (question,) = asked.values()
+    return {question.text(): {**chosen, **changes}}
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"lanes": 5}, "lanes = 5 is none of"),
+        ({"lanes": -1}, "lanes = -1 is none of"),
+        ({"lanes": 4.0}, "lanes = 4.0 is none of"),
+        ({"lanes": True}, "lanes = True is none of"),
+        ({"lanes": [4]}, r"lanes = \[4\] is none of"),
+        ({"lanes": "4"}, "lanes = '4' is none of"),
+        ({"row_lanes": 1000}, "row_lanes = 1000 is none of"),
+        ({"more": 1}, "they name"),
+    ],
+)
+def test_recorded_parameters_that_do_not_fit_are_refused(changes, why):
+    with keeping(answered("lookup", **changes)), pytest.raises(StoreError, match=why):
+        source.parameters(spec("lookup"), GIVEN, INTEL, SIZES)
+
+
+def test_recorded_defaults_may_be_bent():
+    """To the device's groups, to narrow problems, by a limit that is not known any more: these are in no list."""
+    before = answered("lookup")
+    bent = defaults.defaults(spec("lookup"), GIVEN, INTEL, 2, SIZES)
+    assert defaults.unfit_recorded(spec("lookup"), bent, GIVEN, INTEL, 4096, SIZES) is None
+    with keeping(before):
+        assert source.parameters(spec("lookup"), GIVEN, INTEL, SIZES).grade == "recorded"
+
+
 @pytest.mark.parametrize("content", [b"{", b"[1]", b'{"a": 1}'])
-def test_a_damaged_record_is_as_none(one_device, tmp_path, content):
+def test_a_damaged_record_is_refused(one_device, tmp_path, content):
     x = np.random.default_rng(2).standard_normal((120, 40)).astype(np.float32)
     whole = pyedmcl.xmap(x, E=2, out=tmp_path / "map", device=one_device)
-    (tmp_path / "map" / "rho" / "tuning.json").write_bytes(content)
+    file = tmp_path / "map" / "rho" / "tuning.json"
+    written = file.read_bytes()
+    file.write_bytes(content)
     (tmp_path / "map" / "rho" / "c.0.0").unlink()
+    with pytest.raises(StoreError, match=r"tuning.json.*start again with --no-resume"):
+        pyedmcl.xmap(x, E=2, out=tmp_path / "map", device=one_device)
+    file.write_bytes(written)
     again = pyedmcl.xmap(x, E=2, out=tmp_path / "map", device=one_device)
     np.testing.assert_array_equal(np.asarray(again.rho[:]), np.asarray(whole.rho[:]))
+
+
+def test_an_edited_store_gives_no_other_rho(one_device, tmp_path):
+    """An edit that lies within the lists passes only with its checksum; one beyond them never does."""
+    x = np.random.default_rng(2).standard_normal((200, 40)).astype(np.float32)
+    pyedmcl.xmap(x, E=2, out=tmp_path / "map", device=one_device)
+    rho = tmp_path / "map" / "rho"
+    (rho / "blocks.jsonl").write_bytes((rho / "blocks.jsonl").read_bytes().splitlines(keepends=True)[0])
+    written = json.loads((rho / "tuning.json").read_text())["content"]
+    for name, value in (("unroll", 5), ("wg", 1000), ("bound_share", -1)):
+        edited = {question: dict(answer) for question, answer in written.items()}
+        for question, answer in edited.items():
+            if json.loads(question)["kernel"] == "knn":
+                answer[name] = value
+        (rho / "tuning.json").write_text(json.dumps(edited))
+        with pytest.raises(StoreError, match="has changed since it was written"):
+            pyedmcl.xmap(x, E=2, out=tmp_path / "map", device=one_device)
+        write_tuning(tmp_path / "map", edited)
+        with pytest.raises(StoreError, match=f"parameters of knn .* cannot be used .*{name} = {value} is none of"):
+            pyedmcl.xmap(x, E=2, out=tmp_path / "map", device=one_device)

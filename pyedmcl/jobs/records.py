@@ -1,0 +1,187 @@
+"""The small records of a store (E, tuned parameters, searches), each with a checksum that is compared when it is read.
+
+What a disk or a careless edit has changed is never taken for what was written: a damaged record is an error. Stores of
+format 1, which had no checksums of parameters and searches, are read as they are.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..errors import InputError, StoreError
+from . import durable, zarr3
+
+TUNING = "tuning.json"
+SEARCHED = "searched.json"
+_SUM = "sha256"
+
+
+class DamagedError(ValueError):
+    """The bytes of a record are not those once written."""
+
+
+def digest_of(document: Any) -> str:
+    """SHA-256 of plain data, whatever the order of its names and the space between them."""
+    text = json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def read_json(path: Path) -> Any:
+    """A file of JSON. Raises DamagedError where it is none, OSError where it cannot be read."""
+    try:
+        return json.loads(path.read_bytes())
+    except (ValueError, RecursionError) as error:
+        raise DamagedError(f"{path} is no JSON ({error})") from error
+
+
+def _write_checked(path: Path, content: Any) -> None:
+    document = {_SUM: digest_of(content), "content": content}
+    durable.write_file(path, json.dumps(document, indent=1, sort_keys=True).encode() + b"\n")
+
+
+def _read_checked(path: Path, *, required: bool) -> Any:
+    """Content of a record, None where there is none.
+
+    Raises
+    ------
+    DamagedError
+        It is not what was written. A record without a checksum counts so where one is ``required``.
+    OSError
+        It cannot be read.
+    """
+    try:
+        document = read_json(path)
+    except FileNotFoundError:
+        return None
+    if isinstance(document, dict) and set(document) == {_SUM, "content"}:
+        try:
+            if digest_of(document["content"]) == document[_SUM]:
+                return document["content"]
+        except (ValueError, RecursionError):
+            pass
+    elif not required:
+        return document
+    raise DamagedError(f"{path} has changed since it was written (its checksum differs)")
+
+
+def write_tuning(path: Path, parameters: dict[str, dict[str, Any]]) -> None:
+    """Store tuned parameters durably. Raises OSError."""
+    _write_checked(path / "rho" / TUNING, parameters)
+
+
+def read_tuning(path: Path, *, required: bool) -> dict[str, dict[str, Any]]:
+    """Stored parameters, by question; empty where there are none.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+        Of the store.
+    required : bool
+        Whether a checksum is.
+
+    Raises
+    ------
+    StoreError
+        They are damaged or cannot be read.
+    """
+    advice = "the blocks that are there were computed with these parameters. "
+    try:
+        found = _read_checked(path / "rho" / TUNING, required=required)
+    except (DamagedError, OSError) as error:
+        raise _cannot_continue(error, advice) from error
+    if found is None:
+        return {}
+    if not isinstance(found, dict) or not all(isinstance(answer, dict) for answer in found.values()):
+        raise _cannot_continue(f"{path / 'rho' / TUNING} is damaged", advice)
+    return found
+
+
+def write_searched(path: Path, entries: list[dict[str, Any]]) -> None:
+    """Store records of searches durably. Raises OSError."""
+    _write_checked(path / "rho" / SEARCHED, entries)
+
+
+def read_searched(path: Path, *, required: bool) -> list[dict[str, Any]]:
+    """Stored records of searches; none where there are none. Arguments and errors as for :func:`read_tuning`."""
+    advice = "it says which searches found the neighbours of the blocks that are there. "
+    try:
+        found = _read_checked(path / "rho" / SEARCHED, required=required)
+    except (DamagedError, OSError) as error:
+        raise _cannot_continue(error, advice) from error
+    if found is None:
+        return []
+    if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
+        raise _cannot_continue(f"{path / 'rho' / SEARCHED} is damaged", advice)
+    return [{key: tuple(item) if isinstance(item, list) else item for key, item in one.items()} for one in found]
+
+
+def _cannot_continue(why: Exception | str, advice: str) -> StoreError:
+    return StoreError(
+        f"{why}: {advice}Bring the file back from a copy, or start again with --no-resume (resume=False), which "
+        "removes what is there."
+    )
+
+
+def pack_E(E: ArrayLike, n_series: int) -> tuple[bytes, str]:
+    """E (n_series,) as it is stored, and its SHA-256. Raises InputError unless these are integers of at least 1."""
+    values = np.asarray(E)
+    if values.shape != (n_series,) or values.dtype.kind not in "iu":
+        raise InputError(f"one integer E per series is needed ({n_series} of them), got {values.dtype} {values.shape}")
+    if values.min() < 1 or values.max() > np.iinfo(np.int32).max:
+        raise InputError(f"E must be at least 1, got {values.min()} to {values.max()}")
+    data = values.astype(zarr3.DTYPES["int32"]).tobytes()
+    return data, hashlib.sha256(data).hexdigest()
+
+
+def write_E(path: Path, data: bytes, digest: str) -> None:
+    """Store packed E durably. Raises OSError."""
+    folder = path / "E"
+    durable.make_folder(folder)
+    durable.write_file(folder / zarr3.chunk_name(0), data)
+    # The description comes last and holds the sum: E is known when both are there and agree.
+    durable.write_file(folder / zarr3.METADATA, _metadata_of_E(len(data) // 4, digest))
+
+
+def _metadata_of_E(n_series: int, digest: str) -> bytes:
+    return zarr3.array_metadata((n_series,), (n_series,), "int32", 0, ("target",), {"sha256": digest})
+
+
+def digests_of_E(path: Path) -> set[str]:
+    """SHA-256 of the E that was stored, as far as it can be told: by its description and by its bytes."""
+    found = set()
+    with contextlib.suppress(OSError, ValueError, LookupError, TypeError):
+        found.add(str(read_json(path / "E" / zarr3.METADATA)["attributes"]["sha256"]))
+    with contextlib.suppress(OSError):
+        found.add(hashlib.sha256((path / "E" / zarr3.chunk_name(0)).read_bytes()).hexdigest())
+    return found
+
+
+def read_E(path: Path, n_series: int) -> NDArray[np.int32] | None:
+    """Stored E, None where it has not been stored yet.
+
+    Raises
+    ------
+    DamagedError
+        Its bytes or its description are not those once written.
+    OSError
+        It cannot be read.
+    """
+    try:
+        metadata = read_json(path / "E" / zarr3.METADATA)
+    except FileNotFoundError:
+        return None  # a run that was killed before, too, has no description
+    try:
+        data = (path / "E" / zarr3.chunk_name(0)).read_bytes()
+    except FileNotFoundError:
+        data = b""
+    # The description follows from the bytes, so that other readers of Zarr see the same E where we see one.
+    if metadata != json.loads(_metadata_of_E(n_series, hashlib.sha256(data).hexdigest())):
+        raise DamagedError(f"E of {path} has changed since it was written (its checksum differs)")
+    return np.frombuffer(data, dtype=zarr3.DTYPES["int32"]).astype(np.int32)
