@@ -17,7 +17,7 @@ from ..errors import BuildError, DeviceMemoryError, LaunchError
 from . import opencl_devices, runtimes
 from .executor import Argument, Buffer, Kernel
 from .info import DeviceInfo
-from .opencl_memory import MemoryUse, OpenCLBuffer
+from .opencl_memory import MemoryUse, OpenCLBuffer, SpareMemory
 from .program_cache import ProgramCache
 from .quirks import quirks_for
 from .slots import Slot, names_differ, packer, refusal
@@ -166,6 +166,7 @@ class OpenCLExecutor:
         self._programs: OrderedDict[tuple[str, tuple[str, ...]], OpenCLProgram] = OrderedDict()
         self.errors: type[Exception] = self.cl.Error
         self.memory = MemoryUse()
+        self._spare = SpareMemory() if quirks_for(info).reuse_buffers else None
         self._kept = ProgramCache(info) if quirks_for(info).keep_programs else None
         self._device = opencl_devices.handle(info)
         try:
@@ -250,8 +251,7 @@ class OpenCLExecutor:
         # NVIDIA takes memory at the first use only, so it has to be told no here.
         if size <= self.info.global_bytes:
             try:
-                memory = self.cl.Buffer(self._context, self.cl.mem_flags.READ_WRITE, size)
-                return OpenCLBuffer(memory, size, self.memory)
+                return OpenCLBuffer(self._memory_of(size), size, self.memory, self._spare)
             except self.errors as error:
                 reason = error
         failure = DeviceMemoryError(
@@ -261,6 +261,19 @@ class OpenCLExecutor:
         )
         failure.refused = True
         raise failure from (reason if isinstance(reason, Exception) else None)
+
+    def _memory_of(self, size: int) -> Any:
+        """Memory of a size: what was given back, else new. Raises the driver's errors."""
+        spare = None if self._spare is None else self._spare.take(size)
+        if spare is not None:
+            return spare
+        try:
+            return self.cl.Buffer(self._context, self.cl.mem_flags.READ_WRITE, size)
+        except self.errors:
+            if self._spare is None:
+                raise
+            self._spare.clear()
+            return self.cl.Buffer(self._context, self.cl.mem_flags.READ_WRITE, size)
 
     def upload(self, array: np.ndarray[Any, Any], into: Buffer | None = None, offset: int = 0) -> OpenCLBuffer:
         """Copy a C-contiguous host array to byte ``offset`` of ``into``, or to a new buffer; the array is free after.
@@ -380,6 +393,8 @@ class OpenCLExecutor:
         try:
             self.finish()
         finally:
+            if self._spare is not None:
+                self._spare.clear()
             self._programs.clear()
             self._queue = None
             self._context = None

@@ -58,6 +58,8 @@ class Quirks:
         The reported largest allocation is no real limit; ``largest_bytes`` is all of the memory then.
     keep_programs : bool
         Whether compiled programs are kept in the user's cache folder, since the runtime itself keeps none.
+    reuse_buffers : bool
+        Whether small buffers that were given back serve again.
     unusable : str or None
         Why no kernel can run on it; None where it works. Such a device is never chosen unasked.
     instead : str
@@ -84,6 +86,7 @@ class Quirks:
     local_bytes: int = 0
     whole_memory_in_one: bool = False
     keep_programs: bool = False
+    reuse_buffers: bool = True
     unusable: str | None = None
     instead: str = ""
     reasons: tuple[str, ...] = ()
@@ -201,8 +204,9 @@ TABLE: tuple[Row, ...] = (
     ),
     Row(
         lambda info: info.kind == "simulator",
-        {"max_work_group": 64},
-        "an interpreter: every work-item costs, so problems must be tiny",
+        {"max_work_group": 64, "reuse_buffers": False},
+        "an interpreter: every work-item costs, so problems must be tiny; and it watches for reads of memory that was "
+        "never written, which it cannot see in a buffer that served before",
     ),
 )
 

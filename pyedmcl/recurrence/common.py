@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..device.session import open_device
 from ..errors import InputError
@@ -136,11 +137,18 @@ def one_pass(passes: Sequence[Any], checkpoint: Checkpoint) -> None:
 
 
 def result_of(
-    counts: Counts, radius: Any, problem: RqaProblem, options: Options, sides: tuple[Points, Points],
-    executors: Sequence[Executor], **more: Any,
+    counts: Counts, radius: Any, problem: RqaProblem, options: Options, complete: tuple[NDArray[Any], NDArray[Any]],
+    origin: dict[str, Any],
 ) -> RecurrenceResult:  # fmt: skip
-    """The frozen result of one matrix, whose rows and columns are the points of two sides."""
-    rows, columns = sides
+    """The frozen result of one matrix.
+
+    Parameters
+    ----------
+    complete : (ndarray of bool, ndarray of bool)
+        Which points of the rows and of the columns have no gap.
+    origin : dict
+        From :func:`provenance`; results of one call may share it, each has a copy.
+    """
     return RecurrenceResult(
         counts=counts,
         convention=options.convention,
@@ -149,9 +157,9 @@ def result_of(
         lmin=options.lmin,
         vmin=options.vmin,
         wmin=options.wmin,
-        complete=(rows.complete, columns.complete),
+        complete=complete,
         symmetric=problem.symmetric,
-        provenance=provenance(executors, rows, options, **more),
+        provenance=dict(origin),
     )
 
 

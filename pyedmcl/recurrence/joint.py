@@ -122,7 +122,7 @@ def joint_rqa(
             alone, (first, second), (radii, radii_y), ("radius", "radius_y"), strict=True
         )
     ]
-    both = replace(first, complete=first.complete & second.complete)
+    complete = first.complete & second.complete
     results: dict[int, RecurrenceResult] = {}
     passes = _joined(*sides)
     common.one_pass(passes, checkpoint)
@@ -130,10 +130,11 @@ def joint_rqa(
         pair = (first, second)
         counted = common.count(executors, sweep.problem, pair, pair, options, checkpoint)
         for counts, reported, place in zip(counted, sweep.radii, sweep.order, strict=True):
-            results[place] = common.result_of(
-                counts, reported, alone[0], options, (both, both), executors,
+            origin = common.provenance(
+                executors, first, options,
                 threshold=threshold, wanted=radii[place], wanted_y=radii_y[place], y=embedding_y.described,
             )  # fmt: skip
+            results[place] = common.result_of(counts, reported, alone[0], options, (complete, complete), origin)
     ordered = tuple(results[place] for place in range(len(radii)))
     return RecurrenceTable(ordered, "radius", tuple(radii)) if several else ordered[0]
 

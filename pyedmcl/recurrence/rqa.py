@@ -154,9 +154,8 @@ def rqa(
     for sweep in passes:
         counted = common.count(executors, sweep.problem, rows, columns, options, checkpoint)
         for counts, reported, place in zip(counted, sweep.radii, sweep.order, strict=True):
-            results[place] = common.result_of(
-                counts, reported, problem, options, (rows, columns), executors,
-                threshold=threshold, wanted=radii[place],
-            )  # fmt: skip
+            origin = common.provenance(executors, rows, options, threshold=threshold, wanted=radii[place])
+            complete = rows.complete, columns.complete
+            results[place] = common.result_of(counts, reported, problem, options, complete, origin)
     ordered = tuple(results[place] for place in range(len(radii)))
     return RecurrenceTable(ordered, "radius", tuple(radii)) if several else ordered[0]

@@ -125,12 +125,9 @@ def windowed_rqa(
     windows = WindowsProblem(sweep.problem, points, stride, len(starts), options.tile)
     sink = ListSink(windows.blocks())
     LocalRunner(executors).run(windows, sink)
+    origin = common.provenance(executors, points, options, window=length, step=steps)
     results = []
     for number, counts in enumerate(itertools.chain.from_iterable(sink.results())):
-        part = windows.window(number)
-        results.append(
-            common.result_of(
-                counts, sweep.radii[0], problem, options, (part, part), executors, window=length, step=steps
-            )
-        )
+        complete = windows.complete(number)
+        results.append(common.result_of(counts, sweep.radii[0], problem, options, (complete, complete), origin))
     return RecurrenceTable(tuple(results), "start", tuple(starts))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..jobs.blocks import Arrays, Block, BlockResult, Record, Report, cut
 from .counts import Counts
@@ -64,12 +65,16 @@ class WindowsProblem:
     def operations(self) -> float:
         return self.windows * operations(self.matrix)
 
-    def window(self, number: int) -> Points:
-        """The points of a window."""
+    def values(self, number: int) -> NDArray[Any]:
+        """The values that a window is made of, delays included."""
         points, begin = self.points, number * self.step
-        end = begin + self.matrix.n_rows
         lag = 0 if points.embedded else (points.m - 1) * points.tau
-        return replace(points, values=points.values[begin : end + lag], complete=points.complete[begin:end])
+        return points.values[begin : begin + self.matrix.n_rows + lag]
+
+    def complete(self, number: int) -> NDArray[np.bool_]:
+        """Which points of a window have no gap."""
+        begin = number * self.step
+        return self.points.complete[begin : begin + self.matrix.n_rows]
 
     def open(self, executor: Executor) -> WindowsEngine:
         return WindowsEngine(self, executor)
@@ -102,7 +107,7 @@ class WindowsEngine:
 
     def _alone(self, number: int) -> Counts:
         p = self._problem
-        values = np.ascontiguousarray(p.window(number).values)
+        values = np.ascontiguousarray(p.values(number))
         sweep = TileSweep(self._executor, p.matrix, values, None, p.tile)
         try:
             return sweep.counts(lambda radius: identity_line(p.matrix, values, radius))[0]

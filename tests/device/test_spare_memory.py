@@ -1,0 +1,95 @@
+"""Small device memory that was given back serves again."""
+
+import numpy as np
+import pytest
+
+from pyedmcl.device.opencl_memory import SpareMemory
+from pyedmcl.device.session import open_device
+
+
+class Memory:
+    def __init__(self):
+        self.free = False
+
+    def release(self):
+        assert not self.free
+        self.free = True
+
+
+def test_memory_of_the_same_size_is_taken_again():
+    spare, one, two = SpareMemory(), Memory(), Memory()
+    spare.keep(one, 100)
+    spare.keep(two, 200)
+    assert spare.take(150) is None
+    assert spare.take(200) is two and spare.take(200) is None
+    assert spare.take(100) is one and not one.free
+
+
+def test_large_memory_is_freed_at_once():
+    spare, large = SpareMemory(), Memory()
+    spare.keep(large, SpareMemory.LARGEST + 1)
+    assert large.free and spare.take(SpareMemory.LARGEST + 1) is None
+
+
+def test_sizes_that_were_not_used_for_long_go_first(monkeypatch):
+    monkeypatch.setattr(SpareMemory, "MOST", 1000)
+    spare, kept = SpareMemory(), {size: Memory() for size in (300, 301, 302, 303)}
+    for size in (300, 301, 302):
+        spare.keep(kept[size], size)
+    spare.keep(spare.take(300), 300)  # 301 is the oldest now
+    spare.keep(kept[303], 303)
+    assert [memory.free for memory in kept.values()] == [False, True, False, False]
+
+
+def test_clearing_frees_all():
+    spare, memory = SpareMemory(), [Memory(), Memory()]
+    for each in memory:
+        spare.keep(each, 8)
+    spare.clear()
+    assert all(each.free for each in memory) and spare.take(8) is None
+
+
+def test_an_executor_takes_memory_again_and_keeps_the_account(one_device):
+    executor = open_device(one_device)
+    before = executor.memory.held
+    first = executor.upload(np.arange(7_003, dtype=np.int32))
+    memory = first.memory
+    first.release()
+    assert executor.memory.held == before
+    second = executor.allocate(7_003 * 4)
+    assert second.memory is memory and second.serial != first.serial and second.itemsize == 0
+    assert executor.memory.held == before + 7_003 * 4
+    second.release()
+    second.release()
+    assert executor.memory.held == before
+
+
+def test_what_is_spare_is_freed_before_the_driver_is_out_of_memory(one_device, monkeypatch):
+    executor = open_device(one_device)
+    executor.allocate(12_345).release()
+    tries = []
+
+    class Refusing:
+        mem_flags = executor.cl.mem_flags
+
+        @staticmethod
+        def Buffer(*arguments):  # noqa: N802 - the name that PyOpenCL uses
+            tries.append(arguments)
+            if len(tries) == 1:
+                raise executor.errors("MEM_OBJECT_ALLOCATION_FAILURE")
+            return real.Buffer(*arguments)
+
+    real = executor.cl
+    monkeypatch.setattr(executor, "cl", Refusing)
+    executor.allocate(54_321).release()
+    assert len(tries) == 2 and executor._spare.take(12_345) is None
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_simulator_that_watches_memory_gets_new_one(one_device, kept):
+    from dataclasses import replace
+
+    from pyedmcl.device.quirks import quirks_for
+
+    info = open_device(one_device).info
+    assert quirks_for(info if kept else replace(info, kind="simulator")).reuse_buffers is kept
