@@ -91,6 +91,10 @@ class StoreWriteError(StoreError, OSError):
     """A block could not be written (disk full, permission); finished blocks are kept."""
 
 
+class OutputError(StoreWriteError, InputError):
+    """A file cannot be written as named: an unknown suffix, no such folder, or a file that is an input."""
+
+
 class MissingExtraError(PyedmclError, ImportError):
     """An optional package is needed; the message names the extra that installs it."""
 

@@ -194,14 +194,10 @@ def export(
         for line in lines:
             typer.echo(line)
         return
-    from ..jobs.durable import write_failure, write_file
-    from .files import check_place
+    from .files import check_place, write_bytes
 
     check_place(output)
-    try:
-        write_file(output, "".join(f"{line}\n" for line in lines).encode())
-    except OSError as error:
-        raise write_failure(f"{output} could not be written", ", then run the same command again", error) from error
+    write_bytes(output, "".join(f"{line}\n" for line in lines).encode())
     talk.summary(f"{output}: {len(lines):,} {'trials' if trials else 'entries'}")
 
 

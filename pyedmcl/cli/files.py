@@ -9,29 +9,27 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..errors import InputError
 from .talk import plain
 
 _TABLES = (".csv", ".tsv", ".json")
 
 
 def check_table(path: Path) -> None:
-    """Refuse, before anything is computed, a path that no table can be written to. Raises InputError."""
-    if path.suffix.lower() not in _TABLES:
-        raise InputError(f"{path}: a table is written as {', '.join(_TABLES)}, not {path.suffix or '(no suffix)'!r}")
-    check_place(path)
+    """Refuse, before anything is computed, a path that no table can be written to. Raises OutputError."""
+    from ..files import output_path
+
+    output_path(path, _TABLES, "a table")
 
 
 def check_place(path: Path) -> None:
-    """Refuse a file in a folder that is not there, or whose name is a folder. Raises InputError."""
-    if not path.parent.is_dir():
-        raise InputError(f"{path}: there is no folder {str(path.parent)!r}; create it first")
-    if path.is_dir():
-        raise InputError(f"{path}: this is a folder; name a file in it")
+    """Refuse a file in a folder that is not there, or whose name is a folder. Raises OutputError."""
+    from ..files import output_path
+
+    output_path(path)
 
 
 def check_picture(path: Path | None) -> None:
-    """Refuse, before anything is computed, a path that no picture can be written to; None is fine. Raises InputError.
+    """Refuse, before anything is computed, a path that no picture can be written to; None is fine. Raises OutputError.
 
     Raises
     ------
@@ -43,7 +41,6 @@ def check_picture(path: Path | None) -> None:
     from ..plot.figure import check_format, new_figure
 
     check_format(path)
-    check_place(path)
     new_figure(1, 1)
 
 
@@ -54,12 +51,12 @@ def write_table(path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]
 
     Raises
     ------
-    InputError
+    OutputError
         For another suffix, or a folder that is not there.
     StoreWriteError
         If the file cannot be written; a file that was there is kept then.
     """
-    from ..jobs.durable import write_failure, write_file
+    from ..io.cells import text_cell
 
     check_table(path)
     suffix = path.suffix.lower()
@@ -68,11 +65,16 @@ def write_table(path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]
     else:
         memory = io.StringIO(newline="")
         writer = csv.writer(memory, delimiter="\t" if suffix == ".tsv" else ",", lineterminator="\n")
-        writer.writerow(header)
+        writer.writerow(map(text_cell, header))
         for row in rows:
-            writer.writerow(["NaN" if cell != cell else cell for cell in row])
+            writer.writerow(["NaN" if cell != cell else text_cell(cell) for cell in row])
         text = memory.getvalue()
-    try:
-        write_file(path, text.encode())
-    except OSError as error:
-        raise write_failure(f"{path} could not be written", ", then run the same command again", error) from error
+    write_bytes(path, text.encode(errors="surrogatepass"))
+
+
+def write_bytes(path: Path, data: bytes | memoryview) -> None:
+    """Write a file of a command. Raises StoreWriteError; a file that was there is kept then."""
+    from ..files import writing
+
+    with writing(path) as draft:
+        draft.write(data)

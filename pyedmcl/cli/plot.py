@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from . import options
-from .files import check_place
 from .inputs import open_result
 from .talk import Talk
 
@@ -37,7 +36,6 @@ def plot(
     from ..plot.figure import check_format
 
     check_format(output)
-    check_place(output)
     store = open_result(result, partial=partial)
     if network:
         from ..plot.network import causal_network

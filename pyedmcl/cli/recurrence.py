@@ -103,11 +103,9 @@ def check_pictures(*paths: Path | None) -> None:
     if not wanted:
         return
     from ..plot.figure import check_format, new_figure
-    from .files import check_place
 
     for path in wanted:
         check_format(path)
-        check_place(path)
     new_figure(1, 1)  # a missing matplotlib is told now and not after the work
 
 

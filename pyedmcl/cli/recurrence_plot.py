@@ -9,7 +9,7 @@ import typer
 
 from . import options
 from . import recurrence as shared
-from .files import check_place
+from .files import check_place, write_bytes
 from .talk import Talk
 
 
@@ -109,7 +109,6 @@ def _check(output: Path, plain: bool) -> None:
         from ..plot.png import check_png
 
         check_png(output)
-        check_place(output)
     else:
         shared.check_pictures(output)
 
@@ -119,11 +118,6 @@ def _save_numbers(path: Path, values: Any) -> None:
 
     import numpy as np
 
-    from ..jobs.durable import write_failure, write_file
-
     memory = io.BytesIO()
     np.save(memory, values)
-    try:
-        write_file(path, memory.getvalue())
-    except OSError as error:
-        raise write_failure(f"{path} could not be written", ", then run the same command again", error) from error
+    write_bytes(path, memory.getbuffer())

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import os
-import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 
 from ..data.unpack import Array
-from ..errors import InputError, StoreWriteError
+from ..errors import InputError
+from ..files import output_path, writing
+from .cells import text_cell
 from .optional import need
 
+File = IO[bytes]
 _BLOCK_BYTES = 16 << 20  # of the map held at a time
 _CHUNK_LIMIT = 256 << 20  # a stored chunk up to this size is read whole rather than decoded several times
 
@@ -85,18 +87,16 @@ def write_edges(path: str | os.PathLike[str], edges: Sequence[Edge]) -> None:
     StoreWriteError
         If the file cannot be written; a file that was there is kept then.
     """
-    path = Path(path).expanduser()
+    path = output_path(path, (".csv", ".tsv", ".json"), "a list of edges")
     suffix = path.suffix.lower()
-    if suffix not in (".csv", ".tsv", ".json"):
-        raise InputError(f"{path}: edges are written as .csv, .tsv or .json, not {suffix or '(no suffix)'!r}")
-    with _replacing(path) as draft, draft.open("w", encoding="utf-8", newline="") as handle:
+    with writing(path, "the list of edges") as draft, _text(draft) as handle:
         if suffix == ".json":
             json.dump([edge._asdict() for edge in edges], handle, indent=1, ensure_ascii=False)
             handle.write("\n")
             return
         writer = csv.writer(handle, delimiter="\t" if suffix == ".tsv" else ",", lineterminator="\n")
         writer.writerow(Edge._fields)
-        writer.writerows(edges)
+        writer.writerows(map(text_cell, edge) for edge in edges)
 
 
 def write_matrix(path: str | os.PathLike[str], rho: Any, names: Sequence[str], E: Any,
@@ -130,36 +130,41 @@ def write_matrix(path: str | os.PathLike[str], rho: Any, names: Sequence[str], E
     MissingExtraError
         If HDF5 or Parquet needs a package that is not installed.
     """
-    path = Path(path).expanduser()
+    path = output_path(path, tuple(_WRITERS), "a map")
     rho, names, dims = _check(rho, names, E)
-    writer = _WRITERS.get(path.suffix.lower())
-    if writer is None:
-        raise InputError(f"{path}: a map is written as {', '.join(_WRITERS)}, not {path.suffix or '(no suffix)'!r}")
-    with _replacing(path) as draft:
-        writer(draft, path.suffix.lower(), rho, names, dims, attrs or {})
+    with writing(path, "the map") as draft:
+        _WRITERS[path.suffix.lower()](draft, path.suffix.lower(), rho, names, dims, attrs or {})
 
 
-def _write_text(draft: Path, suffix: str, rho: Any, names: list[str], dims: Array, attrs: Mapping[str, Any]) -> None:
+@contextmanager
+def _text(draft: IO[bytes]) -> Iterator[IO[str]]:
+    """A draft as text, which stays open: it is not on the disk yet."""
+    handle = io.TextIOWrapper(draft, encoding="utf-8", newline="", errors="surrogatepass")
+    yield handle
+    handle.detach()
+
+
+def _write_text(draft: File, suffix: str, rho: Any, names: list[str], dims: Array, attrs: Mapping[str, Any]) -> None:
     separator = "\t" if suffix == ".tsv" else ","
-    with draft.open("w", encoding="utf-8", newline="") as handle:
-        csv.writer(handle, delimiter=separator, lineterminator="\n").writerow(["library", *names])
+    cells_of_names = [text_cell(name) for name in names]
+    with _text(draft) as handle:
+        csv.writer(handle, delimiter=separator, lineterminator="\n").writerow(["library", *cells_of_names])
         for start, block in _blocks(rho):
             for i, row in enumerate(block):
                 cells = separator.join(row.astype(np.str_).tolist()).replace("nan", "NaN")
-                csv.writer(handle, delimiter=separator, lineterminator=separator).writerow([names[start + i]])
+                csv.writer(handle, delimiter=separator, lineterminator=separator).writerow([cells_of_names[start + i]])
                 handle.write(cells + "\n")
 
 
-def _write_npy(draft: Path, suffix: str, rho: Any, names: list[str], dims: Array, attrs: Mapping[str, Any]) -> None:
+def _write_npy(draft: File, suffix: str, rho: Any, names: list[str], dims: Array, attrs: Mapping[str, Any]) -> None:
     kind = _dtype(rho)
     head = {"descr": np.lib.format.dtype_to_descr(kind), "fortran_order": False, "shape": tuple(rho.shape)}
-    with draft.open("wb") as handle:  # not a memory map: a full disk would kill the process instead of raising
-        np.lib.format.write_array_header_1_0(handle, head)
-        for _, block in _blocks(rho):
-            handle.write(np.ascontiguousarray(block, kind).data)
+    np.lib.format.write_array_header_1_0(draft, head)  # no memory map: a full disk would kill the process
+    for _, block in _blocks(rho):
+        draft.write(np.ascontiguousarray(block, kind).data)
 
 
-def _write_hdf5(draft: Path, suffix: str, rho: Any, names: list[str], dims: Array, attrs: Mapping[str, Any]) -> None:
+def _write_hdf5(draft: File, suffix: str, rho: Any, names: list[str], dims: Array, attrs: Mapping[str, Any]) -> None:
     h5py = need("h5py", "writing HDF5")
     with h5py.File(draft, "w") as file:
         out = file.create_dataset("rho", shape=tuple(rho.shape), dtype=_dtype(rho))
@@ -171,7 +176,7 @@ def _write_hdf5(draft: Path, suffix: str, rho: Any, names: list[str], dims: Arra
             file.attrs[key] = value if isinstance(value, (str, int, float)) else json.dumps(value, default=str)
 
 
-def _write_parquet(draft: Path, suffix: str, rho: Any, names: list[str], dims: Array, attrs: Mapping[str, Any]) -> None:
+def _write_parquet(draft: File, suffix: str, rho: Any, names: list[str], dims: Array, attrs: Mapping[str, Any]) -> None:
     pyarrow = need("pyarrow", "writing Parquet")
     parquet = need("pyarrow.parquet", "writing Parquet")
     note = json.dumps({"E": dict(zip(names, dims.tolist(), strict=True)), **attrs}, default=str)
@@ -183,7 +188,7 @@ def _write_parquet(draft: Path, suffix: str, rho: Any, names: list[str], dims: A
             writer.write_table(pyarrow.table([pyarrow.array(column) for column in columns], schema=schema))
 
 
-_WRITERS: dict[str, Callable[[Path, str, Any, list[str], Array, Mapping[str, Any]], None]] = {
+_WRITERS: dict[str, Callable[[File, str, Any, list[str], Array, Mapping[str, Any]], None]] = {
     ".csv": _write_text, ".tsv": _write_text, ".npy": _write_npy, ".h5": _write_hdf5, ".hdf5": _write_hdf5,
     ".parquet": _write_parquet,
 }
@@ -216,21 +221,3 @@ def _blocks(rho: Any) -> Iterator[tuple[int, Array]]:
         step = max(chunk, step - step % chunk)
     for start in range(0, rho.shape[0], step):
         yield start, np.asarray(rho[start:start + step])
-
-
-@contextmanager
-def _replacing(path: Path) -> Iterator[Path]:
-    """A draft beside ``path`` that takes its place if the block ends well and is removed otherwise."""
-    if not path.parent.is_dir():
-        raise InputError(f"{path}: there is no folder {str(path.parent)!r}; create it first")
-    if path.is_dir():
-        raise InputError(f"{path}: this is a folder; name a file in it")
-    draft = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.part")
-    try:
-        yield draft
-        draft.replace(path)
-    except OSError as error:
-        raise StoreWriteError(f"{path}: could not be written ({error.strerror or error}); free some space or choose "
-                              "another folder, then export again. A file that was there before is unchanged") from error
-    finally:
-        draft.unlink(missing_ok=True)

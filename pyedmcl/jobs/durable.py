@@ -1,4 +1,4 @@
-"""Files that are whole or absent, whatever kills the process: durable writes, a journal, a one-writer lock."""
+"""What survives whatever kills the process: a journal, a lock for one writer; files by :mod:`pyedmcl.files`."""
 
 from __future__ import annotations
 
@@ -11,47 +11,30 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from ..errors import StoreError, StoreWriteError
+from ..errors import StoreError
+from ..files import (
+    NOT_OFFERED,
+    PRIVATE_PREFIX,
+    TEMPORARY_PREFIX,
+    sync_folder,
+    write_all,
+    write_failure,
+    write_file,
+)
 
 if sys.platform == "win32":
     import msvcrt
 else:
     import fcntl
 
-#: Every file of ours that is not part of a result starts so; a folder that holds only such names counts as empty.
-PRIVATE_PREFIX = ".pyedmcl-"
+__all__ = [
+    "LOCK_NAME", "PRIVATE_PREFIX", "TEMPORARY_PREFIX", "Journal", "WriterLock", "journal_line", "make_folder",
+    "read_journal", "remove_temporaries", "sync_folder", "write_failure", "write_file",
+]  # fmt: skip
+
 LOCK_NAME = PRIVATE_PREFIX + "lock"
-_BINARY = getattr(os, "O_BINARY", 0)
-#: Errors by which a file system says that it has no such service (Lustre without flock, some FUSE mounts).
-_NOT_OFFERED = {errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOLCK}
-
-
-def write_failure(what: str, advice: str, error: OSError) -> StoreWriteError:
-    """An error that says ``what`` failed, why, and what to do, ``advice`` being the end of that sentence."""
-    reason = error.strerror or str(error)
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        cause = "Free some disk space"
-    elif error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-        cause = "Make the folder writable"
-    else:
-        cause = "Check the path and the disk"
-    failure = StoreWriteError(f"{what}: {reason}. {cause}{advice}.")
-    failure.errno = error.errno
-    return failure
-
-
-def sync_folder(folder: Path) -> None:
-    """Make renames and new names in ``folder`` survive a power cut."""
-    if sys.platform == "win32":  # a folder cannot be opened there; NTFS journals names itself
-        return
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    except OSError as error:
-        if error.errno not in _NOT_OFFERED:
-            raise
-    finally:
-        os.close(descriptor)
+# Nobody's link in a folder of ours is followed: it could lead to any file of the user.
+_OPEN = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
 
 
 def make_folder(folder: Path) -> None:
@@ -65,48 +48,11 @@ def make_folder(folder: Path) -> None:
         sync_folder(new.parent)
 
 
-def _write_all(descriptor: int, data: memoryview) -> None:
-    while data:
-        data = data[os.write(descriptor, data) :]
-
-
-def write_file(path: Path, data: bytes | memoryview) -> None:
-    """Replace ``path`` by ``data`` so that it is seen either as before or whole, also after a power cut.
-
-    Parameters
-    ----------
-    path : pathlib.Path
-        Its folder must exist.
-    data : bytes or memoryview
-        Contiguous.
-
-    Raises
-    ------
-    OSError
-        As the system gives it; the temporary file is removed and ``path`` is as before.
-    """
-    # The same folder: os.replace is atomic within one file system only.
-    temporary = path.with_name(f"{PRIVATE_PREFIX}tmp-{os.getpid()}-{path.name}")
-    try:
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | _BINARY, 0o666)
-        try:
-            _write_all(descriptor, memoryview(data).cast("B"))
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-        os.replace(temporary, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
-        raise
-    sync_folder(path.parent)
-
-
 def remove_temporaries(folder: Path) -> None:
     """Remove what killed writers left in ``folder``; only for the holder of the lock."""
     if folder.is_dir():
         for name in os.listdir(folder):
-            if name.startswith(PRIVATE_PREFIX + "tmp-"):
+            if name.startswith(TEMPORARY_PREFIX):
                 (folder / name).unlink(missing_ok=True)
 
 
@@ -145,7 +91,7 @@ class Journal:
     """
 
     def __init__(self, path: Path) -> None:
-        self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | _BINARY, 0o666)
+        self._descriptor = os.open(path, _OPEN, 0o666)
         try:
             self._size = os.fstat(self._descriptor).st_size
             sync_folder(path.parent)
@@ -160,7 +106,7 @@ class Journal:
             # An earlier failed append may have left half a line that could not be cut off then.
             os.ftruncate(self._descriptor, self._size)
             os.lseek(self._descriptor, self._size, os.SEEK_SET)
-            _write_all(self._descriptor, memoryview(line))
+            write_all(self._descriptor, memoryview(line))
             os.fsync(self._descriptor)
         except BaseException:
             with contextlib.suppress(OSError):
@@ -189,7 +135,7 @@ class WriterLock:
     def acquire(self) -> None:
         """Take the lock. Raises StoreError naming the holder, OSError where the folder cannot be written."""
         while self._descriptor < 0:
-            descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | _BINARY, 0o666)
+            descriptor = os.open(self._path, _OPEN, 0o666)
             try:
                 if not _try_lock(descriptor):
                     raise StoreError(
@@ -201,7 +147,7 @@ class WriterLock:
                     if os.path.samestat(os.fstat(descriptor), os.stat(self._path)):
                         os.ftruncate(descriptor, 0)
                         os.lseek(descriptor, 0, os.SEEK_SET)
-                        _write_all(descriptor, memoryview(f"pid {os.getpid()} on {socket.gethostname()}".encode()))
+                        write_all(descriptor, memoryview(f"pid {os.getpid()} on {socket.gethostname()}".encode()))
                         self._descriptor = descriptor
             finally:
                 if self._descriptor != descriptor:
@@ -238,7 +184,7 @@ def _try_lock(descriptor: int) -> bool:
     except OSError as error:
         if error.errno in (errno.EAGAIN, errno.EACCES, errno.EDEADLK):
             return False
-        if error.errno in _NOT_OFFERED:
+        if error.errno in NOT_OFFERED:
             return not _alive(_holder(descriptor))
         raise
     return True

@@ -7,7 +7,8 @@ import os
 from pathlib import Path
 from typing import Any
 
-from ..errors import InputError, StoreWriteError, missing_extra
+from ..errors import InputError, missing_extra
+from ..files import output_path, writing
 
 FORMATS = (".png", ".pdf", ".svg", ".jpg", ".jpeg", ".webp", ".tif", ".tiff")
 
@@ -32,11 +33,8 @@ def new_figure(width: float, height: float) -> Any:
 
 
 def check_format(path: str | os.PathLike[str]) -> Path:
-    """``path`` as a Path. Raises InputError where its suffix names no format of pictures."""
-    path = Path(path).expanduser()
-    if path.suffix.lower() not in FORMATS:
-        raise InputError(f"{path}: a picture is written as {', '.join(FORMATS)}, not {path.suffix or '(no suffix)'!r}")
-    return path
+    """``path`` as a Path. Raises OutputError where no picture can be written there."""
+    return output_path(path, FORMATS, "a picture")
 
 
 def save_figure(figure: Any, path: str | os.PathLike[str], *, dpi: int = 150) -> Path:
@@ -56,24 +54,19 @@ def save_figure(figure: Any, path: str | os.PathLike[str], *, dpi: int = 150) ->
 
     Raises
     ------
+    OutputError
+        The suffix names no format of pictures, or there is no such folder.
     InputError
-        The suffix names no format of pictures.
+        matplotlib cannot draw it.
     StoreWriteError
         The file cannot be written; a file that was there is kept then.
     """
     path = check_format(path)
     memory = io.BytesIO()
-    figure.savefig(memory, format=path.suffix.lower()[1:], dpi=dpi)
-    draft = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        try:
-            draft.write_bytes(memory.getvalue())
-            draft.replace(path)
-        finally:
-            draft.unlink(missing_ok=True)
-    except OSError as error:
-        raise StoreWriteError(
-            f"{path}: the picture could not be written ({error.strerror or error}); choose a folder that exists and "
-            "may be written, or free some space"
-        ) from error
+        figure.savefig(memory, format=path.suffix.lower()[1:], dpi=dpi)
+    except Exception as error:  # of matplotlib, about a title, say, which it cannot typeset
+        raise InputError(f"{path}: matplotlib cannot draw this picture ({type(error).__name__}: {error})") from error
+    with writing(path, "the picture") as draft:
+        draft.write(memory.getbuffer())
     return path

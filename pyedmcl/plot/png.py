@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InputError
-from ..jobs.durable import write_failure, write_file
+from ..errors import OutputError
+from ..files import output_path, path_of, writing
 
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _EFFORT = 6  # of the compression: 1 to 9
@@ -54,22 +54,20 @@ def save_png(grey: NDArray[Any], path: str | os.PathLike[str]) -> Path:
 
     Raises
     ------
-    InputError
-        Another suffix.
+    OutputError
+        Another suffix, or no such folder.
     StoreWriteError
         The file cannot be written; one that was there is kept.
     """
     path = check_png(path)
-    try:
-        write_file(path, png_bytes(np.asarray(grey, np.uint8)))
-    except OSError as error:
-        raise write_failure(f"{path} could not be written", ", or name another place", error) from error
+    with writing(path, "the picture") as draft:
+        draft.write(png_bytes(np.asarray(grey, np.uint8)))
     return path
 
 
 def check_png(path: str | os.PathLike[str]) -> Path:
-    """``path`` as a Path. Raises InputError where it does not end in .png."""
-    path = Path(path).expanduser()
+    """``path`` as a Path. Raises OutputError where it does not end in .png, or there is no such folder."""
+    path = path_of(path)
     if path.suffix.lower() != ".png":
-        raise InputError(f"{path}: the pixels are saved as .png; plot(path) draws them with axes in other formats too")
-    return path
+        raise OutputError(f"{path}: the pixels are saved as .png; plot(path) draws them with axes in other formats too")
+    return output_path(path)

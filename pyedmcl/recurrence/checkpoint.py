@@ -154,7 +154,7 @@ class _Lock(durable.WriterLock):
         try:
             durable.make_folder(folder)
             self.acquire()
-            for left in folder.glob(f"{durable.PRIVATE_PREFIX}tmp-*-{glob.escape(file.name)}"):  # by killed runs
+            for left in folder.glob(f"{durable.TEMPORARY_PREFIX}*-{glob.escape(file.name)}"):  # by killed runs
                 left.unlink(missing_ok=True)
         except OSError as error:
             self.release()

@@ -205,7 +205,7 @@ def test_output_that_cannot_be_written_is_refused_before_the_work(tmp_path, tabl
 
     monkeypatch.setitem(vars(pyedmcl), "embed_dimension", computed)
     for words in (["-o", tmp_path / "absent" / "E.csv"], ["-o", tmp_path / "E.xlsx"], ["--plot", tmp_path / "E.doc"]):
-        assert run("embed-dimension", table, *words).exit_code == 3
+        assert run("embed-dimension", table, *words).exit_code == 5
 
 
 # Export and plot

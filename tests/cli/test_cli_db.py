@@ -120,7 +120,7 @@ def test_a_missing_file_is_an_error_and_nothing_is_taken_in(filled, tmp_path):
     assert done.exit_code == 3 and "absent.jsonl cannot be read" in done.output
     assert len(filled.trials()) == before
     done = db("export", "-o", tmp_path / "no" / "folder.jsonl")
-    assert done.exit_code == 3 and "there is no folder" in done.output
+    assert done.exit_code == 5 and "there is no folder" in done.output
 
 
 def test_prune_removes_what_is_never_looked_up_again(filled):

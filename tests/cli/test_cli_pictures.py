@@ -55,7 +55,7 @@ def test_picture(table, tmp_path, one_device, name):
 def test_no_place_for_a_picture(table, tmp_path, name):
     """The device does not exist: the path is looked at first."""
     for path, word in ((tmp_path / "p.doc", ".png"), (tmp_path / "none" / "p.png", "no folder")):
-        done = run(name, table, *COMMANDS[name], "--plot", path, "--device", "nothing-of-the-kind", code=3)
+        done = run(name, table, *COMMANDS[name], "--plot", path, "--device", "nothing-of-the-kind", code=5)
         assert word in " ".join(done.output.split())
 
 

@@ -144,13 +144,13 @@ def test_picture_with_axes(table, tmp_path, one_device):
         (["rqa", "--columns", "a,b", "--against", "b", "--radius", "0.5"], 2, "--against"),
         (["rqa", "--against", "b", "--radius", "0.5"], 2, "--column"),
         (["rqa", "--column", "a", "--radius", "0.5,0.6", "--plot", "rp.png"], 2, "one radius"),
-        (["rqa", "--column", "a", "--radius", "0.5", "-o", "rqa.png"], 3, ".csv"),
-        (["rqa", "--column", "a", "--radius", "0.5", "--plot", "rp.docx"], 3, ".png"),
+        (["rqa", "--column", "a", "--radius", "0.5", "-o", "rqa.png"], 5, ".csv"),
+        (["rqa", "--column", "a", "--radius", "0.5", "--plot", "rp.docx"], 5, ".png"),
         (["rqa", "--column", "a", "--radius", "0.5", "--device", "no such device"], 4, "no such device"),
         (["recurrence-plot", "--column", "a", "--radius", "0.5,0.6", "-o", "rp.npy"], 3, "one radius"),
-        (["recurrence-plot", "--column", "a", "--radius", "0.5", "--plain", "-o", "rp.pdf"], 3, ".png"),
+        (["recurrence-plot", "--column", "a", "--radius", "0.5", "--plain", "-o", "rp.pdf"], 5, ".png"),
         (["recurrence-plot", "--column", "a", "--black", "0.5", "-o", "rp.npy"], 2, "--radius"),
-        (["recurrence-plot", "--column", "a", "-o", "nowhere/rp.npy"], 3, "nowhere"),
+        (["recurrence-plot", "--column", "a", "-o", "nowhere/rp.npy"], 5, "nowhere"),
     ],
 )
 def test_refusals(words, code, said, table, tmp_path, monkeypatch):

@@ -155,7 +155,7 @@ def test_interrupt_leaves_no_draft(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     def stop(*args: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setitem(export._WRITERS, ".npy", lambda draft, *rest: (draft.write_bytes(b"half"), stop()))
+    monkeypatch.setitem(export._WRITERS, ".npy", lambda draft, *rest: (draft.write(b"half"), stop()))
     with pytest.raises(KeyboardInterrupt):
         write_matrix(tmp_path / "m.npy", RHO, NAMES, 1)
     assert list(tmp_path.iterdir()) == []

@@ -144,10 +144,10 @@ def test_failed_write_keeps_the_old_picture(tmp_path, monkeypatch):
     path = tmp_path / "map.png"
     path.write_text("old")
 
-    def full(self, data):
+    def full(descriptor):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("pathlib.Path.write_bytes", full)
+    monkeypatch.setattr("os.fsync", full)
     with pytest.raises(StoreWriteError, match="No space left"):
         save_figure(heat_map(some_map(4), list("abcd")), path)
     assert path.read_text() == "old" and len(list(tmp_path.iterdir())) == 1

@@ -1,0 +1,183 @@
+"""The one way to write a file: whole or not at all, under a name that nobody can foresee, and never through a link."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import secrets
+import stat
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+from .errors import InputError, OutputError, PyedmclError, StoreWriteError
+
+#: Every file of ours that is not part of a result starts so; a folder that holds only such names counts as empty.
+PRIVATE_PREFIX = ".pyedmcl-"
+TEMPORARY_PREFIX = PRIVATE_PREFIX + "tmp-"
+#: Errors by which a file system says that it has no such service (Lustre without flock, some FUSE mounts).
+NOT_OFFERED = {errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOLCK}
+_NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+_AGAIN = ", or name another place, and do the same again; a file that was there before is unchanged"
+_LONGEST = 200  # bytes of a name that a temporary name can hold beside its own part; most file systems allow 255
+
+
+def write_failure(what: str, advice: str, error: OSError) -> StoreWriteError:
+    """An error that says ``what`` failed, why, and what to do, ``advice`` being the end of that sentence."""
+    reason = error.strerror or str(error)
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        cause = "Free some disk space"
+    elif error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+        cause = "Make the folder writable"
+    else:
+        cause = "Check the path and the disk"
+    failure = StoreWriteError(f"{what}: {reason}. {cause}{advice}.")
+    failure.errno = error.errno
+    return failure
+
+
+def sync_folder(folder: Path) -> None:
+    """Make renames and new names in ``folder`` survive a power cut."""
+    if sys.platform == "win32":  # a folder cannot be opened there; NTFS journals names itself
+        return
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in NOT_OFFERED:
+            raise
+    finally:
+        os.close(descriptor)
+
+
+def write_all(descriptor: int, data: memoryview) -> None:
+    """Write all of ``data``, however little the system takes at a time."""
+    while data:
+        data = data[os.write(descriptor, data) :]
+
+
+def temporary_name(name: str) -> str:
+    """A name beside ``name`` that cannot be foreseen. It ends in ``name``, unless that is too long for it."""
+    shown = name if len(os.fsencode(name)) <= _LONGEST else "long"
+    return f"{TEMPORARY_PREFIX}{secrets.token_hex(8)}-{shown}"
+
+
+@contextmanager
+def draft(path: Path) -> Iterator[IO[bytes]]:
+    """A new file beside ``path``, which takes its place if the block ends well and is removed otherwise.
+
+    ``path`` is seen either as before or whole, also after a power cut. The file is made exclusively, so that a link or
+    a file which somebody has put there is never written to; a link at ``path`` itself is replaced, not followed.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+        Its folder must exist.
+
+    Yields
+    ------
+    binary file
+        For writing and reading.
+
+    Raises
+    ------
+    OSError
+        As the system gives it; ``path`` is as before.
+    """
+    # The same folder: os.replace is atomic within one file system only.
+    temporary = path.with_name(temporary_name(path.name))
+    descriptor = os.open(temporary, _NEW, 0o666)
+    try:
+        with os.fdopen(descriptor, "w+b") as handle:
+            yield handle
+            handle.flush()
+            os.fsync(descriptor)
+        os.replace(temporary, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+        raise
+    sync_folder(path.parent)
+
+
+def write_file(path: Path, data: bytes | memoryview) -> None:
+    """Replace ``path`` by ``data``; see :func:`draft`, which says what is raised.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+        Its folder must exist.
+    data : bytes or memoryview
+        Contiguous.
+    """
+    with draft(path) as handle:
+        write_all(handle.fileno(), memoryview(data).cast("B"))
+
+
+def path_of(path: Any, name: str = "path") -> Path:
+    """``path`` as a Path. Raises InputError for what cannot name a file: another type, no text at all, a NUL."""
+    if not isinstance(path, (str, os.PathLike)) or not isinstance(os.fspath(path), str):  # a PathLike may be of bytes
+        raise InputError(f"{name}={path!r}: the path of a file or folder is needed, as text or pathlib.Path")
+    text: str = os.fspath(path)
+    if not text or "\0" in text:
+        raise InputError(f"{name}={text!r}: a path has at least one character, and no NUL")
+    try:
+        return Path(text).expanduser()
+    except RuntimeError as error:  # of ~ with nobody's name behind it
+        raise InputError(f"{name}={text!r}: {error}") from error
+
+
+def output_path(path: Any, suffixes: Sequence[str] = (), what: str = "a file") -> Path:
+    """``path`` as a Path to which a file can be written, as far as can be told before anything is computed.
+
+    Parameters
+    ----------
+    path : path
+    suffixes : sequence of str
+        Small letters, each with its dot; any where there are none.
+    what : str
+        Is written there, for messages.
+
+    Raises
+    ------
+    OutputError
+        Another suffix, a folder that is not there, a folder of that name, a name too long for the file system.
+    """
+    file = path_of(path)
+    if suffixes and file.suffix.lower() not in suffixes:
+        known = " or ".join(filter(None, [", ".join(suffixes[:-1]), suffixes[-1]]))
+        raise OutputError(f"{file}: {what} is written as {known}, not {file.suffix or '(no suffix)'!r}")
+    try:
+        folder, taken = os.stat(file.parent), None
+        with contextlib.suppress(FileNotFoundError):
+            taken = os.stat(file)
+    except OSError as error:
+        if isinstance(error, (FileNotFoundError, NotADirectoryError)):
+            raise OutputError(f"{file}: there is no folder {str(file.parent)!r}; create it first") from error
+        raise OutputError(f"{file}: cannot be written ({error.strerror}); name another file") from error
+    if not stat.S_ISDIR(folder.st_mode):
+        raise OutputError(f"{file}: {str(file.parent)!r} is no folder; name a file in one")
+    if taken is not None and stat.S_ISDIR(taken.st_mode):
+        raise OutputError(f"{file}: this is a folder; name a file in it")
+    return file
+
+
+@contextmanager
+def writing(path: Path, what: str = "the file") -> Iterator[IO[bytes]]:
+    """As :func:`draft`, with errors of ours.
+
+    Raises
+    ------
+    StoreWriteError
+        The file cannot be written; one that was there is as before.
+    """
+    try:
+        with draft(path) as handle:
+            yield handle
+    except OSError as error:
+        if isinstance(error, PyedmclError):
+            raise
+        raise write_failure(f"{path}: {what} could not be written", _AGAIN, error) from error

@@ -1,0 +1,70 @@
+"""Files are written whole or not at all, under names that nobody can foresee, and never through a planted link."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from pyedmcl import files
+from pyedmcl.errors import InputError, OutputError, StoreError, StoreWriteError
+
+
+@pytest.fixture
+def victim(tmp_path):
+    """A file that nobody may change, outside the folder that is written to."""
+    (tmp_path / "folder").mkdir()
+    path = tmp_path / "victim"
+    path.write_text("untouched")
+    yield path
+    assert path.read_text() == "untouched"
+
+
+def test_a_link_in_place_of_the_file_is_replaced(victim, tmp_path):
+    target = tmp_path / "folder" / "out.csv"
+    target.symlink_to(victim)
+    files.write_file(target, b"new")
+    assert target.read_bytes() == b"new" and not target.is_symlink()
+
+
+def test_temporary_names_cannot_be_foreseen_and_are_never_taken_over(victim, tmp_path, monkeypatch):
+    names = {files.temporary_name("out.csv") for _ in range(100)}
+    assert len(names) == 100
+    monkeypatch.setattr(files, "temporary_name", lambda name: "planted")
+    (tmp_path / "folder" / "planted").symlink_to(victim)
+    with pytest.raises(FileExistsError):
+        files.write_file(tmp_path / "folder" / "out.csv", b"new")
+    with pytest.raises(StoreWriteError, match="could not be written"), files.writing(tmp_path / "folder" / "out.csv"):
+        pass
+
+
+def test_what_fails_leaves_the_file_that_was_there(tmp_path):
+    path = tmp_path / "out.csv"
+    path.write_text("old")
+    for trouble in (OSError(28, "No space left on device"), KeyboardInterrupt()):
+        with pytest.raises((StoreWriteError, KeyboardInterrupt)), files.writing(path) as draft:
+            draft.write(b"half")
+            raise trouble
+        assert path.read_text() == "old" and os.listdir(tmp_path) == ["out.csv"]
+
+
+def test_long_names_can_be_written(tmp_path):
+    path = tmp_path / ("x" * 251 + ".csv")
+    files.write_file(path, b"new")
+    assert path.read_bytes() == b"new"
+
+
+@pytest.mark.parametrize("path", [5, None, b"bytes", "", "a\0b", ["a"]])
+def test_what_is_no_path_is_refused(path):
+    with pytest.raises(InputError, match=r"\bpath="):
+        files.path_of(path)
+
+
+@pytest.mark.parametrize("name", ["none/out.csv", "file/out.csv", "folder.csv", "x" * 300 + ".csv", "out.txt", "out"])
+def test_where_nothing_can_be_written(tmp_path, name):
+    (tmp_path / "folder.csv").mkdir()
+    (tmp_path / "file").touch()
+    with pytest.raises(OutputError) as caught:
+        files.output_path(tmp_path / name, (".csv", ".json"), "a table")
+    assert isinstance(caught.value, (StoreError, InputError)) and str(tmp_path) in str(caught.value)
+    assert files.output_path(tmp_path / "out.json", (".csv", ".json")) == tmp_path / "out.json"
