@@ -9,6 +9,9 @@ from pathlib import Path
 #: Defaults only; what is known; also tune before long jobs; tune whatever is asked for.
 TUNE_MODES = ("never", "cached", "auto", "force")
 
+#: A folder that can be neither read nor made.
+_NOWHERE = Path(os.devnull) / "no-home"
+
 
 @dataclass(frozen=True)
 class Config:
@@ -44,11 +47,18 @@ class Config:
 
 def _folder(variable: str, kind: str) -> Path:
     named = os.environ.get(variable)
-    if named:
-        return Path(named).expanduser()
+    try:
+        return Path(named).expanduser() if named else _usual_folder(kind)
+    except RuntimeError:  # the home of this user is not known
+        return _NOWHERE
+
+
+def _usual_folder(kind: str) -> Path:
     import platformdirs
 
-    return Path(getattr(platformdirs, f"user_{kind}_dir")("pyedmcl", appauthor=False))
+    folder = Path(getattr(platformdirs, f"user_{kind}_dir")("pyedmcl", appauthor=False))
+    # Versions that do not raise RuntimeError leave "~", which would be a folder in the working directory.
+    return folder if folder.is_absolute() else _NOWHERE
 
 
 def _number(variable: str) -> float | None:

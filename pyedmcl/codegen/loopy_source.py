@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import config
+from ..device.caches import for_loopy
 from ..errors import BuildError, MissingExtraError, missing_extra
 from .loopy_kernels import DTYPES, MAKERS, METRICS
 from .render import expand_includes, prologue
@@ -201,7 +202,8 @@ def _installed(purpose: str) -> str:
 
 def _loopy(purpose: str) -> Any:
     try:
-        import loopy
+        with for_loopy():
+            import loopy
     except ImportError as error:
         raise missing_extra("loopy", "loopy", purpose) from error
     return loopy

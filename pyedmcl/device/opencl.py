@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import os
+import sqlite3
 import struct
 import threading
 from collections import OrderedDict
@@ -130,9 +131,8 @@ class OpenCLProgram:
         if kernels is None:
             kernels = self._local.kernels = {}
         if name not in kernels:
-            cl = self._executor.cl
             try:
-                kernel = cl.Kernel(self.program, name)
+                kernel = self._bare(name)
                 count = kernel.num_args  # NVIDIA notices a wrong name only here
             except self._executor.errors as error:
                 raise BuildError(f"there is no kernel {name!r} in the compiled source ({error})") from error
@@ -140,6 +140,16 @@ class OpenCLProgram:
                 raise BuildError(f"kernel {name} takes {count} arguments, and {len(slots)} are declared for it")
             kernels[name] = OpenCLKernel(kernel, name, slots)
         return kernels[name]
+
+
+    def _bare(self, name: str) -> Any:
+        """PyOpenCL's kernel, which it makes with the help of a file in the user's cache folder."""
+        cl = self._executor.cl
+        try:
+            return cl.Kernel(self.program, name)
+        except (OSError, sqlite3.Error):  # the disk is full, the file damaged: PyOpenCL does without
+            cl._PYOPENCL_NO_CACHE = True
+            return cl.Kernel(self.program, name)
 
 
 class OpenCLExecutor:

@@ -23,6 +23,7 @@ from typing import Any
 
 from .. import config
 from ..errors import DeviceNotFoundError, LaunchError
+from . import caches
 
 SYSTEM_VENDORS = Path("/etc/OpenCL/vendors")
 INTEL_LIBRARY = "libintelocl.so"
@@ -201,15 +202,8 @@ def visible() -> Iterator[dict[str, str]]:
             folder = write_folder(config.current().cache_dir / "icd", entries)
         except OSError:  # a read-only home: the files are needed for the moment of loading only
             folder = write_folder(Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="pyedmcl-"))), entries)
-        before = os.environ.get("OCL_ICD_VENDORS")
-        os.environ["OCL_ICD_VENDORS"] = str(folder)
-        try:
-            yield extra
-        finally:
-            if before is None:
-                os.environ.pop("OCL_ICD_VENDORS", None)
-            else:
-                os.environ["OCL_ICD_VENDORS"] = before
+        stack.enter_context(caches.environment(OCL_ICD_VENDORS=str(folder)))
+        yield extra
 
 
 def check_fork() -> None:
@@ -239,7 +233,7 @@ def opencl() -> Any:
         return _module
     with _lock:
         if _module is None:
-            with visible():
+            with visible(), caches.for_runtimes():
                 try:
                     import pyopencl
                 except ImportError as error:
@@ -251,5 +245,8 @@ def opencl() -> Any:
                     pyopencl.get_platforms()
             # Drivers chat in their build logs on success; the log stays readable on the program that was built.
             warnings.filterwarnings("ignore", category=pyopencl.CompilerWarning)
+            if not caches.others_usable():
+                pyopencl._PYOPENCL_NO_CACHE = True
             _module = pyopencl
+            caches.tell()
     return _module
