@@ -47,11 +47,15 @@ CREATE TABLE IF NOT EXISTS rates (
 
 
 class UnusableError(Exception):
-    """The file is no tuning database of this version; ``newer`` if it is one of a later version."""
+    """The file is no tuning database of this version, or is damaged; ``newer`` if it is one of a later version."""
 
     def __init__(self, reason: str, *, newer: bool = False) -> None:
         super().__init__(reason)
         self.newer = newer
+
+
+# SQLite names what is damaged in its messages, which are then no UTF-8.
+_TROUBLE = (UnusableError, sqlite3.Error, OSError, UnicodeDecodeError)
 
 
 class File:
@@ -86,7 +90,7 @@ class File:
                 try:
                     with contextlib.closing(self._attempt(writing=False)) as connection:
                         return query(connection)
-                except (UnusableError, sqlite3.Error, OSError) as error:
+                except _TROUBLE as error:
                     if not self._set_aside(error):
                         self._tell(f"{self.path} cannot be read ({error}): the shipped defaults are used")
                         break
@@ -102,14 +106,14 @@ class File:
                 try:
                     with contextlib.closing(self._attempt(writing=True)) as connection:
                         return _transaction(connection, change)
-                except (UnusableError, sqlite3.Error, OSError) as error:
+                except _TROUBLE as error:
                     if not self._set_aside(error):
                         self._use_memory(error)
             raise RuntimeError(f"{self.path}: a change failed in memory too")
 
     def shrink(self) -> None:
         """Give the space of removed rows back to the disk, if nobody else is using the file."""
-        with self._lock, contextlib.suppress(UnusableError, sqlite3.Error, OSError):
+        with self._lock, contextlib.suppress(*_TROUBLE):
             if self._memory is None and self.path.exists():
                 with contextlib.closing(self._attempt(writing=True)) as connection:
                     connection.execute("VACUUM")
@@ -123,7 +127,7 @@ class File:
         try:
             with contextlib.closing(self._attempt(writing=False)) as before:
                 before.backup(memory)
-        except (UnusableError, sqlite3.Error, OSError):
+        except _TROUBLE:
             memory = _empty()
         self._memory = memory
 
@@ -238,8 +242,16 @@ def _empty() -> sqlite3.Connection:
     return memory
 
 
+# What SQLite says where the file may be sound: it is in use, out of reach, or the disk is full or failing.
+_PASSING = ("locked", "busy", "unable to open", "readonly", "disk i/o", "is full", "interrupted", "out of memory",
+            "access permission", "authorization")  # fmt: skip
+
+
 def _broken(error: Exception) -> bool:
     """Whether the file itself is damaged, rather than locked, out of reach or the disk full."""
-    # sqlite_errorcode exists from Python 3.11 on; the words are the same since SQLite 3.
-    words = ("not a database", "malformed", "file is encrypted", "no such table", "no such column")
-    return isinstance(error, sqlite3.DatabaseError) and any(word in str(error) for word in words)
+    if isinstance(error, UnicodeDecodeError):
+        return True
+    # By what it is not, since a damaged schema ends in any message of SQLite's parser. sqlite_errorcode exists from
+    # Python 3.11 on; the words are the same since SQLite 3.
+    said = str(error).lower()
+    return isinstance(error, sqlite3.DatabaseError) and not any(word in said for word in _PASSING)

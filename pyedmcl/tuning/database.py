@@ -14,12 +14,13 @@ from typing import Any
 from .. import config
 from ..device.fingerprint import DeviceKey
 from ..errors import InputError
-from .connection import File, file_at
+from .connection import File, UnusableError, file_at
 from .journal import BARRING, ENDS, Trial, centre, process_token, seconds_of
 from .key import TuningKey, canonical, device_digest, device_from
 
 #: Session of trials that came from a file: any trial of this machine is preferred to them.
 IMPORTED = "import"
+_LATEST = 1e11  # seconds since 1970 that a calendar can show
 Known = tuple[list[Trial], set[tuple[str, str, str]], dict[str, int]]
 
 _COLUMNS = (
@@ -126,7 +127,8 @@ class Database:
         middle = centre(rounds)[0] if rounds else None
         new = (status, middle, json.dumps(rounds), note, time.time(), trial_id)
         statement = "UPDATE trials SET status=?, median=?, rounds=?, note=?, at=? WHERE id=?"
-        if self._file.write(lambda connection: connection.execute(statement, new).rowcount) != 1:
+        missed = self._file.write(lambda connection: connection.execute(statement, new).rowcount) != 1
+        if missed and not self._file.problems:  # else it may be in a file that has been set aside since
             raise InputError(f"trial_id={trial_id!r}: there is no such trial in {self.path}")
 
     def forget(self, trial_id: int) -> None:
@@ -198,8 +200,8 @@ class Database:
 
     def limits(self) -> list[tuple[str, str, int, str]]:
         """Digest of the device, kernel, largest work-group and reason, of each limit that was found."""
-        statement = "SELECT device, kernel, work_group, note FROM limits ORDER BY device, kernel"
-        return self._file.read(lambda connection: connection.execute(statement).fetchall(), [])
+        statement = f"{_LIMITS} ORDER BY device, kernel"
+        return self._file.read(lambda connection: list(map(_limit, connection.execute(statement))), [])
 
     def remove(self, ids: Iterable[int]) -> int:
         """Remove trials by their number; returns how many there were. The file is made smaller."""
@@ -245,13 +247,43 @@ def _insert(connection: sqlite3.Connection, trial: Trial, *, once: bool = False)
 
 
 def _trial(row: Sequence[Any]) -> Trial:
+    """A trial from its row. Raises UnusableError for a row that was never written so: the file is damaged."""
+    try:
+        return _read_trial(row)
+    except (ValueError, TypeError, LookupError, RecursionError) as error:
+        raise UnusableError(f"the row of trial {row[0]!r} is damaged ({error})") from error
+
+
+def _read_trial(row: Sequence[Any]) -> Trial:
     (number, device, kernel, digest, specialisation, size, parameters, status, middle, rounds, note, at, session, case,
      final, process) = row  # fmt: skip
+    for text in (kernel, digest, status, note, session, case, process):
+        if not isinstance(text, str):
+            raise ValueError(f"{text!r} is no text")
+    if status not in (*ENDS, "started"):
+        raise ValueError(f"it ended {status!r}")
+    if not isinstance(at, float) or not 0 <= at < _LATEST:
+        raise ValueError(f"it ended at {at!r}")
+    times = seconds_of(list(_plain(rounds, list)))
+    timed = middle is not None or status != "ok" or final  # an imported outcome may come without a time
+    if not timed or not isinstance(middle, float | None):
+        raise ValueError(f"its time is {middle!r}")
+    for text in (specialisation, size):
+        _plain(text, dict)
     key = TuningKey(_device(device), kernel, digest, specialisation, size)
-    times = tuple(json.loads(rounds))
     spread = centre(times)[1] if times else None
-    return Trial(key, json.loads(parameters), status, middle, spread, times, note, at, session, case, bool(final),
-                 process, number)  # fmt: skip
+    return Trial(key, dict(_plain(parameters, dict)), status, middle, spread, times, note, at, session, case,
+                 bool(final), process, number)  # fmt: skip
+
+
+@lru_cache(maxsize=4096)
+def _plain(text: str, kind: type) -> Any:
+    """JSON of a kind, without numbers that JSON does not know; to be left as it is."""
+    found = json.loads(text)
+    if not isinstance(found, kind):
+        raise ValueError(f"{text[:60]!r} is no {kind.__name__}")
+    canonical({"": found})
+    return found
 
 
 @lru_cache(maxsize=256)
@@ -271,8 +303,18 @@ def _known(connection: sqlite3.Connection, kernel: str, digest: str) -> Known:
         others = list(_first((t for t in map(_trial, rows) if _barred_as(t) not in barred), _case, _seconds))
     found += others
     best = _first((trial for trial in found if _barred_as(trial) not in barred), _place, _rank)
-    limits = connection.execute("SELECT device, work_group FROM limits WHERE kernel=?", (kernel,)).fetchall()
-    return list(best), barred, dict(limits)
+    limits = connection.execute(f"{_LIMITS} WHERE kernel=?", (kernel,)).fetchall()
+    return list(best), barred, {device: most for device, _, most, _ in map(_limit, limits)}
+
+
+_LIMITS = "SELECT device, kernel, work_group, note FROM limits"
+
+
+def _limit(row: Sequence[Any]) -> tuple[str, str, int, str]:
+    device, kernel, most, note = row
+    if not isinstance(most, int) or most < 1 or not all(isinstance(text, str) for text in (device, kernel, note)):
+        raise UnusableError(f"the limit {row!r} is damaged")
+    return device, kernel, most, note
 
 
 # SQLite takes the id from the row with the smallest median; the index holds all that the inner question needs.

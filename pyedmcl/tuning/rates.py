@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 MODELS = {"neighbors": "2"}
 #: Session of rates that came from a file: what was measured here is preferred to them.
 IMPORTED = "import"
+_LATEST = 1e11  # seconds since 1970 that a calendar can show
 
 
 @dataclass(frozen=True)
@@ -180,8 +181,10 @@ def _record(row: tuple[Any, ...]) -> RateRecord | None:
     try:
         device = _device(fields)
         found = tuple(json.loads(problems)["problems"])
+        if not all(isinstance(text, str) for text in (name, model, session)) or not 0 <= at < _LATEST:
+            return None
         return RateRecord(device, name, model, checked(json.loads(values)), found, at, session, number)
-    except (ValueError, TypeError, KeyError, AttributeError):
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return None
 
 

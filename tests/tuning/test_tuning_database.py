@@ -213,6 +213,50 @@ def test_damage_inside_a_file_is_found_when_it_is_met(database, caplog):
     assert len(database.trials()) == 1
 
 
+@pytest.mark.parametrize(
+    ("written", "instead"),
+    [
+        (b"specialisation TEXT", b"specialisat\xe9on TEXT"), (b"CREATE TABLE trials", b"CREATE TAB\xccE trials"),
+        (b"CREATE TABLE trials", b"CREATE TABLE tria\xecs"), (b"median REAL", b"med\xefan REAL"),
+        (b"problem TEXT NOT NULL", b"problem TEXT NOT NUL\xcc"), (b"process TEXT NOT", b"pr`cess TEXT NOT"),
+    ],
+)  # fmt: skip
+def test_a_damaged_schema_is_kept_aside(database, written, instead, caplog):
+    run(database, key(), FAST)
+    content = database.path.read_bytes()
+    assert content.count(written) == 1
+    database.path.write_bytes(content.replace(written, instead))
+    assert database.known("predict", key().digest) == ([], set(), {}) and database.trials() == []
+    run(database, key(), SLOW)
+    assert [dict(trial.parameters) for trial in database.trials()] == [SLOW]
+    assert len(list(database.path.parent.glob("*.unusable-*"))) == 1 and "kept as" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        ("parameters", "{"), ("parameters", "[]"), ("parameters", '{"wg": NaN}'), ("specialisation", "x"),
+        ("size", "7"), ("rounds", "[-1]"), ("median", "x"), ("median", None), ("status", "okay"), ("at", 1e300),
+        ("session", b"\xff"),
+    ],
+)  # fmt: skip
+def test_a_damaged_row_is_damage_of_the_file(database, column, value):
+    run(database, key(), FAST)
+    with sqlite3.connect(database.path) as raw:
+        raw.execute(f"UPDATE trials SET {column} = ?", (value,))
+    raw.close()
+    assert database.trials() == [] and "damaged" in database.problems[0]
+    assert len(list(database.path.parent.glob("*.unusable-*"))) == 1
+
+
+def test_a_damaged_limit_is_damage_of_the_file(database):
+    database.set_limit(key().device.digest(), "predict", 64, "refused 128")
+    with sqlite3.connect(database.path) as raw:
+        raw.execute("UPDATE limits SET work_group = -3")
+    raw.close()
+    assert database.known("predict", key().digest)[2] == {} and "damaged" in database.problems[0]
+
+
 def test_another_kind_of_database_is_kept_aside(tmp_path):
     path = tmp_path / "tuning.sqlite3"
     with sqlite3.connect(path) as other:
