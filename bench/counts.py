@@ -172,10 +172,6 @@ COUNTS: Mapping[str, Count] = {
         "values", lambda n, g: n["pairs"] * n["rows"], lambda n, g: n["pairs"] * n["rows"] * 2 * _item(g),
         lambda n, g: 10.0 * n["pairs"] * n["rows"],
     ),
-    "distances": Count(
-        "cells", lambda n, g: n["rows"] ** 2, lambda n, g: n["rows"] ** 2 * _item(g),
-        lambda n, g: 2.0 * g["E"] * n["rows"] ** 2,
-    ),
     "stage": Count(
         "values", lambda n, g: n["rows"] * n["series"], lambda n, g: 3.0 * n["rows"] * n["series"] * _item(g)
     ),

@@ -21,10 +21,9 @@ import numpy as np
 import pyedmcl
 from pyedmcl.device import opencl
 from pyedmcl.device.session import open_device
-from pyedmcl.engines import distances as dense
 from pyedmcl.engines import lookup, project, skill
 from pyedmcl.neighbors import tables
-from pyedmcl.reference import fma32, knn_float32_exact, knn_float64_exact, simplex_predict
+from pyedmcl.reference import knn_float32_exact, knn_float64_exact, simplex_predict
 from pyedmcl.reference import skill as oracle_skill
 from pyedmcl.tuning.parameters import ParameterChoice, source
 
@@ -41,7 +40,7 @@ SETS: dict[str, dict[str, Any]] = {
 # Oclgrind 21.10 only: what it cannot follow, with the same value for a number that is finite and positive, and for a
 # comparison that its vectors do not widen to -1.
 SWAPS = {
-    "frexp(reach, &power);": "power = ilogb(reach) + 1;",
+    "frexp(largest, &power);": "power = ilogb(largest) + 1;",
     "(rowv)(any_neighbour > 0)": "((realv)(any_neighbour) > (realv)(0))",
 }
 _KEPT: list[Any] = []
@@ -58,7 +57,7 @@ def patch(name: str, simulated: bool, watched: bool) -> None:
         choice = source.parameters(spec, specialisation, seen, sizes)
         return replace(choice, parameters={**choice.parameters, **chosen.get(spec.name, {})})
 
-    for module in (tables, lookup, project, skill, dense):
+    for module in (tables, lookup, project, skill):
         module.parameters = parameters
     if not simulated:
         return
@@ -171,17 +170,6 @@ def check_xmap(device: str, n: int, dims: list[int], tau: int, gaps: bool) -> tu
     return error < 2e-5, error, len(dims) ** 2
 
 
-def check_distances(device: str, n: int, E: int) -> tuple[bool, float, int]:
-    x, y = noise(n, 9), noise(n + 5, 10)
-    wanted = np.zeros((n, n + 5), np.float32)
-    for e in range(E):
-        d = np.subtract.outer(np.roll(x, e), np.roll(y, e))
-        wanted = fma32(d, d, wanted)
-    wanted[: E - 1], wanted[:, : E - 1] = np.nan, np.nan
-    got = dense.distance_block(open_device(device), x, y, E=E)
-    return bool(np.array_equal(got, wanted, equal_nan=True)), 0.0, 1
-
-
 def checks(device: str, name: str, size: str, fp64: bool) -> Iterator[Check]:
     """What is checked, and the function that returns (ok, largest error, comparisons)."""
     n, small = (700, 300) if size in ("full", "short") else (80, 80)
@@ -199,8 +187,6 @@ def checks(device: str, name: str, size: str, fp64: bool) -> Iterator[Check]:
         for gaps in (False, True):
             yield ({"function": "xmap", "E": ",".join(map(str, sorted(set(dims)))), "tau": tau, "gaps": gaps},
                    lambda tau=tau, gaps=gaps, dims=dims: check_xmap(device, small, dims, tau, gaps))  # fmt: skip
-    for E in (1, 3):
-        yield {"function": "distances", "E": E, "tau": 1}, lambda E=E: check_distances(device, small, E)
 
 
 def main() -> None:

@@ -196,9 +196,9 @@ double exact_cell(global const double* restrict x, global const double* restrict
     realv ${", ".join(f"q{t}" for t in range(terms))};
 %for t in range(terms):
 %if staged and t % 4 == 0:
-    const real4 x${t} = *(local const real4*)(px + ${t});
+    const real4 four${t} = *(local const real4*)(px + ${t});
 %endif
-    q${t} = ${f"x{t - t % 4}.s{t % 4}" if staged else f"px[{t}]"} - LOADV(py + ${t}); q${t} = TERM(q${t});
+    q${t} = ${f"four{t - t % 4}.s{t % 4}" if staged else f"px[{t}]"} - LOADV(py + ${t}); q${t} = TERM(q${t});
 %endfor
 </%def>
 

@@ -18,7 +18,6 @@ from .sentinels import PRESENT
 
 Values = Mapping[str, Any]
 
-METRICS = ("euclidean", "manhattan", "maximum")
 DTYPES = ("float32", "float64")
 
 
@@ -73,7 +72,7 @@ def _unit(lp: Any, name: str, domains: list[str], body: str, arguments: list[Any
         assumptions=assumptions,
         target=lp.OpenCLTarget(),
         lang_version=(2018, 2),
-        # The default is 32 bits, which a block of distances or of predictions can pass.
+        # The default is 32 bits, which a block of predictions can pass.
         index_dtype=np.int64,
         # In the order of the lines: the order of additions is part of what is computed.
         seq_dependencies=True,
@@ -135,62 +134,6 @@ def skill(lp: Any, values: Values) -> Any:
     return lp.tag_inames(unit, {"pair": "g.0"})
 
 
-_STEP = {
-    "euclidean": "FUSED(diff, diff, acc[{0}])",
-    "manhattan": "acc[{0}] + abs(diff)",
-    "maximum": "MAXIMUM(acc[{0}], abs(diff))",
-}
-
-
-def distances(lp: Any, values: Values) -> Any:
-    """Distances of delay-embedded rows, a dense block: a work-item per library row and tile of query rows.
-
-    ``query`` and ``library`` begin (E-1)*tau elements before row 0; ``query`` may be read up to a whole tile of rows,
-    ``block`` is [n_rows][n_columns] for the rows from row_begin on and the columns from column_begin on. Euclidean
-    distances stay squared.
-    """
-    dtype, rows = np.dtype(values["dtype"]), values["rows"]
-    tau, halo = values["tau"], (values["E"] - 1) * values["tau"]
-    body = f"""
-    for tile, j
-        for i0
-            acc[i0] = 0.0
-        end
-        for e
-            <> x = library[column_begin + j + {halo} - e*{tau}]
-            for i1
-                <> diff = query[row_begin + tile*{rows} + i1 + {halo} - e*{tau}] - x
-                acc[i1] = {_STEP[values["metric"]].format("i1")}
-            end
-        end
-        for i2
-            block[tile*{rows} + i2, j] = acc[i2]
-        end
-    end
-    """
-    # The store alone minds the last rows: a guard around each step would cost more than the tile's idle rows.
-    domains = [
-        f"[n_rows] -> {{[tile]: 0 <= tile and tile*{rows} < n_rows}}",
-        "[n_columns] -> {[j]: 0 <= j < n_columns}",
-        f"{{[e]: 0 <= e < {values['E']}}}",
-        f"{{[i0]: 0 <= i0 < {rows}}}",
-        f"{{[i1]: 0 <= i1 < {rows}}}",
-        f"[tile, n_rows] -> {{[i2]: 0 <= i2 < {rows} and tile*{rows} + i2 < n_rows}}",
-    ]
-    arguments = [
-        *(lp.GlobalArg(name, dtype, shape=None) for name in ("query", "library")),
-        lp.GlobalArg("block", dtype, shape=("n_rows", "n_columns")),
-        lp.ValueArg("row_begin, n_rows, column_begin, n_columns", np.int64),
-        lp.TemporaryVariable("acc", dtype, shape=(rows,), address_space=lp.AddressSpace.PRIVATE),
-    ]
-    unit = _unit(
-        lp, "distances", domains, body.replace("<>", f"<{dtype}>"), arguments, "n_rows >= 1 and n_columns >= 1"
-    )
-    unit = _macros(lp, unit, "FUSED", "MAXIMUM")
-    unit = lp.split_iname(unit, "j", values["wg"], outer_tag="g.1", inner_tag="l.0")
-    return lp.tag_inames(unit, {"tile": "g.0", "e": "unr", "i0": "unr", "i1": "unr", "i2": "unr"})
-
-
 def _grid(**choices: tuple[Any, ...]) -> list[dict[str, Any]]:
     return [dict(zip(choices, some, strict=True)) for some in product(*choices.values())]
 
@@ -201,11 +144,5 @@ MAKERS: Mapping[str, Maker] = {
         names=("dtype", "chunk", "wg"),
         make=skill,
         shipped=tuple(_grid(dtype=DTYPES, chunk=(256,), wg=(1, 64))),
-    ),
-    "distances": Maker(
-        version=1,
-        names=("E", "tau", "metric", "dtype", "wg", "rows"),
-        make=distances,
-        shipped=tuple(_grid(E=(1, 2, 3), tau=(1,), metric=METRICS, dtype=DTYPES, wg=(64,), rows=(4,))),
     ),
 }

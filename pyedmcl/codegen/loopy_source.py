@@ -1,4 +1,4 @@
-"""The second producer of OpenCL C texts: loopy, for dense distances and skill statistics.
+"""The second producer of OpenCL C texts: loopy, for sums of prediction skill.
 
 loopy is an optional package and is imported only when a text has to be generated. The texts of the default values are
 shipped in ``clkernels/generated``; others are kept in the user's cache folder once they were made.
@@ -25,7 +25,7 @@ from typing import Any
 from .. import config
 from ..device.caches import for_loopy
 from ..errors import BuildError, MissingExtraError, missing_extra
-from .loopy_kernels import DTYPES, MAKERS, METRICS
+from .loopy_kernels import DTYPES, MAKERS
 from .render import expand_includes, prologue
 from .texts import read_text
 
@@ -45,7 +45,7 @@ def produce(name: str, values: Mapping[str, Any]) -> str:
     Parameters
     ----------
     name : str
-        A maker: "skill" or "distances".
+        A maker: "skill".
     values : mapping
         Specialisation and tuned parameters, and the device's ``fma`` ("builtin" or "contract") and ``minimum`` ("fmin"
         or "select"). These two act through numeric.clh, as in the templates, so one text of loopy's serves all devices.
@@ -91,7 +91,7 @@ def shaping_values(name: str, values: Mapping[str, Any]) -> dict[str, Any]:
         raise BuildError(f"loopy text {name}: no value for {', '.join(absent)}")
     shaping = {n: values[n] if isinstance(values[n], str) else int(values[n]) for n in maker.names}
     for key, value in shaping.items():
-        known: tuple[str, ...] = {"dtype": DTYPES, "metric": METRICS}.get(key, ())
+        known: tuple[str, ...] = {"dtype": DTYPES}.get(key, ())
         if known and value not in known:
             raise BuildError(f"loopy text {name}: {key} = {value!r} is not one of {', '.join(known)}")
         if not known and not (isinstance(value, int) and value >= 1):

@@ -48,7 +48,6 @@ MEANINGS = {
 }
 #: (kernel, name) to what the name means there.
 SPECIAL = {
-    ("distances", "metric"): "euclidean, manhattan or maximum",
     ("recurrence_bits", "coordinates"): "series that a point is read from: one for each coordinate, or a single one",
 }
 

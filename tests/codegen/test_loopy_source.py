@@ -17,7 +17,7 @@ from tuning_helpers import run as run_trial
 
 import pyedmcl
 from pyedmcl.codegen import build, loopy_source
-from pyedmcl.codegen.loopy_kernels import DTYPES, MAKERS, METRICS, Maker
+from pyedmcl.codegen.loopy_kernels import DTYPES, MAKERS, Maker
 from pyedmcl.device.session import open_device
 from pyedmcl.errors import BuildError, MissingExtraError
 from pyedmcl.kernels import spec
@@ -29,7 +29,7 @@ CHECKOUT = Path(__file__).resolve().parents[2]
 FOLDER = CHECKOUT / "clkernels" / "generated"
 DEVICE = {"fma": "builtin", "minimum": "fmin"}
 # No such combination is shipped.
-OTHER = {"E": 4, "tau": 3, "metric": "manhattan", "dtype": "float32", "wg": 32, "rows": 2, **DEVICE}
+OTHER = {"dtype": "float32", "chunk": 64, "wg": 16, **DEVICE}
 
 
 @pytest.fixture
@@ -80,8 +80,7 @@ def test_the_shipped_texts_are_what_loopy_writes():
 def test_texts_do_not_depend_on_hash_seeds():
     code = f"""
 from pyedmcl.codegen.loopy_source import generate, shaping_values
-print(generate("distances", shaping_values("distances", {OTHER})))
-print(generate("skill", shaping_values("skill", {{"dtype": "float32", "chunk": 64, "wg": 16}})))
+print(generate("skill", shaping_values("skill", {OTHER})))
 """
     texts = {run(code, PYTHONHASHSEED=str(seed)) for seed in (1, 2, 3)}
     assert len(texts) == 1
@@ -89,17 +88,10 @@ print(generate("skill", shaping_values("skill", {{"dtype": "float32", "chunk": 6
 
 @pytest.mark.parametrize("defaults_for", ["cpu", "gpu"])
 def test_defaults_need_no_loopy(defaults_for, fresh, without_loopy):
-    cases = [("skill", {"dtype": dtype}) for dtype in DTYPES]
-    cases += [
-        ("distances", {"E": E, "tau": 1, "metric": metric, "dtype": dtype})
-        for E in (1, 2, 3)
-        for metric in METRICS
-        for dtype in DTYPES
-    ]
-    for name, specialisation in cases:
-        values = {**specialisation, **spec(name).defaults(defaults_for), **DEVICE}
-        text = build.source(spec(name), values)
-        assert re.search(rf"__kernel .* {name}\(", text)
+    for dtype in DTYPES:
+        values = {"dtype": dtype, **spec("skill").defaults(defaults_for), **DEVICE}
+        text = build.source(spec("skill"), values)
+        assert re.search(r"__kernel .* skill\(", text)
     assert not fresh.exists()
 
 
@@ -110,8 +102,8 @@ def test_tuned_parameters_are_tied_to_the_text():
 
 
 def test_a_text_that_is_not_shipped_says_what_to_install(fresh, without_loopy):
-    with pytest.raises(MissingExtraError, match=r"E = 4.*'loopy'.*pip install 'pyedmcl\[loopy\]'"):
-        loopy_source.produce("distances", OTHER)
+    with pytest.raises(MissingExtraError, match=r"chunk = 64.*'loopy'.*pip install 'pyedmcl\[loopy\]'"):
+        loopy_source.produce("skill", OTHER)
 
 
 @pytest.mark.usefixtures("data_dir")
@@ -136,7 +128,7 @@ def test_a_loopy_that_cannot_be_imported_is_missing_too(fresh, monkeypatch):
     monkeypatch.setattr(loopy_source.metadata, "version", {"loopy": "2025.2", "islpy": "2025.2.5"}.__getitem__)
     monkeypatch.setitem(sys.modules, "loopy", None)
     with pytest.raises(MissingExtraError, match="'loopy'"):
-        loopy_source.produce("distances", OTHER)
+        loopy_source.produce("skill", OTHER)
 
 
 @pytest.mark.parametrize(
@@ -151,37 +143,37 @@ def test_a_loopy_that_cannot_be_imported_is_missing_too(fresh, monkeypatch):
 def test_versions_that_do_not_work_together_are_named(loopy, islpy, said, fresh, monkeypatch):
     monkeypatch.setattr(loopy_source.metadata, "version", {"loopy": loopy, "islpy": islpy}.__getitem__)
     with pytest.raises(MissingExtraError, match=said):
-        loopy_source.produce("distances", OTHER)
+        loopy_source.produce("skill", OTHER)
 
 
 @needs_loopy
 def test_a_generated_text_is_kept_and_found_again(fresh, monkeypatch):
-    text = loopy_source.produce("distances", OTHER)
+    text = loopy_source.produce("skill", OTHER)
     (file,) = fresh.iterdir()
     assert file.read_text() in text
     generate = loopy_source.generate
     monkeypatch.setattr(loopy_source, "generate", refuse)
-    assert loopy_source.produce("distances", OTHER) == text  # from this process
+    assert loopy_source.produce("skill", OTHER) == text  # from this process
     loopy_source._bodies.clear()
-    assert loopy_source.produce("distances", OTHER) == text  # from the file
+    assert loopy_source.produce("skill", OTHER) == text  # from the file
     # A harmed file is not believed, nor is a text of another version of the maker.
     file.write_text(file.read_text()[:-20])
     loopy_source._bodies.clear()
     with pytest.raises(AssertionError, match="generated"):
-        loopy_source.produce("distances", OTHER)
+        loopy_source.produce("skill", OTHER)
     monkeypatch.setattr(loopy_source, "generate", generate)
-    assert loopy_source.produce("distances", OTHER) == text
+    assert loopy_source.produce("skill", OTHER) == text
     assert file.read_text() in text
-    old = MAKERS["distances"]
+    old = MAKERS["skill"]
     newer = Maker(old.version + 1, old.names, old.make, old.shipped)
-    monkeypatch.setattr(loopy_source, "MAKERS", {**MAKERS, "distances": newer})
+    monkeypatch.setattr(loopy_source, "MAKERS", {**MAKERS, "skill": newer})
     loopy_source._bodies.clear()
-    assert f'"maker": {newer.version}' in loopy_source.produce("distances", OTHER)
+    assert f'"maker": {newer.version}' in loopy_source.produce("skill", OTHER)
     assert len(list(fresh.iterdir())) == 2
     # Nor is a text made by other source of the makers, whatever number they carry.
     monkeypatch.setattr(loopy_source, "_makers_digest", lambda: "edited")
     loopy_source._bodies.clear()
-    loopy_source.produce("distances", OTHER)
+    loopy_source.produce("skill", OTHER)
     assert len(list(fresh.iterdir())) == 3
 
 
@@ -198,7 +190,7 @@ def test_a_shipped_text_of_another_version_is_not_used(fresh, monkeypatch):
 def test_a_cache_that_cannot_be_written_is_no_failure(fresh):
     fresh.parent.parent.mkdir(exist_ok=True)
     fresh.parent.write_text("a file where the folder should be")
-    assert "distances(" in loopy_source.produce("distances", OTHER)
+    assert "skill(" in loopy_source.produce("skill", OTHER)
 
 
 @needs_loopy
@@ -206,10 +198,10 @@ def test_a_failure_of_loopy_is_a_build_error(fresh, monkeypatch):
     def broken(lp, values):
         raise KeyError("inner trouble")
 
-    old = MAKERS["distances"]
-    monkeypatch.setattr(loopy_source, "MAKERS", {"distances": Maker(99, old.names, broken, ())})
-    with pytest.raises(BuildError, match=r"loopy could not write .*E = 4.*inner trouble"):
-        loopy_source.produce("distances", OTHER)
+    old = MAKERS["skill"]
+    monkeypatch.setattr(loopy_source, "MAKERS", {"skill": Maker(99, old.names, broken, ())})
+    with pytest.raises(BuildError, match=r"loopy could not write .*chunk = 64.*inner trouble"):
+        loopy_source.produce("skill", OTHER)
 
 
 def test_devices_differ_in_the_head_only():
@@ -242,16 +234,16 @@ def test_texts_count_in_64_bits_and_keep_their_precision():
 
 
 def test_bad_values_are_named():
-    good = {"E": 3, "tau": 1, "metric": "euclidean", "dtype": "float32", "wg": 64, "rows": 4, **DEVICE}
-    assert "distances(" in loopy_source.produce("distances", good)
+    good = {"dtype": "float32", "chunk": 256, "wg": 64, **DEVICE}
+    assert "skill(" in loopy_source.produce("skill", good)
     with pytest.raises(BuildError, match="no loopy maker 'knn'"):
         loopy_source.produce("knn", good)
-    for missing in ("E", "rows", "fma", "minimum"):
+    for missing in ("dtype", "chunk", "fma", "minimum"):
         with pytest.raises(BuildError, match=f"no value for {missing}"):
-            loopy_source.produce("distances", {k: v for k, v in good.items() if k != missing})
-    for key, value in (("metric", "cosine"), ("dtype", "float16"), ("E", 0), ("tau", -1), ("wg", 0)):
+            loopy_source.produce("skill", {k: v for k, v in good.items() if k != missing})
+    for key, value in (("dtype", "float16"), ("chunk", 0), ("chunk", -1), ("wg", 0)):
         with pytest.raises(BuildError, match=f"{key} = {value!r}"):
-            loopy_source.produce("distances", {**good, key: value})
+            loopy_source.produce("skill", {**good, key: value})
 
 
 def test_loopy_is_not_imported_for_a_shipped_text(one_device):
@@ -259,9 +251,7 @@ def test_loopy_is_not_imported_for_a_shipped_text(one_device):
 import sys
 import numpy as np
 import pyedmcl
-from pyedmcl.device.session import open_device
-from pyedmcl.engines.distances import distance_block
-assert distance_block(open_device({one_device!r}), np.arange(5), np.arange(5), E=2)[2, 4] == 8
+assert pyedmcl.embed_dimension(np.sin(np.arange(200.0)), E_max=2, device={one_device!r}).rho.max() > 0.9
 assert not {{"loopy", "islpy", "pymbolic"}} & set(sys.modules)
 """
     run(code)
@@ -272,7 +262,7 @@ def test_generating_first_hides_no_device(tmp_path, one_device):
     # loopy imports a part of PyOpenCL; the runtimes of wheels must still be found afterwards.
     code = f"""
 from pyedmcl.codegen.loopy_source import produce
-produce("distances", {OTHER})
+produce("skill", {OTHER})
 from pyedmcl.device.discover import discover
 print(*[(info.platform, info.driver) for info in discover()], sep="\\n")
 """

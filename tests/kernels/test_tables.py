@@ -36,5 +36,5 @@ def test_a_template_without_a_table_gets_it_behind_its_first_comment():
 
 
 def test_every_meaning_is_used():
-    used = {name for kernel in (*SPECS, spec("skill"), spec("distances")) for name in kernel.specialisation}
+    used = {name for kernel in (*SPECS, spec("skill")) for name in kernel.specialisation}
     assert used == set(meanings.MEANINGS)

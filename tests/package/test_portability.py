@@ -64,6 +64,13 @@ def test_the_path_of_gpus_agrees_with_the_oracles(runtime):
     assert small(runtime, "gpu-unroll4-tile256", "full") == ["True"] * 4
 
 
+def test_what_is_swapped_for_the_simulator_is_still_there():
+    import portability_run
+
+    texts = [path.read_text() for folder in ("templates", "clkernels") for path in (ROOT / folder).glob("*.*")]
+    assert [old for old in portability_run.SWAPS if not any(old in text for text in texts)] == []
+
+
 @pytest.mark.parametrize(
     ("parameters", "size", "watch"),
     [("default", "tiny", "races"), ("gpu-unroll16-tile512", "tiny", "races"), ("lanes8", "watched", "uninitialised"),

@@ -23,16 +23,14 @@ from search_worker import DEFAULTS, seconds_of
 
 import pyedmcl
 from pyedmcl.device.session import open_device
-from pyedmcl.engines.distances import distance_block
 from pyedmcl.errors import InputError
 from pyedmcl.kernels import NAMES, spec
 from pyedmcl.tuner import campaign, isolate, measure
-from pyedmcl.tuner.executors import Keeping, Recorder
+from pyedmcl.tuner.executors import Recorder
 from pyedmcl.tuner.measure import Bench, chosen
 from pyedmcl.tuner.outcome import Settings
 from pyedmcl.tuner.problem import TuningCase
 from pyedmcl.tuner.problems import names, problem, tuned_spec
-from pyedmcl.tuner.problems.common import maps
 from pyedmcl.tuner.space import Space
 from pyedmcl.tuner.verify import Close, WrongAnswerError, require, require_same
 from pyedmcl.tuning import wisdom
@@ -269,7 +267,6 @@ SMALL = {
     "lookup": ({"k": 4, "dtype": "float32", "columns": 19}, {"rows": 120, "targets": 19}, 4),
     "predict": ({"dtype": "float32"}, {}, 4),
     "skill": ({"dtype": "float32"}, {}, 2),
-    "distances": ({"E": 3, "tau": 1, "metric": "euclidean", "dtype": "float32"}, {}, 2),
     "recurrence_image": ({"m": 3, "tau": 2, "mode": "count"}, {"rows": 150, "columns": 150}, 3),
     "recurrence_bits": (
         {"m": 3, "tau": 2, "metric": "euclidean", "dtype": "float32", "exact": True, "strict": True, "n_radii": 2},
@@ -294,28 +291,7 @@ SMALL = {
 }
 
 
-def test_memory_is_used_again_and_given_back(one_device):
-    executor = open_device(one_device)
-    before = executor.memory.held
-    keeping = Keeping(executor)
-    first = keeping.upload(np.arange(8.0))
-    first.release()
-    again, other = keeping.allocate(64), keeping.allocate(64)
-    assert again is first and other is not first
-    assert keeping.download(again, np.empty(8)).tolist() == list(range(8))
-    keeping.release()
-    assert executor.memory.held == before
-    work = problem("distances")
-    case = work.cases("rapid", executor.info)[0]
-    x = maps(case.numbers["rows"], 2)
-    np.testing.assert_array_equal(
-        work.run(executor, case)["distances"],
-        distance_block(executor, x[:, 0], x[:, 1], **case.numbers["given"])[-64:],
-    )
-    assert executor.memory.held == before
-
-
-LOOPY = ("skill", "distances")
+LOOPY = ("skill",)
 
 
 @pytest.fixture(scope="module")
@@ -332,7 +308,7 @@ def benches():
 
 @pytest.mark.parametrize("name", [n if n not in LOOPY else pytest.param(n, marks=needs_loopy) for n in SMALL])
 def test_a_sample_of_valid_configurations_gives_the_oracles_answer(benches, device, name):
-    """Bit for bit where the spec says so (neighbours, squared distances, dense distances), else within rounding."""
+    """Bit for bit where the spec says so (neighbours, squared distances), else within rounding."""
     specialisation, sizes, count = SMALL[name]
     bench = benches(device)
     info = bench.executor.info
@@ -347,7 +323,7 @@ def test_a_sample_of_valid_configurations_gives_the_oracles_answer(benches, devi
         assert reply.status == "ok", (configuration, reply.note)
 
 
-@pytest.mark.parametrize("name", ["knn", "distances", "pruned", "recurrence_bits", "ccm_draw"])
+@pytest.mark.parametrize("name", ["knn", "pruned", "recurrence_bits", "ccm_draw"])
 def test_the_verification_notices_a_wrong_answer(benches, one_device, name, monkeypatch):
     """An oracle that is off in the last bit of one array stands for a kernel that is."""
     specialisation, sizes, _ = SMALL[name]
