@@ -119,11 +119,15 @@ def write_file(path: Path, data: bytes | memoryview) -> None:
 
 def path_of(path: Any, name: str = "path") -> Path:
     """``path`` as a Path. Raises InputError for what cannot name a file: another type, no text at all, a NUL."""
-    if not isinstance(path, (str, os.PathLike)) or not isinstance(os.fspath(path), str):  # a PathLike may be of bytes
-        raise InputError(f"{name}={path!r}: the path of a file or folder is needed, as text or pathlib.Path")
-    text: str = os.fspath(path)
-    if not text or "\0" in text:
-        raise InputError(f"{name}={text!r}: a path has at least one character, and no NUL")
+    try:
+        text = os.fspath(path)
+    except TypeError:
+        text = None
+    if not isinstance(text, str) or not text or "\0" in text:
+        given = repr(path) if isinstance(path, (str, bytes, int, float)) else f"(a value of type {type(path).__name__})"
+        raise InputError(
+            f"{name}={given}: the path of a file or folder is needed, as text (not empty, without NUL) or pathlib.Path"
+        )
     try:
         return Path(text).expanduser()
     except RuntimeError as error:  # of ~ with nobody's name behind it

@@ -1,20 +1,49 @@
-"""Checks of arguments that all functions share: each wrong one is named, with what is allowed."""
+"""Checks of arguments that all functions share: each wrong one is named, with what is allowed.
+
+What is checked here once is plain afterwards: an int, a float, a bool, a str or a list of these, within limits that no
+later step has to fear.
+"""
 
 from __future__ import annotations
 
+import functools
+import inspect
+import math
 import numbers
 import os
-from typing import Any
+from collections.abc import Callable, Collection, Hashable, Mapping, Set
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..errors import InputError
+from ..files import path_of
 
 DTYPES = ("float32", "float64")
+#: The largest magnitude of any integer: sums of a few still fit 64 bits.
+LARGEST = 2**62
+_SHOWN = 120  # characters of a value in a message
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
-def integer(name: str, value: object, least: int | None = None, meaning: str = "", hint: str = "") -> int:
-    """``value`` as an int of at least ``least``; booleans and fractions are refused, 3.0 counts as 3.
+def shown(value: object) -> str:
+    """``value`` for a message: long arrays by their shape, long texts cut, and whatever has no text by its type."""
+    if isinstance(value, np.ndarray) and value.size > 8:
+        return f"(array of shape {value.shape})"
+    try:
+        text = repr(value)
+    except Exception:  # an int of more digits than Python writes, an object whose repr fails
+        return f"(a value of type {type(value).__name__})"
+    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."
+
+
+def integer(
+    name: str, value: object, least: int | None = None, meaning: str = "", hint: str = "", most: int = LARGEST
+) -> int:
+    """``value`` as an int from ``least`` to ``most``; booleans and fractions are refused, 3.0 counts as 3.
 
     Parameters
     ----------
@@ -22,28 +51,98 @@ def integer(name: str, value: object, least: int | None = None, meaning: str = "
         Of the argument.
     value : object
     least : int, optional
+        ``-LARGEST`` by default.
     meaning, hint : str
         What the message says the argument is, and at its end.
+    most : int
     """
     number: int | None = None
     if isinstance(value, numbers.Integral) and not isinstance(value, (bool, np.bool_)):
         number = int(value)
-    elif isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_)) and float(value).is_integer():
-        number = int(float(value))
-    if number is None or (least is not None and number < least):
+    elif _is_real(value):
+        held = float(value)  # type: ignore[arg-type]  # a Real
+        number = int(held) if held.is_integer() else None
+    if number is None or number < (-LARGEST if least is None else least):
         kind = "an integer" if least is None else f"an integer of at least {least}"
-        raise InputError(f"{name}={value!r}: {meaning}{', ' if meaning else ''}{kind} is needed{hint}")
-    return number
+    elif number > most:
+        kind = f"an integer of at most {most:,}"
+    else:
+        return number
+    raise InputError(f"{name}={shown(value)}: {meaning}{', ' if meaning else ''}{kind} is needed{hint}")
+
+
+def _is_real(value: object) -> bool:
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real):
+        return False
+    try:
+        float(value)
+    except (OverflowError, ValueError, TypeError):
+        return False
+    return True
+
+
+def real(name: str, value: object, needed: str, allowed: Callable[[float], bool] = math.isfinite) -> float:
+    """``value`` as a float that is ``allowed``; the message says what is ``needed``. A 0-d array is a number, too."""
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        value = value.item()
+    if _is_real(value):
+        number = float(value)  # type: ignore[arg-type]  # a Real
+        if allowed(number):
+            return number
+    raise InputError(f"{name}={shown(value)}: {needed} is needed")
+
+
+def boolean(name: str, value: object) -> bool:
+    """``value`` as a bool; texts and numbers are refused, which would count as True."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise InputError(f"{name}={shown(value)}: True or False is needed")
+    return bool(value)
+
+
+def choice(name: str, value: object, choices: Collection[str]) -> str:
+    """``value`` if it is one of some words."""
+    if not isinstance(value, str) or value not in choices:
+        raise InputError(f"{name}={shown(value)}: one of {', '.join(map(repr, choices))} is needed")
+    return str(value)
+
+
+def several(name: str, value: Any) -> list[Any]:
+    """``value`` as a list: one thing, or a sequence of them. Texts are one thing, as are mappings and sets."""
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        return [value.item()]
+    if isinstance(value, (str, bytes, Mapping, Set)) or not hasattr(value, "__len__"):
+        return [value]
+    try:
+        return list(value)
+    except Exception as error:
+        raise InputError(f"{name}={shown(value)}: a sequence is needed ({error})") from error
+
+
+def column_names(name: str, value: Any) -> list[Any] | None:
+    """Names and positions of columns as texts, ints and other labels; None for None."""
+    if value is None:
+        return None
+    found: list[Any] = []
+    for item in several(name, value):
+        if isinstance(item, str):
+            found.append(str(item))
+        elif isinstance(item, numbers.Integral) and not isinstance(item, (bool, np.bool_)):
+            found.append(int(item))
+        elif isinstance(item, Hashable) and item is not None and not isinstance(item, (bool, np.bool_)):
+            found.append(item)  # a label of another kind, such as a date or a pair
+        else:
+            raise InputError(f"{name}={shown(value)}: names or positions of columns are needed")
+    return found
 
 
 def precision(dtype: Any, fp64: bool | None = None, device: str = "") -> str:
     """``dtype`` as "float32" or "float64"; refuses float64 where the device has none."""
     try:
         name = str(None if dtype is None else np.dtype(dtype).name)  # NumPy takes None for float64
-    except TypeError:
-        name = str(dtype)
+    except Exception:  # NumPy parses texts such as "0:0", and asks objects for their dtype
+        name = ""
     if name not in DTYPES:
-        raise InputError(f"dtype={dtype!r}: the kernels compute in float32 or float64")
+        raise InputError(f"dtype={shown(dtype)}: the kernels compute in float32 or float64")
     if name == "float64" and fp64 is False:
         raise InputError(f"dtype='float64': the device {device} has no double precision; use float32 or another device")
     return name
@@ -53,12 +152,52 @@ def reporter(progress: Any, unit: str = "") -> Any:
     """``progress`` if it can be called, or None; ``unit`` is what it is given to count."""
     if progress is not None and not callable(progress):
         called = f"which is given {unit} done, all {unit} and {unit!r}" if unit else "to be called (done, total, unit)"
-        raise InputError(f"progress={progress!r}: a function is needed, {called}; or None")
+        raise InputError(f"progress={shown(progress)}: a function is needed, {called}; or None")
     return progress
 
 
 def folder(name: str, path: Any) -> Any:
-    """``path`` if it can name a folder, or None."""
-    if path is not None and not isinstance(path, (str, os.PathLike)):
-        raise InputError(f"{name}={path!r}: the path of a folder is needed, as text or pathlib.Path")
-    return path
+    """``path`` as a Path if it can name a folder, or None."""
+    return None if path is None else path_of(path, name)
+
+
+def room(name: str, shape: tuple[int, ...]) -> NDArray[np.float64]:
+    """An array of float64 for a result whose size ``name`` decides.
+
+    Raises
+    ------
+    InputError
+        This machine has not that much memory.
+    """
+    needed, there = 8 * math.prod(shape), _host_bytes()
+    if needed <= there:
+        try:
+            return np.empty(shape)
+        except (MemoryError, ValueError, OverflowError):
+            pass
+    raise InputError(
+        f"{name}: the result of {' x '.join(f'{n:,}' for n in shape)} numbers needs {needed:,} bytes of memory, and "
+        f"this machine has {there:,}; take a smaller {name}"
+    )
+
+
+def _host_bytes() -> int:
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, OSError, ValueError):  # not of this system: the allocation will tell
+        return LARGEST
+
+
+def flags_checked(function: Callable[P, R]) -> Callable[P, R]:
+    """Refuse what is no bool for the flags of a function: the arguments, given by name, whose default is a bool."""
+    parameters = inspect.signature(function).parameters.values()
+    flags = [p.name for p in parameters if isinstance(p.default, bool) and p.kind is p.KEYWORD_ONLY]
+
+    @functools.wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        for name in flags:
+            if name in kwargs:
+                kwargs[name] = boolean(name, kwargs[name])
+        return function(*args, **kwargs)
+
+    return call

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError
-from .arguments import integer
+from .arguments import column_names, integer
 from .extent import bounds, extent
 from .unpack import Array, NotNumericError, Table, float_type, numeric_column, of_array, unpack
 
@@ -158,7 +158,7 @@ def select(labels: Sequence[object], columns: Sequence[str | int] | str | int | 
     """
     if columns is None:
         return list(range(len(labels)))
-    wanted = [columns] if isinstance(columns, (str, int)) else list(columns)
+    wanted = column_names("columns", columns) or []
     by_label: dict[object, int] = {}
     ambiguous: set[object] = set()
     for i, label in enumerate(labels):
@@ -174,9 +174,8 @@ def select(labels: Sequence[object], columns: Sequence[str | int] | str | int | 
             raise InputError(f"{what}: several columns are called {item!r}; rename them, or choose by position")
         if item in by_label:
             found.append(by_label[item])
-        elif positions and isinstance(item, numbers.Integral) and not isinstance(item, bool) and (
-                -len(labels) <= item < len(labels)):
-            found.append(int(item) % len(labels))
+        elif positions and isinstance(item, int) and -len(labels) <= item < len(labels):
+            found.append(item % len(labels))
         else:
             missing.append(item)
     if missing:
@@ -279,7 +278,7 @@ def check_embedding(E: object, tau: object) -> tuple[int, int]:
         For anything else; booleans and fractions are refused, 3.0 counts as 3.
     """
     hint = ""
-    if isinstance(tau, numbers.Real) and float(tau).is_integer() and tau < 0:
-        hint = f" (pyEDM's tau={int(float(tau))} is tau={-int(float(tau))} here)"
+    if isinstance(tau, (int, np.integer)) and tau < 0:
+        hint = f" (pyEDM's tau={tau} is tau={-tau} here)"
     return (integer("E", E, 1, "the number of lagged values in an embedded point"),
             integer("tau", tau, 1, "the lag into the past, in steps", hint))

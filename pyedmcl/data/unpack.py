@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import InputError
+from .arguments import shown
 
 Array: TypeAlias = npt.NDArray[Any]
 
@@ -57,11 +58,20 @@ def unpack(data: Any, what: str) -> Table:
     root = type(data).__module__.partition(".")[0]
     opener = _OPENERS.get(root)
     if opener is not None:
-        return opener(data, what)
+        try:
+            return opener(data, what)
+        except InputError:
+            raise
+        except Exception as error:  # an object of that library which holds no columns
+            raise InputError(
+                f"{what}: a {root} {type(data).__name__} cannot be read as series ({type(error).__name__}: {error})"
+            ) from error
     if isinstance(data, Mapping):
         return _of_mapping(data, what)
     if isinstance(data, (str, bytes)) or hasattr(data, "__fspath__"):
-        raise InputError(f"{what}: {data!r} is a name, not data; read a file with pyedmcl.io.read_series(path) first")
+        raise InputError(
+            f"{what}: {shown(data)} is a name, not data; read a file with pyedmcl.io.read_series(path) first"
+        )
     return of_array(_to_array(data, what), what)
 
 
@@ -89,9 +99,13 @@ def _to_array(data: Any, what: str) -> Array:
             raise InputError(f"{what}: a masked array must hold real numbers, this one holds {data.dtype}")
         return np.asarray(np.ma.filled(data.astype(float_type(data.dtype)), np.nan))
     try:
+        if hasattr(data, "__dlpack__") and not hasattr(data, "__array__"):
+            data = np.from_dlpack(data)
         return np.asarray(data)
-    except (ValueError, TypeError) as error:
-        raise InputError(f"{what}: cannot be read as an array of numbers with equally long rows ({error})") from error
+    except Exception as error:  # whatever the object's own methods raise
+        raise InputError(
+            f"{what}: cannot be read as an array of numbers with equally long rows ({type(error).__name__}: {error})"
+        ) from error
 
 
 def _of_mapping(data: Mapping[Any, Any], what: str) -> Table:

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import numbers
 import secrets
 from typing import Any
 
-import numpy as np
-
-from ..data.arguments import folder, integer, precision, reporter
+from ..data.arguments import choice, folder, integer, precision, real, reporter, room, several, shown
 from ..data.series import Series, as_series
 from ..device.session import open_device
 from ..errors import InputError
@@ -16,12 +13,15 @@ from ..jobs.runner import LocalRunner
 from ..neighbors.choose import SEARCHES, SearchRequest
 
 __all__ = [
-    "MOST_NEIGHBOURS", "count", "folder", "integer", "neighbor_search", "one_series", "precision", "reporter",
-    "runner_on", "stream",
+    "MOST_DRAWS", "MOST_NEIGHBOURS", "MOST_STEPS", "choice", "count", "draws", "exclusion", "folder", "integer",
+    "neighbor_search", "one_series", "precision", "real", "reporter", "room", "runner_on", "several", "shown", "stream",
 ]  # fmt: skip
 
 # The lists of a work-item lie in its private memory, and a CPU runtime's threads have small stacks.
 MOST_NEIGHBOURS = 1024
+#: Sub-libraries or surrogates, and steps that a series is continued by: beyond these a mistake is more likely.
+MOST_DRAWS = 10_000_000
+MOST_STEPS = 1_000_000
 _INT_LIMIT = 2**31 - 1024
 _MOST_SEED = 2**63 - 1
 
@@ -32,18 +32,25 @@ def count(name: str, value: object) -> int | None:
         return None
     k = integer(name, value, 1)
     if k > MOST_NEIGHBOURS:
-        raise InputError(f"{name}={value!r}: at most {MOST_NEIGHBOURS:,} neighbours are kept for each row")
+        raise InputError(f"{name}={k}: at most {MOST_NEIGHBOURS:,} neighbours are kept for each row")
     return k
+
+
+def exclusion(radius: object) -> int:
+    """A number of steps in time; any that no series is as long as means the same."""
+    return min(integer("exclusion_radius", radius, 0), _INT_LIMIT)
+
+
+def draws(name: str, value: object) -> int:
+    """How often something random is drawn."""
+    return integer(name, value, 1, most=MOST_DRAWS)
 
 
 def stream(seed: Any) -> int:
     """``seed`` as an int from 0 to 2^63 - 1; a random one for None."""
     if seed is None:
         return secrets.randbits(63)
-    number = integer("seed", seed, 0)
-    if number > _MOST_SEED:
-        raise InputError(f"seed={seed!r}: an integer from 0 to {_MOST_SEED} is needed")
-    return number
+    return integer("seed", seed, 0, most=_MOST_SEED)
 
 
 def runner_on(device: str | None, dtype: str) -> LocalRunner:
@@ -67,9 +74,5 @@ def one_series(data: Any, what: str) -> Series:
 
 def neighbor_search(neighbors: Any, recall: Any) -> SearchRequest:
     """The search that ``neighbors`` and ``recall`` ask for."""
-    if not isinstance(neighbors, str) or neighbors not in SEARCHES:
-        raise InputError(f"neighbors={neighbors!r}: one of {', '.join(map(repr, SEARCHES))} is needed")
-    real = isinstance(recall, numbers.Real) and not isinstance(recall, (bool, np.bool_))
-    if not real or not 0 < float(recall) <= 1:
-        raise InputError(f"recall={recall!r}: a share above 0 and at most 1 is needed")
-    return SearchRequest(neighbors, float(recall))
+    share = real("recall", recall, "a share above 0 and at most 1", lambda share: 0 < share <= 1)
+    return SearchRequest(choice("neighbors", neighbors, SEARCHES), share)

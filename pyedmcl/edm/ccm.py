@@ -134,18 +134,17 @@ def ccm(
     (2, 3)
     """
     Tp = arguments.integer("Tp", Tp)
-    radius = arguments.integer("exclusion_radius", exclusion_radius, 0)
-    samples = arguments.integer("sample", sample, 1)
+    radius = arguments.exclusion(exclusion_radius)
+    samples = arguments.draws("sample", sample)
     k = arguments.count("knn", knn)
     number = arguments.stream(seed)
     search = arguments.neighbor_search(neighbors, recall)
     arguments.reporter(progress)
     dtype = arguments.precision(dtype)
-    if method not in METHODS:
-        raise InputError(f"method={method!r}: one of {', '.join(map(repr, METHODS))} is needed")
+    method = arguments.choice("method", method, METHODS)
     thetas = check_thetas(theta)
     if len(thetas) != 1:
-        raise InputError(f"theta={theta!r}: one number of at least 0 is needed")
+        raise InputError(f"theta={arguments.shown(theta)}: one number of at least 0 is needed")
     first, second, tau = sides(x, y, E, tau, embedded)
     directions = both_directions(first, second, tau, Tp=Tp, knn=k, lib_range=lib_range, valid_lib=valid_lib)
     sizes = library_sizes(lib_sizes, directions)
@@ -240,11 +239,11 @@ def ccm_lagged(
     >>> [int(Tp) for Tp in result.Tp]
     [-2, -1, 0, 1]
     """
-    lags = [arguments.integer("Tp", lag) for lag in ([Tp] if np.ndim(Tp) == 0 else list(Tp))]
+    lags = [arguments.integer("Tp", lag) for lag in arguments.several("Tp", Tp)]
     if not lags or len(set(lags)) != len(lags):
-        raise InputError(f"Tp={Tp!r}: at least one integer is needed, and none twice")
-    radius = arguments.integer("exclusion_radius", exclusion_radius, 0)
-    samples = arguments.integer("sample", sample, 1)
+        raise InputError(f"Tp={arguments.shown(Tp)}: at least one integer is needed, and none twice")
+    radius = arguments.exclusion(exclusion_radius)
+    samples = arguments.draws("sample", sample)
     k, number = arguments.count("knn", knn), arguments.stream(seed)
     search = arguments.neighbor_search(neighbors, recall)
     dtype = arguments.precision(dtype)

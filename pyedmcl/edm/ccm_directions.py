@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..data.arguments import shown
 from ..data.series import Series, as_series, check_embedding, require_rows
 from ..engines.ccm import States
 from ..errors import InputError
@@ -87,7 +88,9 @@ def sides(x: Any, y: Any, E: Any, tau: Any, embedded: bool) -> tuple[Side, Side,
         raise InputError(f"y has {given[1].n_steps} steps and x {given[0].n_steps}: they must be equally long")
     if embedded:
         if E is not None:
-            raise InputError(f"E={E!r}: with embedded=True the columns of x and y are the coordinates; leave E out")
+            raise InputError(
+                f"E={shown(E)}: with embedded=True the columns of x and y are the coordinates; leave E out"
+            )
         return Side(given[0], given[0].n_series, 1), Side(given[1], given[1].n_series, 1), 1
     dims = _pair(E)
     lags = [check_embedding(one, tau) for one in dims]
@@ -108,11 +111,11 @@ def _named(data: Any, what: str) -> Series:
 def _pair(E: Any) -> tuple[Any, Any]:
     if E is None:
         raise InputError("E=None: the number of lags is needed, an integer of at least 1, or one each for x and y")
-    if np.ndim(E) == 0:
-        return E, E
-    values = list(E)
+    values = arguments.several("E", E)
+    if len(values) == 1:
+        values *= 2
     if len(values) != 2:
-        raise InputError(f"E={E!r}: one integer, or one for x and one for y, is needed")
+        raise InputError(f"E={shown(E)}: one integer, or one for x and one for y, is needed")
     return values[0], values[1]
 
 
@@ -162,9 +165,9 @@ def library_sizes(lib_sizes: Any, directions: Sequence[Direction], name: str = "
         )
     if lib_sizes is None:
         return tuple(np.unique(np.linspace(max(least, most // 50), most, _SIZES).astype(int)).tolist())
-    given = [lib_sizes] if np.ndim(lib_sizes) == 0 else list(lib_sizes)
+    given = arguments.several(name, lib_sizes)
     if not given:
-        raise InputError(f"lib_sizes={lib_sizes!r}: at least one library size is needed")
+        raise InputError(f"lib_sizes={shown(lib_sizes)}: at least one library size is needed")
     sizes = [arguments.integer(name, size) for size in given]
     for size in sizes:
         if size < least:

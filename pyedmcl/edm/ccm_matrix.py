@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError
+from ..files import path_of
 from ..jobs.function import public_function
 from ..jobs.sinks import ArraySink, PairsSink, StoreSink
 from ..jobs.store import XmapStore
@@ -115,9 +116,9 @@ def ccm_matrix(
     >>> result.at(300).shape  # row = library, column = target
     (4, 4)
     """
-    samples = arguments.integer("sample", sample, 1)
+    samples = arguments.draws("sample", sample)
     arguments.reporter(progress)
-    arguments.folder("out", out)
+    out = arguments.folder("out", out)
     fields = pairs_arguments(
         data, E=E, tau=tau, Tp=Tp, exclusion_radius=exclusion_radius, knn=knn, E_max=E_max, columns=columns,
         neighbors=neighbors, recall=recall, dtype=dtype,
@@ -193,7 +194,7 @@ def open_ccm_matrix(path: str | os.PathLike[str]) -> CcmMatrixResult:
     ...     pyedmcl.open_ccm_matrix(f"{folder}/ccm").lib_sizes.tolist()
     [30]
     """
-    stores = read_stores(path)
+    stores = read_stores(path_of(path))
     first = next(iter(stores.values()))
     own = first.manifest.parameters
     return CcmMatrixResult(
@@ -229,7 +230,7 @@ def _library_sizes(lib_sizes: Any, problem: CcmMatrixProblem) -> tuple[int, ...]
     if lib_sizes is None:
         sizes = np.unique(np.linspace(max(least, most // 50), most, _SIZES).astype(int)).tolist()
         return tuple(sizes)
-    given = [lib_sizes] if np.ndim(lib_sizes) == 0 else list(lib_sizes)
+    given = arguments.several("lib_sizes", lib_sizes)
     sizes = [arguments.integer("lib_sizes", size) for size in given]
     for size in sizes:
         if not least <= size <= most:
@@ -238,5 +239,5 @@ def _library_sizes(lib_sizes: Any, problem: CcmMatrixProblem) -> tuple[int, ...]
                 f"series with E up to {E}"
             )
     if not sizes or len(set(sizes)) != len(sizes):
-        raise InputError(f"lib_sizes={lib_sizes!r}: at least one size is needed, and none twice")
+        raise InputError(f"lib_sizes={arguments.shown(lib_sizes)}: at least one size is needed, and none twice")
     return tuple(sizes)

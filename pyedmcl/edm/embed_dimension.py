@@ -104,7 +104,7 @@ def embed_dimension(
     _, tau = check_embedding(1, tau)
     E_max = arguments.integer("E_max", E_max, 1)
     Tp = arguments.integer("Tp", Tp)
-    radius = arguments.integer("exclusion_radius", exclusion_radius, 0)
+    radius = arguments.exclusion(exclusion_radius)
     k = arguments.count("knn", knn)
     search = arguments.neighbor_search(neighbors, recall)
     dtype = arguments.precision(dtype)

@@ -105,7 +105,7 @@ def knn(
     E, tau = check_embedding(E, tau)
     count = arguments.count("k", k) or E + 1
     Tp = arguments.integer("Tp", Tp)
-    radius = arguments.integer("exclusion_radius", exclusion_radius, 0)
+    radius = arguments.exclusion(exclusion_radius)
     search = arguments.neighbor_search(neighbors, recall)
     arguments.reporter(progress)
     dtype = arguments.precision(dtype)

@@ -143,11 +143,11 @@ def multiview(
     """
     E, tau = check_embedding(E, tau)
     Tp = arguments.integer("Tp", Tp)
-    radius = arguments.integer("exclusion_radius", exclusion_radius, 0)
+    radius = arguments.exclusion(exclusion_radius)
     dtype = arguments.precision(dtype)
     series = as_series(data)
     if isinstance(target, bool) or not isinstance(target, (str, int, np.integer)):
-        raise InputError(f"target={ranges.shown(target)}: the name or the position of a series of data is needed")
+        raise InputError(f"target={arguments.shown(target)}: the name or the position of a series of data is needed")
     aimed = select(series.names, [target], "data")[0]
     used = [c for c in select(series.names, columns, "data") if not (exclude_target and c == aimed)]
     if not used:

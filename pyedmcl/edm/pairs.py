@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from ..data.arguments import shown
 from ..data.condition import Prepared
 from ..data.series import Series, as_series, check_embedding, require_rows
 from ..device.fingerprint import device_key
@@ -134,7 +135,7 @@ def pairs_arguments(
     _, tau = check_embedding(1, tau)
     fields = {
         "tau": tau, "Tp": arguments.integer("Tp", Tp),
-        "exclusion_radius": arguments.integer("exclusion_radius", exclusion_radius, 0),
+        "exclusion_radius": arguments.exclusion(exclusion_radius),
         "knn": arguments.count("knn", knn), "search": arguments.neighbor_search(neighbors, recall),
     }  # fmt: skip
     dtype = arguments.precision(dtype)
@@ -163,11 +164,11 @@ def _dimensions(E: Any, series: Series, tau: int) -> tuple[int, ...] | None:
     n = series.n_series
     if isinstance(E, str):
         if E != "auto":
-            raise InputError(f"E={E!r}: 'auto', an integer of at least 1, or one for each of the {n} series")
+            raise InputError(f"E={shown(E)}: 'auto', an integer of at least 1, or one for each of the {n} series")
         return None
-    if np.ndim(E) == 0:
+    values = arguments.several("E", E)
+    if len(values) == 1 and not hasattr(E, "__len__"):
         return (check_embedding(E, tau)[0],) * n
-    values = list(E)
     if len(values) != n:
         raise InputError(f"E has {len(values)} values, but there are {n} series")
     return tuple(check_embedding(value, tau)[0] for value in values)

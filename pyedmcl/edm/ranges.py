@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..data.arguments import shown
 from ..errors import InputError
 from . import arguments
 
@@ -65,14 +66,6 @@ def mask(name: str, given: Any, n: int) -> Mask | None:
         raise InputError(f"{name} is a mask of shape {array.shape}; one boolean for each of the {n} rows is needed")
     found: Mask = array
     return found
-
-
-def shown(given: Any) -> str:
-    """``given`` for a message: masks and long arrays by their shape."""
-    if isinstance(given, np.ndarray) and given.size > 8:
-        return f"(array of shape {given.shape})"
-    text = repr(given)
-    return text if len(text) <= 120 else text[:117] + "..."
 
 
 def library_mask(

@@ -103,7 +103,7 @@ def prepare(
         E, tau = check_embedding(E, tau)
     lags = 1 if embedded else E
     Tp = arguments.integer("Tp", options.Tp)
-    radius = arguments.integer("exclusion_radius", options.exclusion_radius, 0)
+    radius = arguments.exclusion(options.exclusion_radius)
     if series.n_series * lags > MOST_COORDINATES:
         raise InputError(
             f"lib: {series.n_series} columns with E={lags} are {series.n_series * lags} coordinates; at most "
@@ -178,18 +178,11 @@ def _goal(series: Series, target: Any) -> Doubles:
 
 def check_thetas(theta: Any) -> Doubles:
     """theta as an array (n_thetas,) of finite numbers of at least 0."""
-    if theta is None:
-        raise InputError("theta=None: a number of at least 0, or several, is needed")
-    try:
-        thetas = np.atleast_1d(np.asarray(theta, np.float64))
-    except (TypeError, ValueError):
-        raise InputError(f"theta={theta!r}: a number of at least 0, or several, is needed") from None
-    if thetas.ndim != 1 or not len(thetas):
-        raise InputError(f"theta={theta!r}: a number of at least 0, or a sequence of them, is needed")
-    for value in thetas:
-        if not (np.isfinite(value) and value >= 0):
-            raise InputError(f"theta={value:g}: a finite number of at least 0 is needed (0: one global fit)")
-    return thetas
+    needed = "a finite number of at least 0 (0: one global fit), or several of them,"
+    values = arguments.several("theta", theta)
+    if not values:
+        raise InputError(f"theta={arguments.shown(theta)}: {needed} is needed")
+    return np.array([arguments.real("theta", value, needed, lambda v: 0 <= v < np.inf) for value in values])
 
 
 def check_knn(knn: Any) -> int | None:

@@ -214,9 +214,9 @@ def ccm_significance(
     True
     """
     Tp = arguments.integer("Tp", Tp)
-    radius = arguments.integer("exclusion_radius", exclusion_radius, 0)
-    count = arguments.integer("n", n, 1)
-    samples = arguments.integer("sample", sample, 1)
+    radius = arguments.exclusion(exclusion_radius)
+    count = arguments.draws("n", n)
+    samples = arguments.draws("sample", sample)
     k, number = arguments.count("knn", knn), arguments.stream(seed)
     check_method(surrogate, "surrogate")
     dtype = arguments.precision(dtype)

@@ -106,7 +106,7 @@ def prepare(
         lags, tau = check_embedding(E, options.tau)
     Tp = arguments.integer("Tp", options.Tp)
     k = arguments.count("knn", options.knn) or lags * series.n_series + 1
-    radius = arguments.integer("exclusion_radius", options.exclusion_radius, 0)
+    radius = arguments.exclusion(options.exclusion_radius)
     require_rows(series, E=lags, tau=tau, Tp=Tp, k=1, what="lib")
     goal = _goal(series, target, embedded)
     first = (lags - 1) * tau

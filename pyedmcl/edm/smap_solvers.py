@@ -11,9 +11,11 @@ import numpy as np
 from ..engines.smap import Fits
 from ..engines.smap_exact import Library
 from ..errors import InputError, missing_extra
+from . import arguments
 from .regression import Doubles, Regression
 
 _NAMES = ("svd", "ridge", "lasso", "elasticnet")
+_KNOWN = f"one of {', '.join(map(repr, _NAMES))}, or a scikit-learn estimator"
 
 
 @dataclass(frozen=True)
@@ -42,11 +44,12 @@ def solver_of(solver: Any, alpha: Any) -> Solver:
     """
     if isinstance(solver, str):
         if solver not in _NAMES:
-            raise InputError(f"solver={solver!r}: one of {', '.join(map(repr, _NAMES))}, or a scikit-learn estimator")
+            raise InputError(f"solver={arguments.shown(solver)}: {_KNOWN}")
         if solver == "svd":
             return Solver("svd")
-        if isinstance(alpha, bool) or not isinstance(alpha, (int, float, np.number)) or not 0 < float(alpha) < np.inf:
-            raise InputError(f"alpha={alpha!r}: the penalty of solver={solver!r} must be a finite number above 0")
+        alpha = arguments.real(
+            "alpha", alpha, f"the penalty of solver={solver!r}, a finite number above 0,", lambda a: 0 < a < np.inf
+        )
         if solver == "ridge":
             return Solver("ridge", float(alpha))
         try:
@@ -56,8 +59,7 @@ def solver_of(solver: Any, alpha: Any) -> Solver:
         kind = linear_model.Lasso if solver == "lasso" else linear_model.ElasticNet
         return Solver(solver, estimator=kind(alpha=float(alpha)))
     if not (hasattr(solver, "fit") and hasattr(solver, "predict")):
-        raise InputError(f"solver={solver!r}: one of {', '.join(map(repr, _NAMES))}, or a scikit-learn estimator "
-                         "(with fit and predict)")  # fmt: skip
+        raise InputError(f"solver={arguments.shown(solver)}: {_KNOWN} (with fit and predict)")
     return Solver(type(solver).__name__, estimator=solver)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Callable
 from typing import Any
 
@@ -88,14 +87,14 @@ def surrogate(
     (3, 500)
     """
     series = arguments.one_series(x, "x")
-    count = arguments.integer("n", n, 1)
+    count = arguments.draws("n", n)
     make = maker(series, method, period=period, E=E, tau=tau, recurrence=recurrence)
     return draw(make, count, arguments.stream(seed), 0, series.n_steps)
 
 
 def draw(make: Maker, n: int, seed: int, number: int, n_steps: int) -> Doubles:
     """n surrogates (n, n_steps) of series ``number``, each from a random stream of its own."""
-    out = np.empty((n, n_steps))
+    out = arguments.room("n", (n, n_steps))
     for i in range(n):
         sequence = np.random.SeedSequence(entropy=seed, spawn_key=(number, i))
         out[i] = make(np.random.Generator(np.random.Philox(sequence)))
@@ -104,9 +103,7 @@ def draw(make: Maker, n: int, seed: int, number: int, n_steps: int) -> Doubles:
 
 def check_method(method: Any, name: str = "method") -> str:
     """``method`` if it is one."""
-    if method not in METHODS:
-        raise InputError(f"{name}={method!r}: one of {', '.join(map(repr, METHODS))} is needed")
-    return str(method)
+    return arguments.choice(name, method, METHODS)
 
 
 def maker(
@@ -115,8 +112,7 @@ def maker(
     """What makes a surrogate of a single series from a random generator; see :func:`surrogate`."""
     check_method(method)
     E, tau = check_embedding(E, tau)
-    if isinstance(recurrence, bool) or not isinstance(recurrence, numbers.Real) or not 0 < float(recurrence) < 1:
-        raise InputError(f"recurrence={recurrence!r}: a number between 0 and 1 is needed")
+    recurrence = arguments.real("recurrence", recurrence, "a number between 0 and 1", lambda share: 0 < share < 1)
     if period is not None:
         arguments.integer("period", period, 2)
     values = series.values[:, 0].astype(np.float64)

@@ -20,9 +20,9 @@ from .skill_result import SkillResult
 
 def integers(name: str, given: Any, least: int | None = None) -> list[int]:
     """One integer or several different ones of at least ``least``."""
-    values = [arguments.integer(name, value, least) for value in ([given] if np.ndim(given) == 0 else list(given))]
+    values = [arguments.integer(name, value, least) for value in arguments.several(name, given)]
     if not values or len(set(values)) != len(values):
-        raise InputError(f"{name}={given!r}: at least one integer is needed, and none twice")
+        raise InputError(f"{name}={arguments.shown(given)}: at least one integer is needed, and none twice")
     return values
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..data.series import some
 from ..errors import warn
+from ..files import path_of
 from ..jobs.function import public_function
 from ..jobs.manifest import default_block_rows
 from ..jobs.sinks import ArraySink, PairsSink, StoreSink
@@ -124,7 +125,7 @@ def xmap(
     True
     """
     arguments.reporter(progress)
-    arguments.folder("out", out)
+    out = arguments.folder("out", out)
     fields = pairs_arguments(
         data, E=E, tau=tau, Tp=Tp, exclusion_radius=exclusion_radius, knn=knn, E_max=E_max, columns=columns,
         neighbors=neighbors, recall=recall, dtype=dtype,
@@ -192,6 +193,6 @@ def open_xmap(path: str | os.PathLike[str]) -> XmapResult:
     ...     bool((np.asarray(again.rho) == np.asarray(first.rho)).all())
     True
     """
-    store = open_store(path)
+    store = open_store(path_of(path))
     return XmapResult(store.rho, store.dimensions(), store.names, store,
                       {"manifest": store.manifest, "neighbors": store.searched})  # fmt: skip

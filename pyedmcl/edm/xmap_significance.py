@@ -165,7 +165,7 @@ def xmap_significance(
     >>> result.p_value.shape
     (4, 4)
     """
-    count, number = arguments.integer("n", n, 1), arguments.stream(seed)
+    count, number = arguments.draws("n", n), arguments.stream(seed)
     arguments.reporter(progress)
     check_method(surrogate, "surrogate")
     fields = pairs_arguments(

@@ -17,6 +17,8 @@ from .times import as_dates, as_time, is_missing_cell, is_time_name, looks_like_
 
 _SAMPLE_BYTES = 1 << 20
 _SAMPLE_LINES = 200
+_LEAST_LINES = 8  # a header, and rows that tell what its columns hold
+_MOST_BYTES = 1 << 30
 _DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d*(?:[eE][+-]?\d+)?")
 _STARTS_AS_NUMBER = re.compile(r"[+-]?[.,]?\d")
 
@@ -121,7 +123,7 @@ def detect(path: Path, what: str) -> Dialect:
 def _sample_text(path: Path, what: str) -> tuple[str, str]:
     try:
         with open_binary(path) as handle:
-            raw = handle.read(_SAMPLE_BYTES)
+            raw, complete = _sample(handle)
     except (OSError, EOFError) as error:
         raise InputError(f"{what}: cannot be read ({error})") from error
     encoding = "utf-8-sig"
@@ -129,15 +131,27 @@ def _sample_text(path: Path, what: str) -> tuple[str, str]:
         encoding = "utf-16"
     elif b"\0" in raw:
         raise InputError(f"{what}: this is not a text table; check the file's suffix")
-    complete = len(raw) < _SAMPLE_BYTES
     try:
         text = codecs.getincrementaldecoder(encoding)().decode(raw, final=complete)
     except UnicodeDecodeError:
         encoding = "latin-1"
         text = raw.decode(encoding)
-    if not complete and "\n" in text:
-        text = text[:text.rindex("\n")]  # the last line may be cut
+    if not complete:  # the last line may be cut
+        end = max(text.rfind("\n"), text.rfind("\r"))
+        if end < 0:
+            raise InputError(f"{what}: its first line is longer than {_MOST_BYTES >> 20:,} MiB: no table of series")
+        text = text[:end]
     return encoding, text
+
+
+def _sample(handle: IO[bytes]) -> tuple[bytes, bool]:
+    """The beginning of a file, and whether that is all of it: a MiB, or more where a few lines are longer than that."""
+    asked = _SAMPLE_BYTES
+    raw = handle.read(asked)
+    while len(raw) == asked < _MOST_BYTES and raw.count(b"\n") + raw.count(b"\r") < _LEAST_LINES:
+        raw += handle.read(asked)
+        asked *= 2
+    return raw, len(raw) < asked
 
 
 def _physical_lines(text: str) -> list[str]:

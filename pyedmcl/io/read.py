@@ -6,9 +6,14 @@ import difflib
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+
+from ..data.arguments import column_names, shown
 from ..data.series import Series
-from ..errors import InputError
+from ..errors import InputError, PyedmclError
+from ..files import path_of
 from .arrays import read_hdf5, read_npy, read_npz, read_zarr
 from .tables import read_arrow
 from .text import read_text
@@ -55,11 +60,28 @@ def read_series(path: str | os.PathLike[str], *, columns: Sequence[str | int] | 
     MissingExtraError
         If the format needs a package of the extra "io" that is not installed.
     """
-    path = Path(path).expanduser()
+    path = path_of(path)
     what = str(path)
-    if not path.exists():
-        raise InputError(_not_there(path))
-    wanted = [columns] if isinstance(columns, (str, int)) else columns
+    if dataset is not None and not isinstance(dataset, str):
+        raise InputError(f"dataset={shown(dataset)}: the name of an array in the file is needed")
+    if isinstance(time_column, bool) or not isinstance(time_column, (str, int, np.integer, type(None))):
+        raise InputError(f"time_column={shown(time_column)}: the name or the position of a column is needed")
+    wanted = column_names("columns", columns)
+    try:
+        if not path.exists():
+            raise InputError(_not_there(path))
+        return _read(path, wanted, time_column, dataset, what)
+    except PyedmclError:
+        raise
+    except Exception as error:  # of the library that knows the format, about a damaged file
+        kind = path.suffix.lower().lstrip(".").upper() or "a file of series"
+        raise InputError(f"{what}: cannot be read as {kind} ({type(error).__name__}: {error})") from error
+
+
+def _read(
+    path: Path, wanted: list[Any] | None, time_column: str | int | None, dataset: str | None, what: str
+) -> Series:
+    """Read with the reader of the format."""
     suffix = path.suffix.lower()
     inner = Path(path.stem).suffix.lower() if suffix == ".gz" else suffix
     is_zarr = path.is_dir() and (suffix == ".zarr" or any((path / mark).exists() for mark in _ZARR_MARKS))

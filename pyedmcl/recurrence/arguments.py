@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import numbers
 from collections.abc import Sequence
 from typing import Any
 
@@ -39,9 +38,7 @@ def minimum(name: str, value: object) -> int:
 
 def threshold_named(value: object) -> str:
     """One of the kinds of threshold."""
-    if not isinstance(value, str) or value not in THRESHOLDS:
-        raise InputError(f"threshold={value!r}: choose one of {', '.join(map(repr, THRESHOLDS))}")
-    return value
+    return shared.choice("threshold", value, THRESHOLDS)
 
 
 def radii_of(value: object, threshold: str, name: str = "radius") -> tuple[list[Any], bool]:
@@ -59,12 +56,14 @@ def radii_of(value: object, threshold: str, name: str = "radius") -> tuple[list[
         if items is not None and len(items) == 2 and all(_items(item) is None for item in items):
             return [_corridor(items, name)], False
         if not items or any(_items(item) is None for item in items):
-            raise InputError(f"{name}={value!r}: threshold='corridor' needs a pair (inner, outer), or several pairs")
+            raise InputError(
+                f"{name}={shared.shown(value)}: threshold='corridor' needs a pair (inner, outer), or several pairs"
+            )
         return [_corridor(item, name) for item in items], True
     items = _items(value)
     values: Sequence[object] = [value] if items is None else items
     if not values:
-        raise InputError(f"{name}={value!r}: at least one radius is needed")
+        raise InputError(f"{name}={shared.shown(value)}: at least one radius is needed")
     check = {"fixed": _radius, "recurrence_rate": _rate, "neighbours": _neighbours}[threshold]
     return [check(item, name) for item in values], items is not None
 
@@ -72,29 +71,17 @@ def radii_of(value: object, threshold: str, name: str = "radius") -> tuple[list[
 def _items(value: object) -> list[Any] | None:
     if isinstance(value, np.ndarray) and value.ndim == 0:
         return None
-    return list(value) if isinstance(value, (Sequence, np.ndarray)) and not isinstance(value, str) else None
-
-
-def _real(value: object, name: str, needed: str) -> float:
-    if isinstance(value, np.ndarray) and value.ndim == 0:
-        value = value.item()
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real):
-        raise InputError(f"{name}={value!r}: {needed} is needed")
-    return float(value)
+    return list(value) if isinstance(value, (Sequence, np.ndarray)) and not isinstance(value, (str, bytes)) else None
 
 
 def _radius(value: object, name: str) -> float:
-    radius = _real(value, name, "a positive number, in the unit of the data,")
-    if not radius > 0 or math.isinf(radius):
-        raise InputError(f"{name}={value!r}: a positive, finite number, in the unit of the data, is needed")
-    return radius
+    needed = "a positive, finite number, in the unit of the data,"
+    return shared.real(name, value, needed, lambda radius: 0 < radius < math.inf)
 
 
 def _rate(value: object, name: str) -> float:
-    rate = _real(value, name, "threshold='recurrence_rate' takes the wanted rate: a number in (0, 1)")
-    if not 0 < rate < 1:
-        raise InputError(f"{name}={value!r}: threshold='recurrence_rate' takes the wanted rate, a number in (0, 1)")
-    return rate
+    needed = "a number in (0, 1), which threshold='recurrence_rate' takes for the wanted rate,"
+    return shared.real(name, value, needed, lambda rate: 0 < rate < 1)
 
 
 def _neighbours(value: object, name: str) -> int:
@@ -102,17 +89,18 @@ def _neighbours(value: object, name: str) -> int:
         return integer(name, value, 1)
     except InputError:
         raise InputError(
-            f"{name}={value!r}: threshold='neighbours' takes the number of neighbours, an integer of at least 1"
+            f"{name}={shared.shown(value)}: threshold='neighbours' takes the number of neighbours, an integer of at "
+            "least 1"
         ) from None
 
 
 def _corridor(value: Any, name: str) -> tuple[float, float]:
     items = list(value)
     if len(items) != 2:
-        raise InputError(f"{name}={value!r}: a corridor is a pair (inner, outer)")
-    inner, outer = (_real(v, name, "a pair of numbers (inner, outer)") for v in items)
+        raise InputError(f"{name}={shared.shown(value)}: a corridor is a pair (inner, outer)")
+    inner, outer = (shared.real(name, v, "a pair of finite numbers (inner, outer)") for v in items)
     if not 0 <= inner < outer < math.inf:
-        raise InputError(f"{name}={value!r}: 0 <= inner < outer is needed, both finite")
+        raise InputError(f"{name}={shared.shown(value)}: 0 <= inner < outer is needed, both finite")
     return inner, outer
 
 

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import StoreError, StoreForeignError, StoreMismatchError
+from ..files import path_of
 from ..jobs import durable
 from ..jobs.blocks import Block, BlockResult, Record
 from ..jobs.runner import LocalRunner
@@ -61,7 +62,7 @@ def quantify_with_checkpoint(
     Interrupted
         Ctrl-C; the message says what is kept.
     """
-    file = Path(path)
+    file = path_of(path, "checkpoint")
     identity = identity_of(problem, x, y)
     read(file, identity)  # before anything is touched, and again under the lock
     lock = _Lock(file)

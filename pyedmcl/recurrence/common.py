@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from numpy.typing import NDArray
 
+from ..data.arguments import shown
 from ..device.session import open_device
 from ..errors import InputError
+from ..files import path_of
 from ..jobs import provenance as jobs
 from ..launch import progress
 from ..tuning.parameters import record
@@ -51,15 +52,13 @@ def options_of(
     """Check them; see :func:`pyedmcl.recurrence.rqa.rqa`."""
     from .conventions import convention_named
 
-    if not isinstance(exact, (bool, np.bool_)):
-        raise InputError(f"exact={exact!r}: True or False is needed")
     return Options(
         convention_named(convention),
         arguments.minimum("lmin", lmin),
         arguments.minimum("vmin", vmin),
         arguments.minimum("wmin", wmin),
         arguments.precision(dtype),
-        bool(exact),
+        exact,
         None if tile is None else arguments.integer("tile", tile, 1),
     )
 
@@ -68,9 +67,9 @@ def executors_of(device: Device, options: Options) -> list[Executor]:
     """The named devices, opened; each must compute in what the options ask for."""
     names: list[Any] = list(device) if isinstance(device, (list, tuple)) else [device]
     if not names:
-        raise InputError(f"device={device!r}: at least one device is needed, or None for the default one")
+        raise InputError(f"device={shown(device)}: at least one device is needed, or None for the default one")
     if not all(name is None or isinstance(name, str) for name in names):
-        raise InputError(f"device={device!r}: the name of a device, or a list of names; see pyedmcl devices")
+        raise InputError(f"device={shown(device)}: the name of a device, or a list of names; see pyedmcl devices")
     executors = [open_device(name) for name in names]
     for executor in executors:
         if options.dtype == "float64" and not executor.info.fp64:
@@ -125,8 +124,8 @@ def count(
 
 def one_pass(passes: Sequence[Any], checkpoint: Checkpoint) -> None:
     """Refuse what names no file, and a checkpoint for several sweeps: a file holds one."""
-    if checkpoint is not None and not (isinstance(checkpoint, (str, os.PathLike)) and str(checkpoint)):
-        raise InputError(f"checkpoint={checkpoint!r}: the path of a file is needed")
+    if checkpoint is not None:
+        checkpoint = path_of(checkpoint, "checkpoint")
     if checkpoint is not None and os.path.isdir(checkpoint):
         raise InputError(f"checkpoint={str(checkpoint)!r} is a folder; name a file in it")
     if checkpoint is not None and len(passes) > 1:

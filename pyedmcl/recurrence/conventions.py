@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..data.arguments import shown
 from ..errors import InputError
 
 
@@ -66,5 +67,5 @@ def convention_named(name: object) -> Convention:
     """
     convention = CONVENTIONS.get(name) if isinstance(name, str) else None
     if convention is None:
-        raise InputError(f"convention={name!r}: choose one of {', '.join(map(repr, CONVENTIONS))}")
+        raise InputError(f"convention={shown(name)}: choose one of {', '.join(map(repr, CONVENTIONS))}")
     return convention

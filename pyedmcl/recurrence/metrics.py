@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..data.arguments import shown
 from ..errors import InputError
 
 Floats = NDArray[np.floating[Any]]
@@ -128,4 +129,4 @@ def metric_named(value: object, argument: str = "metric") -> Metric:
         return METRICS[value]
     same = [m.name for m in _ROWS if isinstance(value, str) and value.lower() in m.aliases]
     hint = f", which is called {same[0]!r} here" if same else ""
-    raise InputError(f"{argument}={value!r}{hint}: choose one of {', '.join(map(repr, METRICS))}")
+    raise InputError(f"{argument}={shown(value)}{hint}: choose one of {', '.join(map(repr, METRICS))}")

@@ -46,9 +46,7 @@ def embedding_of(*, m: Any, tau: Any, embedded: Any, metric: Any, suffix: str = 
     """The checked embedding; an InputError names the argument and says what it may be."""
     m = integer(f"m{suffix}", m, 1, "the number of coordinates of a point")
     tau = integer(f"tau{suffix}", tau, 1, "the lag, in steps")
-    if not isinstance(embedded, (bool, np.bool_)):
-        raise InputError(f"embedded={embedded!r}: True or False is needed")
-    return Embedding(m, tau, bool(embedded), metric_named(metric, f"metric{suffix}"), suffix)
+    return Embedding(m, tau, embedded, metric_named(metric, f"metric{suffix}"), suffix)
 
 
 @dataclass(frozen=True, eq=False)

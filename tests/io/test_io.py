@@ -219,3 +219,20 @@ def test_published_dates() -> None:
     series = read_series(DATA / name)
     assert series.names == ("S12.C.D.S333",) and series.time is not None
     assert series.time[1] == np.datetime64("1980-01-07") and series.values[1, 0] == 391.1
+
+
+def test_a_header_longer_than_the_first_sample(tmp_path):
+    n = 120_000
+    path = tmp_path / "wide.csv"
+    header = ",".join(f"column {i}" for i in range(n))
+    assert len(header) > 1 << 20
+    path.write_text("\n".join([header, *(",".join(["0.5"] * n) for _ in range(3))]) + "\n")
+    series = read_series(path)
+    assert series.values.shape == (3, n) and series.names[-1] == f"column {n - 1}"
+
+
+def test_a_line_without_end_is_no_table(tmp_path, monkeypatch):
+    monkeypatch.setattr("pyedmcl.io.dialect._MOST_BYTES", 1 << 20)
+    (tmp_path / "line.csv").write_text("x" * (2 << 20))
+    with pytest.raises(InputError, match="first line is longer than 1 MiB"):
+        read_series(tmp_path / "line.csv")

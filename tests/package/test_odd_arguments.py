@@ -1,0 +1,111 @@
+"""Values that nobody means: each ends in an error of ours that names the argument, or means what it says."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+import pytest
+
+import pyedmcl
+from pyedmcl.data import arguments
+from pyedmcl.errors import InputError
+from pyedmcl.io import read_series
+
+X, Y = np.random.default_rng(0).random((2, 40))
+TABLE = np.column_stack([X, Y, X * Y])
+HUGE = 10**400
+
+
+class Raises:
+    """An array that fails when it is asked for."""
+
+    def __array__(self, *_, **__):
+        raise RuntimeError("no")
+
+
+class OnlyCapsule:
+    """What other array libraries offer at least, and nothing else."""
+
+    def __init__(self, values):
+        self._values = values
+
+    def __dlpack__(self, **options):
+        return self._values.__dlpack__(**options)
+
+    def __dlpack_device__(self):
+        return self._values.__dlpack_device__()
+
+
+WRONG = {
+    "path": (partial(pyedmcl.open_xmap, 5), partial(pyedmcl.open_ccm_matrix, None), partial(pyedmcl.open_xmap, "a\0b"),
+             partial(read_series, None), partial(pyedmcl.embed([1.0, 2.0], E=1).plot, 5)),
+    "out": (partial(pyedmcl.xmap, TABLE, E=2, out="a\0b"), partial(pyedmcl.ccm_matrix, TABLE, E=2, out=3.5)),
+    "checkpoint": (partial(pyedmcl.rqa, X, radius=0.1, checkpoint="a\0b"),),
+    "E": (partial(pyedmcl.knn, X, E=HUGE), partial(pyedmcl.embed, X, E=10**5000),
+          partial(pyedmcl.xmap, TABLE, E=[2, [3]])),
+    "tau": (partial(pyedmcl.embed, X, E=2, tau=HUGE),),
+    "Tp": (partial(pyedmcl.simplex, X, E=2, Tp=HUGE), partial(pyedmcl.predict_interval, X, E=2, Tp={1: 2})),
+    "theta": (partial(pyedmcl.smap, X, E=2, theta=True), partial(pyedmcl.smap, X, E=2, theta=HUGE),
+              partial(pyedmcl.predict_nonlinear, X, E=2, theta={0.1, 0.2})),
+    "generate_steps": (partial(pyedmcl.smap, X, E=2, generate_steps=2**31),
+                       partial(pyedmcl.simplex, X, E=2, generate_steps=HUGE)),
+    "n": (partial(pyedmcl.surrogate, X, n=2**63), partial(pyedmcl.surrogate, np.tile(X, 2500), n=10**7),
+          partial(pyedmcl.ccm_significance, X, Y, E=2, n=HUGE)),
+    "sample": (partial(pyedmcl.ccm, X, Y, E=2, sample=2**40),),
+    "method": (partial(pyedmcl.ccm, X, Y, E=2, method=X),
+               partial(pyedmcl.surrogate, X, np.array(["phase", "shuffle"]))),
+    "surrogate": (partial(pyedmcl.ccm_significance, X, Y, E=2, surrogate=X),),
+    "embedded": (partial(pyedmcl.simplex, TABLE, target=X, embedded="False"),
+                 partial(pyedmcl.rqa, X, radius=0.1, embedded=X)),
+    "resume": (partial(pyedmcl.xmap, TABLE, E=2, out="x", resume="no"),),
+    "strict": (partial(pyedmcl.recurrence_network, X, radius=0.1, strict=X),),
+    "exclude_target": (partial(pyedmcl.multiview, TABLE, 0, D=2, exclude_target=1),),
+    "singular_values": (partial(pyedmcl.smap, X, E=2, singular_values="yes"),),
+    "dtype": (partial(pyedmcl.knn, X, E=2, dtype="0:0"), partial(pyedmcl.rqa, X, radius=0.1, dtype=X)),
+    "columns": (partial(pyedmcl.embed, TABLE, E=2, columns=[{}]), partial(pyedmcl.embed, TABLE, E=2, columns=True)),
+    "radius": (partial(pyedmcl.rqa, X, radius=b"12"), partial(pyedmcl.rqa, X, radius=HUGE)),
+    "data": (partial(pyedmcl.embed, Raises(), E=2), partial(pyedmcl.embed, {"a": Raises()}, E=2)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "call"), [(name, call) for name, calls in WRONG.items() for call in calls])
+def test_the_argument_is_named(name, call):
+    with pytest.raises(InputError, match=rf"\b{name}\b") as caught:
+        call()
+    assert len(str(caught.value)) < 600
+
+
+def test_numbers_of_numpy_name_columns():
+    both = pyedmcl.embed(TABLE, E=1, columns=[np.int64(1), np.str_("x0")])
+    assert both.names == ("x1(t-0)", "x0(t-0)")
+    assert pyedmcl.embed(TABLE, E=1, columns=np.int64(1)).names == ("x1(t-0)",)
+
+
+def test_an_exclusion_radius_beyond_32_bits_excludes_all(one_device):
+    call = partial(pyedmcl.ccm, X, Y, E=2, sample=2, seed=1, lib_sizes=[20], device=one_device)
+    assert np.isnan(call(exclusion_radius=2**32).rho).all()
+
+
+def test_an_object_that_offers_a_capsule_only_is_read():
+    np.testing.assert_array_equal(pyedmcl.embed(OnlyCapsule(X), E=1).values[:, 0], X)
+
+
+@pytest.mark.parametrize("module", ["xarray", "pyarrow", "pandas"])
+def test_objects_of_known_libraries_that_hold_no_columns(module):
+    library = pytest.importorskip(module, reason=f"{module} is not installed; pip install 'pyedmcl[test]' brings it")
+    made = {
+        "xarray": lambda: library.Variable(("t",), X), "pyarrow": lambda: library.schema([("a", library.float64())]),
+        "pandas": lambda: library.Timestamp(0),
+    }  # fmt: skip
+    with pytest.raises(InputError, match="^data"):
+        pyedmcl.embed(made[module](), E=2)
+
+
+def test_a_value_without_a_text_is_shown_by_its_type():
+    class Silent:
+        def __repr__(self):
+            raise ValueError
+
+    assert arguments.shown(Silent()) == "(a value of type Silent)" == arguments.shown(Silent())
+    assert arguments.shown(10**5000) == "(a value of type int)" and len(arguments.shown("x" * 999)) == 120
