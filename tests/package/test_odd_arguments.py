@@ -98,7 +98,7 @@ def test_objects_of_known_libraries_that_hold_no_columns(module):
         "xarray": lambda: library.Variable(("t",), X), "pyarrow": lambda: library.schema([("a", library.float64())]),
         "pandas": lambda: library.Timestamp(0),
     }  # fmt: skip
-    with pytest.raises(InputError, match="^data"):
+    with pytest.raises(InputError, match=r"^data"):
         pyedmcl.embed(made[module](), E=2)
 
 
