@@ -75,6 +75,10 @@ class LaunchError(PyedmclError, RuntimeError):
     work_group: int = 0
 
 
+class WrongResultError(PyedmclError, RuntimeError):
+    """A device gave numbers that cannot be; the message names it and asks for a report. Nothing is returned."""
+
+
 class StoreError(PyedmclError):
     """A result store cannot be used."""
 

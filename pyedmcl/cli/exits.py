@@ -36,6 +36,7 @@ _CODES: tuple[tuple[type[BaseException], int], ...] = (
     (errors.DeviceMemoryError, COMPUTE),
     (errors.BuildError, COMPUTE),
     (errors.LaunchError, COMPUTE),
+    (errors.WrongResultError, COMPUTE),
     (errors.MissingExtraError, MISSING),
     (errors.PyedmclError, INPUT),
     (MemoryError, COMPUTE),

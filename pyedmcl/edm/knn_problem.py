@@ -10,6 +10,7 @@ import numpy as np
 from ..data.condition import condition
 from ..data.series import Series
 from ..jobs.blocks import Arrays, Block, BlockResult, Record, Report, cut
+from ..launch.invariants import require_rows
 from ..launch.staging import Staging
 from ..neighbors.choose import SearchRequest
 from ..neighbors.plan import SearchProblem
@@ -96,6 +97,7 @@ class KnnEngine:
         series = self._searcher.load(self._library, 0, 1, self._query)
         tables = next(self._searcher.tables(series, self._library_mask))
         self._executor.download(tables.rows, indices)
+        require_rows(self._executor, indices, self._problem.library.n_steps, "knn")
         self._executor.download(tables.values, distances)
         distances[indices < 0] = np.inf
         np.ldexp(distances, 2 * self._exponent, out=distances)  # a power of two: exact

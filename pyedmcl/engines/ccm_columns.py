@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ..codegen.build import build
 from ..kernels import spec
 from ..kernels.ccm import CHUNK, SAMPLES, SUMS
+from ..launch.invariants import require_rho
 from ..launch.pacing import Pacer
 from ..launch.pool import Pool
 from ..launch.progress import told_part
@@ -151,7 +152,9 @@ class ColumnKernels:
         self.executor.launch(
             self._kernel("ccm", "ccm_rho"), (items,), None, sums=sums, n_columns=n, n_chunks=self.n_chunks, rho=rho
         )
-        return self.executor.download(rho, np.empty((n, SAMPLES), self.problem.dtype))
+        found = self.executor.download(rho, np.empty((n, SAMPLES), self.problem.dtype))
+        require_rho(self.executor, found, "ccm")
+        return found
 
     def _scan(
         self, data: Data, tables: Tables, held: Buffer, scanned: NDArray[np.int32], words: Buffer, sums: Buffer,

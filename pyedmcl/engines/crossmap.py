@@ -15,6 +15,7 @@ from ..device.memory import budget
 from ..errors import DeviceMemoryError
 from ..kernels import spec
 from ..kernels.lookup import MOST_COLUMNS
+from ..launch.invariants import require_rho
 from ..launch.pacing import Pacer
 from ..launch.pool import Pool
 from ..launch.sizes import round_up
@@ -196,6 +197,7 @@ class CrossMap:
                 for dim in tables.problem.dims:
                     self._lookup(tables, group.classes[dim], rho)
         self.executor.download(rho, out)
+        require_rho(self.executor, out, "lookup")
 
     def _lookup(self, tables: Tables, targets: TargetClass, rho: Buffer) -> None:
         k = tables.problem.k(targets.E)

@@ -23,7 +23,7 @@ from ..jobs import durable
 from ..jobs.blocks import Block, BlockResult, Record
 from ..jobs.runner import LocalRunner
 from .counts import Counts
-from .engine import CountingProblem, combine, join_rows
+from .engine import CountingProblem, combine, join_rows, require_consistent
 from .partial import Partial
 from .problem import RqaProblem
 
@@ -69,7 +69,7 @@ def quantify_with_checkpoint(
     try:
         sink = CheckpointSink(file, identity, CountingProblem(problem, x, y, tile, partial=True))
         LocalRunner(executors).run(sink.problem, sink)
-        return combine(problem, [sink.state()], x)
+        return require_consistent(executors, problem, combine(problem, [sink.state()], x))
     finally:
         lock.release()
 

@@ -63,6 +63,26 @@ class Counts:
             return NotImplemented
         return all(np.array_equal(getattr(self, f.name), getattr(other, f.name)) for f in fields(self))
 
+    def contradiction(self, line_window: int) -> str | None:
+        """What cannot be, in words; None where histograms of lines sum to the cells that lie on them.
+
+        Parameters
+        ----------
+        line_window : int
+            Diagonals |j - i| below it hold no lines.
+        """
+        cells, middle = self.per_diagonal, self.n_rows - 1
+        on_diagonals = int(cells.sum())
+        if line_window:
+            on_diagonals -= int(cells[max(middle - line_window + 1, 0) : middle + line_window].sum())
+        for lines, histogram, expected in (
+            ("vertical", self.verticals, self.points), ("diagonal", self.diagonals, on_diagonals),
+        ):  # fmt: skip
+            held = int(histogram @ np.arange(len(histogram)))
+            if held != expected:
+                return f"{lines} lines of {held:,} cells in all, where {expected:,} cells are recurrent"
+        return None
+
     def differences(self, other: Counts) -> list[str]:
         """Names of the fields that differ."""
         return [f.name for f in fields(self) if not np.array_equal(getattr(self, f.name), getattr(other, f.name))]

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from ..jobs.blocks import Arrays, Block, BlockResult, Record, Report
 from ..jobs.runner import LocalRunner
 from ..jobs.sinks import ListSink
+from ..launch.invariants import wrong_result
 from .counts import Counts
 from .partial import Partial, finish, join
 from .problem import RqaProblem
@@ -128,7 +129,7 @@ def quantify(
     sink = ListSink(counting.blocks(len(devices)))
     LocalRunner(devices).run(counting, sink)
     results: list[Any] = sink.results()
-    return combine(problem, results, x) if counting.partial else results[0]
+    return require_consistent(devices, problem, combine(problem, results, x) if counting.partial else results[0])
 
 
 def combine(problem: RqaProblem, parts: Sequence[Sequence[Partial]], x: Any) -> list[Counts]:
@@ -141,6 +142,15 @@ def combine(problem: RqaProblem, parts: Sequence[Sequence[Partial]], x: Any) -> 
         )
         for radius, part in enumerate(join_rows(problem, parts))
     ]  # fmt: skip
+
+
+def require_consistent(executors: Sequence[Executor], problem: RqaProblem, counts: list[Counts]) -> list[Counts]:
+    """The counts that devices gave. Raises WrongResultError where their lines do not sum to their recurrent cells."""
+    for found in counts:
+        why = found.contradiction(problem.theiler)
+        if why is not None:
+            raise wrong_result(executors[0], why)
+    return counts
 
 
 def join_rows(problem: RqaProblem, parts: Sequence[Sequence[Partial]]) -> list[Partial]:

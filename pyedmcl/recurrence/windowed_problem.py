@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..jobs.blocks import Arrays, Block, BlockResult, Record, Report, cut
 from .counts import Counts
-from .engine import identity_line, operations
+from .engine import identity_line, operations, require_consistent
 from .points import Points
 from .problem import RqaProblem
 from .sweep import TileSweep
@@ -110,7 +110,8 @@ class WindowsEngine:
         values = np.ascontiguousarray(p.values(number))
         sweep = TileSweep(self._executor, p.matrix, values, None, p.tile)
         try:
-            return sweep.counts(lambda radius: identity_line(p.matrix, values, radius))[0]
+            counts = sweep.counts(lambda radius: identity_line(p.matrix, values, radius))
+            return require_consistent([self._executor], p.matrix, counts)[0]
         finally:
             sweep.release()
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ..codegen.build import build
 from ..device.memory import budget
 from ..kernels import spec
+from ..launch.invariants import wrong_result
 from ..launch.pacing import Pacer
 from ..tuning.parameters import parameters
 from .counts import Counts, trimmed
@@ -129,6 +130,16 @@ class WindowSweep:
         finally:
             for buffer in held:
                 buffer.release()
+        # As Counts.contradiction, for all windows at once.
+        held_cells = histograms[:, 1].astype(np.int64) @ np.arange(size + 1)
+        points = columns.sum(axis=1, dtype=np.int64)
+        if (held_cells != points).any():
+            wrong = int(np.argmax(held_cells != points))
+            raise wrong_result(
+                self.executor,
+                f"vertical lines of {held_cells[wrong]:,} cells in all, where {points[wrong]:,} cells are recurrent "
+                "(kernel recurrence_windows)",
+            )
         totals = sums.sum(axis=1).astype(np.int64)
         return [self._counts(*found) for found in zip(histograms, columns, diagonals, totals.tolist(), strict=True)]
 

@@ -11,6 +11,7 @@ from ...device.session import open_device
 from ...edm.arguments import MOST_NEIGHBOURS
 from ...edm.states import condition_together
 from ...errors import warn
+from ...launch.invariants import require_rows
 from ...neighbors.coordinates import coordinate_problem, lay_out_states
 from ...neighbors.exhaustive import ExhaustiveSearcher
 
@@ -75,6 +76,7 @@ def _on_device(states: Doubles, library: Rows, asked: Rows, k: int, radius: int)
     try:
         tables = next(searcher.tables(searcher.load_layouts(layout, layout), library_mask))
         rows = executor.download(tables.rows, np.empty((n, k), np.int32))
+        require_rows(executor, rows, n, "knn")
     finally:
         searcher.release()
     chosen = rows[asked - first].astype(np.int64)
