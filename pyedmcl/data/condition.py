@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..errors import warn
 from .extent import bounds
 
 if TYPE_CHECKING:
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 # Sums of squared differences stay below FAR of codegen/sentinels.py, and those in which a gap takes part above it.
 _LARGEST, _SMALLEST = 1e13, 1e-6
+_MOST_EXPONENT = 1000  # 2**1000 and 2**-1000 are numbers with all their digits, and enough for any float64
+_FAR_EXPONENT = 100
 _BLOCK = 1 << 22
 _SAMPLE = 1000
 
@@ -67,7 +70,9 @@ def condition(
         # Digits will be lost; the fewest where the bulk of the values lies around zero.
         for each in range(values.shape[1]):
             x = values[:, each]
-            if not np.array_equal(x.astype(target), x, equal_nan=True):
+            with np.errstate(over="ignore", under="ignore"):
+                exact = np.array_equal(x.astype(target), x, equal_nan=True)
+            if not exact:
                 sample = x[:: max(len(x) // _SAMPLE, 1)]
                 sample = sample[~np.isnan(sample)]
                 shift[each] = np.median(sample) if sample.size else 0.0
@@ -83,6 +88,36 @@ def condition(
         part = slice(a, a + step)
         out[:, part] = np.ldexp(values[:, part].astype(np.float64) - shift[part], -exponent[part])
     return Conditioned(out, shift, exponent, gaps)
+
+
+def exponents(values: NDArray[Any]) -> NDArray[np.int32]:
+    """Binary exponents e of the largest finite magnitudes along the last axis, 0 where all are 0.
+
+    Values times ``2.0**-e``, which is a number with all its digits, are near 1.
+    """
+    there = np.where(np.isfinite(values), values, 0.0)
+    found = np.frexp(np.abs(there).max(axis=-1, initial=0.0))[1]
+    out: NDArray[np.int32] = np.clip(found, -_MOST_EXPONENT, _MOST_EXPONENT)
+    return out
+
+
+def far_exponent(values: NDArray[Any]) -> int:
+    """Exponent of values so far from 1 that products of some of them may vanish or overflow; 0 for others."""
+    found = int(exponents(np.ravel(values)))
+    return found if abs(found) > _FAR_EXPONENT else 0
+
+
+def squares(values: NDArray[Any], exponent: int) -> NDArray[np.float64]:
+    """Variances of data that were multiplied by ``2**-exponent``, in the unit of the data.
+
+    Those of data below 1e-162 or above 1e154 may be no numbers of float64, of which a warning tells.
+    """
+    scaled = np.asarray(values, np.float64)
+    with np.errstate(over="ignore", under="ignore"):
+        out: NDArray[np.float64] = np.ldexp(scaled, 2 * exponent)
+    if (np.isinf(out) & np.isfinite(scaled)).any() or ((out == 0) & (scaled > 0)).any():
+        warn(f"variances of data of magnitude 2**{exponent} are beyond float64 and given as inf or 0; rescale the data")
+    return out
 
 
 @dataclass(frozen=True, eq=False)

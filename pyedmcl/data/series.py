@@ -12,12 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InputError
+from ..errors import InputError, warn
 from .arguments import column_names, integer
 from .extent import bounds, extent
 from .unpack import Array, NotNumericError, Table, float_type, numeric_column, of_array, unpack
 
 _BLOCK_VALUES = 1 << 20  # values looked at together, so that a check needs a few MB whatever the input
+_LARGEST = 2.0**1020  # distances and sums of some values are numbers still
 _SHOWN = 8  # how many names a message lists before it says how many more there are
 
 
@@ -143,8 +144,8 @@ def _assemble(table: Table, columns: Sequence[str | int] | str | int | None, wha
     values = values.view()
     values.flags.writeable = False  # a view: the caller's own array stays writable
     series = Series(values, names, table.time)
-    if not np.isfinite(series.extent).all():  # gaps, or worse
-        _refuse_infinite(values, names, what)
+    if not (np.abs(series.extent) <= _most(values)).all():  # gaps, or worse
+        _refuse_large(values, names, what)
     return series
 
 
@@ -232,20 +233,39 @@ def _row_blocks(values: Array) -> Iterator[tuple[int, Array]]:
         yield start, values[start:start + rows]
 
 
-def _refuse_infinite(values: Array, names: tuple[str, ...], what: str) -> None:
+def _most(values: Array) -> Array:
+    """The largest magnitude that is taken, in the type of the values."""
+    return np.array(min(_LARGEST, float(np.finfo(values.dtype).max)), values.dtype)
+
+
+def _refuse_large(values: Array, names: tuple[str, ...], what: str) -> None:
+    """Refuse infinite values, and finite ones whose differences may be infinite."""
     first: tuple[int, int] | None = None
-    count = 0
+    count, most = 0, _most(values)
     for start, block in _row_blocks(values):
-        infinite = np.isinf(block)
-        found = int(np.count_nonzero(infinite))
+        large = np.abs(block) > most
+        found = int(np.count_nonzero(large))
         if found and first is None:
-            row, series = divmod(int(np.argmax(infinite)), values.shape[1])
+            row, series = divmod(int(np.argmax(large)), values.shape[1])
             first = (start + row, series)
         count += found
     if first is not None:
         more = f", and {count - 1} more values are" if count > 1 else ""
-        raise InputError(f"{what}: series {names[first[1]]!r} is infinite in row {first[0]} (counted from 0){more}; "
-                         "mark gaps with NaN")
+        value = values[first]
+        wrong, remedy = "infinite", "mark gaps with NaN"
+        if np.isfinite(value):
+            wrong, remedy = f"{value:g}, beyond {_LARGEST:.3g},", "scale it down, or mark gaps with NaN"
+        raise InputError(f"{what}: series {names[first[1]]!r} is {wrong} in row {first[0]} (counted from 0){more}; "
+                         f"{remedy}")
+
+
+def tell_constant(**given: Series) -> None:
+    """Warn of series without a skill, since they never change. One without a name is called like its argument."""
+    names = dict.fromkeys(
+        what if series.names == ("x0",) else name for what, series in given.items() for name in series.constant
+    )
+    if names:
+        warn(f"constant series, whose rho is NaN: {some(tuple(names))}")
 
 
 def require_rows(series: Series, *, E: int, tau: int, Tp: int, k: int, what: str = "data") -> None:

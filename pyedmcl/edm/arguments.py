@@ -5,15 +5,18 @@ from __future__ import annotations
 import secrets
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ..data.arguments import choice, folder, integer, precision, real, reporter, room, several, shown
-from ..data.series import Series, as_series
+from ..data.series import Series, as_series, tell_constant
 from ..device.session import open_device
 from ..errors import InputError
 from ..jobs.runner import LocalRunner
 from ..neighbors.choose import SEARCHES, SearchRequest
 
 __all__ = [
-    "MOST_DRAWS", "MOST_NEIGHBOURS", "MOST_STEPS", "choice", "count", "draws", "exclusion", "folder", "integer",
+    "MOST_DRAWS", "MOST_NEIGHBOURS", "MOST_STEPS", "choice", "count", "draws", "exclusion", "folder", "goal_of", "integer",
     "neighbor_search", "one_series", "precision", "real", "reporter", "room", "runner_on", "several", "shown", "stream",
 ]  # fmt: skip
 
@@ -70,6 +73,34 @@ def one_series(data: Any, what: str) -> Series:
     if series.n_steps > _INT_LIMIT:
         raise InputError(f"{what}: {series.n_steps:,} steps; at most {_INT_LIMIT:,} are supported")
     return series
+
+
+def goal_of(series: Series, target: Any, quiet: bool = False) -> NDArray[np.float64]:
+    """Values of the series that is predicted: ``target``, or the only one of the library.
+
+    Parameters
+    ----------
+    series : Series
+        The library.
+    target : array_like or None
+    quiet : bool
+        Say nothing of constant series.
+    """
+    if target is None:
+        if series.n_series > 1:
+            raise InputError(
+                f"target=None: lib has {series.n_series} series, so the one to predict must be given; if one series "
+                "was meant (1-D), pass a column"
+            )
+        goal = series
+    else:
+        goal = one_series(target, "target")
+        if goal.n_steps != series.n_steps:
+            raise InputError(f"target has {goal.n_steps} steps and lib {series.n_steps}: they must be equally long")
+    if not quiet:
+        tell_constant(**{"lib" if target is None else "target": goal})
+    values: NDArray[np.float64] = goal.values[:, 0].astype(np.float64)
+    return values
 
 
 def neighbor_search(neighbors: Any, recall: Any) -> SearchRequest:

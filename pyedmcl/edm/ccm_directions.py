@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data.arguments import shown
-from ..data.series import Series, as_series, check_embedding, require_rows
+from ..data.series import Series, as_series, check_embedding, require_rows, tell_constant
 from ..engines.ccm import States
 from ..errors import InputError
 from . import arguments, ranges
@@ -86,6 +86,7 @@ def sides(x: Any, y: Any, E: Any, tau: Any, embedded: bool) -> tuple[Side, Side,
     given = [_named(data, what) for data, what in ((x, "x"), (y, "y"))]
     if given[0].n_steps != given[1].n_steps:
         raise InputError(f"y has {given[1].n_steps} steps and x {given[0].n_steps}: they must be equally long")
+    tell_constant(x=_predicted(given[0]), y=_predicted(given[1]))
     if embedded:
         if E is not None:
             raise InputError(
@@ -96,6 +97,11 @@ def sides(x: Any, y: Any, E: Any, tau: Any, embedded: bool) -> tuple[Side, Side,
     lags = [check_embedding(one, tau) for one in dims]
     found = [Side(series, lag[0] * series.n_series, lag[0]) for series, lag in zip(given, lags, strict=True)]
     return found[0], found[1], lags[0][1]
+
+
+def _predicted(series: Series) -> Series:
+    """What is predicted of several columns."""
+    return series if series.n_series == 1 else as_series(series, columns=[0])
 
 
 def _named(data: Any, what: str) -> Series:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..data.condition import Prepared
-from ..data.series import as_series, check_embedding, require_rows
+from ..data.series import as_series, check_embedding, require_rows, tell_constant
 from ..jobs.function import public_function
 from ..jobs.sinks import ArraySink
 from ..launch.progress import Progress
@@ -111,6 +111,7 @@ def embed_dimension(
     arguments.reporter(progress)
     series = as_series(x, what="x")
     require_rows(series, E=E_max, tau=tau, Tp=Tp, k=1, what="x")
+    tell_constant(**({"x": series} if target is None else {"target": arguments.one_series(target, "target")}))
     problem: EmbedDimensionProblem | EmbedDimensionRowsProblem
     if any(given is not None for given in (target, lib_range, pred_range, valid_lib)):
         options = PredictionOptions(

@@ -78,7 +78,7 @@ class EmbedDimensionRowsProblem:
         column = np.ascontiguousarray(series.values[:, number])
         library = build_series(column, [series.names[number]], series.time)
         return [
-            prepare(library, None, self.target, replace(self.options, E=E), gaps_only=True)
+            prepare(library, None, self.target, replace(self.options, E=E), gaps_only=True, quiet=True)
             for E in range(1, self.E_max + 1)
         ]
 

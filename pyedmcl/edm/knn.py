@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from ..data.series import check_embedding, require_rows
 from ..errors import InputError
 from ..jobs.function import public_function
@@ -116,6 +114,6 @@ def knn(
         raise InputError(f"query: E={E}, tau={tau} needs at least {(E - 1) * tau + 1} rows, there are {other.n_steps}")
     problem = KnnProblem(library, other, E, tau, Tp, count, radius, search, dtype)
     runner = arguments.runner_on(device, dtype)
-    indices, distances = np.empty((problem.total, count), np.int32), np.empty((problem.total, count), np.dtype(dtype))
+    indices, distances = problem.result()
     record = runner.run(problem, ArraySink(problem.blocks(), [indices, distances]))
     return KnnResult(indices, distances, runner.provenance(problem.kernels, record))

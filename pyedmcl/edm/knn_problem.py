@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..data.condition import condition
+from ..data.extent import bounds
 from ..data.series import Series
 from ..jobs.blocks import Arrays, Block, BlockResult, Record, Report, cut
 from ..launch.invariants import require_rows
@@ -20,6 +22,9 @@ from .masks import library_mask_of
 
 if TYPE_CHECKING:
     from ..device.executor import Executor
+
+# Distances of data between these are numbers of float32, with room for sums and for small differences.
+_LEAST, _MOST = 2.0**-100, 2.0**100
 
 
 @dataclass(frozen=True)
@@ -68,6 +73,14 @@ class KnnProblem:
     def operations(self) -> float:
         return operations((self.E,), n_library=self.library.n_steps, n_query=self.total)
 
+    def result(self) -> tuple[NDArray[np.int32], NDArray[Any]]:
+        """Room for rows and distances (query rows, k). These are float64 where float32 may not hold them."""
+        shape = self.total, self.k
+        sides = [side for side in (self.library, self.query) if side is not None]
+        reach = max(float(np.abs(bounds(side.values, side.extent)[:2]).max()) for side in sides)
+        fits = reach == 0 or _LEAST < reach < _MOST
+        return np.empty(shape, np.int32), np.empty(shape, self.dtype if fits else np.float64)
+
     def open(self, executor: Executor) -> KnnEngine:
         return KnnEngine(self, executor)
 
@@ -91,20 +104,20 @@ class KnnEngine:
 
     def block(self, block: Block, into: Arrays | None, progress: Report) -> BlockResult:
         """Rows of the library and distances, (query rows, k); -1 and infinity where there are fewer neighbours."""
-        shape = self._problem.total, self._problem.k
-        dtype = np.dtype(self._problem.dtype)
-        indices, distances = into or (np.empty(shape, np.int32), np.empty(shape, dtype))
+        indices, found = into or self._problem.result()
+        distances = found if found.dtype == self._problem.dtype else np.empty(found.shape, self._problem.dtype)
         series = self._searcher.load(self._library, 0, 1, self._query)
         tables = next(self._searcher.tables(series, self._library_mask))
         self._executor.download(tables.rows, indices)
         require_rows(self._executor, indices, self._problem.library.n_steps, "knn")
         self._executor.download(tables.values, distances)
         distances[indices < 0] = np.inf
-        np.ldexp(distances, 2 * self._exponent, out=distances)  # a power of two: exact
         np.sqrt(distances, out=distances)  # here: the host's root is correctly rounded, the device's may not be
+        # After the root: squares may be no numbers where distances are. A power of two is exact.
+        np.ldexp(distances, self._exponent, out=found, dtype=found.dtype)
         searcher = self._searcher
         searched = tuple(searcher.decisions)
-        return BlockResult([indices, distances], Record(searcher.parameters, searcher.grade, searched))
+        return BlockResult([indices, found], Record(searcher.parameters, searcher.grade, searched))
 
     def release(self) -> None:
         """Give the device memory back."""

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data.series import as_series, check_embedding, require_rows, select
+from ..data.condition import exponents, squares
+from ..data.series import as_series, check_embedding, require_rows, select, tell_constant
 from ..errors import InputError
 from ..io.optional import pandas_for
 from ..jobs.function import public_function
@@ -163,6 +164,7 @@ def multiview(
     if chosen > tried:
         raise InputError(f"n_views={n_views!r}: there are {tried} views")
     require_rows(series, E=E, tau=tau, Tp=Tp, k=1)
+    tell_constant(data=as_series(series, columns=[aimed]))
     n, first = series.n_steps, (E - 1) * tau
     goal = series.values[:, aimed].astype(np.float64)
     k = arguments.count("knn", knn) or dims + 1
@@ -183,7 +185,9 @@ def multiview(
     record = runner.run(best, ArraySink(best.blocks(), [predicted]))
     predicted = predicted[:, rows]
     observed = ranges.observed_at(goal, rows, Tp)
-    mean, variance = predicted.mean(axis=0), predicted.var(axis=0)
+    exponent = int(exponents(predicted.ravel()))
+    near_one = np.ldexp(predicted, -exponent)
+    mean, variance = np.ldexp(near_one.mean(axis=0), exponent), squares(near_one.var(axis=0), exponent)
     mae, rmse = scores.errors(mean, observed)
     return MultiviewResult(
         time=rows + Tp, observed=observed, predicted=mean, variance=variance,

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..data.arguments import shown
 from ..data.condition import Prepared
-from ..data.series import Series, as_series, check_embedding, require_rows
+from ..data.series import Series, as_series, check_embedding, require_rows, tell_constant
 from ..device.fingerprint import device_key
 from ..device.info import DeviceInfo
 from ..errors import InputError
@@ -142,6 +142,7 @@ def pairs_arguments(
     E_max = arguments.integer("E_max", E_max, 1)
     series = as_series(data, columns=columns)
     dims = _dimensions(E, series, tau)
+    tell_constant(data=series)
     require_rows(series, E=E_max if dims is None else max(dims), tau=tau, Tp=fields["Tp"], k=1)
     return {**fields, "data": Prepared(series, dtype), "E": dims, "E_max": E_max if dims is None else None}
 

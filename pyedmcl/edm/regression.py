@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data.series import Series, as_series, check_embedding, require_rows
+from ..data.series import as_series, check_embedding, require_rows
 from ..errors import InputError
 from . import arguments, ranges
 from .options import PredictionOptions
@@ -110,7 +110,7 @@ def prepare(
             f"{MOST_COORDINATES} are supported"
         )
     require_rows(series, E=lags, tau=tau, Tp=Tp, k=1, what="lib")
-    goal = _goal(series, target)
+    goal = arguments.goal_of(series, target)
     n, first = series.n_steps, (lags - 1) * tau
     coordinates = embed(series.values, lags, tau)
     aimed = ranges.finite_target(goal, Tp)
@@ -163,17 +163,6 @@ def _rows(table: Doubles, rows: Integers) -> Doubles:
     if rows[-1] - rows[0] + 1 == len(rows):
         return table[rows[0] : rows[-1] + 1]
     return table[rows]
-
-
-def _goal(series: Series, target: Any) -> Doubles:
-    if target is None:
-        if series.n_series > 1:
-            raise InputError(f"target=None: lib has {series.n_series} columns, so the series to predict must be given")
-        return series.values[:, 0].astype(np.float64)
-    goal = arguments.one_series(target, "target")
-    if goal.n_steps != series.n_steps:
-        raise InputError(f"target has {goal.n_steps} steps and lib {series.n_steps}: they must be equally long")
-    return goal.values[:, 0].astype(np.float64)
 
 
 def check_thetas(theta: Any) -> Doubles:

@@ -110,11 +110,9 @@ def false_discovery(p_values: Any) -> Doubles:
     >>> pyedmcl.false_discovery([0.01, 0.02, 0.5]).tolist()
     [0.03, 0.03, 0.5]
     """
-    p = np.asarray(p_values, np.float64)
-    there = np.isfinite(p)
+    p = _probabilities(p_values)
+    there = ~np.isnan(p)
     found = p[there]
-    if ((found < 0) | (found > 1)).any():
-        raise InputError("p_values: numbers from 0 to 1 are needed")
     order = np.argsort(found, kind="stable")
     scaled = found[order] * len(found) / np.arange(1, len(found) + 1)
     adjusted = np.empty_like(scaled)
@@ -122,6 +120,22 @@ def false_discovery(p_values: Any) -> Doubles:
     out = np.full(p.shape, np.nan)
     out[there] = adjusted
     return out
+
+
+def _probabilities(p_values: Any) -> Doubles:
+    """An array of numbers from 0 to 1, NaN where there is none or it is masked."""
+    given = np.ma.asanyarray(p_values) if isinstance(p_values, np.ma.MaskedArray) else np.asarray(p_values)
+    wrong = "p_values: numbers from 0 to 1, or NaN, are needed"
+    if given.dtype.kind not in "fiuO":  # a complex one would lose a part without a word
+        raise InputError(f"{wrong}, not {given.dtype.name}")
+    try:
+        p: Doubles = np.ma.filled(given.astype(np.float64), np.nan)
+    except (TypeError, ValueError) as cause:
+        raise InputError(f"{wrong}: {cause}") from cause
+    outside = p[(p < 0) | (p > 1)]
+    if outside.size:
+        raise InputError(f"{wrong}; there is {outside[0]:g}")
+    return p
 
 
 def exceedance(observed: Any, surrogates: Doubles) -> Doubles:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data.condition import condition
-from ..data.series import Series, as_series, check_embedding, require_rows
+from ..data.series import as_series, check_embedding, require_rows
 from ..engines.projected import Projector
 from ..errors import InputError
 from ..jobs.blocks import Record
@@ -81,11 +81,12 @@ class Forecast:
 
 
 def prepare(
-    lib: Any, pred: Any, target: Any, options: PredictionOptions, *, gaps_only: bool = False
+    lib: Any, pred: Any, target: Any, options: PredictionOptions, *, gaps_only: bool = False, quiet: bool = False
 ) -> Projection:
     """Check the arguments of :func:`pyedmcl.simplex`.
 
-    With ``gaps_only`` a library that has no row is taken: one series of many may hold nothing but gaps.
+    With ``gaps_only`` a library that has no row is taken: one series of many may hold nothing but gaps. With ``quiet``
+    nothing is said of constant series.
 
     Raises
     ------
@@ -108,7 +109,7 @@ def prepare(
     k = arguments.count("knn", options.knn) or lags * series.n_series + 1
     radius = arguments.exclusion(options.exclusion_radius)
     require_rows(series, E=lags, tau=tau, Tp=Tp, k=1, what="lib")
-    goal = _goal(series, target, embedded)
+    goal = arguments.goal_of(series, target, quiet=quiet)
     first = (lags - 1) * tau
     asked = series
     if pred is not None:
@@ -169,20 +170,6 @@ def check_library(
         f"in the library; {need}. Gaps (NaN), lib_range and valid_lib take rows away; use longer series, fewer lags or "
         "a smaller knn"
     )
-
-
-def _goal(series: Series, target: Any, embedded: bool) -> Doubles:
-    if target is None:
-        if series.n_series > 1:
-            raise InputError(
-                f"target=None: lib has {series.n_series} series, so the one to predict must be given; if one series "
-                "was meant (1-D), pass a column"
-            )
-        return series.values[:, 0].astype(np.float64)
-    goal = arguments.one_series(target, "target")
-    if goal.n_steps != series.n_steps:
-        raise InputError(f"target has {goal.n_steps} steps and lib {series.n_steps}: they must be equally long")
-    return goal.values[:, 0].astype(np.float64)
 
 
 def laid_out(p: Projection, dtype: str) -> tuple[SearchProblem, NDArray[Any], NDArray[Any]]:

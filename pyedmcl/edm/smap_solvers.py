@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..data.condition import far_exponent, squares
 from ..engines.smap import Fits
 from ..engines.smap_exact import Library
 from ..errors import InputError, missing_extra
@@ -98,5 +99,7 @@ def fit_by_estimator(
             predicted = intercept + float(slopes @ point)
             out.coefficients[s, t] = [intercept, *slopes]
             out.predicted[s, t] = predicted
-            out.variance[s, t] = (w * (y - predicted) ** 2).sum() / w.sum()
+            apart = y - predicted
+            exponent = far_exponent(apart)
+            out.variance[s, t] = squares((w * np.ldexp(apart, -exponent) ** 2).sum() / w.sum(), exponent)
     return out

@@ -61,7 +61,8 @@ def condition_together(coordinates: NDArray[Any], dtype: str) -> NDArray[Any]:
     if np.dtype(dtype).itemsize < coordinates.dtype.itemsize:
         there = np.isfinite(wide)
         middle = [np.median(column[ok]) if ok.any() else 0.0 for column, ok in zip(wide.T, there.T, strict=True)]
-        exact = np.array_equal(wide.astype(dtype), wide, equal_nan=True)
+        with np.errstate(over="ignore", under="ignore"):
+            exact = np.array_equal(wide.astype(dtype), wide, equal_nan=True)
         wide = wide if exact else wide - middle
     out: NDArray[Any] = condition(wide.reshape(-1, 1), dtype).values.reshape(coordinates.shape)
     return out

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data.series import Series, check_embedding
+from ..data.condition import far_exponent
+from ..data.series import Series, build_series, check_embedding
 from ..errors import InputError
 from . import arguments
 from .twins import twin_groups, twin_path
@@ -116,6 +117,11 @@ def maker(
     if period is not None:
         arguments.integer("period", period, 2)
     values = series.values[:, 0].astype(np.float64)
+    exponent = far_exponent(values)
+    if exponent:  # sums and spectra are those of numbers near 1
+        near_one = build_series(np.ldexp(values, -exponent), series.names)
+        make = maker(near_one, method, period=period, E=E, tau=tau, recurrence=recurrence)
+        return lambda rng: np.ldexp(make(rng), exponent)
     there = np.isfinite(values)
     if not there.all() and method not in ("shuffle", "seasonal"):
         raise InputError(

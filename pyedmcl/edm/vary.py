@@ -50,7 +50,9 @@ def skill_over(
     """
     dtype = arguments.precision(dtype)
     changes: list[dict[str, Any]] = [{parameter: value} for value in values]
-    projections = tuple(prepare(*data, replace(options, **change)) for change in changes)
+    projections = tuple(
+        prepare(*data, replace(options, **change), quiet=place > 0) for place, change in enumerate(changes)
+    )
     problem = SimplexProblem(projections, dtype, SearchRequest())
     runner, sink = arguments.runner_on(device, dtype), ListSink(problem.blocks())
     record = runner.run(problem, sink)

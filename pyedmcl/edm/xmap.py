@@ -10,8 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from ..data.series import some
-from ..errors import warn
 from ..files import path_of
 from ..jobs.function import public_function
 from ..jobs.manifest import default_block_rows
@@ -135,8 +133,6 @@ def xmap(
     problem = XmapProblem(**fields, block_rows=block_rows)
     runner = arguments.runner_on(device, problem.data.dtype)
     info = runner.executors[0].info
-    if series.constant:
-        warn(f"constant series, whose rho is NaN: {some(series.constant)}")
     rho: Any = None
     with contextlib.ExitStack() as stack:
         sink: PairsSink

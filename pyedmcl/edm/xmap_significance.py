@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data.series import some
-from ..errors import InputError, warn
+from ..errors import InputError
 from ..io.optional import pandas_for
 from ..jobs.function import public_function
 from ..jobs.sinks import ArraySink
@@ -178,8 +177,6 @@ def xmap_significance(
         **fields, method=surrogate, n=count, seed=number, period=period, recurrence=recurrence
     )
     runner = arguments.runner_on(device, problem.data.dtype)
-    if series.constant:
-        warn(f"constant series, whose rho is NaN: {some(series.constant)}")
     rho, p_value = np.empty((2, series.n_series, series.n_series))
     sink = ArraySink(problem.blocks(), [rho.T, p_value.T])
     problem = with_dimensions(problem, runner, sink)

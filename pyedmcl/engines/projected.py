@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from ..codegen.build import build
 from ..codegen.sentinels import GAP
+from ..data.condition import exponents, squares
 from ..device.memory import budget
 from ..kernels import spec
 from ..launch.pool import Pool
@@ -26,8 +27,12 @@ Doubles = NDArray[np.float64]
 
 def _middle(values: Doubles) -> float:
     """The mean, but of few digits: what the data have of digits is then left after it was subtracted."""
-    mean = float(values.mean())
-    step = 2.0 ** int(np.frexp(float(np.abs(values - mean).max()))[1] - 8)
+    exponent = int(exponents(values))
+    mean = float(np.ldexp(np.ldexp(values, -exponent).mean(), exponent))
+    spread = float(np.abs(values - mean).max())
+    if spread == 0:
+        return mean
+    step = 2.0 ** max(int(np.frexp(spread)[1]) - 8, -1074)
     return round(mean / step) * step
 
 
@@ -98,7 +103,7 @@ class Projector:
         predicted = np.ldexp(mean.astype(np.float64), self.exponent)
         largest = float(np.abs(predicted[np.isfinite(predicted)]).max(initial=0.0))
         noise = 8 * float(np.finfo(problem.dtype).eps) * largest
-        return predicted + self.shift, np.ldexp(variance.astype(np.float64), 2 * self.exponent), noise
+        return predicted + self.shift, squares(variance, self.exponent), noise
 
     def release(self) -> None:
         """Give the device memory back."""

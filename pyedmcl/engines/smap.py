@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..data.condition import far_exponent, squares
 from .smap_basis import basis_of
 from .smap_device import Solved, Sweeps
 from .smap_exact import Library
@@ -22,6 +23,7 @@ Doubles = NDArray[np.float64]
 ALLOWED_ERROR = {"float32": 1e-6, "float64": 1e-8}
 # A program that spells out all sums of more regressors than this takes a compiler too long.
 _MOST_SPELT = 48
+_MOST_PENALTY = 2.0**500  # no slope is left, and its products are numbers
 _ROUNDING = float(np.finfo(np.float64).eps)
 
 
@@ -88,6 +90,14 @@ class LocalFits:
     ) -> None:  # fmt: skip
         self.executor = executor
         self.dtype = dtype
+        # The products of a fit are those of numbers near 1; what was fitted is brought back to the data's units.
+        self._exponents = far_exponent(library), far_exponent(target)
+        library, target = (
+            np.ldexp(values, -exponent) if exponent else values
+            for values, exponent in zip((library, target), self._exponents, strict=True)
+        )
+        if alpha:
+            alpha = min(float(np.ldexp(alpha, -2 * self._exponents[0])), _MOST_PENALTY)
         self.library = Library(library, target, rows, exclusion_radius, knn, alpha)
         fitted = np.isfinite(target)
         self.basis = basis_of(*(each if fitted.all() else each[fitted] for each in (library, target)))
@@ -133,6 +143,8 @@ class LocalFits:
             Not even a block of some rows fits on the device.
         """
         n, dims = points.shape
+        if self._exponents[0]:
+            points = np.ldexp(points, -self._exponents[0])
         flat, deep = (len(thetas), n), (len(thetas), n, dims + 1)
         sizes_of = np.empty(deep) if singular_values else None
         out = Fits(np.empty(flat), np.empty(flat), np.empty(deep), sizes_of, 0)
@@ -144,12 +156,24 @@ class LocalFits:
             bad[:, again] = self._pass(points, rows, thetas, out, again, "lanes")[:, again]
         for s, t in np.argwhere(bad):
             c, one, variance, sizes = self.library.fit(
-                points[t], int(rows[t]), float(thetas[s]), singular_values=singular_values
+                points[t], int(rows[t]), float(thetas[s]), singular_values=singular_values, unit=self._exponents[0]
             )
             out.predicted[s, t], out.variance[s, t], out.coefficients[s, t] = one, variance, c
             if out.singular_values is not None:
                 out.singular_values[s, t] = sizes
-        return Fits(out.predicted, out.variance, out.coefficients, out.singular_values, int(bad.sum()))
+        return self._in_units(replace(out, redone=int(bad.sum())))
+
+    def _in_units(self, fits: Fits) -> Fits:
+        """Fits of scaled values in the units of the data; singular values are made in these."""
+        of_points, of_target = self._exponents
+        if of_target:
+            np.ldexp(fits.predicted, of_target, out=fits.predicted)
+            fits.variance[:] = squares(fits.variance, of_target)
+            np.ldexp(fits.coefficients, of_target, out=fits.coefficients)
+        if of_points:
+            slopes = fits.coefficients[..., 1:]
+            np.ldexp(slopes, -of_points, out=slopes)
+        return fits
 
     def _pass(
         self, points: Doubles, rows: NDArray[np.int64], thetas: Doubles, out: Fits, chosen: NDArray[np.int64],
@@ -202,6 +226,7 @@ class LocalFits:
         if layout == "lanes":
             back[:, 0, 1:] += basis.regressors(points) @ basis.inverse
         back[:, 1:, 1:] = basis.inverse
+        np.ldexp(back[..., 1:], self._exponents[0], out=back[..., 1:])
         squares, vectors = np.linalg.eigh(gram)
         roots = np.sqrt(np.maximum(squares, 0))[..., None] * np.swapaxes(vectors, -1, -2)
         sizes = np.zeros((len(thetas), n, back.shape[2]))

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+
+from ..data.condition import far_exponent
 
 Doubles = NDArray[np.float64]
 
@@ -35,12 +38,19 @@ class Library:
     knn: int | None
     alpha: float = 0.0
 
+    @cached_property
+    def _exponent(self) -> int:
+        return far_exponent(self.x)
+
     def weights(self, point: Doubles, row: int, theta: float) -> tuple[NDArray[np.int_], Doubles, float]:
         """Neighbours of a query, nearest first, their weights relative to the nearest one's, and that one's weight.
 
         Solvers by reflections keep the digits of heavy rows only where these come first.
         """
-        squared = ((self.x - point) ** 2).sum(axis=1)
+        apart = self.x - point
+        if self._exponent:  # weights depend on ratios of distances only
+            apart = np.ldexp(apart, -self._exponent)
+        squared = (apart**2).sum(axis=1)
         legal = np.flatnonzero(np.abs(self.rows - row) > self.radius)
         legal = legal[np.argsort(squared[legal], kind="stable")[: self.knn]]
         d = np.sqrt(squared[legal])
@@ -53,9 +63,12 @@ class Library:
         return legal[there], w, float(np.exp(-rate * d.min()))
 
     def fit(
-        self, point: Doubles, row: int, theta: float, *, singular_values: bool = True
+        self, point: Doubles, row: int, theta: float, *, singular_values: bool = True, unit: int = 0
     ) -> tuple[Doubles, float, float, Doubles]:
-        """Coefficients (D + 1,), prediction, variance, singular values (D + 1,) of one row; NaN without neighbours."""
+        """Coefficients (D + 1,), prediction, variance, singular values (D + 1,) of one row; NaN without neighbours.
+
+        Singular values are those of coordinates multiplied by ``2**unit``.
+        """
         near, w, top = self.weights(point, row, theta)
         width = self.x.shape[1] + 1
         if not len(near):
@@ -64,7 +77,9 @@ class Library:
         b = w * self.y[near]
         sizes = np.zeros(width)
         if singular_values:
-            found = np.linalg.svd(a, compute_uv=False)
+            columns = np.full(width, unit)
+            columns[0] = 0
+            found = np.linalg.svd(np.ldexp(a, columns), compute_uv=False)
             sizes[: len(found)] = found * top
         if self.alpha:
             a = np.vstack([a, np.sqrt(self.alpha) / max(top, 1e-300) * np.eye(width)[1:]])

@@ -35,6 +35,18 @@ def test_false_discovery_agrees_with_scipy():
     np.testing.assert_allclose(pyedmcl.false_discovery(p), stats.false_discovery_control(p))
 
 
+@pytest.mark.parametrize("p", [[0.5, np.inf], [0.5, -np.inf], [0.5 + 0.5j], [2.0], [-0.1], ["0.5"], {}, [[0.1], [0.2, 0.3]]])
+def test_what_is_no_probability_is_refused(p):
+    """Also infinities, which are no missing values, and imaginary parts."""
+    with pytest.raises(InputError, match="p_values"):
+        pyedmcl.false_discovery(p)
+
+
+def test_masked_probabilities_are_missing():
+    p = np.ma.masked_array([0.01, 0.02, 0.5], [False, True, False])
+    np.testing.assert_array_equal(pyedmcl.false_discovery(p), [0.02, np.nan, 0.5])
+
+
 def test_p_values_are_counts():
     surrogates = np.array([[0.1, 0.5, 0.5, np.nan], [0.1, 0.2, 0.3, 0.4], [np.nan] * 4, [0.0] * 4])
     found = exceedance(np.array([0.5, 0.9, 0.1, np.nan]), surrogates)

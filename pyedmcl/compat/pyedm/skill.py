@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ...edm.scores import errors, pearson
 from ...errors import warn
 
 _LEAST = 5
@@ -32,8 +33,6 @@ def ComputeError(obs: Any, pred: Any, digits: int = 6) -> dict[str, float]:
         few = f"ComputeError: {len(observed)} pairs are too few; {_LEAST} are needed"
         warn(few, UserWarning)
         return {"rho": float("nan"), "MAE": float("nan"), "RMSE": float("nan")}
-    error = observed - predicted
-    with np.errstate(invalid="ignore", divide="ignore"):
-        rho = np.corrcoef(observed, predicted)[0, 1]
-    found = {"rho": rho, "MAE": np.abs(error).mean(), "CAE": np.abs(error).sum(), "RMSE": np.sqrt((error**2).mean())}
+    mean, root = errors(predicted, observed)
+    found = {"rho": pearson(predicted, observed), "MAE": mean, "CAE": mean * len(observed), "RMSE": root}
     return {name: np.round(value, digits) for name, value in found.items()}
