@@ -35,7 +35,10 @@ def test_false_discovery_agrees_with_scipy():
     np.testing.assert_allclose(pyedmcl.false_discovery(p), stats.false_discovery_control(p))
 
 
-@pytest.mark.parametrize("p", [[0.5, np.inf], [0.5, -np.inf], [0.5 + 0.5j], [2.0], [-0.1], ["0.5"], {}, [[0.1], [0.2, 0.3]]])
+NO_PROBABILITIES = ([0.5, np.inf], [0.5, -np.inf], [0.5 + 0.5j], [2.0], [-0.1], ["0.5"], {})
+
+
+@pytest.mark.parametrize("p", NO_PROBABILITIES)
 def test_what_is_no_probability_is_refused(p):
     """Also infinities, which are no missing values, and imaginary parts."""
     with pytest.raises(InputError, match="p_values"):

@@ -98,7 +98,7 @@ INFINITE[7] = np.inf
         (SHORT, {"E": 3, "generate_steps": -1}, "generate_steps=-1"),
         (SHORT, {"E": 3, "generate_steps": 2, "Tp": 2}, "generate_steps=2.*Tp=2"),
         (SHORT, {"E": 3, "generate_steps": 2, "target": SHORT}, "generate_steps=2.*target"),
-        (PAIR, {"E": 3}, "target=None.*2 columns"),
+        (PAIR, {"E": 3}, "target=None.*2 series"),
         (PAIR, {"E": 3, "target": SHORT, "embedded": True}, "E=3.*columns of lib, 2"),
         (PAIR, {"E": 1, "target": SHORT, "pred": SHORT}, "pred has 1 columns and lib 2"),
         (np.zeros((60, 33)), {"E": 2, "target": SHORT}, "33 columns with E=2 are 66 coordinates; at most 64"),

@@ -34,5 +34,5 @@ def ComputeError(obs: Any, pred: Any, digits: int = 6) -> dict[str, float]:
         warn(few, UserWarning)
         return {"rho": float("nan"), "MAE": float("nan"), "RMSE": float("nan")}
     mean, root = errors(predicted, observed)
-    found = {"rho": pearson(predicted, observed), "MAE": mean, "CAE": mean * len(observed), "RMSE": root}
+    found = {"rho": float(pearson(predicted, observed)), "MAE": mean, "CAE": mean * len(observed), "RMSE": root}
     return {name: np.round(value, digits) for name, value in found.items()}
