@@ -16,8 +16,9 @@ from ..jobs.runner import LocalRunner
 from ..neighbors.choose import SEARCHES, SearchRequest
 
 __all__ = [
-    "MOST_DRAWS", "MOST_NEIGHBOURS", "MOST_STEPS", "choice", "count", "draws", "exclusion", "folder", "goal_of", "integer",
-    "neighbor_search", "one_series", "precision", "real", "reporter", "room", "runner_on", "several", "shown", "stream",
+    "MOST_DRAWS", "MOST_NEIGHBOURS", "MOST_STEPS", "choice", "count", "draws", "exclusion", "folder", "goal_of",
+    "integer", "neighbor_search", "one_series", "precision", "real", "reporter", "room", "runner_on", "several",
+    "shown", "stream",
 ]  # fmt: skip
 
 # The lists of a work-item lie in its private memory, and a CPU runtime's threads have small stacks.
