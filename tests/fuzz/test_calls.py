@@ -1,0 +1,90 @@
+"""Random calls of every public function: a valid result, or an error of ours that names an argument."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import re
+import time
+import warnings
+
+import numpy as np
+import pytest
+import strategies
+import tally
+from hypothesis import given
+from hypothesis import strategies as st
+
+import pyedmcl
+from pyedmcl.errors import PyedmclError
+from pyedmcl.registry import FUNCTIONS
+
+KIND = "random calls"
+_SECONDS = 60  # no call of so few rows takes so long, however slow the machine is
+_RANGES = {
+    "rho": (-1, 1), "view_rho": (-1, 1), "surrogates": (-1, 1), "p_value": (0, 1), "q_value": (0, 1), "density": (0, 1),
+    "transitivity": (0, 1), "recurrence_rate": (0, 1), "determinism": (0, 1), "laminarity": (0, 1),
+}  # fmt: skip
+
+
+def test_every_argument_has_legal_values():
+    assert strategies.arguments_without_a_row() == [], "add a row to LEGAL of tests/fuzz/strategies.py"
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_random_calls(name, one_device, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # a text made up at random may name a folder that is written
+
+    @given(strategies.calls(name))
+    def call(case):
+        arguments, odd = case
+        if "device" in _parameters(name) and "device" not in odd:
+            arguments["device"] = one_device
+        begun = time.monotonic()
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                result = getattr(pyedmcl, name)(**arguments)
+        except PyedmclError as error:
+            tally.count(KIND, "refused")
+            _names_an_argument(str(error), name, arguments)
+        else:
+            tally.count(KIND, "computed")
+            _valid(result)
+        assert time.monotonic() - begun < _SECONDS
+
+    call()
+
+
+def _parameters(name):
+    return inspect.signature(getattr(pyedmcl, name)).parameters
+
+
+def _names_an_argument(message, function, arguments):
+    """An argument by its name, or a path by itself."""
+    paths = [str(arguments[name]) for name in strategies.PATHS if arguments.get(name)]
+    named = any(re.search(rf"\b{name}\b", message) for name in _parameters(function))
+    assert named or any(path in message for path in paths), f"no argument is named by: {message}"
+    assert len(message) < 3000
+
+
+def _valid(result):
+    """Numbers are within what they mean, or NaN."""
+    if isinstance(result, np.ndarray):
+        return
+    results = list(result) if hasattr(result, "labels") else [result]
+    for one in results:
+        for name, (low, high) in _RANGES.items():
+            values = getattr(one, name, None)
+            if values is not None:
+                values = np.asarray(values, np.float64)
+                ok = np.isnan(values) | ((values >= low - 1e-6) & (values <= high + 1e-6))
+                assert ok.all(), f"{name}: {values[~ok]}"
+        assert dataclasses.is_dataclass(one)
+
+
+@given(st.data())
+def test_odd_values_have_a_text_or_a_type_in_messages(data):
+    from pyedmcl.data.arguments import shown
+
+    assert 0 < len(shown(data.draw(strategies.ODD))) <= 120
