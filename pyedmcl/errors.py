@@ -6,6 +6,7 @@ import os
 import sys
 import warnings
 
+_SHOWN = 120  # characters of a value in a message
 _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 
@@ -105,6 +106,18 @@ class MissingExtraError(PyedmclError, ImportError):
 
 class Interrupted(PyedmclError, KeyboardInterrupt):
     """Ctrl-C during a long job; the message says what was kept and how to resume."""
+
+
+def shown(value: object) -> str:
+    """``value`` for a message: long arrays by their shape, long texts cut, and whatever has no text by its type."""
+    try:
+        size, shape = getattr(value, "size", 0), getattr(value, "shape", None)
+        if isinstance(shape, tuple) and isinstance(size, int) and size > 8:
+            return f"(array of shape {shape})"
+        text = repr(value)
+    except Exception:  # an int of more digits than Python writes, an object whose repr fails
+        return f"(a value of type {type(value).__name__})"
+    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."
 
 
 def missing_extra(package: str, extra: str, purpose: str) -> MissingExtraError:

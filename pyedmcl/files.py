@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-from .errors import InputError, OutputError, PyedmclError, StoreWriteError
+from .errors import InputError, OutputError, PyedmclError, StoreWriteError, shown
 
 #: Every file of ours that is not part of a result starts so; a folder that holds only such names counts as empty.
 PRIVATE_PREFIX = ".pyedmcl-"
@@ -124,14 +124,14 @@ def path_of(path: Any, name: str = "path") -> Path:
     except TypeError:
         text = None
     if not isinstance(text, str) or not text or "\0" in text:
-        given = repr(path) if isinstance(path, (str, bytes, int, float)) else f"(a value of type {type(path).__name__})"
         raise InputError(
-            f"{name}={given}: the path of a file or folder is needed, as text (not empty, without NUL) or pathlib.Path"
+            f"{name}={shown(path)}: the path of a file or folder is needed, as text (not empty, without NUL) or "
+            "pathlib.Path"
         )
     try:
         return Path(text).expanduser()
     except RuntimeError as error:  # of ~ with nobody's name behind it
-        raise InputError(f"{name}={text!r}: {error}") from error
+        raise InputError(f"{name}={shown(text)}: {error}") from error
 
 
 def output_path(path: Any, suffixes: Sequence[str] = (), what: str = "a file") -> Path:
@@ -175,7 +175,7 @@ def writing(path: Path, what: str = "the file") -> Iterator[IO[bytes]]:
 
     Raises
     ------
-    StoreWriteError
+    StoreWriteError, shown
         The file cannot be written; one that was there is as before.
     """
     try:

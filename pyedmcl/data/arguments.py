@@ -17,27 +17,20 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InputError
+from ..errors import InputError, shown
 from ..files import path_of
+
+__all__ = [
+    "DTYPES", "LARGEST", "boolean", "choice", "column_names", "flags_checked", "folder", "integer", "precision", "real",
+    "reporter", "room", "several", "shown",
+]  # fmt: skip
 
 DTYPES = ("float32", "float64")
 #: The largest magnitude of any integer: sums of a few still fit 64 bits.
 LARGEST = 2**62
-_SHOWN = 120  # characters of a value in a message
 
 P = ParamSpec("P")
 R = TypeVar("R")
-
-
-def shown(value: object) -> str:
-    """``value`` for a message: long arrays by their shape, long texts cut, and whatever has no text by its type."""
-    if isinstance(value, np.ndarray) and value.size > 8:
-        return f"(array of shape {value.shape})"
-    try:
-        text = repr(value)
-    except Exception:  # an int of more digits than Python writes, an object whose repr fails
-        return f"(a value of type {type(value).__name__})"
-    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."
 
 
 def integer(

@@ -124,8 +124,11 @@ def false_discovery(p_values: Any) -> Doubles:
 
 def _probabilities(p_values: Any) -> Doubles:
     """An array of numbers from 0 to 1, NaN where there is none or it is masked."""
-    given = np.ma.asanyarray(p_values) if isinstance(p_values, np.ma.MaskedArray) else np.asarray(p_values)
     wrong = "p_values: numbers from 0 to 1, or NaN, are needed"
+    try:
+        given = np.ma.asanyarray(p_values) if isinstance(p_values, np.ma.MaskedArray) else np.asarray(p_values)
+    except Exception as cause:  # whatever the object's own methods raise
+        raise InputError(f"{wrong}: {cause}") from cause
     if given.dtype.kind not in "fiuO":  # a complex one would lose a part without a word
         raise InputError(f"{wrong}, not {given.dtype.name}")
     try:

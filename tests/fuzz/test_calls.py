@@ -85,6 +85,6 @@ def _valid(result):
 
 @given(st.data())
 def test_odd_values_have_a_text_or_a_type_in_messages(data):
-    from pyedmcl.data.arguments import shown
+    from pyedmcl.errors import shown
 
     assert 0 < len(shown(data.draw(strategies.ODD))) <= 120
