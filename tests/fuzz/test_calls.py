@@ -7,6 +7,7 @@ import inspect
 import re
 import time
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -62,7 +63,8 @@ def _parameters(name):
 
 def _names_an_argument(message, function, arguments):
     """An argument by its name, or a path by itself."""
-    paths = [str(arguments[name]) for name in strategies.PATHS if arguments.get(name)]
+    named_so = [arguments.get(name) for name in strategies.PATHS]
+    paths = [str(path) for path in named_so if isinstance(path, (str, Path)) and path]
     named = any(re.search(rf"\b{name}\b", message) for name in _parameters(function))
     assert named or any(path in message for path in paths), f"no argument is named by: {message}"
     assert len(message) < 3000
