@@ -23,7 +23,7 @@ from .masks import library_mask_of
 if TYPE_CHECKING:
     from ..device.executor import Executor
 
-# Distances of data between these are numbers of float32, with room for sums and for small differences.
+# Distances of data whose range is between these are numbers of float32, with room for sums and for small differences.
 _LEAST, _MOST = 2.0**-100, 2.0**100
 
 
@@ -77,8 +77,9 @@ class KnnProblem:
         """Room for rows and distances (query rows, k). These are float64 where float32 may not hold them."""
         shape = self.total, self.k
         sides = [side for side in (self.library, self.query) if side is not None]
-        reach = max(float(np.abs(bounds(side.values, side.extent)[:2]).max()) for side in sides)
-        fits = reach == 0 or _LEAST < reach < _MOST
+        low, high = np.array([bounds(side.values, side.extent)[:2] for side in sides])[..., 0].T
+        spread = float(high.max() - low.min())
+        fits = spread == 0 or _LEAST < spread < _MOST
         return np.empty(shape, np.int32), np.empty(shape, self.dtype if fits else np.float64)
 
     def open(self, executor: Executor) -> KnnEngine:

@@ -61,6 +61,7 @@ def scaled(draw, kinds=("maps", "offset", "ties", "gaps")):
     x[0] = rng.uniform(0.1, 0.9, 3)
     for t in range(1, N_STEPS):
         x[t] = (3.7 - 0.2 * np.roll(x[t - 1], 1)) * x[t - 1] * (1 - x[t - 1])
+        x[t] = np.clip(x[t] + rng.uniform(-0.05, 0.05, 3), 0.02, 0.98)  # no cycle, whose states would lie on a line
     values = np.rint(x * 2**11) / 2**11
     if kind == "gaps":
         values[rng.integers(5, N_STEPS, 2)] = np.nan

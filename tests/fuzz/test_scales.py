@@ -21,7 +21,7 @@ DTYPES = st.sampled_from(["float32", "float64"])
 DIMENSIONS = st.sampled_from([(2, 1), (3, 2)])  # E and tau: few, since each is a text to compile
 SURROGATES = st.sampled_from(["shuffle", "phase", "iaaft", "twin"])
 LEADS = st.sampled_from([-1, 0, 1])
-FITS = {"float32": 1e-4, "float64": 1e-7}  # what a local fit is trusted to, before it is made again
+FITS = {"float32": 1e-3, "float64": 1e-7}  # what a local fit is trusted to, before it is made again
 CLOSE = {"float32": 2e-5, "float64": 1e-11}  # of predictions, in parts of the data's range
 
 
@@ -39,11 +39,11 @@ def same(found, expected, dtype, what, scale=1.0, rounding=0.0):
     np.testing.assert_allclose(found, expected, rtol=0, atol=CLOSE[dtype] * scale + rounding, err_msg=what)
 
 
-def same_skill(found, predicted, observed, dtype, what):
+def same_skill(found, predicted, observed, data, dtype, what):
     """rho of the oracle; also where predictions hardly vary, whose rho neither can know."""
     spread = np.ptp(predicted[np.isfinite(predicted)]) if np.isfinite(predicted).any() else 0.0
     if spread > 1e-3:
-        same(found, naive.pearson(predicted, observed), dtype, what, scale=10.0)
+        same(found, naive.pearson(predicted, observed), dtype, what, 10.0, 10 * data.rounding)
     else:
         assert np.isnan(found) or abs(found) <= 1
 
@@ -68,7 +68,7 @@ def test_simplex(one_device, data, dtype, lags, Tp, other):
     target = data.values[:, 1] if other else None
     found = pyedmcl.simplex(data.values[:, 0], target=target, E=E, tau=tau, Tp=Tp, dtype=dtype, device=one_device)
     same(data.back_centred(found.predicted), expected["predicted"], dtype, "simplex", rounding=data.rounding)
-    same_skill(found.rho, expected["predicted"], expected["observed"], dtype, "simplex rho")
+    same_skill(found.rho, expected["predicted"], expected["observed"], data, dtype, "simplex rho")
     same(data.back([found.mae, found.rmse]), [expected["mae"], expected["rmse"]], dtype, "simplex errors",
          rounding=data.rounding)  # fmt: skip
     if data.squares_fit:
@@ -85,7 +85,7 @@ def test_predict_interval_and_exclusion_radius(one_device, data, dtype):
         for place, option in enumerate(options):
             expected = naive.simplex(x, E=2, **option)
             what = f"predict_{'interval' if 'Tp' in option else 'exclusion_radius'}"
-            same_skill(result.rho[place], expected["predicted"], expected["observed"], dtype, what)
+            same_skill(result.rho[place], expected["predicted"], expected["observed"], data, dtype, what)
             same(data.back(result.rmse[place]), expected["rmse"], dtype, what, rounding=data.rounding)
 
 
@@ -164,7 +164,7 @@ def test_smap(one_device, data, dtype, fit):
     same(data.back_centred(found.predicted), expected.predicted, dtype, "smap", scale=scale, rounding=data.rounding)
     same(found.coefficients[:, 1:], plain.coefficients[:, 1:], dtype, "smap slopes")  # data hardly decide on some
     predicted, observed = expected.predicted[:-1], x[2:]
-    same(found.rho, naive.pearson(predicted, observed), dtype, "smap rho", scale=10 * scale)
+    same(found.rho, naive.pearson(predicted, observed), dtype, "smap rho", 10 * scale, 10 * data.rounding)
     same(data.back([found.mae, found.rmse]),
          [np.abs(predicted - observed).mean(), np.sqrt(((predicted - observed) ** 2).mean())], dtype, "smap errors",
          scale=scale, rounding=data.rounding)  # fmt: skip
@@ -185,7 +185,7 @@ def test_multiview(one_device, data, dtype):
     expected = naive.predictions(states, x[:, 0], rows, range(len(x)), k=3, Tp=1)[0]  # row 0 has some states
     same(data.back_centred(found.predicted), expected, dtype, "multiview", scale=10.0, rounding=data.rounding)
     observed = naive.observed_at(x[:, 0], rows, 1)
-    same(found.rho, naive.pearson(expected, observed), dtype, "multiview rho", scale=10.0)
+    same(found.rho, naive.pearson(expected, observed), dtype, "multiview rho", 10.0, 10 * data.rounding)
 
 
 @given(data=scaled(), lags=DIMENSIONS)
