@@ -19,8 +19,8 @@ class KnnResult:
     indices : ndarray of int32 (n_rows, k)
         Rows of the library, nearest first, ties by row; -1 where there is no legal neighbour.
     distances : ndarray (n_rows, k)
-        Euclidean distances in the data's unit; inf where there is no legal neighbour. They are computed in ``dtype`` and
-        of that type, but of float64 where the range of the data is below 2**-100 or above 2**100.
+        Euclidean distances in the data's unit; inf where there is no legal neighbour. They are computed in ``dtype``
+        and of that type, but of float64 where the range of the data is below 2**-100 or above 2**100.
     provenance : mapping
         Device, driver, kernel digest, parameters.
     """
