@@ -33,11 +33,18 @@ class DeviceMemoryError(PyedmclError, MemoryError):
     kernel : str
     work_group : int
         Set where a launch was refused, which on some drivers means its work-group.
+    last : bool
+        Less memory has been tried already.
     """
 
+    last: bool = False
     refused: bool = False
     kernel: str = ""
     work_group: int = 0
+
+
+class HostMemoryError(DeviceMemoryError):
+    """The memory of this machine, rather than that of a device, is too small; the message holds the numbers."""
 
 
 class BuildError(PyedmclError, RuntimeError):

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .. import config
+from ..errors import HostMemoryError
 from .info import DeviceInfo
 from .quirks import quirks_for
 
@@ -68,13 +69,25 @@ def _recently_available(second: int) -> int | None:
     return host_available()
 
 
+def host_refusal(error: MemoryError) -> HostMemoryError:
+    """Our error for memory that this machine did not give; as after a refusal of a device, less may do."""
+    free = host_available()
+    refusal = HostMemoryError(
+        f"this machine has not enough free memory: {error or 'an allocation failed'}"
+        f"{'' if free is None else f'; {free:,} bytes are free'}. Compute fewer series or rows at a time; "
+        "a function with out= keeps its result on the disk."
+    )
+    refusal.refused = True
+    return refusal
+
+
 @contextlib.contextmanager
 def memory_share(share: float) -> Iterator[None]:
-    """Within the block, plans may use this share of the memory that they might use otherwise.
+    """Within the block, plans may use this share of the memory that they might use around it.
 
     How work is tried again after a device refused what was planned: everything that plans asks :func:`budget`.
     """
-    token = _share.set(share)
+    token = _share.set(_share.get() * share)
     try:
         yield
     finally:

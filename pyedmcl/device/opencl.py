@@ -26,6 +26,8 @@ from .slots import Slot, names_differ, packer, refusal
 BASELINE = "-cl-std=CL1.2"
 _PROGRAMS_KEPT = 256
 _MEMORY_CODES = ("MEM_OBJECT_ALLOCATION_FAILURE", "OUT_OF_HOST_MEMORY", "OUT_OF_RESOURCES", "INVALID_BUFFER_SIZE")
+# Drivers that take memory when it is first used may run out of it in the middle of work.
+_MUCH = 4
 # What a driver says of a work-group that it cannot run, be it within the limits that it promised.
 _GROUP_CODES = ("INVALID_WORK_GROUP_SIZE", "INVALID_WORK_ITEM_SIZE", "OUT_OF_RESOURCES")
 
@@ -372,10 +374,12 @@ class OpenCLExecutor:
     def failure(self, what: str, error: Exception, *, memory: bool = False) -> DeviceMemoryError | LaunchError:
         """The typed error for a driver's ``error``.
 
-        Only where ``memory`` is set can "out of resources" mean memory; after a launch it means a crashed kernel.
+        Where ``memory`` is set, "out of resources" can mean memory. Later, while work runs, it does where this process
+        holds much of the device's memory; else a kernel has crashed.
         """
         device = f"{self.info.name} ({self.info.platform}, driver {self.info.driver})"
         text = str(error)
+        memory = memory or self.memory.held > self.info.global_bytes // _MUCH
         codes = _MEMORY_CODES if memory else _MEMORY_CODES[:2]
         if any(code in text for code in codes):
             refusal = DeviceMemoryError(

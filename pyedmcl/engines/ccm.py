@@ -140,8 +140,9 @@ class SampledSkill:
                 part = [numbers[c] for c in places]
                 lists = [row_lists[c] for c in places]
                 columns = columns_of(local, part, sizes, keys, samples, lists, first, SAMPLES)
-                data.future_targets = self._put_targets(local, part, columns)
-                self._compute(data, tables, entries, columns, direct, out, members)
+                at_hand = self._at_hand(data, libraries, first, last)
+                at_hand.future_targets = self._put_targets(local, part, columns)
+                self._compute(at_hand, tables, entries, columns, direct, out, members)
             self._note(searcher)
         return out
 
@@ -218,6 +219,21 @@ class SampledSkill:
     def _data(self, series: SearchSeries, rows: NDArray[np.int32]) -> Data:
         rows_of = self._device.put("rows_of", rows)
         return Data(series.library, series.query, series.strides, rows_of, series.library)
+
+    def _at_hand(self, data: Data, libraries: Sequence[int], first: int, last: int) -> Data:
+        """The data of the libraries of one part alone, as columns number them where tables are cut by memory."""
+        if not first:
+            return data
+        of_library = self._put_states("library at hand", self.states.library[libraries[first:last]])
+        of_query = of_library
+        if self.states.query is not self.states.library:
+            of_query = self._put_states("query at hand", self.states.query[libraries[first:last]])
+        return replace(data, library=of_library, query=of_query)
+
+    def _put_states(self, name: str, states: NDArray[Any]) -> Buffer:
+        states = np.ascontiguousarray(states)
+        behind = self.problem.overrun * self.problem.itemsize
+        return self.executor.upload(states, self._pool.get(name, states.nbytes + behind))
 
     def _parts(
         self, searcher: Searcher, series: SearchSeries, entries: int, library_mask: Mask | None

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar
 
-from ..device.memory import memory_share
+from ..device.memory import host_refusal, memory_share
 from ..errors import DeviceMemoryError, Interrupted
 from ..launch.progress import told
 from ..tuning.parameters import expect, keeping
@@ -199,14 +199,19 @@ class _Worker:
                     if self._engine is None:
                         self._engine = self._problem.open(self._executor)
                     return self._engine.block(block, into, report)
-            except DeviceMemoryError as error:
+            except MemoryError as found:
+                error = found if isinstance(found, DeviceMemoryError) else host_refusal(found)
                 refusals.append(str(error))
-                # What may be a work-group's fault is tried again by tuning.retry, with a smaller one.
-                if not error.refused or error.kernel or self._share <= _LEAST_SHARE:
-                    if len(refusals) == 1:
+                # A launch may have been refused for its work-group. Where half of the memory does not help, smaller
+                # ones are tried by tuning.retry.
+                least = 1 / 2 if error.kernel else _LEAST_SHARE
+                if not error.refused or self._share <= least:
+                    if len(refusals) == 1 and error is found:
                         raise
                     share = f"{self._share:.3g} of the memory that may be used"
-                    raise _like(error, f"{error} (That was with {share}; at first: {refusals[0]})") from error
+                    more = f" (That was with {share}; at first: {refusals[0]})" if len(refusals) > 1 else ""
+                    raise _like(error, f"{error}{more}") from found
+                del error
             # Here, where no traceback keeps the engine's buffers alive.
             self.release()
             self._share /= 2
@@ -219,7 +224,8 @@ class _Worker:
 
 
 def _like(error: DeviceMemoryError, message: str) -> DeviceMemoryError:
-    """The same error with another message."""
-    other = DeviceMemoryError(message)
+    """The same error with another message, of a job that got as little memory as is tried."""
+    other = type(error)(message)
     other.refused, other.kernel, other.work_group = error.refused, error.kernel, error.work_group
+    other.last = True
     return other

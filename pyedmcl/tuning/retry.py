@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ParamSpec, TypeVar
 
+from ..device.memory import host_refusal, memory_share
 from ..errors import BuildError, DeviceMemoryError, LaunchError
 from .parameters import ParameterQuestion, source
 
@@ -22,6 +23,8 @@ R = TypeVar("R")
 # A group of 1024 is halved to 4 in so many steps. Where the driver may have meant memory, fewer are tried.
 _MOST_LESSONS = 8
 _MOST_DOUBTFUL = 3
+# The whole call is repeated, so it is halved less often than within the blocks of a job.
+_LEAST_SHARE = 1 / 4
 
 
 def tunable(function: Callable[P, R]) -> Callable[P, R]:
@@ -84,7 +87,7 @@ def _with_chances(work: Callable[[], R]) -> R:
     while True:
         with source.watching() as questions:
             try:
-                result = work()
+                result = _with_less_memory(work)
             except (BuildError, LaunchError, DeviceMemoryError) as error:
                 lesson = _lesson(error, questions)
                 if lesson is None or len(lessons) >= (_MOST_DOUBTFUL if lesson.doubtful else _MOST_LESSONS):
@@ -98,6 +101,24 @@ def _with_chances(work: Callable[[], R]) -> R:
                 continue
         _conclude(lessons)
         return result
+
+
+def _with_less_memory(work: Callable[[], R]) -> R:
+    """What is computed outside of the blocks of a job, too, is tried again with less memory where that is refused."""
+    share = 1.0
+    while True:
+        try:
+            with memory_share(share):
+                return work()
+        except MemoryError as found:
+            error = found if isinstance(found, DeviceMemoryError) else host_refusal(found)
+            if not error.refused or error.last or error.kernel or share <= _LEAST_SHARE:
+                if error is found:
+                    raise
+                raise error from found
+            log.warning("%s Trying again with %g of the memory.", error, share / 2)
+            del error  # whose traceback keeps buffers alive
+        share /= 2
 
 
 def _lesson(

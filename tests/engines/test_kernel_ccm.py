@@ -11,6 +11,7 @@ from pyedmcl.edm.states import delay_states, future
 from pyedmcl.engines import ccm as room
 from pyedmcl.engines.ccm import SampledSkill
 from pyedmcl.engines.sub_libraries import ENTRIES, CcmPair, reach, split_sizes
+from pyedmcl.neighbors.tables import TableSpace
 from pyedmcl.reference import ccm as oracle
 from pyedmcl.tuning.parameters import using
 
@@ -153,6 +154,22 @@ def test_little_memory_changes_nothing(one_device, monkeypatch):
     plenty = skill(executor, x, sizes, 50)
     monkeypatch.setenv("PYEDMCL_MEMORY_LIMIT", str(300_000))
     np.testing.assert_array_equal(skill(executor, x, sizes, 50), plenty)
+
+
+@pytest.mark.parametrize("Tp", [0, 2])
+def test_tables_that_are_cut_by_memory_change_nothing(one_device, monkeypatch, Tp):
+    """A library of a later table is found among all of them, also where distances to members are computed."""
+    executor = open_device(one_device)
+    x, sizes = naive.noisy_maps(2, 400, 11), [20, 60, 200]
+    whole = skill(executor, x, sizes, 20, Tp=Tp)
+    make = TableSpace.__init__
+
+    def one_library_each(self, *arguments, **options):
+        make(self, *arguments, **options)
+        self._table_limit = 1
+
+    monkeypatch.setattr(TableSpace, "__init__", one_library_each)
+    np.testing.assert_array_equal(skill(executor, x, sizes, 20, Tp=Tp), whole)
 
 
 def test_rows_that_may_be_drawn(executor):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from job_helpers import COLUMNS, ROWS, Diary, FakeProblem, executor, expected, refused
 
-from pyedmcl.errors import DeviceMemoryError, Interrupted
+from pyedmcl.errors import DeviceMemoryError, HostMemoryError, Interrupted
 from pyedmcl.jobs.blocks import Block, Record, cut
 from pyedmcl.jobs.runner import LocalRunner
 from pyedmcl.jobs.sinks import ArraySink
@@ -184,7 +184,23 @@ def test_what_may_be_a_work_groups_fault_is_left_to_who_tries_smaller_ones():
     with pytest.raises(DeviceMemoryError, match=r"out of resources .*1 of 3 blocks") as caught:
         run(problem, sink)
     assert (caught.value.kernel, caught.value.work_group) == ("knn", 64), "of which the message must not lose sight"
-    assert problem.diary.opened == problem.diary.released == 1
+    assert problem.diary.opened == problem.diary.released == 2, "half of the memory was tried once"
+    assert problem.diary.room[1] == problem.diary.room[0] // 2
+
+
+def test_memory_that_the_host_does_not_give_is_tried_with_less_and_then_told():
+    def happens(engine, block, report):
+        if len(diary.room) < short:
+            raise MemoryError("Unable to allocate 3.64 TiB for an array")
+
+    diary, short = Diary(), 3
+    sink, arrays = array_sink()
+    run(FakeProblem(diary, happens), sink)
+    np.testing.assert_array_equal(arrays, expected())
+    short = 99
+    sink = KeepingSink(cut(ROWS, 4), [np.empty((ROWS, COLUMNS))])
+    with pytest.raises(HostMemoryError, match=r"Unable to allocate 3.64 TiB.*bytes are free.*0 of 3 blocks of FOLDER"):
+        run(FakeProblem(happens=happens), sink)
 
 
 def test_then_a_store_says_how_to_go_on():
