@@ -69,10 +69,10 @@ def _number(variable: str) -> float | None:
         value = float(text)
     except ValueError:
         value = -1.0
-    if not value > 0:
+    if not 0 < value < float("inf"):
         from .errors import InputError
 
-        raise InputError(f"{variable}={text!r}: a positive number is needed")
+        raise InputError(f"{variable}={text!r}: a positive, finite number is needed")
     return value
 
 

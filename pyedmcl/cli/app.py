@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from typing import Annotated
 
 import typer
 
 from ..registry import COMMANDS
 from . import db
-from .exits import HELP, Commands, ask_for_traceback
+from .exits import HELP, Command, Commands, ask_for_traceback, code_of, message_of
+from .streams import run
 
 app = typer.Typer(
     name="pyedmcl",
@@ -45,10 +47,10 @@ def _common(
 
 for _command in COMMANDS:
     _name = _command.replace("-", "_")
-    app.command(_command, epilog=HELP)(getattr(importlib.import_module(f".{_name}", __package__), _name))
+    app.command(_command, cls=Command, epilog=HELP)(getattr(importlib.import_module(f".{_name}", __package__), _name))
 app.add_typer(db.app)
 
 
 def main() -> None:
     """Run the command line; the entry point of the console script."""
-    app(prog_name="pyedmcl")
+    sys.exit(run(lambda: app(prog_name="pyedmcl"), code_of, message_of))

@@ -13,7 +13,7 @@ import typer
 
 from ..errors import InputError, StoreWriteError
 from . import options
-from .exits import HELP
+from .exits import HELP, Command
 from .talk import Talk
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def _is_of(trial: Trial, device: str | None) -> bool:
     return device is None or device.lower() in f"{key.runtime} {key.name}".lower()
 
 
-@app.command("show", epilog=HELP)
+@app.command("show", cls=Command, epilog=HELP)
 def show(
     kernels: Kernels = None, device: OfDevice = None, json: options.Json = False, debug: options.Debug = False
 ) -> None:
@@ -126,7 +126,7 @@ def show(
     talk.document({"path": str(database.path), "problems": database.problems, "trials": records, "rates": rates})
 
 
-@app.command("best", epilog=HELP)
+@app.command("best", cls=Command, epilog=HELP)
 def best(
     kernels: Kernels = None, device: OfDevice = None, json: options.Json = False, debug: options.Debug = False
 ) -> None:
@@ -164,7 +164,7 @@ def _words(text: str) -> str:
     return ", ".join(f"{name}={word(value)}" for name, value in json_lines.loads(text).items())
 
 
-@app.command("export", epilog=HELP)
+@app.command("export", cls=Command, epilog=HELP)
 def export(
     kernels: Kernels = None,
     output: Annotated[
@@ -201,7 +201,7 @@ def export(
     talk.summary(f"{output}: {len(lines):,} {'trials' if trials else 'entries'}")
 
 
-@app.command("import", epilog=HELP)
+@app.command("import", cls=Command, epilog=HELP)
 def take_in(
     files: Annotated[list[Path], typer.Argument(metavar="FILE.jsonl...", help="What 'pyedmcl db export' wrote.")],
     quiet: options.Quiet = False,
@@ -228,7 +228,7 @@ def take_in(
     talk.document({"path": str(database.path), "files": records})
 
 
-@app.command("prune", epilog=HELP)
+@app.command("prune", cls=Command, epilog=HELP)
 def prune(
     older_than: Annotated[
         float | None,
@@ -280,7 +280,7 @@ def prune(
     talk.document({"path": str(database.path), **found})
 
 
-@app.command("doctor", epilog=HELP)
+@app.command("doctor", cls=Command, epilog=HELP)
 def doctor(json: options.Json = False, debug: options.Debug = False) -> None:
     """Check the database and the shipped parameters, and say what is in the way and how to mend it."""
     talk = Talk(as_json=json)

@@ -81,8 +81,9 @@ def embed_dimension(
         talk.table(("series", "E", "rho"), rows, right=("E", "rho"))
     if plot is not None:
         from ..plot import skill_against_E
+        from ..plot.figure import as_label
 
-        skill_against_E(result, plot, title=input.name)
+        skill_against_E(result, plot, title=as_label(input.name))
         talk.summary(f"{plot}: skill against E")
     talk.document(
         {

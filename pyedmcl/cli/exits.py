@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import traceback
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from .. import errors
+from .streams import printable
 
 OK = 0
 UNEXPECTED = 1
@@ -60,7 +63,7 @@ def code_of(error: BaseException) -> int:
 def message_of(error: BaseException) -> str:
     """What to print for an error that has an exit code of its own."""
     if isinstance(error, errors.PyedmclError):
-        return str(error)
+        return printable(str(error))
     if isinstance(error, KeyboardInterrupt):
         return "Interrupted. Run the same command to start again."
     return f"This machine has not enough free memory: {error or 'an allocation failed'}. Use fewer series (--columns)."
@@ -82,3 +85,40 @@ class Commands(TyperGroup):
             else:
                 typer.echo(typer.style("error: ", fg="red", bold=True) + message_of(error), err=True)
             raise typer.Exit(code_of(error)) from None
+        except typer.BadParameter as error:
+            raise typer.BadParameter(printable(error.message), error.ctx, error.param, error.param_hint) from None
+
+
+class Command(TyperCommand):
+    """A command that does not write over what it reads, nor two of its results to one place."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command.
+
+        Raises
+        ------
+        OutputError
+            A file that is to be written is an input, lies in one that is a folder, or is named twice.
+        """
+        inputs, outputs = _paths(ctx, "argument"), _paths(ctx, "option")
+        for place, output in enumerate(outputs):
+            for given in inputs:
+                if _same(given, output) or (given.is_dir() and given.resolve() in output.resolve().parents):
+                    raise errors.OutputError(f"{output}: this is {given}, which is read; name another place")
+            if any(_same(output, other) for other in outputs[:place]):
+                raise errors.OutputError(f"{output}: two results cannot be written to one place; name another one")
+        return super().invoke(ctx)
+
+
+def _paths(ctx: Any, kind: str) -> list[Path]:
+    """What was given for the arguments or options that take a path."""
+    given = [ctx.params.get(p.name) for p in ctx.command.params if p.param_type_name == kind]
+    flat = [one for value in given for one in (value if isinstance(value, (list, tuple)) else [value])]
+    return [path.expanduser() for path in flat if isinstance(path, Path)]
+
+
+def _same(one: Path, other: Path) -> bool:
+    try:
+        return one.samefile(other)
+    except (OSError, ValueError):  # one of them is not there, or no path
+        return os.path.abspath(one) == os.path.abspath(other)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -65,7 +66,7 @@ def load(path: Path, columns: list[str] | None, time_column: str | None, dataset
     from ..io import read_series
     from ..jobs.layout import read_attributes
 
-    if path.is_dir():
+    if os.path.isdir(path):
         try:
             ours = read_attributes(path) is not None
         except StoreForeignError:

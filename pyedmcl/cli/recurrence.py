@@ -150,6 +150,6 @@ def one(series: Series, place: int) -> Series:
 
 
 def title(x: Series, y: Series | None) -> str:
-    """What a plot shows, in few words."""
+    """What was analysed, in few words."""
     shown = ", ".join(x.names[:3]) + (f" and {x.n_series - 3} more" if x.n_series > 3 else "")
     return shown if y is None else f"{shown} (x) and {y.names[0]} (y)"

@@ -65,6 +65,8 @@ def recurrence_plot(
     x, y = shared.states(input, column, columns, against, time_column, dataset)
     import pyedmcl
 
+    from ..plot.figure import as_label
+
     common: dict[str, Any] = {"m": m, "tau": tau, "metric": metric, "pixels": pixels, "dtype": dtype, "device": device}
     with talk.progress("drawing") as report:
         if wanted is None:
@@ -80,7 +82,7 @@ def recurrence_plot(
     elif plain:
         found.save(output, **shade)
     else:
-        found.plot(output, title=f"{shared.title(x, y)}, m = {m}, tau = {tau}", **shade)
+        found.plot(output, title=f"{as_label(shared.title(x, y))}, m = {m}, tau = {tau}", **shade)
     down, across = values.shape
     talk.summary(
         f"{output}: {across:,} x {down:,} pixels of {found.n_columns:,} x {found.n_rows:,} "

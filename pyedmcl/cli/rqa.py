@@ -72,6 +72,7 @@ def rqa(
         check_table(output)
     shared.check_pictures(plot, lines)
     x, y = shared.states(input, column, columns, against, time_column, dataset)
+    from ..plot.figure import as_label
     from ..recurrence.image.recurrence_plot import recurrence_plot
     from ..recurrence.measures import SHORT_NAMES
     from ..recurrence.rqa import rqa as quantify
@@ -90,7 +91,7 @@ def rqa(
     if plot is not None:
         with talk.progress("drawing") as report:
             drawn = recurrence_plot(x, y, radius=wanted, pixels=pixels, progress=report, **common)
-        drawn.plot(plot, title=f"{name}, m = {m}, tau = {tau}, RR = {results[0].recurrence_rate:.4g}")
+        drawn.plot(plot, title=f"{as_label(name)}, m = {m}, tau = {tau}, RR = {results[0].recurrence_rate:.4g}")
     if lines is not None:
         results[0].plot(lines)
     counts = results[0].counts

@@ -12,6 +12,7 @@ from typing import Any
 import typer
 
 from .progress import Report, bar, lines
+from .streams import printable
 
 
 class Talk:
@@ -35,12 +36,12 @@ class Talk:
     def remark(self, text: str) -> None:
         """Something worth knowing, on stderr."""
         if not self.quiet:
-            typer.echo(text, err=True)
+            typer.echo(printable(text), err=True)
 
     def summary(self, text: str) -> None:
         """The outcome in words, on stdout; left out for --quiet and --json."""
         if not (self.quiet or self.as_json):
-            typer.echo(text)
+            typer.echo(printable(text))
 
     def document(self, value: Any) -> None:
         """The result for a script: one JSON document on stdout, if it was asked for."""
@@ -60,9 +61,9 @@ class Talk:
         console = Console(markup=False, highlight=False, emoji=False, width=None if terminal else 10_000)
         table = Table(box=box.SIMPLE_HEAD if terminal else None, pad_edge=False)
         for name in header:
-            table.add_column(name, justify="right" if name in right else "left", overflow="fold")
+            table.add_column(printable(name), justify="right" if name in right else "left", overflow="fold")
         for row in rows:
-            table.add_row(*map(str, row))
+            table.add_row(*(printable(str(cell)).replace("\n", "\\n") for cell in row))
         console.print(table)
 
     def progress(self, label: str) -> AbstractContextManager[Report | None]:

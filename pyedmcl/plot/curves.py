@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError
-from .figure import new_figure, save_figure
+from .figure import as_label, new_figure, save_figure
 from .palette import DARK, MIDDLE, legend, several
 
 _NAMED = 10  # series in the legend; more are drawn as one bundle
@@ -47,7 +47,7 @@ def skill_against_E(
     """
     skill = np.atleast_2d(np.asarray(result.rho, np.float64))
     best = np.atleast_1d(np.asarray(result.E))
-    names = [str(name) for name in result.names]
+    names = [as_label(name) for name in result.names]
     if skill.ndim != 2 or not skill.size or len(names) != len(skill):
         raise InputError(f"skill has shape {skill.shape}: one row for each of the {len(names)} names is needed")
     if best.shape != (len(skill),) or best.min() < 1 or best.max() > skill.shape[1]:

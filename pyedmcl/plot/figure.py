@@ -32,6 +32,12 @@ def new_figure(width: float, height: float) -> Any:
     return figure
 
 
+def as_label(name: object) -> str:
+    """The name of a series as a text of a picture: never a formula, and without control characters."""
+    text = "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in str(name))
+    return text.replace("$", r"\$")
+
+
 def check_format(path: str | os.PathLike[str]) -> Path:
     """``path`` as a Path. Raises OutputError where no picture can be written there."""
     return output_path(path, FORMATS, "a picture")

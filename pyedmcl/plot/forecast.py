@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .figure import new_figure, save_figure
+from .figure import as_label, new_figure, save_figure
 from .palette import MIDDLE, PALE, RED, legend
 
 _SHOWN = 200  # steps of a prediction; more cannot be told apart
@@ -76,7 +76,7 @@ def views(
     if np.isfinite(result.rho):
         ax.axvline(result.rho, color=RED, linewidth=1.4, label=f"their average, rho = {result.rho:.3f}")
         legend(ax, loc="lower right", bbox_to_anchor=(1, 1.0), borderaxespad=0.1)
-    ax.set_yticks(range(len(shown)), [", ".join(view) for view in shown], fontsize=7)
+    ax.set_yticks(range(len(shown)), [as_label(", ".join(view)) for view in shown], fontsize=7)
     ax.invert_yaxis()
     more = "" if len(result.views) <= _VIEWS else f", the best {_VIEWS} of {len(result.views):,} that were averaged"
     ax.set_xlabel(f"rho of each view among the rows of the library{more}")

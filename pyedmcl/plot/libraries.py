@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .figure import new_figure, save_figure
+from .figure import as_label, new_figure, save_figure
 from .palette import MIDDLE, PAIR, PALE, RED, legend, whole_steps
 
 _LEAST_SPAN = 0.05  # of rho on an axis: smaller differences must not look like much
@@ -42,7 +42,7 @@ def skill_against_library(
     ax = figure.add_subplot()
     order = np.argsort(result.lib_sizes)
     sizes, spread = result.lib_sizes[order], result.quantiles((0.05, 0.25, 0.5, 0.75, 0.95))[:, order]
-    for d, (library, target) in enumerate(result.links):
+    for d, (library, target) in enumerate(map(as_label, link) for link in result.links):
         color, mark, line = PAIR[d]
         ax.plot(sizes, spread[d, :, 2], color=color, marker=mark, linestyle=line, markersize=3.5, linewidth=1.4,
                 label=f"{library} predicts {target} ({target} drives {library}?)")  # fmt: skip
@@ -70,7 +70,7 @@ def skill_against_Tp(
     figure = new_figure(6.4, 4.2)
     ax = figure.add_subplot()
     order = np.argsort(result.Tp)
-    for d, (library, target) in enumerate(result.links):
+    for d, (library, target) in enumerate(map(as_label, link) for link in result.links):
         color, mark, line = PAIR[d]
         ax.plot(result.Tp[order], result.rho[d][order], color=color, marker=mark, linestyle=line, markersize=3.5,
                 linewidth=1.4, label=f"{library} predicts {target} (best at Tp = {result.best[d]})")  # fmt: skip
@@ -132,7 +132,7 @@ def skill_against_surrogates(
     """
     figure = new_figure(7.2, 3.4)
     panels = figure.subplots(1, 2, sharey=True)
-    for d, (library, target) in enumerate(result.links):
+    for d, (library, target) in enumerate(map(as_label, link) for link in result.links):
         ax = panels[d]
         there = result.surrogates[d][np.isfinite(result.surrogates[d])]
         ax.hist(there, bins=min(max(len(there) // 8, 5), 40), color=PALE, label=f"{len(there)} surrogates")

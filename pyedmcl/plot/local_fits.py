@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .figure import new_figure, save_figure
+from .figure import as_label, new_figure, save_figure
 from .palette import DARK, GREY, MIDDLE
 
 _PANELS = 9  # coefficients that get a panel each; more become a map
@@ -38,7 +38,7 @@ def coefficients(
         As for :func:`pyedmcl.plot.predictions`.
     """
     time, values = np.asarray(result.time), np.asarray(result.coefficients, np.float64)
-    labels = ["C0", *(f"d / d {name}" for name in result.names)]
+    labels = ["C0", *(f"d / d {as_label(name)}" for name in result.names)]
     if len(labels) > _PANELS:
         figure = new_figure(9.0, min(1.6 + 0.22 * len(labels), 12))
         last = figure.add_subplot()

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError
-from .figure import new_figure, save_figure
+from .figure import as_label, new_figure, save_figure
 from .reduce import block_means
 
 _NAMED = 40  # names are written at the ticks up to this number of series
@@ -111,7 +111,7 @@ def heat_map(
 def _ticks(ax: Any, names: list[str]) -> None:
     n = len(names)
     if n <= _NAMED:
-        short = [name if len(name) <= 16 else name[:15] + "…" for name in names]
+        short = [as_label(name if len(name) <= 16 else name[:15] + "…") for name in names]
         font = 9.0 if n <= 20 else 6.5
         upright = sum(map(len, short)) + 2 * n <= 70  # else the names along the columns would overlap
         ax.set_xticks(range(n), short, fontsize=font, rotation=0 if upright else 90)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError
-from .figure import new_figure, save_figure
+from .figure import as_label, new_figure, save_figure
 from .palette import DARK
 
 _NODES = 60  # series that can be told apart on a circle
@@ -117,7 +117,7 @@ def _draw(figure: Any, ax: Any, strength: Any, links: Any, drawn: Any, names: li
         ax.plot(*np.array(list(at.values())).T, "o", color=DARK, markersize=8 if len(at) <= 30 else 5, zorder=2)
     font = 10 if len(at) <= 20 else 7.5 if len(at) <= 40 else 6
     for i, angle in zip(drawn, angles, strict=True):
-        name = names[i] if len(names[i]) <= 16 else names[i][:15] + "…"
+        name = as_label(names[i] if len(names[i]) <= 16 else names[i][:15] + "…")
         left = np.cos(angle) < -1e-9
         ax.text(1.07 * np.cos(angle), 1.07 * np.sin(angle), name, fontsize=font, rotation_mode="anchor",
                 rotation=np.degrees(angle) + (180 if left else 0), ha="right" if left else "left",

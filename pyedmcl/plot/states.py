@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .figure import new_figure, save_figure
+from .figure import as_label, new_figure, save_figure
 from .palette import DARK, MIDDLE, PAIR, legend
 
 _PATH = 20_000  # rows of a path; more would only blacken it
@@ -36,7 +36,7 @@ def delay_path(
     InputError, StoreWriteError, MissingExtraError
         As for the other pictures: an unknown format, no place to write, no matplotlib.
     """
-    values, names = np.asarray(result.values)[:_PATH], result.names
+    values, names = np.asarray(result.values)[:_PATH], [as_label(name) for name in result.names]
     figure = new_figure(5.6, 5.2)
     style = {"color": MIDDLE, "linewidth": 0.6, "marker": ".", "markersize": 2.5, "markerfacecolor": DARK,
              "markeredgecolor": "none"}  # fmt: skip
