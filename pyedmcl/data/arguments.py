@@ -21,13 +21,15 @@ from ..errors import InputError, shown
 from ..files import path_of
 
 __all__ = [
-    "DTYPES", "LARGEST", "boolean", "choice", "column_names", "flags_checked", "folder", "integer", "precision", "real",
-    "reporter", "room", "several", "shown",
+    "DTYPES", "LARGEST", "MOST_STEPS", "boolean", "choice", "column_names", "flags_checked", "folder", "integer",
+    "precision", "real", "reporter", "room", "several", "shown",
 ]  # fmt: skip
 
 DTYPES = ("float32", "float64")
 #: The largest magnitude of any integer: sums of a few still fit 64 bits.
 LARGEST = 2**62
+#: Of a series, as kernels count rows with 32 bits.
+MOST_STEPS = 2**31 - 1024
 
 P = ParamSpec("P")
 R = TypeVar("R")

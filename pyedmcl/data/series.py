@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError, warn
-from .arguments import column_names, integer
+from .arguments import MOST_STEPS, column_names, integer
 from .extent import bounds, extent
 from .unpack import Array, NotNumericError, Table, float_type, numeric_column, of_array, unpack
 
@@ -300,5 +300,5 @@ def check_embedding(E: object, tau: object) -> tuple[int, int]:
     hint = ""
     if isinstance(tau, (int, np.integer)) and tau < 0:
         hint = f" (pyEDM's tau={tau} is tau={-tau} here)"
-    return (integer("E", E, 1, "the number of lagged values in an embedded point"),
-            integer("tau", tau, 1, "the lag into the past, in steps", hint))
+    return (integer("E", E, 1, "the number of lagged values in an embedded point", most=MOST_STEPS),
+            integer("tau", tau, 1, "the lag into the past, in steps", hint, MOST_STEPS))

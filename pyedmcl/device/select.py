@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from .. import config
-from ..errors import DeviceNotFoundError, InputError
+from ..errors import DeviceNotFoundError, InputError, shown
 from .info import DeviceInfo
 from .quirks import POCL_FROM, quirks_for
 
@@ -55,7 +55,9 @@ def select(request: str | None = None, *, devices: Sequence[DeviceInfo] | None =
         devices = discover.discover()
     source = "asked for"
     if request is not None and not isinstance(request, str):
-        raise InputError(f"device={request!r}: text is needed, such as 'gpu', a part of a name, or an id such as '0:0'")
+        raise InputError(
+            f"device={shown(request)}: text is needed, such as 'gpu', a part of a name, or an id such as '0:0'"
+        )
     if request is None or not request.strip():
         request = config.current().device
         source = "PYEDMCL_DEVICE is"
@@ -67,7 +69,8 @@ def select(request: str | None = None, *, devices: Sequence[DeviceInfo] | None =
     matches = sorted(filter(_matcher(request), devices), key=rank)
     if not matches:
         raise DeviceNotFoundError(
-            f"no device matches {request!r}. There are:\n{table(devices)}\nName one by its id or a part of its name."
+            f"no device matches {shown(request)}. There are:\n{table(devices)}\n"
+            "Name one by its id or a part of its name."
         )
     others = "" if len(matches) == 1 else f", the first of {len(matches)} that match"
     return Choice(matches[0], f"{source} {request!r}{others}")

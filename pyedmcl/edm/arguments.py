@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data.arguments import choice, folder, integer, precision, real, reporter, room, several, shown
+from ..data.arguments import MOST_STEPS, choice, folder, integer, precision, real, reporter, room, several, shown
 from ..data.series import Series, as_series, tell_constant
 from ..device.session import open_device
 from ..errors import InputError
@@ -16,17 +16,33 @@ from ..jobs.runner import LocalRunner
 from ..neighbors.choose import SEARCHES, SearchRequest
 
 __all__ = [
-    "MOST_DRAWS", "MOST_NEIGHBOURS", "MOST_STEPS", "choice", "count", "draws", "exclusion", "folder", "goal_of",
-    "integer", "neighbor_search", "one_series", "precision", "real", "reporter", "room", "runner_on", "several",
-    "shown", "stream",
+    "MOST_DRAWS",
+    "MOST_GENERATED",
+    "MOST_NEIGHBOURS",
+    "choice",
+    "count",
+    "draws",
+    "exclusion",
+    "folder",
+    "goal_of",
+    "integer",
+    "neighbor_search",
+    "one_series",
+    "precision",
+    "real",
+    "reporter",
+    "room",
+    "runner_on",
+    "several",
+    "shown",
+    "stream",
 ]  # fmt: skip
 
 # The lists of a work-item lie in its private memory, and a CPU runtime's threads have small stacks.
 MOST_NEIGHBOURS = 1024
 #: Sub-libraries or surrogates, and steps that a series is continued by: beyond these a mistake is more likely.
 MOST_DRAWS = 10_000_000
-MOST_STEPS = 1_000_000
-_INT_LIMIT = 2**31 - 1024
+MOST_GENERATED = 1_000_000
 _MOST_SEED = 2**63 - 1
 
 
@@ -42,7 +58,7 @@ def count(name: str, value: object) -> int | None:
 
 def exclusion(radius: object) -> int:
     """A number of steps in time; any that no series is as long as means the same."""
-    return min(integer("exclusion_radius", radius, 0), _INT_LIMIT)
+    return min(integer("exclusion_radius", radius, 0), MOST_STEPS)
 
 
 def draws(name: str, value: object) -> int:
@@ -71,8 +87,8 @@ def one_series(data: Any, what: str) -> Series:
         raise InputError(
             f"{what}: one series is needed (1-D), got {series.n_series} series of {series.n_steps} steps; pass a column"
         )
-    if series.n_steps > _INT_LIMIT:
-        raise InputError(f"{what}: {series.n_steps:,} steps; at most {_INT_LIMIT:,} are supported")
+    if series.n_steps > MOST_STEPS:
+        raise InputError(f"{what}: {series.n_steps:,} steps; at most {MOST_STEPS:,} are supported")
     return series
 
 

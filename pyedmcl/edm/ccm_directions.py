@@ -173,7 +173,7 @@ def library_sizes(lib_sizes: Any, directions: Sequence[Direction], name: str = "
         return tuple(np.unique(np.linspace(max(least, most // 50), most, _SIZES).astype(int)).tolist())
     given = arguments.several(name, lib_sizes)
     if not given:
-        raise InputError(f"lib_sizes={shown(lib_sizes)}: at least one library size is needed")
+        raise InputError(f"{name}={shown(lib_sizes)}: at least one library size is needed")
     sizes = [arguments.integer(name, size) for size in given]
     for size in sizes:
         if size < least:
@@ -182,5 +182,5 @@ def library_sizes(lib_sizes: Any, directions: Sequence[Direction], name: str = "
             raise InputError(f"{name}: {size:,} rows cannot be drawn: {what}")
     if len(set(sizes)) != len(sizes):
         twice = sorted({size for size in sizes if sizes.count(size) > 1})
-        raise InputError(f"lib_sizes: {', '.join(map(str, twice))} are there twice; their samples would be the same")
+        raise InputError(f"{name}: {', '.join(map(str, twice))} are there twice; their samples would be the same")
     return tuple(sizes)

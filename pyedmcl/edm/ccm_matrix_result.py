@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..data.arguments import real
 from ..errors import InputError
 from ..io.optional import pandas_for
 from .convergence import kendall
@@ -119,8 +120,7 @@ class CcmMatrixResult:
         """
         from ..plot.network import causal_network
 
-        if not 0 < rate < 1:
-            raise InputError(f"rate={rate!r}: a number between 0 and 1 is needed")
+        rate = real("rate", rate, "a number between 0 and 1", lambda share: 0 < share < 1)
         keep, title = self.gain > 0, "skill grows with the library"
         if len(self.lib_sizes) > 2:
             keep &= false_discovery(self.trend()[1]) <= rate

@@ -153,17 +153,20 @@ def multiview(
     used = [c for c in select(series.names, columns, "data") if not (exclude_target and c == aimed)]
     if not used:
         raise InputError("exclude_target=True leaves no series to make views of; name others with columns=")
+    require_rows(series, E=E, tau=tau, Tp=Tp, k=1)
     names = [f"{series.names[c]}(t-{e * tau})" for c in used for e in range(E)]
     dims = len(used) if D is None else arguments.integer("D", D, 1)
     if dims > len(names):
         raise InputError(f"D={dims}: {len(used)} series with E={E} give {len(names)} coordinates to choose from")
     tried = math.comb(len(names), dims)
     if tried > _MOST_VIEWS:
-        raise InputError(f"D={dims}, E={E}: {tried:,} views of {len(names)} coordinates; at most {_MOST_VIEWS:,} are")
+        raise InputError(
+            f"D={dims}, E={E}: {len(names)} coordinates give more than {_MOST_VIEWS:,} views; take a smaller D or E, "
+            "or fewer columns"
+        )
     chosen = max(math.isqrt(tried), 1) if n_views is None else arguments.integer("n_views", n_views, 1)
     if chosen > tried:
-        raise InputError(f"n_views={n_views!r}: there are {tried} views")
-    require_rows(series, E=E, tau=tau, Tp=Tp, k=1)
+        raise InputError(f"n_views={chosen}: there are {tried} views")
     tell_constant(data=as_series(series, columns=[aimed]))
     n, first = series.n_steps, (E - 1) * tau
     goal = series.values[:, aimed].astype(np.float64)

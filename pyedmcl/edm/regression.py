@@ -93,8 +93,8 @@ def prepare(
     series = as_series(lib, what="lib")
     E, tau, embedded = options.E, options.tau, options.embedded
     if embedded:
-        if E not in (None, series.n_series):
-            raise InputError(f"E={E!r}: with embedded=True, E is the number of columns of lib, {series.n_series}")
+        if E is not None and arguments.integer("E", E, 1) != series.n_series:
+            raise InputError(f"E={E}: with embedded=True, E is the number of columns of lib, {series.n_series}")
         E, tau = series.n_series, 1
     elif E is None:
         raise InputError("E=None: the number of lagged values is needed, an integer of at least 1; only with "

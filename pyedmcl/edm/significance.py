@@ -133,7 +133,7 @@ def _probabilities(p_values: Any) -> Doubles:
         raise InputError(f"{wrong}, not {given.dtype.name}")
     try:
         p: Doubles = np.ma.filled(given.astype(np.float64), np.nan)
-    except (TypeError, ValueError) as cause:
+    except (TypeError, ValueError, OverflowError) as cause:
         raise InputError(f"{wrong}: {cause}") from cause
     outside = p[(p < 0) | (p > 1)]
     if outside.size:
@@ -242,7 +242,10 @@ def ccm_significance(
     drawn = []
     for direction in directions:
         target = _first(direction.target.series)
-        make = maker(target, surrogate, period=period, E=direction.target.lags, tau=tau, recurrence=recurrence)
+        make = maker(
+            target, surrogate, period=period, E=direction.target.lags, tau=tau, recurrence=recurrence,
+            what="xy"[1 - direction.number], name="surrogate",
+        )  # fmt: skip
         drawn.append(draw(make, count, number, direction.number, target.n_steps))
     sizes = tuple(  # of all rows there is one sample
         library_sizes(int(d.legal.sum()) if lib_size is None else lib_size, [d], "lib_size")[0] for d in directions

@@ -110,7 +110,7 @@ def simplex(
     >>> len(result.predicted) == 400 - 2
     True
     """
-    steps = arguments.integer("generate_steps", generate_steps, 0, most=arguments.MOST_STEPS)
+    steps = arguments.integer("generate_steps", generate_steps, 0, most=arguments.MOST_GENERATED)
     search = arguments.neighbor_search(neighbors, recall)
     arguments.reporter(progress)
     dtype = arguments.precision(dtype)

@@ -96,8 +96,8 @@ def prepare(
     series = as_series(lib, what="lib")
     E, embedded = options.E, options.embedded
     if embedded:
-        if E not in (None, series.n_series):
-            raise InputError(f"E={E!r}: with embedded=True, E is the number of columns of lib, {series.n_series}")
+        if E is not None and arguments.integer("E", E, 1) != series.n_series:
+            raise InputError(f"E={E}: with embedded=True, E is the number of columns of lib, {series.n_series}")
         lags, tau = 1, 1
     elif E is None:
         raise InputError(

@@ -125,7 +125,7 @@ def smap(
     """
     thetas = check_thetas(theta)
     neighbours = check_knn(knn)
-    steps = arguments.integer("generate_steps", generate_steps, 0, most=arguments.MOST_STEPS)
+    steps = arguments.integer("generate_steps", generate_steps, 0, most=arguments.MOST_GENERATED)
     dtype = arguments.precision(dtype)
     chosen = solver_of(solver, alpha)
     options = PredictionOptions(

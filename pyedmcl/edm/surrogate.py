@@ -108,10 +108,14 @@ def check_method(method: Any, name: str = "method") -> str:
 
 
 def maker(
-    series: Series, method: str, *, period: int | None = None, E: int = 2, tau: int = 1, recurrence: float = 0.1
-) -> Maker:
-    """What makes a surrogate of a single series from a random generator; see :func:`surrogate`."""
-    check_method(method)
+    series: Series, method: str, *, period: int | None = None, E: int = 2, tau: int = 1, recurrence: float = 0.1,
+    what: str = "x", name: str = "method",
+) -> Maker:  # fmt: skip
+    """What makes a surrogate of a single series from a random generator; see :func:`surrogate`.
+
+    ``what`` and ``name`` are what messages call the data and the method.
+    """
+    check_method(method, name)
     E, tau = check_embedding(E, tau)
     recurrence = arguments.real("recurrence", recurrence, "a number between 0 and 1", lambda share: 0 < share < 1)
     if period is not None:
@@ -120,17 +124,19 @@ def maker(
     exponent = far_exponent(values)
     if exponent:  # sums and spectra are those of numbers near 1
         near_one = build_series(np.ldexp(values, -exponent), series.names)
-        make = maker(near_one, method, period=period, E=E, tau=tau, recurrence=recurrence)
+        make = maker(near_one, method, period=period, E=E, tau=tau, recurrence=recurrence, what=what, name=name)
         return lambda rng: np.ldexp(make(rng), exponent)
     there = np.isfinite(values)
     if not there.all() and method not in ("shuffle", "seasonal"):
         raise InputError(
-            f"method={method!r}: series {series.names[0]!r} has a gap in row {int(np.argmin(there))}; fill gaps first, "
-            "or take 'shuffle' or 'seasonal'"
+            f"{what}: {name}={method!r}: series {series.names[0]!r} has a gap in row {int(np.argmin(there))}; fill "
+            "gaps first, or take 'shuffle' or 'seasonal'"
         )
     least = 4
     if there.sum() < least:
-        raise InputError(f"series {series.names[0]!r} has {int(there.sum())} values; surrogates need at least {least}")
+        raise InputError(
+            f"{what}: series {series.names[0]!r} has {int(there.sum())} values; surrogates need at least {least}"
+        )
     if method == "shuffle":
         return lambda rng: _placed(rng.permutation(values[there]), there)
     if method == "phase":
@@ -140,7 +146,9 @@ def maker(
     if method == "seasonal":
         return _seasonal(values, there, period)
     if len(values) < (E - 1) * tau + least:
-        raise InputError(f"x: E={E}, tau={tau} needs at least {(E - 1) * tau + least} rows, there are {len(values)}")
+        raise InputError(
+            f"{what}: E={E}, tau={tau} needs at least {(E - 1) * tau + least} rows, there are {len(values)}"
+        )
     group = twin_groups(values, E, tau, float(recurrence))
     return lambda rng: values[(E - 1) * tau :][twin_path(group, len(values), rng)]
 

@@ -57,9 +57,8 @@ class XmapSignificance:
 
     def significant(self, rate: float = 0.05) -> NDArray[np.bool_]:
         """Pairs (n_series, n_series) that are called significant at a false discovery rate."""
-        if not 0 < rate < 1:
-            raise InputError(f"rate={rate!r}: a number between 0 and 1 is needed")
-        found: NDArray[np.bool_] = self.q_value <= rate
+        limit = arguments.real("rate", rate, "a number between 0 and 1", lambda share: 0 < share < 1)
+        found: NDArray[np.bool_] = self.q_value <= limit
         return found
 
     def to_frame(self, rate: float | None = None) -> Any:

@@ -76,7 +76,10 @@ class XmapSignificanceEngine:
             build_series(np.ascontiguousarray(series.values[:, j]), [name]) for j, name in enumerate(series.names)
         ]
         self._makers = [
-            maker(target, p.method, E=E, tau=p.tau, period=p.period, recurrence=p.recurrence)
+            maker(
+                target, p.method, E=E, tau=p.tau, period=p.period, recurrence=p.recurrence, what="data",
+                name="surrogate",
+            )
             for target, E in zip(targets, p.E or (), strict=True)
         ]
         # All series are libraries; of targets, as many surrogates at a time as fit into an eighth of the memory.

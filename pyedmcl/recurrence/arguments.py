@@ -123,7 +123,7 @@ def window(theiler: object, convention: Convention, n_rows: int, n_columns: int)
     most = max(n_rows, n_columns)
     if width >= most:
         raise InputError(
-            f"theiler={theiler!r} leaves no cell of a {n_rows} x {n_columns} matrix: at most {most - 1} is possible"
+            f"theiler={width} leaves no cell of a {n_rows} x {n_columns} matrix: at most {most - 1} is possible"
         )
     return width
 

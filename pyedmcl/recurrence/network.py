@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..codegen.build import build
 from ..device.memory import budget
-from ..errors import DeviceMemoryError, InputError
+from ..errors import DeviceMemoryError, InputError, shown
 from ..io.optional import need
 from ..jobs.function import public_function
 from ..kernels import spec
@@ -162,7 +162,7 @@ def recurrence_network(
         raise InputError(f"threshold={threshold!r}: links go both ways; choose 'fixed' or 'recurrence_rate'")
     radii, several = arguments.radii_of(radius, threshold)
     if several:
-        raise InputError(f"radius={radius!r}: a network has one radius; call once for each")
+        raise InputError(f"radius={shown(radius)}: a network has one radius; call once for each")
     points = points_of(x, "x", embedding_of(m=m, tau=tau, embedded=embedded, metric=metric))
     # The rate is that of linked pairs, whatever the rules of a convention: outside the window on both sides.
     rules = CONVENTIONS["recurrenceanalysis"]

@@ -8,12 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data.arguments import integer
+from ..data.arguments import MOST_STEPS, integer
 from ..data.series import as_series
 from ..errors import InputError
 from .metrics import Metric, metric_named
-
-_MOST_POINTS = 2**31 - 1024
 
 
 @dataclass(frozen=True)
@@ -44,8 +42,8 @@ class Embedding:
 
 def embedding_of(*, m: Any, tau: Any, embedded: Any, metric: Any, suffix: str = "") -> Embedding:
     """The checked embedding; an InputError names the argument and says what it may be."""
-    m = integer(f"m{suffix}", m, 1, "the number of coordinates of a point")
-    tau = integer(f"tau{suffix}", tau, 1, "the lag, in steps")
+    m = integer(f"m{suffix}", m, 1, "the number of coordinates of a point", most=MOST_STEPS)
+    tau = integer(f"tau{suffix}", tau, 1, "the lag, in steps", most=MOST_STEPS)
     return Embedding(m, tau, embedded, metric_named(metric, f"metric{suffix}"), suffix)
 
 
@@ -116,8 +114,8 @@ def points_of(data: Any, what: str, embedding: Embedding) -> Points:
             f"{what}: m{suffix}={m}, tau{suffix}={tau} needs at least {first + 2} values to give two points, "
             f"there are {series.n_steps}; use a smaller m{suffix} or tau{suffix}, or a longer series"
         )
-    if series.n_steps > _MOST_POINTS:
-        raise InputError(f"{what}: {series.n_steps:,} steps; at most {_MOST_POINTS:,} are supported")
+    if series.n_steps > MOST_STEPS:
+        raise InputError(f"{what}: {series.n_steps:,} steps; at most {MOST_STEPS:,} are supported")
     n = series.n_steps - first
     present: NDArray[np.bool_] = np.logical_not(np.isnan(values).any(axis=1))
     complete = present[:n].copy()

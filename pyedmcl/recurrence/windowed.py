@@ -6,7 +6,7 @@ import itertools
 from dataclasses import replace
 from typing import Any
 
-from ..errors import InputError
+from ..errors import InputError, shown
 from ..jobs.function import public_function
 from ..jobs.runner import LocalRunner
 from ..jobs.sinks import ListSink
@@ -101,7 +101,7 @@ def windowed_rqa(
         raise InputError(f"threshold={threshold!r}: windows share one radius; choose 'fixed' or 'corridor'")
     radii, several = arguments.radii_of(radius, threshold)
     if several:
-        raise InputError(f"radius={radius!r}: windows share one radius; call once for each")
+        raise InputError(f"radius={shown(radius)}: windows share one radius; call once for each")
     embedding = embedding_of(m=m, tau=tau, embedded=embedded, metric=metric)
     points = points_of(x, "x", embedding)
     steps = arguments.integer("step", step, 1)
@@ -110,7 +110,7 @@ def windowed_rqa(
     values = points.n + lag
     if not lag + 2 <= length <= values:
         raise InputError(
-            f"window={window!r}: a window has at least {lag + 2} values, which give two points, and at most the "
+            f"window={length}: a window has at least {lag + 2} values, which give two points, and at most the "
             f"{values} of x"
         )
     size = length - lag

@@ -20,7 +20,7 @@ from .. import config
 from ..codegen.spec import KernelSpec
 from ..device.info import DeviceInfo
 from ..device.quirks import quirks_for
-from ..errors import InputError, Interrupted, PyedmclError, StoreError
+from ..errors import InputError, Interrupted, PyedmclError, StoreError, shown
 from . import defaults
 from .key import TuningKey
 from .knowledge import Knowledge
@@ -366,7 +366,8 @@ def _answered(question: ParameterQuestion, parameters: Mapping[str, Any], grade:
 
 def _checked(tune: object) -> str:
     if not isinstance(tune, str) or tune not in config.TUNE_MODES:
-        raise InputError(f"tune={tune!r}: {', '.join(map(repr, config.TUNE_MODES))} or None (PYEDMCL_TUNE) is needed")
+        modes = ", ".join(map(repr, config.TUNE_MODES))
+        raise InputError(f"tune={shown(tune)}: {modes} or None (PYEDMCL_TUNE) is needed")
     return tune
 
 

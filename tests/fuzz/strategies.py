@@ -45,13 +45,6 @@ class Raises:
         raise RuntimeError("no")
 
 
-class Silent:
-    """A value that has no text."""
-
-    def __repr__(self):
-        raise ValueError("no")
-
-
 def one_of(*values):
     return st.sampled_from(values)
 
@@ -134,7 +127,7 @@ _FRAMES = (
     pandas.DataFrame(TABLE, columns=["a", "a", "b"]), pandas.Series(X).astype("Float64"),
 )  # fmt: skip
 _OBJECTS = (
-    None, True, False, np.bool_(True), object(), object, len, Raises(), Silent(), slice(3), Path("nowhere"),
+    None, True, False, np.bool_(True), object(), object, len, Raises(), slice(3), Path("nowhere"),
     np.dtype("f4"), np.datetime64("2000-01-01"), datetime.date(2000, 1, 1),
 )  # fmt: skip
 

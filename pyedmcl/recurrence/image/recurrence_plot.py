@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import InputError
+from ...errors import InputError, shown
 from ...jobs.function import public_function
 from .. import arguments, common
 from ..common import Device, Progress
@@ -97,7 +97,7 @@ def recurrence_plot(
     threshold = arguments.threshold_named(threshold)
     radii, several = arguments.radii_of(radius, threshold)
     if several:
-        raise InputError(f"radius={radius!r}: a plot has one radius")
+        raise InputError(f"radius={shown(radius)}: a plot has one radius")
     rows, columns = _sides(x, y, embedding_of(m=m, tau=tau, embedded=embedded, metric=metric))
     window = arguments.window(theiler, options.convention, rows.n, columns.n)
     problem = common.problem_of(rows, None if y is None else columns, options, theiler=window)
@@ -195,7 +195,7 @@ def _sides(x: Any, y: Any, embedding: Embedding) -> tuple[Points, Points]:
 def _one(device: Device, options: common.Options) -> Any:
     executors = common.executors_of(device, options)
     if len(executors) != 1:
-        raise InputError(f"device={device!r}: a plot is drawn by one device")
+        raise InputError(f"device={shown(device)}: a plot is drawn by one device")
     return executors[0]
 
 
@@ -203,7 +203,7 @@ def _size(pixels: int | Sequence[int] | None, n_rows: int, n_columns: int) -> tu
     """Rows and columns of pixels."""
     if isinstance(pixels, (Sequence, np.ndarray)) and not isinstance(pixels, str):
         if len(pixels) != 2:
-            raise InputError(f"pixels={pixels!r}: a number, or a pair (of y, of x), is needed")
+            raise InputError(f"pixels={shown(pixels)}: a number, or a pair (of y, of x), is needed")
         down, across = (arguments.integer("pixels", p, 1) for p in pixels)
     else:
         longer = max(n_rows, n_columns)
