@@ -20,8 +20,8 @@ from ..neighbors.records import add, without_search
 from ..neighbors.searcher import Searcher, open_searcher
 from ..neighbors.series import SearchSeries
 from ..neighbors.tables import Tables
-from .ccm_columns import ColumnKernels, Data
-from .sub_libraries import CcmPair, Columns, columns_of, split_sizes, stream_keys
+from .ccm_columns import ColumnKernels, LaidOut
+from .sub_libraries import CcmPair, Columns, Field, columns_of, split_sizes, stream_keys
 
 if TYPE_CHECKING:
     from ..device.executor import Buffer, Executor
@@ -216,11 +216,11 @@ class SampledSkill:
         query = library if self.states.query is self.states.library else self.states.query[libraries]
         return searcher, searcher.load_layouts(library, query)
 
-    def _data(self, series: SearchSeries, rows: NDArray[np.int32]) -> Data:
+    def _data(self, series: SearchSeries, rows: NDArray[np.int32]) -> LaidOut:
         rows_of = self._device.put("rows_of", rows)
-        return Data(series.library, series.query, series.strides, rows_of, series.library)
+        return LaidOut(series.library, series.query, series.strides, rows_of, series.library)
 
-    def _at_hand(self, data: Data, libraries: Sequence[int], first: int, last: int) -> Data:
+    def _at_hand(self, data: LaidOut, libraries: Sequence[int], first: int, last: int) -> LaidOut:
         """The data of the libraries of one part alone, as columns number them where tables are cut by memory."""
         if not first:
             return data
@@ -262,18 +262,18 @@ class SampledSkill:
             values[place, : self.n][present] = np.ldexp(centred, -int(np.frexp(reach)[1]))
         row_of = np.zeros(len(pairs), np.int32)
         row_of[list(numbers)] = np.arange(len(numbers))
-        columns.numbers[:, 1] = row_of[columns.pair]
+        columns.numbers[:, Field.FUTURE] = row_of[columns.pair]
         return self._device.put("future_targets", values)
 
     def _compute(
-        self, data: Data, tables: Tables | None, entries: int, columns: Columns, direct: Mask, out: NDArray[np.float64],
-        members: Mask | None,
+        self, data: LaidOut, tables: Tables | None, entries: int, columns: Columns, direct: Mask,
+        out: NDArray[np.float64], members: Mask | None,
     ) -> None:  # fmt: skip
         if tables is not None:
             self._device.prepare(tables, entries)
         each = self._device.column_bytes
-        size = columns.numbers[:, 4].astype(np.int64)
-        lists = np.where(direct[columns.size], 4 * size * columns.numbers[:, 6], 0)
+        size = columns.numbers[:, Field.SIZE].astype(np.int64)
+        lists = np.where(direct[columns.size], 4 * size * columns.numbers[:, Field.SAMPLES], 0)
         most = min(self._limit.total // 4, self._limit.largest)
         if each + int(lists.max()) > most:
             raise DeviceMemoryError(
@@ -287,16 +287,16 @@ class SampledSkill:
             words = None if members is None else self._words(part, members)
             rho = self._device.skill(data, tables, entries, part, direct, words)
             for place in range(SAMPLES):
-                filled = part.numbers[:, 6] > place
-                samples = part.numbers[filled, 5] + place
+                filled = part.numbers[:, Field.SAMPLES] > place
+                samples = part.numbers[filled, Field.SAMPLE] + place
                 out[part.pair[filled], part.size[filled], samples] = rho[filled, place]
 
     def _words(self, columns: Columns, members: Mask) -> NDArray[np.uint16]:
         """Members that the caller has drawn, as the words of columns."""
         out = np.zeros((len(columns.numbers), self._device.word_stride), np.uint16)
-        first = columns.numbers[:, 5]
+        first = columns.numbers[:, Field.SAMPLE]
         for place in range(SAMPLES):
-            filled = columns.numbers[:, 6] > place
+            filled = columns.numbers[:, Field.SAMPLES] > place
             bits = members[columns.pair[filled], columns.size[filled], first[filled] + place]
             out[filled, : self.n] |= bits.astype(np.uint16) << np.uint16(place)
         return out

@@ -19,14 +19,14 @@ from ..launch.sizes import round_up
 from ..neighbors.plan import SearchProblem
 from ..neighbors.tables import Tables
 from ..tuning.parameters import parameters
-from .sub_libraries import Columns
+from .sub_libraries import Columns, Field
 
 if TYPE_CHECKING:
     from ..device.executor import Buffer, Executor
 
 
 @dataclass
-class Data:
+class LaidOut:
     """What the kernels read, on the device.
 
     Attributes
@@ -110,7 +110,7 @@ class ColumnKernels:
         n, values = len(numbers), self._values("ccm_draw")
         words = self._pool.get("words", n * self.word_stride * 2)
         wg, items = int(values["wg"]), n * (1 if values["lanes"] > 1 else SAMPLES)
-        most_choices = int(numbers[:, 2].max())
+        most_choices = int(numbers[:, Field.CHOICES].max())
         self.executor.launch(
             self._kernel("ccm_draw"), (round_up(items, wg),), (wg,), columns=held, rows_of=rows_of, n_columns=n,
             n_rows=self.n, stride=self.word_stride, most_choices=most_choices, members=words,
@@ -118,14 +118,14 @@ class ColumnKernels:
         return words
 
     def skill(
-        self, data: Data, tables: Tables | None, entries: int, columns: Columns, direct: NDArray[np.bool_],
+        self, data: LaidOut, tables: Tables | None, entries: int, columns: Columns, direct: NDArray[np.bool_],
         words: NDArray[np.uint16] | None = None,
     ) -> NDArray[Any]:  # fmt: skip
         """rho (n_columns, SAMPLES) of columns that fit into memory together.
 
         Parameters
         ----------
-        data : Data
+        data : LaidOut
         tables : Tables or None
             Prepared, with ``entries`` neighbours of each row; None where all sizes are direct.
         columns : Columns
@@ -136,9 +136,9 @@ class ColumnKernels:
         """
         n, numbers = len(columns.numbers), columns.numbers
         listed = np.flatnonzero(direct[columns.size])
-        cells = numbers[listed, 4].astype(np.int64) * numbers[listed, 6]
-        numbers[:, 11] = -1  # no lists
-        numbers[listed, 11] = np.cumsum(cells) - cells
+        cells = numbers[listed, Field.SIZE].astype(np.int64) * numbers[listed, Field.SAMPLES]
+        numbers[:, Field.LISTS] = -1
+        numbers[listed, Field.LISTS] = np.cumsum(cells) - cells
         held = self.put("columns", numbers)
         members = self.draw(held, numbers, data.rows_of) if words is None else self.put("words", words)
         sums = self._pool.get("sums", n * self.n_chunks * SUMS * SAMPLES * self.problem.itemsize)
@@ -157,7 +157,7 @@ class ColumnKernels:
         return found
 
     def _scan(
-        self, data: Data, tables: Tables, held: Buffer, scanned: NDArray[np.int32], words: Buffer, sums: Buffer,
+        self, data: LaidOut, tables: Tables, held: Buffer, scanned: NDArray[np.int32], words: Buffer, sums: Buffer,
         entries: int,
     ) -> None:  # fmt: skip
         values = self._values("ccm")
@@ -170,7 +170,7 @@ class ColumnKernels:
         cost = CHUNK * int(values["lanes"]) * (2.0 * self.k + 4) * (2 * self.k + entries / 4)
         self._launch("ccm", fixed, len(scanned) * per_column * self.n_chunks, cost)
 
-    def _common(self, data: Data, held: Buffer, sums: Buffer) -> dict[str, Any]:
+    def _common(self, data: LaidOut, held: Buffer, sums: Buffer) -> dict[str, Any]:
         """Arguments that both kernels of skill take."""
         problem = self.problem
         return {
@@ -182,11 +182,11 @@ class ColumnKernels:
         }  # fmt: skip
 
     def _direct(
-        self, data: Data, held: Buffer, numbers: NDArray[np.int32], listed: NDArray[np.int_], words: Buffer,
+        self, data: LaidOut, held: Buffer, numbers: NDArray[np.int32], listed: NDArray[np.int_], words: Buffer,
         sums: Buffer, cells: int,
     ) -> None:  # fmt: skip
         lists = self._pool.get("lists", cells * 4)
-        n = len(self._place(listed, numbers))
+        n = len(self._samples_of(listed, numbers))
         total = int(listed.max()) + 1
         self.executor.launch(
             self._kernel("ccm_draw", "ccm_list"), (total * SAMPLES,), None, columns=held, rows_of=data.rows_of,
@@ -194,18 +194,18 @@ class ColumnKernels:
         )  # fmt: skip
         fixed = {
             "query": data.query, "query_stride": data.strides[1], "lists": lists,
-            "sample_of": self.put("listed", self._place(listed, numbers)), "n_sampled": n,
+            "sample_of": self.put("listed", self._samples_of(listed, numbers)), "n_sampled": n,
             **self._common(data, held, sums),
         }  # fmt: skip
-        cost = CHUNK * float(numbers[:, 4].mean()) * (2 * self.E + 2 * self.k + 2)
+        cost = CHUNK * float(numbers[:, Field.SIZE].mean()) * (2 * self.E + 2 * self.k + 2)
         self._launch("ccm_direct", fixed, n * self.n_chunks, cost)
 
     @staticmethod
-    def _place(listed: NDArray[np.int_], numbers: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Samples (column * SAMPLES + lane) of some columns."""
-        lanes = np.arange(SAMPLES)
-        place = listed[:, None] * SAMPLES + lanes
-        samples: NDArray[np.int32] = place[lanes < numbers[:, 6:7]].astype(np.int32)
+    def _samples_of(listed: NDArray[np.int_], numbers: NDArray[np.int32]) -> NDArray[np.int32]:
+        """All samples of some columns, as column * SAMPLES + number of the sample in its column."""
+        places = np.arange(SAMPLES)
+        every = listed[:, None] * SAMPLES + places
+        samples: NDArray[np.int32] = every[places < numbers[:, [Field.SAMPLES]]].astype(np.int32)
         return samples
 
     def _launch(self, name: str, fixed: dict[str, Any], items: int, cost: float) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import IntEnum
 from functools import lru_cache
 
 import numpy as np
@@ -13,7 +14,23 @@ from numpy.typing import NDArray
 ENTRIES = (16, 32, 48, 64, 96, 128, 192, 256, 384, 512)
 # The chance that a row's sorted neighbours hold too few members of a sample; such rows are searched anew.
 SHORT = 3e-3
-_COLUMN_INTS = 12
+
+
+class Field(IntEnum):
+    """The numbers that describe a column of samples to the kernels: macros ``COLUMN_*`` of ``clkernels/ccm.clh``."""
+
+    TABLE = 0  # library, among those of the neighbour table at hand
+    FUTURE = 1  # row of the future targets
+    CHOICES = 2  # how many rows may be drawn
+    ROWS = 3  # where their list begins
+    SIZE = 4  # rows to draw
+    SAMPLE = 5  # number of the first sample
+    SAMPLES = 6  # how many samples
+    KEY0 = 7  # of the random stream
+    KEY1 = 8
+    LIBRARY = 9
+    TARGET = 10
+    LISTS = 11  # where the column's lists of members begin; -1 where it has none
 
 
 @dataclass(frozen=True)
@@ -106,8 +123,8 @@ class Columns:
 
     Attributes
     ----------
-    numbers : ndarray of int32 (n, 12)
-        See ``clkernels/ccm.clh``.
+    numbers : ndarray of int32 (n, len(Field))
+        By :class:`Field`.
     pair, size : ndarray of int (n,)
         Which pair and which library size.
     """
@@ -145,15 +162,16 @@ def columns_of(
     starts = np.arange(0, samples, width)
     order = np.argsort(sizes, kind="stable")
     shape = (len(order), len(numbers), len(starts))
-    out = np.zeros((*shape, _COLUMN_INTS), np.int32)
-    out[..., 0] = np.array([pairs[i].library - first_library for i in numbers])[None, :, None]
-    out[..., 1] = np.array(numbers)[None, :, None]
-    out[..., 2:4] = np.array(row_lists).reshape(1, -1, 1, 2)
-    out[..., 4] = np.array(sizes)[order][:, None, None]
-    out[..., 5] = starts
-    out[..., 6] = np.minimum(samples - starts, width)
-    out[..., 7:9] = keys[order].view(np.int32)[:, None, None]
-    out[..., 9:11] = np.array([pairs[i].stream for i in numbers], np.int32).reshape(1, -1, 1, 2)
+    out = np.zeros((*shape, len(Field)), np.int32)
+    out[..., Field.TABLE] = np.array([pairs[i].library - first_library for i in numbers])[None, :, None]
+    out[..., Field.FUTURE] = np.array(numbers)[None, :, None]
+    out[..., [Field.CHOICES, Field.ROWS]] = np.array(row_lists).reshape(1, -1, 1, 2)
+    out[..., Field.SIZE] = np.array(sizes)[order][:, None, None]
+    out[..., Field.SAMPLE] = starts
+    out[..., Field.SAMPLES] = np.minimum(samples - starts, width)
+    out[..., [Field.KEY0, Field.KEY1]] = keys[order].view(np.int32)[:, None, None]
+    streams = np.array([pairs[i].stream for i in numbers], np.int32)
+    out[..., [Field.LIBRARY, Field.TARGET]] = streams.reshape(1, -1, 1, 2)
     pair = np.broadcast_to(np.array(numbers)[None, :, None], shape).reshape(-1)
     size = np.broadcast_to(order[:, None, None], shape).reshape(-1)
-    return Columns(out.reshape(-1, _COLUMN_INTS), pair, size)
+    return Columns(out.reshape(-1, len(Field)), pair, size)

@@ -28,7 +28,7 @@ else:
     import fcntl
 
 __all__ = [
-    "LOCK_NAME", "PRIVATE_PREFIX", "TEMPORARY_PREFIX", "Journal", "WriterLock", "journal_line", "make_folder",
+    "LOCK_NAME", "PRIVATE_PREFIX", "TEMPORARY_PREFIX", "Journal", "Lease", "journal_line", "make_folder",
     "read_journal", "remove_temporaries", "sync_folder", "write_failure", "write_file",
 ]  # fmt: skip
 
@@ -121,19 +121,26 @@ class Journal:
             self._descriptor = -1
 
 
-class WriterLock:
-    """One writer of a folder at a time, by an advisory lock on a file in it.
+class Lease:
+    """The right of one process to write a store or a checkpoint, by an advisory lock on a file.
 
+    Parameters
+    ----------
+    path : Path
+        The file, which is made and removed again.
+
+    Notes
+    -----
     The system drops the lock with the process, so that a file left by ``kill -9`` blocks nobody; its text (pid and
     host) only serves the message. Where the file system has no locks, that pid is looked up on the same host.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self._path = folder / LOCK_NAME
+    def __init__(self, path: Path) -> None:
+        self._path = path
         self._descriptor = -1
 
     def acquire(self) -> None:
-        """Take the lock. Raises StoreError naming the holder, OSError where the folder cannot be written."""
+        """Take the lease. Raises StoreError naming the holder, OSError where the folder cannot be written."""
         while self._descriptor < 0:
             descriptor = os.open(self._path, _OPEN, 0o666)
             try:
@@ -154,7 +161,7 @@ class WriterLock:
                     os.close(descriptor)
 
     def release(self) -> None:
-        """Give the lock back and remove its file; a second call does nothing."""
+        """Give the lease back and remove its file; a second call does nothing."""
         if self._descriptor < 0:
             return
         descriptor, self._descriptor = self._descriptor, -1

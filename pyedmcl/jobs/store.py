@@ -21,7 +21,7 @@ from .manifest import Manifest, now
 class XmapStore:
     """A result on disk; made by :meth:`create_or_resume` (to write) or :func:`open_store` (to read).
 
-    A context manager; :meth:`close` gives the lock of a writer back. :meth:`write` may be called from several threads.
+    A context manager; :meth:`close` gives the lease of a writer back. :meth:`write` may be called from several threads.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class XmapStore:
         self._row_bytes = self.shape[1] * zarr3.DTYPES[manifest.dtype].itemsize
         self._entries: dict[int, dict[str, Any]] = {}
         self._verified: set[int] = set()
-        self._lock: durable.WriterLock | None = None
+        self._lease: durable.Lease | None = None
         self._journal: durable.Journal | None = None
         self._mutex = threading.Lock()
 
@@ -72,11 +72,11 @@ class XmapStore:
             Another run is writing there.
         """
         path = Path(path)
-        layout.manifest_to_continue(path, manifest, resume)  # before anything is touched, and again under the lock
-        lock = durable.WriterLock(path)
+        layout.manifest_to_continue(path, manifest, resume)  # before anything is touched, and again under the lease
+        lease = durable.Lease(path / durable.LOCK_NAME)
         try:
             durable.make_folder(path)
-            lock.acquire()
+            lease.acquire()
             stored = layout.manifest_to_continue(path, manifest, resume)
             if stored is None:
                 layout.remove_content(path)
@@ -86,12 +86,12 @@ class XmapStore:
             store._verify()
             store._journal = durable.Journal(path / "rho" / layout.JOURNAL)
         except BaseException as error:
-            lock.release()
+            lease.release()
             if isinstance(error, OSError) and not isinstance(error, StoreError):
                 advice = ", then run the same command again, or choose another output path"
                 raise durable.write_failure(f"{path} cannot be written", advice, error) from error
             raise
-        store._lock = lock
+        store._lease = lease
         return store
 
     def _load_journal(self) -> bool:
@@ -146,9 +146,9 @@ class XmapStore:
         with self._mutex:
             if self._journal:
                 self._journal.close()
-            if self._lock:
-                self._lock.release()
-            self._journal = self._lock = None
+            if self._lease:
+                self._lease.release()
+            self._journal = self._lease = None
 
     def rows(self, block: int) -> tuple[int, int]:
         """First library row of ``block`` and the one after its last."""

@@ -64,14 +64,14 @@ def quantify_with_checkpoint(
     """
     file = path_of(path, "checkpoint")
     identity = identity_of(problem, x, y)
-    read(file, identity)  # before anything is touched, and again under the lock
-    lock = _Lock(file)
+    read(file, identity)  # before anything is touched, and again under the lease
+    lease = _Lease(file)
     try:
         sink = CheckpointSink(file, identity, CountingProblem(problem, x, y, tile, partial=True))
         LocalRunner(executors).run(sink.problem, sink)
         return require_consistent(executors, problem, combine(problem, [sink.state()], x))
     finally:
-        lock.release()
+        lease.release()
 
 
 class CheckpointSink:
@@ -145,13 +145,12 @@ class CheckpointSink:
         return f"{self._done:,} of {n:,} rows are kept in {self._file}; the same call goes on from there"
 
 
-class _Lock(durable.WriterLock):
+class _Lease(durable.Lease):
     """One run at a time for a checkpoint; others in the same folder are free."""
 
     def __init__(self, file: Path) -> None:
         folder = file.absolute().parent
-        super().__init__(folder)
-        self._path = folder / f"{durable.LOCK_NAME}-{file.name}"
+        super().__init__(folder / f"{durable.LOCK_NAME}-{file.name}")
         try:
             durable.make_folder(folder)
             self.acquire()
@@ -163,7 +162,7 @@ class _Lock(durable.WriterLock):
                 f"checkpoint={str(file)!r} could not be written", "; what it holds is kept", error
             ) from error
         except StoreError as error:
-            # The lock speaks of the folder, which other runs may use.
+            # The lease speaks of the folder, which other runs may use.
             raise StoreError(f"checkpoint={str(file)!r}{str(error).removeprefix(str(folder))}") from None
 
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
+
 import naive
 import numpy as np
 import pytest
 
+from pyedmcl.codegen.texts import read_text
 from pyedmcl.device.session import open_device
 from pyedmcl.edm.states import delay_states, future
 from pyedmcl.engines import ccm as room
 from pyedmcl.engines.ccm import SampledSkill
-from pyedmcl.engines.sub_libraries import ENTRIES, CcmPair, reach, split_sizes
+from pyedmcl.engines.sub_libraries import ENTRIES, CcmPair, Field, reach, split_sizes
 from pyedmcl.neighbors.tables import TableSpace
 from pyedmcl.reference import ccm as oracle
 from pyedmcl.tuning.parameters import using
@@ -34,6 +37,13 @@ def skill(executor, x, sizes, samples, *, seed=3, E=3, tau=1, Tp=0, k=None, R=0,
         return engine.skill([CcmPair(0, 1, (0, 1)), CcmPair(1, 0, (1, 0))], sizes, samples, seed)
     finally:
         engine.release()
+
+
+def test_host_and_kernels_describe_columns_alike():
+    text = read_text("clkernels", "ccm.clh")
+    found = re.findall(r"#define COLUMN_(\w+)\(c\) (?:\(uint\))?\(c\)\[(\d+)\]", text)
+    assert {name: int(place) for name, place in found} == {field.name: field.value for field in Field}
+    assert int(re.search(r"#define COLUMN_INTS (\d+)", text)[1]) == len(Field)
 
 
 def test_random_numbers_are_those_of_the_paper():
