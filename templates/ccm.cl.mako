@@ -30,7 +30,8 @@
 ## ---- end of parameters ----
 <%
 in_registers = k <= 8
-# As many query rows as registers hold the lists of.
+# As many query rows as registers hold the lists of: some 24 vectors of lists leave room for the rest among the 32 registers of
+# AVX-512, and spill nothing on the GPUs that were measured.
 rows = max(min(row_chains, 24 // (2 * k)), 1) if in_registers else 1
 smallest_count = "count0"
 for r in range(1, rows):
@@ -51,7 +52,8 @@ sums = ["n", "p", "o", "pp", "oo", "po"]
 <%def name="predict(r)">
     if (ANYV(count${r} < (rowv)(K))) {
 %if in_registers:
-      // Lists with fewer than K members are shifted to where full ones end.
+      // Lists with fewer than K members are shifted to where full ones end: in K - 1 steps (the loop over c), of which a list takes
+      // as many as it lacks members, and each of which moves all entries by one (written out below).
       for (int c = 1; c < K; ++c) {
         const rowv short_list = count${r} < (rowv)(K) && (rowv)(c) <= (rowv)(K) - count${r};
 %for c in range(k - 1, 0, -1):
@@ -108,7 +110,8 @@ sums = ["n", "p", "o", "pp", "oo", "po"]
       }
 %endif
 
-      // The sums, of lanes with enough members.
+      // The sums, of lanes with enough members. A query row that is not predicted began with full lists, K members, and so
+      // never reaches K + 1.
       const rowv predicted = count${r} >= (is_predicted${r} ? (rowv)(least) : (rowv)(K + 1));
       const realv one = CHOOSE((realv)(0), (realv)(1), predicted), o = CHOOSE((realv)(0), (realv)(o${r}), predicted);
       p = CHOOSE((realv)(0), p / weights, predicted);
@@ -167,7 +170,8 @@ __attribute__((noinline)) int search_all(global const real* restrict x, global c
 
 // near, dist: [table][n_rows][entries], rows and distances of sorted neighbours, prepared. library: [table][library_stride],
 // row 0 at column front. future_targets: [target][future_stride], what the state of each row leads to, GAP where that is
-// missing. columns, rows_of, members: as for ccm_draw; column_of: which columns are scanned.
+// missing. columns: [column][COLUMN_INTS], see ccm.clh; rows_of: lists of the rows that may be drawn. members: [column][stride],
+// a word for each library row, bit s of which says that sample s holds the row. column_of: which columns are scanned.
 // sums: [column][n_chunks][SUMS][SAMPLES]. Rows with fewer than `least` members among their neighbours are not predicted.
 // A work-item takes ${lanes} samples of a column through a chunk of query rows, from t_begin on; this launch has items
 // begin to end - 1, number (chunk * n_scanned + column) * (SAMPLES / LANES) + samples.

@@ -116,8 +116,12 @@ ${collect_lanes.functions()}
 %endif
 
 // library, query, and out_*, scratch: as shown above. penalty_of: [n_steps], 0 or GAP_SQUARED; read if masked.
-// A task is (library from first_library on, tile of GROUP_ROWS query rows): number which * n_tiles + tile. This launch has
-// tasks task_begin to task_end - 1, of which a work-group takes every get_num_groups-th.
+// table_rows: query rows that a table has room for, padding included; rows_per_slot: those of all libraries of this launch,
+// so that the table of a dimension (a slot) begins K_BEFORE * rows_per_slot numbers behind the first one.
+// groups_per_tile, groups_per_round: row groups of the library that the bound forms in a tile, and has room for at once (see
+// knn_bound.mako).
+// A task is (library from first_library on, tile of GROUP_ROWS query rows): number which * n_tiles + tile, where n_tiles counts
+// tiles of query rows. This launch has tasks task_begin to task_end - 1, of which a work-group takes every get_num_groups-th.
 // exclusion_radius: rows with |t - j| up to it are no neighbours; -1: none is left out.
 kernel __attribute__((reqd_work_group_size(WG, 1, 1)))
 void knn(global const real* restrict library, global const real* restrict query, global const real* restrict penalty_of,
@@ -151,6 +155,8 @@ void knn(global const real* restrict library, global const real* restrict query,
 %for e in range(E_max):
     const realv q${e} = LOADV(y + tq - ${e * tau});
 %endfor
+    // Steps of library rows [j, j + UNROLL) that may hold an excluded row are those with near_begin < j < near_end: a step
+    // reaches UNROLL rows up from where it begins, hence UNROLL on the lower side only.
     const int near_begin = t0 - exclusion_radius - UNROLL, near_end = t0 + 1 + exclusion_radius;
 
     // ---- 1. Bound ----
