@@ -8,7 +8,6 @@ import io
 import json
 import os
 import time
-import zipfile
 from collections.abc import Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
@@ -184,12 +183,19 @@ def _digest(values: NDArray[Any]) -> str:
     return hashlib.sha256(head + np.ascontiguousarray(values).tobytes()).hexdigest()
 
 
+def _digest_of(arrays: dict[str, Any]) -> str:
+    digest = hashlib.sha256()
+    for name, array in arrays.items():
+        digest.update(f"{name} {array.dtype.str} {array.shape} ".encode() + np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()
+
+
 def write(file: Path, identity: dict[str, str], state: Sequence[Partial]) -> None:
     """Replace the file by ``state``: rows 0 to ``state[0].end``, a part per radius."""
-    head = {"format": _FORMAT, "identity": identity}
     arrays: dict[str, Any] = {}
     for r, part in enumerate(state):
         arrays |= {f"{name}{r}": np.asarray(getattr(part, name)) for name in _FIELDS}
+    head = {"format": _FORMAT, "identity": identity, "sha256": _digest_of(arrays)}
     held = io.BytesIO()
     np.savez(held, head=np.frombuffer(json.dumps(head).encode(), np.uint8), **arrays)
     try:
@@ -210,10 +216,14 @@ def read(file: Path, identity: dict[str, str]) -> list[Partial] | None:
             if head["format"] != _FORMAT:
                 raise ValueError(head["format"])
             radii = range((len(held.files) - 1) // len(_FIELDS))
-            parts = [{name: held[f"{name}{r}"] for name in _FIELDS} for r in radii]
-    except (OSError, EOFError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
+            arrays = {f"{name}{r}": held[f"{name}{r}"] for r in radii for name in _FIELDS}
+            # The first checkpoints had none, only the sums of a zip file.
+            if head.get("sha256", _digest_of(arrays)) != _digest_of(arrays) or not arrays:
+                raise ValueError("its checksum differs")
+    except Exception as error:  # a damaged zip file, array or text may end in any of Python's errors
         raise StoreForeignError(
-            f"checkpoint={str(file)!r} is no recurrence checkpoint of this version; name another file, or remove it"
+            f"checkpoint={str(file)!r} is no recurrence checkpoint of this version, or is damaged ({error}); name "
+            "another file, or remove it"
         ) from error
     stored = head["identity"]
     if stored != identity:
@@ -223,7 +233,7 @@ def read(file: Path, identity: dict[str, str]) -> list[Partial] | None:
             for name in names
         )
         raise StoreMismatchError(f"checkpoint={str(file)!r} belongs to another run ({shown}); name another file")
-    return [Partial(**_unpacked(part)) for part in parts]
+    return [Partial(**_unpacked({name: arrays[f"{name}{r}"] for name in _FIELDS})) for r in radii]
 
 
 def _unpacked(part: dict[str, NDArray[Any]]) -> dict[str, Any]:

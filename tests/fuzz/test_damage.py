@@ -1,0 +1,249 @@
+"""Damage to every file that is written and read again: the right result, or an error of ours; never a wrong one."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tally
+from damage import Folder, damages
+from hypothesis import given
+
+import pyedmcl
+from pyedmcl.codegen import loopy_source
+from pyedmcl.device import runtimes
+from pyedmcl.device.discover import discover
+from pyedmcl.device.opencl import OpenCLExecutor
+from pyedmcl.device.quirks import quirks_for
+from pyedmcl.device.slots import Slot
+from pyedmcl.errors import Interrupted, PyedmclError, StoreError
+from pyedmcl.jobs.records import write_tuning
+from pyedmcl.recurrence import checkpoint
+from pyedmcl.tuning import rates
+from pyedmcl.tuning.database import Database
+from pyedmcl.tuning.parameters import source
+
+X = np.random.default_rng(5).standard_normal((70, 40)).cumsum(axis=0)
+E_MAX = 2
+
+
+@contextlib.contextmanager
+def outcome(kind):
+    """Count how a case ends; errors of ours are one of the ends."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    except StoreError:
+        tally.count(kind, "refused")
+    except PyedmclError as error:
+        raise AssertionError(f"damage of {kind} ended in {type(error).__name__}: {error}") from error
+    else:
+        tally.count(kind, "right")
+
+
+def after_blocks(count):
+    """A reporter that interrupts a job when some of it is done."""
+
+    def stop(done, total, unit):
+        if count <= done < total:
+            raise KeyboardInterrupt
+
+    return stop
+
+
+def mapped(device, out=None, **options):
+    return pyedmcl.xmap(X, E_max=E_MAX, out=out, device=device, **options)
+
+
+@pytest.fixture(scope="module")
+def map_of(one_device):
+    """What a map holds, undamaged."""
+    result = mapped(one_device)
+    return np.asarray(result.rho), result.E, result.names
+
+
+@pytest.mark.parametrize("blocks", ["all", "some"])
+def test_stores(one_device, tmp_path, map_of, blocks):
+    rho, E, names = map_of
+    whole, copy = tmp_path / "whole", tmp_path / "copy"
+    with contextlib.suppress(Interrupted):
+        mapped(one_device, whole, progress=after_blocks(1) if blocks == "some" else None)
+    folder = Folder(whole)
+    assert {"zarr.json", "rho/blocks.jsonl", "rho/tuning.json", "E/c.0", "E/zarr.json"} <= set(folder.files)
+
+    @given(damages(folder.files))
+    def case(damage):
+        folder.copy(copy, damage)
+        with outcome("stores that are read"):
+            found = pyedmcl.open_xmap(copy)
+            known = np.asarray(found.rho)
+            done = ~np.isnan(known)
+            assert done.sum() == rho.shape[1] * (len(rho) - sum(_rows(found.store))), "NaN where a block is done"
+            np.testing.assert_array_equal(known[done], rho[done])
+            np.testing.assert_array_equal(found.E, E)
+            assert found.names == names
+        with outcome("stores that are continued"):
+            again = mapped(one_device, copy)
+            np.testing.assert_array_equal(np.asarray(again.rho), rho)
+            np.testing.assert_array_equal(again.E, E)
+            np.testing.assert_array_equal(np.asarray(pyedmcl.open_xmap(copy).rho), rho)
+
+    case()
+
+
+def _rows(store):
+    for block in store.pending():
+        begin, end = store.rows(block)
+        yield end - begin
+
+
+def test_parameters_that_somebody_edits(one_device, tmp_path, map_of):
+    """Numbers of a record of parameters, with a checksum that fits: beyond what a kernel takes they are refused."""
+    rho, _, _ = map_of
+    whole, copy = tmp_path / "whole", tmp_path / "copy"
+    with contextlib.suppress(Interrupted):
+        mapped(one_device, whole, progress=after_blocks(1))
+    folder = Folder(whole)
+    content = json.loads((whole / "rho" / "tuning.json").read_text())["content"]
+    places = [(question, name) for question, answer in content.items() for name in answer]
+
+    @given(damages(places))
+    def case(damage):
+        (question, name), kind, place, value = damage
+        odd = {"bit": value, "byte": -value, "cut": place, "zeros": value == 0, "twice": str(value), "gone": None}[kind]
+        folder.copy(copy)
+        write_tuning(copy, {**content, question: {**content[question], name: odd}})
+        with outcome("parameters that are edited"):
+            # Sums may be split otherwise where another number is legal.
+            np.testing.assert_allclose(np.asarray(mapped(one_device, copy).rho), rho, atol=1e-5)
+
+    case()
+
+
+def test_checkpoints(one_device, tmp_path, monkeypatch):
+    monkeypatch.setattr(checkpoint, "_FIRST_CELLS", 1)
+    monkeypatch.setattr(checkpoint, "_BLOCK_SECONDS", 0.0)
+    options = {"m": 2, "radius": [0.7, 1.5], "theiler": 3, "device": one_device}
+    x = X[:, 0].repeat(3)
+    expected = [result.counts for result in pyedmcl.rqa(x, **options)]
+    whole, copy = tmp_path / "whole", tmp_path / "copy"
+    whole.mkdir()
+    with contextlib.suppress(Interrupted):
+        pyedmcl.rqa(x, checkpoint=whole / "run.npz", progress=after_blocks(9000), **options)
+    folder = Folder(whole)
+    assert folder.files == ["run.npz"]
+
+    @given(damages(folder.files))
+    def case(damage):
+        folder.copy(copy, damage)
+        with outcome("checkpoints"):
+            found = pyedmcl.rqa(x, checkpoint=copy / "run.npz", **options)
+            assert [result.counts for result in found] == expected
+
+    case()
+
+
+def test_tuning_databases(one_device, tmp_path, monkeypatch):
+    """Every byte that is not zero; the schema, which ends in other errors than rows do, takes one half of them."""
+    whole, copy = tmp_path / "whole", tmp_path / "copy"
+    monkeypatch.setenv("PYEDMCL_DATA_DIR", str(whole))
+    source.forget()
+    expected = pyedmcl.knn(X[:, 0], E=2, device=one_device)
+    with source.watching() as questions:
+        pyedmcl.knn(X[:, 0], E=2, device=one_device)
+    database = Database()
+    for number, question in enumerate(questions.values()):
+        for status in ("ok", "slow", "wrong", "failed"):
+            trial = database.start(question.key(), dict(question.choice.parameters), session="s", case="c")
+            database.finish(trial, status=status, seconds=[1.0 + number], note="why")
+        database.set_limit(question.key().device.digest(), question.spec.name, 64, "refused")
+        rates.save(database, [rates.RateRecord(question.key().device, "neighbors", "2", {"a": 1.0}, (), 1.0, "s")])
+    folder = Folder(whole)
+    assert folder.files == ["tuning.sqlite3"]
+    monkeypatch.setenv("PYEDMCL_DATA_DIR", str(copy))
+
+    @given(damages(folder.files))
+    def case(damage):
+        name, kind, place, value = damage
+        folder.copy(copy, (name, kind, place / 6 if value % 2 else place, value))
+        source.forget()
+        with outcome("tuning databases"):
+            found = pyedmcl.knn(X[:, 0], E=2, device=one_device)
+            np.testing.assert_array_equal(found.indices, expected.indices)
+            np.testing.assert_array_equal(found.distances, expected.distances)
+            mine = Database()
+            mine.trials(), mine.limits(), rates.stored(mine), mine.check()
+            before = len(mine.trials())
+            mine.finish(mine.start(question.key(), {"wg": 1}, session="new"), status="failed")
+            assert len(mine.trials()) in (before + 1, 1)
+
+    case()
+    source.forget()
+
+
+SOURCE = "kernel void fill(global int* out) { out[get_global_id(0)] = (int)get_global_id(0) + 7; }"
+
+
+def test_compiled_programs(tmp_path, monkeypatch):
+    whole, copy = tmp_path / "whole", tmp_path / "copy"
+    kept = [info for info in runtimes_that_are_kept()]
+    if not kept:
+        pytest.skip("no runtime whose programs are kept (Intel's for processors) is on this machine")
+
+    def filled(folder):
+        monkeypatch.setenv("PYEDMCL_CACHE_DIR", str(folder))
+        executor = OpenCLExecutor(kept[0])
+        out = executor.upload(np.zeros(5, np.int32))
+        kernel = executor.build(SOURCE).kernel("fill", [Slot("out", np.dtype(np.int32), True)])
+        executor.launch(kernel, (5,), None, out=out)
+        found = executor.download(out, np.empty(5, np.int32)).tolist()
+        executor.close()
+        return found
+
+    assert filled(whole) == [7, 8, 9, 10, 11]
+    folder = Folder(whole)
+    programs = [name for name in folder.files if name.endswith(".bin")]
+    assert programs
+
+    @given(damages(programs))
+    def case(damage):
+        folder.copy(copy, damage)
+        with outcome("compiled programs"):
+            assert filled(copy) == [7, 8, 9, 10, 11]
+
+    case()
+
+
+def runtimes_that_are_kept():
+    return [info for info in discover() if quirks_for(info).keep_programs]
+
+
+def test_texts_of_kernels_and_lists_of_runtimes(tmp_path, monkeypatch):
+    whole, copy = tmp_path / "whole", tmp_path / "copy"
+    shaping = {"dtype": "float32", "wg": 8}
+    monkeypatch.setenv("PYEDMCL_CACHE_DIR", str(whole))
+    monkeypatch.setattr(loopy_source, "_installed", lambda purpose: "9")
+    monkeypatch.setattr(loopy_source, "generate", lambda name, given: written)
+    name = next(iter(loopy_source.MAKERS))
+    written = loopy_source._header(name, shaping, "the text\n") + "the text\n"
+    assert loopy_source._cached(name, shaping) == written
+    entries = {"a.icd": "liba.so"}
+    runtimes.write_folder(whole / "icd", entries)
+    folder = Folder(whole)
+    assert len(folder.files) == 2
+    monkeypatch.setenv("PYEDMCL_CACHE_DIR", str(copy))
+
+    @given(damages(folder.files))
+    def case(damage):
+        folder.copy(copy, damage)
+        with outcome("texts and lists of runtimes"):
+            assert loopy_source._cached(name, shaping) == written
+            made = Path(runtimes.write_folder(copy / "icd", entries))
+            assert (made / "a.icd").read_text().splitlines()[0] == "liba.so"
+
+    case()
