@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from ..registry import COMMANDS
-from . import db
+from . import db_bar
 from .exits import HELP, Command, Commands, ask_for_traceback, code_of, message_of
 from .streams import run
 
@@ -48,7 +48,7 @@ def _common(
 for _command in COMMANDS:
     _name = _command.replace("-", "_")
     app.command(_command, cls=Command, epilog=HELP)(getattr(importlib.import_module(f".{_name}", __package__), _name))
-app.add_typer(db.app)
+app.add_typer(db_bar.app)  # that of db, with two more commands
 
 
 def main() -> None:

@@ -39,7 +39,8 @@ OfDevice = Annotated[
 _STATES = ("ok", "slow", "wrong", "failed", "hung", "started")
 
 
-def _database() -> Database:
+def own_database() -> Database:
+    """The database of this user."""
     from ..tuning.database import Database
 
     return Database()
@@ -64,7 +65,7 @@ def _digests() -> dict[str, str]:
     return {name: spec_digest(spec(name)) for name in NAMES}
 
 
-def _require_kept(database: Database, what: str) -> None:
+def require_kept(database: Database, what: str) -> None:
     """Raise StoreWriteError where changes would end with this process."""
     if database.in_memory:
         raise StoreWriteError(
@@ -86,7 +87,7 @@ def show(
     from ..tuning.rates import IMPORTED, stored
     from ..tuning.rates import newest as used_rates
 
-    (wanted, others), database, current = _named(kernels), _database(), _digests()
+    (wanted, others), database, current = _named(kernels), own_database(), _digests()
     counts: dict[tuple[str, str, str, bool], Counter[str]] = defaultdict(Counter)
     newest: dict[tuple[str, str, str, bool], float] = {}
     for trial in database.trials():
@@ -135,7 +136,7 @@ def best(
     from ..tuning import rates, wisdom
     from ..tuning.key import key_as_dict
 
-    (wanted, others), database = _named(kernels), _database()
+    (wanted, others), database = _named(kernels), own_database()
     entries = wisdom.export(database, wanted, device=device) if wanted else []
     measured = [r for r in rates.newest(rates.stored(database), device=device) if r.name in others and kernels]
     rows = [
@@ -183,7 +184,7 @@ def export(
     from ..tuning import rates, wisdom
     from ..tuning.journal import trial_line
 
-    (wanted, others), database = _named(kernels), _database()
+    (wanted, others), database = _named(kernels), own_database()
     if trials:
         found = [t for t in database.trials() if _is_of(t, device) and (not kernels or t.key.kernel in wanted)]
         lines = [trial_line(trial) for trial in found]
@@ -212,14 +213,14 @@ def take_in(
     talk = Talk(quiet=quiet, as_json=json)
     from ..tuning import rates, wisdom
 
-    database = _database()
+    database = own_database()
     readings = [(file, wisdom.read(file)) for file in files]  # all of them before any is taken in
     records = []
     for file, reading in readings:
         new = wisdom.take_in(database, reading.entries)
         new += rates.save(database, reading.rates, imported=True) if reading.rates else 0
         usable = len(reading.entries) + len(reading.rates)
-        _require_kept(database, f"{file} was not taken in")
+        require_kept(database, f"{file} was not taken in")
         problems = reading.problems(str(file))
         for problem in problems:
             talk.remark(problem)
@@ -246,7 +247,7 @@ def prune(
     from ..tuning import rates
     from ..tuning.database import IMPORTED
 
-    database, current = _database(), _digests()
+    database, current = own_database(), _digests()
     before = None if older_than is None else time.time() - older_than * 86400
     all_trials = database.trials()
     chosen = [
@@ -270,7 +271,7 @@ def prune(
     if (chosen or chosen_rates) and not dry_run:
         rates.remove(database, chosen_rates)
         database.remove(chosen)  # also makes the file smaller
-        _require_kept(database, "no trials were removed")
+        require_kept(database, "no trials were removed")
     would = "would be " if dry_run else ""
     talk.summary(f"{len(chosen):,} of {len(all_trials):,} trials {would}removed")
     if all_rates:

@@ -165,7 +165,7 @@ class Tuning:
                 name = canonical(configuration)
                 if name in self._costs:
                     continue
-                if name in self._barred:
+                if name in self._barred or source.knowledge.kept_away(self.key, configuration) is not None:
                     self._costs[name] = None
                 elif name in known:
                     self._remember(configuration, known[name])

@@ -44,6 +44,13 @@ CREATE TABLE IF NOT EXISTS rates (
     problems TEXT NOT NULL, at REAL NOT NULL, session TEXT NOT NULL
 )
 """
+#: Likewise, for what is kept away by hand.
+BARS_TABLE = """
+CREATE TABLE IF NOT EXISTS bars (
+    id INTEGER PRIMARY KEY, kernel TEXT NOT NULL, parameters TEXT NOT NULL, device TEXT NOT NULL, why TEXT NOT NULL,
+    at REAL NOT NULL
+)
+"""
 
 
 class UnusableError(Exception):
@@ -229,7 +236,7 @@ def _known(connection: sqlite3.Connection) -> bool:
 
 
 def _create(connection: sqlite3.Connection) -> None:
-    for statement in (_TABLES + RATES_TABLE).split(";"):
+    for statement in f"{_TABLES};{RATES_TABLE};{BARS_TABLE}".split(";"):
         if statement.strip():
             connection.execute(statement)
     connection.execute(f"PRAGMA application_id = {_APPLICATION}")

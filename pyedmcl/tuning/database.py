@@ -14,6 +14,7 @@ from typing import Any
 from .. import config
 from ..device.fingerprint import DeviceKey
 from ..errors import InputError
+from . import bars
 from .connection import File, UnusableError, file_at
 from .journal import BARRING, ENDS, Trial, centre, process_token, seconds_of
 from .key import TuningKey, canonical, device_digest, device_from
@@ -295,14 +296,21 @@ def _known(connection: sqlite3.Connection, kernel: str, digest: str) -> Known:
     of = (kernel, digest)
     bad = connection.execute(f"{_TRIALS} WHERE t.kernel=? AND t.digest=? AND {_MAYBE_BARRED}", of)
     barred = {_barred_as(trial) for trial in map(_trial, bad) if trial.barring}
+    by_hand = [bar for bar in bars.select(connection) if bar.kernel == kernel]
+
+    def out(trial: Trial) -> bool:
+        return _barred_as(trial) in barred or any(
+            bar.holds_for(kernel, trial.key.device, trial.parameters) for bar in by_hand
+        )
+
     final = connection.execute(f"{_TRIALS} WHERE t.kernel=? AND t.digest=? AND t.status='ok' AND t.final=1", of)
     found = [_trial(row) for row in final]
     others = [_trial(row) for row in connection.execute(_FASTEST, of)]
-    if any(_barred_as(trial) in barred for trial in others):
+    if any(map(out, others)):
         rows = connection.execute(f"{_TRIALS} WHERE t.kernel=? AND t.digest=? AND t.status='ok' AND t.final=0", of)
-        others = list(_first((t for t in map(_trial, rows) if _barred_as(t) not in barred), _case, _seconds))
+        others = list(_first((t for t in map(_trial, rows) if not out(t)), _case, _seconds))
     found += others
-    best = _first((trial for trial in found if _barred_as(trial) not in barred), _place, _rank)
+    best = _first((trial for trial in found if not out(trial)), _place, _rank)
     limits = connection.execute(f"{_LIMITS} WHERE kernel=?", (kernel,)).fetchall()
     return list(best), barred, {device: most for device, _, most, _ in map(_limit, limits)}
 

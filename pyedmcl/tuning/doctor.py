@@ -9,6 +9,7 @@ from .. import config
 from ..device.doctor import Finding
 from ..kernels import NAMES, spec
 from . import rates, wisdom
+from .bars import stored as stored_bars
 from .database import Database, default_path
 from .key import spec_digest
 
@@ -42,6 +43,9 @@ def diagnose() -> list[Finding]:
     lost = sum(trial.status == "started" and trial.barring for trial in trials)
     if lost:
         findings.append(Finding("warning", f"trials that ended with their process, to be skipped: {lost:,}", ""))
+    for bar in stored_bars(database):
+        findings.append(Finding("warning", f"kept away by hand: {bar} ({bar.why or 'no reason was given'})",
+                                f"pyedmcl db unbar {bar.id}"))  # fmt: skip
     for device, kernel, most, note in database.limits():
         findings.append(
             Finding("warning", f"{kernel} gets at most {most} work-items on the device {device}, which refused more "

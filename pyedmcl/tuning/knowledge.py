@@ -18,6 +18,7 @@ from .key import TuningKey, canonical, device_digest
 from .rates import RateRecord, stored
 
 if TYPE_CHECKING:
+    from .bars import Bar
     from .database import Database
 
 _CONNECTION = "pyedmcl.tuning.connection"
@@ -65,6 +66,7 @@ class Knowledge:
             for grade, entry in ranked
             if (device, key.specialisation, canonical(entry.parameters)) not in read.barred
             and not self.distrusts(key, entry.parameters)
+            and self.kept_away(key, entry.parameters) is None
         ]
 
     def rates(self, device: DeviceKey, name: str) -> tuple[str, RateRecord] | None:
@@ -82,6 +84,11 @@ class Knowledge:
         device = device_digest(key.device)
         limits = (self._kernel(key).limits.get(device), self.limits.get((device, key.kernel)))
         return min((limit for limit in limits if limit is not None), default=sys.maxsize)
+
+    def kept_away(self, key: TuningKey, parameters: Mapping[str, Any]) -> Bar | None:
+        """What keeps parameters away by hand, if anything does."""
+        bars = self._kernel(key).bars
+        return next((bar for bar in bars if bar.holds_for(key.kernel, key.device, parameters)), None)
 
     def distrusts(self, key: TuningKey, parameters: Mapping[str, Any]) -> bool:
         """Whether parameters failed in this process."""
@@ -129,7 +136,11 @@ class _Kernel:
         self.entries: list[Entry] = []
         self.barred: set[tuple[str, str, str]] = set()
         self.limits: dict[str, int] = {}
+        self.bars: list[Bar] = []
         if database is not None:
+            from .bars import stored as stored_bars
+
+            self.bars = stored_bars(database)
             winners, self.barred, self.limits = database.known(kernel, digest)
             self.entries = [Entry(trial.key, trial.parameters, trial.median) for trial in winners]
 

@@ -306,7 +306,8 @@ class ParameterSource:
             return None
         if before == question.choice.parameters:
             return question.choice.parameters
-        why = defaults.unfit_recorded(
+        bar = self.knowledge.kept_away(question.key(), before)
+        why = f"'pyedmcl db bar' keeps {bar} away" if bar else defaults.unfit_recorded(
             question.spec, before, question.specialisation, question.info, quirks_for(question.info).max_work_group,
             question.sizes,
         )  # fmt: skip

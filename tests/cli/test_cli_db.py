@@ -7,13 +7,17 @@ import sqlite3
 from dataclasses import replace
 
 import pytest
-from device_helpers import INTEL
+from device_helpers import INTEL, NVIDIA
 from tuning_helpers import key, run
 from typer.testing import CliRunner
 
 from pyedmcl.cli.app import app
-from pyedmcl.tuning import connection
+from pyedmcl.errors import StoreError
+from pyedmcl.kernels import spec
+from pyedmcl.tuning import connection, wisdom
 from pyedmcl.tuning.database import Database
+from pyedmcl.tuning.grades import Entry
+from pyedmcl.tuning.parameters import ParameterChoice, keeping, source
 
 pytestmark = pytest.mark.usefixtures("data_dir")
 
@@ -148,3 +152,72 @@ def test_doctor_on_a_home_that_cannot_be_written(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("PYEDMCL_DATA_DIR", str(tmp_path / "file" / "data"))
     assert "cannot be written" in db("doctor").stdout and "set PYEDMCL_DATA_DIR" in db("doctor").stdout
+
+
+# --- kept away by hand -----------------------------------------------------------------------------------------------
+
+
+def chosen(**sizes):
+    return source.parameters(spec("predict"), {"dtype": "float32"}, NVIDIA, sizes)
+
+
+def test_a_barred_configuration_is_used_nowhere_until_it_is_unbarred(filled, monkeypatch):
+    shipped = Entry(key(rows=1000), {"wg": 128})
+    monkeypatch.setattr(wisdom, "shipped", lambda runtime: (shipped,))
+    source.forget()
+    Database().remove([trial.id for trial in filled.trials(status="wrong")])
+    assert chosen(rows=1000).parameters == {"wg": 64}
+    done = db("bar", "predict", "wg=64", "--why", "it crashed")
+    assert done.exit_code == 0 and "1: predict wg=64 is kept away" in done.stdout
+    with source.mode():
+        assert chosen(rows=1000).parameters == {"wg": 32}
+    db("bar", "predict", "wg=32", "--device", "h200")
+    db("bar", "predict", "wg=128", "--device", "epyc")
+    with source.mode():
+        assert chosen(rows=1000) == ParameterChoice({"wg": 128}, "shipped")
+    db("bar", "predict", "wg=128")
+    with source.mode():
+        assert chosen(rows=1000).grade == "default"
+    listed = document("bar")
+    assert [(one["number"], one["parameters"], one["device"]) for one in listed] == [
+        (1, {"wg": 64}, ""), (2, {"wg": 32}, "h200"), (3, {"wg": 128}, "epyc"), (4, {"wg": 128}, ""),
+    ]  # fmt: skip
+    assert "kept away by hand: predict wg=64 (it crashed)" in db("doctor").stdout
+    assert document("unbar", 1, 4) == {"removed": [1, 4]}
+    with source.mode():
+        assert chosen(rows=1000).parameters == {"wg": 64}
+
+
+def test_a_job_that_began_with_what_is_barred_since_is_refused(data_dir):
+    info = NVIDIA
+    tuned = {**source.parameters(spec("predict"), {"dtype": "float32"}, info).parameters, "wg": 32}
+    answers = {}
+    with keeping(answers):
+        chosen()
+    answers = {question: tuned for question in answers}
+    with keeping(answers):
+        assert chosen().grade == "recorded"
+    db("bar", "predict", "wg=32")
+    with source.mode(), keeping(answers), pytest.raises(StoreError, match="'pyedmcl db bar' keeps predict wg=32 away"):
+        chosen()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("bar", "nothing", "wg=1"), "there is no such kernel"), (("bar", "predict"), "at least one parameter"),
+        (("bar", "predict", "wg"), "is tuned by wg"), (("bar", "predict", "lanes=1"), "is tuned by wg"),
+        (("bar", "predict", "wg=63"), "takes one of"), (("unbar", "7"), "no such bar"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_barred_is_named(words, said):
+    done = db(*words)
+    assert done.exit_code == 3 and said in done.output
+
+
+def test_bars_are_listed_and_a_database_of_before_has_none(filled):
+    with sqlite3.connect(filled.path) as raw:
+        raw.execute("DROP TABLE bars")
+    raw.close()
+    assert "nothing is kept away by hand" in db("bar").stdout
+    assert db("bar", "predict", "wg=1").exit_code == 0 and "predict wg=1" in db("bar").stdout
