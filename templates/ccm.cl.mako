@@ -30,8 +30,7 @@
 ## ---- end of parameters ----
 <%
 in_registers = k <= 8
-# As many query rows as registers hold the lists of: some 24 vectors of lists leave room for the rest among the 32 registers of
-# AVX-512, and spill nothing on the GPUs that were measured.
+# As many query rows as 24 registers hold the lists of: AVX-512 has 32, and the rest of the loop needs some.
 rows = max(min(row_chains, 24 // (2 * k)), 1) if in_registers else 1
 smallest_count = "count0"
 for r in range(1, rows):

@@ -7,8 +7,9 @@
 ##
 ##   hot           places of the list of hot rows
 ##   room          free places in the fullest buffer; below 1 the full ones are compacted at once
-##   LOW           (some entries more where the bound saw fewer rows, since more candidates pass it then) where room is below this after a list, buffers are compacted before there is need: work-items that do it
-##                 together take no longer than one of them alone
+##   LOW           where room is below this after a list, buffers are compacted before there is need: work-items that do it
+##                 together take no longer than one of them alone. It is larger where the bound saw fewer rows, since more
+##                 candidates pass it then
 <%namespace name="least" file="least.mako"/>
 <%namespace name="distances" file="knn_distances.mako"/>
 

@@ -19,6 +19,7 @@ from ..launch.sizes import round_up
 from ..tuning.parameters import adjusted, parameters
 from .smap_basis import Basis
 from .smap_exact import Library
+from .smap_tiling import Tiling
 
 if TYPE_CHECKING:
     from ..device.executor import Buffer, Executor
@@ -156,18 +157,22 @@ class Sweeps:
         v = self._values[layout]
         return int(v["lanes"] * v["wg"] if layout == "lanes" else v["wg"] // v["lanes_p"] * v["rq"])
 
-    def split(self, tiles: int, n_thetas: int, layout: str) -> tuple[int, int]:
-        """(tiles swept in one piece, parts of the library for each of the others).
+    def tiling(self, n: int, n_thetas: int, layout: str) -> Tiling:
+        """How n query rows are divided among work-groups.
 
-        A work-group of the shared layout fills a compute unit: a last wave of few groups is cut into parts.
+        A work-group of the shared layout fills a compute unit, so that the tiles of the last wave are cut into parts
+        where they are too few to keep all units busy.
         """
-        most = int(self._values[layout]["parts"])
+        padded, rows = round_up(n, self.align(layout)), self.rows(layout)
+        tiles, most = padded // rows, int(self._values[layout]["parts"])
         if layout == "lanes":
-            return 0, most
+            return Tiling(padded, rows, tiles, 0, most)
         each = n_thetas * self._blocks(layout)
-        head = tiles * each // self.units * self.units // each
-        tail = (tiles - head) * each
-        return (head, min(max(self.units // tail, 1), most)) if tail else (tiles, 1)
+        uncut = tiles * each // self.units * self.units // each
+        last_wave = (tiles - uncut) * each
+        if not last_wave:
+            return Tiling(padded, rows, tiles, tiles, 1)
+        return Tiling(padded, rows, tiles, uncut, min(max(self.units // last_wave, 1), most))
 
     def _blocks(self, layout: str) -> int:
         """Work-groups that share the sums of a tile."""
@@ -181,12 +186,6 @@ class Sweeps:
         each = 8 * (self.regressors + 1 + self.rows("shared") + width) + 4
         return int(v["tile"]) * (each + round_up(int(v["coordinates"]), 4) * np.dtype(self.dtype).itemsize)
 
-    def _slots(self, padded: int, n_thetas: int, layout: str) -> int:
-        """Tiles' worth of moments, those of parts included."""
-        tiles = padded // self.rows(layout)
-        head, parts = self.split(tiles, n_thetas, layout)
-        return tiles + (parts - 1) * (tiles - head)
-
     def align(self, layout: str) -> int:
         """Blocks of query rows are padded to a multiple of this."""
         per_scale = int(self._scale["wg"]) // int(self._scale["slices"]) * int(self._scale["lanes"])
@@ -196,15 +195,18 @@ class Sweeps:
         """Query rows at a time, as memory for their moments allows. Raises DeviceMemoryError where none fit."""
         allowed = budget(self.executor.info)
         room = min(_MOST_MOMENTS, allowed.largest, allowed.total // 4)
-        align, tile = self.align(layout), self.rows(layout) * self.entries * n_thetas * 8
-        rows = align
-        if room < self._slots(align, n_thetas, layout) * tile:
+
+        def needed(rows: int) -> int:
+            tiling = self.tiling(rows, n_thetas, layout)
+            return tiling.slots * tiling.rows * self.entries * n_thetas * 8
+
+        rows = self.align(layout)
+        if room < needed(rows):
             raise DeviceMemoryError(
-                f"the sums of {align} rows for {n_thetas} theta need {self._slots(align, n_thetas, layout) * tile:,} "
-                f"bytes; {room:,} may be used on {self.executor.info.name}. Ask for fewer theta at once or raise "
-                f"PYEDMCL_MEMORY_LIMIT."
+                f"the sums of {rows} rows for {n_thetas} theta need {needed(rows):,} bytes; {room:,} may be used on "
+                f"{self.executor.info.name}. Ask for fewer theta at once or raise PYEDMCL_MEMORY_LIMIT."
             )
-        while rows < _MOST_ROWS and self._slots(2 * rows, n_thetas, layout) * tile <= room:
+        while rows < _MOST_ROWS and needed(2 * rows) <= room:
             rows *= 2
         return rows
 
@@ -212,8 +214,8 @@ class Sweeps:
         self, points: Doubles, rows: NDArray[np.int64], n_thetas: int, layout: str, into: Doubles | None = None
     ) -> Solved:
         """Fit around one block of query rows; thetas were put before. Coefficients go to ``into`` where it is given."""
-        n = len(points)
-        padded = round_up(n, self.align(layout))
+        n, tiling = len(points), self.tiling(len(points), n_thetas, layout)
+        padded = tiling.padded
         radius = self.library.radius
         reach = np.full(padded, _NO_ROW, self._whole)
         if radius >= 0:
@@ -222,8 +224,8 @@ class Sweeps:
         self.put("query_rows", reach)
         self._points(points, padded)
         self._scales(padded)
-        self._sums(padded, n_thetas, layout)
-        self._solved(n, padded, n_thetas, layout)
+        self._sums(tiling, n_thetas, layout)
+        self._solved(n, tiling, n_thetas, layout)
         fits = self.get("fits", (n_thetas, 3, n))
         if into is None or not into.flags.c_contiguous:
             into = np.empty((n_thetas, n, points.shape[1] + 1))
@@ -247,13 +249,12 @@ class Sweeps:
 
     def moments(self, n: int, n_thetas: int, layout: str) -> Doubles:
         """Moments (n_thetas, n, entries) of the last block."""
-        padded, rows = round_up(n, self.align(layout)), self.rows(layout)
-        tiles = padded // rows
-        head, parts = self.split(tiles, n_thetas, layout)
-        slots = self.get("moments", (self._slots(padded, n_thetas, layout), n_thetas, self.entries, rows))
-        found = slots[:tiles].copy()
-        found[head:] += slots[tiles:].reshape(parts - 1, tiles - head, *slots.shape[1:]).sum(axis=0)
-        out: Doubles = np.moveaxis(found, 1, 0).swapaxes(2, 3).reshape(n_thetas, padded, self.entries)[:, :n]
+        tiling = self.tiling(n, n_thetas, layout)
+        slots = self.get("moments", (tiling.slots, n_thetas, self.entries, tiling.rows))
+        found, further = slots[: tiling.tiles].copy(), slots[tiling.tiles :]
+        cut = tiling.tiles - tiling.uncut
+        found[tiling.uncut :] += further.reshape(tiling.parts - 1, cut, *slots.shape[1:]).sum(axis=0)
+        out: Doubles = np.moveaxis(found, 1, 0).swapaxes(2, 3).reshape(n_thetas, tiling.padded, self.entries)[:, :n]
         return out
 
     def _reach(self) -> int:
@@ -281,50 +282,47 @@ class Sweeps:
             pacer.launched(event, cost * (end - begin))
             begin = end
 
-    def _sums(self, padded: int, n_thetas: int, layout: str) -> None:
+    def _sums(self, tiling: Tiling, n_thetas: int, layout: str) -> None:
         get, v = self.pool.get, self._values[layout]
-        m, wg, tiles = int(self._fitted.sum()), int(v["wg"]), padded // self.rows(layout)
+        m, wg = int(self._fitted.sum()), int(v["wg"])
         whole = m == len(self._fitted)
         kernel = build(self.executor, spec("smap" if layout == "lanes" else "smap_shared"), v)
-        size = self.rows(layout) * n_thetas * self.entries * 8
-        moments = get("moments", self._slots(padded, n_thetas, layout) * size)
+        moments = get("moments", tiling.slots * tiling.rows * n_thetas * self.entries * 8)
         together, blocks = layout == "lanes" and bool(v["tile"]), self._blocks(layout)
         fixed: dict[str, Any] = {
-            "query": get("query", 0), "query_rows": get("query_rows", 0), "query_stride": padded,
+            "query": get("query", 0), "query_rows": get("query_rows", 0), "query_stride": tiling.padded,
             "library": get("library" if whole else "fitted", 0),
             "library_rows": get("library_rows" if whole else "fitted_rows", 0), "regressors": get("regressors", 0),
             "query_z": get("query_z", 0), "n_library": m, "radius": self._reach(), "nearest_of": get("nearest", 0),
             "rate_of": get("rate", 0), "squared_of": get("limit_squared", 0), "row_of": get("limit_row", 0),
-            "thetas": get("thetas", 0), "n_thetas": n_thetas, "n_slots": tiles, "moments": moments,
+            "thetas": get("thetas", 0), "n_thetas": n_thetas, "n_slots": tiling.tiles, "moments": moments,
         }  # fmt: skip
         per_theta = 2 * self.library.x.shape[1] + 28 + 2.0 * self.entries / blocks
-        head, parts = self.split(tiles, n_thetas, layout)
         pacer = self._pacers[layout]
-        for first, n, cut in ((0, head, 1), (head, tiles - head, parts)):
-            tasks, begin = n * cut * blocks * (1 if together else n_thetas), 0
-            cost = self.rows(layout) * (m / cut) * per_theta * (n_thetas if together else 1)
+        for first, n, parts in ((0, tiling.uncut, 1), (tiling.uncut, tiling.tiles - tiling.uncut, tiling.parts)):
+            tasks, begin = n * parts * blocks * (1 if together else n_thetas), 0
+            cost = tiling.rows * (m / parts) * per_theta * (n_thetas if together else 1)
             while begin < tasks:
                 end = min(begin + pacer.units(cost), tasks)
                 event = self.executor.launch(
-                    kernel, ((end - begin) * wg,), (wg,), n_parts=cut, first_tile=first, n_tiles=n, task_begin=begin,
+                    kernel, ((end - begin) * wg,), (wg,), n_parts=parts, first_tile=first, n_tiles=n, task_begin=begin,
                     **fixed,
                 )  # fmt: skip
                 pacer.launched(event, cost * (end - begin))
                 begin = end
 
-    def _solved(self, n: int, padded: int, n_thetas: int, layout: str) -> None:
+    def _solved(self, n: int, tiling: Tiling, n_thetas: int, layout: str) -> None:
         get, wg = self.pool.get, int(self._solve["wg"])
-        values = {**self._solve, "rows": self.rows(layout), "centred": layout == "lanes"}
+        values = {**self._solve, "rows": tiling.rows, "centred": layout == "lanes"}
         kernel = build(self.executor, spec("smap_solve"), values)
         fits = get("fits", n_thetas * 3 * n * 8)
         coefficients = get("coefficients", n_thetas * n * (self.library.x.shape[1] + 1) * 8)
-        head, parts = self.split(padded // self.rows(layout), n_thetas, layout)
         groups = min(n * n_thetas, self.executor.info.compute_units * 64)
         points, place = self._placed
         self.executor.launch(
-            kernel, (groups * wg,), (wg,), moments=get("moments", 0), n_parts=parts, n_head=head, n_thetas=n_thetas,
-            n_rows=n, n_padded=padded, penalty=get("penalty", 0), points=points, **place, query_z=get("query_z", 0),
-            nearest=get("nearest", 0), rate=get("rate", 0), thetas=get("thetas", 0), basis=get("basis", 0),
-            target_shift=self.basis.target_shift, target_scale=self.basis.target_scale, fits=fits,
-            coefficients=coefficients,
+            kernel, (groups * wg,), (wg,), moments=get("moments", 0), n_parts=tiling.parts, n_head=tiling.uncut,
+            n_thetas=n_thetas, n_rows=n, n_padded=tiling.padded, penalty=get("penalty", 0), points=points, **place,
+            query_z=get("query_z", 0), nearest=get("nearest", 0), rate=get("rate", 0), thetas=get("thetas", 0),
+            basis=get("basis", 0), target_shift=self.basis.target_shift, target_scale=self.basis.target_scale,
+            fits=fits, coefficients=coefficients,
         )  # fmt: skip

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from .costs import SearchDecision, cheapest, surely_exact
 from .plan import SearchProblem
-from .shared_sums import pays
+from .shared_sums import shared_sums_pay
 
 if TYPE_CHECKING:
     from ..device.info import DeviceInfo
@@ -47,7 +47,7 @@ def decided_beforehand(request: SearchRequest, info: DeviceInfo, problem: Search
 
 def shares_sums(info: DeviceInfo, problem: SearchProblem, n_states: int, n_queries: int) -> bool:
     """Whether all pairs are compared with sums shared along diagonals; several dimensions share their sums better."""
-    return not problem.coordinates and len(problem.dims) == 1 and pays(info, problem, n_states, n_queries)
+    return not problem.coordinates and len(problem.dims) == 1 and shared_sums_pay(info, problem, n_states, n_queries)
 
 
 def decide(

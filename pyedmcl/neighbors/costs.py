@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ..errors import DeviceMemoryError
 from .plan import SearchProblem
 from .rates import KnownRates, Rates, has_tree, least_share, rates_of
-from .shared_sums import pays
+from .shared_sums import shared_sums_pay
 
 if TYPE_CHECKING:
     from ..device.info import DeviceInfo
@@ -76,7 +76,7 @@ def cheapest(
     known = rates_of(info)
     if probe is not None:
         try:
-            return _pruned_or_exact(known, problem, n, queries, probe, pays(info, problem, n, queries))
+            return _pruned_or_exact(known, problem, n, queries, probe, shared_sums_pay(info, problem, n, queries))
         except DeviceMemoryError as error:
             other = _tree_or_exact(known, problem, n, queries, sample)
             return SearchDecision(
@@ -88,7 +88,7 @@ def cheapest(
 def surely_exact(info: DeviceInfo, problem: SearchProblem) -> SearchDecision | None:
     """The decision for a search of one dimension among lags, where no look at the data is needed: exact, or None."""
     n, queries = problem.n_library, problem.n_query
-    if pays(info, problem, n, queries):
+    if shared_sums_pay(info, problem, n, queries):
         return None
     known = rates_of(info)
     exact = known.rates.exact(n, queries, problem.dims[0], problem.ks[0])

@@ -187,8 +187,8 @@ class KnnPass:
         )
 
     @cached_property
-    def _bound(self) -> tuple[int, int]:
-        """(row groups per library tile, row groups until the first one goes on).
+    def _row_groups(self) -> tuple[int, int]:
+        """Row groups of the bound (``templates/knn_bound.mako``): of a library tile, and those there is room for at once.
 
         An odd number of row groups per tile keeps a periodic series from falling into a few of them. Few row groups per
         tile would keep neighbours in time together, which makes a bound loose.
@@ -208,11 +208,11 @@ class KnnPass:
 
     @property
     def groups_per_tile(self) -> int:
-        return self._bound[0]
+        return self._row_groups[0]
 
     @property
     def groups_per_round(self) -> int:
-        return self._bound[1]
+        return self._row_groups[1]
 
     @property
     def scratch_bytes(self) -> int:

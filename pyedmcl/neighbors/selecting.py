@@ -100,7 +100,8 @@ class SelectingSearcher:
             pruned.release()
         searcher = self._searcher(decision, states)
         if searcher is None:
-            return self._note(E, decision, ran=False)
+            self._note(E, decision)
+            return False
         try:
             return self._run(searcher, tables, place, decision)
         finally:
@@ -120,14 +121,15 @@ class SelectingSearcher:
         try:
             outcome = searcher.fill(tables, place)
         except NotSearchedError as reason:
-            return self._note(E, SearchDecision("exact", str(reason) or decision.why), reason.measured, ran=False)
+            self._note(E, SearchDecision("exact", str(reason) or decision.why), reason.measured)
+            return False
         why = f"{decision.why}; {outcome.remark}" if outcome.remark else decision.why
-        return self._note(E, SearchDecision(decision.search, why), outcome.measured, ran=True)
+        self._note(E, SearchDecision(decision.search, why), outcome.measured)
+        return True
 
-    def _note(self, E: int, decision: SearchDecision, measured: Measured | None = None, *, ran: bool) -> bool:
-        """Keep what searches a library; returns whether it did."""
+    def _note(self, E: int, decision: SearchDecision, measured: Measured | None = None) -> None:
+        """Keep what searches a library, for the result to tell."""
         add(self.decisions, [record(E, self.request, decision, measured)])
-        return ran
 
     def spare(self) -> None:
         """Give back the memory that nothing but a running search needs; tables stay."""

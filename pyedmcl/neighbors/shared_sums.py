@@ -30,7 +30,7 @@ _SIDE = TILE_LAGS  # queries and library rows of a tile: its 64 pairs are one ma
 _LEAST_GROUP = 32  # work-items that run in step
 
 
-def pays(info: DeviceInfo, problem: SearchProblem, n_states: int, n_queries: int) -> bool:
+def shared_sums_pay(info: DeviceInfo, problem: SearchProblem, n_states: int, n_queries: int) -> bool:
     """Whether sharing sums is the faster exhaustive search of one library and one dimension.
 
     An insertion into a list costs it more than the other search, so that it needs many states and many dimensions.
@@ -112,8 +112,8 @@ class SharedSumsSearcher:
         values = self._values(side)
         kernel = build(self.executor, spec("shared_sums"), values)
         cells = problem.n_query * states.k
-        rows = self._pool.get("sweep rows", cells * 4)
-        squared = self._pool.get("sweep values", cells * problem.itemsize)
+        rows = self._pool.get("shared sums: rows", cells * 4)
+        squared = self._pool.get("shared sums: squared distances", cells * problem.itemsize)
         library, query = states.library_on_device, states.query_on_device
         first, last = self._library_tiles(side)
         fixed: dict[str, Any] = {
@@ -180,4 +180,4 @@ class SharedSumsSearcher:
         """1 for the rows that take part, 0 for all others that a tile may reach."""
         flags = np.zeros(n + side * self.problem.tau, np.uint8)
         flags[rows] = 1
-        return self.executor.upload(flags, self._pool.get(f"sweep {name}", flags.nbytes))
+        return self.executor.upload(flags, self._pool.get(f"shared sums: {name}", flags.nbytes))

@@ -27,7 +27,7 @@ from ..neighbors.rates import has_tree
 from ..neighbors.rates_fit import Timing
 from ..neighbors.searcher import open_searcher
 from ..neighbors.series import load_states
-from ..neighbors.shared_sums import pays
+from ..neighbors.shared_sums import shared_sums_pay
 from .problems.common import Floats, flow, scalar
 
 #: Seconds for everything, where no budget is given.
@@ -187,7 +187,7 @@ class DeviceRunner:
         search, info = _search(problem), self._executor.info
         return Timing(
             problem.series, len(states), problem.E, search.ks[0], self._shares.get(problem, 0.0),
-            intrinsic_dimension(some), pays(info, search, len(states), len(states)),
+            intrinsic_dimension(some), shared_sums_pay(info, search, len(states), len(states)),
         )  # fmt: skip
 
     @contextmanager

@@ -14,7 +14,7 @@ from pyedmcl.launch.pool import Pool
 from pyedmcl.neighbors import choose
 from pyedmcl.neighbors.plan import SearchProblem
 from pyedmcl.neighbors.series import load_states
-from pyedmcl.neighbors.shared_sums import SharedSumsSearcher, operations_per_pair, pays
+from pyedmcl.neighbors.shared_sums import SharedSumsSearcher, operations_per_pair, shared_sums_pay
 from pyedmcl.reference.edm import knn_float32_exact, knn_float64_exact
 from pyedmcl.tuning.parameters import using
 
@@ -91,7 +91,7 @@ def test_long_searches_take_it_and_give_the_same(device, given, monkeypatch):
         asked.append((n_states, n_queries))
         return True
 
-    monkeypatch.setattr(choose, "pays", always)
+    monkeypatch.setattr(choose, "shared_sums_pay", always)
     after = pyedmcl.simplex(x, device=device, **options)
     assert asked
     # Weights come from another kernel: an exponential may be rounded otherwise.
@@ -105,7 +105,7 @@ def test_it_pays_for_long_series_of_many_dimensions_on_gpus():
     gpu = replace(BASE, kind="gpu", runtime="nvidia")
 
     def asked(info, E, n, k=None):
-        return pays(info, SearchProblem((E,), (k or E + 1,), 1, 1, 0, n, n), n, n)
+        return shared_sums_pay(info, SearchProblem((E,), (k or E + 1,), 1, 1, 0, n, n), n, n)
 
     assert asked(gpu, 20, 1 << 20) and asked(gpu, 10, 1 << 18)
     assert not asked(gpu, 3, 1 << 20) and not asked(gpu, 20, 1 << 16) and not asked(gpu, 20, 1 << 20, 100)
