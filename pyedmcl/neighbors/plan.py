@@ -188,7 +188,7 @@ class KnnPass:
 
     @cached_property
     def _row_groups(self) -> tuple[int, int]:
-        """Row groups of the bound (``templates/knn_bound.mako``): of a library tile, and those there is room for at once.
+        """Row groups of the bound (``templates/knn_bound.mako``): of a library tile, and those there is room for.
 
         An odd number of row groups per tile keeps a periodic series from falling into a few of them. Few row groups per
         tile would keep neighbours in time together, which makes a bound loose.
