@@ -1,4 +1,4 @@
-"""Tuning within the process that is about to run a job, for ``tune="auto"`` and ``"force"``."""
+"""Tuning, and verifying what was tuned elsewhere, within the process that is about to run a job."""
 
 from __future__ import annotations
 
@@ -20,6 +20,33 @@ from .search import Tuning
 log = logging.getLogger(__name__)
 
 _SETTINGS = Settings("greedy", rounds=2, duel=5, batch=4)
+
+
+def verify(
+    spec: KernelSpec, specialisation: Mapping[str, Any], info: DeviceInfo, sizes: Mapping[str, int],
+    parameters: Mapping[str, Any],
+) -> tuple[str, str]:  # fmt: skip
+    """Compare what a configuration computes with the oracle, on ragged problems like the one at hand.
+
+    Parameters
+    ----------
+    spec : KernelSpec
+    specialisation, sizes : mapping
+        What the engine gives :func:`pyedmcl.tuning.parameters.parameters`.
+    info : DeviceInfo
+    parameters : mapping
+
+    Returns
+    -------
+    status : str
+        "ok", "wrong", "failed", or "stopped" where nothing can be said.
+    why : str
+    """
+    case = problem(spec.name).like(specialisation, sizes, info) if spec.name in names() else None
+    if case is None:
+        return "stopped", "there is no tuning problem like it"
+    reply = Bench(executor_for(info)).verify(case, parameters)
+    return reply.status, reply.note
 
 
 def tune(

@@ -51,6 +51,13 @@ CREATE TABLE IF NOT EXISTS bars (
     at REAL NOT NULL
 )
 """
+#: Likewise, for what was found elsewhere and verified here.
+CHECKS_TABLE = """
+CREATE TABLE IF NOT EXISTS checks (
+    device TEXT NOT NULL, kernel TEXT NOT NULL, digest TEXT NOT NULL, specialisation TEXT NOT NULL,
+    parameters TEXT NOT NULL, at REAL NOT NULL, PRIMARY KEY (device, kernel, digest, specialisation, parameters)
+) WITHOUT ROWID
+"""
 
 
 class UnusableError(Exception):
@@ -236,7 +243,7 @@ def _known(connection: sqlite3.Connection) -> bool:
 
 
 def _create(connection: sqlite3.Connection) -> None:
-    for statement in f"{_TABLES};{RATES_TABLE};{BARS_TABLE}".split(";"):
+    for statement in f"{_TABLES};{RATES_TABLE};{BARS_TABLE};{CHECKS_TABLE}".split(";"):
         if statement.strip():
             connection.execute(statement)
     connection.execute(f"PRAGMA application_id = {_APPLICATION}")

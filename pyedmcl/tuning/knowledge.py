@@ -6,7 +6,7 @@ Where there is no database, none is opened: a process that never tuned pays for 
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ from .. import config
 from ..device.fingerprint import DeviceKey
 from . import grades, wisdom
 from .grades import Entry
+from .journal import BARRING
 from .key import TuningKey, canonical, device_digest
 from .rates import RateRecord, stored
 
@@ -85,6 +86,39 @@ class Knowledge:
         limits = (self._kernel(key).limits.get(device), self.limits.get((device, key.kernel)))
         return min((limit for limit in limits if limit is not None), default=sys.maxsize)
 
+    def is_checked(self, key: TuningKey, parameters: Mapping[str, Any]) -> bool:
+        """Whether parameters that were found elsewhere have been verified on the key's device."""
+        return _place(key, parameters) in self._kernel(key).checked
+
+    def check(self, key: TuningKey, parameters: Mapping[str, Any], verify: Callable[[], tuple[str, str]]) -> bool:
+        """Verify parameters that were found elsewhere, and remember what came of it; whether they are right.
+
+        Parameters
+        ----------
+        key : TuningKey
+        parameters : mapping
+        verify : callable
+            Gives how it ended ("ok", "wrong", "failed", or "stopped" where nothing can be said) and why.
+        """
+        from .checks import add
+
+        database, read = _open(), self._kernel(key)
+        number = database.start(key, parameters, session="check")  # bars them, should they take this process with them
+        status, note = "stopped", ""
+        try:
+            status, note = verify()
+        finally:
+            if status in BARRING:
+                database.finish(number, status=status, note=note[:2000])
+            else:
+                database.forget(number)
+        if status == "ok":
+            read.checked.add(_place(key, parameters))
+            add(database, key, parameters)
+        else:
+            self.distrust(key, parameters)
+        return status == "ok"
+
     def kept_away(self, key: TuningKey, parameters: Mapping[str, Any]) -> Bar | None:
         """What keeps parameters away by hand, if anything does."""
         bars = self._kernel(key).bars
@@ -137,10 +171,12 @@ class _Kernel:
         self.barred: set[tuple[str, str, str]] = set()
         self.limits: dict[str, int] = {}
         self.bars: list[Bar] = []
+        self.checked: set[tuple[str, str, str, str]] = set()
         if database is not None:
-            from .bars import stored as stored_bars
+            from . import bars, checks
 
-            self.bars = stored_bars(database)
+            self.bars = bars.stored(database)
+            self.checked = checks.stored(database, kernel, digest)
             winners, self.barred, self.limits = database.known(kernel, digest)
             self.entries = [Entry(trial.key, trial.parameters, trial.median) for trial in winners]
 

@@ -22,6 +22,7 @@ from ..device.info import DeviceInfo
 from ..device.quirks import quirks_for
 from ..errors import InputError, Interrupted, PyedmclError, StoreError, shown
 from . import defaults
+from .grades import Entry
 from .key import TuningKey
 from .knowledge import Knowledge
 from .question import Answers, ParameterChoice, ParameterQuestion
@@ -38,6 +39,10 @@ log = logging.getLogger(__name__)
 Tuner = Callable[[KernelSpec, Mapping[str, Any], DeviceInfo, Mapping[str, int], float], None]
 #: The tuner, as "module:function"; it lies above this room, so it is found by name.
 TUNER = "pyedmcl.tuner.auto:tune"
+#: Verifies parameters of a kernel: gets spec, specialisation, device, sizes and the parameters, and gives how it ended
+#: and why, as :meth:`.knowledge.Knowledge.check` wants it.
+Verifier = Callable[[KernelSpec, Mapping[str, Any], DeviceInfo, Mapping[str, int], Mapping[str, Any]], tuple[str, str]]
+VERIFIER = "pyedmcl.tuner.auto:verify"
 
 _AUTO_LEAST_SECONDS = 60.0  # a gain of a third pays for a budget of a tenth many times over
 _AUTO_SHARE = 0.1
@@ -82,11 +87,14 @@ class ParameterSource:
         What this process has read, and learnt itself.
     tuner : callable or None
         A :data:`Tuner`; None: the one that :data:`TUNER` names.
+    verifier : callable or None
+        A :data:`Verifier`; None: the one that :data:`VERIFIER` names.
     """
 
     def __init__(self) -> None:
         self._around: ContextVar[_Surroundings] = ContextVar("around", default=_Surroundings())  # noqa: B039
         self.tuner: Tuner | None = None
+        self.verifier: Verifier | None = None
         self.forget()
 
     def forget(self) -> None:
@@ -287,12 +295,34 @@ class ParameterSource:
         answer = _answered(question, base, "default")
         for grade, entry in self.knowledge.suitable(key) if mode != "never" else ():
             why = defaults.unfit(spec, entry.parameters, specialisation, info, most, sizes)
+            if why is None and not self._sound(question, grade, entry):
+                why = "they were found elsewhere, and could not be verified here"
             if why is None:
                 answer = _answered(question, dict(entry.parameters), grade)
                 break
             self._tell(logging.INFO, f"parameters of {spec.name} ({grade}) do not fit {info.name}: {why}")
         self._tell(logging.INFO, f"parameters of {spec.name} on {info.name}: {answer.choice.grade}")
         return answer
+
+    def _sound(self, question: ParameterQuestion, grade: str, entry: Entry) -> bool:
+        """Whether parameters were tuned and verified with this driver, or shipped, or give right answers now."""
+        key = question.key()
+        if grade == "shipped" or entry.key.device == key.device or self.knowledge.is_checked(key, entry.parameters):
+            return True
+
+        def verify() -> tuple[str, str]:
+            with self._within(call=_Call("never"), forced={}, watchers=(), answers=None):
+                return self._the_verifier()(
+                    question.spec, question.specialisation, question.info, question.sizes, entry.parameters
+                )
+
+        name = f"parameters of {question.spec.name} that were found with another driver or device"
+        self._tell(logging.INFO, f"{name} are verified on {question.info.name} before their first use")
+        try:
+            return self.knowledge.check(key, entry.parameters, verify)
+        except (PyedmclError, OSError, ImportError, AttributeError) as error:
+            self._tell(logging.WARNING, f"{name} could not be verified: {error}")
+            return False
 
     def _most(self, question: ParameterQuestion, mode: str) -> int:
         """Work-items of a group that the device takes, as far as that is known and asked for."""
@@ -356,9 +386,19 @@ class ParameterSource:
     def _the_tuner(self) -> Tuner:
         if self.tuner is not None:
             return self.tuner
-        module, _, name = TUNER.partition(":")
-        found: Tuner = getattr(importlib.import_module(module), name)
-        return found
+        tuner: Tuner = _named(TUNER)
+        return tuner
+
+    def _the_verifier(self) -> Verifier:
+        if self.verifier is not None:
+            return self.verifier
+        verifier: Verifier = _named(VERIFIER)
+        return verifier
+
+
+def _named(place: str) -> Any:
+    module, _, name = place.partition(":")
+    return getattr(importlib.import_module(module), name)
 
 
 def _answered(question: ParameterQuestion, parameters: Mapping[str, Any], grade: str) -> ParameterQuestion:
