@@ -13,8 +13,10 @@
 ##   1. terms    A cell joins the terms q(i), q(i + tau), ... of q(t) = TERM(x[t] - y[t + k]). Cells of a diagonal share
 ##               them: where the 32 + (m - 1) tau terms of a word fit registers, each is computed once. They are joined in
 ##               the order of the lags, so that a cell is bit for bit what a direct sum gives.
-##   2. cells    What was joined is compared with the limits of each radius. An exact sweep in float32 compares with both
-##               ends of a guard band: `in` has the cells that are surely recurrent, `open` those that may be.
+##   2. cells    What was joined is compared with the limits of a radius. An exact sweep in float32 compares with both
+##               ends of a guard band: `in` has the cells that are surely recurrent, `open` those that may be. Where there
+##               are several radii, what was joined is kept for all cells, and the steps from here on are a loop over the
+##               radii: their number is an argument, so that there is one text for any number.
 ##   3. decide   Cells that are open and not in are decided in float64 (recurrence/guard_band.py says why these suffice).
 ##   4. store    Words along diagonals; where transposed, words along rows as well, as recurrence_transpose would make them.
 ##
@@ -24,7 +26,7 @@
 ##   coordinates      series that are read: m where embedded, else 1
 ##   exact            float32 decides where it can, float64 where it must; else dtype decides alone
 ##   strict           a distance equal to the radius does not recur
-##   n_radii          matrices that are made at once
+##   n_radii          matrices that are made at once: one, or several
 ##   corridor         each radius has an inner limit, which a recurrent cell must exceed
 ##   per_column       each column has a limit of its own
 ##   limits_per_radius  see `limits` below
@@ -47,7 +49,7 @@
 ##   corridor           a cell counts between two radii, not up to one
 ##   per_column         each column has a radius of its own
 ##   second_partner     the second series of a joint recurrence: its words are combined with those of the first
-##   n_radii            radii that are swept together
+##   n_radii            radii that are swept together; texts for several are alike
 ##   limits_per_radius  numbers that a distance is compared with for each radius
 ##   coordinates        series that a point is read from: one for each coordinate, or a single one
 ## Tuned for speed, never changing what is computed (values; default of a processor, of a GPU):
@@ -70,9 +72,8 @@ below, above = ("<", ">") if strict else ("<=", ">=")
 deciding = "double" if exact else "real"  # the type of what decides
 outer = "surely below, maybe below" if exact else "outer"
 inner = ("" if not corridor else ", surely above, maybe above" if exact else ", inner")
-
-def each_radius(text):
-    return ", ".join(text.format(r=r) for r in range(n_radii))
+several = n_radii > 1
+held_words = 16 if several else words  # words of a work-item that are transposed together
 %>
 #define UNFUSED  // a cell is a sum of products that are rounded one by one
 #undef MIN_SELECT
@@ -138,40 +139,37 @@ double exact_cell(global const double* restrict x, global const double* restrict
   }
 </%def>
 
-## A work-item's words of all radii to global memory, and where transposed to local memory.
-<%def name="store_words()">
+## A work-item's word of a radius to global memory, and where transposed to local memory.
+<%def name="store_word()">
     const int rows_left = i_end - (i0 + 32 * w);
-    const uint kept = rows_left < 32 ? (1u << rows_left) - 1 : ~0u;
-%for r in range(n_radii):
-    in${r} &= kept;
+    in &= rows_left < 32 ? (1u << rows_left) - 1 : ~0u;
     {
-      global uint* at = bits + ((size_t)${r} * n_words + w) * n_diagonals + k_local;
+      global uint* at = bits + ${"((size_t)r * n_words + w)" if several else "(size_t)w"} * n_diagonals + k_local;
 %if lanes == 1:
-      if (abs(k) < theiler) in${r} = 0;
+      if (abs(k) < theiler) in = 0;
 %if transposed:
       if (k_local < n_diagonals) {
-        ${f"in{r} &= *at;" if second_partner else ""}
-        *at = in${r};
+        ${"in &= *at;" if second_partner else ""}
+        *at = in;
       }
-      HELD(${r}, w - first, (int)get_local_id(0)) = k_local < n_diagonals ? in${r} : 0;
+      HELD(${"n_held" if several else "w - first"}, (int)get_local_id(0)) = k_local < n_diagonals ? in : 0;
 %else:
-      *at = ${"*at & " if second_partner else ""}in${r};
+      *at = ${"*at & " if second_partner else ""}in;
 %endif
 %else:
       uint word[LANES];
-      vstore${lanes}(in${r}, 0, word);
+      vstore${lanes}(in, 0, word);
       for (int l = 0; l < LANES && k < theiler && k + LANES > -theiler; ++l)
         if (abs(k + l) < theiler) word[l] = 0;
       vstore${lanes}(vload${lanes}(0, word)${f" & vload{lanes}(0, at)" if second_partner else ""}, 0, at);
 %endif
     }
-%endfor
 </%def>
 
 ## The group's words, transposed block by block, to global memory: rows, [radius][word of 32 diagonals][row].
-<%def name="store_rows()">
+<%def name="transpose_held(blocks)">
   barrier(CLK_LOCAL_MEM_FENCE);
-  const int blocks = ${n_radii} * WORDS * (WG / 32);
+  const int blocks = ${blocks};
   for (int block = get_local_id(0); block < blocks; block += WG) {
     uint a[32];
 #pragma unroll
@@ -181,11 +179,30 @@ double exact_cell(global const double* restrict x, global const double* restrict
     for (int p = 0; p < 32; ++p) held[33 * block + p] = a[p];
   }
   barrier(CLK_LOCAL_MEM_FENCE);
+</%def>
+<%def name="store_rows()">
+${transpose_held("WORDS * (WG / 32)")}
   for (int i = get_local_id(0); i < 32 * blocks; i += WG) {
-    const int block = i / 32, r = block / (WORDS * (WG / 32)), w = first + block / (WG / 32) % WORDS;
+    const int block = i / 32, w = first + block / (WG / 32);
     const int q = (int)get_group_id(0) * (WG / 32) + block % (WG / 32);
     if (w < end && 32 * q < n_diagonals)
-      rows[(((size_t)r * (n_diagonals / 32) + q) * n_words + w) * 32 + i % 32] = held[33 * block + i % 32];
+      rows[((size_t)q * n_words + w) * 32 + i % 32] = held[33 * block + i % 32];
+  }
+</%def>
+
+## The same where words of several radii are held, radius by radius of a row's word; the next one to be stored is that of
+## the radius r_stored and of the row w_stored. A work-item stores one row of each.
+<%def name="store_rows_of_radii()">
+  {
+${transpose_held("n_held * (WG / 32)")}
+    const int q = (int)(get_group_id(0) * WG + get_local_id(0)) / 32, row = get_local_id(0) % 32;
+    for (int at = 0; at < n_held; ++at) {
+      if (32 * q < n_diagonals)
+        rows[(((size_t)r_stored * (n_diagonals / 32) + q) * n_words + w_stored) * 32 + row] = HELD(at, (int)get_local_id(0));
+      if (++r_stored == n_radii) { r_stored = 0; ++w_stored; }
+    }
+    n_held = 0;
+    barrier(CLK_LOCAL_MEM_FENCE);
   }
 </%def>
 
@@ -222,50 +239,52 @@ double exact_cell(global const double* restrict x, global const double* restrict
       }
 </%def>
 
-## 2. Bit b of each radius' word.
+## 2. The limits of a radius.
+<%def name="load_limits()">
+%for n in range(limits_per_radius):
+  const real limit${n} = limits[${f"{limits_per_radius} * r + {n}" if several else n}];
+%endfor
+</%def>
+
+## Bit b of a radius' word.
 <%def name="compared(b)">
 %if per_column:
       const size_t column = y_front + i0 + 32 * w + ${b} + k;
 %for n in range(limits_per_radius):
-      const realv limit0_${n} = LOADV(limits + ${n} * (size_t)limit_stride + column);
+      const realv limit${n} = LOADV(limits + ${n} * (size_t)limit_stride + column);
 %endfor
 %endif
-%for r in range(n_radii):
 %if exact and by_sign:
-      in${r} = in${r} << 1 | as_uint(s - limit${r}_0) >> 31;
-      open${r} = open${r} << 1 | as_uint(limit${r}_1 - s) >> 31;
+      in = in << 1 | as_uint(s - limit0) >> 31;
+      open = open << 1 | as_uint(limit1 - s) >> 31;
 %elif exact:
-      in${r} |= BIT(s < limit${r}_0${f" && s > limit{r}_2" if corridor else ""}, ${b});
-      open${r} |= BIT(s <= limit${r}_1${f" && s >= limit{r}_3" if corridor else ""}, ${b});
+      in |= BIT(s < limit0${" && s > limit2" if corridor else ""}, ${b});
+      open |= BIT(s <= limit1${" && s >= limit3" if corridor else ""}, ${b});
 %elif by_sign:
-      in${r} = in${r} << 1 | as_uint(${f"s - limit{r}_0" if strict else f"limit{r}_0 - s"}) >> 31;
+      in = in << 1 | as_uint(${"s - limit0" if strict else "limit0 - s"}) >> 31;
 %else:
-      in${r} |= BIT(s ${below} limit${r}_0${f" && s {above} limit{r}_1" if corridor else ""}, ${b});
+      in |= BIT(s ${below} limit0${f" && s {above} limit1" if corridor else ""}, ${b});
 %endif
-%endfor
 </%def>
 
 ## Signs that were collected the other way round: of limit - s.
 <%def name="invert_signs()">
-%for r in range(n_radii):
 %if exact:
-    open${r} = ~open${r};
+    open = ~open;
 %elif not strict:
-    in${r} = ~in${r};
+    in = ~in;
 %endif
-%endfor
 </%def>
 
 ## 3. Open cells in float64, lane by lane and bit by bit; they are rare.
 <%def name="decide_open()">
-%for r in range(n_radii):
-    open${r} &= ~in${r};
-    if (${f"open{r}" if lanes == 1 else f"any(as_int{lanes}(open{r} != 0))"}) {
+    open &= ~in;
+    if (${"open" if lanes == 1 else f"any(as_int{lanes}(open != 0))"}) {
       uint undecided[LANES], decided[LANES];
 %if lanes == 1:
-      undecided[0] = open${r}; decided[0] = in${r};
+      undecided[0] = open; decided[0] = in;
 %else:
-      vstore${lanes}(open${r}, 0, undecided); vstore${lanes}(in${r}, 0, decided);
+      vstore${lanes}(open, 0, undecided); vstore${lanes}(in, 0, decided);
 %endif
       for (int l = 0; l < LANES; ++l)
         while (undecided[l]) {
@@ -276,14 +295,43 @@ double exact_cell(global const double* restrict x, global const double* restrict
 %if per_column:
           if (s ${below} limits64[column]) decided[l] |= 1u << b;
 %elif corridor:
-          if (s ${below} limits64[${2 * r}] && s ${above} limits64[${2 * r + 1}]) decided[l] |= 1u << b;
+          if (s ${below} limits64[${"2 * r" if several else 0}] && s ${above} limits64[${"2 * r + 1" if several else 1}])
+            decided[l] |= 1u << b;
 %else:
-          if (s ${below} limits64[${r}]) decided[l] |= 1u << b;
+          if (s ${below} limits64[${"r" if several else 0}]) decided[l] |= 1u << b;
 %endif
         }
-      in${r} = ${"decided[0]" if lanes == 1 else f"vload{lanes}(0, decided)"};
+      in = ${"decided[0]" if lanes == 1 else f"vload{lanes}(0, decided)"};
+    }
+</%def>
+
+## 3 and 4, when all bits of a radius' word are there.
+<%def name="finish_word()">
+%if by_sign:
+${invert_signs()}
+%endif
+%if exact:
+${decide_open()}
+%endif
+${store_word()}
+</%def>
+
+## 2 to 4 of one radius after the other; cell[b]: what was joined.
+<%def name="each_radius()">
+    for (int r = 0; r < n_radii; ++r) {
+${load_limits()}
+    uintv in = 0${", open = 0" if exact else ""};
+%for b in range(31, -1, -1):
+    {
+      const realv s = cell[${b}];
+${compared(b)}
     }
 %endfor
+${finish_word()}
+%if transposed:
+    if (++n_held == HELD_WORDS) ${store_rows_of_radii()}
+%endif
+    }
 </%def>
 
 // ---- A work-item makes the words [first, end) of LANES neighbouring diagonals.
@@ -300,7 +348,8 @@ void recurrence_bits(global const real* restrict x, global const real* restrict 
                      global const real* restrict limits, global const ${deciding}* restrict limits64, const int x_stride,
                      const int y_stride, const int y_front, const int i0, const int k0, const int n_words,
                      const int n_diagonals, const int limit_stride, const int theiler, const int i_end,
-                     const int n_columns, global uint* restrict bits, global uint* restrict rows) {
+                     const int n_columns, global uint* restrict bits,
+                     global uint* restrict rows${", const int n_radii" if several else ""}) {
   // Blocks of 32 x 32 cells behind the last column are not written, and nobody reads them.
 #define BEHIND(W, K) (i0 + 32 * (W) + k0 + ((int)(K) & ~31) >= n_columns)
   const int first = get_group_id(1) * WORDS, end = min(first + WORDS, n_words);
@@ -321,43 +370,51 @@ ${stage_values()}
 %if transposed:
   // The group's words in blocks of 32 diagonals, which lie 33 words apart: word p of 32 blocks is then in 32 banks. All
   // work-items stay, those behind the last diagonal with words of zeros.
-  local uint held[${n_radii} * 33 * WG / 32 * WORDS];
-#define HELD(R, W, LANE) held[33 * (((R) * WORDS + (W)) * (WG / 32) + (LANE) / 32) + (LANE) % 32]
+#define HELD_WORDS ${held_words}
+  local uint held[33 * WG / 32 * HELD_WORDS];
+#define HELD(AT, LANE) held[33 * ((AT) * (WG / 32) + (LANE) / 32) + (LANE) % 32]
+%if several:
+  int n_held = 0, r_stored = 0, w_stored = first;
+%endif
 %else:
   if (k_local >= n_diagonals) return;
 %endif
-%if not per_column:
-%for r in range(n_radii):
-%for n in range(limits_per_radius):
-  const real limit${r}_${n} = limits[${r * limits_per_radius + n}];
-%endfor
-%endfor
+%if not per_column and not several:
+${load_limits()}
 %endif
-  for (int w = first; w < end && !BEHIND(w, k_local); ++w, px += 32, py += 32) {
-    uintv ${each_radius("in{r} = 0, open{r} = 0" if exact else "in{r} = 0")};
+%if several and transposed:  # a group's work-items meet within the loop: either all of them go on or none does
+#define LEFTMOST (get_group_id(0) * WG)
+%else:
+#define LEFTMOST k_local
+%endif
+  for (int w = first; w < end && !BEHIND(w, LEFTMOST); ++w, px += 32, py += 32) {
+%if several:
+    realv cell[32];
+%else:
+    uintv in = 0${", open = 0" if exact else ""};
+%endif
 %if shared:
 ${shared_terms()}
 %for b in range(31, -1, -1):
     {
 ${joined_shared(b)}
-${compared(b)}
+${f"      cell[{b}] = s;" if several else compared(b)}
     }
 %endfor
 %else:
+%if several and lanes == 1:
+#pragma unroll
+%endif
     for (int b = 0; b < 32; ++b) {
 ${joined_directly()}
-${compared("b")}
+${"      cell[b] = s;" if several else compared("b")}
     }
 %endif
-%if by_sign:
-${invert_signs()}
-%endif
-%if exact:
-${decide_open()}
-%endif
-${store_words()}
+${each_radius() if several else finish_word()}
   }
-%if transposed:
+%if transposed and several:
+  if (n_held) ${store_rows_of_radii()}
+%elif transposed:
 ${store_rows()}
 %endif
 }

@@ -30,7 +30,7 @@ MEANINGS = {
     "merged": "row groups of the library that count as one in the bound, for each dimension",
     "metric": "distance of two points: a row of pyedmcl/recurrence/metrics.py",
     "mode": "what a pixel shows: count, the cells that are recurrent, or mean, the mean distance",
-    "n_radii": "radii that are swept together",
+    "n_radii": "radii that are swept together; texts for several are alike",
     "penalised": "slopes are penalised (ridge)",
     "per_column": "each column has a radius of its own",
     "regressors": "regressors of a fit, the intercept among them",

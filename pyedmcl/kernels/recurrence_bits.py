@@ -5,10 +5,11 @@ from ..codegen.spec import Constraint, KernelSpec, Tunable, Values
 
 def _arguments(v: Values) -> str:
     deciding = "double" if v["exact"] else "real"  # the type of what decides open cells
+    several = "; int n_radii" if v["n_radii"] > 1 else ""
     return f"""
         recurrence_bits(const real* x, y; const {deciding}* x64, y64; const real* limits; const {deciding}* limits64;
             int x_stride, y_stride, y_front, i0, k0, n_words, n_diagonals, limit_stride, theiler, i_end, n_columns;
-            uint* bits, rows)
+            uint* bits, rows{several})
     """
 
 

@@ -250,7 +250,7 @@ class TileSweep:
                 y64=side.y64, limits=side.limits, limits64=side.limits64, x_stride=side.x_stride,
                 y_stride=side.y_stride, y_front=side.front, limit_stride=side.limit_stride,
                 theiler=p.theiler if p.theiler_everywhere else 0, i_end=i_end, n_columns=p.n_columns,
-                bits=self._bits, rows=self._rows,
+                bits=self._bits, rows=self._rows, **({"n_radii": p.n_radii} if p.n_radii > 1 else {}),
             )  # fmt: skip
 
     def _transpose(self, tile: Tile, begin: int) -> None:

@@ -7,9 +7,11 @@ import pytest
 from recurrence_parts import cells_of, count_rows, differences, partial_of, problem_of, reports_of, series
 
 import pyedmcl
+from pyedmcl.codegen.build import text_for
 from pyedmcl.device.memory import MemoryBudget
 from pyedmcl.device.session import open_device
 from pyedmcl.errors import DeviceMemoryError
+from pyedmcl.kernels import spec
 from pyedmcl.recurrence import finish as finishing
 from pyedmcl.recurrence import sweep as sweeps
 from pyedmcl.recurrence.engine import combine, quantify
@@ -92,6 +94,50 @@ def test_points_of_many_coordinates_are_staged_too(device):
     assert found.provenance["tuning"]["recurrence_bits"][0]["parameters"]["staged"]
     assert 0.05 < wanted.RR < 0.95
     np.testing.assert_array_equal(found.counts.diagonals, wanted.counts.diagonals)
+
+
+X, Y = series(150, 5), series(150, 6)
+GROUP = {"lanes": 1, "wg": 128, "words": 8, "staged": True, "transposed": True}
+SEVERAL = {
+    "series": ({}, lambda r, **o: pyedmcl.rqa(X, m=3, tau=2, radius=r, **o)),
+    "float64": (BITS[3], lambda r, **o: pyedmcl.rqa(X, m=3, tau=2, radius=r, dtype="float64", **o)),
+    "not exact": (GROUP, lambda r, **o: pyedmcl.rqa(X, m=3, tau=2, radius=r, exact=False, convention="crqa", **o)),
+    "few words": (BITS[2], lambda r, **o: pyedmcl.rqa(X, m=3, tau=2, radius=r, **o)),
+    "points": (GROUP, lambda r, **o: pyedmcl.rqa(np.column_stack([X, Y]), radius=r, embedded=True, **o)),
+    "corridor": (GROUP, lambda r, **o: pyedmcl.rqa(
+        X, m=3, tau=2, radius=[(one / 2, one) for one in r], threshold="corridor", **o)),
+    "joint": (GROUP, lambda r, **o: pyedmcl.joint_rqa(X, Y, m=2, radius=r, **o)),
+    "cross": (BITS[4], lambda r, **o: pyedmcl.rqa(X, Y[:90], m=3, tau=2, radius=r, **o)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", SEVERAL)
+def test_several_radii_are_counted_as_single_ones(device, case):
+    """Their number is an argument of one text; words of 16 radii are transposed together."""
+    parameters, call = SEVERAL[case]
+    radii = list(np.linspace(0.2, 2.5, 19))
+    with source.using(recurrence_bits=parameters):
+        found = call(radii, device=device)
+        few = call(radii[3:5], device=device)
+    for place in (0, 3, 4, 15, 16, 18):
+        (wanted,) = call([radii[place]], device=device)
+        assert place == 0 or wanted.recurrences.any()
+        for one in [found[place], *([few[place - 3]] if place in (3, 4) else [])]:
+            for name in ("diagonals", "verticals", "whites", "columns", "per_diagonal"):
+                np.testing.assert_array_equal(getattr(one.counts, name), getattr(wanted.counts, name))
+
+
+def test_radii_are_data_and_not_text(one_device):
+    """So that a compiler is not asked again, and the longer the more radii there are."""
+    given = {
+        "m": 5, "tau": 3, "metric": "euclidean", "dtype": "float32", "embedded": False, "exact": True, "strict": True,
+        "corridor": False, "per_column": False, "second_partner": False, "limits_per_radius": 2, "coordinates": 1,
+    }  # fmt: skip
+    for kind in ("cpu", "gpu"):
+        values = spec("recurrence_bits").defaults(kind) | given
+        info = open_device(one_device).info
+        two, many = (text_for(spec("recurrence_bits"), {**values, "n_radii": n}, info) for n in (2, 48))
+        assert two == many
 
 
 TRANSPOSES = [{"staged": False, "wg": 1}, *({"staged": True, "wg": wg} for wg in (1, 32, 64))]
