@@ -55,7 +55,8 @@ def stored_seed(path: str | os.PathLike[str]) -> int | None:
     """The seed of a result that is there already; None for a new folder."""
     for store in sizes_there(path).values():
         with contextlib.suppress(StoreForeignError):
-            return int(open_store(store).manifest.parameters["seed"])
+            seed = open_store(store).manifest.parameters.get("seed")
+            return seed if isinstance(seed, int) else None  # of something else, which is refused when it is opened
     return None
 
 
@@ -108,7 +109,10 @@ def read_stores(path: str | os.PathLike[str]) -> dict[int, XmapStore]:
     if not there:
         raise StoreForeignError(f"{path} is no result of pyedmcl ccm-matrix: name the folder that it wrote")
     stores = {size: open_store(where) for size, where in there.items()}
-    first = _essence(next(iter(stores.values())).manifest)
+    own = next(iter(stores.values())).manifest
+    if not all(isinstance(own.parameters.get(name), int) for name in ("sample", "seed")):
+        raise StoreForeignError(f"{path} holds maps that pyedmcl ccm-matrix did not write")
+    first = _essence(own)
     for size, store in stores.items():
         if _essence(store.manifest) != first:
             raise StoreMismatchError(

@@ -357,6 +357,8 @@ class XmapStore:
         except OSError as error:
             message = f"block {block} of {self.path} cannot be read ({error.strerror}): check the disk"
             raise StoreError(message) from error
+        if data.size != (last - first) * self.shape[1]:
+            raise StoreError(f"block {block} of {self.path} became shorter while it was in use: check the disk")
         return data.reshape(last - first, self.shape[1])
 
 

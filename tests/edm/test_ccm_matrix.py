@@ -158,6 +158,14 @@ def test_bad_input_is_named(options, words):
         pyedmcl.ccm_matrix(data(), **{"E": 3, "lib_sizes": [20], "sample": 2, **options})
 
 
+def test_maps_under_its_names_are_not_its_own(one_device, tmp_path):
+    pyedmcl.xmap(naive.noisy_maps(3, 60, 1), E=2, out=tmp_path / "out" / "library_0000020", device=one_device)
+    with pytest.raises(StoreForeignError, match="ccm-matrix did not write"):
+        pyedmcl.open_ccm_matrix(tmp_path / "out")
+    with pytest.raises(StoreMismatchError, match="computed from other data"):
+        pyedmcl.ccm_matrix(naive.noisy_maps(3, 60, 1), E=2, lib_sizes=[30], out=tmp_path / "out", device=one_device)
+
+
 def test_one_series_has_no_pairs():
     with pytest.raises(InputError, match="one series"):
         pyedmcl.ccm_matrix(data()[:, 0], E=2)
