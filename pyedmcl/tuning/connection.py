@@ -141,6 +141,7 @@ class File:
         try:
             with contextlib.closing(self._attempt(writing=False)) as before:
                 before.backup(memory)
+            _transaction(memory, lambda connection: None)  # a copy of a damaged file may refuse to be written
         except _TROUBLE:
             memory = _empty()
         self._memory = memory
@@ -178,7 +179,7 @@ class File:
             self._tell(f"{self.path} {error}: it is left as it is, and {beside.name} beside it is used instead")
             self.path = beside
             return True
-        if not isinstance(error, UnusableError) and not _broken(error):
+        if not isinstance(error, UnusableError) and not _broken(error) and not self._is_of_no_format():
             return False
         aside = self._free_name()
         try:
@@ -195,6 +196,15 @@ class File:
             "Work goes on with the shipped defaults; 'pyedmcl tune' fills a new one."
         )
         return True
+
+    def _is_of_no_format(self) -> bool:
+        """Whether the header names a format that SQLite has never written, which it then only reads."""
+        try:
+            with self.path.open("rb") as file:
+                header = file.read(20)
+        except OSError:
+            return False
+        return any(version not in (1, 2) for version in header[18:20])
 
     def _free_name(self) -> Path:
         moment = time.strftime("%Y%m%d-%H%M%S")

@@ -249,6 +249,17 @@ def test_a_damaged_row_is_damage_of_the_file(database, column, value):
     assert len(list(database.path.parent.glob("*.unusable-*"))) == 1
 
 
+@pytest.mark.parametrize("place", [18, 19])
+def test_a_format_that_sqlite_never_wrote_is_damage_too(database, place):
+    run(database, key(), FAST)
+    content = bytearray(database.path.read_bytes())
+    content[place] ^= 4  # SQLite would go on reading, and write nothing
+    database.path.write_bytes(content)
+    run(database, key(), SLOW)
+    assert not database.in_memory and dict(database.trials()[-1].parameters) == SLOW
+    assert len(list(database.path.parent.glob("*.unusable-*"))) == 1
+
+
 def test_a_damaged_limit_is_damage_of_the_file(database):
     database.set_limit(key().device.digest(), "predict", 64, "refused 128")
     with sqlite3.connect(database.path) as raw:
