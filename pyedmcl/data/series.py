@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InputError, warn
+from ..errors import InputError, shown, warn
 from .arguments import MOST_STEPS, column_names, integer
 from .extent import bounds, extent
 from .unpack import Array, NotNumericError, Table, float_type, numeric_column, of_array, unpack
@@ -172,7 +172,7 @@ def select(labels: Sequence[object], columns: Sequence[str | int] | str | int | 
     missing: list[object] = []
     for item in wanted:
         if item in ambiguous:
-            raise InputError(f"{what}: several columns are called {item!r}; rename them, or choose by position")
+            raise InputError(f"{what}: several columns are called {shown(item)}; rename them, or choose by position")
         if item in by_label:
             found.append(by_label[item])
         elif positions and isinstance(item, int) and -len(labels) <= item < len(labels):
@@ -191,8 +191,8 @@ def select(labels: Sequence[object], columns: Sequence[str | int] | str | int | 
 
 def some(items: Sequence[object]) -> str:
     """The first few items, quoted, and how many more there are."""
-    shown = ", ".join(repr(item) for item in items[:_SHOWN])
-    return shown + (f" and {len(items) - _SHOWN} more" if len(items) > _SHOWN else "")
+    first = ", ".join(shown(item) for item in items[:_SHOWN])
+    return first + (f" and {len(items) - _SHOWN} more" if len(items) > _SHOWN else "")
 
 
 def _counts(items: Sequence[Any]) -> dict[Any, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -81,6 +82,7 @@ def read_zarr(path: Path, dataset: str | None, columns: Sequence[str | int] | No
               what: str) -> Series:
     """Read a Zarr array, or an array of a Zarr group."""
     zarr = need("zarr", "reading Zarr")
+    _refuse_code(path, what)
     try:
         node = zarr.open(str(path), mode="r")
     except Exception as error:  # zarr's own errors differ between its versions
@@ -92,6 +94,17 @@ def read_zarr(path: Path, dataset: str | None, columns: Sequence[str | int] | No
     entries: dict[str, Entry] = {}
     _walk(node, "", entries)
     return _read(entries, dataset, columns, time_column, what)
+
+
+def _refuse_code(path: Path, what: str) -> None:
+    """Refuse arrays that a codec would unpickle, which runs whatever code the file holds."""
+    for name in (".zarray", ".zmetadata", "zarr.json"):
+        for file in path.rglob(name):
+            if re.search(rb'"[\w.]*pickle[\w.]*"', file.read_bytes(), re.IGNORECASE):
+                raise InputError(
+                    f"{what}: {file.name} asks for the codec pickle, which would run code from the file; store numbers "
+                    "with another codec"
+                )
 
 
 def _walk(group: Any, prefix: str, entries: dict[str, Entry]) -> None:

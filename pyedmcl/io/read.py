@@ -71,7 +71,7 @@ def read_series(path: str | os.PathLike[str], *, columns: Sequence[str | int] | 
         if not path.exists():
             raise InputError(_not_there(path))
         return _read(path, wanted, time_column, dataset, what)
-    except PyedmclError:
+    except (PyedmclError, NameError):  # the latter is a mistake of ours
         raise
     except Exception as error:  # of the library that knows the format, about a damaged file
         kind = path.suffix.lower().lstrip(".").upper() or "a file of series"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import pickle
 import sys
 from pathlib import Path
 from typing import Any
@@ -181,3 +183,21 @@ def test_missing_package_names_the_extra(tmp_path: Path, monkeypatch: pytest.Mon
     path.mkdir() if suffix == ".zarr" else path.write_bytes(b"")
     with pytest.raises(MissingExtraError, match=rf"{package}.*pyedmcl\[io\]"):
         read_series(path)
+
+
+def test_a_zarr_array_that_would_be_unpickled_is_refused(tmp_path):
+    pytest.importorskip("zarr", reason="zarr is not installed; pip install 'pyedmcl[io]' brings it")
+    folder, mark = tmp_path / "evil.zarr", tmp_path / "mark"
+    folder.mkdir()
+
+    class Evil:
+        def __reduce__(self):
+            return mark.touch, ()
+
+    meta = {"zarr_format": 2, "shape": [4], "chunks": [4], "dtype": "|O", "compressor": None, "fill_value": None,
+            "order": "C", "filters": [{"id": "pickle", "protocol": 5}]}  # fmt: skip
+    (folder / ".zarray").write_text(json.dumps(meta))
+    (folder / "0").write_bytes(pickle.dumps([Evil()] * 4))
+    with pytest.raises(InputError, match="codec pickle"):
+        read_series(folder)
+    assert not mark.exists()

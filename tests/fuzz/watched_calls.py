@@ -1,0 +1,97 @@
+"""Small calls that together launch every kernel, for a simulator that watches each access.
+
+usage: python tests/fuzz/watched_calls.py DEVICE PARAMETERS [CALL ...]
+
+PARAMETERS are those of ``bench/portability_run.py``. Prints a JSON line for each call: its name, the kernels that it
+built, seconds, and an error if there was one.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+import warnings
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import portability_run as run
+
+import pyedmcl
+from pyedmcl.codegen import build
+from pyedmcl.tuning import defaults
+
+N = 48
+X, Y = np.random.default_rng(0).random((2, N))
+TABLE = np.column_stack([X, Y, X * Y])
+GAPS = np.where(np.arange(N) % 17 == 5, np.nan, X)
+LONG = np.random.default_rng(1).random(150)
+CALLS = {
+    "knn": partial(pyedmcl.knn, GAPS, E=2),
+    "knn64": partial(pyedmcl.knn, X, E=2, tau=2, dtype="float64"),
+    "pruned": partial(pyedmcl.knn, LONG, E=3, neighbors="pruned"),
+    "kdtree": partial(pyedmcl.knn, LONG, E=3, neighbors="kdtree"),
+    "simplex": partial(pyedmcl.simplex, X, E=2, knn=3),
+    "smap": partial(pyedmcl.smap, X, E=2, theta=[0.0, 2.0]),
+    "smap_knn": partial(pyedmcl.smap, X, E=2, theta=1.0, knn=10, solver="ridge"),
+    "embed_dimension": partial(pyedmcl.embed_dimension, TABLE, E_max=3),
+    "multiview": partial(pyedmcl.multiview, TABLE, 0, D=2),
+    "xmap": partial(pyedmcl.xmap, TABLE, E=[1, 2, 2]),
+    "ccm": partial(pyedmcl.ccm, X, Y, E=2, lib_sizes=[8, 40], sample=3, seed=1),
+    "ccm_smap": partial(pyedmcl.ccm, X, Y, E=2, lib_sizes=[20], sample=1, seed=1, method="smap"),
+    "ccm_matrix": partial(pyedmcl.ccm_matrix, TABLE, E=2, lib_sizes=[10, 40], sample=2, seed=1),
+    "ccm_significance": partial(pyedmcl.ccm_significance, X, Y, E=2, n=3, seed=1, lib_size=20, sample=2),
+    "xmap_significance": partial(pyedmcl.xmap_significance, TABLE, E=2, n=2, seed=1),
+    "rqa": partial(pyedmcl.rqa, GAPS, m=2, radius=[0.2, 0.4]),
+    "rqa_cross": partial(pyedmcl.rqa, X, Y[:40], m=2, radius=0.3, exact=False),
+    "rqa_rate": partial(pyedmcl.rqa, X, m=2, radius=0.1, threshold="recurrence_rate"),
+    "rqa_neighbours": partial(pyedmcl.rqa, X, radius=4, threshold="neighbours", metric="maximum"),
+    "joint_rqa": partial(pyedmcl.joint_rqa, X, Y, radius=0.3, convention="crqa", theiler=2),
+    "windowed_rqa": partial(pyedmcl.windowed_rqa, X, 20, 7, radius=0.3, metric="manhattan"),
+    "recurrence_plot": partial(pyedmcl.recurrence_plot, X, m=2, radius=0.3, pixels=10),
+    "distance_plot": partial(pyedmcl.distance_plot, X, Y, m=2, pixels=10),
+    "recurrence_network": partial(pyedmcl.recurrence_network, X, m=2, radius=0.3),
+}
+
+
+def as_on_gpus():
+    """Have every kernel take the default parameters of GPUs: those of processors have vectors of 16 numbers, of which
+    the simulator cannot tell what is initialised."""  # fmt: skip
+    of_device = defaults.defaults
+
+    def of_gpu(spec, specialisation, info, most, sizes=None):
+        if spec.name == "smap_solve":  # refuses groups on what says that it is a processor
+            return of_device(spec, specialisation, info, most, sizes)
+        return of_device(spec, specialisation, replace(info, kind="gpu", runtime="other"), most, sizes)
+
+    defaults.defaults = of_gpu
+
+
+def main(device, parameters, *names):
+    run.patch(parameters, True, True)
+    if parameters != "default":
+        as_on_gpus()
+    warnings.simplefilter("ignore")
+    built = set()
+    text_of = build.source
+
+    def noted(spec, values):
+        built.add(spec.name)
+        return text_of(spec, values)
+
+    build.source = noted
+    for name in names or CALLS:
+        built.clear()
+        build._source.cache_clear()
+        begun = time.monotonic()
+        trouble = None
+        try:
+            CALLS[name](device=device, tune="never")
+        except pyedmcl.errors.PyedmclError as error:
+            trouble = str(error)
+        print(json.dumps([name, sorted(built), round(time.monotonic() - begun, 2), trouble]), flush=True)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
