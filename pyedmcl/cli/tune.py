@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,14 +12,13 @@ import typer
 from ..errors import InputError, Interrupted
 from . import options, tune_neighbors
 from .talk import Talk
-from .tune_table import Board, Lines, Table, first_line, seconds_text
+from .tune_table import NUMBERS, first_line, seconds_text, trouble_text, watched
 
 if TYPE_CHECKING:
     from ..device.info import DeviceInfo
-    from ..tuner.outcome import Outcome
+    from ..tuner.outcome import Standing
 
 _HEADER = ("kernel", "case", "default", "best", "gain", "tried", "bad", "note")
-_NUMBERS = ("default", "best", "gain", "tried", "bad")
 _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 _SHOWN = 5
 
@@ -95,13 +93,11 @@ def _tune(talk: Talk, kernels: list[str], info: DeviceInfo, **wanted: Any) -> di
     plans = campaign.plan(kernels, wanted["mode"], info, wanted["budget"])
     database = Database()
     talk.remark(f"{info.name} ({info.platform}, driver {info.driver}): {len(plans)} problems")
-    outcomes: list[Outcome] = []
-    board: Board = Table(len(plans)) if sys.stderr.isatty() and not talk.quiet else Lines(talk.remark)
-    with _ended_in_order(), board:
+    outcomes: list[Standing] = []
+    with _ended_in_order(), watched(talk, len(plans)) as report:
         try:
-            for outcome in campaign.tune(kernels, info, database=database, report=board.show, **wanted):
+            for outcome in campaign.tune(kernels, info, database=database, report=report, **wanted):
                 outcomes.append(outcome)
-                board.done(outcome)
         except KeyboardInterrupt as stop:
             raise Interrupted(
                 f"stopped: {len(outcomes)} of {len(plans)} problems are tuned. Every trial that had ended is kept in "
@@ -109,16 +105,16 @@ def _tune(talk: Talk, kernels: list[str], info: DeviceInfo, **wanted: Any) -> di
             ) from stop
     rows = [
         (o.case.kernel, o.case.name, seconds_text(o.default_seconds), seconds_text(o.seconds), f"{o.gain:.2f}x",
-         o.standing.tried, len(o.standing.trouble), first_line(o.note))
+         o.tried, len(o.trouble), first_line(o.note))
         for o in outcomes
     ]  # fmt: skip
     if not talk.quiet:
-        talk.table(_HEADER, rows, right=_NUMBERS)
+        talk.table(_HEADER, rows, right=NUMBERS)
     for outcome in outcomes:
-        for parameters, status, why in outcome.standing.trouble[:_SHOWN]:
-            talk.remark(f"{outcome.case.kernel}: {status}: {_words(parameters)}: {first_line(why)}")
-        if len(outcome.standing.trouble) > _SHOWN:
-            talk.remark(f"{outcome.case.kernel}: {len(outcome.standing.trouble) - _SHOWN} more that cannot be used")
+        for trouble in outcome.trouble[:_SHOWN]:
+            talk.remark(f"{outcome.case.kernel}: {trouble_text(trouble)}")
+        if len(outcome.trouble) > _SHOWN:
+            talk.remark(f"{outcome.case.kernel}: {len(outcome.trouble) - _SHOWN} more that cannot be used")
     if len(outcomes) < len(plans):
         talk.remark(f"the time was up before {len(plans) - len(outcomes)} more problems: give a larger --budget")
     for problem in database.problems:
@@ -131,8 +127,8 @@ def _tune(talk: Talk, kernels: list[str], info: DeviceInfo, **wanted: Any) -> di
             {
                 "kernel": o.case.kernel, "case": o.case.name, "parameters": o.parameters, "kept": o.kept,
                 "seconds": o.seconds, "default_seconds": o.default_seconds, "gain": o.gain,
-                "counts": dict(o.standing.counts), "note": o.note,
-                "trouble": [{"parameters": p, "status": s, "why": w} for p, s, w in o.standing.trouble],
+                "counts": dict(o.counts), "note": o.note,
+                "trouble": [{"parameters": p, "status": s, "why": w} for p, s, w in o.trouble],
             }
             for o in outcomes
         ],
@@ -203,10 +199,6 @@ def _strategy(name: str) -> None:
 
     if name not in STRATEGIES:
         raise InputError(f"--strategy {name}: one of {', '.join(STRATEGIES)} is needed")
-
-
-def _words(parameters: Any) -> str:
-    return ", ".join(f"{name}={value}" for name, value in parameters.items())
 
 
 @contextmanager

@@ -75,7 +75,7 @@ def tune(
     until = time.monotonic() + budget
     outcome = Tuning(backend, tuned_spec(spec.name), case, info, database, session, _SETTINGS, until).run()
     wanted = tuning_key(spec, specialisation, info, sizes)
-    if outcome.key is None or not outcome.seconds:
+    if outcome.key is None:
         log.warning("%s could not be tuned: %s", spec.name, outcome.note)
     elif outcome.key != wanted:
         # The case is a little different, or its engine asks for several things: what was asked for is answered too.

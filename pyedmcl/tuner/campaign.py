@@ -17,7 +17,7 @@ from ..kernels import NAMES
 from ..tuning.database import Database, new_session
 from ..tuning.key import TuningKey
 from .isolate import Workers
-from .outcome import Outcome, Settings, Standing
+from .outcome import Settings, Standing
 from .problem import MODES, TuningCase
 from .problems import names, problem, tuned_spec
 from .search import Tuning
@@ -117,7 +117,7 @@ def tune(
     kernels: Sequence[str], info: DeviceInfo, *, mode: str = "normal", budget: float | None = None, seed: int = 0,
     fresh: bool = False, strategy: str | None = None, database: Database | None = None,
     report: Callable[[Standing], None] | None = None, command: Sequence[str] = WORKER,
-) -> Iterator[Outcome]:  # fmt: skip
+) -> Iterator[Standing]:  # fmt: skip
     """Tune kernels on a device, in processes of their own; outcomes come as cases end.
 
     Parameters

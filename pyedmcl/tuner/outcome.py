@@ -37,8 +37,6 @@ class Settings:
         Figures each when the best ones are compared with the defaults at the end.
     batch : int
         Configurations compiled at the same time and timed in the same rounds.
-    margin : float
-        A winner must be faster than the defaults by this part.
     resume : bool
         Whether times of earlier tunings on the same problem count.
     """
@@ -48,13 +46,12 @@ class Settings:
     rounds: int = 3
     duel: int = 7
     batch: int = 8
-    margin: float = 0.01
     resume: bool = True
 
 
 @dataclass
 class Standing:
-    """What is known while a case is tuned, for whoever shows it.
+    """How the tuning of a case stands; once its phase is "done", how it ended.
 
     Attributes
     ----------
@@ -62,56 +59,39 @@ class Standing:
     phase : str
     counts : Counter
         By status: "ok", "slow", "failed", "wrong", "hung", and "known" for those of earlier tunings.
-    default, best : float
-        Seconds; 0 while unknown.
-    parameters : mapping
-        Of the best; empty for the defaults.
     trouble : list of (mapping, str, str)
         Parameters, status and reason of what cannot be used.
+    default_seconds, seconds : float
+        Of the defaults and of the best, at the end medians of the last comparison; 0 while unknown.
+    parameters : mapping
+        What is used from now on.
+    kept : bool
+        Whether these beat the defaults. Else they are the defaults.
+    key : TuningKey or None
+        Under which the outcome is stored; None where nothing was decided, so that nothing is stored.
+    note : str
     """
 
     case: TuningCase
     phase: str = "starting"
     counts: Counter[str] = field(default_factory=Counter)
-    default: float = 0.0
-    best: float = 0.0
-    parameters: Mapping[str, Any] = field(default_factory=dict)
     trouble: list[tuple[Mapping[str, Any], str, str]] = field(default_factory=list)
+    default_seconds: float = 0.0
+    seconds: float = 0.0
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    kept: bool = False
+    key: TuningKey | None = None
+    note: str = ""
 
     @property
     def tried(self) -> int:
         return sum(count for status, count in self.counts.items() if status != "known")
 
-
-@dataclass(frozen=True)
-class Outcome:
-    """How the tuning of a case ended.
-
-    Attributes
-    ----------
-    case : TuningCase
-    key : TuningKey or None
-        None where the case could not be run at all, or so shortly that nothing was decided.
-    parameters : mapping
-        What is kept.
-    seconds, default_seconds : float
-        Medians of the last comparison.
-    kept : bool
-        Whether something else than the defaults is kept.
-    note : str
-    standing : Standing
-    """
-
-    case: TuningCase
-    key: TuningKey | None
-    parameters: Mapping[str, Any]
-    seconds: float
-    default_seconds: float
-    kept: bool
-    note: str
-    standing: Standing
+    @property
+    def done(self) -> bool:
+        return self.phase == "done"
 
     @property
     def gain(self) -> float:
-        """How many times faster than the defaults."""
-        return self.default_seconds / self.seconds if self.kept and self.seconds > 0 else 1.0
+        """How many times faster than the defaults what is kept is; before the end, what is best so far."""
+        return self.default_seconds / self.seconds if self.seconds > 0 and (self.kept or not self.done) else 1.0

@@ -24,13 +24,13 @@ class Trials:
     """
 
     def __init__(self, database: Database, session: str, standing: Standing) -> None:
-        self._database, self._session, self._standing = database, session, standing
+        self.database, self._session, self._standing = database, session, standing
         self._case = standing.case.text()
         self._running: dict[int, Mapping[str, Any]] = {}
 
     def begin(self, key: TuningKey, parameters: Mapping[str, Any]) -> int:
         """Note that a configuration is about to be tried; returns the trial's number."""
-        trial = self._database.start(key, parameters, session=self._session, case=self._case)
+        trial = self.database.start(key, parameters, session=self._session, case=self._case)
         self._running[trial] = parameters
         return trial
 
@@ -40,48 +40,38 @@ class Trials:
             self.forget(trial)
             return
         parameters = self._running.pop(trial)
-        self._database.finish(trial, status=status, seconds=seconds, note=note)
+        self.database.finish(trial, status=status, seconds=seconds, note=note)
         self._standing.counts[status] += 1
         if status in ("failed", "wrong", "hung"):
             self._standing.trouble.append((parameters, status, note))
 
-    def forget(self, trial: int) -> None:
-        """As if it had not been tried."""
-        self._database.forget(trial)
-        self._running.pop(trial, None)
+    def forget(self, *trials: int) -> None:
+        """As if they had not been tried; all that have not ended where none is named."""
+        for trial in trials or list(self._running):
+            self.database.forget(trial)
+            self._running.pop(trial, None)
 
-    def forget_running(self) -> None:
-        """Forget all that have not ended."""
-        for trial in list(self._running):
-            self.forget(trial)
-
-    def ended(self, key: TuningKey, parameters: Mapping[str, Any], seconds: Sequence[float]) -> None:
-        """Note a configuration that has been tried already, such as the defaults in the last comparison."""
-        trial = self._database.start(key, parameters, session=self._session, case=self._case)
-        self._database.finish(trial, status="ok", seconds=seconds)
-
-    def outcome(self, key: TuningKey, parameters: Mapping[str, Any], seconds: Sequence[float]) -> None:
-        """Note what the tuning came to."""
-        self._outcome(key, parameters, seconds, "")
+    def record(
+        self, key: TuningKey, parameters: Mapping[str, Any], seconds: Sequence[float], *, final: bool, note: str = ""
+    ) -> None:  # fmt: skip
+        """Note what is no trial of its own: the ``final`` outcome, and the defaults of the last comparison."""
+        trial = self.database.start(key, parameters, session=self._session, case=self._case, final=final)
+        self.database.finish(trial, status="ok", seconds=seconds, note=note)
 
     def along(
         self, key: TuningKey, parameters: Mapping[str, Any], seconds: Sequence[float], tuned: TuningKey
     ) -> None:  # fmt: skip
         """Note the outcome of ``tuned`` for another key that it was asked with, unless that has one of its own."""
-        final = (trial for trial in self._database.trials(key, status="ok") if trial.final)
+        final = (trial for trial in self.database.trials(key, status="ok") if trial.final)
         if all(trial.note.startswith(_WITH) for trial in final):
-            self._outcome(key, parameters, seconds, f"{_WITH}{tuned.specialisation}")
-
-    def _outcome(self, key: TuningKey, parameters: Mapping[str, Any], seconds: Sequence[float], note: str) -> None:
-        trial = self._database.start(key, parameters, session=self._session, case=self._case, final=True)
-        self._database.finish(trial, status="ok", seconds=seconds, note=note)
+            self.record(key, parameters, seconds, final=True, note=f"{_WITH}{tuned.specialisation}")
 
     def known(self, key: TuningKey, default: Mapping[str, Any], default_seconds: float) -> dict[str, tuple[str, float]]:
         """Configurations that earlier tunings timed on this problem: their text to (status, seconds as of now).
 
         Without a figure of the defaults of that day nothing can be compared.
         """
-        earlier = [t for t in self._database.trials(key) if t.case == self._case and t.session != self._session]
+        earlier = [t for t in self.database.trials(key) if t.case == self._case and t.session != self._session]
         timed = [t for t in earlier if t.median is not None]
         defaults: dict[str, float] = {}
         for trial in timed:

@@ -87,7 +87,7 @@ def test_workers_find_the_best(run, own_database):
 def test_a_candidate_that_crashes_its_process_is_recorded_and_the_search_goes_on(run, own_database, at):
     (outcome,) = run(command(crash=(BEST, at)))
     assert outcome.parameters == SECOND
-    (parameters, status, why) = outcome.standing.trouble[0]
+    (parameters, status, why) = outcome.trouble[0]
     assert (parameters, status) == (BEST, "failed")
     assert "SIGSEGV" in why
     assert "last words" in why
@@ -129,7 +129,7 @@ def test_a_candidate_that_hangs_is_killed_by_its_parent(run, own_database, at, t
     assert len(list(hanging.iterdir())) == 1
     assert ends(own_database)[canonical(BEST)] == "hung"
     (again,) = run(command(hang=(BEST, at)), fresh=True)
-    assert not again.standing.trouble, "it was not tried again"
+    assert not again.trouble, "it was not tried again"
 
 
 KILLED = """
@@ -163,7 +163,7 @@ def test_a_tuner_that_is_killed_loses_nothing_finished_and_skips_what_killed_it(
     begun = [text for text, status in left.items() if status == "started"]
     assert len(begun) <= 4, "what was compiled together at most"
     (outcome,) = run(command(**{"kill the tuner": (BEST, "sample")}))
-    assert outcome.standing.counts["known"] >= len(finished) - 1
+    assert outcome.counts["known"] >= len(finished) - 1
     assert outcome.parameters != BEST, "what killed the first tuner is not tried again"
     assert outcome.kept
 

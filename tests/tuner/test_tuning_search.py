@@ -111,7 +111,7 @@ def test_the_best_is_kept_with_its_gain(database):
     assert outcome.gain == pytest.approx(seconds_of(DEFAULT) / seconds_of(BEST))
     assert database.best(KEY).parameters == BEST
     assert database.best(KEY).final
-    assert outcome.standing.counts["failed"] == 0
+    assert outcome.counts["failed"] == 0
 
 
 def test_every_trial_is_in_the_database_with_its_end(database):
@@ -119,7 +119,7 @@ def test_every_trial_is_in_the_database_with_its_end(database):
     trials = [t for t in database.trials(KEY) if not t.final]
     assert {t.status for t in trials} <= {"ok", "slow"}
     assert len({t.canonical for t in trials}) == 18
-    assert outcome.standing.tried == 18
+    assert outcome.tried == 18
     assert all(t.rounds for t in trials)
     verified = {t.canonical for t in trials if t.status == "ok"}
     assert canonical(BEST) in verified
@@ -142,7 +142,7 @@ def test_what_cannot_be_used_never_wins_and_is_never_tried_again(database, at, s
     outcome = tune(database, Scripted(ends=bad))
     assert outcome.parameters not in (BEST, DEFAULT)
     assert outcome.kept
-    assert outcome.standing.trouble == [(BEST, status, f"{status} on purpose")]
+    assert outcome.trouble == [(BEST, status, f"{status} on purpose")]
     assert canonical(BEST) in database.barred(KEY)
     again = Scripted()
     assert tune(database, again, session="s2", resume=False).parameters != BEST
@@ -202,7 +202,7 @@ def test_a_second_tuning_goes_on_where_the_first_one_was(database):
     tune(database, strategy="exhaustive")
     again = Scripted()
     outcome = tune(database, again, session="s2", strategy="exhaustive")
-    assert outcome.standing.counts["known"] == 17, "all but the defaults, which are timed each time"
+    assert outcome.counts["known"] == 17, "all but the defaults, which are timed each time"
     assert set(again.asked_to("attempt")) == {canonical(DEFAULT)}
     assert outcome.parameters == BEST
     assert canonical(BEST) in again.asked_to("verify"), "what was right once is verified again before it wins"
@@ -240,7 +240,7 @@ def test_ctrl_c_keeps_what_has_ended_and_forgets_what_was_under_way(database):
     assert "started" not in statuses
     assert not database.barred(KEY)
     outcome = tune(database, session="s2", strategy="exhaustive")
-    assert outcome.standing.counts["known"] > 0
+    assert outcome.counts["known"] > 0
     assert outcome.parameters == BEST
 
 
@@ -255,7 +255,7 @@ def test_the_budget_ends_a_search(database, monkeypatch):
 
     outcome = tune(database, Slow(), until=0.2, strategy="exhaustive")
     assert now[0] == pytest.approx(0.2)
-    assert outcome.standing.tried < 18
+    assert outcome.tried < 18
     assert outcome.key == KEY
     assert database.best(KEY) is not None
 

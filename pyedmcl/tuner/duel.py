@@ -1,0 +1,62 @@
+"""The last comparison of a tuning: the best configurations and the defaults, in one process, round by round."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from statistics import median
+
+from .measure import Reply
+
+_ROUNDS_LEAST = 3
+# Part of the defaults' time that must be gained: less is noise.
+_MARGIN = 0.01
+
+
+def compare(
+    figure: Callable[[str], Reply], names: Sequence[str], rounds: int, late: Callable[[], bool]
+) -> dict[str, list[float]]:
+    """Seconds of each in the same rounds, each of which begins with another one; who fails is out.
+
+    Parameters
+    ----------
+    figure : callable
+        Runs the configuration of a name.
+    names : sequence of str
+    rounds : int
+    late : callable
+        Whether the time is up; some rounds are run all the same.
+    """
+    times: dict[str, list[float]] = {name: [] for name in names}
+    for number in range(max(rounds, _ROUNDS_LEAST)):
+        if not times or (number >= _ROUNDS_LEAST and late()):
+            break
+        left = list(times)
+        first = number % len(left)
+        for name in left[first:] + left[:first]:
+            reply = figure(name)
+            if reply.status == "ok":
+                times[name] += reply.seconds
+            else:
+                del times[name]
+    return times
+
+
+def winner(times: Mapping[str, Sequence[float]], default: str, margin: float = _MARGIN) -> str | None:
+    """The fastest that beats the defaults by more than noise, or None: the defaults stay.
+
+    Parameters
+    ----------
+    times : mapping
+        Name to the seconds of each round.
+    default : str
+        Which are the defaults' times.
+    margin : float
+        Part of the defaults' time that must be gained, in the median; three rounds of four must be won, too.
+    """
+    if not times.get(default):
+        return None
+    for name in sorted(times, key=lambda n: median(times[n]) if times[n] else float("inf")):
+        ratios = sorted(mine / other for mine, other in zip(times[name], times[default], strict=False))
+        if name != default and ratios and median(ratios) < 1.0 - margin and ratios[3 * len(ratios) // 4] < 1.0:
+            return name
+    return None
