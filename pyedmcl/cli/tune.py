@@ -158,8 +158,8 @@ def _explain(
             (t.name, ", ".join(map(str, t.values)), defaults[t.name], t.why) for t in kernel.tunables
         ]
         talk.table(("tunable", "values", "default", "what it does"), rows)
-        for relation in space.relations:
-            talk.summary(f"  must hold: {relation.reason}")
+        for constraint in space.constraints:
+            talk.summary(f"  must hold: {constraint.reason}")
         exact = "to the last bit" if kernel.exact else "within a stated tolerance"
         talk.summary(f"  verified against {kernel.oracle} {exact}")
         for case in cases:
@@ -168,7 +168,7 @@ def _explain(
             "kernel": name, "combinations": space.raw_count(), "valid": count,
             "tunables": [{"name": t.name, "values": list(t.values), "default": defaults[t.name], "why": t.why}
                          for t in kernel.tunables],
-            "constraints": [relation.reason for relation in space.relations],
+            "constraints": [constraint.reason for constraint in space.constraints],
             "oracle": kernel.oracle, "exact": kernel.exact, "cases": [dict(c.numbers, name=c.name) for c in cases],
         })  # fmt: skip
     share = "no limit" if seconds is None and depth.seconds == float("inf") else (

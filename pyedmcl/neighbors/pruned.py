@@ -21,6 +21,7 @@ from ..tuning.parameters import ParameterChoice, parameters
 from .library_searcher import NeighborLists, SearchOutcome
 from .pruned_axes import AXES_MOST, principal_axes
 from .pruned_order import Order, Orderer, OrderShape
+from .rates import probed
 from .series import LibraryStates
 
 if TYPE_CHECKING:
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
     from .tables import Tables
 
 _ROWS_MOST = 1 << 29  # places in an order are 32-bit
-# Queries that a probe looks at: of short series a share, since where nothing can be pruned each costs a whole row.
-_PROBED_LEAST, _PROBED_MOST, _PROBED_SHARE = 256, 4096, 32
 
 
 @dataclass(frozen=True)
@@ -121,8 +120,7 @@ class PrunedSearcher:
         if orders is None:
             return 0.0
         tiles = orders.tiles(self._tile)
-        enough = max(min(tiles * self._tile // _PROBED_SHARE, _PROBED_MOST), _PROBED_LEAST)
-        step = max(tiles * self._tile // enough, 1)
+        step = tiles * self._tile // probed(tiles * self._tile)
         for most in (max(int(2 * hopeless * orders.leaves), 1), orders.leaves):
             # Query tiles are given up at twice the share that is of interest; if few of them are, they count.
             counts = self._launch(orders, 0, step, -(-tiles // step), most)[1]

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 NAME = "neighbors"
 MODEL = MODELS[NAME]
-# Queries that a probe looks at, as :mod:`pyedmcl.neighbors.pruned` takes them.
+# Queries that a probe looks at: of short series a share, since where nothing can be pruned each costs a whole row.
 _PROBED_LEAST, _PROBED_MOST, _PROBED_SHARE = 256, 4096, 32
 _LEAST_VISITED = 32  # states that the pruned search looks at for a query where states lie best, beside 2 k
 _TREE_LEAF = 16.0

@@ -7,7 +7,6 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from ..device.info import DeviceInfo
@@ -18,7 +17,7 @@ from ..tuning.database import Database, new_session
 from ..tuning.key import TuningKey
 from .isolate import Workers
 from .outcome import Settings, Standing
-from .problem import MODES, TuningCase
+from .problem import TuningCase
 from .problems import names, problem, tuned_spec
 from .search import Tuning
 from .space import Space
@@ -63,13 +62,9 @@ DEPTH = {
 
 @dataclass(frozen=True)
 class Plan:
-    """A case and its share of the time.
+    """A case and its share of the time, relative to others.
 
-    Attributes
-    ----------
-    case : TuningCase
-    weight : float
-        Relative to others: the logarithm of the number of combinations, and something for what every problem takes.
+    It is the logarithm of the number of combinations, and something for what every problem takes.
     """
 
     case: TuningCase
@@ -93,8 +88,8 @@ def plan(kernels: Sequence[str], mode: str, info: DeviceInfo, budget: float | No
     InputError
         An unknown kernel, or one without anything to tune; another mode; a budget that is not positive.
     """
-    if mode not in MODES:
-        raise InputError(f"mode={mode!r}: one of {', '.join(MODES)} is needed")
+    if mode not in DEPTH:
+        raise InputError(f"mode={mode!r}: one of {', '.join(DEPTH)} is needed")
     if budget is not None and not budget > 0:
         raise InputError(f"budget={budget!r}: seconds above 0 are needed")
     for name in kernels:
@@ -147,7 +142,11 @@ def tune(
     session = new_session()
     claimed: set[TuningKey] = set()
     end = time.monotonic() + budget if budget is not None else math.inf
-    with _workers(command, info, depth) as workers:
+    cores = os.cpu_count() or 1
+    # More processes than cores compile no faster, and each holds a context on the device.
+    count = min(cores, _WORKERS_MOST, info.compute_units if quirks_for(info).on_host else cores)
+    with Workers(command, info.id, count=count, compile_seconds=depth.compile_seconds,
+                 run_seconds=depth.run_seconds) as workers:  # fmt: skip
         for number, one in enumerate(plans):
             now = time.monotonic()
             if budget is None:
@@ -159,20 +158,3 @@ def tune(
             workers.until = until + _GRACE
             kernel = tuned_spec(one.case.kernel)
             yield Tuning(workers, kernel, one.case, info, database, session, settings, until, report, claimed).run()
-
-
-@contextmanager
-def _workers(command: Sequence[str], info: DeviceInfo, depth: Mode) -> Iterator[Workers]:
-    cores = os.cpu_count() or 1
-    # More processes than cores compile no faster, and each holds a context on the device.
-    count = min(cores, _WORKERS_MOST, info.compute_units if quirks_for(info).on_host else cores)
-    workers = Workers(command, info.id, count=count, compile_seconds=depth.compile_seconds,
-                      run_seconds=depth.run_seconds)  # fmt: skip
-    try:
-        workers.start()
-        yield workers
-    except BaseException:
-        workers.kill()
-        raise
-    else:
-        workers.close()

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from ..device.executor import Argument, Buffer, Event, Executor, Kernel, MemoryAccount, Program
-    from ..device.info import DeviceInfo
+    from ..device.executor import Argument, Buffer, Event, Executor, Kernel
 
 
 class Recorder:
@@ -24,25 +23,8 @@ class Recorder:
         self.executor = executor
         self.events: list[tuple[str, Event]] = []
 
-    @property
-    def info(self) -> DeviceInfo:
-        return self.executor.info
-
-    @property
-    def memory(self) -> MemoryAccount:
-        return self.executor.memory
-
-    def build(self, source: str, options: Sequence[str] = ()) -> Program:
-        return self.executor.build(source, options)
-
-    def allocate(self, nbytes: int) -> Buffer:
-        return self.executor.allocate(nbytes)
-
-    def upload(self, array: np.ndarray[Any, Any], into: Buffer | None = None, offset: int = 0) -> Buffer:
-        return self.executor.upload(array, into, offset)
-
-    def download(self, buffer: Buffer, into: np.ndarray[Any, Any], offset: int = 0) -> np.ndarray[Any, Any]:
-        return self.executor.download(buffer, into, offset)
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.executor, name)
 
     def launch(
         self, kernel: Kernel, global_size: Sequence[int], local_size: Sequence[int] | None, /, **arguments: Argument
@@ -50,12 +32,6 @@ class Recorder:
         event = self.executor.launch(kernel, global_size, local_size, **arguments)
         self.events.append((kernel.name, event))
         return event
-
-    def finish(self) -> None:
-        self.executor.finish()
-
-    def close(self) -> None:
-        self.executor.close()
 
     def seconds(self, entries: Sequence[str]) -> float:
         """Time on the device of the launches of these kernels; waits for them."""

@@ -18,8 +18,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from .. import config
 from ..errors import PyedmclError
@@ -108,7 +107,7 @@ class _Worker:
 
 
 class Workers:
-    """Processes that try configurations on one device.
+    """Processes that try configurations on one device, for the length of a ``with`` block.
 
     Parameters
     ----------
@@ -120,37 +119,71 @@ class Workers:
         Processes.
     compile_seconds, run_seconds : float
         Who takes longer is hanging.
-    until : float, optional
+
+    Attributes
+    ----------
+    until : float
         Moment (of ``time.monotonic``) from which on requests are stopped.
     """
 
     def __init__(
-        self, command: Sequence[str], device: str, *, count: int = 2, compile_seconds: float = 60.0,
-        run_seconds: float = 20.0, until: float = float("inf"),
-    ) -> None:  # fmt: skip
-        self.count = max(count, 1)
-        self.compile_seconds, self.run_seconds, self.until = compile_seconds, run_seconds, until
+        self, command: Sequence[str], device: str, *, count: int, compile_seconds: float, run_seconds: float
+    ) -> None:
+        self.compile_seconds, self.run_seconds, self.until = compile_seconds, run_seconds, float("inf")
         self._folder = tempfile.TemporaryDirectory(prefix="pyedmcl-tune-")
         self._command = [*command, device, self._folder.name]
-        self._workers: list[_Worker | None] = [None] * self.count
-        self._home: dict[str, int] = {}
+        self._workers: list[_Worker | None] = [None] * max(count, 1)
+        self._home: dict[str, int] = {}  # configuration to the process that has compiled it
+
+    def __enter__(self) -> Workers:
+        for place in range(len(self._workers)):  # the later ones get ready while the first works
+            self._ready(place)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
+        """End all processes; after an error at once, whatever they do."""
+        for worker in self._workers:
+            if worker is not None:
+                worker.end(kill=kind is not None)
+        self._folder.cleanup()
 
     def describe(self, case: TuningCase, parameters: Parameters) -> Reply:
         """What the engine asks for in this case."""
-        return self._one("describe", case, parameters, self._at(case, parameters))
+        return self._one("describe", case, parameters)
 
     def prepare(self, case: TuningCase, configurations: Sequence[Parameters]) -> list[Reply]:
         """Compile configurations, as many at a time as there are processes."""
+        return self._ask("prepare", case, configurations, range(len(self._workers)))
+
+    def attempt(self, case: TuningCase, parameters: Parameters) -> Reply:
+        """The first run of a configuration; its answer is compared."""
+        return self._one("attempt", case, parameters)
+
+    def verify(self, case: TuningCase, parameters: Parameters) -> Reply:
+        """Ragged problems against the oracle."""
+        return self._one("verify", case, parameters)
+
+    def sample(self, case: TuningCase, parameters: Parameters, *, together: bool = False) -> Reply:
+        """One figure; ``together``: in the same process for whichever configuration."""
+        return self._ask("sample", case, [parameters], [0])[0] if together else self._one("sample", case, parameters)
+
+    def _one(self, do: str, case: TuningCase, parameters: Parameters) -> Reply:
+        return self._ask(do, case, [parameters], [self._home.get(_name(case, parameters), 0)])[0]
+
+    def _ask(
+        self, do: str, case: TuningCase, configurations: Sequence[Parameters], places: Sequence[int]
+    ) -> list[Reply]:
+        """Replies to a request about each configuration, from whichever of the processes at ``places`` is free."""
         waiting = deque(enumerate(configurations))
         replies: dict[int, Reply] = {}
         busy: dict[int, tuple[int, float]] = {}
         while waiting or busy:
-            for place in range(self.count):
+            for place in places:
                 if waiting and place not in busy:
                     number, parameters = waiting.popleft()
-                    self._home[_name(case, parameters)] = place
-                    limit = self._send(place, "prepare", case, parameters)
-                    busy[place] = number, limit
+                    if do == "prepare":
+                        self._home[_name(case, parameters)] = place
+                    busy[place] = number, self._send(place, do, case, parameters)
             for place, (number, limit) in list(busy.items()):
                 pause = 0.0 if len(busy) > 1 else _POLL_SECONDS
                 reply = self._take(place, limit, min(pause, max(limit - time.monotonic(), 0.0)))
@@ -163,42 +196,6 @@ class Workers:
                 time.sleep(0.005)
         return [replies[number] for number in range(len(configurations))]
 
-    def attempt(self, case: TuningCase, parameters: Parameters) -> Reply:
-        """The first run of a configuration; its answer is compared."""
-        return self._one("attempt", case, parameters, self._at(case, parameters))
-
-    def verify(self, case: TuningCase, parameters: Parameters) -> Reply:
-        """Ragged problems against the oracle."""
-        return self._one("verify", case, parameters, self._at(case, parameters), factor=3.0)
-
-    def sample(self, case: TuningCase, parameters: Parameters, *, together: bool = False) -> Reply:
-        """One figure; ``together``: in the same process for whichever configuration."""
-        return self._one("sample", case, parameters, 0 if together else self._at(case, parameters))
-
-    def close(self) -> None:
-        """End all processes."""
-        for worker in self._workers:
-            if worker is not None:
-                worker.end()
-        self._workers = [None] * self.count
-        self._folder.cleanup()
-
-    def kill(self) -> None:
-        """End all processes at once, whatever they do."""
-        for place, worker in enumerate(self._workers):
-            if worker is not None:
-                worker.end(kill=True)
-                self._workers[place] = None
-        self._folder.cleanup()
-
-    def start(self) -> None:
-        """Start all processes, so that the later ones get ready while the first works."""
-        for place in range(self.count):
-            self._ready(place)
-
-    def _at(self, case: TuningCase, parameters: Parameters) -> int:
-        return self._home.get(_name(case, parameters), 0)
-
     def _ready(self, place: int) -> _Worker:
         worker = self._workers[place]
         if worker is None or worker.gone:
@@ -207,23 +204,16 @@ class Workers:
             worker = self._workers[place] = _Worker(self._command)
         return worker
 
-    def _one(self, do: str, case: TuningCase, parameters: Parameters, place: int, factor: float = 1.0) -> Reply:
-        limit = self._send(place, do, case, parameters, factor)
-        while True:
-            reply = self._take(place, limit, _POLL_SECONDS)
-            if reply is not None:
-                if reply.status == "ok":
-                    self._ready(place).prepared.add(_name(case, parameters))
-                return reply
-
-    def _send(self, place: int, do: str, case: TuningCase, parameters: Parameters, factor: float = 1.0) -> float:
+    def _send(self, place: int, do: str, case: TuningCase, parameters: Parameters) -> float:
         """Send a request; returns the moment at which its process is hanging."""
         worker = self._ready(place)
         seconds = self.run_seconds if do in ("attempt", "sample", "verify") else 0.0
         # Who has not compiled it yet (a replaced process, other shapes) does so first.
         if do in ("prepare", "describe", "verify") or _name(case, parameters) not in worker.prepared:
             seconds += self.compile_seconds
-        seconds = factor * seconds + (0.0 if worker.answered else START_SECONDS)
+        if do == "verify":  # it compiles and runs several problems
+            seconds *= 3.0
+        seconds += 0.0 if worker.answered else START_SECONDS
         worker.send(
             {"do": do, "case": case.text(), "parameters": None if parameters is None else dict(parameters),
              "seconds": seconds + _ORPHAN_SECONDS}
@@ -239,7 +229,8 @@ class Workers:
             now = time.monotonic()
             if now < min(limit, self.until):
                 return None
-            reply = Reply("hung", note=_HUNG) if now >= limit else Reply("stopped", note="the time was up")
+            hung = Reply("hung", note="no answer in time: its process was ended")
+            reply = hung if now >= limit else Reply("stopped", note="the time was up")
             worker.end(kill=True)
             self._workers[place] = None
         elif worker.gone:
@@ -247,31 +238,25 @@ class Workers:
         return reply
 
 
-_HUNG = "no answer in time: its process was ended"
-
-
 def _name(case: TuningCase, parameters: Parameters) -> str:
     return f"{case.text()} {'default' if parameters is None else canonical(parameters)}"
 
 
-def serve(make: Callable[[], Bench], requests: IO[bytes] | None = None, replies: IO[bytes] | None = None) -> bool:
+def serve(make: Callable[[], Bench]) -> bool:
     """Answer requests until there are no more; what a child process does. Whether it was told that this is the end.
+
+    Whatever else is written to standard output goes to standard error.
 
     Parameters
     ----------
     make : Callable
         Opens the device; called before the first request is answered.
-    requests, replies : binary files, optional
-        Standard input and output. Whatever else is written to standard output goes to standard error.
     """
-    if requests is None:
-        requests = sys.stdin.buffer
-    if replies is None:
-        replies = os.fdopen(os.dup(1), "wb")
-        os.dup2(2, 1)  # drivers print
+    replies = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # drivers print
     bench: Bench | None = None
     failure = ""
-    for line in requests:
+    for line in sys.stdin.buffer:
         if not line.strip():
             return True
         request = json.loads(line)
@@ -295,8 +280,3 @@ def serve(make: Callable[[], Bench], requests: IO[bytes] | None = None, replies:
 
 def _number(value: Any) -> Any:
     return value.tolist()
-
-
-def worker_folder(arguments: Sequence[str]) -> tuple[str, Path]:
-    """Device and folder from the arguments that :class:`Workers` adds to a command."""
-    return arguments[-2], Path(arguments[-1])

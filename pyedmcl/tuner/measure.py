@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -70,8 +70,8 @@ class Reply:
     @classmethod
     def of(cls, fields: Mapping[str, Any]) -> Reply:
         """The reverse of :meth:`as_dict`, from JSON."""
-        asked = tuple(TrialQuestion(_tuples(a["specialisation"]), a["sizes"], a["parameters"]) for a in fields["asked"])
-        return cls(fields["status"], tuple(fields["seconds"]), fields["wall"], fields["note"], asked)
+        asked = tuple(TrialQuestion(**question) for question in fields["asked"])
+        return cls(**{**fields, "seconds": tuple(fields["seconds"]), "asked": asked})
 
 
 class Bench:
@@ -197,10 +197,8 @@ def figure(executor: Executor, tuned: TuningProblem, case: TuningCase) -> float:
 @contextmanager
 def chosen(kernel: str, parameters: Parameters) -> Iterator[None]:
     """Within the block, a kernel takes these parameters, or the defaults for None; others take their defaults."""
-    with ExitStack() as stack:
-        stack.enter_context(source.mode("never"))
-        if parameters is not None:
-            stack.enter_context(source.using(**{kernel: parameters}))
+    forced = {} if parameters is None else {kernel: parameters}
+    with source.mode("never"), source.using(**forced):
         yield
 
 
@@ -215,12 +213,3 @@ def _file(text: str) -> str:
 def _note(error: Exception) -> str:
     text = str(error) if str(error) else repr(error)
     return f"{type(error).__name__}: {text}"[:_NOTE_MOST]
-
-
-def _tuples(value: Any) -> Any:
-    """JSON's lists as the tuples they were."""
-    if isinstance(value, list):
-        return tuple(_tuples(item) for item in value)
-    if isinstance(value, dict):
-        return {name: _tuples(item) for name, item in value.items()}
-    return value

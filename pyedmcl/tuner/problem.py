@@ -25,7 +25,6 @@ from .verify import Close, require
 Answer = Mapping[str, NDArray[Any]]
 
 T = TypeVar("T")
-MODES = ("rapid", "normal", "exhaustive")
 _KEPT_MOST = 256
 
 

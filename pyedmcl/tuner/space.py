@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from math import prod
 from random import Random
 from typing import Any
@@ -19,48 +18,27 @@ Configuration = Mapping[str, Any]
 _TRIES = 50
 
 
-class _UndecidedError(Exception):
-    """A relation asks for a tunable that has no value yet; ``name`` is which."""
-
-    def __init__(self, name: str) -> None:
-        super().__init__(name)
-        self.name = name
-
-
 class _Partial(dict[str, Any]):
-    """Values of some tunables and of all that is given; asking for the other tunables is noticed."""
+    """Values of some tunables and of all that is given; asking for the other tunables raises KeyError, also ``get``."""
 
     def __init__(self, values: Mapping[str, Any], undecided: frozenset[str]) -> None:
         super().__init__(values)
         self.undecided = undecided
 
-    def __missing__(self, name: str) -> Any:
-        raise _UndecidedError(name) if name in self.undecided else KeyError(name)
-
     def get(self, name: str, default: Any = None) -> Any:
         return self[name] if name in self or name in self.undecided else default
 
 
-@dataclass(frozen=True)
-class Relation:
-    """A constraint as it stands for one problem and device."""
+def _holds(constraint: Constraint, values: _Partial) -> bool | str:
+    """Whether a constraint holds; the name of a tunable without a value while it depends on that.
 
-    reason: str
-    constraint: Constraint
-
-    def holds(self, values: _Partial) -> bool | str:
-        """Whether it holds; the name of a tunable without a value while it depends on that.
-
-        What asks for a value that only the engine knows is left to the engine, which refuses to build it.
-        """
-        try:
-            return bool(self.constraint.holds(values))
-        except _UndecidedError as asked:
-            return asked.name
-        except KeyError as unknown:
-            # A constraint may have copied the values, and missed a tunable there.
-            name = unknown.args[0] if unknown.args else None
-            return name if isinstance(name, str) and name in values.undecided else True
+    What asks for a value that only the engine knows is left to the engine, which refuses to build it.
+    """
+    try:
+        return bool(constraint.holds(values))
+    except KeyError as unknown:
+        name = unknown.args[0] if unknown.args else None
+        return name if isinstance(name, str) and name in values.undecided else True
 
 
 class Space:
@@ -72,34 +50,30 @@ class Space:
     info : DeviceInfo
     given : mapping, optional
         Specialisation, as far as it is known. Constraints on values that are not known are left to the build.
-    most : int, optional
-        Largest work-group; the device's where left out.
     """
 
-    def __init__(
-        self, spec: KernelSpec, info: DeviceInfo, given: Mapping[str, Any] | None = None, most: int | None = None
-    ) -> None:
+    def __init__(self, spec: KernelSpec, info: DeviceInfo, given: Mapping[str, Any] | None = None) -> None:
         self.spec, self.info = spec, info
         quirks = quirks_for(info)
-        self.most = min(most or quirks.max_work_group, quirks.max_work_group)
+        self._most = quirks.max_work_group
         self.given = {**(given or {}), **quirks.values}
         self.tunables: dict[str, Tunable] = {tunable.name: tunable for tunable in spec.tunables}
         limits = []
         if any(name in self.tunables for name in defaults._GROUP):
             limits.append(Constraint(
-                lambda v: defaults.group({n: v[n] for n in defaults._GROUP if n in self.tunables}) <= self.most,
-                f"groups have at most {self.most:,} work-items on this device",
+                lambda v: defaults.group({n: v[n] for n in defaults._GROUP if n in self.tunables}) <= self._most,
+                f"groups have at most {self._most:,} work-items on this device",
             ))  # fmt: skip
         if "tile" in self.tunables:
             limits.append(Constraint(
                 lambda v: defaults._tile_bytes(v, self.given) <= quirks.local_bytes,
                 f"a tile has at most {quirks.local_bytes:,} bytes of local memory on this device",
             ))  # fmt: skip
-        self.relations = tuple(Relation(c.reason, c) for c in (*spec.constraints, *limits))
+        self.constraints = (*spec.constraints, *limits)
 
     def defaults(self) -> dict[str, Any]:
         """What is used without any tuning."""
-        return defaults.defaults(self.spec, self.given, self.info, self.most)
+        return defaults.defaults(self.spec, self.given, self.info, self._most)
 
     def raw_count(self) -> int:
         """Combinations of values, valid or not."""
@@ -107,11 +81,11 @@ class Space:
 
     def count(self) -> int:
         """Valid configurations, exactly: branches in which nothing is left to decide are not walked through."""
-        return self._count({}, tuple(self.tunables), self.relations)
+        return self._count({}, tuple(self.tunables), self.constraints)
 
     def enumerate(self) -> Iterator[dict[str, Any]]:
         """Valid configurations in the order of the spec's values, the last tunable changing first."""
-        return self._walk({}, tuple(self.tunables), self.relations, None)
+        return self._walk({}, tuple(self.tunables), self.constraints, None)
 
     def sample(self, rng: Random) -> dict[str, Any] | None:
         """A valid configuration drawn at random; None where there is none.
@@ -122,7 +96,7 @@ class Space:
             drawn = {name: rng.choice(tunable.values) for name, tunable in self.tunables.items()}
             if not self.broken(drawn):
                 return drawn
-        return next(self._walk({}, tuple(self.tunables), self.relations, rng), None)
+        return next(self._walk({}, tuple(self.tunables), self.constraints, rng), None)
 
     def broken(self, configuration: Configuration) -> list[str]:
         """The reasons of all constraints that a configuration breaks; empty for a valid one."""
@@ -137,7 +111,7 @@ class Space:
                 legal = ", ".join(map(repr, self.tunables[name].values))
                 reasons.append(f"{name} = {value!r} is none of {legal}")
         values = _Partial({**self.given, **configuration}, frozenset())
-        return reasons + [relation.reason for relation in self.relations if relation.holds(values) is False]
+        return reasons + [constraint.reason for constraint in self.constraints if _holds(constraint, values) is False]
 
     def neighbours(self, configuration: Configuration) -> list[dict[str, Any]]:
         """Valid configurations one step away: one tunable goes to the value before or after its own.
@@ -179,21 +153,21 @@ class Space:
         return None
 
     def _open(
-        self, values: Mapping[str, Any], rest: tuple[str, ...], relations: tuple[Relation, ...]
-    ) -> dict[Relation, str] | None:
-        """The relations that are not decided yet, each with what it asks for next; None if one is broken."""
+        self, values: Mapping[str, Any], rest: tuple[str, ...], constraints: tuple[Constraint, ...]
+    ) -> dict[Constraint, str] | None:
+        """The constraints that are not decided yet, each with what it asks for next; None if one is broken."""
         partial = _Partial({**self.given, **values}, frozenset(rest))
         left = {}
-        for relation in relations:
-            holds = relation.holds(partial)
+        for constraint in constraints:
+            holds = _holds(constraint, partial)
             if holds is False:
                 return None
             if isinstance(holds, str):
-                left[relation] = holds
+                left[constraint] = holds
         return left
 
-    def _count(self, values: dict[str, Any], rest: tuple[str, ...], relations: tuple[Relation, ...]) -> int:
-        left = self._open(values, rest, relations)
+    def _count(self, values: dict[str, Any], rest: tuple[str, ...], constraints: tuple[Constraint, ...]) -> int:
+        left = self._open(values, rest, constraints)
         if left is None:
             return 0
         if not left:
@@ -203,9 +177,9 @@ class Space:
         return sum(self._count({**values, name: v}, others, tuple(left)) for v in self.tunables[name].values)
 
     def _walk(
-        self, values: dict[str, Any], rest: tuple[str, ...], relations: tuple[Relation, ...], rng: Random | None
+        self, values: dict[str, Any], rest: tuple[str, ...], constraints: tuple[Constraint, ...], rng: Random | None
     ) -> Iterator[dict[str, Any]]:
-        left = self._open(values, rest, relations)
+        left = self._open(values, rest, constraints)
         if left is None:
             return
         if not rest:

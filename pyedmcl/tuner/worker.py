@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import shutil
 import sys
+from pathlib import Path
 
 from ..device.session import open_device
-from .isolate import serve, worker_folder
+from .isolate import serve
 from .measure import Bench
 
-
-def _bench() -> Bench:
-    device, folder = worker_folder(sys.argv)
-    return Bench(open_device(device), folder)
-
-
 if __name__ == "__main__":
-    if not serve(_bench):  # the parent was killed, so nobody else removes what its children shared
-        shutil.rmtree(worker_folder(sys.argv)[1], ignore_errors=True)
+    device, folder = sys.argv[-2:]
+    if not serve(lambda: Bench(open_device(device), Path(folder))):
+        # The parent was killed, so nobody else removes what its children shared.
+        shutil.rmtree(folder, ignore_errors=True)
