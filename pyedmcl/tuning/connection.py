@@ -36,6 +36,7 @@ CREATE TABLE limits (
     PRIMARY KEY (device, kernel)
 ) WITHOUT ROWID;
 """
+_FIRST_TABLES = ("devices", "trials", "fastest", "limits")
 #: Came later than the others, and those who do not know it are not disturbed by it: the layout's number stays, and the
 #: table is made when the first rates are written.
 RATES_TABLE = """
@@ -86,6 +87,7 @@ class File:
         self.problems: list[str] = []
         self.changes = 0
         self._memory: sqlite3.Connection | None = None
+        self._examined = False
         self._lock = threading.RLock()
 
     @property
@@ -166,6 +168,9 @@ class File:
                 else:  # just being made by somebody else
                     connection.close()
                     return _empty()
+            if writing and not self._examined:  # once: what is added to a damaged file may never be found again
+                _examine(connection)
+                self._examined = True
         except BaseException:
             connection.close()
             raise
@@ -181,6 +186,7 @@ class File:
             return True
         if not isinstance(error, UnusableError) and not _broken(error) and not self._is_of_no_format():
             return False
+        self._examined = False
         aside = self._free_name()
         try:
             self.path.rename(aside)
@@ -250,6 +256,26 @@ def _known(connection: sqlite3.Connection) -> bool:
     if connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
         raise UnusableError("it is a database, but not one of pyedmcl")
     return False
+
+
+def _examine(connection: sqlite3.Connection) -> None:
+    """Raise UnusableError unless SQLite finds the pages sound, and our tables are as they were made."""
+    (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+    if found != "ok":
+        raise UnusableError(f"is damaged: {found}")
+    with contextlib.closing(_empty()) as made:
+        expected = _schema(made)
+    own = _schema(connection)
+    for name, statement in expected.items():
+        # A database of an earlier version may lack tables, which are made when they are needed.
+        if own.get(name, "" if name in _FIRST_TABLES else statement) != statement:
+            raise UnusableError(f"is damaged: {name!r} is not as it was made")
+
+
+def _schema(connection: sqlite3.Connection) -> dict[str, str]:
+    """Table or index to the statement that made it, with single spaces."""
+    rows = connection.execute("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL")
+    return {str(name): " ".join(str(sql).split()) for name, sql in rows}
 
 
 def _create(connection: sqlite3.Connection) -> None:

@@ -16,6 +16,7 @@ from device_helpers import NVIDIA
 from tuning_helpers import key, run
 
 from pyedmcl.errors import InputError
+from pyedmcl.tuning import connection
 from pyedmcl.tuning.connection import SCHEMA
 from pyedmcl.tuning.database import Database
 from pyedmcl.tuning.journal import alive, process_token
@@ -246,6 +247,19 @@ def test_a_damaged_row_is_damage_of_the_file(database, column, value):
         raw.execute(f"UPDATE trials SET {column} = ?", (value,))
     raw.close()
     assert database.trials() == [] and "damaged" in database.problems[0]
+    assert len(list(database.path.parent.glob("*.unusable-*"))) == 1
+
+
+def test_nothing_is_added_to_a_file_in_which_it_would_be_lost(database):
+    """SQLite reads this schema, and gives no numbers to rows of it."""
+    run(database, key(), FAST)
+    content = database.path.read_bytes()
+    written = b"CREATE TABLE trials (\n    id INTEGER"
+    assert content.count(written) == 1
+    database.path.write_bytes(content.replace(written, b"CREATE TABLE trials (\n    ib INTEGER"))
+    again = connection.File(database.path)  # as another process opens it
+    again.write(lambda raw: raw.execute("DELETE FROM limits"))
+    assert "'trials' is not as it was made" in again.problems[0]
     assert len(list(database.path.parent.glob("*.unusable-*"))) == 1
 
 
