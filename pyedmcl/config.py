@@ -96,6 +96,21 @@ def current() -> Config:
     )
 
 
+# Which of its node's processes this one is: SLURM, Open MPI, MPICH and Intel MPI (Hydra), MVAPICH.
+LOCAL_RANKS = (
+    "SLURM_LOCALID", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "PMI_LOCAL_RANK", "MV2_COMM_WORLD_LOCAL_RANK",
+)  # fmt: skip
+
+
+def local_rank() -> tuple[str, int] | None:
+    """The variable that tells which of its node's processes this one is, and its value; None where nothing tells."""
+    for name in LOCAL_RANKS:
+        text = os.environ.get(name, "").strip()
+        if text.isdecimal():
+            return name, int(text)
+    return None
+
+
 def child_environment() -> dict[str, str]:
     """The environment for a Python process of ours: as it is, and it finds this very package."""
     here = str(Path(__file__).resolve().parents[1])

@@ -93,7 +93,8 @@ Device = Annotated[
     typer.Option(
         "--device",
         metavar="DEVICE",
-        help="gpu, cpu, nvidia, a part of a name or an id such as 0:0 (see 'pyedmcl devices'). "
+        help="gpu, cpu, nvidia, a part of a name or an id such as 0:0 (see 'pyedmcl devices'); gpus, all or 0:0,0:1 "
+        "for several. "
         "Default: PYEDMCL_DEVICE, else the best one.",
         show_default=False,
         rich_help_panel=_RUN,

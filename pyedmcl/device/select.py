@@ -1,4 +1,4 @@
-"""Choose a device: a pure function over a list of descriptions."""
+"""Choose devices: pure functions over a list of descriptions."""
 
 from __future__ import annotations
 
@@ -40,7 +40,8 @@ def select(request: str | None = None, *, devices: Sequence[DeviceInfo] | None =
     request : str, optional
         "gpu", "cpu", "accelerator", "simulator", "nvidia", "amd", "intel", "pocl" or another runtime, an id
         ``"p:d"``, or a part or glob pattern of a name, platform or vendor in any case. Without one,
-        ``PYEDMCL_DEVICE`` counts; without that, a GPU comes before an accelerator before a processor.
+        ``PYEDMCL_DEVICE`` counts; without that, a GPU comes before an accelerator before a processor. Of what names
+        several, see :func:`select_several`, the first.
     devices : sequence of DeviceInfo, optional
         What to choose from; else what :func:`pyedmcl.device.discover.discover` finds.
 
@@ -66,6 +67,8 @@ def select(request: str | None = None, *, devices: Sequence[DeviceInfo] | None =
     if request is None:
         return _automatic(devices)
     request = request.strip()
+    if _is_several(request):
+        return select_several(request, devices=devices)[0]
     matches = sorted(filter(_matcher(request), devices), key=rank)
     if not matches:
         raise DeviceNotFoundError(
@@ -76,14 +79,102 @@ def select(request: str | None = None, *, devices: Sequence[DeviceInfo] | None =
     return Choice(matches[0], f"{source} {request!r}{others}")
 
 
+#: What a function's ``device`` may be: one name, or several.
+DeviceNames = str | Sequence[str | None] | None
+
+_IDS = re.compile(r"\s*(\w+:)?\d+:\d+\s*(,\s*(\w+:)?\d+:\d+\s*)+")
+
+
+def select_several(request: DeviceNames = None, *, devices: Sequence[DeviceInfo] | None = None) -> list[Choice]:
+    """Choose one or more devices.
+
+    Parameters
+    ----------
+    request : str or sequence of str, optional
+        As for :func:`select`, or "gpus" for all GPUs, "all" for all GPUs, accelerators and one runtime of the
+        processor, "gpu:local" for the GPU that belongs to this process of a cluster's node (by its local rank), several
+        ids with commas between them, or a sequence of any of these. A device that is named twice is taken once.
+    devices : sequence of DeviceInfo, optional
+        What to choose from; else what :func:`pyedmcl.device.discover.discover` finds.
+
+    Raises
+    ------
+    DeviceNotFoundError
+        A name matches nothing.
+    """
+    if devices is None:
+        from . import discover
+
+        devices = discover.discover()
+    if request is None:
+        request = config.current().device
+    if isinstance(request, (list, tuple)):
+        if not request:
+            raise InputError(f"device={shown(request)}: at least one device is needed, or None for the default one")
+        chosen = [choice for name in request for choice in select_several(name, devices=devices)]
+    elif request is not None and not isinstance(request, str):
+        raise InputError(f"device={shown(request)}: the name of a device, or a list of names; see pyedmcl devices")
+    else:
+        chosen = _named(request, devices)
+    return list({choice.device.id: choice for choice in chosen}.values())
+
+
+def _is_several(name: str) -> bool:
+    return name.lower() in ("gpus", "all", "gpu:local") or _IDS.fullmatch(name) is not None
+
+
+def _named(request: str | None, devices: Sequence[DeviceInfo]) -> list[Choice]:
+    name = (request or "").strip().lower()
+    if not _is_several(name):
+        return [select(request, devices=devices)]
+    if name in ("gpus", "all"):
+        return _all(name, devices)
+    if name == "gpu:local":
+        return [_local(devices)]
+    return [select(each, devices=devices) for each in name.split(",")]
+
+
+def _usable(devices: Sequence[DeviceInfo]) -> list[DeviceInfo]:
+    """Those that may be chosen unasked, the best ones first."""
+    usable = (info for info in devices if info.kind != "simulator" and quirks_for(info).unusable is None)
+    return sorted(usable, key=rank)
+
+
+def _all(name: str, devices: Sequence[DeviceInfo]) -> list[Choice]:
+    usable = _usable(devices)
+    wanted = [info for info in usable if info.kind == "gpu"]
+    if name == "all":
+        # Runtimes of the processor share its cores: one of them is all of it.
+        wanted += [info for info in usable if info.kind not in ("gpu", "cpu")]
+        wanted += [info for info in usable if info.kind == "cpu"][:1]
+    if not wanted:
+        lacking = "GPU" if name == "gpus" else "usable device"
+        raise DeviceNotFoundError(
+            f"device={name!r}: there is no {lacking}. There are:\n{table(devices)}\n{HOW_TO_GET_ONE}"
+        )
+    return [Choice(info, f"one of {len(wanted)} that {name!r} names") for info in wanted]
+
+
+def _local(devices: Sequence[DeviceInfo]) -> Choice:
+    """The GPU of this process of a node; processes take turns where there are more of them than GPUs."""
+    gpus = [choice.device for choice in _all("gpus", devices)]
+    rank_here = config.local_rank()
+    if rank_here is None:
+        raise DeviceNotFoundError(
+            "device='gpu:local': no variable tells this process's place on its node "
+            f"({', '.join(config.LOCAL_RANKS)}); start it with srun or mpiexec, or name a device"
+        )
+    name, number = rank_here
+    return Choice(gpus[number % len(gpus)], f"{name}={number}, of {len(gpus)} GPUs")
+
+
 def _automatic(devices: Sequence[DeviceInfo]) -> Choice:
-    usable = [info for info in devices if info.kind != "simulator" and quirks_for(info).unusable is None]
-    if not usable:
+    ordered = _usable(devices)
+    if not ordered:
         reasons = "\n".join(f"  {info.id}  {quirks_for(info).unusable or 'a simulator'}" for info in devices)
         raise DeviceNotFoundError(
             f"none of the OpenCL devices can be used unasked:\n{table(devices)}\n{reasons}\n{HOW_TO_GET_ONE}"
         )
-    ordered = sorted(usable, key=rank)
     best = ordered[0]
     same = [info for info in ordered if info.kind == best.kind]
     if len(ordered) == 1:

@@ -28,6 +28,11 @@ def open_device(request: str | None = None) -> Executor:
     return executor_for(select.select(request).device)
 
 
+def open_devices(request: select.DeviceNames = None) -> list[Executor]:
+    """The executors of the devices that ``request`` names; see :func:`pyedmcl.device.select.select_several`."""
+    return [executor_for(choice.device) for choice in select.select_several(request)]
+
+
 def executor_for(info: DeviceInfo) -> Executor:
     """The executor of a discovered device: the same one for every caller in this process."""
     key = (os.getpid(), info)

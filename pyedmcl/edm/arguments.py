@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from ..data.arguments import MOST_STEPS, choice, folder, integer, precision, real, reporter, room, several, shown
 from ..data.series import Series, as_series, tell_constant
-from ..device.session import open_device
+from ..device.select import DeviceNames
+from ..device.session import open_devices
 from ..errors import InputError
 from ..jobs.runner import LocalRunner
 from ..neighbors.choose import SEARCHES, SearchRequest
@@ -73,11 +74,12 @@ def stream(seed: Any) -> int:
     return integer("seed", seed, 0, most=_MOST_SEED)
 
 
-def runner_on(device: str | None, dtype: str) -> LocalRunner:
-    """What runs jobs on a device, which must compute in ``dtype``."""
-    executor = open_device(device)
-    precision(dtype, executor.info.fp64, executor.info.name)
-    return LocalRunner([executor])
+def runner_on(device: DeviceNames, dtype: str) -> LocalRunner:
+    """What runs jobs on one or more devices, each of which must compute in ``dtype``."""
+    executors = open_devices(device)
+    for executor in executors:
+        precision(dtype, executor.info.fp64, executor.info.name)
+    return LocalRunner(executors)
 
 
 def one_series(data: Any, what: str) -> Series:

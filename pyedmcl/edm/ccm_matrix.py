@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..device.select import DeviceNames
 from ..errors import InputError
 from ..files import path_of
 from ..jobs.function import public_function
@@ -47,7 +48,7 @@ def ccm_matrix(
     recall: float = 0.99,
     progress: Progress | None = None,
     dtype: str = "float32",
-    device: str | None = None,
+    device: DeviceNames = None,
     tune: str | None = None,
 ) -> CcmMatrixResult:
     """Convergent cross mapping of every series onto every other.
@@ -131,7 +132,6 @@ def ccm_matrix(
     problem = CcmMatrixProblem(**fields, lib_sizes=(), sample=samples, seed=arguments.stream(seed))
     problem = replace(problem, lib_sizes=_library_sizes(lib_sizes, problem))
     runner = arguments.runner_on(device, problem.data.dtype)
-    info = runner.executors[0].info
     matrices: list[Any] = []
     with contextlib.ExitStack() as stack:
         sink: PairsSink
@@ -140,7 +140,7 @@ def ccm_matrix(
             matrices = list(np.empty(shape, np.dtype(problem.data.dtype)))
             sink = ArraySink(problem.blocks(), matrices)
         else:
-            stores = stack.enter_context(open_stores(out, problem, info, resume=resume))
+            stores = stack.enter_context(open_stores(out, problem, runner.alike(), resume=resume))
             sink = StoreSink(stores, out)
         problem = with_dimensions(problem, runner, sink)
         record = runner.run(problem, sink)

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..data.condition import Prepared
 from ..data.series import as_series, check_embedding, require_rows, tell_constant
+from ..device.select import DeviceNames
 from ..jobs.function import public_function
 from ..jobs.sinks import ArraySink
 from ..launch.progress import Progress
@@ -35,7 +36,7 @@ def embed_dimension(
     recall: float = 0.99,
     progress: Progress | None = None,
     dtype: str = "float32",
-    device: str | None = None,
+    device: DeviceNames = None,
     tune: str | None = None,
 ) -> EmbedDimensionResult:
     """Find the embedding dimension E = 1, ..., E_max whose simplex projection of a series by itself is best (rho).
@@ -123,7 +124,7 @@ def embed_dimension(
         problem = EmbedDimensionProblem(Prepared(series, dtype), E_max, tau, Tp, radius, k, search)
     runner = arguments.runner_on(device, dtype)
     rho = np.empty((series.n_series, E_max))
-    record = runner.run(problem, ArraySink(problem.blocks(), [rho]))
+    record = runner.run(problem, ArraySink(problem.blocks(runner.devices), [rho]))
     best = best_dimensions(rho)
     single = getattr(x, "ndim", 2 if series.n_series > 1 else 1) == 1
     used = runner.provenance(problem.kernels, record)

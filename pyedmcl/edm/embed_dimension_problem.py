@@ -13,7 +13,7 @@ from ..data.condition import Prepared
 from ..device.memory import budget
 from ..engines.project import Projection
 from ..engines.skill import scores, skill_sums
-from ..jobs.blocks import Arrays, Block, BlockResult, Record, Report, cut
+from ..jobs.blocks import Arrays, Block, BlockResult, Record, Report, cut, rows_of_a_block
 from ..launch.pool import Pool
 from ..launch.staging import Staging
 from ..neighbors.choose import SearchRequest
@@ -67,10 +67,10 @@ class EmbedDimensionProblem:
     def size(self, block: Block) -> int:
         return len(block)
 
-    def blocks(self) -> list[Block]:
-        """Ranges of series."""
-        series = self.data.series
-        return cut(series.n_series, max(_BLOCK_CELLS // series.n_steps, 1))
+    def blocks(self, devices: int = 1) -> list[Block]:
+        """Ranges of series, for so many devices."""
+        n, most = self.data.series.n_series, max(_BLOCK_CELLS // self.data.series.n_steps, 1)
+        return cut(n, rows_of_a_block(n, most, devices))
 
     @property
     def operations(self) -> float:

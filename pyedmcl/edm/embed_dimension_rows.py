@@ -59,8 +59,8 @@ class EmbedDimensionRowsProblem:
     def size(self, block: Block) -> int:
         return len(block)
 
-    def blocks(self) -> list[Block]:
-        """Series by series."""
+    def blocks(self, devices: int = 1) -> list[Block]:
+        """Series by series, whatever the number of devices."""
         return cut(self.total, 1)
 
     @property

@@ -60,7 +60,7 @@ def knn(
     dtype : {"float32", "float64"}
         What the device computes in.
     device : str, optional
-        Which device; see ``pyedmcl devices``.
+        Which device; see ``pyedmcl devices``. Functions that make many results take several, too: "gpus", or a list.
     tune : {"never", "cached", "auto", "force"}, optional
         Which tuned parameters kernels take, which changes speed and never the answer; ``PYEDMCL_TUNE`` or "cached" by
         default.

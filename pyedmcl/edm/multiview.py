@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ..data.condition import exponents, squares
 from ..data.series import as_series, check_embedding, require_rows, select, tell_constant
+from ..device.select import DeviceNames
 from ..errors import InputError
 from ..io.optional import pandas_for
 from ..jobs.function import public_function
@@ -78,7 +79,7 @@ def multiview(
     pred_range: Any = None,
     valid_lib: Any = None,
     dtype: str = "float32",
-    device: str | None = None,
+    device: DeviceNames = None,
     tune: str | None = None,
 ) -> MultiviewResult:
     """Predict a series from many different embeddings of a system, averaging those that predict best.
@@ -181,11 +182,11 @@ def multiview(
     runner = arguments.runner_on(device, dtype)
     ranking = ViewsProblem(states, goal, views, k, Tp, radius, allowed, dtype, training)
     trained = ranking.result()
-    runner.run(ranking, ArraySink(ranking.blocks(), [trained]))
+    runner.run(ranking, ArraySink(ranking.blocks(runner.devices), [trained]))
     order = np.lexsort((np.arange(tried), -np.where(np.isnan(trained), -np.inf, trained)))[:chosen]
     best = replace(ranking, views=tuple(views[i] for i in order), scored=None)
     predicted = best.result()
-    record = runner.run(best, ArraySink(best.blocks(), [predicted]))
+    record = runner.run(best, ArraySink(best.blocks(runner.devices), [predicted]))
     predicted = predicted[:, rows]
     observed = ranges.observed_at(goal, rows, Tp)
     exponent = int(exponents(predicted.ravel()))

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..device.memory import budget
 from ..engines.projected import Projector
-from ..jobs.blocks import Arrays, Block, BlockResult, Record, Report, cut
+from ..jobs.blocks import Arrays, Block, BlockResult, Record, Report, cut, rows_of_a_block
 from ..neighbors.coordinates import coordinate_problem, lay_out_states
 from . import scores
 from .effort import operations
@@ -66,9 +66,10 @@ class ViewsProblem:
     def size(self, block: Block) -> int:
         return len(block)
 
-    def blocks(self) -> list[Block]:
-        """Ranges of views."""
-        return cut(self.total, max(_BLOCK_CELLS // len(self.states), 1))
+    def blocks(self, devices: int = 1) -> list[Block]:
+        """Ranges of views, for so many devices."""
+        most = max(_BLOCK_CELLS // len(self.states), 1)
+        return cut(self.total, rows_of_a_block(self.total, most, devices))
 
     @property
     def operations(self) -> float:

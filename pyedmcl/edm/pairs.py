@@ -154,7 +154,7 @@ def with_dimensions(problem: _P, runner: Runner, sink: PairsSink) -> _P:
     if E is None:
         stage = problem.first_stage()
         rho = np.empty((stage.total, stage.E_max))
-        own = runner.run(stage, ArraySink(stage.blocks(), [rho], job=sink))
+        own = runner.run(stage, ArraySink(stage.blocks(runner.devices), [rho], job=sink))
         E, record = best_dimensions(rho), Record(searched=tuple({**entry, "for": "E"} for entry in own.searched))
     sink.set_E(E, record)
     return replace(problem, E=tuple(np.asarray(E).tolist()))

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data.series import Series, build_series
+from ..device.select import DeviceNames
 from ..errors import InputError
 from ..io.optional import pandas_for
 from ..jobs.function import public_function
@@ -174,7 +175,7 @@ def ccm_significance(
     lib_range: Any = None,
     valid_lib: Any = None,
     dtype: str = "float32",
-    device: str | None = None,
+    device: DeviceNames = None,
     tune: str | None = None,
 ) -> CcmSignificance:
     """Does cross mapping of two series do better than chance that shares the target's own properties?

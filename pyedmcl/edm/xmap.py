@@ -10,7 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from ..device.select import DeviceNames
 from ..files import path_of
+from ..jobs.blocks import rows_of_a_block
 from ..jobs.function import public_function
 from ..jobs.manifest import default_block_rows
 from ..jobs.sinks import ArraySink, PairsSink, StoreSink
@@ -41,7 +43,7 @@ def xmap(
     recall: float = 0.99,
     progress: Progress | None = None,
     dtype: str = "float32",
-    device: str | None = None,
+    device: DeviceNames = None,
     tune: str | None = None,
 ) -> XmapResult:
     """Cross map every series onto every other: which series carries the trace of which.
@@ -129,10 +131,11 @@ def xmap(
         neighbors=neighbors, recall=recall, dtype=dtype,
     )  # fmt: skip
     series = fields["data"].series
-    block_rows = _BLOCK_SERIES if out is None else default_block_rows(series.n_series)
+    runner = arguments.runner_on(device, fields["data"].dtype)
+    block_rows = rows_of_a_block(series.n_series, _BLOCK_SERIES, runner.devices)
+    if out is not None:  # whatever devices work on it, a store is cut alike
+        block_rows = default_block_rows(series.n_series)
     problem = XmapProblem(**fields, block_rows=block_rows)
-    runner = arguments.runner_on(device, problem.data.dtype)
-    info = runner.executors[0].info
     rho: Any = None
     with contextlib.ExitStack() as stack:
         sink: PairsSink
@@ -140,7 +143,7 @@ def xmap(
             rho = np.empty((series.n_series, series.n_series), np.dtype(problem.data.dtype))
             sink = ArraySink(problem.blocks(), [rho])
         else:
-            manifest = problem.manifest(info)
+            manifest = problem.manifest(runner.alike())
             sink = StoreSink([stack.enter_context(XmapStore.create_or_resume(out, manifest, resume=resume))], out)
         problem = with_dimensions(problem, runner, sink)
         record = runner.run(problem, sink)

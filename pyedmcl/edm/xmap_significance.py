@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..device.select import DeviceNames
 from ..errors import InputError
 from ..io.optional import pandas_for
 from ..jobs.function import public_function
@@ -110,7 +111,7 @@ def xmap_significance(
     columns: Sequence[str | int] | str | int | None = None,
     progress: Progress | None = None,
     dtype: str = "float32",
-    device: str | None = None,
+    device: DeviceNames = None,
     tune: str | None = None,
 ) -> XmapSignificance:
     """Cross map every series onto every other, and onto surrogates of it: which skills are more than chance?

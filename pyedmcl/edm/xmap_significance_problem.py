@@ -111,7 +111,7 @@ class XmapSignificanceEngine:
             p, data=Prepared(Series(np.ascontiguousarray(values), names), p.data.dtype),
             E=tuple(np.concatenate([E, np.repeat(E[a:b], p.n)]).tolist()),
         )  # fmt: skip
-        mapping = CrossMap(self._executor, map_data(together))
+        mapping = CrossMap(self._executor, replace(map_data(together), n_libraries=N))
         try:
             rho = mapping.skill(0, N).astype(np.float64)
             return rho[:, a:b], rho[:, N:].reshape(N, b - a, p.n), Record(mapping.parameters)

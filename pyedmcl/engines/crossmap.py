@@ -69,6 +69,9 @@ class MapData:
         Whether any prediction or observation may be missing.
     search : SearchRequest, optional
         How neighbours are searched.
+    n_libraries : int, optional
+        Libraries of the whole map, whether this device computes all of them or not; as many as there are series by
+        default.
     """
 
     values: NDArray[Any]
@@ -81,6 +84,7 @@ class MapData:
     library_masks: Mapping[int, NDArray[np.bool_]] = field(default_factory=dict)
     gaps: bool = False
     search: SearchRequest | None = None
+    n_libraries: int | None = None
 
 
 class CrossMap:
@@ -98,7 +102,7 @@ class CrossMap:
         self.n_steps, self.n = values.shape
         self.tau, self.Tp, self.gaps = data.tau, data.Tp, data.gaps
         self.dtype = values.dtype.name
-        self._shapes = Shapes(executor.info, self.n_steps, self.dtype)
+        self._shapes = Shapes(executor.info, self.n_steps, self.dtype, data.n_libraries or self.n)
         self._pool = Pool(executor)
         self._pacers: dict[int, Pacer] = defaultdict(lambda: Pacer(executor.info))
         self._groups: list[_Group] = []

@@ -61,10 +61,12 @@ class Shapes:
     info : DeviceInfo
     n_steps : int
     dtype : str
+    n_libraries : int
+        Of the whole map.
     """
 
-    def __init__(self, info: DeviceInfo, n_steps: int, dtype: str) -> None:
-        self._info, self._n_steps, self._dtype = info, n_steps, dtype
+    def __init__(self, info: DeviceInfo, n_steps: int, dtype: str, n_libraries: int) -> None:
+        self._info, self._n_steps, self._dtype, self._n_libraries = info, n_steps, dtype, n_libraries
         self._itemsize = np.dtype(dtype).itemsize
         quirks = quirks_for(info)
         self._local, self._groups = quirks.local_bytes, quirks.groups_at_once
@@ -88,10 +90,11 @@ class Shapes:
             while chosen[name] > 1 and chosen["target_lanes"] * chosen["lanes"] * chosen["vectors"] // 2 >= width:
                 chosen[name] //= 2
         columns = chosen["target_lanes"] * chosen["lanes"] * chosen["vectors"]
-        every, n_units = -(-width // columns), self._info.compute_units
+        every, n_units, n_all = -(-width // columns), self._info.compute_units, self._n_libraries
         # Few libraries are spread over all units: a group takes fewer at once, with more work-items for each. That
-        # splits sums in another way, so it must not depend on what a launch may have, which follows from measured time.
-        while chosen["library_lanes"] > 1 and every * -(-n_libraries // chosen["library_lanes"]) < 3 * n_units // 4:
+        # splits sums in another way, so it depends on the whole map only: neither on the libraries that there is memory
+        # for at once or that another device computes, nor on what a launch may have, which follows from measured time.
+        while chosen["library_lanes"] > 1 and every * -(-n_all // chosen["library_lanes"]) < 3 * n_units // 4:
             chosen["library_lanes"] //= 2
             chosen["row_lanes"] = min(2 * chosen["row_lanes"], _ROW_LANES_MOST)
         adjusted(choice, chosen, "groups are no wider than the targets, and few libraries are spread over all units")

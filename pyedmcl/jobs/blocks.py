@@ -50,6 +50,15 @@ def cut(n: int, rows: int, layers: int = 1) -> list[Block]:
     ]
 
 
+# Several devices get some blocks each, so that a slower one takes fewer and none waits long for the last.
+_BLOCKS_OF_A_DEVICE = 4
+
+
+def rows_of_a_block(n: int, most: int, devices: int = 1) -> int:
+    """Rows of a block where ``devices`` share ``n`` rows, and a block has at most ``most``."""
+    return most if devices == 1 else max(min(most, -(-n // (_BLOCKS_OF_A_DEVICE * devices))), 1)
+
+
 @dataclass(frozen=True)
 class Record:
     """How blocks came about, as plain data.

@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar
 
+from ..device.fingerprint import device_key
 from ..device.memory import host_refusal, memory_share
-from ..errors import DeviceMemoryError, Interrupted
+from ..errors import DeviceMemoryError, InputError, Interrupted, LaunchError, warn
 from ..launch.progress import told
 from ..tuning.parameters import expect, keeping
 from .blocks import Arrays, Block, BlockResult, Engine, Problem, Record, Report
@@ -22,6 +23,7 @@ from .sinks import Sink
 
 if TYPE_CHECKING:
     from ..device.executor import Executor
+    from ..device.info import DeviceInfo
 
 log = logging.getLogger(__name__)
 P = ParamSpec("P")
@@ -32,7 +34,16 @@ _LEAST_SHARE = 1 / 8
 
 
 class Runner(Protocol):
-    """What runs the blocks of a job: on this device, on several, in other processes."""
+    """What runs the blocks of a job: on this device, on several, in other processes.
+
+    Attributes
+    ----------
+    devices : int
+        How many work at the same time.
+    """
+
+    @property
+    def devices(self) -> int: ...
 
     def run(self, problem: Problem, sink: Sink) -> Record:
         """Compute all blocks that the sink lacks.
@@ -62,6 +73,28 @@ class LocalRunner:
     def __init__(self, executors: Sequence[Executor]) -> None:
         self.executors = tuple(executors)
         self._begun = time.perf_counter()
+        self._places: list[dict[str, Any]] = []
+
+    @property
+    def devices(self) -> int:
+        return len(self.executors)
+
+    def alike(self) -> DeviceInfo:
+        """What a store of the runner's blocks says of its devices, which must be of one kind.
+
+        Raises
+        ------
+        InputError
+            They differ, so that blocks of one map might differ in their last digits.
+        """
+        first, *others = (executor.info for executor in self.executors)
+        for info in others:
+            if device_key(info) != device_key(first):
+                raise InputError(
+                    f"out= needs devices of one kind: {first.id} is {first.name} ({first.driver}), {info.id} is "
+                    f"{info.name} ({info.driver}). Name devices that are alike, or call without out="
+                )
+        return first
 
     def provenance(self, kernels: Iterable[str], record: Record, **more: Any) -> dict[str, Any]:
         """Where a result that was made here comes from; see :func:`pyedmcl.jobs.provenance.provenance`.
@@ -74,6 +107,8 @@ class LocalRunner:
         **more
             What the method adds.
         """
+        if len({device_key(executor.info) for executor in self.executors}) > 1:
+            more["blocks"] = self._places  # their last digits may differ
         return provenance(
             self.executors, kernels, parameters=dict(record.parameters), grade=record.grade,
             neighbors=[dict(entry) for entry in record.searched], seconds=time.perf_counter() - self._begun, **more,
@@ -87,14 +122,29 @@ class LocalRunner:
             if len(self.executors) == 1:
                 run.work(self.executors[0])
             else:
-                with ThreadPoolExecutor(len(self.executors)) as pool:
-                    futures = [pool.submit(in_context(run.work), executor) for executor in self.executors]
-                    try:
-                        for future in futures:
-                            future.result()
-                    finally:
-                        run.stop()
+                self._share_out(run)
+        self._places = run.places
         return run.record
+
+    def _share_out(self, run: _Run) -> None:
+        """Work on several devices. One that fails is left out, and what it had goes to the others."""
+        working = list(self.executors)
+        while working:
+            with ThreadPoolExecutor(len(working)) as pool:
+                futures = [pool.submit(in_context(run.work), executor, spare=True) for executor in working]
+                try:
+                    for future in futures:
+                        future.result()
+                finally:
+                    run.stop()
+            lost = run.resume()
+            if not lost:
+                return
+            working = [executor for executor in working if executor.info.id not in lost]
+            for device, error in lost.items():
+                if not working:
+                    raise error
+                warn(f"device {device} is left out, and the others do its part: {error}")
 
 
 def in_context(function: Callable[P, R]) -> Callable[P, R]:
@@ -135,18 +185,31 @@ class _Run:
         self._problem, self._sink = problem, sink
         self._lock = threading.Lock()
         self._stopped = False
+        #: Where blocks were computed: first row, end, and id of the device.
+        self.places: list[dict[str, Any]] = []
+        self._lost: dict[str, DeviceMemoryError | LaunchError] = {}  # devices that failed, by their ids
         self._done = problem.total - sum(problem.size(block) for block in sink.pending())
         self._parts: dict[int, int] = {}  # of blocks that are being computed
         self._reported = -1
         self._report()
 
-    def work(self, executor: Executor) -> None:
-        """Compute blocks on a device until none is left."""
+    def work(self, executor: Executor, *, spare: bool = False) -> None:
+        """Compute blocks on a device until none is left. A failure of one that can be spared is noted, not raised."""
         worker = _Worker(self._problem, executor)
+        block: Block | None = None
         try:
             while (block := self._claim()) is not None:
                 result = worker.block(block, self._sink.room(block), functools.partial(self._part, block))
-                self._finish(block, result)
+                self._finish(block, result, executor.info.id)
+        except (DeviceMemoryError, LaunchError) as error:
+            # What names a kernel may be the fault of its parameters: tuning.retry calls again with others.
+            if not spare or error.kernel or block is None:
+                self.stop()
+                raise
+            with self._lock:
+                self._lost[executor.info.id] = error
+                self._parts.pop(block.number, None)
+                self._sink.give_back(block)
         except BaseException:
             self.stop()
             raise
@@ -156,6 +219,11 @@ class _Run:
     def stop(self) -> None:
         """Have no further block begun."""
         self._stopped = True
+
+    def resume(self) -> dict[str, DeviceMemoryError | LaunchError]:
+        """Have blocks begun again; returns which devices failed, and how, since the run began or was resumed."""
+        self._stopped, lost, self._lost = False, self._lost, {}
+        return lost
 
     def _claim(self) -> Block | None:
         with self._lock:
@@ -168,8 +236,9 @@ class _Run:
                 self._parts[block.number] = done
                 self._report()
 
-    def _finish(self, block: Block, result: BlockResult) -> None:
+    def _finish(self, block: Block, result: BlockResult, device: str) -> None:
         with self._lock:
+            self.places.append({"begin": block.begin, "end": block.end, "device_id": device})
             self._sink.write(block, result)
             self.record = self.record.joined(result.record)
             self._parts.pop(block.number, None)

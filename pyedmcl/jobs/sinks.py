@@ -32,6 +32,9 @@ class Sink(Protocol):
     def claim(self) -> Block | None:
         """A block that nobody has claimed yet; None where there is none left."""
 
+    def give_back(self, block: Block) -> None:
+        """Take back a block that was claimed and not computed; somebody else may claim it."""
+
     def room(self, block: Block) -> Arrays | None:
         """Where a block may be written directly."""
 
@@ -80,6 +83,9 @@ class ListSink:
 
     def claim(self) -> Block | None:
         return self._unclaimed.popleft() if self._unclaimed else None
+
+    def give_back(self, block: Block) -> None:
+        self._unclaimed.append(block)
 
     def room(self, block: Block) -> Arrays | None:
         return None
@@ -172,6 +178,9 @@ class StoreSink:
 
     def claim(self) -> Block | None:
         return self._unclaimed.popleft() if self._unclaimed else None
+
+    def give_back(self, block: Block) -> None:
+        self._unclaimed.append(block)
 
     def room(self, block: Block) -> None:
         return None

@@ -96,6 +96,7 @@ class CheckpointSink:
         self._claimed = self._done
         self._begun: dict[int, float] = {}  # when blocks were claimed, by their first row
         self._waiting: dict[int, list[Partial]] = {}
+        self._returned: list[Block] = []
         self._cells = _FIRST_CELLS  # of the next block
 
     @property
@@ -112,6 +113,10 @@ class CheckpointSink:
         return [Block(self._done, self._done, n)] if self._done < n else []
 
     def claim(self) -> Block | None:
+        if self._returned:
+            block = self._returned.pop()
+            self._begun[block.begin] = time.monotonic()
+            return block
         matrix, begin = self.problem.matrix, self._claimed
         if begin >= matrix.n_rows:
             return None
@@ -120,6 +125,9 @@ class CheckpointSink:
         self._claimed = min(begin + rows, matrix.n_rows)
         self._begun[begin] = time.monotonic()
         return Block(begin, begin, self._claimed)
+
+    def give_back(self, block: Block) -> None:
+        self._returned.append(block)
 
     def room(self, block: Block) -> None:
         return None

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
-from ..data.arguments import shown
-from ..device.session import open_device
+from ..device.session import open_devices
 from ..errors import InputError
 from ..files import path_of
 from ..jobs import provenance as jobs
@@ -65,12 +64,7 @@ def options_of(
 
 def executors_of(device: Device, options: Options) -> list[Executor]:
     """The named devices, opened; each must compute in what the options ask for."""
-    names: list[Any] = list(device) if isinstance(device, (list, tuple)) else [device]
-    if not names:
-        raise InputError(f"device={shown(device)}: at least one device is needed, or None for the default one")
-    if not all(name is None or isinstance(name, str) for name in names):
-        raise InputError(f"device={shown(device)}: the name of a device, or a list of names; see pyedmcl devices")
-    executors = [open_device(name) for name in names]
+    executors = open_devices(device)
     for executor in executors:
         if options.dtype == "float64" and not executor.info.fp64:
             raise InputError(

@@ -13,7 +13,7 @@ from device_helpers import AMD, ARC, FPGA, GIB, INTEL, LLVMPIPE, NVIDIA, OCLGRIN
 from pyedmcl import config
 from pyedmcl.device import fingerprint, memory, opencl_devices, quirks, select
 from pyedmcl.device.info import DeviceInfo
-from pyedmcl.errors import DeviceNotFoundError
+from pyedmcl.errors import DeviceNotFoundError, InputError
 
 
 @pytest.fixture(autouse=True)
@@ -220,3 +220,44 @@ def test_host_available_is_plausible() -> None:
     free = memory.host_available()
     assert free is not None
     assert 0 < free <= os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
+def test_several_devices_are_named_together(monkeypatch):
+    found = numbered(AMD, NVIDIA, INTEL, POCL31, OCLGRIND)
+
+    def ids(request):
+        return [choice.device.id for choice in select.select_several(request, devices=found)]
+
+    assert ids(None) == ids("gpu") == ["0:0"]
+    assert ids("gpus") == ["0:0", "1:0"]
+    assert ids("all") == ["0:0", "1:0", "2:0"]  # the two runtimes of the processor share its cores
+    assert ids("3:0, 1:0") == ids(["pocl", "nvidia"]) == ids(("3:0", "1:0", "pocl")) == ["3:0", "1:0"]
+    assert select.select("gpus", devices=found).device.id == "0:0"
+    monkeypatch.setenv("PYEDMCL_DEVICE", "gpus")
+    assert ids(None) == ["0:0", "1:0"]
+    assert select.select(devices=found).device.id == "0:0"
+
+
+@pytest.mark.parametrize(("number", "wanted"), [("0", "0:0"), ("1", "1:0"), ("2", "0:0")])
+def test_the_processes_of_a_node_share_its_gpus(monkeypatch, number, wanted):
+    monkeypatch.setenv("OMPI_COMM_WORLD_LOCAL_RANK", number)
+    (choice,) = select.select_several("gpu:local", devices=numbered(AMD, NVIDIA, INTEL))
+    assert choice.device.id == wanted
+    assert "OMPI_COMM_WORLD_LOCAL_RANK" in choice.reason
+
+
+@pytest.mark.parametrize(
+    ("request_", "said"),
+    [("gpus", "there is no GPU.*epyc|there is no GPU"), ("gpu:local", "no GPU"), (["cpu", "voodoo"], "voodoo"),
+     ([], "at least one device"), (7, "a list of names"), ([["cpu", 7]], "a list of names")],
+)  # fmt: skip
+def test_what_names_no_devices_is_refused(request_, said):
+    with pytest.raises((DeviceNotFoundError, InputError), match=said):
+        select.select_several(request_, devices=numbered(INTEL, POCL31))
+
+
+def test_a_process_without_a_place_on_its_node_is_told(monkeypatch):
+    for name in config.LOCAL_RANKS:
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(DeviceNotFoundError, match="SLURM_LOCALID"):
+        select.select_several("gpu:local", devices=numbered(NVIDIA))

@@ -108,7 +108,9 @@ def _case(k: int, rows: int, targets: int, libraries: int, info: DeviceInfo, *, 
 
 def _mapping(executor: Executor, case: TuningCase, values: Floats, *, Tp: int = 0, gaps: bool = False) -> CrossMap:
     E = np.full(values.shape[1], case.numbers["E"])
-    return CrossMap(executor, MapData(values, E, Tp=Tp, k=case.given["k"], gaps=gaps))
+    return CrossMap(executor, MapData(
+        values, E, Tp=Tp, k=case.given["k"], gaps=gaps, n_libraries=case.numbers["libraries"]
+    ))  # fmt: skip
 
 
 def _without_gappy(rho: Any, gaps: bool) -> Any:
