@@ -25,8 +25,8 @@ from pyedmcl.neighbors.plan import SearchProblem
 from pyedmcl.neighbors.pruned import PrunedSearcher
 from pyedmcl.neighbors.series import load_states
 from pyedmcl.neighbors.tables import TableSpace
-from pyedmcl.reference import fma32, fma64
-from pyedmcl.tuner.problem import Answer, TuningCase, TuningProblem, up_to
+from pyedmcl.reference import fma32, fma64, simplex_weights
+from pyedmcl.tuner.problem import Answer, TuningCase, TuningProblem
 from pyedmcl.tuner.problems import names, problem
 from pyedmcl.tuner.problems.common import Floats, flow, maps, releasing, units
 from pyedmcl.tuner.problems.smap import SmapProblem
@@ -42,13 +42,9 @@ class StageProblem(TuningProblem):
     kernel = "stage"
     entries = ("centre", "stage_targets", "stage_series")
 
-    def cases(self, mode: str, info: DeviceInfo) -> list[TuningCase]:
-        return [self.case(info)]
-
-    def case(self, info: DeviceInfo, dtype: str = "float32") -> TuningCase:
+    def case(self, info: DeviceInfo, *, dtype: str = "float32") -> TuningCase:
         series = units(info, 256, 16)
-        name = f"{series} x 2000" + ("" if dtype == "float32" else f", {dtype}")
-        return TuningCase("stage", name, {"rows": 2000, "series": series, "given": {"dtype": dtype}})
+        return self.named(f"{series} x 2000", rows=2000, series=series, given={"dtype": dtype})
 
     @contextmanager
     def open(self, executor: Executor, case: TuningCase) -> Iterator[Callable[[], Answer]]:
@@ -90,15 +86,13 @@ class CandidatesProblem(TuningProblem):
 
     kernel = "candidates"
 
-    def cases(self, mode: str, info: DeviceInfo) -> list[TuningCase]:
-        n = units(info, 30_000, 4_000, most=1 << 19)
-        double = [self.case(n, 3, dtype="float64")] if info.fp64 else []
-        return up_to(mode, [self.case(n, 3), self.case(n, 20)], [], [self.case(n, 3, emit="neighbours"), *double])
+    rapid = ({"E": 3}, {"E": 20})
+    exhaustive = ({"E": 3, "emit": "neighbours"}, {"E": 3, "dtype": "float64"})
 
-    def case(self, rows: int, E: int, dtype: str = "float32", emit: str = "weights") -> TuningCase:
-        name = f"E={E}, {rows:,} rows of {E + 1 + _SPARE} candidates, {emit}"
-        name += "" if dtype == "float32" else f", {dtype}"
-        return TuningCase("candidates", name, {"rows": rows, "E": E, "given": {"dtype": dtype, "emit": emit}})
+    def case(self, info: DeviceInfo, *, E: int, dtype: str = "float32", emit: str = "weights") -> TuningCase:
+        rows = units(info, 30_000, 4_000, most=1 << 19)
+        return self.named(f"E={E}", f"{rows:,} rows of {E + 1 + _SPARE} candidates", emit, rows=rows, E=E,
+                          given={"dtype": dtype, "emit": emit})  # fmt: skip
 
     @contextmanager
     def _tables(self, executor: Executor, x: Floats, E: int, emit: str, radius: int = 0) -> Iterator[tuple[Any, ...]]:
@@ -156,12 +150,8 @@ class CandidatesProblem(TuningProblem):
         if case.given["emit"] == "neighbours":
             distances = np.where(nearest < 0, x.dtype.type(NOWHERE), squared)
             return {"open rows": is_open, "neighbours": nearest, "squared distances": distances}
-        d = np.sqrt(np.where(nearest < 0, np.inf, squared.astype(np.float64)))
-        with np.errstate(divide="ignore", invalid="ignore"):
-            weights = np.where(d[:, :1] > 0, np.exp(-d / d[:, :1]), d == 0)
-        weights = np.where(np.isfinite(d), weights, 0.0)
-        total = weights.sum(axis=1, keepdims=True)
-        weights = weights / np.where(total > 0, total, 1.0)
+        distances = np.sqrt(np.where(nearest < 0, np.inf, squared.astype(np.float64)))
+        weights = np.nan_to_num(simplex_weights(distances))  # 0 in rows without neighbours
         return {
             "open rows": is_open, "rows with weights": np.where(weights > 0, nearest, -1),
             "weights": Close(weights, 1e-5 if x.dtype == np.float32 else 1e-12, 1e-7),

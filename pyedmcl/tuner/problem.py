@@ -83,19 +83,43 @@ class TuningProblem(ABC):
         Largest relative and absolute difference between answers of two configurations; (0, 0) demands equal bits.
     constraints : tuple of Constraint
         What a tuner must not try, beside what the spec forbids.
+    usual_dtypes : tuple of str
+        Those that need not be told in the name of a case.
+    rapid, normal, exhaustive : sequence of mapping
+        What :meth:`case` is given for each of the problems worth tuning, the most common first; a more thorough mode
+        adds its own. The other arguments keep their defaults.
     """
 
     kernel: str
     entries: tuple[str, ...] = ()
     tolerance: ClassVar[tuple[float, float]] = (0.0, 0.0)
     constraints: ClassVar[tuple[Constraint, ...]] = ()
+    usual_dtypes: ClassVar[tuple[str, ...]] = ("float32",)
+    rapid: Sequence[Mapping[str, Any]] = ({},)
+    normal: Sequence[Mapping[str, Any]] = ()
+    exhaustive: Sequence[Mapping[str, Any]] = ()
 
     def __init__(self) -> None:
         self._right: dict[tuple[str, str], Mapping[str, NDArray[Any] | Close]] = {}
 
     @abstractmethod
+    def case(self, info: DeviceInfo, *sizes: Any, **numbers: Any) -> TuningCase:
+        """A case of a size that suits the device; which one else, the numbers say."""
+
     def cases(self, mode: str, info: DeviceInfo) -> list[TuningCase]:
         """Problems worth tuning, the most common first; one or two for "rapid"."""
+        wanted = self.wanted(mode, info)
+        return [self.case(info, **numbers) for numbers in wanted if info.fp64 or numbers.get("dtype") != "float64"]
+
+    def wanted(self, mode: str, info: DeviceInfo) -> list[Mapping[str, Any]]:
+        """What :meth:`case` is given for each of :meth:`cases`."""
+        return up_to(mode, self.rapid, self.normal, self.exhaustive)
+
+    def named(self, *words: str, given: Mapping[str, Any], **numbers: Any) -> TuningCase:
+        """A case with these numbers, named by those words that are not empty, and by its dtype if it is a rare one."""
+        dtype = given.get("dtype", "float32")
+        name = ", ".join(word for word in (*words, "" if dtype in self.usual_dtypes else dtype) if word)
+        return TuningCase(self.kernel, name, {**numbers, "given": given})
 
     def like(self, specialisation: Mapping[str, Any], sizes: Mapping[str, int], info: DeviceInfo) -> TuningCase | None:
         """A small problem for which an engine asks for these parameters; None where there is no such."""
@@ -141,4 +165,23 @@ class TuningProblem(ABC):
     def run(self, executor: Executor, case: TuningCase) -> Answer:
         """The whole of a case, once."""
         with self.open(executor, case) as go:
+            return go()
+
+
+class OneWayProblem(TuningProblem):
+    """A problem whose case is run in the same way as the small problems that are verified."""
+
+    @abstractmethod
+    def usual(self, case: TuningCase) -> Any:
+        """What the case is run on, in the form of the :meth:`ragged` problems."""
+
+    @abstractmethod
+    def session(self, executor: Executor, case: TuningCase, small: Any) -> AbstractContextManager[Callable[[], Answer]]:
+        """As :meth:`open`, for the case or one of the small problems."""
+
+    def open(self, executor: Executor, case: TuningCase) -> AbstractContextManager[Callable[[], Answer]]:
+        return self.session(executor, case, self.usual(case))
+
+    def computed(self, executor: Executor, case: TuningCase, small: Any) -> Answer:
+        with self.session(executor, case, small) as go:
             return go()

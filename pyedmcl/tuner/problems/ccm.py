@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -15,9 +15,9 @@ from ...engines.ccm import SampledSkill
 from ...engines.sub_libraries import CcmPair
 from ...reference import ccm as oracle
 from ...reference.edm import legal_rows
-from ..problem import Answer, TuningCase, TuningProblem, up_to
+from ..problem import Answer, TuningCase, TuningProblem
 from ..verify import Close
-from .common import Floats, maps, scalar
+from .common import Floats, maps, releasing, scalar
 
 _LINKS = CcmPair(0, 1, (0, 1)), CcmPair(1, 0, (1, 0))
 _SEED = 3
@@ -34,42 +34,37 @@ class CcmProblem(TuningProblem):
     entries : tuple of str
     shares : (float, float)
         Smallest and largest sub-library, as shares of all rows.
-    dims : int
-        How many E are worth tuning.
-    shorter : bool
-        Whether series of another length are.
+    normal : sequence of mapping
+        As every problem has it; float64 is rare for all but the drawing, which knows no numbers.
     """
 
     # Weights are exponentials, which vectors may round otherwise than scalars.
     tolerance = (0.0, 2e-5)
 
-    def __init__(
-        self, kernel: str, entries: tuple[str, ...], shares: tuple[float, float], dims: int, shorter: bool
-    ) -> None:
-        super().__init__()
-        self.kernel, self.entries = kernel, entries
-        self._shares, self._dims, self._shorter = shares, (3, 1, 8, 20)[:dims], shorter
+    rapid = ({"E": 3},)
 
-    def cases(self, mode: str, info: DeviceInfo) -> list[TuningCase]:
-        n = _steps(info)
-        first, *others = (self.case(n, E, E + 1) for E in self._dims)
-        shorter = [self.case(n // 4, 3, 4)] if self._shorter else []
-        double = [self.case(n, 3, 4, dtype="float64")] if others and info.fp64 else []
-        return up_to(mode, [first], [*others, *shorter], double)
+    def __init__(
+        self, kernel: str, entries: tuple[str, ...], shares: tuple[float, float], normal: Sequence[Mapping[str, Any]],
+        exhaustive: Sequence[Mapping[str, Any]] = ({"E": 3, "dtype": "float64"},),
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self.kernel, self.entries, self._shares = kernel, entries, shares
+        self.normal, self.exhaustive = normal, exhaustive
 
     def like(self, specialisation: Mapping[str, Any], sizes: Mapping[str, int], info: DeviceInfo) -> TuningCase | None:
         s, n = specialisation, min(int(sizes.get("rows", _steps(info))), _steps(info))
         k = int(s.get("k", 4))
         E = int(s.get("E", max(min(k - 1, 20), 1)))
-        return self.case(n, E, k, dtype=s.get("dtype", "float32")) if n >= 2 * E + 2 * k + 40 else None
+        return self.case(info, n, E=E, k=k, dtype=s.get("dtype", "float32")) if n >= 2 * E + 2 * k + 40 else None
 
-    def case(self, n: int, E: int, k: int, *, dtype: str = "float32") -> TuningCase:
-        """A case of ``n`` steps."""
+    def case(
+        self, info: DeviceInfo, n: int = 0, *, E: int, k: int = 0, part: int = 1, dtype: str = "float32"
+    ) -> TuningCase:
+        """A case of ``n`` steps, or of a part of those of a common problem."""
+        n, k = n or _steps(info) // part, k or E + 1
         sizes = sorted({max(int(share * n), 2 * k) for share in np.linspace(*self._shares, 8)})
-        name = f"E={E}, {n:,} steps, {len(sizes)} sizes of {sizes[0]}..{sizes[-1]}"
-        name += "" if dtype == "float32" else f", {dtype}"
-        given = {"E": E, "k": k, "dtype": dtype}
-        return TuningCase(self.kernel, name, {"steps": n, "sizes": sizes, "samples": 100, "given": given})
+        return self.named(f"E={E}", f"{n:,} steps", f"{len(sizes)} sizes of {sizes[0]}..{sizes[-1]}", steps=n,
+                          sizes=sizes, samples=100, given={"E": E, "k": k, "dtype": dtype})  # fmt: skip
 
     @contextmanager
     def _engine(
@@ -78,10 +73,8 @@ class CcmProblem(TuningProblem):
         g = case.given
         states = delay_states(x, g["E"], 1, k=g["k"], Tp=Tp, exclusion_radius=radius, dtype=g["dtype"])
         engine = SampledSkill(executor, states, np.array([future(column, Tp) for column in x.T]))
-        try:
+        with releasing(engine):
             yield engine
-        finally:
-            engine.release()
 
     @contextmanager
     def open(self, executor: Executor, case: TuningCase) -> Iterator[Callable[[], Answer]]:
@@ -134,8 +127,10 @@ def _stream(link: CcmPair) -> dict[str, Any]:
     return {"seed": _SEED, "library": link.stream[0], "target": link.stream[1]}
 
 
+_OTHER_E = ({"E": 1}, {"E": 8}, {"E": 20})
+_SHORTER = {"E": 3, "part": 4}
 PROBLEMS = (
-    CcmProblem("ccm_draw", ("ccm_draw", "ccm_list"), (0.02, 0.95), 1, True),
-    CcmProblem("ccm", ("ccm", "ccm_prepare", "ccm_rho"), (0.2, 0.95), 4, True),
-    CcmProblem("ccm_direct", (), (0.01, 0.05), 4, False),
+    CcmProblem("ccm_draw", ("ccm_draw", "ccm_list"), (0.02, 0.95), (_SHORTER,), ()),
+    CcmProblem("ccm", ("ccm", "ccm_prepare", "ccm_rho"), (0.2, 0.95), (*_OTHER_E, _SHORTER)),
+    CcmProblem("ccm_direct", (), (0.01, 0.05), _OTHER_E),
 )

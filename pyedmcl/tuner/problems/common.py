@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ...device.info import DeviceInfo
 from ...device.quirks import quirks_for
+from ...reference import knn_float32_exact, knn_float64_exact
 
 Floats = NDArray[np.floating[Any]]
 
@@ -74,6 +75,11 @@ def units(info: DeviceInfo, vector: int, scalar: int, most: int = 4096) -> int:
 def scalar(info: DeviceInfo) -> bool:
     """Whether the device wants the problems of one with scalar work-items, thousands at once, as GPUs do."""
     return quirks_for(info).scalar_work_items
+
+
+def exact_knn(dtype: str) -> Any:
+    """The oracle of neighbours in these numbers."""
+    return knn_float32_exact if dtype == "float32" else knn_float64_exact
 
 
 @contextlib.contextmanager

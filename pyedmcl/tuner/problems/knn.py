@@ -17,10 +17,10 @@ from ...edm.masks import library_mask_of
 from ...launch.staging import Staging
 from ...neighbors.exhaustive import ExhaustiveSearcher
 from ...neighbors.plan import SearchProblem
-from ...reference import knn_float32_exact, knn_float64_exact
+from ...reference import simplex_weights
 from ..problem import Answer, TuningCase, TuningProblem, up_to
 from ..verify import Close
-from .common import Ragged, maps, ragged, releasing, scalar, some, units
+from .common import Ragged, exact_knn, maps, ragged, releasing, scalar, some, units
 
 _ALL = tuple(range(1, 21))
 _LISTED = 4000, 24  # steps, and neighbours in those of a simplex: lists that convergent cross mapping draws from
@@ -48,13 +48,13 @@ class KnnProblem(TuningProblem):
             (1000, 1000), (82, 4000), (8000, 96))  # fmt: skip
         # Long lists, and a single long series, are searched with other parameters.
         alone = [(2000, 3780, (20,)), (1, _LONG, (3,)), (1, _LONG, (20,))] if scalar(info) and mode != "rapid" else []
-        common = [_case(dims, rows, info, job=series) for series, rows in up_to(mode, jobs[:1], jobs[1:])
+        common = [self.case(info, dims, rows, job=series) for series, rows in up_to(mode, jobs[:1], jobs[1:])
                   for dims in ((3,), _ALL)]  # fmt: skip
-        common += [_case(dims, rows, info, job=series) for series, rows, dims in alone]
+        common += [self.case(info, dims, rows, job=series) for series, rows, dims in alone]
         rows = jobs[0][1]
-        double = [_case(dims, rows, info, dtype="float64") for dims in ((3,), _ALL)] if info.fp64 else []
-        return up_to(mode, common, [_case((3,), _LISTED[0], info, simplexes=_LISTED[1], job=2)],
-                     [_case((10,), rows, info), _case((2, 5, 8), rows, info), *double])  # fmt: skip
+        double = [self.case(info, dims, rows, dtype="float64") for dims in ((3,), _ALL)] if info.fp64 else []
+        return up_to(mode, common, [self.case(info, (3,), _LISTED[0], simplexes=_LISTED[1], job=2)],
+                     [self.case(info, (10,), rows), self.case(info, (2, 5, 8), rows), *double])  # fmt: skip
 
     def like(self, specialisation: Mapping[str, Any], sizes: Mapping[str, int], info: DeviceInfo) -> TuningCase | None:
         s, dims = specialisation, tuple(int(E) for E in specialisation.get("dims", ()))
@@ -63,8 +63,27 @@ class KnnProblem(TuningProblem):
         library = min(int(sizes.get("library", rows)), most)
         if not dims or min(rows, library) <= (max(dims) - 1) * int(s.get("tau", 1)) + 2:
             return None
-        return _case(dims, rows, info, dtype=s["dtype"], tau=int(s["tau"]), library=library,
-                     simplexes=int(s.get("simplexes", 1)))  # fmt: skip
+        return self.case(info, dims, rows, dtype=s["dtype"], tau=int(s["tau"]), library=library,
+                         simplexes=int(s.get("simplexes", 1)))  # fmt: skip
+
+    def case(
+        self, info: DeviceInfo, dims: Sequence[int], rows: int, *, dtype: str = "float32", tau: int = 1,
+        library: int = 0, simplexes: int = 1, job: int = 0,
+    ) -> TuningCase:  # fmt: skip
+        """A case of so many rows; of a ``job`` of so many series, its working memory, and some of its libraries."""
+        library = library or rows
+        counts = [min(simplexes * (E + 1), library) for E in dims]
+        # Pairs, and neighbours to sort: some tens of milliseconds of them on a processor, some milliseconds on a GPU.
+        cost = rows * (library * (max(dims) + len(dims)) + 600.0 * sum(counts))
+        libraries = max(min(int(units(info, 500, 1200, 1 << 30) * 1e6 / cost), 4096), 2)
+        if job:
+            libraries = min(libraries, job)
+        return self.named(
+            f"E={dims[0]}" if len(dims) == 1 else f"E={dims[0]}..{dims[-1]}",
+            "" if simplexes == 1 else f"k={counts[0]}", f"{libraries} x {rows}",
+            rows=rows, library=library, libraries=libraries, job=job,
+            given={"dims": list(dims), "counts": counts, "tau": tau, "dtype": dtype},
+        )  # fmt: skip
 
     @contextmanager
     def open(self, executor: Executor, case: TuningCase) -> Iterator[Callable[[], Answer]]:
@@ -121,8 +140,7 @@ class KnnProblem(TuningProblem):
         return answer
 
     def expected(self, case: TuningCase, small: Any) -> Mapping[str, NDArray[Any] | Close]:
-        g = case.given
-        exact: Any = knn_float32_exact if g["dtype"] == "float32" else knn_float64_exact
+        g, exact = case.given, exact_knn(case.given["dtype"])
         right: dict[str, NDArray[Any] | Close] = {}
         for E in _compared(small, g["dims"], case):
             tables = [
@@ -132,32 +150,14 @@ class KnnProblem(TuningProblem):
                 for which in range(2)
             ]  # fmt: skip
             squared, rows = (np.array(parts) for parts in zip(*tables, strict=True))
-            weights = _weights(np.where(rows < 0, np.inf, squared.astype(np.float64)))
+            # The device writes 0 in rows without neighbours, where the oracle has NaN.
+            weights = np.nan_to_num([simplex_weights(np.sqrt(part.astype(np.float64))) for part in squared])
             right |= {
                 f"neighbours for E={E}": rows, f"squared distances for E={E}": squared,
                 f"weights for E={E}": Close(weights, 1e-4, 1e-6),
                 f"neighbours with weights for E={E}": np.where(weights < _NO_WEIGHT, -1, rows),
             }  # fmt: skip
         return right
-
-
-def _case(
-    dims: Sequence[int], rows: int, info: DeviceInfo, *, dtype: str = "float32", tau: int = 1, library: int = 0,
-    simplexes: int = 1, job: int = 0,
-) -> TuningCase:  # fmt: skip
-    library = library or rows
-    counts = [min(simplexes * (E + 1), library) for E in dims]
-    # Pairs, and neighbours to sort: some tens of milliseconds of them on a processor, some milliseconds on a GPU.
-    cost = rows * (library * (max(dims) + len(dims)) + 600.0 * sum(counts))
-    libraries = max(min(int(units(info, 500, 1200, 1 << 30) * 1e6 / cost), 4096), 2)
-    if job:
-        libraries = min(libraries, job)
-    name = f"E={dims[0]}" if len(dims) == 1 else f"E={dims[0]}..{dims[-1]}"
-    name += "" if simplexes == 1 else f", k={counts[0]}"
-    return TuningCase("knn", f"{name}, {libraries} x {rows}" + ("" if dtype == "float32" else f", {dtype}"), {
-        "rows": rows, "library": library, "libraries": libraries, "job": job,
-        "given": {"dims": list(dims), "counts": counts, "tau": tau, "dtype": dtype},
-    })  # fmt: skip
 
 
 def _search(case: TuningCase, library: int, query: int, *, Tp: int = 0, radius: int) -> SearchProblem:
@@ -169,17 +169,6 @@ def _compared(small: Ragged, dims: Sequence[int], case: TuningCase) -> list[int]
     """Dimensions that are compared: all of a small problem, else the first, a middle and the last one."""
     chosen = case.given["dims"] if small.thorough else some(tuple(case.given["dims"]))
     return [E for E in dims if E in chosen]
-
-
-def _weights(squared: NDArray[np.float64]) -> NDArray[np.float64]:
-    """exp(-d / d_min), normalised (Sugihara & May, Nature 344, 734, 1990); 0 where there is no neighbour."""
-    distances = np.sqrt(squared)
-    least = distances[..., :1]
-    with np.errstate(invalid="ignore", divide="ignore"):
-        weights = np.where(least > 0, np.exp(-distances / np.where(least > 0, least, 1.0)), distances == 0)
-    weights = np.where(np.isfinite(distances), weights, 0.0)
-    total = weights.sum(axis=-1, keepdims=True)
-    return np.asarray(weights / np.where(total > 0, total, 1.0), np.float64)
 
 
 PROBLEMS = (KnnProblem(),)

@@ -12,10 +12,10 @@ from ...device.executor import Executor
 from ...device.info import DeviceInfo
 from ...engines.crossmap import CrossMap, MapData
 from ...launch.staging import Staging
-from ...reference import knn_float32_exact, knn_float64_exact, skill
+from ...reference import skill
 from ..problem import Answer, TuningCase, TuningProblem, up_to
 from ..verify import Close
-from .common import Floats, maps, releasing, scalar, units
+from .common import Floats, exact_knn, maps, releasing, scalar, units
 
 _SHOWN = 4
 _AT_ONCE = 32
@@ -44,8 +44,8 @@ class LookupProblem(TuningProblem):
 
     def cases(self, mode: str, info: DeviceInfo) -> list[TuningCase]:
         jobs = _JOBS_OF_GPUS if scalar(info) else _JOBS_OF_PROCESSORS
-        common = [_case(*job, info) for job in jobs]
-        double = [_case(*job, info, dtype="float64") for job in jobs[:2]] if info.fp64 else []
+        common = [self.case(info, *job) for job in jobs]
+        double = [self.case(info, *job, dtype="float64") for job in jobs[:2]] if info.fp64 else []
         return up_to(mode, common[:2], common[2:], double)
 
     def like(self, specialisation: Mapping[str, Any], sizes: Mapping[str, int], info: DeviceInfo) -> TuningCase | None:
@@ -53,7 +53,20 @@ class LookupProblem(TuningProblem):
         targets = min(int(sizes.get("targets", specialisation.get("columns", 0))), 4096)
         if k < 2 or targets < 1 or rows < k + 10:
             return None
-        return _case(k, rows, targets, 512, info, dtype=specialisation["dtype"])
+        return self.case(info, k, rows, targets, 512, dtype=specialisation["dtype"])
+
+    def case(
+        self, info: DeviceInfo, k: int, rows: int, targets: int, libraries: int, *, dtype: str = "float32"
+    ) -> TuningCase:
+        # Some tens of milliseconds on a processor, some milliseconds on a GPU, the search before it included.
+        lookups, search = k * rows * targets, 40.0 * rows * rows
+        most = max(int(units(info, 30, 24, 1 << 20) * 4e6 / lookups),
+                   int(units(info, 500, 1200, 1 << 30) * 1e6 / search))  # fmt: skip
+        # Whole rounds of the most that a group looks up at once: what is left over counts for little in a job.
+        libraries = max(min(most // _AT_ONCE * _AT_ONCE or most, libraries), 1)
+        given = {"k": k, "dtype": dtype, "gaps": False, "columns": targets}
+        return self.named(f"k={k}", f"{libraries} x {targets} targets", f"{rows} rows", rows=rows, targets=targets,
+                          libraries=libraries, E=max(min(k - 1, 20), 1), given=given)  # fmt: skip
 
     @contextmanager
     def open(self, executor: Executor, case: TuningCase) -> Iterator[Callable[[], Answer]]:
@@ -82,8 +95,7 @@ class LookupProblem(TuningProblem):
 
     def expected(self, case: TuningCase, small: Any) -> Mapping[str, Close]:
         values, Tp, gaps = small
-        exact: Any = knn_float32_exact if case.given["dtype"] == "float32" else knn_float64_exact
-        rho = []
+        exact, rho = exact_knn(case.given["dtype"]), []
         for library in _COMPARED:
             x = values[:, library]
             # Gaps of the target play no part, so a target without any stands for all.
@@ -91,19 +103,6 @@ class LookupProblem(TuningProblem):
             distances = np.sqrt(squared.astype(np.float64))
             rho.append([skill(rows, distances, target, Tp) for target in values.T])
         return {"rho": Close(_without_gappy(np.array(rho), gaps), *self.tolerance)}
-
-
-def _case(k: int, rows: int, targets: int, libraries: int, info: DeviceInfo, *, dtype: str = "float32") -> TuningCase:
-    # Some tens of milliseconds on a processor, some milliseconds on a GPU, the search before it included.
-    lookups, search = k * rows * targets, 40.0 * rows * rows
-    most = max(int(units(info, 30, 24, 1 << 20) * 4e6 / lookups), int(units(info, 500, 1200, 1 << 30) * 1e6 / search))
-    # Whole rounds of the most that a group looks up at once: what is left over counts for little in a job.
-    libraries = max(min(most // _AT_ONCE * _AT_ONCE or most, libraries), 1)
-    name = f"k={k}, {libraries} x {targets} targets, {rows} rows" + ("" if dtype == "float32" else f", {dtype}")
-    return TuningCase("lookup", name, {
-        "rows": rows, "targets": targets, "libraries": libraries, "E": max(min(k - 1, 20), 1),
-        "given": {"k": k, "dtype": dtype, "gaps": False, "columns": targets},
-    })  # fmt: skip
 
 
 def _mapping(executor: Executor, case: TuningCase, values: Floats, *, Tp: int = 0, gaps: bool = False) -> CrossMap:

@@ -14,42 +14,54 @@ from ...engines.project import Projection
 from ...launch.staging import Staging
 from ...neighbors.exhaustive import ExhaustiveSearcher
 from ...neighbors.plan import SearchProblem
-from ...reference import knn_float32_exact, knn_float64_exact, simplex_predict
-from ..problem import Answer, TuningCase, TuningProblem, up_to
+from ...reference import simplex_predict
+from ..problem import Answer, OneWayProblem, TuningCase
 from ..verify import Close
-from .common import Floats, maps, ragged, releasing, scalar, units
+from .common import Floats, exact_knn, maps, ragged, releasing, scalar, units
 
-_SHOWN = 1 << 16
+_SHOWN = 1 << 16  # values of an answer
 
 
-class PredictProblem(TuningProblem):
+class PredictProblem(OneWayProblem):
     """All E = 1..20 of a block of series, as the search for an embedding dimension asks for it."""
 
     kernel = "predict"
     tolerance = (1e-5, 2e-6)
 
-    def cases(self, mode: str, info: DeviceInfo) -> list[TuningCase]:
-        rows = 2000 if scalar(info) else 1000
-        double = [_case("float64", rows, units(info, 3, 4))] if info.fp64 else []
-        return up_to(mode, [_case("float32", rows, units(info, 3, 4))], [], double)
+    exhaustive = ({"dtype": "float64"},)
+
+    def case(self, info: DeviceInfo, *, rows: int = 0, dtype: str = "float32") -> TuningCase:
+        rows, libraries = rows or (2000 if scalar(info) else 1000), units(info, 3, 4)
+        return self.named(f"E=1..20, {libraries} x {rows}", rows=rows, libraries=libraries, dims=list(range(1, 21)),
+                          given={"dtype": dtype})  # fmt: skip
 
     def like(self, specialisation: Mapping[str, Any], sizes: Mapping[str, int], info: DeviceInfo) -> TuningCase | None:
-        return _case(specialisation["dtype"], 1000, units(info, 3, 4))
+        return self.case(info, rows=1000, dtype=specialisation["dtype"])
+
+    def usual(self, case: TuningCase) -> Any:
+        n = case.numbers
+        return tuple(n["dims"]), maps(n["rows"], n["libraries"], case.given["dtype"]), 1
+
+    def ragged(self, case: TuningCase) -> Iterator[tuple[str, Any]]:
+        for E in (1, 3):
+            for small in ragged(E - 1, case.given["dtype"]):
+                if small.query is None and not np.isnan(small.library).any():
+                    yield f"E={E}, {len(small.library)} rows", ((E,), small.library, small.Tp)
 
     @contextmanager
-    def open(self, executor: Executor, case: TuningCase) -> Iterator[Callable[[], Answer]]:
-        n, dims = case.numbers, tuple(case.numbers["dims"])
-        values = maps(n["rows"], n["libraries"], case.given["dtype"])
+    def session(self, executor: Executor, case: TuningCase, small: Any) -> Iterator[Callable[[], Answer]]:
+        dims, values, Tp = small
+        n, libraries = values.shape
         data = Staging(executor, values)
-        search = SearchProblem(dims, tuple(E + 1 for E in dims), 1, 1, 0, n["rows"], n["rows"], case.given["dtype"])
+        search = SearchProblem(dims, tuple(E + 1 for E in dims), 1, Tp, 0, n, n, case.given["dtype"])
         searcher = ExhaustiveSearcher(executor, search, "weights", data_bytes=values.nbytes)
-        projection = Projection(executor, data, 0, n["libraries"])
+        projection = Projection(executor, data, 0, libraries)
 
         def go() -> Answer:
             answer = {}
-            for tables in searcher.tables(searcher.load(data, 0, n["libraries"])):
+            for tables in searcher.tables(searcher.load(data, 0, libraries)):
                 parts = zip(("predicted", "variance"), projection.predict(tables), strict=True)
-                count = min(len(tables.problem.dims) * tables.n_libraries * n["rows"], _SHOWN)
+                count = min(len(tables.problem.dims) * tables.n_libraries * n, _SHOWN)
                 for what, buffer in parts:
                     name = f"{what}, E={tables.problem.dims[0]}"
                     answer[name] = executor.download(buffer, np.empty(count, values.dtype))
@@ -58,31 +70,20 @@ class PredictProblem(TuningProblem):
         with releasing(data, searcher, projection):
             yield go
 
-    def ragged(self, case: TuningCase) -> Iterator[tuple[str, Any]]:
-        for E in (1, 3):
-            for small in ragged(E - 1, case.given["dtype"]):
-                if small.query is None and not np.isnan(small.library).any():
-                    yield f"E={E}, {len(small.library)} rows", (E, small.library, small.Tp)
-
     def computed(self, executor: Executor, case: TuningCase, small: Any) -> Answer:
-        (E, library, Tp), n = small, len(small[1])
+        (E,), library, _ = small
+        answer = super().computed(executor, case, small)
         data = Staging(executor, library)
-        search = SearchProblem((E,), (E + 1,), 1, Tp, 0, n, n, case.given["dtype"])
-        searcher = ExhaustiveSearcher(executor, search, "weights")
-        projection = Projection(executor, data, 0, 2)
-        with releasing(data, searcher, projection):
-            tables = next(searcher.tables(searcher.load(data, 0, 2)))
-            predicted, variance = (
-                executor.download(buffer, np.empty((2, n), case.given["dtype"])).astype(np.float64)
-                for buffer in projection.predict(tables)
-            )
+        with releasing(data):
             shift, exponent = data.scaling()
+        predicted, variance = (answer[f"{what}, E={E}"].reshape(library.T.shape).astype(np.float64)
+                               for what in ("predicted", "variance"))  # fmt: skip
         # The device centres targets, which takes the same from every prediction and nothing from a variance.
         power = 2.0 ** exponent[:, None].astype(np.float64)
         return {"predictions": predicted * power + shift[:, None], "variances": variance * power**2}
 
     def expected(self, case: TuningCase, small: Any) -> Mapping[str, Close]:
-        E, library, Tp = small
+        (E,), library, Tp = small
         predicted, variance = np.array([_predicted(x, E, Tp, case.given["dtype"]) for x in library.T]).swapaxes(0, 1)
         scale = np.abs(library).max(axis=0)[:, None].astype(np.float64)
         rtol, atol = self.tolerance
@@ -91,16 +92,8 @@ class PredictProblem(TuningProblem):
         }  # fmt: skip
 
 
-def _case(dtype: str, rows: int, libraries: int) -> TuningCase:
-    name = f"E=1..20, {libraries} x {rows}" + ("" if dtype == "float32" else f", {dtype}")
-    return TuningCase("predict", name, {
-        "rows": rows, "libraries": libraries, "dims": list(range(1, 21)), "given": {"dtype": dtype},
-    })  # fmt: skip
-
-
 def _predicted(x: Floats, E: int, Tp: int, dtype: str) -> tuple[Any, Any]:
-    exact: Any = knn_float32_exact if dtype == "float32" else knn_float64_exact
-    squared, rows = exact(x, E=E, k=E + 1, Tp=Tp)
+    squared, rows = exact_knn(dtype)(x, E=E, k=E + 1, Tp=Tp)
     predicted: tuple[Any, Any] = simplex_predict(rows, np.sqrt(squared.astype(np.float64)), x, Tp)
     return predicted
 

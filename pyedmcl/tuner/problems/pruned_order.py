@@ -19,9 +19,9 @@ from ...neighbors.plan import SearchProblem
 from ...neighbors.pruned_axes import PrincipalAxes, principal_axes
 from ...neighbors.pruned_order import FAN, Order, Orderer
 from ...neighbors.series import DeviceSeries, HostSeries, HostStates, rows_with_states
-from ..problem import Answer, TuningCase, TuningProblem, up_to
+from ..problem import Answer, TuningCase, TuningProblem
 from ..verify import WrongAnswerError
-from .common import Floats, flow, scalar, units
+from .common import Floats, flow, releasing, scalar, units
 from .searches import ORDER_ENTRIES, PrunedProblem, small_searches
 
 
@@ -40,22 +40,22 @@ class OrderProblem(TuningProblem):
         super().__init__()
         self._search = PrunedProblem()
 
-    def cases(self, mode: str, info: DeviceInfo) -> list[TuningCase]:
-        leaf, n = 32 if scalar(info) else 16, units(info, 30_000, 8_000, most=1 << 20)
-        normal = [self.case(n, 1, 1, leaf), self.case(n, 20, 4, leaf), self.case(n // 8, 3, 3, leaf)]
-        double = [self.case(n, 3, 3, leaf, dtype="float64")] if info.fp64 else []
-        return up_to(mode, [self.case(n, 3, 3, leaf)], normal, double)
+    normal = ({"E": 1, "axes": 1}, {"E": 20, "axes": 4}, {"part": 8})
+    exhaustive = ({"dtype": "float64"},)
 
     def like(self, specialisation: Mapping[str, Any], sizes: Mapping[str, int], info: DeviceInfo) -> TuningCase | None:
-        s = specialisation
         rows = min(max(int(sizes.get("rows", 0)), 1), 1 << 20)
-        return self.case(rows, int(s["E"]), int(s["axes"]), int(s["leaf"]), int(s["tau"]), s["dtype"])
+        whole = {name: int(specialisation[name]) for name in ("E", "axes", "leaf", "tau")}
+        return self.case(info, rows, **whole, dtype=specialisation["dtype"])
 
-    def case(self, states: int, E: int, axes: int, leaf: int, tau: int = 1, dtype: str = "float32") -> TuningCase:
-        """A case of so many states."""
-        name = f"E={E}, {axes} axes, {states:,} states" + ("" if dtype == "float32" else f", {dtype}")
-        given = {"E": E, "tau": tau, "dtype": dtype, "axes": axes, "leaf": leaf}
-        return TuningCase("pruned_order", name, {"states": states, "given": given})
+    def case(
+        self, info: DeviceInfo, states: int = 0, *, E: int = 3, axes: int = 3, leaf: int = 0, tau: int = 1,
+        dtype: str = "float32", part: int = 1,
+    ) -> TuningCase:  # fmt: skip
+        """A case of so many states, or of a part of those of a common problem."""
+        states = states or units(info, 30_000, 8_000, most=1 << 20) // part
+        given = {"E": E, "tau": tau, "dtype": dtype, "axes": axes, "leaf": leaf or (32 if scalar(info) else 16)}
+        return self.named(f"E={E}", f"{axes} axes", f"{states:,} states", states=states, given=given)
 
     @contextmanager
     def _ordering(
@@ -63,12 +63,10 @@ class OrderProblem(TuningProblem):
     ) -> Iterator[Callable[[], Order]]:
         g, pool = case.given, Pool(executor)
         laid = np.where(np.isnan(x), x.dtype.type(GAP), x)
-        try:
+        with releasing(pool):
             series = DeviceSeries(executor.upload(laid, pool.get("series", laid.nbytes)), 0)
             orderer = Orderer(executor, pool, g["E"], g["tau"], g["dtype"], g["leaf"])
             yield lambda: orderer.make("order", series, rows, axes)
-        finally:
-            pool.release()
 
     @contextmanager
     def open(self, executor: Executor, case: TuningCase) -> Iterator[Callable[[], Answer]]:
@@ -112,7 +110,8 @@ class OrderProblem(TuningProblem):
         """Also the whole search, whose walk relies on the order."""
         super().verify(executor, case)
         g = case.given
-        self._search.verify(executor, self._search.case(64, g["E"], tau=g["tau"], dtype=g["dtype"], excluding=True))
+        small = self._search.case(executor.info, 64, E=g["E"], tau=g["tau"], dtype=g["dtype"], excluding=True)
+        self._search.verify(executor, small)
 
 
 def _axes(x: Floats, rows: NDArray[Any], given: Mapping[str, Any]) -> PrincipalAxes:

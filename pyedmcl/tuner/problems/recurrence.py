@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from abc import abstractmethod
+from collections.abc import Iterable, Mapping
+from dataclasses import fields, replace
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ...device.info import DeviceInfo
 from ...recurrence.counts import Counts
 from ...recurrence.metrics import METRICS
 from ...recurrence.problem import RqaProblem
@@ -17,7 +20,9 @@ from .common import Floats, maps
 
 _RADIUS = 0.25
 #: Beside the one that is tuned first; metrics of prepared points run as Euclidean ones of given points.
-OTHER_METRICS = tuple(name for name, metric in METRICS.items() if name != "euclidean" and metric.prepare is None)
+OTHER_METRICS = tuple(
+    {"metric": name} for name, metric in METRICS.items() if name != "euclidean" and metric.prepare is None
+)
 
 
 class RecurrenceProblem(TuningProblem):
@@ -25,13 +30,54 @@ class RecurrenceProblem(TuningProblem):
 
     Attributes
     ----------
+    common : mapping
+        The specialisation of the most common problem.
+    refused : tuple of str
+        Parts of a specialisation that no case has.
+    unit : str
+        What the size of a case counts.
+    least : int
+        Smallest size of a case that is a part of the common one.
     theiler : int
     gaps : bool
         Whether the series that are verified have gaps.
     """
 
+    common: ClassVar[Mapping[str, Any]]
+    refused: ClassVar[tuple[str, ...]] = ("embedded", "corridor", "per_column", "second_partner")
+    unit: ClassVar[str] = "points"
+    least: ClassVar[int] = 1
     theiler: ClassVar[int] = 1
     gaps: ClassVar[bool] = True
+
+    @abstractmethod
+    def size(self, info: DeviceInfo, sizes: Mapping[str, int] | None = None) -> int:
+        """Of a common problem, or of one for which an engine asks with these sizes."""
+
+    def case(self, info: DeviceInfo, n: int = 0, *, part: int = 1, **given: Any) -> TuningCase:
+        """A case of ``n`` points or windows, or of a part of those of a common problem."""
+        n = n or max(self.size(info) // part, self.least)
+        g = self.given(info, {**self.common, **given})
+        radii = g.get("n_radii", 1)
+        case = self.named(
+            g.get("mode", ""), f"m={g['m']}", g["metric"], self.words(n), f"{radii} radii" * (radii > 1),
+            given=g, **{self.unit: n},
+        )  # fmt: skip
+        return replace(case, name=f"{case.name}, exact") if g.get("exact") else case
+
+    def given(self, info: DeviceInfo, given: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The specialisation that a case has where these values are wanted."""
+        return given
+
+    def words(self, n: int) -> str:
+        """The size, in words."""
+        return f"{n:,} points"
+
+    def like(self, specialisation: Mapping[str, Any], sizes: Mapping[str, int], info: DeviceInfo) -> TuningCase | None:
+        s = specialisation
+        if any(s.get(name) for name in self.refused) or int(s.get("stride", 1)) > 1:
+            return None
+        return self.case(info, self.size(info, sizes), **{name: s[name] for name in self.common if name in s})
 
     def rqa_problem(self, case: TuningCase, rows: int, columns: int | None = None) -> RqaProblem:
         """The case's problem for so many points; of a series with itself where no number of columns is given."""
@@ -50,7 +96,7 @@ class RecurrenceProblem(TuningProblem):
             x[[points // 3, points // 2]] = np.nan
         return x.astype(problem.arithmetic)
 
-    def usual(self, problem: RqaProblem, points: int) -> Floats:
+    def smooth(self, problem: RqaProblem, points: int) -> Floats:
         """The series that is timed."""
         return maps(points + (problem.m - 1) * problem.tau, 1)[:, 0].astype(problem.arithmetic)
 
@@ -62,8 +108,10 @@ class RecurrenceProblem(TuningProblem):
         return rqa.compared(columns, rows, problem.metric)
 
 
-def counts_of(counts: Counts, where: str) -> Answer:
-    return {f"{field.name}, {where}": np.asarray(getattr(counts, field.name)) for field in fields(Counts)}
+def counts_of(many: Iterable[Counts], what: str) -> Answer:
+    """Of each radius or window, whichever ``what`` is."""
+    return {f"{field.name}, {what} {place}": np.asarray(getattr(counts, field.name))
+            for place, counts in enumerate(many) for field in fields(Counts)}  # fmt: skip
 
 
 def lines_of(distances: NDArray[Any], limit: float, problem: RqaProblem, where: str) -> Answer:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,71 +12,50 @@ from numpy.typing import NDArray
 
 from ...device.executor import Executor
 from ...device.info import DeviceInfo
-from ...recurrence.counts import Counts
 from ...recurrence.image.render import render_image
 from ...recurrence.metrics import metric_named
 from ...recurrence.network import count_links
-from ...recurrence.problem import RqaProblem
 from ...recurrence.ranks import Ranks
 from ...recurrence.windows import WindowSweep, part_size
 from ...reference import image, rqa
-from ..problem import Answer, TuningCase, up_to
+from ..problem import Answer, OneWayProblem, TuningCase
 from ..verify import Close
-from .common import Floats, scalar, units
+from .common import releasing, scalar, units
 from .recurrence import OTHER_METRICS, RecurrenceProblem, counts_of, lines_of
 
-_Parts = Callable[[], Iterator[list[Counts]]]
 
-
-class ImageProblem(RecurrenceProblem):
+class ImageProblem(RecurrenceProblem, OneWayProblem):
     """Counts are equal; sums of distances are taken in other parts, and rounded."""
 
     kernel = "recurrence_image"
     tolerance = (1e-5, 1e-7)
-    theiler = 0
-    pixels = 200
+    common: ClassVar[Mapping[str, Any]] = {
+        "m": 5, "tau": 3, "metric": "euclidean", "dtype": "float32", "mode": "count", "exact": True,
+    }  # fmt: skip
+    normal = ({"m": 1}, {"m": 20}, {"mode": "mean"}, {"part": 8})
+    exhaustive = (*OTHER_METRICS, {"exact": False}, {"dtype": "float64"})
+    least, theiler, pixels = 500, 0, 200
 
-    def cases(self, mode: str, info: DeviceInfo) -> list[TuningCase]:
-        n = units(info, 8_000, 1_000, most=120_000)
-        normal = [self.case(n, 1), self.case(n, 20), self.case(n, 5, mode="mean"), self.case(max(n // 8, 500), 5)]
-        rare = [*(self.case(n, 5, metric=metric) for metric in OTHER_METRICS), self.case(n, 5, exact=False)]
-        rare += [self.case(n, 5, dtype="float64", exact=False)] if info.fp64 else []
-        return up_to(mode, [self.case(n, 5)], normal, rare)
+    def size(self, info: DeviceInfo, sizes: Mapping[str, int] | None = None) -> int:
+        return units(info, 8_000, 1_000, most=120_000) if sizes is None else int(sizes.get("rows", 10_000))
 
-    def like(self, specialisation: Mapping[str, Any], sizes: Mapping[str, int], info: DeviceInfo) -> TuningCase | None:
-        s = specialisation
-        if s.get("embedded") or s.get("corridor") or s.get("per_column"):
-            return None
-        given = {name: s[name] for name in ("tau", "metric", "dtype", "mode", "exact") if name in s}
-        return self.case(int(sizes.get("rows", 10_000)), int(s["m"]), **given)
+    def given(self, info: DeviceInfo, given: Mapping[str, Any]) -> Mapping[str, Any]:
+        return {**given, "exact": given["exact"] and given["mode"] == "count" and given["dtype"] == "float32"}
 
-    def case(
-        self, points: int, m: int, *, tau: int = 3, metric: str = "euclidean", dtype: str = "float32",
-        mode: str = "count", exact: bool = True,
-    ) -> TuningCase:  # fmt: skip
-        """A case of so many points."""
-        exact = exact and mode == "count" and dtype == "float32"
-        given = {"m": m, "tau": tau, "metric": metric, "dtype": dtype, "mode": mode, "exact": exact}
-        words = [mode, f"m={m}", metric, f"{points:,} points"] + [dtype] * (dtype != "float32") + ["exact"] * exact
-        return TuningCase(self.kernel, ", ".join(words), {"points": points, "given": given})
-
-    def _image(self, executor: Executor, case: TuningCase, x: Floats, points: int, pixels: int) -> Answer:
-        problem, mean = self.rqa_problem(case, points), case.given["mode"] == "mean"
-        return {"image": render_image(executor, problem, x, pixels=(pixels, pixels), mean=mean).values}
-
-    @contextmanager
-    def open(self, executor: Executor, case: TuningCase) -> Iterator[Callable[[], Answer]]:
+    def usual(self, case: TuningCase) -> Any:
         n = case.numbers["points"]
-        x = self.usual(self.rqa_problem(case, n), n).astype(case.given["dtype"])
-        yield lambda: self._image(executor, case, x, n, min(self.pixels, n))
+        return self.smooth(self.rqa_problem(case, n), n).astype(case.given["dtype"]), n, min(self.pixels, n)
 
     def ragged(self, case: TuningCase) -> Iterator[tuple[str, Any]]:
         for n, pixels in ((2, 1), (67, 67), (391, 40)):
             x = self.series(self.rqa_problem(case, n), n).astype(case.given["dtype"])
             yield f"{n} points", (x, n, pixels)
 
-    def computed(self, executor: Executor, case: TuningCase, small: Any) -> Answer:
-        return self._image(executor, case, *small)
+    @contextmanager
+    def session(self, executor: Executor, case: TuningCase, small: Any) -> Iterator[Callable[[], Answer]]:
+        x, n, pixels = small
+        problem, mean = self.rqa_problem(case, n), case.given["mode"] == "mean"
+        yield lambda: {"image": render_image(executor, problem, x, pixels=(pixels, pixels), mean=mean).values}
 
     def expected(self, case: TuningCase, small: Any) -> Mapping[str, NDArray[Any] | Close]:
         x, n, pixels = small
@@ -87,46 +67,41 @@ class ImageProblem(RecurrenceProblem):
         return {"image": image.recurrence_counts(x, x, (pixels, pixels), **points)}
 
 
-class MatrixProblem(RecurrenceProblem):
+class MatrixProblem(RecurrenceProblem, OneWayProblem):
     """Kernels that compare distances in the widest numbers of the device.
 
     Attributes
     ----------
-    size : (int, int)
-        Of a common problem, on devices without and with scalar work-items; ``unit`` says of what.
-    shapes : sequence
-        What is verified.
+    common_size : (int, int)
+        On devices without and with scalar work-items.
+    shapes : sequence of int
+        Points of what is verified.
     """
 
-    unit: ClassVar[str] = "points"
-    size: ClassVar[tuple[int, int]]
-    shapes: ClassVar[Sequence[Any]]
-    strict: ClassVar[bool] = True
+    common: ClassVar[Mapping[str, Any]] = {
+        "m": 5, "step": 3, "stride": 1, "metric": "euclidean", "dtype": "float64",
+    }  # fmt: skip
+    usual_dtypes = ("float32", "float64")
+    normal = ({"m": 1}, {"m": 20})
+    exhaustive = OTHER_METRICS
+    refused = ()
+    common_size: ClassVar[tuple[int, int]]
+    shapes: ClassVar[Sequence[int]]
 
-    def cases(self, mode: str, info: DeviceInfo) -> list[TuningCase]:
-        n, dtype = self.size[scalar(info)], "float64" if info.fp64 else "float32"
-        return up_to(mode, [self.case(n, 5, dtype=dtype)], [self.case(n, m, dtype=dtype) for m in (1, 20)],
-                     [self.case(n, 5, metric=metric, dtype=dtype) for metric in OTHER_METRICS])  # fmt: skip
+    def size(self, info: DeviceInfo, sizes: Mapping[str, int] | None = None) -> int:
+        return self.common_size[scalar(info)]
 
-    def like(self, specialisation: Mapping[str, Any], sizes: Mapping[str, int], info: DeviceInfo) -> TuningCase | None:
-        s = specialisation
-        if int(s.get("stride", 1)) > 1:
-            return None
-        given = {name: s[name] for name in ("step", "metric", "dtype", "strict") if name in s}
-        return self.case(self.size[scalar(info)], int(s["m"]), **given)
+    def given(self, info: DeviceInfo, given: Mapping[str, Any]) -> Mapping[str, Any]:
+        return given if info.fp64 else {**given, "dtype": "float32"}
 
-    def case(self, n: int, m: int, *, step: int = 3, metric: str = "euclidean", dtype: str, **more: Any) -> TuningCase:
-        """A case of so many points or windows."""
-        given = {"m": m, "step": step, "stride": 1, "metric": metric, "dtype": dtype, **more}
-        return TuningCase(self.kernel, f"m={m}, {metric}, {self.words(n)}", {self.unit: n, "given": given})
-
-    def words(self, n: int) -> str:
-        """The size, in words."""
-        return f"{n:,} points"
+    def usual(self, case: TuningCase) -> Any:
+        problem = self.rqa_problem(case, case.numbers["points"])
+        return problem, self.smooth(problem, problem.n_rows)
 
     def ragged(self, case: TuningCase) -> Iterator[tuple[str, Any]]:
-        for shape in self.shapes:
-            yield f"{shape} points", shape
+        for points in self.shapes:
+            problem = self.rqa_problem(case, points)
+            yield f"{points} points", (problem, self.series(problem, points))
 
 
 class NetworkProblem(MatrixProblem):
@@ -134,28 +109,16 @@ class NetworkProblem(MatrixProblem):
 
     kernel = "recurrence_network"
     entries = ("recurrence_network", "recurrence_triangles")
-    theiler, size, shapes = 2, (2_000, 12_000), (2, 67, 301)
-
-    def case(self, n: int, m: int, *, strict: bool = True, **more: Any) -> TuningCase:
-        return super().case(n, m, **more, strict=strict)
-
-    def _links(self, executor: Executor, problem: RqaProblem, x: Floats) -> Answer:
-        return dict(zip(("degree", "closed"), count_links(executor, problem, x), strict=True))
+    common: ClassVar[Mapping[str, Any]] = {**MatrixProblem.common, "strict": True}
+    theiler, common_size, shapes = 2, (2_000, 12_000), (2, 67, 301)
 
     @contextmanager
-    def open(self, executor: Executor, case: TuningCase) -> Iterator[Callable[[], Answer]]:
-        problem = self.rqa_problem(case, case.numbers["points"])
-        x = self.usual(problem, problem.n_rows)
-        yield lambda: self._links(executor, problem, x)
-
-    def computed(self, executor: Executor, case: TuningCase, small: Any) -> Answer:
-        problem = self.rqa_problem(case, small)
-        return self._links(executor, problem, self.series(problem, small))
+    def session(self, executor: Executor, case: TuningCase, small: Any) -> Iterator[Callable[[], Answer]]:
+        yield lambda: dict(zip(("degree", "closed"), count_links(executor, *small), strict=True))
 
     def expected(self, case: TuningCase, small: Any) -> Answer:
-        problem = self.rqa_problem(case, small)
-        distances = self.distances(problem, self.series(problem, small))
-        matrix = rqa.recurrence_matrix(distances, problem.outer_limits()[0], strict=problem.strict)
+        problem, x = small
+        matrix = rqa.recurrence_matrix(self.distances(problem, x), problem.outer_limits()[0], strict=problem.strict)
         links = rqa.network(matrix, problem.theiler)
         return {name: np.asarray(links[name]) for name in ("degree", "closed")}
 
@@ -165,7 +128,7 @@ class RanksProblem(MatrixProblem):
 
     kernel = "recurrence_ranks"
     entries = ("recurrence_ranks", "recurrence_gather", "recurrence_next")
-    gaps, size, shapes = False, (1_500, 30_000), (40, 203)
+    gaps, common_size, shapes = False, (1_500, 30_000), (40, 203)
     window, share, neighbours = 2, 0.05, 20
 
     def _cells(self, n: int) -> NDArray[np.int64]:
@@ -174,7 +137,8 @@ class RanksProblem(MatrixProblem):
         return n - (np.minimum(at + self.window - 1, n - 1) - np.maximum(at - self.window + 1, 0) + 1)
 
     @contextmanager
-    def _ranks(self, executor: Executor, problem: RqaProblem, x: Floats) -> Iterator[Callable[[], Answer]]:
+    def session(self, executor: Executor, case: TuningCase, small: Any) -> Iterator[Callable[[], Answer]]:
+        problem, x = small
         points = rqa.points_of(x, problem.m, problem.tau, problem.dtype)
         cells = self._cells(problem.n_rows)
         ranks = Ranks(executor, problem, x, None, window=self.window)
@@ -188,25 +152,13 @@ class RanksProblem(MatrixProblem):
             columns = ranks.kth_of_columns(self.neighbours, cells, sample)
             return {"threshold": np.array([threshold]), "thresholds": np.asarray(columns)}
 
-        try:
+        with releasing(ranks):
             yield go
-        finally:
-            ranks.release()
-
-    @contextmanager
-    def open(self, executor: Executor, case: TuningCase) -> Iterator[Callable[[], Answer]]:
-        problem = self.rqa_problem(case, case.numbers["points"])
-        with self._ranks(executor, problem, self.usual(problem, problem.n_rows)) as go:
-            yield go
-
-    def computed(self, executor: Executor, case: TuningCase, small: Any) -> Answer:
-        problem = self.rqa_problem(case, small)
-        with self._ranks(executor, problem, self.series(problem, small)) as go:
-            return go()
 
     def expected(self, case: TuningCase, small: Any) -> Answer:
-        problem, at, cells = self.rqa_problem(case, small), np.arange(small), self._cells(small)
-        distances = self.distances(problem, self.series(problem, small)).astype(np.float64)
+        problem, x = small
+        at, cells = np.arange(problem.n_rows), self._cells(problem.n_rows)
+        distances = self.distances(problem, x).astype(np.float64)
         distances[np.abs(at[:, None] - at[None, :]) < self.window] = np.inf
         threshold = np.sort(distances, axis=None)[int(self.share * cells.sum()) - 1]
         columns = np.sort(distances, axis=0)[np.minimum(self.neighbours, cells) - 1, at]
@@ -218,52 +170,38 @@ class WindowsProblem(MatrixProblem):
 
     kernel = "recurrence_windows"
     entries = ("column_bits", "diagonal_bits", "recurrence_windows")
-    unit, size = "windows", (100, 2_000)
-    shapes = ((2, 1, 3), (67, 13, 9), (130, 200, 2))  # points of a window, step, windows
-    points, step = 500, 50
-
-    def case(self, n: int, m: int, *, strict: bool = True, **more: Any) -> TuningCase:
-        return super().case(n, m, **more, strict=strict)
+    common: ClassVar[Mapping[str, Any]] = {**MatrixProblem.common, "strict": True}
+    unit, common_size = "windows", (100, 2_000)
+    points, step, shown = 500, 50, 2
 
     def words(self, n: int) -> str:
         return f"{n:,} windows of {self.points}, {self.step} apart"
 
-    def _sweep(self, executor: Executor, problem: RqaProblem, x: Floats, step: int, windows: int) -> _Parts:
-        """Counts of all windows, as many at a time as fit."""
-        together = max(part_size(executor, problem.n_rows, step, windows, x.nbytes), 1)
-        sweep = WindowSweep(executor, problem, x, step)
-        return lambda: (sweep.counts(at, min(together, windows - at)) for at in range(0, windows, together))
+    def usual(self, case: TuningCase) -> Any:
+        problem, windows = self.rqa_problem(case, self.points), case.numbers["windows"]
+        return problem, self.smooth(problem, self.points + (windows - 1) * self.step), self.step, windows, self.shown
+
+    def ragged(self, case: TuningCase) -> Iterator[tuple[str, Any]]:
+        for points, step, windows in ((2, 1, 3), (67, 13, 9), (130, 200, 2)):
+            problem = self.rqa_problem(case, points)
+            x = self.series(problem, points + (windows - 1) * step)
+            yield f"{windows} windows of {points} points", (problem, x, step, windows, windows)
 
     @contextmanager
-    def open(self, executor: Executor, case: TuningCase) -> Iterator[Callable[[], Answer]]:
-        problem, windows = self.rqa_problem(case, self.points), case.numbers["windows"]
-        x = self.usual(problem, self.points + (windows - 1) * self.step)
-        parts = self._sweep(executor, problem, x, self.step, windows)
+    def session(self, executor: Executor, case: TuningCase, small: Any) -> Iterator[Callable[[], Answer]]:
+        """All windows, as many at a time as fit; the counts of those that are shown."""
+        problem, x, step, windows, shown = small
+        together = max(part_size(executor, problem.n_rows, step, windows, x.nbytes), 1)
+        sweep = WindowSweep(executor, problem, x, step)
 
         def go() -> Answer:
-            answer: dict[str, Any] = {}
-            for part in parts():
-                for place, counts in enumerate(part[:2] if not answer else ()):
-                    answer |= counts_of(counts, f"window {place}")
-            return answer
+            parts = [sweep.counts(at, min(together, windows - at)) for at in range(0, windows, together)]
+            return counts_of(islice((counts for part in parts for counts in part), shown), "window")
 
         yield go
 
-    def ragged(self, case: TuningCase) -> Iterator[tuple[str, Any]]:
-        for points, step, windows in self.shapes:
-            problem = self.rqa_problem(case, points)
-            x = self.series(problem, points + (windows - 1) * step)
-            yield f"{windows} windows of {points} points", (problem, x, step, windows)
-
-    def computed(self, executor: Executor, case: TuningCase, small: Any) -> Answer:
-        every = [counts for part in self._sweep(executor, *small)() for counts in part]
-        answer: dict[str, Any] = {}
-        for place, counts in enumerate(every):
-            answer |= counts_of(counts, f"window {place}")
-        return answer
-
     def expected(self, case: TuningCase, small: Any) -> Answer:
-        problem, x, step, windows = small
+        problem, x, step, windows, _ = small
         distances, n = self.distances(problem, x), problem.n_rows
         answer: dict[str, Any] = {}
         for place, begin in enumerate(range(0, windows * step, step)):

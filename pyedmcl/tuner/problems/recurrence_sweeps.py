@@ -4,62 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, ClassVar
 
 from ...device.executor import Executor
 from ...device.info import DeviceInfo
 from ...recurrence.engine import combine, quantify
 from ...recurrence.sweep import TileSweep
-from ..problem import Answer, TuningCase, up_to
-from .common import units
+from ..problem import Answer, TuningCase
+from .common import releasing, units
 from .recurrence import OTHER_METRICS, RecurrenceProblem, counts_of, lines_of
 
 
 class SweepProblem(RecurrenceProblem):
     """All measures: bits, their transposition, and lines are kernels of one engine."""
 
-    def like(self, specialisation: Mapping[str, Any], sizes: Mapping[str, int], info: DeviceInfo) -> TuningCase | None:
-        s = specialisation
-        if s.get("embedded") or s.get("corridor") or s.get("per_column") or s.get("second_partner"):
-            return None
-        most = self.points(info)
-        given = {name: s[name] for name in ("m", "tau", "metric", "dtype", "exact", "strict", "n_radii") if name in s}
-        return self.case(min(int(sizes.get("rows", most)), most), **given)
+    common: ClassVar[Mapping[str, Any]] = {
+        "m": 5, "tau": 3, "metric": "euclidean", "dtype": "float32", "exact": True, "strict": True, "n_radii": 1,
+        "corridor": False, "per_column": False, "embedded": False, "second_partner": False,
+    }  # fmt: skip
+    least = 1000
 
-    def points(self, info: DeviceInfo) -> int:
+    def size(self, info: DeviceInfo, sizes: Mapping[str, int] | None = None) -> int:
         """A tenth of a second on a processor, some tens of milliseconds on a GPU."""
-        return units(info, 8_000, 1_500, most=200_000)
-
-    def case(
-        self, n: int, m: int = 5, *, tau: int = 3, metric: str = "euclidean", dtype: str = "float32",
-        exact: bool = True, strict: bool = True, n_radii: int = 1,
-    ) -> TuningCase:  # fmt: skip
-        """A case of ``n`` points."""
-        words = [f"m={m}", metric, f"{n:,} points"]
-        words += [f"{n_radii} radii"] * (n_radii > 1) + [dtype] * (dtype != "float32") + ["exact"] * exact
-        given = {
-            "m": m, "tau": tau, "metric": metric, "dtype": dtype, "exact": exact, "strict": strict, "n_radii": n_radii,
-            "corridor": False, "per_column": False, "embedded": False, "second_partner": False,
-        }  # fmt: skip
-        return TuningCase(self.kernel, ", ".join(words), {"points": n, "given": given})
+        most = units(info, 8_000, 1_500, most=200_000)
+        return min(int((sizes or {}).get("rows", most)), most)
 
     @contextmanager
     def open(self, executor: Executor, case: TuningCase) -> Iterator[Callable[[], Answer]]:
         n = case.numbers["points"]
         problem = self.rqa_problem(case, n)
-        x = self.usual(problem, n)
+        x = self.smooth(problem, n)
         sweep = TileSweep(executor, problem, x, None)
-
-        def go() -> Answer:
-            answer: dict[str, Any] = {}
-            for place, counts in enumerate(combine(problem, [sweep.run(0, n)], x)):
-                answer |= counts_of(counts, f"radius {place}")
-            return answer
-
-        try:
-            yield go
-        finally:
-            sweep.release()
+        with releasing(sweep):
+            yield lambda: counts_of(combine(problem, [sweep.run(0, n)], x), "radius")
 
     def ragged(self, case: TuningCase) -> Iterator[tuple[str, Any]]:
         # Rows and columns that fill no word, block of words or tile; None: a series with itself.
@@ -69,10 +46,7 @@ class SweepProblem(RecurrenceProblem):
             yield f"{rows} x {columns or rows} points", (problem, self.series(problem, rows), other)
 
     def computed(self, executor: Executor, case: TuningCase, small: Any) -> Answer:
-        answer: dict[str, Any] = {}
-        for place, counts in enumerate(quantify(executor, *small)):
-            answer |= counts_of(counts, f"radius {place}")
-        return answer
+        return counts_of(quantify(executor, *small), "radius")
 
     def expected(self, case: TuningCase, small: Any) -> Answer:
         problem, x, y = small
@@ -87,13 +61,8 @@ class BitsProblem(SweepProblem):
 
     kernel = "recurrence_bits"
     entries = ("recurrence_bits", "transpose_to_rows", "transpose_to_columns", "recurrence_lines", "recurrence_fold")
-
-    def cases(self, mode: str, info: DeviceInfo) -> list[TuningCase]:
-        n = self.points(info)
-        normal = [self.case(n, exact=False), self.case(n, 1), self.case(n, 20), self.case(max(n // 8, 1000))]
-        rare = [*(self.case(n, metric=metric) for metric in OTHER_METRICS), self.case(n, n_radii=4)]
-        rare += [self.case(n, dtype="float64", exact=False)] if info.fp64 else []
-        return up_to(mode, [self.case(n)], normal, rare)
+    normal = ({"exact": False}, {"m": 1}, {"m": 20}, {"part": 8})
+    exhaustive = (*OTHER_METRICS, {"n_radii": 4}, {"dtype": "float64", "exact": False})
 
 
 class TransposeProblem(SweepProblem):
@@ -101,9 +70,7 @@ class TransposeProblem(SweepProblem):
 
     kernel = "recurrence_transpose"
     entries = ("transpose_to_rows", "transpose_to_columns")
-
-    def cases(self, mode: str, info: DeviceInfo) -> list[TuningCase]:
-        return [self.case(self.points(info), 3, exact=False)]
+    rapid = ({"m": 3, "exact": False},)
 
 
 class LinesProblem(SweepProblem):
@@ -111,9 +78,7 @@ class LinesProblem(SweepProblem):
 
     kernel = "recurrence_lines"
     entries = ("recurrence_lines", "recurrence_fold")
-
-    def cases(self, mode: str, info: DeviceInfo) -> list[TuningCase]:
-        return [self.case(self.points(info), 5, exact=False)]
+    rapid = ({"exact": False},)
 
 
 PROBLEMS = (BitsProblem(), TransposeProblem(), LinesProblem())

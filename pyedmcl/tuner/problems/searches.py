@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,9 +19,8 @@ from ...neighbors.plan import SearchProblem
 from ...neighbors.pruned import PrunedSearcher
 from ...neighbors.series import load_states
 from ...neighbors.shared_sums import SharedSumsSearcher
-from ...reference import knn_float32_exact, knn_float64_exact
-from ..problem import Answer, TuningCase, TuningProblem, up_to
-from .common import Floats, flow, releasing, scalar, units
+from ..problem import Answer, OneWayProblem, TuningCase, up_to
+from .common import Floats, exact_knn, flow, releasing, scalar, units
 
 _SHOWN = 4096  # rows of an answer
 #: Entry points of the program that puts states into an order, as they run.
@@ -32,7 +32,7 @@ _SIDE = 8  # of a block of pairs that share sums
 
 @dataclass(frozen=True)
 class SmallSearch:
-    """A search of sizes that fill no leaf, node or group.
+    """A search in one series, mostly of sizes that fill no leaf, node or group.
 
     Attributes
     ----------
@@ -43,6 +43,8 @@ class SmallSearch:
         Steps ahead that a neighbour must exist, and the exclusion radius.
     library_mask, query_mask : ndarray of bool or None
         Rows that may be neighbours, and those that are asked for.
+    shown : int
+        Rows of an answer; 0 for all.
     """
 
     library: Floats
@@ -51,6 +53,12 @@ class SmallSearch:
     radius: int = 0
     library_mask: NDArray[np.bool_] | None = None
     query_mask: NDArray[np.bool_] | None = None
+    shown: int = 0
+
+    @property
+    def asked(self) -> int:
+        """Rows of the series that asks."""
+        return len(self.library if self.query is None else self.query)
 
 
 def small_searches(front: int, dtype: str, own: bool) -> list[SmallSearch]:
@@ -83,72 +91,70 @@ def small_searches(front: int, dtype: str, own: bool) -> list[SmallSearch]:
             SmallSearch(others[: front + 5011], others[-front - 101 :], 0, -1)]  # fmt: skip
 
 
-class StatesProblem(TuningProblem):
+class StatesProblem(OneWayProblem):
     """Neighbours of all states of one series, or of those of another one among them."""
 
     searcher: ClassVar[type[PrunedSearcher] | type[SharedSumsSearcher]]
 
-    def case(
-        self, rows: int, E: int, *, k: int = 0, tau: int = 1, dtype: str = "float32", own: bool = True,
-        library: int = 0, **given: Any,
-    ) -> TuningCase:  # fmt: skip
-        """Among ``library`` steps for ``rows`` steps; the same series where it is its ``own`` query."""
-        library, k = library or rows, k or E + 1
-        words = [f"E={E}", f"{rows:,} steps" if own else f"{rows:,} steps in {library:,} others"]
-        words += [f"k={k}"] * (k != E + 1) + [f"tau={tau}"] * (tau != 1) + [dtype] * (dtype != "float32")
-        return TuningCase(self.kernel, ", ".join(words), {
-            "rows": rows, "library": rows if own else library, "own": own,
-            "given": {"E": E, "tau": tau, "k": k, "dtype": dtype, **given},
-        })  # fmt: skip
+    @abstractmethod
+    def steps(self, info: DeviceInfo) -> int:
+        """Of a common problem."""
 
-    def _like(self, s: Mapping[str, Any], sizes: Mapping[str, int], most: int) -> dict[str, Any]:
+    def case(
+        self, info: DeviceInfo, rows: int = 0, *, E: int, k: int = 0, tau: int = 1, dtype: str = "float32",
+        own: bool = True, library: int = 0, times: float = 1, **given: Any,
+    ) -> TuningCase:  # fmt: skip
+        """Neighbours for ``rows`` steps, or so many ``times`` the common ones; its own, or among ``library`` others."""
+        rows, k = rows or int(self.steps(info) * times), k or E + 1
+        library = library or rows
+        return self.named(
+            f"E={E}", f"{rows:,} steps" if own else f"{rows:,} steps in {library:,} others", f"k={k}" * (k != E + 1),
+            f"tau={tau}" * (tau != 1), rows=rows, library=rows if own else library, own=own,
+            given={"E": E, "tau": tau, "k": k, "dtype": dtype, **given},
+        )  # fmt: skip
+
+    def asked(self, s: Mapping[str, Any], sizes: Mapping[str, int], most: int) -> dict[str, Any]:
         """What :meth:`case` is given for what an engine asks."""
         least = 64 + (int(s["E"]) - 1) * int(s["tau"])
-        rows, library = (min(max(int(sizes.get(name, 0)), least), most) for name in ("rows", "library"))
-        return {"rows": rows, "library": library, "E": int(s["E"]), "k": int(s["k"]), "tau": int(s["tau"]),
-                "dtype": s["dtype"]}  # fmt: skip
+        steps = {name: min(max(int(sizes.get(name, 0)), least), most) for name in ("rows", "library")}
+        return {**steps, **{name: int(s[name]) for name in ("E", "k", "tau")}, "dtype": s["dtype"]}
 
-    @contextmanager
-    def open(self, executor: Executor, case: TuningCase) -> Iterator[Callable[[], Answer]]:
-        n, g = case.numbers, case.given
-        x = flow(n["library"] + n["rows"] * (not n["own"]), g["dtype"])
-        library, query = x[: n["library"]], None if n["own"] else x[n["library"] :]
-        radius, pool, shown = 0 if n["own"] else -1, Pool(executor), min(n["rows"], _SHOWN)
-        problem = SearchProblem((g["E"],), (g["k"],), g["tau"], 0, radius, n["library"], n["rows"], g["dtype"])
-
-        def go() -> Answer:
-            states = load_states(executor, problem, pool, library, query)
-            lists = self.searcher(executor, states, pool=pool).find()
-            rows = executor.download(lists.rows, np.empty((shown, g["k"]), np.int32))
-            return {"rows": rows, "squared": executor.download(lists.values, np.empty(rows.shape, g["dtype"]))}
-
-        with releasing(pool):
-            yield go
+    def usual(self, case: TuningCase) -> SmallSearch:
+        n = case.numbers
+        x = flow(n["library"] + n["rows"] * (not n["own"]), case.given["dtype"])
+        query = None if n["own"] else x[n["library"] :]
+        return SmallSearch(x[: n["library"]], query, radius=0 if n["own"] else -1, shown=min(n["rows"], _SHOWN))
 
     def ragged(self, case: TuningCase) -> Iterator[tuple[str, Any]]:
         g = case.given
         for number, small in enumerate(small_searches((g["E"] - 1) * g["tau"], g["dtype"], case.numbers["own"])):
-            asked = small.library if small.query is None else small.query
-            yield f"{len(asked)} rows among {len(small.library)} (problem {number})", small
+            yield f"{small.asked} rows among {len(small.library)} (problem {number})", small
 
-    def computed(self, executor: Executor, case: TuningCase, small: Any) -> Answer:
-        g, asked = case.given, small.library if small.query is None else small.query
-        size, pool = (len(small.library), len(asked)), Pool(executor)
+    @contextmanager
+    def session(self, executor: Executor, case: TuningCase, small: SmallSearch) -> Iterator[Callable[[], Answer]]:
+        g, pool, shape = case.given, Pool(executor), (small.shown or small.asked, case.given["k"])
+        size = len(small.library), small.asked
         problem = SearchProblem((g["E"],), (g["k"],), g["tau"], small.Tp, small.radius, *size, g["dtype"])
-        with releasing(pool):
+
+        def go() -> Answer:
             states = load_states(executor, problem, pool, small.library, small.query, library_mask=small.library_mask,
                                  query_mask=small.query_mask)  # fmt: skip
-            rows, squared = self.searcher(executor, states, pool=pool).find().read(executor)
-        return {"neighbours": rows, "squared distances": squared}
+            lists = self.searcher(executor, states, pool=pool).find()
+            rows = executor.download(lists.rows, np.empty(shape, np.int32))
+            squared = executor.download(lists.values, np.empty(shape, g["dtype"]))
+            return {"neighbours": rows, "squared distances": squared}
 
-    def expected(self, case: TuningCase, small: Any) -> Answer:
+        with releasing(pool):
+            yield go
+
+    def expected(self, case: TuningCase, small: SmallSearch) -> Answer:
         """Squared distances and rows as the searchers write them."""
         g = case.given
-        exact: Any = knn_float32_exact if g["dtype"] == "float32" else knn_float64_exact
         # The searchers know targets by the library mask alone, so this one has no gaps.
-        squared, rows = exact(small.library, E=g["E"], tau=g["tau"], k=g["k"], Tp=small.Tp,
-                              exclusion_radius=small.radius, query=small.query, target=np.zeros(len(small.library)),
-                              library_rows=small.library_mask)  # fmt: skip
+        squared, rows = exact_knn(g["dtype"])(
+            small.library, E=g["E"], tau=g["tau"], k=g["k"], Tp=small.Tp, exclusion_radius=small.radius,
+            query=small.query, target=np.zeros(len(small.library)), library_rows=small.library_mask,
+        )  # fmt: skip
         if small.query_mask is not None:
             rows[~small.query_mask] = -1
         nowhere = np.dtype(g["dtype"]).type(NOWHERE)
@@ -163,40 +169,43 @@ class PrunedProblem(StatesProblem):
 
     kernel, searcher = "pruned", PrunedSearcher
     entries = ("pruned", "nothing", *ORDER_ENTRIES)
+    rapid = ({"E": 3},)
+    normal = ({"E": 1}, {"E": 6}, {"E": 20}, {"E": 3, "times": 1 / 8})
+    exhaustive = ({"E": 3, "own": False, "excluding": False}, {"E": 20, "times": 1 / 8}, {"E": 3, "dtype": "float64"},
+                  {"E": 20, "dtype": "float64"})  # fmt: skip
 
-    def cases(self, mode: str, info: DeviceInfo) -> list[TuningCase]:
-        n = units(info, 30_000, 8_000, most=1 << 20)
-        double = [self.case(n, E, dtype="float64", excluding=True) for E in (3, 20)] if info.fp64 else []
-        return up_to(
-            mode, [self.case(n, 3, excluding=True)],
-            [*(self.case(n, E, excluding=True) for E in (1, 6, 20)), self.case(n // 8, 3, excluding=True)],
-            [self.case(n, 3, own=False, excluding=False), self.case(n // 8, 20, excluding=True), *double],
-        )  # fmt: skip
+    def steps(self, info: DeviceInfo) -> int:
+        return units(info, 30_000, 8_000, most=1 << 20)
+
+    def case(self, info: DeviceInfo, rows: int = 0, *, excluding: bool = True, **more: Any) -> TuningCase:
+        return super().case(info, rows, **more, excluding=excluding)
 
     def like(self, specialisation: Mapping[str, Any], sizes: Mapping[str, int], info: DeviceInfo) -> TuningCase | None:
         excluding = bool(specialisation["excluding"])
-        return self.case(**self._like(specialisation, sizes, 1 << 20), own=excluding, excluding=excluding)
+        return self.case(info, **self.asked(specialisation, sizes, 1 << 20), own=excluding, excluding=excluding)
 
 
 class SharedSumsProblem(StatesProblem):
     """The sweep over all pairs that shares sums along diagonals: neighbours of states of many dimensions."""
 
     kernel, searcher = "shared_sums", SharedSumsSearcher
+    rapid = ({"E": 20},)
+    exhaustive = ({"E": 20, "own": False}, {"E": 20, "dtype": "float64"})
 
-    def case(self, rows: int, E: int, **more: Any) -> TuningCase:
-        return super().case(rows, E, **more, side=min(_SIDE, E))
+    def steps(self, info: DeviceInfo) -> int:
+        return units(info, 4_000, 1_000, most=1 << 17)  # pairs grow with the square
 
-    def cases(self, mode: str, info: DeviceInfo) -> list[TuningCase]:
-        n = units(info, 4_000, 1_000, most=1 << 17)  # pairs grow with the square
+    def case(self, info: DeviceInfo, rows: int = 0, *, E: int, **more: Any) -> TuningCase:
+        return super().case(info, rows, E=E, **more, side=min(_SIDE, E))
+
+    def wanted(self, mode: str, info: DeviceInfo) -> list[Mapping[str, Any]]:
         # A million states want other groups than a hundred thousand.
-        longer = [self.case(8 * n, 20)] if scalar(info) else []
-        double = [self.case(n, 20, dtype="float64")] if info.fp64 else []
-        return up_to(mode, [self.case(n, 20)], [self.case(n, 8), self.case(n // 4, 20), *longer],
-                     [self.case(n, 20, own=False), *double])  # fmt: skip
+        longer = [{"E": 20, "times": 8}] if scalar(info) else []
+        return up_to(mode, self.rapid, [{"E": 8}, {"E": 20, "times": 1 / 4}, *longer], self.exhaustive)
 
     def like(self, specialisation: Mapping[str, Any], sizes: Mapping[str, int], info: DeviceInfo) -> TuningCase | None:
-        numbers = self._like(specialisation, sizes, 1 << (17 if scalar(info) else 14))
-        return self.case(**numbers, own=numbers["rows"] == numbers["library"])
+        numbers = self.asked(specialisation, sizes, 1 << (17 if scalar(info) else 14))
+        return self.case(info, **numbers, own=numbers["rows"] == numbers["library"])
 
 
 PROBLEMS = (PrunedProblem(), SharedSumsProblem())

@@ -13,61 +13,61 @@ from ...device.executor import Executor
 from ...device.info import DeviceInfo
 from ...engines.skill import scores, skill_sums
 from ...reference import pearson
-from ..problem import Answer, TuningCase, TuningProblem, up_to
+from ..problem import Answer, OneWayProblem, TuningCase
 from ..verify import Close
 from .common import Floats, releasing, scalar, units
 
 
-class SkillProblem(TuningProblem):
+class SkillProblem(OneWayProblem):
     """Pairs of a prediction and an observed series."""
 
     kernel = "skill"
     # Sums over many values of both signs: what is added in another order differs by rounding of the terms, not the sum.
     tolerance = (1e-5, 1e-2)
 
-    def cases(self, mode: str, info: DeviceInfo) -> list[TuningCase]:
-        rows, pairs = 2000 if scalar(info) else 1000, units(info, 500, 60, 1 << 14)
-        return up_to(mode, [_case("float32", rows, pairs)], [], [_case("float64", rows, pairs)] if info.fp64 else [])
+    exhaustive = ({"dtype": "float64"},)
+
+    def case(self, info: DeviceInfo, *, rows: int = 0, dtype: str = "float32") -> TuningCase:
+        rows, pairs = rows or (2000 if scalar(info) else 1000), units(info, 500, 60, 1 << 14)
+        return self.named(f"{pairs:,} x {rows}", rows=rows, pairs=pairs, given={"dtype": dtype})
 
     def like(self, specialisation: Mapping[str, Any], sizes: Mapping[str, int], info: DeviceInfo) -> TuningCase | None:
-        return _case(specialisation["dtype"], 1000, units(info, 500, 60, 1 << 14))
+        return self.case(info, rows=1000, dtype=specialisation["dtype"])
 
-    @contextmanager
-    def _sums(self, executor: Executor, case: TuningCase, pairs: int, rows: int) -> Iterator[Callable[[], Any]]:
-        predicted, observed, series = _pairs(pairs, rows, case.given["dtype"])
-        held = [executor.upload(array) for array in (predicted, observed)]
-        with releasing(*held):
-            yield lambda: skill_sums(executor, *held, observed_of=series, n_rows=rows,
-                                     observed_stride=observed.shape[1], dtype=case.given["dtype"])  # fmt: skip
-
-    @contextmanager
-    def open(self, executor: Executor, case: TuningCase) -> Iterator[Callable[[], Answer]]:
-        with self._sums(executor, case, case.numbers["pairs"], case.numbers["rows"]) as sums:
-            yield lambda: {"sums": sums()}
+    def usual(self, case: TuningCase) -> Any:
+        return case.numbers["pairs"], case.numbers["rows"]
 
     def ragged(self, case: TuningCase) -> Iterator[tuple[str, Any]]:
         for rows in (3, 257, 700):
-            yield f"pairs with {rows} rows", rows
+            yield f"pairs with {rows} rows", (9, rows)
+
+    @contextmanager
+    def session(self, executor: Executor, case: TuningCase, small: Any) -> Iterator[Callable[[], Answer]]:
+        predicted, observed, series = _pairs(small, case.given["dtype"])
+        held = [executor.upload(array) for array in (predicted, observed)]
+
+        def go() -> Answer:
+            sums = skill_sums(executor, *held, observed_of=series, n_rows=predicted.shape[1],
+                              observed_stride=observed.shape[1], dtype=case.given["dtype"])  # fmt: skip
+            return {"sums": sums}
+
+        with releasing(*held):
+            yield go
 
     def computed(self, executor: Executor, case: TuningCase, small: Any) -> Answer:
-        with self._sums(executor, case, 9, small) as sums:
-            return dict(zip(("rho", "MAE", "RMSE"), scores(sums(), case.given["dtype"]), strict=True))
+        sums = super().computed(executor, case, small)["sums"]
+        return dict(zip(("rho", "MAE", "RMSE"), scores(sums, case.given["dtype"]), strict=True))
 
     def expected(self, case: TuningCase, small: Any) -> Mapping[str, Close]:
-        predicted, observed, series = _pairs(9, small, case.given["dtype"])
-        of_pairs = [_scores(p, observed[s, :small]) for p, s in zip(predicted, series, strict=True)]
+        predicted, observed, series = _pairs(small, case.given["dtype"])
+        of_pairs = [_scores(p, observed[s, : len(p)]) for p, s in zip(predicted, series, strict=True)]
         return {name: Close(np.array(values), 0.0, 2e-6)
                 for name, values in zip(("rho", "MAE", "RMSE"), zip(*of_pairs, strict=True), strict=True)}  # fmt: skip
 
 
-def _case(dtype: str, rows: int, pairs: int) -> TuningCase:
-    name = f"{pairs:,} x {rows}" + ("" if dtype == "float32" else f", {dtype}")
-    return TuningCase("skill", name, {"rows": rows, "pairs": pairs, "given": {"dtype": dtype}})
-
-
-def _pairs(n_pairs: int, n_rows: int, dtype: str) -> tuple[Floats, Floats, Any]:
+def _pairs(size: tuple[int, int], dtype: str) -> tuple[Floats, Floats, Any]:
     """Predictions with gaps, padded observations with gaps, and which belongs to which."""
-    rng = np.random.default_rng(5)
+    (n_pairs, n_rows), rng = size, np.random.default_rng(5)
     n_series = min(max(n_pairs // 2, 1), 200)
     observed = rng.standard_normal((n_series, n_rows + 13)).astype(dtype)
     series = rng.integers(0, n_series, n_pairs)

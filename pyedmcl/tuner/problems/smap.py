@@ -16,7 +16,7 @@ from ...engines.smap import LocalFits
 from ...engines.smap_basis import basis_of
 from ...reference import smap as oracle
 from ...tuning.parameters import using
-from ..problem import Answer, TuningCase, TuningProblem, up_to
+from ..problem import Answer, TuningCase, TuningProblem
 from ..verify import Close
 from .common import maps, scalar
 
@@ -50,29 +50,29 @@ class SmapProblem(TuningProblem):
         normal: Sequence[Mapping[str, Any]], exhaustive: Sequence[Mapping[str, Any]], *, share_from: int | None = None,
     ) -> None:  # fmt: skip
         super().__init__()
-        self.kernel, self.entries = kernel, entries
-        self._modes, self._share_from = (rapid, normal, exhaustive), share_from
-
-    def cases(self, mode: str, info: DeviceInfo) -> list[TuningCase]:
-        return [self.case(_rows(info), **numbers) for numbers in up_to(mode, *self._modes)]
+        self.kernel, self.entries, self._share_from = kernel, entries, share_from
+        self.rapid, self.normal, self.exhaustive = rapid, normal, exhaustive
 
     def like(self, specialisation: Mapping[str, Any], sizes: Mapping[str, int], info: DeviceInfo) -> TuningCase | None:
         s, E = specialisation, int(specialisation["coordinates"])
         n = min(int(sizes.get("library", _rows(info))), _rows(info))
         if int(s.get("regressors", E + 1)) != E + 1 or n < 2 * E + 10:
             return None
-        return self.case(n, E, dtype=s["dtype"], limited=s.get("limited", False), ridge=s.get("penalised", False))
+        return self.case(info, n, E=E, dtype=s["dtype"], limited=s.get("limited", False),
+                         ridge=s.get("penalised", False))  # fmt: skip
 
     def case(
-        self, n: int, E: int, thetas: int = 1, *, dtype: str = "float32", limited: bool = False, ridge: bool = False,
-        part: int = 1,
+        self, info: DeviceInfo, n: int = 0, *, E: int, thetas: int = 1, dtype: str = "float32", limited: bool = False,
+        ridge: bool = False, part: int = 1,
     ) -> TuningCase:  # fmt: skip
         """A case of ``n`` library rows, or a part of so many."""
+        n = n or _rows(info)
         n = n if part == 1 else max(n // part, 300)
-        words = [f"E={E}", f"{n:,} rows", f"{thetas} theta"]
-        words += [f"knn={_KNN}"] * limited + ["ridge"] * ridge + [dtype] * (dtype != "float32")
         given = {"coordinates": E, "regressors": E + 1, "limited": limited, "dtype": dtype}
-        return TuningCase(self.kernel, ", ".join(words), {"rows": n, "thetas": thetas, "ridge": ridge, "given": given})
+        return self.named(
+            f"E={E}", f"{n:,} rows", f"{thetas} theta", f"knn={_KNN}" * limited, "ridge" * ridge,
+            rows=n, thetas=thetas, ridge=ridge, given=given,
+        )  # fmt: skip
 
     @contextmanager
     def _engine(
