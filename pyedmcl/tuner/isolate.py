@@ -18,6 +18,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from .. import config
@@ -273,10 +274,6 @@ def serve(make: Callable[[], Bench]) -> bool:
             do, case, parameters = request["do"], TuningCase.parse(request["case"]), request["parameters"]
             reply = bench.prepare(case, [parameters])[0] if do == "prepare" else getattr(bench, do)(case, parameters)
         faulthandler.cancel_dump_traceback_later()
-        replies.write(json.dumps(reply.as_dict(), default=_number).encode() + b"\n")
+        replies.write(json.dumps(asdict(reply), default=lambda value: value.tolist()).encode() + b"\n")
         replies.flush()
     return False
-
-
-def _number(value: Any) -> Any:
-    return value.tolist()

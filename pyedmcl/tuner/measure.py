@@ -6,7 +6,7 @@ import hashlib
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -62,14 +62,11 @@ class Reply:
     seconds: tuple[float, ...] = ()
     wall: float = 0.0
     note: str = ""
-    asked: tuple[TrialQuestion, ...] = field(default=())
-
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
+    asked: tuple[TrialQuestion, ...] = ()
 
     @classmethod
     def of(cls, fields: Mapping[str, Any]) -> Reply:
-        """The reverse of :meth:`as_dict`, from JSON."""
+        """The reverse of ``dataclasses.asdict``, from JSON."""
         asked = tuple(TrialQuestion(**question) for question in fields["asked"])
         return cls(**{**fields, "seconds": tuple(fields["seconds"]), "asked": asked})
 
@@ -153,7 +150,7 @@ class Bench:
             reply = Reply("stopped", note=_note(error))
         except Exception as error:  # whatever a configuration does must not end the tuning
             reply = Reply("failed", note=_note(error))
-        return Reply(reply.status, reply.seconds, time.perf_counter() - begun, reply.note, reply.asked)
+        return replace(reply, wall=time.perf_counter() - begun)
 
     def _reference(self, case: TuningCase) -> Answer | None:
         text = case.text()

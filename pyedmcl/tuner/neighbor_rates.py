@@ -28,7 +28,7 @@ from ..neighbors.rates_fit import Timing
 from ..neighbors.searcher import open_searcher
 from ..neighbors.series import load_states
 from ..neighbors.shared_sums import shared_sums_pay
-from .problems.common import Floats, flow, scalar
+from .problems.common import Floats, flow, releasing, scalar
 
 #: Seconds for everything, where no budget is given.
 SECONDS = {"rapid": 20.0, "normal": 60.0, "exhaustive": 180.0}
@@ -50,16 +50,7 @@ _GENTLE = 2.6  # of searches that leave pairs out, where states lie well
 
 @dataclass(frozen=True)
 class RateCase:
-    """All states of a series among themselves.
-
-    Attributes
-    ----------
-    series : str
-        "lorenz" or "noise".
-    n : int
-        Steps.
-    E : int
-    """
+    """All states of ``E`` lags, among themselves, of a series ("lorenz" or "noise") of ``n`` steps."""
 
     series: str
     n: int
@@ -77,7 +68,7 @@ class Runner(Protocol):
     def searches(self) -> Sequence[str]:
         """What can be timed, of :data:`SEARCHES`."""
 
-    def prepared(self, problem: RateCase, search: str) -> AbstractContextManager[Callable[[], None]]:
+    def prepared(self, problem: RateCase, search: str) -> AbstractContextManager[Callable[[], Any]]:
         """What runs a search once, to its end."""
 
     def facts(self, problem: RateCase) -> Timing:
@@ -134,7 +125,7 @@ def _expected(problem: RateCase, search: str, before: tuple[int, float] | None) 
     return float(seconds * growth ** np.log2(problem.n / n))
 
 
-def _timed(go: Callable[[], None], expected: float, end: float, clock: Callable[[], float]) -> float:
+def _timed(go: Callable[[], Any], expected: float, end: float, clock: Callable[[], float]) -> float:
     """The shortest of a few runs."""
     best, runs, begun = float("inf"), 0, clock()
     while runs < _RUNS_MOST:
@@ -191,66 +182,49 @@ class DeviceRunner:
         )  # fmt: skip
 
     @contextmanager
-    def prepared(self, problem: RateCase, search: str) -> Iterator[Callable[[], None]]:
-        one = {"probe": self._first_probe, "again": self._probe, "build": self._build}.get(search)
-        if one is not None:
-            with contextmanager(one)(problem) as go:
+    def prepared(self, problem: RateCase, search: str) -> Iterator[Callable[[], Any]]:
+        if search == "build":
+            states = _states(_series(problem), problem.E)
+            yield lambda: KDTree(states)
+        elif search == "probe":
+            yield lambda: self._probe_first(problem)
+        elif search == "again":
+            with self._pruned(problem) as pruned:
+                pruned.probe()
+                yield pruned.probe
+        else:
+            if search == "pruned":
+                with self._pruned(problem) as pruned:
+                    self._shares[problem] = pruned.find().visited
+            with self._whole(problem, "kdtree" if search == "tree" else search) as go:
                 yield go
-            return
-        if search == "pruned":
-            self._shares[problem] = self._visited(problem)
-        with contextmanager(self._whole)(problem, "kdtree" if search == "tree" else search) as go:
-            yield go
 
+    @contextmanager
     def _whole(self, problem: RateCase, name: str) -> Iterator[Callable[[], None]]:
         executor = self._executor
         data = Staging(executor, _series(problem)[:, None].copy())
         searcher = open_searcher(executor, _search(problem), "neighbours", SearchRequest(name))
-        try:
-            series = searcher.load(data, 0, 1)
 
-            def go() -> None:
-                for _ in searcher.tables(series):
-                    pass
-                executor.finish()
-
-            yield go
-        finally:
-            searcher.release()
-            data.release()
-
-    def _first_probe(self, problem: RateCase) -> Iterator[Callable[[], None]]:
         def go() -> None:
-            with self._pruned(problem) as pruned:  # with memory of its own each time, as in a call
-                pruned.probe()
+            for _ in searcher.tables(series):
+                pass
+            executor.finish()
 
-        yield go
+        with releasing(data, searcher):
+            series = searcher.load(data, 0, 1)
+            yield go
 
-    def _probe(self, problem: RateCase) -> Iterator[Callable[[], None]]:
+    def _probe_first(self, problem: RateCase) -> None:
+        """A probe with memory of its own, as in a call."""
         with self._pruned(problem) as pruned:
             pruned.probe()
-            yield lambda: _drop(pruned.probe())
-
-    def _build(self, problem: RateCase) -> Iterator[Callable[[], None]]:
-        states = _states(_series(problem), problem.E)
-        yield lambda: _drop(KDTree(states))
-
-    def _visited(self, problem: RateCase) -> float:
-        with self._pruned(problem) as pruned:
-            return pruned.find().visited
 
     @contextmanager
     def _pruned(self, problem: RateCase) -> Iterator[PrunedSearcher]:
         pool = Pool(self._executor)
-        try:
+        with releasing(pool):
             states = load_states(self._executor, _search(problem), pool, _series(problem))
             yield PrunedSearcher(self._executor, states, pool=pool)
-        finally:
-            pool.release()
-
-
-def _drop(_: Any) -> None:
-    """For what is timed and not used."""
 
 
 def _search(problem: RateCase) -> SearchProblem:

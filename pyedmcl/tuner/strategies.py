@@ -43,7 +43,7 @@ def greedy(space: Space, starts: Sequence[Mapping[str, Any]], rng: Random, batch
     costs: dict[str, float | None] = {}
     best: tuple[float, dict[str, Any]] | None = None
 
-    def ask(wanted: Sequence[Mapping[str, Any]]) -> Generator[list[dict[str, Any]], Costs, None]:
+    def ask(wanted: Sequence[Mapping[str, Any]]) -> Asking:
         nonlocal best
         fresh = list({canonical(c): dict(c) for c in wanted if canonical(c) not in costs}.values())
         for at in range(0, len(fresh), batch):
@@ -77,8 +77,8 @@ def greedy(space: Space, starts: Sequence[Mapping[str, Any]], rng: Random, batch
 
 def _descend(
     space: Space, here: dict[str, Any], rng: Random, batch: int, costs: dict[str, float | None],
-    ask: Callable[[Sequence[Mapping[str, Any]]], Generator[list[dict[str, Any]], Costs, None]],
-) -> Generator[list[dict[str, Any]], Costs, None]:  # fmt: skip
+    ask: Callable[[Sequence[Mapping[str, Any]]], Asking],
+) -> Asking:  # fmt: skip
     """Walk downhill from ``here`` until no neighbour gains."""
     moved = True
     while moved:
@@ -108,18 +108,13 @@ class Strategy:
     Parameters
     ----------
     name : str
-        One of :data:`STRATEGIES`.
+        One of :data:`STRATEGIES`; InputError for another.
     space : Space
     starts : sequence of mapping
         Configurations to begin with, such as the defaults.
     seed : int
     batch : int
         Most configurations that are asked for at once.
-
-    Raises
-    ------
-    InputError
-        Another name.
     """
 
     def __init__(
@@ -130,13 +125,7 @@ class Strategy:
         self._asking = STRATEGIES[name](space, starts, Random(seed), batch)
 
     def ask(self, costs: Costs | None = None) -> list[dict[str, Any]]:
-        """What to try next; an empty list when there is nothing left.
-
-        Parameters
-        ----------
-        costs : mapping, optional
-            How what was asked for last did; None for the first question.
-        """
+        """What to try next, told how what was asked for last did (None at first); an empty list at the end."""
         try:
             return next(self._asking) if costs is None else self._asking.send(costs)
         except StopIteration:

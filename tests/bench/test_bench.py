@@ -168,8 +168,8 @@ class _Executor:
 class _Counted(TuningProblem):
     kernel = "knn"
 
-    def cases(self, mode, info):
-        return [TuningCase("knn", "one", {"given": {}})]
+    def case(self, info):
+        return TuningCase("knn", "one", {"given": {}})
 
     def open(self, executor, case):
         from contextlib import nullcontext
@@ -191,7 +191,7 @@ def test_shares_are_counts_over_the_kernels_own_time_over_limits(monkeypatch):
     count = Count("pairs", lambda n, g: 1e6, lambda n, g: 4e7, lambda n, g: 2.5e6, memory="local")
     monkeypatch.setitem(COUNTS, "knn", count)
     work = _Counted()
-    figure = figures.of_kernel(_Executor(), work, work.cases("rapid", INTEL)[0], LIMITS, 3)
+    figure = figures.of_kernel(_Executor(), work, work.case(INTEL), LIMITS, 3)
     assert figure.seconds == pytest.approx((0.01,) * 3)
     assert figure.rate == pytest.approx(1e8)
     assert figure.spread == pytest.approx(0.0)

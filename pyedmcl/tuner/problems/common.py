@@ -93,40 +93,44 @@ def releasing(*held: Any) -> Iterator[None]:
 
 
 @dataclass(frozen=True)
-class Ragged:
-    """A search with sizes that fit no work-group, on data with all that may go wrong.
+class SmallSearch:
+    """A search, mostly of sizes that fit no work-group, leaf or node.
 
     Attributes
     ----------
-    library : ndarray (n_library, 2)
-        Two series, whose gaps are at the same places.
-    query : ndarray (n_query, 2) or None
-        Other series for a cross search.
-    Tp, exclusion_radius : int
-    thorough : bool
-        Small enough to compare every dimension.
+    library : ndarray (n_library,) or (n_library, n_series)
+        Of several series the gaps are at the same places.
+    query : ndarray or None
+        Other series, for a cross search.
+    Tp, radius : int
+        Steps ahead that a neighbour must exist, and the exclusion radius.
+    library_mask, query_mask : ndarray of bool or None
+        Rows that may be neighbours, and those that are asked for.
+    shown : int
+        Rows of an answer; 0 for all.
     """
 
     library: Floats
-    query: Floats | None
-    Tp: int
-    exclusion_radius: int
-    thorough: bool
+    query: Floats | None = None
+    Tp: int = 0
+    radius: int = 0
+    library_mask: NDArray[np.bool_] | None = None
+    query_mask: NDArray[np.bool_] | None = None
+    shown: int = 0
+
+    @property
+    def asked(self) -> Floats:
+        """The series that asks."""
+        return self.library if self.query is None else self.query
 
 
-def ragged(front: int, dtype: str) -> Iterator[Ragged]:
-    """Problems whose series are longer than ``front``, the steps that the oldest lag reaches back."""
+def ragged(front: int, dtype: str) -> Iterator[SmallSearch]:
+    """Searches in two series that are longer than ``front``, the steps that the oldest lag reaches back."""
     rng = np.random.default_rng(7)
-    plain = rng.standard_normal((front + 47, 2)).astype(dtype)
-    yield Ragged(plain, None, 0, 0, True)
+    yield SmallSearch(rng.standard_normal((front + 47, 2)).astype(dtype))
     gappy = rng.standard_normal((front + 259, 2)).astype(dtype)
     gappy[[front + 5, front + 90, front + 91, front + 92]] = np.nan
-    yield Ragged(gappy, None, 1, 3, False)
+    yield SmallSearch(gappy, None, 1, 3)
     # Equal values by the dozen: ties go to the smaller row.
     ties = rng.integers(0, 4, (front + 131, 2)).astype(dtype)
-    yield Ragged(ties, rng.integers(0, 4, (front + 77, 2)).astype(dtype), -2, 0, False)
-
-
-def some(dims: tuple[int, ...]) -> tuple[int, ...]:
-    """First, middle and last."""
-    return tuple(sorted({dims[0], dims[len(dims) // 2], dims[-1]}))
+    yield SmallSearch(ties, rng.integers(0, 4, (front + 77, 2)).astype(dtype), -2, -1)

@@ -20,7 +20,7 @@ from ...neighbors.plan import SearchProblem
 from ...reference import simplex_weights
 from ..problem import Answer, TuningCase, TuningProblem, up_to
 from ..verify import Close
-from .common import Ragged, exact_knn, maps, ragged, releasing, scalar, some, units
+from .common import SmallSearch, exact_knn, maps, ragged, releasing, scalar, units
 
 _ALL = tuple(range(1, 21))
 _LISTED = 4000, 24  # steps, and neighbours in those of a simplex: lists that convergent cross mapping draws from
@@ -116,13 +116,12 @@ class KnnProblem(TuningProblem):
 
     def computed(self, executor: Executor, case: TuningCase, small: Any) -> Answer:
         """Tables of weights are stored in another way than those of distances, so both are looked at."""
-        dtype, (library, asked) = case.given["dtype"], (small.library, small.query)
+        dtype, library = case.given["dtype"], small.library
         # Gaps of the target rule out rows; both series have theirs at the same places.
         mask = library_mask_of(library[:, 0], small.Tp) if small.Tp else None
-        search = _search(case, len(library), len(library if asked is None else asked), Tp=small.Tp,
-                         radius=small.exclusion_radius if asked is None else -1)  # fmt: skip
+        search = _search(case, len(library), len(small.asked), Tp=small.Tp, radius=small.radius)
         data = Staging(executor, condition(library, dtype).values)
-        query = None if asked is None else Staging(executor, condition(asked, dtype).values)
+        query = None if small.query is None else Staging(executor, condition(small.query, dtype).values)
         answer: dict[str, NDArray[Any]] = {}
         with releasing(data, query):
             for emit in ("neighbours", "weights") if mask is None else ("neighbours",):
@@ -145,7 +144,7 @@ class KnnProblem(TuningProblem):
         for E in _compared(small, g["dims"], case):
             tables = [
                 exact(small.library[:, which], E=E, tau=g["tau"], k=g["counts"][list(g["dims"]).index(E)], Tp=small.Tp,
-                      exclusion_radius=small.exclusion_radius,
+                      exclusion_radius=small.radius,
                       query=None if small.query is None else small.query[:, which])
                 for which in range(2)
             ]  # fmt: skip
@@ -165,9 +164,10 @@ def _search(case: TuningCase, library: int, query: int, *, Tp: int = 0, radius: 
     return SearchProblem(tuple(g["dims"]), tuple(g["counts"]), g["tau"], Tp, radius, library, query, g["dtype"])
 
 
-def _compared(small: Ragged, dims: Sequence[int], case: TuningCase) -> list[int]:
-    """Dimensions that are compared: all of a small problem, else the first, a middle and the last one."""
-    chosen = case.given["dims"] if small.thorough else some(tuple(case.given["dims"]))
+def _compared(small: SmallSearch, dims: Sequence[int], case: TuningCase) -> list[int]:
+    """Dimensions that are compared: all of the smallest problem, else the first, a middle and the last one."""
+    every = case.given["dims"]
+    chosen = (every[0], every[len(every) // 2], every[-1]) if small.Tp else every
     return [E for E in dims if E in chosen]
 
 

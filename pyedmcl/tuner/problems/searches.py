@@ -5,11 +5,9 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...codegen.sentinels import NOWHERE
 from ...device.executor import Executor
@@ -20,7 +18,7 @@ from ...neighbors.pruned import PrunedSearcher
 from ...neighbors.series import load_states
 from ...neighbors.shared_sums import SharedSumsSearcher
 from ..problem import Answer, OneWayProblem, TuningCase, up_to
-from .common import Floats, exact_knn, flow, releasing, scalar, units
+from .common import SmallSearch, exact_knn, flow, releasing, scalar, units
 
 _SHOWN = 4096  # rows of an answer
 #: Entry points of the program that puts states into an order, as they run.
@@ -28,37 +26,6 @@ ORDER_ENTRIES = (
     "project", "axes_of", "keys_of", "count", "scan", "scatter", "gather", "leaf_boxes", "upper_boxes",
 )  # fmt: skip
 _SIDE = 8  # of a block of pairs that share sums
-
-
-@dataclass(frozen=True)
-class SmallSearch:
-    """A search in one series, mostly of sizes that fill no leaf, node or group.
-
-    Attributes
-    ----------
-    library : ndarray (n_library,)
-    query : ndarray (n_query,) or None
-        Another series, for a cross search.
-    Tp, radius : int
-        Steps ahead that a neighbour must exist, and the exclusion radius.
-    library_mask, query_mask : ndarray of bool or None
-        Rows that may be neighbours, and those that are asked for.
-    shown : int
-        Rows of an answer; 0 for all.
-    """
-
-    library: Floats
-    query: Floats | None = None
-    Tp: int = 0
-    radius: int = 0
-    library_mask: NDArray[np.bool_] | None = None
-    query_mask: NDArray[np.bool_] | None = None
-    shown: int = 0
-
-    @property
-    def asked(self) -> int:
-        """Rows of the series that asks."""
-        return len(self.library if self.query is None else self.query)
 
 
 def small_searches(front: int, dtype: str, own: bool) -> list[SmallSearch]:
@@ -128,12 +95,12 @@ class StatesProblem(OneWayProblem):
     def ragged(self, case: TuningCase) -> Iterator[tuple[str, Any]]:
         g = case.given
         for number, small in enumerate(small_searches((g["E"] - 1) * g["tau"], g["dtype"], case.numbers["own"])):
-            yield f"{small.asked} rows among {len(small.library)} (problem {number})", small
+            yield f"{len(small.asked)} rows among {len(small.library)} (problem {number})", small
 
     @contextmanager
     def session(self, executor: Executor, case: TuningCase, small: SmallSearch) -> Iterator[Callable[[], Answer]]:
-        g, pool, shape = case.given, Pool(executor), (small.shown or small.asked, case.given["k"])
-        size = len(small.library), small.asked
+        g, pool, shape = case.given, Pool(executor), (small.shown or len(small.asked), case.given["k"])
+        size = len(small.library), len(small.asked)
         problem = SearchProblem((g["E"],), (g["k"],), g["tau"], small.Tp, small.radius, *size, g["dtype"])
 
         def go() -> Answer:
