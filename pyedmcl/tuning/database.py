@@ -7,21 +7,19 @@ import sqlite3
 import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from .. import config
-from ..device.fingerprint import DeviceKey
 from ..errors import InputError
 from . import bars
-from .connection import File, UnusableError, file_at
+from .connection import File, file_at
 from .journal import BARRING, ENDS, Trial, centre, process_token, seconds_of
-from .key import TuningKey, canonical, device_digest, device_from
+from .key import TuningKey, canonical, device_digest
+from .rows import limit_of, trial_of
 
 #: Session of trials that came from a file: any trial of this machine is preferred to them.
 IMPORTED = "import"
-_LATEST = 1e11  # seconds since 1970 that a calendar can show
 Known = tuple[list[Trial], set[tuple[str, str, str]], dict[str, int]]
 
 _COLUMNS = (
@@ -202,7 +200,7 @@ class Database:
     def limits(self) -> list[tuple[str, str, int, str]]:
         """Digest of the device, kernel, largest work-group and reason, of each limit that was found."""
         statement = f"{_LIMITS} ORDER BY device, kernel"
-        return self._file.read(lambda connection: list(map(_limit, connection.execute(statement))), [])
+        return self._file.read(lambda connection: list(map(limit_of, connection.execute(statement))), [])
 
     def remove(self, ids: Iterable[int]) -> int:
         """Remove trials by their number; returns how many there were. The file is made smaller."""
@@ -221,7 +219,7 @@ class Database:
 
     def _select(self, where: str, values: Sequence[Any]) -> list[Trial]:
         statement = f"{_TRIALS} {'WHERE ' + where if where else ''} ORDER BY t.id"
-        return self._file.read(lambda connection: [_trial(row) for row in connection.execute(statement, values)], [])
+        return self._file.read(lambda connection: [trial_of(row) for row in connection.execute(statement, values)], [])
 
 
 _MAYBE_BARRED = f"t.status IN ({', '.join(repr(status) for status in (*BARRING, 'started'))})"
@@ -247,55 +245,10 @@ def _insert(connection: sqlite3.Connection, trial: Trial, *, once: bool = False)
     return int(cursor.lastrowid or 0)
 
 
-def _trial(row: Sequence[Any]) -> Trial:
-    """A trial from its row. Raises UnusableError for a row that was never written so: the file is damaged."""
-    try:
-        return _read_trial(row)
-    except (ValueError, TypeError, LookupError, RecursionError) as error:
-        raise UnusableError(f"the row of trial {row[0]!r} is damaged ({error})") from error
-
-
-def _read_trial(row: Sequence[Any]) -> Trial:
-    (number, device, kernel, digest, specialisation, size, parameters, status, middle, rounds, note, at, session, case,
-     final, process) = row  # fmt: skip
-    for text in (kernel, digest, status, note, session, case, process):
-        if not isinstance(text, str):
-            raise ValueError(f"{text!r} is no text")
-    if status not in (*ENDS, "started"):
-        raise ValueError(f"it ended {status!r}")
-    if not isinstance(at, float) or not 0 <= at < _LATEST:
-        raise ValueError(f"it ended at {at!r}")
-    times = seconds_of(list(_plain(rounds, list)))
-    timed = middle is not None or status != "ok" or final  # an imported outcome may come without a time
-    if not timed or not isinstance(middle, float | None):
-        raise ValueError(f"its time is {middle!r}")
-    for text in (specialisation, size):
-        _plain(text, dict)
-    key = TuningKey(_device(device), kernel, digest, specialisation, size)
-    spread = centre(times)[1] if times else None
-    return Trial(key, dict(_plain(parameters, dict)), status, middle, spread, times, note, at, session, case,
-                 bool(final), process, number)  # fmt: skip
-
-
-@lru_cache(maxsize=4096)
-def _plain(text: str, kind: type) -> Any:
-    """JSON of a kind, without numbers that JSON does not know; to be left as it is."""
-    found = json.loads(text)
-    if not isinstance(found, kind):
-        raise ValueError(f"{text[:60]!r} is no {kind.__name__}")
-    canonical({"": found})
-    return found
-
-
-@lru_cache(maxsize=256)
-def _device(fields: str) -> DeviceKey:
-    return device_from(json.loads(fields))
-
-
 def _known(connection: sqlite3.Connection, kernel: str, digest: str) -> Known:
     of = (kernel, digest)
     bad = connection.execute(f"{_TRIALS} WHERE t.kernel=? AND t.digest=? AND {_MAYBE_BARRED}", of)
-    barred = {_barred_as(trial) for trial in map(_trial, bad) if trial.barring}
+    barred = {_barred_as(trial) for trial in map(trial_of, bad) if trial.barring}
     by_hand = [bar for bar in bars.select(connection) if bar.kernel == kernel]
 
     def out(trial: Trial) -> bool:
@@ -304,27 +257,18 @@ def _known(connection: sqlite3.Connection, kernel: str, digest: str) -> Known:
         )
 
     final = connection.execute(f"{_TRIALS} WHERE t.kernel=? AND t.digest=? AND t.status='ok' AND t.final=1", of)
-    found = [_trial(row) for row in final]
-    others = [_trial(row) for row in connection.execute(_FASTEST, of)]
+    found = [trial_of(row) for row in final]
+    others = [trial_of(row) for row in connection.execute(_FASTEST, of)]
     if any(map(out, others)):
         rows = connection.execute(f"{_TRIALS} WHERE t.kernel=? AND t.digest=? AND t.status='ok' AND t.final=0", of)
-        others = list(_first((t for t in map(_trial, rows) if not out(t)), _case, _seconds))
+        others = list(_first((t for t in map(trial_of, rows) if not out(t)), _case, _seconds))
     found += others
     best = _first((trial for trial in found if not out(trial)), _place, _rank)
     limits = connection.execute(f"{_LIMITS} WHERE kernel=?", (kernel,)).fetchall()
-    return list(best), barred, {device: most for device, _, most, _ in map(_limit, limits)}
+    return list(best), barred, {device: most for device, _, most, _ in map(limit_of, limits)}
 
 
 _LIMITS = "SELECT device, kernel, work_group, note FROM limits"
-
-
-def _limit(row: Sequence[Any]) -> tuple[str, str, int, str]:
-    device, kernel, most, note = row
-    if not isinstance(most, int) or most < 1 or not all(isinstance(text, str) for text in (device, kernel, note)):
-        raise UnusableError(f"the limit {row!r} is damaged")
-    return device, kernel, most, note
-
-
 # SQLite takes the id from the row with the smallest median; the index holds all that the inner question needs.
 _FASTEST = (
     f"SELECT {_COLUMNS} FROM (SELECT id, min(median) FROM trials "

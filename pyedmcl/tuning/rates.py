@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from ..device.fingerprint import DeviceKey
 from .connection import RATES_TABLE
 from .key import canonical, device_digest, device_from
+from .rows import LATEST
 
 if TYPE_CHECKING:
     from .database import Database
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 MODELS = {"neighbors": "2"}
 #: Session of rates that came from a file: what was measured here is preferred to them.
 IMPORTED = "import"
-_LATEST = 1e11  # seconds since 1970 that a calendar can show
 
 
 @dataclass(frozen=True)
@@ -181,7 +181,7 @@ def _record(row: tuple[Any, ...]) -> RateRecord | None:
     try:
         device = _device(fields)
         found = tuple(json.loads(problems)["problems"])
-        if not all(isinstance(text, str) for text in (name, model, session)) or not 0 <= at < _LATEST:
+        if not all(isinstance(text, str) for text in (name, model, session)) or not 0 <= at < LATEST:
             return None
         return RateRecord(device, name, model, checked(json.loads(values)), found, at, session, number)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
