@@ -12,7 +12,7 @@ import typer
 from ..errors import InputError, Interrupted
 from . import options, tune_neighbors
 from .talk import Talk
-from .tune_table import NUMBERS, first_line, seconds_text, trouble_text, watched
+from .tune_table import NUMBERS, first_line, seconds_text, told_place, trouble_text, watched
 
 if TYPE_CHECKING:
     from ..device.info import DeviceInfo
@@ -59,10 +59,11 @@ def tune(
     """
     talk = Talk(quiet=quiet, as_json=json)
     seconds = _seconds(budget)
-    if strategy is not None:
-        _strategy(strategy)
     from ..device.select import select
+    from ..tuner.strategies import STRATEGIES
 
+    if strategy not in (None, *STRATEGIES):
+        raise InputError(f"--strategy {strategy}: one of {', '.join(STRATEGIES)} is needed")
     info = select(device).device
     names = list(dict.fromkeys(kernels or []))
     searches = tune_neighbors.NAME in names
@@ -117,12 +118,8 @@ def _tune(talk: Talk, kernels: list[str], info: DeviceInfo, **wanted: Any) -> di
             talk.remark(f"{outcome.case.kernel}: {len(outcome.trouble) - _SHOWN} more that cannot be used")
     if len(outcomes) < len(plans):
         talk.remark(f"the time was up before {len(plans) - len(outcomes)} more problems: give a larger --budget")
-    for problem in database.problems:
-        talk.remark(problem)
-    talk.summary(f"kept in {'memory only' if database.in_memory else database.path}")
     return {
-        "device": info.as_dict(),
-        "database": None if database.in_memory else str(database.path),
+        "device": info.as_dict(), "database": told_place(talk, database),
         "cases": [
             {
                 "kernel": o.case.kernel, "case": o.case.name, "parameters": o.parameters, "kept": o.kept,
@@ -135,9 +132,7 @@ def _tune(talk: Talk, kernels: list[str], info: DeviceInfo, **wanted: Any) -> di
     }  # fmt: skip
 
 
-def _explain(
-    talk: Talk, kernels: list[str], mode: str, seconds: float | None, info: DeviceInfo
-) -> dict[str, Any]:
+def _explain(talk: Talk, kernels: list[str], mode: str, seconds: float | None, info: DeviceInfo) -> dict[str, Any]:
     from ..tuner import campaign
     from ..tuner.problems import tuned_spec
     from ..tuner.space import Space
@@ -154,10 +149,9 @@ def _explain(
         talk.summary(
             f"\n{name}: {space.raw_count():,} combinations, {count:,} of them valid for {cases[0].name} on {info.name}"
         )
-        rows = [
-            (t.name, ", ".join(map(str, t.values)), defaults[t.name], t.why) for t in kernel.tunables
-        ]
-        talk.table(("tunable", "values", "default", "what it does"), rows)
+        rows = [(t.name, t.values, defaults[t.name], t.why) for t in kernel.tunables]
+        shown = [(tunable, ", ".join(map(str, values)), *more) for tunable, values, *more in rows]
+        talk.table(("tunable", "values", "default", "what it does"), shown)
         for constraint in space.constraints:
             talk.summary(f"  must hold: {constraint.reason}")
         exact = "to the last bit" if kernel.exact else "within a stated tolerance"
@@ -166,8 +160,7 @@ def _explain(
             talk.summary(f"  problem: {case.name}")
         told.append({
             "kernel": name, "combinations": space.raw_count(), "valid": count,
-            "tunables": [{"name": t.name, "values": list(t.values), "default": defaults[t.name], "why": t.why}
-                         for t in kernel.tunables],
+            "tunables": [dict(zip(("name", "values", "default", "why"), row, strict=True)) for row in rows],
             "constraints": [constraint.reason for constraint in space.constraints],
             "oracle": kernel.oracle, "exact": kernel.exact, "cases": [dict(c.numbers, name=c.name) for c in cases],
         })  # fmt: skip
@@ -192,13 +185,6 @@ def _seconds(text: str | None) -> float | None:
     if not 0 < seconds < float("inf"):
         raise InputError(f"--budget {text}: a time such as 60s, 5m or 1h is needed")
     return seconds
-
-
-def _strategy(name: str) -> None:
-    from ..tuner.strategies import STRATEGIES
-
-    if name not in STRATEGIES:
-        raise InputError(f"--strategy {name}: one of {', '.join(STRATEGIES)} is needed")
 
 
 @contextmanager

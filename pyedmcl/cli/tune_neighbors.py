@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError, Interrupted
 from .talk import Talk
-from .tune_table import seconds_text
+from .tune_table import seconds_text, told_place
 
 if TYPE_CHECKING:
     from ..device.info import DeviceInfo
@@ -103,16 +103,12 @@ def _keep(talk: Talk, info: DeviceInfo, timings: list[Timing], before: Any) -> d
         talk.table(_HEADER, [_row(timing, rates) for timing in timings], right=_HEADER[1:])
         rows = [(name, f"{value:.3g}", f"{getattr(before.rates, name):.3g}") for name, value in rates.as_dict().items()]
         talk.table(("rate", "seconds", f"before ({before.source})"), rows, right=("seconds",))
-    place = "memory only" if database.in_memory else str(database.path)
     talk.summary(
         "estimates, in brackets, and measured times differ by a factor of "
         f"{median(wrong):.2f} in the median, {max(wrong):.2f} at most"
     )
-    for problem in database.problems:
-        talk.remark(problem)
-    talk.summary(f"kept in {place}")
     return {
-        "device": info.as_dict(), "database": None if database.in_memory else str(database.path),
+        "device": info.as_dict(), "database": told_place(talk, database),
         "rates": rates.as_dict(), "before": {"source": before.source, "rates": before.rates.as_dict()},
         "problems": list(problems), "error": {"median": median(wrong), "most": max(wrong)},
     }  # fmt: skip

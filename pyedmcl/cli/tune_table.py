@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ..tuner.outcome import Standing
+    from ..tuning.database import Database
     from .talk import Talk
 
 _NOTE_WIDTH = 60
@@ -87,6 +88,15 @@ def watched(talk: Talk, total: int) -> Iterator[Callable[[Standing], None]]:
             yield table.show
     else:  # a log need not grow with every trial
         yield lambda standing: talk.remark(line(standing)) if standing.done else None
+
+
+def told_place(talk: Talk, database: Database) -> str | None:
+    """Say where the outcome is kept, and what is wrong with that; returns the path of a file."""
+    for problem in database.problems:
+        talk.remark(problem)
+    place = None if database.in_memory else str(database.path)
+    talk.summary(f"kept in {place or 'memory only'}")
+    return place
 
 
 def line(standing: Standing) -> str:

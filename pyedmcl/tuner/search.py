@@ -6,10 +6,8 @@ while slows both.
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
 
@@ -19,12 +17,12 @@ from ..tuning.database import Database
 from ..tuning.key import TuningKey, canonical, tuning_key
 from ..tuning.parameters import source
 from .duel import compare, winner
-from .measure import Parameters, Reply, TrialQuestion
+from .measure import Reply, TrialQuestion
 from .outcome import Backend, Settings, Standing
 from .problem import TuningCase
 from .space import Space
 from .strategies import Strategy
-from .trials import Trials
+from .trials import Candidate, Trials
 
 # Given up after the first run, after the first round, after the second: so many times the best's time or more.
 _HOPELESS = (2.0, 1.4, 1.15)
@@ -36,23 +34,6 @@ _SIMILAR_MOST = 4
 _FINALISTS = 3
 # Part of the time that is kept for the last comparison, which has fewer rounds where that is too little.
 _RESERVE_MOST = 0.4
-
-
-@dataclass
-class _Candidate:
-    """A configuration in this tuning; the backend is ``given`` its parameters, or None for the defaults."""
-
-    parameters: Mapping[str, Any]
-    given: Parameters
-    trial: int = 0
-    times: list[float] = field(default_factory=list)  # seconds of each round
-    cost: float = math.inf  # infinite where it cannot be used
-    may_win: bool = False  # timed in all rounds, here or in an earlier tuning, and not merely slow
-    verified: bool = False  # in this tuning
-
-    @property
-    def name(self) -> str:
-        return canonical(self.parameters)
 
 
 class Tuning:
@@ -86,8 +67,7 @@ class Tuning:
         self._begun = time.monotonic()
         self._report = report or (lambda standing: None)
         self._claimed = claimed if claimed is not None else set()
-        self._trials = Trials(database, session, self.standing)
-        self._judged: dict[str, _Candidate] = {}
+        self._trials = Trials(database, session, self.standing, self._say)
         self._starts: list[Mapping[str, Any]] = []
         self._sample_wall = self._compile_wall = self._cold = 0.0
 
@@ -116,19 +96,19 @@ class Tuning:
             return self._end(asked.note or f"the engine asks for no parameters of {self.spec.name}")
         first = asked.asked[0]
         self._key = self._key_of(first)
-        self._default = self._best = _Candidate(dict(first.parameters), None)
+        self._default = self._best = Candidate(dict(first.parameters), None)
         self.standing.parameters = self._default.parameters
         if self._key in self._claimed:
             return self._end("another case has the same key")
         self._claimed.add(self._key)
         for reply in self._measure_default():
             if reply.status != "ok":
-                self._passed(self._default, reply)
+                self._trials.passed(self._default, reply)
                 return self._end(f"the defaults cannot be used ({reply.status}): {reply.note}")
         default = self._default
         default.cost = self.standing.default_seconds = self.standing.seconds = median(default.times)
         default.verified = True
-        self._judge(default, "ok")
+        self._trials.judge(default, "ok")
         self._say("searching")
         space = Space(self.spec, self.info, {**first.specialisation, **self.case.numbers.get("given", {})})
         if space.raw_count() > 1:
@@ -141,7 +121,7 @@ class Tuning:
     def _measure_default(self) -> Iterator[Reply]:
         """Verify and time the defaults, step by step."""
         self._say("defaults")
-        self._begin(self._default)
+        self._trials.begin(self._key, self._default)
         (reply,) = self.backend.prepare(self.case, [None])
         self._compile_wall = reply.wall
         yield reply
@@ -156,37 +136,27 @@ class Tuning:
             yield reply
 
     def _search(self, space: Space) -> None:
-        settings, default = self.settings, self._default
-        known = self._trials.known(self._key, default.parameters, default.cost) if settings.resume else {}
-        barred = self._trials.database.barred(self._key)
+        settings, default, trials = self.settings, self._default, self._trials
+        known = trials.known(self._key, default) if settings.resume else {}
+        barred = trials.database.barred(self._key)
         self._starts = [default.parameters, *self._similar(space)]
         strategy = Strategy(settings.strategy, space, self._starts, seed=settings.seed, batch=settings.batch)
         batch = strategy.ask()
         while batch and not self._out_of_time():
             new = []
             for parameters in batch:
-                candidate = _Candidate(parameters, parameters)
-                name = candidate.name
-                if name in self._judged:
+                candidate = Candidate(parameters, parameters)
+                if candidate.name in trials.judged:
                     continue
-                if name in barred or source.knowledge.kept_away(self._key, parameters) is not None:
-                    self._judged[name] = candidate
-                elif name in known:
-                    status, candidate.cost = known[name]
-                    candidate.may_win = status == "ok"
-                    self._judged[name] = candidate
-                    self.standing.counts["known"] += 1
-                    self._say()
+                if candidate.name in barred or source.knowledge.kept_away(self._key, parameters) is not None:
+                    trials.remember(candidate)
+                elif candidate.name in known:
+                    trials.remember(known[candidate.name])
                 else:
                     new.append(candidate)
             if new:
                 self._try(new)
-            batch = strategy.ask({name: self._told(name) for name in map(canonical, batch)})
-
-    def _told(self, name: str) -> float | None:
-        """What a strategy is told of a configuration: None where it cannot be used, or was not tried."""
-        cost = self._judged[name].cost if name in self._judged else math.inf
-        return cost if cost < math.inf else None
+            batch = strategy.ask({name: trials.told(name) for name in map(canonical, batch)})
 
     def _similar(self, space: Space) -> list[Mapping[str, Any]]:
         """What is known of similar problems, the most similar first."""
@@ -200,13 +170,13 @@ class Tuning:
         found.pop(self._default.name, None)
         return list(found.values())
 
-    def _try(self, candidates: Sequence[_Candidate]) -> None:
+    def _try(self, candidates: Sequence[Candidate]) -> None:
         """Compile a batch, run each once, then all in turn; verify those that may be the best, the fastest first."""
         self._say(f"compiling {len(candidates)}")
         for candidate in candidates:
-            self._begin(candidate)
+            self._trials.begin(self._key, candidate)
         replies = self.backend.prepare(self.case, [candidate.given for candidate in candidates])
-        compiled = [c for c, reply in zip(candidates, replies, strict=True) if self._passed(c, reply)]
+        compiled = [c for c, reply in zip(candidates, replies, strict=True) if self._trials.passed(c, reply)]
         self._say("timing")
         alive = [candidate for candidate in compiled if self._worth_rounds(candidate)]
         best: list[float] = []
@@ -220,48 +190,48 @@ class Tuning:
             if candidate.times:
                 candidate.cost = median(candidate.times) / median(best) * self.standing.seconds
             else:
-                self._trials.forget(candidate.trial)
+                self._trials.forget(candidate)
         for candidate in sorted((c for c in alive if c.times), key=lambda c: c.cost):
             self._compare_with_best(candidate)
         self._say("searching")
 
-    def _worth_rounds(self, candidate: _Candidate) -> bool:
+    def _worth_rounds(self, candidate: Candidate) -> bool:
         """The first run, which many configurations do not survive."""
         if self._out_of_time():
-            self._trials.forget(candidate.trial)
+            self._trials.forget(candidate)
             return False
         reply = self.backend.attempt(self.case, candidate.given)
-        if not self._passed(candidate, reply):
+        if not self._trials.passed(candidate, reply):
             return False
         if reply.seconds[0] > _HOPELESS[0] * max(self.standing.seconds, self._cold):
             candidate.times, candidate.cost = list(reply.seconds), reply.seconds[0]
-            self._judge(candidate, "slow")
+            self._trials.judge(candidate, "slow")
             return False
         return True
 
-    def _survives(self, candidate: _Candidate, number: int, best: float) -> bool:
+    def _survives(self, candidate: Candidate, number: int, best: float) -> bool:
         """A round; false where it fails or is too slow to go on."""
         reply = self.backend.sample(self.case, candidate.given)
-        if not self._passed(candidate, reply):
+        if not self._trials.passed(candidate, reply):
             return False
         candidate.times += reply.seconds
         ratio = median(candidate.times) / best
         if number < 2 and ratio > _HOPELESS[number + 1]:
             candidate.cost = ratio * self.standing.seconds
-            self._judge(candidate, "slow")
+            self._trials.judge(candidate, "slow")
             return False
         return True
 
-    def _compare_with_best(self, candidate: _Candidate) -> None:
+    def _compare_with_best(self, candidate: Candidate) -> None:
         """Verify what may be the best; the others are merely slow."""
         if min(candidate.cost, median(candidate.times)) > _NEAR * self.standing.seconds:
-            self._judge(candidate, "slow")
+            self._trials.judge(candidate, "slow")
             return
         self._say("verifying")
-        if not self._passed(candidate, self.backend.verify(self.case, candidate.given)):
+        if not self._trials.passed(candidate, self.backend.verify(self.case, candidate.given)):
             return
         candidate.may_win = candidate.verified = True
-        self._judge(candidate, "ok")
+        self._trials.judge(candidate, "ok")
         if candidate.cost < self.standing.seconds:
             self.standing.seconds, self._best = candidate.cost, candidate
 
@@ -274,22 +244,22 @@ class Tuning:
         default_times = times.get(self._default.name, [])
         best = winner(times, self._default.name)
         if best is not None:
-            self._store(self._judged[best], times[best])
+            self._store(self._trials.judged[best], times[best])
             self._trials.record(self._key, self._default.parameters, default_times, final=False)
             self.standing.default_seconds = median(default_times)
             return self._end()
-        if any(canonical(start) not in self._judged for start in self._starts):
+        if any(canonical(start) not in self._trials.judged for start in self._starts):
             # Perhaps better than the defaults, and in use: it must not give way to them untried.
             return self._end("the time was up before all that is known had been tried: give more")
         self._store(self._default, default_times or self._default.times)
         self.standing.default_seconds = self.standing.seconds
-        better = any(candidate.may_win for candidate in self._judged.values())
+        better = any(candidate.may_win for candidate in self._trials.judged.values())
         return self._end("nothing was faster than the defaults" if better else "")
 
-    def _finalists(self) -> list[_Candidate]:
+    def _finalists(self) -> list[Candidate]:
         """The best few that may win. What an earlier tuning found must be right today, too."""
-        finalists: list[_Candidate] = []
-        for candidate in sorted((c for c in self._judged.values() if c.may_win), key=lambda c: c.cost):
+        finalists: list[Candidate] = []
+        for candidate in sorted((c for c in self._trials.judged.values() if c.may_win), key=lambda c: c.cost):
             if len(finalists) == _FINALISTS or candidate.cost > self.standing.default_seconds:
                 break
             if candidate.verified or self.backend.verify(self.case, candidate.given).status == "ok":
@@ -297,9 +267,9 @@ class Tuning:
         return finalists
 
     def _figure(self, name: str) -> Reply:
-        return self.backend.sample(self.case, self._judged[name].given, together=True)
+        return self.backend.sample(self.case, self._trials.judged[name].given, together=True)
 
-    def _store(self, kept: _Candidate, times: Sequence[float]) -> None:
+    def _store(self, kept: Candidate, times: Sequence[float]) -> None:
         """Note the outcome under every key that the engine asks with."""
         standing, beaten = self.standing, kept is not self._default
         for asked in self.backend.describe(self.case, kept.given).asked:
@@ -315,24 +285,6 @@ class Tuning:
         self.standing.note = note
         self._say("done")
         return self.standing
-
-    def _begin(self, candidate: _Candidate) -> None:
-        candidate.trial = self._trials.begin(self._key, candidate.parameters)
-
-    def _passed(self, candidate: _Candidate, reply: Reply) -> bool:
-        """Whether a step went well; else the candidate cannot be used."""
-        if reply.status != "ok":
-            candidate.times, candidate.cost = [], math.inf
-            self._judge(candidate, reply.status, reply.note)
-        return reply.status == "ok"
-
-    def _judge(self, candidate: _Candidate, status: str, note: str = "") -> None:
-        """How the trial of a candidate ended."""
-        self._judged[candidate.name] = candidate
-        # Some drivers report no time of a first run.
-        seconds = [s for s in candidate.times if s > 0] if status == "slow" else candidate.times
-        self._trials.finish(candidate.trial, status, seconds, note)
-        self._say()
 
     def _reserve(self) -> float:
         """Seconds that the last comparison will take."""
