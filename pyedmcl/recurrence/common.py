@@ -44,6 +44,11 @@ class Options:
     exact: bool
     tile: int | None
 
+    @property
+    def arithmetic(self) -> str:
+        """The precision that decides which cells are recurrent."""
+        return "float64" if self.exact else self.dtype
+
 
 def options_of(
     *, convention: Any, lmin: Any, vmin: Any, wmin: Any, dtype: Any, exact: Any, tile: Any
@@ -92,7 +97,7 @@ def problem_of(
         m=rows.m, tau=rows.tau, metric=rows.embedding.metric.name, dtype=options.dtype,
         exact=options.exact, radii=(), inner=None, strict=options.convention.strict, theiler=theiler,
         theiler_everywhere=options.convention.theiler_everywhere, n_rows=rows.n, n_columns=other.n,
-        symmetric=columns is None, embedded=rows.embedded, n_features=rows.n_features,
+        symmetric=columns is None, embedded=rows.embedded, n_features=rows.n_features, exponent=rows.exponent,
     )  # fmt: skip
 
 

@@ -10,7 +10,7 @@ from ..errors import InputError
 from ..jobs.function import public_function
 from . import arguments, common
 from .common import Checkpoint, Device, Progress
-from .points import embedding_of, points_of
+from .points import embedding_of, near_one, points_of
 from .problem import RqaProblem
 from .result import RecurrenceResult
 from .table import RecurrenceTable
@@ -107,7 +107,10 @@ def joint_rqa(
         metric=metric if metric_y is None else metric_y,
         suffix="" if m_y is None and tau_y is None and metric_y is None else "_y",
     )  # fmt: skip
-    first, second = points_of(x, "x", embedding), points_of(y, "y", embedding_y)
+    first, second = (
+        near_one(options.arithmetic, points_of(data, what, own))[0]
+        for data, what, own in ((x, "x", embedding), (y, "y", embedding_y))
+    )
     if first.n != second.n:
         raise InputError(
             f"y: joint recurrence needs as many points as x has, {first.n}, there are {second.n} (a series of n values "
@@ -158,5 +161,4 @@ def _single(sweep: RqaPass, rank: int) -> RqaProblem:
         p,
         radii=(p.radii[rank],),
         inner=None if p.inner is None else (p.inner[rank],),
-        limits=None if p.limits is None else (p.limits[rank],),
     )

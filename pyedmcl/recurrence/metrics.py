@@ -81,9 +81,9 @@ def _same(value: Any) -> Any:
 def _directions(points: NDArray[np.float64]) -> NDArray[np.float64]:
     """Points divided by their length; NaN where that is 0."""
     largest = np.abs(points).max(axis=1, keepdims=True)
-    near_one = np.ldexp(points, -np.frexp(largest)[1])  # squares neither overflow nor vanish
-    squares = functools.reduce(np.add, (column * column for column in near_one.T))
-    with np.errstate(invalid="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):  # of gaps
+        near_one = np.ldexp(points, -np.frexp(largest)[1])  # squares neither overflow nor vanish
+        squares = functools.reduce(np.add, (column * column for column in near_one.T))
         directions: NDArray[np.float64] = near_one / np.sqrt(squares)[:, None]
     return directions
 

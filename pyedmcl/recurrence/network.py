@@ -19,7 +19,7 @@ from ..launch.pacing import Pacer
 from ..tuning.parameters import parameters
 from . import arguments, common
 from .conventions import CONVENTIONS
-from .points import embedding_of, points_of
+from .points import embedding_of, near_one, points_of
 from .problem import RqaProblem
 from .thresholds import passes_for
 
@@ -163,7 +163,8 @@ def recurrence_network(
     radii, several = arguments.radii_of(radius, threshold)
     if several:
         raise InputError(f"radius={shown(radius)}: a network has one radius; call once for each")
-    points = points_of(x, "x", embedding_of(m=m, tau=tau, embedded=embedded, metric=metric))
+    embedding = embedding_of(m=m, tau=tau, embedded=embedded, metric=metric)
+    (points,) = near_one(options.arithmetic, points_of(x, "x", embedding))
     # The rate is that of linked pairs, whatever the rules of a convention: outside the window on both sides.
     rules = CONVENTIONS["recurrenceanalysis"]
     window = max(arguments.window(theiler, rules, points.n, points.n), 1)

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..data.arguments import MOST_STEPS, integer
+from ..data.condition import exponents
 from ..data.series import as_series
 from ..errors import InputError
 from .metrics import Metric, metric_named
+
+# Binary exponents of the largest value for which no power of two is needed.
+_EXPONENTS = {"float32": (-20, 43), "float64": (-100, 100)}
 
 
 @dataclass(frozen=True)
@@ -65,6 +69,8 @@ class Points:
         Points without a gap; their number is that of the points.
     embedding : Embedding
         As it was asked for.
+    exponent : int
+        The values are those of the data times ``2**-exponent``.
     """
 
     values: NDArray[Any]
@@ -74,6 +80,7 @@ class Points:
     coordinates: int
     complete: NDArray[np.bool_]
     embedding: Embedding
+    exponent: int = 0
 
     @property
     def n(self) -> int:
@@ -130,6 +137,25 @@ def points_of(data: Any, what: str, embedding: Embedding) -> Points:
         values = prepare(values.astype(np.float64))
         complete &= np.logical_not(np.isnan(values).any(axis=1))
     return Points(np.ascontiguousarray(values), 1, 1, True, values.shape[1], complete, embedding)
+
+
+def near_one(arithmetic: str, *sides: Points) -> tuple[Points, ...]:
+    """Both sides of a matrix with values whose squares are numbers of ``arithmetic``: where they are not, all are
+    multiplied by one power of two, which rounds nothing."""
+    different = list({id(side): side for side in sides}.values())
+    found = int(exponents(np.array([_largest(side.values) for side in different])))
+    least, most = _EXPONENTS[arithmetic]
+    if least <= found <= most:
+        return sides
+    scaled = {
+        id(side): replace(side, values=np.ldexp(side.values, -found), exponent=found) for side in different
+    }
+    return tuple(scaled[id(side)] for side in sides)
+
+
+def _largest(values: NDArray[Any]) -> float:
+    low, high = np.nanmin(values, initial=0.0), np.nanmax(values, initial=0.0)
+    return float(max(-low, high))
 
 
 def same_coordinates(x: Points, y: Points) -> None:

@@ -56,9 +56,8 @@ class RqaProblem:
         ``x`` (and ``y``) are given as points, shape (n_rows, n_features); else as series, shape (n,).
     n_features : int
         Coordinates of a given point; 1 for series.
-    limits : tuple of float or None
-        Where given, what stands in place of the radii in comparisons (in the unit of what is compared), in ``radii``'s
-        order: a threshold that was selected among the distances themselves is not the square of any radius.
+    exponent : int
+        The points are those of the data times ``2**-exponent``; radii are in the unit of the data all the same.
     column_limits : ndarray of float64 (n_columns,) or None
         Where given, each column's own limit instead (fixed amount of neighbours). ``radii`` then has one entry that
         counts for nothing, and the problem is not ``symmetric``.
@@ -82,7 +81,7 @@ class RqaProblem:
     symmetric: bool
     embedded: bool = False
     n_features: int = 1
-    limits: tuple[float, ...] | None = None
+    exponent: int = 0
     column_limits: NDArray[np.float64] | None = field(default=None, compare=False)
     joint: RqaProblem | None = None
 
@@ -126,23 +125,21 @@ class RqaProblem:
 
     def outer_limits(self) -> NDArray[np.float64]:
         """What is compared with the sums, one per radius; numbers of :attr:`arithmetic`, held as float64."""
-        if self.limits is not None:
-            return np.asarray(self.limits, np.float64)
-        return limits_of(self.radii, self.metric, self.arithmetic)
+        return self.limits_of(self.radii)
 
     def inner_limits(self) -> NDArray[np.float64] | None:
         """As :meth:`outer_limits` for the corridor's inner radii; None without a corridor."""
-        return None if self.inner is None else limits_of(self.inner, self.metric, self.arithmetic)
+        return None if self.inner is None else self.limits_of(self.inner)
 
+    def limits_of(self, radii: tuple[float, ...]) -> NDArray[np.float64]:
+        """Radii in the unit of what is compared: rounded to the arithmetic, and again by the metric's formula.
 
-def limits_of(radii: tuple[float, ...], metric: str, arithmetic: str) -> NDArray[np.float64]:
-    """Radii in the unit of what is compared: rounded to ``arithmetic``, and rounded again by the metric's formula.
-
-    What overflows is a quarter of the largest number: gaps, which are kept as that number, recur with nothing still.
-    """
-    with np.errstate(over="ignore", under="ignore"):
-        rounded: NDArray[Any] = np.asarray(radii, arithmetic)
-        exact: NDArray[Any] = metric_named(metric).limit_of(rounded)
-    most = np.finfo(arithmetic).max / 4
-    limits: NDArray[np.float64] = np.minimum(exact, most).astype(np.float64)
-    return limits
+        What overflows is a quarter of the largest number: gaps, which are kept as that number, recur with nothing
+        still. What vanishes is the smallest normal number: points at a distance of 0 lie within any radius but 0.
+        """
+        asked, numbers = np.asarray(radii, np.float64), np.finfo(self.arithmetic)
+        with np.errstate(over="ignore", under="ignore"):
+            rounded: NDArray[Any] = np.ldexp(asked, -self.exponent).astype(self.arithmetic)
+            exact = metric_named(self.metric).limit_of(rounded).astype(np.float64)
+        limits: NDArray[np.float64] = np.minimum(exact, float(numbers.max / 4))
+        return np.where(asked > 0, np.maximum(limits, float(numbers.tiny)), limits)

@@ -7,7 +7,7 @@ from typing import Any
 from ..jobs.function import public_function
 from . import arguments, common
 from .common import Checkpoint, Device, Progress
-from .points import embedding_of, points_of, same_coordinates
+from .points import embedding_of, near_one, points_of, same_coordinates
 from .result import RecurrenceResult
 from .table import RecurrenceTable
 from .thresholds import passes_for
@@ -145,6 +145,7 @@ def rqa(
         second = points_of(y, "y", embedding)
         same_coordinates(first, second)
         rows, columns = (second, first) if options.convention.columns == "x" else (first, second)
+    rows, columns = near_one(options.arithmetic, rows, columns)
     window = arguments.window(theiler, options.convention, rows.n, columns.n)
     problem = common.problem_of(rows, None if y is None else columns, options, theiler=window)
     executors = common.executors_of(device, options)

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from ..device.executor import Executor
 
 
+_LEAST = 5e-324  # the smallest number above 0, which is no radius
+
+
 @dataclass(frozen=True)
 class RqaPass:
     """One sweep over the matrix, for some of the radii that were asked for.
@@ -70,10 +73,7 @@ def passes_for(
         ]
     if threshold == "recurrence_rate":
         limits = _limits_of_rates(executor, problem, convention, rows, columns, radii, name)
-        order = sorted(range(len(radii)), key=lambda at: limits[at])
-        ascending = tuple(limits[at] for at in order)
-        reported = tuple(float(metric_named(problem.metric).radius_of(limit)) for limit in ascending)
-        return [RqaPass(replace(problem, radii=reported, limits=ascending, strict=False), reported, tuple(order))]
+        radii = [_smallest_radius(problem, limit, name) for limit in limits]
     order = sorted(range(len(radii)), key=lambda at: radii[at][::-1] if threshold == "corridor" else radii[at])
     ascending = tuple(radii[at] for at in order)
     if threshold == "corridor":
@@ -115,6 +115,31 @@ def _limits_of_rates(
     finally:
         ranks.release()
     return limits
+
+
+def _smallest_radius(problem: RqaProblem, limit: float, name: str) -> float:
+    """The smallest radius, in the unit of the data, within which what is compared may be as large as ``limit``.
+
+    It gives the same cells wherever it is passed as a radius. A limit itself need not do so: cells at it are outside of
+    a radius that is compared by "less than", and roots are rounded.
+    """
+
+    def holds(radius: Any, among: RqaProblem) -> bool:
+        own = among.limits_of((float(radius),))[0]
+        return bool(own > limit if problem.strict else own >= limit)
+
+    near_one, arithmetic = replace(problem, exponent=0), np.dtype(problem.arithmetic).type
+    radius: Any = arithmetic(metric_named(problem.metric).radius_of(arithmetic(limit)))
+    while radius > 0 and holds(np.nextafter(radius, arithmetic(0)), near_one):
+        radius = np.nextafter(radius, arithmetic(0))
+    while not holds(radius, near_one):
+        radius = np.nextafter(radius, arithmetic(np.inf))
+    found = np.maximum(np.ldexp(np.float64(radius), problem.exponent), _LEAST)
+    if not np.isfinite(found):
+        raise InputError(f"{name}: the radius of this rate is no number of float64; scale the data down")
+    while not holds(found, problem):  # it lost digits, being so small
+        found = np.nextafter(found, np.inf)
+    return float(found)
 
 
 def _points_for(rate: float, cells: int) -> int:

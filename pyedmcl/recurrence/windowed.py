@@ -12,7 +12,7 @@ from ..jobs.runner import LocalRunner
 from ..jobs.sinks import ListSink
 from . import arguments, common
 from .common import Device, Progress
-from .points import embedding_of, points_of
+from .points import embedding_of, near_one, points_of
 from .table import RecurrenceTable
 from .thresholds import passes_for
 from .windowed_problem import WindowsProblem
@@ -103,7 +103,7 @@ def windowed_rqa(
     if several:
         raise InputError(f"radius={shown(radius)}: windows share one radius; call once for each")
     embedding = embedding_of(m=m, tau=tau, embedded=embedded, metric=metric)
-    points = points_of(x, "x", embedding)
+    (points,) = near_one(options.arithmetic, points_of(x, "x", embedding))
     steps = arguments.integer("step", step, 1)
     length = arguments.integer("window", window, 1)
     lag = (embedding.m - 1) * embedding.tau

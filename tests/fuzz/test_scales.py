@@ -7,6 +7,7 @@ import warnings
 import naive
 import numpy as np
 import pytest
+import rqa_oracle
 import tally
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,6 +15,8 @@ from scaled_data import scaled
 
 import pyedmcl
 from pyedmcl.reference import ccm as ccm_oracle
+from pyedmcl.reference import image
+from pyedmcl.reference import rqa as rqa_reference
 from pyedmcl.reference.edm import knn_float32_exact, knn_float64_exact
 from pyedmcl.reference.smap import smap_rows
 
@@ -226,3 +229,82 @@ def test_values_whose_differences_overflow_are_refused(value):
     x[7] = value
     with pytest.raises(pyedmcl.errors.InputError, match="row 7"):
         pyedmcl.surrogate(x, "shuffle", n=1)
+
+
+METRICS = st.sampled_from(["euclidean", "maximum", "manhattan", "cosine"])
+CONVENTIONS = st.sampled_from(["pyrqa", "accrqa", "recurrenceanalysis", "crqa"])
+RADII = st.sampled_from([0.125, 0.5, 1.0, 2.5])  # of few digits: what is equal is so in any precision
+
+
+def same_counts(found, expected, what):
+    """All integers of a matrix."""
+    tally.count("scales", what)
+    for field in ("points", "n_rows", "period_sum", "period_count", "gap_sum", "gap_count"):
+        assert getattr(found, field) == getattr(expected, field), field
+    for field in ("diagonals", "verticals", "whites", "white_borders", "columns", "per_diagonal"):
+        np.testing.assert_array_equal(getattr(found, field), getattr(expected, field), err_msg=field)
+
+
+@given(data=scaled(), dtype=DTYPES, exact=st.booleans(), metric=METRICS, convention=CONVENTIONS, radius=RADII)
+def test_rqa(one_device, data, dtype, exact, metric, convention, radius):
+    """One series, windows of it, and one with another."""
+    if data.offset and (metric == "cosine" or (dtype == "float32" and not exact)):
+        return  # an offset is a part of directions, and float32 alone has no room for it
+    if metric == "cosine":
+        given_radius, radius = radius / 4, radius / 4
+    else:
+        given_radius = float(np.ldexp(radius, data.exponent))
+    arithmetic = {"dtype": dtype, "exact": exact}
+    options = {"m": 2, "metric": metric, "convention": convention}
+    x, y = data.centred[:, 0], data.centred[:50, 1]
+    given_x, given_y = data.values[:, 0], data.values[:50, 1]
+    calls = {**options, **arithmetic, "radius": given_radius, "device": one_device}
+    wanted = {**options, **arithmetic, "radius": radius}
+    same_counts(pyedmcl.rqa(given_x, **calls).counts, rqa_oracle.expected(x, **wanted), "rqa")
+    table = pyedmcl.windowed_rqa(given_x, 30, 20, **calls)
+    for start, found in zip((0, 20), table, strict=True):
+        same_counts(found.counts, rqa_oracle.expected(x[start : start + 30], **wanted), "windowed_rqa")
+    if convention != "accrqa":
+        same_counts(pyedmcl.rqa(given_x, given_y, **calls).counts, rqa_oracle.expected(x, y, **wanted), "cross rqa")
+
+
+OTHER_SCALES = st.sampled_from([-900, 0, 900])
+
+
+@given(data=scaled(kinds=("maps", "ties", "gaps")), exact=st.booleans(), radius=RADII, other=OTHER_SCALES)
+def test_joint_rqa(one_device, data, exact, radius, other):
+    """Two systems of quite different scales."""
+    x, y = data.centred[:, 0], data.centred[:, 1]
+    options = {"m": 2, "exact": exact}
+    found = pyedmcl.joint_rqa(data.values[:, 0], np.ldexp(y, other), radius=float(np.ldexp(radius, data.exponent)),
+                              radius_y=float(np.ldexp(0.75, other)), device=one_device, **options)  # fmt: skip
+    wanted = rqa_oracle.expected(x, joint=y, joint_options={**options, "radius": 0.75}, radius=radius, **options)
+    same_counts(found.counts, wanted, "joint_rqa")
+
+
+@given(data=scaled(), dtype=DTYPES, radius=RADII, strict=st.booleans())
+def test_network_and_plots(one_device, data, dtype, radius, strict):
+    x, given_x = data.centred[:, 0], data.values[:, 0]
+    options = {"m": 2, "radius": float(np.ldexp(radius, data.exponent)), "dtype": dtype, "device": one_device}
+    found = pyedmcl.recurrence_network(given_x, strict=strict, **options)
+    cells = rqa_oracle.matrix(x, radius=radius, m=2, convention="pyrqa" if strict else "crqa")
+    wanted = rqa_reference.network(cells)
+    tally.count("scales", "recurrence_network")
+    np.testing.assert_array_equal(found.degree, wanted["degree"])
+    np.testing.assert_array_equal(found.closed, wanted["closed"])
+    plot = pyedmcl.recurrence_plot(given_x, pixels=20, convention="pyrqa" if strict else "crqa", **options)
+    tally.count("scales", "recurrence_plot")
+    np.testing.assert_array_equal(plot.counts, image.binned(cells.astype(int), (20, 20)))
+    means = pyedmcl.distance_plot(given_x, m=2, pixels=20, dtype=dtype, device=one_device).means
+    same(data.back(means), image.mean_distances(x, x, (20, 20), m=2), dtype, "distance_plot", scale=10.0)
+
+
+@given(data=scaled(), rate=st.sampled_from([0.02, 0.2]), metric=METRICS, convention=CONVENTIONS, exact=st.booleans())
+def test_recurrence_rate(one_device, data, rate, metric, convention, exact):
+    """The radius is that of a scale 1, times the scale, and gives the same counts."""
+    options = {"m": 2, "metric": metric, "convention": convention, "exact": exact, "device": one_device}
+    found = pyedmcl.rqa(data.values[:, 0], radius=rate, threshold="recurrence_rate", **options)
+    plain = pyedmcl.rqa(data.at_one[:, 0], radius=rate, threshold="recurrence_rate", **options)
+    same_counts(found.counts, plain.counts, "rate")
+    assert rate <= found.recurrence_rate <= 1
+    same_counts(pyedmcl.rqa(data.values[:, 0], radius=found.radius, **options).counts, found.counts, "rate given back")

@@ -8,6 +8,8 @@ import pytest
 import pyedmcl
 from pyedmcl.errors import DeviceMemoryError, InputError
 from pyedmcl.recurrence import ranks
+from pyedmcl.recurrence.conventions import CONVENTIONS
+from pyedmcl.recurrence.metrics import METRICS
 from pyedmcl.reference.rqa import compared, points_of
 from pyedmcl.tuning.parameters import using
 
@@ -56,8 +58,18 @@ def test_recurrence_rate_is_reached_by_the_smallest_radius(device, monkeypatch, 
         limit = kept[k - 1]
         assert found.counts.points == np.count_nonzero(kept <= limit)
         assert found.recurrence_rate >= rate
-        radius = np.sqrt(limit) if options.get("metric", "euclidean") == "euclidean" else limit
-        assert found.radius == radius
+        assert within(kept, found.radius, options) == found.counts.points
+        arithmetic = np.float64 if options.get("exact", True) else np.float32
+        smaller = np.nextafter(arithmetic(found.radius), arithmetic(0))
+        assert smaller == 0 or within(kept, smaller, options) < k
+
+
+def within(compared, radius, options):
+    """How many distances lie within a radius, as the convention compares them."""
+    number = np.float64(radius) if options.get("exact", True) else np.float32(radius)
+    limit = number * number if options.get("metric", "euclidean") == "euclidean" else number
+    limit = max(limit, np.finfo(number.dtype).tiny)  # a distance of 0 is below any radius
+    return np.count_nonzero(compared < limit if options.get("convention", "pyrqa") == "pyrqa" else compared <= limit)
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -126,8 +138,39 @@ def test_tuned_parameters_change_nothing(device):
 def test_ties_make_more_recurrences_never_fewer(one_device):
     x = np.resize([0.0, 1.0, 2.0], 90)
     found = pyedmcl.rqa(x, radius=0.1, threshold="recurrence_rate", device=one_device)
-    assert found.radius == 0 and found.recurrence_rate == pytest.approx(1 / 3)
+    assert 0 < found.radius < 1 and found.recurrence_rate == pytest.approx(1 / 3)
+    assert pyedmcl.rqa(x, radius=found.radius, device=one_device).counts == found.counts
     assert (pyedmcl.rqa(x, radius=4, threshold="neighbours", device=one_device).recurrences == 30).all()
+
+
+@pytest.mark.parametrize("arithmetic", [("float32", True), ("float64", True), ("float32", False)])
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("convention", CONVENTIONS)
+def test_the_radius_of_a_rate_gives_its_result(one_device, convention, metric, arithmetic):
+    """Also with ties, and where only equal points recur."""
+    tied = np.random.default_rng(0).integers(0, 6, 170).astype(float)
+    walk = np.cumsum(np.random.default_rng(1).standard_normal(170))
+    options = {"convention": convention, "metric": metric, "m": 5, "device": one_device}
+    options |= dict(zip(("dtype", "exact"), arithmetic, strict=True))
+    for x in (tied, walk, np.resize([1.0, 2.0, 4.0], 60), walk * 1e200, walk * 1e-200, tied * 1e-310):
+        rates = [0.05, 0.3]
+        table = pyedmcl.rqa(x, radius=rates, threshold="recurrence_rate", **options)
+        for rate, found in zip(rates, table, strict=True):
+            assert rate <= found.recurrence_rate <= 1 and found.radius > 0
+            assert pyedmcl.rqa(x, radius=found.radius, **options).counts == found.counts
+
+
+def test_the_radius_of_a_rate_gives_its_network_and_its_plot(one_device):
+    x = np.random.default_rng(0).integers(0, 6, 170).astype(float)
+    for strict in (True, False):
+        options = {"m": 3, "metric": "maximum", "strict": strict, "device": one_device}
+        found = pyedmcl.recurrence_network(x, radius=0.1, threshold="recurrence_rate", **options)
+        np.testing.assert_array_equal(
+            pyedmcl.recurrence_network(x, radius=found.radius, **options).degree, found.degree
+        )
+    plot = pyedmcl.recurrence_plot(x, m=3, radius=0.1, threshold="recurrence_rate", device=one_device)
+    again = pyedmcl.recurrence_plot(x, m=3, radius=plot.radius, device=one_device)
+    np.testing.assert_array_equal(again.counts, plot.counts)
 
 
 def test_a_rate_that_the_window_forbids(one_device):

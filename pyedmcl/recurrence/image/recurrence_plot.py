@@ -11,7 +11,7 @@ from ...errors import InputError, shown
 from ...jobs.function import public_function
 from .. import arguments, common
 from ..common import Device, Progress
-from ..points import Embedding, Points, embedding_of, points_of, same_coordinates
+from ..points import Embedding, Points, embedding_of, near_one, points_of, same_coordinates
 from ..problem import RqaProblem
 from ..thresholds import passes_for
 from .plots import DistancePlot, RecurrencePlot
@@ -98,7 +98,7 @@ def recurrence_plot(
     radii, several = arguments.radii_of(radius, threshold)
     if several:
         raise InputError(f"radius={shown(radius)}: a plot has one radius")
-    rows, columns = _sides(x, y, embedding_of(m=m, tau=tau, embedded=embedded, metric=metric))
+    rows, columns = _sides(x, y, embedding_of(m=m, tau=tau, embedded=embedded, metric=metric), options)
     window = arguments.window(theiler, options.convention, rows.n, columns.n)
     problem = common.problem_of(rows, None if y is None else columns, options, theiler=window)
     size = _size(pixels, rows.n, columns.n)
@@ -170,7 +170,7 @@ def distance_plot(
         convention="pyrqa", lmin=2, vmin=2, wmin=2, dtype=dtype, exact=False, tile=None
     )
     arguments.reporter(progress, "rows")
-    rows, columns = _sides(x, y, embedding_of(m=m, tau=tau, embedded=embedded, metric=metric))
+    rows, columns = _sides(x, y, embedding_of(m=m, tau=tau, embedded=embedded, metric=metric), options)
     problem: RqaProblem = common.problem_of(rows, None if y is None else columns, options, theiler=0)
     size = _size(pixels, rows.n, columns.n)
     executor = _one(device, options)
@@ -179,17 +179,16 @@ def distance_plot(
     record = common.provenance(
         [executor], columns, options, cross=y is not None, parameters=image.parameters, grade=image.grade
     )
-    return DistancePlot(image.values, rows.n, columns.n, record)
+    return DistancePlot(np.ldexp(image.values, rows.exponent), rows.n, columns.n, record)
 
 
-def _sides(x: Any, y: Any, embedding: Embedding) -> tuple[Points, Points]:
+def _sides(x: Any, y: Any, embedding: Embedding, options: common.Options) -> tuple[Points, ...]:
     """Rows, which are points of y (of x where there is no y), and columns, which are points of x."""
-    columns = points_of(x, "x", embedding)
-    if y is None:
-        return columns, columns
-    rows = points_of(y, "y", embedding)
-    same_coordinates(columns, rows)
-    return rows, columns
+    rows = columns = points_of(x, "x", embedding)
+    if y is not None:
+        rows = points_of(y, "y", embedding)
+        same_coordinates(columns, rows)
+    return near_one(options.arithmetic, rows, columns)
 
 
 def _one(device: Device, options: common.Options) -> Any:
