@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import traceback
 from collections.abc import Callable
 from pathlib import Path
@@ -79,7 +78,7 @@ class Commands(TyperGroup):
             return call(ctx)
         except tuple(kind for kind, _ in _CODES) as error:
             if ctx.find_root().meta.get(_DEBUG):
-                traceback.print_exc(file=sys.stderr)
+                typer.echo(printable(traceback.format_exc()), err=True)
             if isinstance(error, KeyboardInterrupt):
                 typer.echo(message_of(error), err=True)
             else:

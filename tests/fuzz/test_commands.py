@@ -142,7 +142,7 @@ _numbers = itertools.count()
 def test_random_lines(command, inputs, tmp_path, monkeypatch):
     before = _content(inputs)
 
-    @settings(max_examples=max(settings().max_examples // 2, 2))
+    @settings(max_examples=max(settings().max_examples // 5, 4))
     @given(lines(command))
     def call(line):
         place = tmp_path / str(next(_numbers))

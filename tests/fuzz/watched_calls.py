@@ -1,13 +1,16 @@
-"""Small calls that together launch every kernel, for a simulator that watches each access.
+"""Small calls that together launch every kernel, for a simulator that watches each access, or with poisoned memory.
 
 usage: python tests/fuzz/watched_calls.py DEVICE PARAMETERS [CALL ...]
 
-PARAMETERS are those of ``bench/portability_run.py``. Prints a JSON line for each call: its name, the kernels that it
-built, seconds, and an error if there was one.
+PARAMETERS are those of ``bench/portability_run.py``, for the simulator, or, for any device, a byte with which every new
+buffer is filled. Prints a JSON line for each call: its name, the kernels that it built, seconds, an error if there was
+one, and a digest of what was found.
 """
 
 from __future__ import annotations
 
+import dataclasses
+import hashlib
 import json
 import sys
 import time
@@ -20,6 +23,7 @@ import portability_run as run
 
 import pyedmcl
 from pyedmcl.codegen import build
+from pyedmcl.device import opencl
 from pyedmcl.tuning import defaults
 
 N = 48
@@ -68,10 +72,47 @@ def as_on_gpus():
     defaults.defaults = of_gpu
 
 
+def fill_new_buffers(byte):
+    """Whatever a kernel reads before it is written is this byte, over and over."""
+    allocate = opencl.OpenCLExecutor.allocate
+
+    def poisoned(self, nbytes):
+        buffer = allocate(self, nbytes)
+        self.upload(np.full(int(nbytes), byte, np.uint8), buffer)
+        buffer.itemsize = 0  # what a kernel takes it for is still to be seen
+        return buffer
+
+    opencl.OpenCLExecutor.allocate = poisoned
+
+
+def digest(result):
+    """SHA-256 of all numbers in a result."""
+    state = hashlib.sha256()
+
+    def take(value):
+        if isinstance(value, np.ndarray):
+            state.update(np.ascontiguousarray(value).tobytes())
+        elif dataclasses.is_dataclass(value):
+            for field in dataclasses.fields(value):
+                if field.name != "provenance":
+                    take(getattr(value, field.name))
+        elif isinstance(value, (tuple, list)):
+            for one in value:
+                take(one)
+        elif isinstance(value, (int, float)):
+            state.update(repr(value).encode())
+
+    take(list(result) if hasattr(result, "labels") else result)
+    return state.hexdigest()
+
+
 def main(device, parameters, *names):
-    run.patch(parameters, True, True)
-    if parameters != "default":
-        as_on_gpus()
+    if parameters.isdigit():
+        fill_new_buffers(int(parameters))
+    else:
+        run.patch(parameters, True, True)
+        if parameters != "default":
+            as_on_gpus()
     warnings.simplefilter("ignore")
     built = set()
     text_of = build.source
@@ -85,12 +126,12 @@ def main(device, parameters, *names):
         built.clear()
         build._source.cache_clear()
         begun = time.monotonic()
-        trouble = None
+        trouble = found = None
         try:
-            CALLS[name](device=device, tune="never")
+            found = digest(CALLS[name](device=device, tune="never"))
         except pyedmcl.errors.PyedmclError as error:
             trouble = str(error)
-        print(json.dumps([name, sorted(built), round(time.monotonic() - begun, 2), trouble]), flush=True)
+        print(json.dumps([name, sorted(built), round(time.monotonic() - begun, 2), trouble, found]), flush=True)
 
 
 if __name__ == "__main__":
