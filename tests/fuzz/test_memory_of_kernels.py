@@ -8,17 +8,13 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 
+import portability
 import pytest
 import tally
 from hypothesis import settings
 from watched_calls import CALLS
 
 from pyedmcl import kernels
-
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "bench"))
-
-import portability
 
 #: Kernels that small calls do not launch: these sums are shared among many rows only, of one library or of one fit.
 LARGE_ONLY = {"shared_sums", "smap_shared"}
@@ -32,7 +28,7 @@ NOT_FOLLOWED = {
 def called(device, parameters, names=(), **environ):
     """Call -> [kernels, error, digest]."""
     environment = {**portability.environment("intel"), **environ}
-    environment["PYTHONPATH"] += f":{ROOT / 'bench'}"
+    environment["PYTHONPATH"] += f":{portability.BENCH}"
     done = subprocess.run(
         [sys.executable, str(Path(__file__).with_name("watched_calls.py")), device, parameters, *names],
         env=environment, capture_output=True, text=True, timeout=280, check=False,
