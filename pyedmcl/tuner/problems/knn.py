@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...codegen.spec import Constraint
-from ...data.condition import condition
 from ...device.executor import Executor
 from ...device.info import DeviceInfo
 from ...edm.masks import library_mask_of
@@ -18,7 +17,7 @@ from ...launch.staging import Staging
 from ...neighbors.exhaustive import ExhaustiveSearcher
 from ...neighbors.plan import SearchProblem
 from ...reference import simplex_weights
-from ..problem import Answer, TuningCase, TuningProblem, up_to
+from ..problem import Answer, OneWayProblem, TuningCase, up_to
 from ..verify import Close
 from .common import SmallSearch, exact_knn, maps, ragged, releasing, scalar, units
 
@@ -29,7 +28,7 @@ _SHOWN = 2  # libraries whose tables are compared
 _NO_WEIGHT = 1e-30  # below it a place counts as empty, whatever row it names
 
 
-class KnnProblem(TuningProblem):
+class KnnProblem(OneWayProblem):
     """All-kNN with simplex weights, as the cross map asks for it."""
 
     kernel = "knn"
@@ -85,58 +84,48 @@ class KnnProblem(TuningProblem):
             given={"dims": list(dims), "counts": counts, "tau": tau, "dtype": dtype},
         )  # fmt: skip
 
-    @contextmanager
-    def open(self, executor: Executor, case: TuningCase) -> Iterator[Callable[[], Answer]]:
+    def usual(self, case: TuningCase) -> SmallSearch:
         n = case.numbers
         values = maps(max(n["rows"], n["library"]), n["libraries"], case.given["dtype"])
-        data = Staging(executor, values[: n["library"]])
-        query = None if n["rows"] == n["library"] else Staging(executor, values[: n["rows"]])
-        # Working memory as the whole job would have it.
-        nbytes = max(n["job"] * n["library"] * values.itemsize, values.nbytes)
-        search = _search(case, n["library"], n["rows"], radius=0 if query is None else -1)
-        searcher = ExhaustiveSearcher(executor, search, "weights", data_bytes=nbytes)
-
-        def go() -> Answer:
-            answer: dict[str, NDArray[Any]] = {}
-            for tables in searcher.tables(searcher.load(data, 0, n["libraries"], query)):
-                for E in tables.problem.dims if not tables.first else ():
-                    rows, weights = tables.read(executor, E, min(_SHOWN, n["libraries"]))
-                    rows[weights == 0] = -1
-                    answer[f"rows of E={E}"], answer[f"weights of E={E}"] = rows, weights
-            executor.finish()
-            return answer
-
-        with releasing(query, data, searcher):
-            yield go
+        query = None if n["rows"] == n["library"] else values[: n["rows"]]
+        return SmallSearch(values[: n["library"]], query, radius=0 if query is None else -1, shown=_SHOWN)
 
     def ragged(self, case: TuningCase) -> Iterator[tuple[str, Any]]:
         front = (max(case.given["dims"]) - 1) * case.given["tau"]
         for number, small in enumerate(ragged(front, case.given["dtype"])):
             yield f"{len(small.library)} library rows (problem {number})", small
 
-    def computed(self, executor: Executor, case: TuningCase, small: Any) -> Answer:
-        """Tables of weights are stored in another way than those of distances, so both are looked at."""
-        dtype, library = case.given["dtype"], small.library
+    @contextmanager
+    def session(self, executor: Executor, case: TuningCase, small: SmallSearch) -> Iterator[Callable[[], Answer]]:
+        """Tables of weights are stored in another way than those of distances: both are verified, one is timed."""
+        g, x = case.given, small.library
         # Gaps of the target rule out rows; both series have theirs at the same places.
-        mask = library_mask_of(library[:, 0], small.Tp) if small.Tp else None
-        search = _search(case, len(library), len(small.asked), Tp=small.Tp, radius=small.radius)
-        data = Staging(executor, condition(library, dtype).values)
-        query = None if small.query is None else Staging(executor, condition(small.query, dtype).values)
-        answer: dict[str, NDArray[Any]] = {}
-        with releasing(data, query):
-            for emit in ("neighbours", "weights") if mask is None else ("neighbours",):
-                searcher = ExhaustiveSearcher(executor, search, emit)
-                with releasing(searcher):
-                    for tables in searcher.tables(searcher.load(data, 0, 2, query), mask):
-                        for E in _compared(small, tables.problem.dims, case):
-                            rows, values = tables.read(executor, E, 2)
-                            if emit == "neighbours":
-                                values[rows < 0] = np.inf
-                                answer[f"neighbours for E={E}"], answer[f"squared distances for E={E}"] = rows, values
-                            else:
-                                answer[f"weights for E={E}"] = values
-                                answer[f"neighbours with weights for E={E}"] = np.where(values < _NO_WEIGHT, -1, rows)
-        return answer
+        mask = library_mask_of(x[:, 0], small.Tp) if small.Tp else None
+        problem = SearchProblem(tuple(g["dims"]), tuple(g["counts"]), g["tau"], small.Tp, small.radius, len(x),
+                                len(small.asked), g["dtype"])  # fmt: skip
+        kinds = ("weights",) if small.shown else ("neighbours", "weights") if mask is None else ("neighbours",)
+        # Working memory as the whole job would have it.
+        nbytes = max(case.numbers["job"] * len(x) * x.itemsize, x.nbytes)
+        searchers = [ExhaustiveSearcher(executor, problem, kind, data_bytes=nbytes) for kind in kinds]
+        data, query = Staging(executor, x), None if small.query is None else Staging(executor, small.query)
+
+        def go() -> Answer:
+            answer: dict[str, NDArray[Any]] = {}
+            for kind, searcher in zip(kinds, searchers, strict=True):
+                for tables in searcher.tables(searcher.load(data, 0, x.shape[1], query), mask):
+                    for E in _compared(small, tables.problem.dims, case) if not tables.first else ():
+                        rows, values = tables.read(executor, E, min(small.shown or x.shape[1], x.shape[1]))
+                        if kind == "neighbours":
+                            values[rows < 0] = np.inf
+                            answer[f"neighbours for E={E}"], answer[f"squared distances for E={E}"] = rows, values
+                        else:
+                            answer[f"weights for E={E}"] = values
+                            answer[f"neighbours with weights for E={E}"] = np.where(values < _NO_WEIGHT, -1, rows)
+            executor.finish()
+            return answer
+
+        with releasing(query, data, *searchers):
+            yield go
 
     def expected(self, case: TuningCase, small: Any) -> Mapping[str, NDArray[Any] | Close]:
         g, exact = case.given, exact_knn(case.given["dtype"])
@@ -157,11 +146,6 @@ class KnnProblem(TuningProblem):
                 f"neighbours with weights for E={E}": np.where(weights < _NO_WEIGHT, -1, rows),
             }  # fmt: skip
         return right
-
-
-def _search(case: TuningCase, library: int, query: int, *, Tp: int = 0, radius: int) -> SearchProblem:
-    g = case.given
-    return SearchProblem(tuple(g["dims"]), tuple(g["counts"]), g["tau"], Tp, radius, library, query, g["dtype"])
 
 
 def _compared(small: SmallSearch, dims: Sequence[int], case: TuningCase) -> list[int]:
