@@ -109,3 +109,29 @@ def test_a_value_without_a_text_is_shown_by_its_type():
 
     assert arguments.shown(Silent()) == "(a value of type Silent)" == arguments.shown(Silent())
     assert arguments.shown(10**5000) == "(a value of type int)" and len(arguments.shown("x" * 999)) == 120
+
+
+@pytest.mark.parametrize("variable", ["PYEDMCL_MEMORY_LIMIT", "PYEDMCL_MEMORY_FRACTION"])
+@pytest.mark.parametrize("text", ["inf", "nan", "-1", "0", "much", "1e400"])
+def test_limits_of_memory_are_finite_numbers(variable, text, monkeypatch, one_device):
+    monkeypatch.setenv(variable, text)
+    with pytest.raises(InputError, match=f"{variable}='{text}'"):
+        pyedmcl.knn(X, E=2, device=one_device)
+
+
+def test_a_folder_that_may_not_be_looked_into(monkeypatch, tmp_path):
+    def forbidden(path, **_):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr("pathlib.Path.exists", forbidden)
+    with pytest.raises(InputError, match=r"a\.csv.*Permission denied"):
+        read_series(tmp_path / "a.csv")
+
+
+def test_pictures_do_not_make_folders(tmp_path):
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed; pip install 'pyedmcl[plot]' brings it")
+    result = pyedmcl.embed([1.0, 2.0, 3.0], E=1)
+    for path in (tmp_path / "none" / "p.png", tmp_path / "p.doc", 5, ""):
+        with pytest.raises(InputError):
+            result.plot(path)
+    assert list(tmp_path.iterdir()) == []
