@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import random
 import warnings
 from pathlib import Path
 
@@ -11,7 +12,8 @@ import numpy as np
 import pytest
 import tally
 from damage import Folder, damages
-from hypothesis import given
+from hypothesis import given, settings
+from tuning_helpers import key, run
 
 import pyedmcl
 from pyedmcl.codegen import loopy_source
@@ -23,7 +25,7 @@ from pyedmcl.device.slots import Slot
 from pyedmcl.errors import Interrupted, PyedmclError, StoreError
 from pyedmcl.jobs.records import write_tuning
 from pyedmcl.recurrence import checkpoint
-from pyedmcl.tuning import rates
+from pyedmcl.tuning import bars, rates, wisdom
 from pyedmcl.tuning.database import Database
 from pyedmcl.tuning.parameters import source
 
@@ -184,6 +186,31 @@ def test_tuning_databases(one_device, tmp_path, monkeypatch):
 
     case()
     source.forget()
+
+
+def test_every_byte_of_a_tuning_database(tmp_path):
+    """One bit of each byte that is not zero (in the usual profile of some), and all that is done with a database."""
+    database, at = Database(tmp_path / "whole"), key(rows=1)
+    for number, status in enumerate(("ok", "wrong", "failed", "slow", "ok")):
+        seconds = 1.0 + number if status in ("ok", "slow") else None
+        run(database, at, {"wg": 32}, seconds, status=status, final=number == 4)
+    database.set_limit(at.device.digest(), "predict", 64, "refused 128")
+    rates.save(database, [rates.RateRecord(at.device, "neighbors", "2", {"a": 1.0}, ({"x": 1},), 1.0, "s")])
+    bars.add(database, bars.Bar("predict", {"wg": 1}, "h200", "it crashed"))
+    content = database.path.read_bytes()
+    places = [place for place, byte in enumerate(content) if byte]
+    for place in places[:: 97 if settings().max_examples < 100 else 1]:
+        damaged = bytearray(content)
+        damaged[place] ^= 1 << random.Random(place).randrange(8)
+        path = tmp_path / str(place) / "tuning.sqlite3"
+        path.parent.mkdir()
+        path.write_bytes(damaged)
+        mine = Database(path)
+        mine.known("predict", at.digest), mine.trials(), mine.limits(), rates.stored(mine), bars.stored(mine)
+        wisdom.export(mine), mine.check()
+        run(mine, at, {"wg": 64})
+        assert {"wg": 64} in [dict(trial.parameters) for trial in mine.trials()]
+        tally.count("bytes of a tuning database", "used" if mine.path == path and not mine.problems else "set aside")
 
 
 SOURCE = "kernel void fill(global int* out) { out[get_global_id(0)] = (int)get_global_id(0) + 7; }"
