@@ -108,7 +108,7 @@ class _Worker:
 
 
 class Workers:
-    """Processes that try configurations on one device, for the length of a ``with`` block.
+    """A :class:`~pyedmcl.tuner.outcome.Backend` of several processes on one device, for the length of a ``with`` block.
 
     Parameters
     ----------
@@ -149,23 +149,18 @@ class Workers:
         self._folder.cleanup()
 
     def describe(self, case: TuningCase, parameters: Parameters) -> Reply:
-        """What the engine asks for in this case."""
         return self._one("describe", case, parameters)
 
     def prepare(self, case: TuningCase, configurations: Sequence[Parameters]) -> list[Reply]:
-        """Compile configurations, as many at a time as there are processes."""
         return self._ask("prepare", case, configurations, range(len(self._workers)))
 
     def attempt(self, case: TuningCase, parameters: Parameters) -> Reply:
-        """The first run of a configuration; its answer is compared."""
         return self._one("attempt", case, parameters)
 
     def verify(self, case: TuningCase, parameters: Parameters) -> Reply:
-        """Ragged problems against the oracle."""
         return self._one("verify", case, parameters)
 
     def sample(self, case: TuningCase, parameters: Parameters, *, together: bool = False) -> Reply:
-        """One figure; ``together``: in the same process for whichever configuration."""
         return self._ask("sample", case, [parameters], [0])[0] if together else self._one("sample", case, parameters)
 
     def _one(self, do: str, case: TuningCase, parameters: Parameters) -> Reply:

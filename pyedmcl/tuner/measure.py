@@ -72,7 +72,7 @@ class Reply:
 
 
 class Bench:
-    """Tries configurations on an executor of this process: a backend over which nothing watches.
+    """A :class:`~pyedmcl.tuner.outcome.Backend` on an executor of this process, over which nothing watches.
 
     Parameters
     ----------
@@ -88,8 +88,6 @@ class Bench:
         self._answers: dict[tuple[str, str], Answer] = {}
 
     def describe(self, case: TuningCase, parameters: Parameters) -> Reply:
-        """What the engine asks for in this case; compiles it, and launches nothing."""
-
         def dry(tuned: TuningProblem) -> Reply:
             with source.watching() as questions, tuned.open(Dry(self.executor), case) as go:
                 go()
@@ -103,12 +101,9 @@ class Bench:
         return self._guarded(case, parameters, dry)
 
     def prepare(self, case: TuningCase, configurations: Sequence[Parameters]) -> list[Reply]:
-        """Compile all that the case needs, for each configuration."""
         return [self.describe(case, parameters) for parameters in configurations]
 
     def attempt(self, case: TuningCase, parameters: Parameters) -> Reply:
-        """The first run, whose answer is compared with that of a verified configuration where there is one."""
-
         def first(tuned: TuningProblem) -> Reply:
             recorder = Recorder(self.executor)
             with tuned.open(recorder, case) as go:
@@ -124,12 +119,9 @@ class Bench:
         return self._guarded(case, parameters, first)
 
     def sample(self, case: TuningCase, parameters: Parameters, *, together: bool = False) -> Reply:
-        """One figure: the mean of some runs after one that does not count; all run in this process, ``together``."""
         return self._guarded(case, parameters, lambda tuned: Reply("ok", (figure(self.executor, tuned, case),)))
 
     def verify(self, case: TuningCase, parameters: Parameters) -> Reply:
-        """Ragged problems against the oracle; the first that passes gives the answer that others must give too."""
-
         def check(tuned: TuningProblem) -> Reply:
             tuned.verify(self.executor, case)
             answer = self._answers.pop(_place(case, parameters), None)

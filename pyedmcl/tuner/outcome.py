@@ -15,11 +15,20 @@ from .problem import TuningCase
 class Backend(Protocol):
     """Who tries configurations; None stands for the defaults."""
 
-    def describe(self, case: TuningCase, parameters: Parameters) -> Reply: ...
-    def prepare(self, case: TuningCase, configurations: Sequence[Parameters]) -> list[Reply]: ...
-    def attempt(self, case: TuningCase, parameters: Parameters) -> Reply: ...
-    def verify(self, case: TuningCase, parameters: Parameters) -> Reply: ...
-    def sample(self, case: TuningCase, parameters: Parameters, *, together: bool = False) -> Reply: ...
+    def describe(self, case: TuningCase, parameters: Parameters) -> Reply:
+        """What the engine asks for in this case; compiles it, and launches nothing."""
+
+    def prepare(self, case: TuningCase, configurations: Sequence[Parameters]) -> list[Reply]:
+        """Compile all that the case needs, for each configuration."""
+
+    def attempt(self, case: TuningCase, parameters: Parameters) -> Reply:
+        """The first run, whose answer is compared with that of a verified configuration where there is one."""
+
+    def verify(self, case: TuningCase, parameters: Parameters) -> Reply:
+        """Ragged problems against the oracle; the first that passes gives the answer that others must give too."""
+
+    def sample(self, case: TuningCase, parameters: Parameters, *, together: bool = False) -> Reply:
+        """One figure: the mean of some runs after one that does not count; ``together``: all in one process."""
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,9 @@ from ...device.info import DeviceInfo
 from ...engines.crossmap import CrossMap, MapData
 from ...launch.staging import Staging
 from ...reference import skill
-from ..problem import Answer, TuningCase, TuningProblem, up_to
+from ..problem import Answer, OneWayProblem, TuningCase, up_to
 from ..verify import Close
-from .common import Floats, exact_knn, maps, releasing, scalar, units
+from .common import exact_knn, maps, releasing, scalar, units
 
 _SHOWN = 4
 _AT_ONCE = 32
@@ -36,7 +36,7 @@ _JOBS_OF_PROCESSORS = (
 )  # fmt: skip
 
 
-class LookupProblem(TuningProblem):
+class LookupProblem(OneWayProblem):
     """rho of every target from one library's neighbours, for targets of one dimension."""
 
     kernel = "lookup"
@@ -68,16 +68,10 @@ class LookupProblem(TuningProblem):
         return self.named(f"k={k}", f"{libraries} x {targets} targets", f"{rows} rows", rows=rows, targets=targets,
                           libraries=libraries, E=max(min(k - 1, 20), 1), given=given)  # fmt: skip
 
-    @contextmanager
-    def open(self, executor: Executor, case: TuningCase) -> Iterator[Callable[[], Answer]]:
+    def usual(self, case: TuningCase) -> Any:
         n = case.numbers
         values = maps(n["rows"], max(n["targets"], n["libraries"]), case.given["dtype"])
-        mapping = _mapping(executor, case, values[:, : n["targets"]], gaps=case.given["gaps"])
-        if n["libraries"] > n["targets"]:  # few targets of this k among many series
-            mapping.data.release()
-            mapping.data = Staging(executor, values)
-        with releasing(mapping):
-            yield lambda: {"rho": mapping.skill(0, n["libraries"])[:_SHOWN]}
+        return values, n["targets"], n["libraries"], 0, False, slice(_SHOWN)
 
     def ragged(self, case: TuningCase) -> Iterator[tuple[str, Any]]:
         for rows, targets, Tp, gaps in ((83, 150, 0, False), (131, 19, -2, True)):
@@ -85,16 +79,24 @@ class LookupProblem(TuningProblem):
             middle = len(values) // 2
             if gaps:
                 values[[middle, middle + 1], _GAPPY] = np.nan
-            yield f"{targets} targets of {len(values)} rows with k={case.given['k']}", (values, Tp, gaps)
+            words = f"{targets} targets of {len(values)} rows with k={case.given['k']}"
+            yield words, (values, targets, targets, Tp, gaps, _COMPARED)
 
-    def computed(self, executor: Executor, case: TuningCase, small: Any) -> Answer:
-        values, Tp, gaps = small
-        mapping = _mapping(executor, case, values, Tp=Tp, gaps=gaps)
+    @contextmanager
+    def session(self, executor: Executor, case: TuningCase, small: Any) -> Iterator[Callable[[], Answer]]:
+        values, targets, libraries, Tp, gaps, shown = small
+        E = np.full(targets, case.numbers["E"])
+        mapping = CrossMap(executor, MapData(
+            values[:, :targets], E, Tp=Tp, k=case.given["k"], gaps=gaps, n_libraries=case.numbers["libraries"]
+        ))  # fmt: skip
+        if libraries > targets:  # few targets of this k among many series
+            mapping.data.release()
+            mapping.data = Staging(executor, values)
         with releasing(mapping):
-            return {"rho": _without_gappy(mapping.skill(0, values.shape[1])[_COMPARED], gaps)}
+            yield lambda: {"rho": _without_gappy(mapping.skill(0, libraries)[shown], gaps)}
 
     def expected(self, case: TuningCase, small: Any) -> Mapping[str, Close]:
-        values, Tp, gaps = small
+        values, _, _, Tp, gaps, _ = small
         exact, rho = exact_knn(case.given["dtype"]), []
         for library in _COMPARED:
             x = values[:, library]
@@ -103,13 +105,6 @@ class LookupProblem(TuningProblem):
             distances = np.sqrt(squared.astype(np.float64))
             rho.append([skill(rows, distances, target, Tp) for target in values.T])
         return {"rho": Close(_without_gappy(np.array(rho), gaps), *self.tolerance)}
-
-
-def _mapping(executor: Executor, case: TuningCase, values: Floats, *, Tp: int = 0, gaps: bool = False) -> CrossMap:
-    E = np.full(values.shape[1], case.numbers["E"])
-    return CrossMap(executor, MapData(
-        values, E, Tp=Tp, k=case.given["k"], gaps=gaps, n_libraries=case.numbers["libraries"]
-    ))  # fmt: skip
 
 
 def _without_gappy(rho: Any, gaps: bool) -> Any:
