@@ -261,6 +261,12 @@ def test_problems_describe_their_cases(name):
             assert TuningCase.parse(case.text()) == case
 
 
+@pytest.mark.parametrize("name", names())
+def test_devices_without_float64_get_no_case_of_it(name):
+    cases = problem(name).cases("exhaustive", replace(INTEL, fp64=False))
+    assert cases and not [case for case in cases if case.given.get("dtype") == "float64"]
+
+
 # One small problem per kernel, and how many configurations of it are tried.
 SMALL = {
     "knn": ({"dims": (1, 3, 8), "tau": 2, "dtype": "float32"}, {"rows": 150, "library": 150}, 4),
