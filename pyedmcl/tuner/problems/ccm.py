@@ -15,9 +15,9 @@ from ...engines.ccm import SampledSkill
 from ...engines.sub_libraries import CcmPair
 from ...reference import ccm as oracle
 from ...reference.edm import legal_rows
-from ..problem import Answer, TuningCase, TuningProblem
+from ..problem import Answer, OneWayProblem, TuningCase
 from ..verify import Close
-from .common import Floats, maps, releasing, scalar
+from .common import maps, releasing, scalar
 
 _LINKS = CcmPair(0, 1, (0, 1)), CcmPair(1, 0, (1, 0))
 _SEED = 3
@@ -25,7 +25,7 @@ _SAMPLES = 19  # that are verified: no whole number of words
 _SHOWN = (0, 1, 16)
 
 
-class CcmProblem(TuningProblem):
+class CcmProblem(OneWayProblem):
     """Two series from each other, from random parts of the library.
 
     Parameters
@@ -66,21 +66,9 @@ class CcmProblem(TuningProblem):
         return self.named(f"E={E}", f"{n:,} steps", f"{len(sizes)} sizes of {sizes[0]}..{sizes[-1]}", steps=n,
                           sizes=sizes, samples=100, given={"E": E, "k": k, "dtype": dtype})  # fmt: skip
 
-    @contextmanager
-    def _engine(
-        self, executor: Executor, case: TuningCase, x: Floats, Tp: int = 0, radius: int = 0
-    ) -> Iterator[SampledSkill]:
-        g = case.given
-        states = delay_states(x, g["E"], 1, k=g["k"], Tp=Tp, exclusion_radius=radius, dtype=g["dtype"])
-        engine = SampledSkill(executor, states, np.array([future(column, Tp) for column in x.T]))
-        with releasing(engine):
-            yield engine
-
-    @contextmanager
-    def open(self, executor: Executor, case: TuningCase) -> Iterator[Callable[[], Answer]]:
+    def usual(self, case: TuningCase) -> Any:
         n = case.numbers
-        with self._engine(executor, case, maps(n["steps"], 2, "float64")) as engine:
-            yield lambda: {"rho": engine.skill(_LINKS, n["sizes"], n["samples"], _SEED)}
+        return maps(n["steps"], 2, "float64"), n["sizes"], n["samples"], 0, 0, {}
 
     def ragged(self, case: TuningCase) -> Iterator[tuple[str, Any]]:
         E, k = case.given["E"], case.given["k"]
@@ -90,19 +78,29 @@ class CcmProblem(TuningProblem):
             legal = {link: legal_rows(x[:, link.library], E, 1, Tp, x[:, link.target]) for link in _LINKS}
             # Small samples, whose members are all looked at, and larger ones, which are scanned; the last: all rows.
             most = min(int(rows.sum()) for rows in legal.values())
-            yield f"{steps} steps, E={E}", (x, sorted({k + 3, most // 3, 2 * most // 3, most}), Tp, radius, legal)
+            sizes = sorted({k + 3, most // 3, 2 * most // 3, most})
+            yield f"{steps} steps, E={E}", (x, sizes, _SAMPLES, Tp, radius, legal)
 
-    def computed(self, executor: Executor, case: TuningCase, small: Any) -> Answer:
-        x, sizes, Tp, radius, _ = small
-        with self._engine(executor, case, x, Tp, radius) as engine:
-            answer: dict[str, Any] = {"rho": engine.skill(_LINKS, sizes, _SAMPLES, _SEED)[:, :, list(_SHOWN)]}
-            for link in _LINKS:
-                for size, members in zip(sizes, engine.members(link, sizes, _SAMPLES, _SEED), strict=True):
+    @contextmanager
+    def session(self, executor: Executor, case: TuningCase, small: Any) -> Iterator[Callable[[], Answer]]:
+        """Skill, and for small problems, of which the legal rows are known, also the members of each sample."""
+        (x, sizes, samples, Tp, radius, legal), g = small, case.given
+        states = delay_states(x, g["E"], 1, k=g["k"], Tp=Tp, exclusion_radius=radius, dtype=g["dtype"])
+        engine = SampledSkill(executor, states, np.array([future(column, Tp) for column in x.T]))
+
+        def go() -> Answer:
+            rho = engine.skill(_LINKS, sizes, samples, _SEED)
+            answer: dict[str, Any] = {"rho": rho[:, :, list(_SHOWN)] if legal else rho}
+            for link in legal:
+                for size, members in zip(sizes, engine.members(link, sizes, samples, _SEED), strict=True):
                     answer[f"members of samples of {size} rows of {link.library}"] = members
             return answer
 
+        with releasing(engine):
+            yield go
+
     def expected(self, case: TuningCase, small: Any) -> Mapping[str, Any]:
-        x, sizes, Tp, radius, legal = small
+        x, sizes, _, Tp, radius, legal = small
         E, k = case.given["E"], case.given["k"]
         right: dict[str, Any] = {}
         for link in _LINKS:

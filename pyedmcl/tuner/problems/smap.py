@@ -16,7 +16,7 @@ from ...engines.smap import LocalFits
 from ...engines.smap_basis import basis_of
 from ...reference import smap as oracle
 from ...tuning.parameters import using
-from ..problem import Answer, TuningCase, TuningProblem
+from ..problem import Answer, OneWayProblem, TuningCase
 from ..verify import Close
 from .common import maps, scalar
 
@@ -29,7 +29,7 @@ _SHOWN = 64
 _ROUNDING = {"float32": 2e-6, "float64": 1e-12}
 
 
-class SmapProblem(TuningProblem):
+class SmapProblem(OneWayProblem):
     """Local fits around every row of a library of delays.
 
     Parameters
@@ -74,39 +74,12 @@ class SmapProblem(TuningProblem):
             rows=n, thetas=thetas, ridge=ridge, given=given,
         )  # fmt: skip
 
-    @contextmanager
-    def _engine(
-        self, executor: Executor, case: TuningCase, x: Doubles, y: Doubles, at: NDArray[Any], radius: int
-    ) -> Iterator[LocalFits]:
-        with ExitStack() as stack:
-            if self._share_from is not None:
-                stack.enter_context(using(smap={"share_from": self._share_from}))
-            engine = LocalFits(
-                executor, x, y, at, exclusion_radius=radius, dtype=case.given["dtype"], **_restrictions(case)
-            )
-            stack.callback(engine.release)
-            yield engine
-
-    @contextmanager
-    def open(self, executor: Executor, case: TuningCase) -> Iterator[Callable[[], Answer]]:
+    def usual(self, case: TuningCase) -> Any:
         n, E = case.numbers, case.given["coordinates"]
         series = maps(n["rows"] + E + 1, 1, "float64")[:, 0].astype(np.float64)
         states = np.lib.stride_tricks.sliding_window_view(series[1:-1], E)[:, ::-1]
         x, at = np.ascontiguousarray(states[-n["rows"] :]), np.arange(n["rows"])
-        with self._engine(executor, case, x, series[-n["rows"] :], at, 0) as engine:
-            thetas, device = np.linspace(0.0, 4.0, n["thetas"] + 1)[1:], engine.device
-            step = min(device.block(device.layout, len(thetas)), len(x))
-
-            def go() -> Answer:
-                device.put("thetas", thetas.astype(engine.dtype))
-                for a in range(0, len(x), step):
-                    solved = device.run(x[a : a + step], at[a : a + step], len(thetas), device.layout)
-                parts: dict[str, NDArray[Any]] = {
-                    "predicted": solved.predicted, "variance": solved.variance, "neighbours": solved.counts,
-                }  # fmt: skip
-                return {name: values[..., :_SHOWN].copy() for name, values in parts.items()}
-
-            yield go
+        return (x, series[-n["rows"] :], at, x, at, 0), np.linspace(0.0, 4.0, n["thetas"] + 1)[1:], _SHOWN
 
     def ragged(self, case: TuningCase) -> Iterator[tuple[str, Any]]:
         E = case.given["coordinates"]
@@ -116,29 +89,46 @@ class SmapProblem(TuningProblem):
             points = rng.standard_normal((2 * rows, E)) + 3.0
             at = np.sort(rng.choice(2 * rows, rows, replace=False))
             y = np.sin(points).sum(axis=1) + 0.1 * rng.standard_normal(2 * rows)
-            yield f"{m} library rows, E={E}", (points[at], y[at], at, points, np.arange(2 * rows), radius)
+            yield f"{m} library rows, E={E}", ((points[at], y[at], at, points, np.arange(2 * rows), radius), _THETAS, 0)
 
-    def computed(self, executor: Executor, case: TuningCase, small: Any) -> Answer:
-        x, y, at, points, query, radius = small
-        with self._engine(executor, case, x, y, at, radius) as engine:
+    @contextmanager
+    def session(self, executor: Executor, case: TuningCase, small: Any) -> Iterator[Callable[[], Answer]]:
+        """Fits around all query rows; a part of those of the last launch where so many are shown, else all of it."""
+        (x, y, at, points, query, radius), thetas, shown = small
+        with ExitStack() as stack:
+            if self._share_from is not None:
+                stack.enter_context(using(smap={"share_from": self._share_from}))
+            limits = _restrictions(case)
+            engine = LocalFits(executor, x, y, at, exclusion_radius=radius, dtype=case.given["dtype"], **limits)
+            stack.callback(engine.release)
             device, n = engine.device, len(points)
-            device.units = 13  # of these tiles some are cut into parts
-            device.put("thetas", np.asarray(_THETAS, device.dtype))
-            solved = device.run(points, query, len(_THETAS), device.layout)
-            unit = 2.0**device.basis.exponent
-            nearest, rate = (device.get(name, (n,), device.dtype).astype(np.float64) for name in ("nearest", "rate"))
-            answer = {
-                "neighbours": solved.counts.astype(np.int64), "nearest distances": nearest * unit,
-                "mean distances": unit / rate, "predicted": solved.predicted, "variance": solved.variance,
-                "coefficients": solved.coefficients,
-            }  # fmt: skip
-            if device.library.knn is None:
-                sums = np.array(device.moments(n, len(_THETAS), device.layout))
-                answer[f"sums by {device.layout}"] = sums[:, ::7]
-            return answer
+            if not shown:
+                device.units = 13  # of these tiles some are cut into parts
+            step = min(device.block(device.layout, len(thetas)), n) if shown else n
+
+            def go() -> Answer:
+                device.put("thetas", np.asarray(thetas, device.dtype))
+                for a in range(0, n, step):
+                    solved = device.run(points[a : a + step], query[a : a + step], len(thetas), device.layout)
+                answer = {
+                    "neighbours": solved.counts.astype(np.int64), "predicted": solved.predicted,
+                    "variance": solved.variance,
+                }  # fmt: skip
+                if shown:
+                    return {name: values[..., :shown].copy() for name, values in answer.items()}
+                unit = 2.0**device.basis.exponent
+                nearest, rate = (device.get(name, (n,), device.dtype).astype(float) for name in ("nearest", "rate"))
+                answer |= {"nearest distances": nearest * unit, "mean distances": unit / rate,
+                           "coefficients": solved.coefficients}  # fmt: skip
+                if device.library.knn is None:
+                    answer[f"sums by {device.layout}"] = np.array(device.moments(n, len(thetas), device.layout))[:, ::7]
+                return answer
+
+            yield go
 
     def expected(self, case: TuningCase, small: Any) -> Mapping[str, NDArray[Any] | Close]:
-        x, y, at, points, query, radius = small
+        fitted, _, _ = small
+        x, y, at, points, query, radius = fitted
         limits, basis = _restrictions(case), basis_of(x, y)
         rounding, unit = _ROUNDING[case.given["dtype"]], 2.0**basis.exponent
         nearest, mean, number = oracle.scales(x, at, points, query, exclusion_radius=radius, knn=limits["knn"])
@@ -146,7 +136,7 @@ class SmapProblem(TuningProblem):
             "neighbours": number.astype(np.int64), "nearest distances": Close(nearest, rounding, rounding * unit),
             "mean distances": Close(mean, 2 * rounding),
         }  # fmt: skip
-        fit: Any = functools.partial(oracle.smap_rows, *small[:5], exclusion_radius=radius, **limits)
+        fit: Any = functools.partial(oracle.smap_rows, *fitted[:5], exclusion_radius=radius, **limits)
         fits = [fit(theta=theta) for theta in _THETAS]
         for name in ("predicted", "variance", "coefficients"):
             values = np.array([getattr(fit, name) for fit in fits])
@@ -154,7 +144,7 @@ class SmapProblem(TuningProblem):
             right[name] = Close(values, 0.0, 60 * rounding * largest)
         # The layout of lanes takes regressors relative to the query's.
         for layout in ("lanes", "shared"):
-            sums = _sums(small, layout == "lanes")
+            sums = _sums(fitted, layout == "lanes")
             largest = np.abs(sums).max(axis=2, keepdims=True)
             right[f"sums by {layout}"] = Close(sums, 20 * rounding, 20 * rounding * largest)
         return right
@@ -169,9 +159,9 @@ def _restrictions(case: TuningCase) -> dict[str, Any]:
     return {"knn": _KNN if case.given["limited"] else None, "alpha": _RIDGE if case.numbers["ridge"] else 0.0}
 
 
-def _sums(small: Any, centred: bool) -> Doubles:
+def _sums(fitted: Any, centred: bool) -> Doubles:
     """Sums of products (theta, every seventh query row, sum)."""
-    x, y, at, points, query, radius = small
+    x, y, at, points, query, radius = fitted
     basis = basis_of(x, y)
     target = (y - basis.target_shift) / basis.target_scale
     by_row = []
