@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -105,7 +106,7 @@ def _make_folder(folder: Path) -> None:
     from ..errors import StoreForeignError
     from ..jobs.durable import write_failure
 
-    if folder.exists() and not folder.is_dir():
+    if os.path.exists(folder) and not os.path.isdir(folder):
         raise StoreForeignError(f"{folder} exists and is not a folder: name another one with -o")
     try:
         folder.mkdir(parents=True, exist_ok=True)

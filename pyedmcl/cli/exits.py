@@ -102,7 +102,7 @@ class Command(TyperCommand):
         inputs, outputs = _paths(ctx, "argument"), _paths(ctx, "option")
         for place, output in enumerate(outputs):
             for given in inputs:
-                if _same(given, output) or (given.is_dir() and given.resolve() in output.resolve().parents):
+                if _same(given, output) or (os.path.isdir(given) and given.resolve() in output.resolve().parents):
                     raise errors.OutputError(f"{output}: this is {given}, which is read; name another place")
             if any(_same(output, other) for other in outputs[:place]):
                 raise errors.OutputError(f"{output}: two results cannot be written to one place; name another one")

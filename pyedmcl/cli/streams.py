@@ -7,7 +7,7 @@ import io
 import os
 import sys
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from ..errors import StoreWriteError
@@ -38,7 +38,6 @@ class Stdout(io.TextIOWrapper):
     def write(self, text: str) -> int:
         with _told():
             return super().write(text)
-        return 0
 
     def flush(self) -> None:
         with _told():
@@ -59,7 +58,7 @@ class Stderr(io.TextIOWrapper):
 
 
 @contextlib.contextmanager
-def _told() -> Any:
+def _told() -> Iterator[None]:
     try:
         yield
     except OSError as error:

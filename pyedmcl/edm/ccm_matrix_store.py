@@ -36,7 +36,7 @@ def sizes_there(path: str | os.PathLike[str]) -> dict[int, Path]:
     folder = Path(path)
     if not os.path.lexists(folder):
         return {}
-    if not folder.is_dir():
+    if not os.path.isdir(folder):
         raise StoreForeignError(f"{folder} exists, is not a folder, and is left alone: choose another output path")
     found = {}
     for name in os.listdir(folder):

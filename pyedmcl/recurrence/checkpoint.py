@@ -216,7 +216,7 @@ def write(file: Path, identity: dict[str, str], state: Sequence[Partial]) -> Non
 
 def read(file: Path, identity: dict[str, str]) -> list[Partial] | None:
     """What the file holds, or None where there is none."""
-    if not file.exists():
+    if not os.path.exists(file):
         return None
     try:
         with np.load(file, allow_pickle=False) as held:

@@ -115,3 +115,5 @@ def test_long_names_of_files_are_told(tmp_path):
     assert done.exit_code == 3 and "cannot be read" in done.output
     (tmp_path / "folder").mkdir()
     assert run("simplex", tmp_path / "folder", "--E", 2).exit_code == 3
+    done = run("demo", "-o", tmp_path / ("x" * 300), "--device", "nothing-of-the-kind")
+    assert done.exit_code == 5 and "cannot be created" in done.output
