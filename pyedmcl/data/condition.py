@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 # Sums of squared differences stay below FAR of codegen/sentinels.py, and those in which a gap takes part above it.
 _LARGEST, _SMALLEST = 1e13, 1e-6
 _MOST_EXPONENT = 1000  # 2**1000 and 2**-1000 are numbers with all their digits, and enough for any float64
-_FAR_EXPONENT = 100
+FAR_EXPONENT = 100  # beyond it, products of some numbers may vanish or overflow
 _BLOCK = 1 << 22
 _SAMPLE = 1000
 
@@ -101,10 +101,21 @@ def exponents(values: NDArray[Any]) -> NDArray[np.int32]:
     return out
 
 
+def largest(values: NDArray[Any]) -> float:
+    """The largest magnitude, 0 where there is nothing but NaN; without a temporary array."""
+    return max(-float(np.nanmin(values, initial=0.0)), float(np.nanmax(values, initial=0.0)))
+
+
 def far_exponent(values: NDArray[Any]) -> int:
     """Exponent of values so far from 1 that products of some of them may vanish or overflow; 0 for others."""
-    found = int(exponents(np.ravel(values)))
-    return found if abs(found) > _FAR_EXPONENT else 0
+    found = int(exponents(np.array([largest(values)])))
+    return found if abs(found) > FAR_EXPONENT else 0
+
+
+def near_one(values: NDArray[Any]) -> tuple[NDArray[Any], int]:
+    """Values times ``2.0**-exponent`` and that exponent: the values themselves and 0 where they are not far from 1."""
+    exponent = far_exponent(values)
+    return (np.ldexp(values, -exponent) if exponent else values), exponent
 
 
 def squares(values: NDArray[Any], exponent: int) -> NDArray[np.float64]:
@@ -115,7 +126,8 @@ def squares(values: NDArray[Any], exponent: int) -> NDArray[np.float64]:
     scaled = np.asarray(values, np.float64)
     with np.errstate(over="ignore", under="ignore"):
         out: NDArray[np.float64] = np.ldexp(scaled, 2 * exponent)
-    if (np.isinf(out) & np.isfinite(scaled)).any() or ((out == 0) & (scaled > 0)).any():
+    far = abs(exponent) > FAR_EXPONENT
+    if far and ((np.isinf(out) & np.isfinite(scaled)).any() or ((out == 0) & (scaled > 0)).any()):
         warn(f"variances of data of magnitude 2**{exponent} are beyond float64 and given as inf or 0; rescale the data")
     return out
 

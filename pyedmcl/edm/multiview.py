@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data.condition import exponents, squares
+from ..data.condition import near_one, squares
 from ..data.series import as_series, check_embedding, require_rows, select, tell_constant
 from ..device.select import DeviceNames
 from ..errors import InputError
@@ -189,9 +189,8 @@ def multiview(
     record = runner.run(best, ArraySink(best.blocks(runner.devices), [predicted]))
     predicted = predicted[:, rows]
     observed = ranges.observed_at(goal, rows, Tp)
-    exponent = int(exponents(predicted.ravel()))
-    near_one = np.ldexp(predicted, -exponent)
-    mean, variance = np.ldexp(near_one.mean(axis=0), exponent), squares(near_one.var(axis=0), exponent)
+    scaled, exponent = near_one(predicted)
+    mean, variance = np.ldexp(scaled.mean(axis=0), exponent), squares(scaled.var(axis=0), exponent)
     mae, rmse = scores.errors(mean, observed)
     return MultiviewResult(
         time=rows + Tp, observed=observed, predicted=mean, variance=variance,

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data.condition import exponents
+from ..data.condition import FAR_EXPONENT, exponents, near_one
 
 Doubles = NDArray[np.float64]
 
@@ -27,21 +27,22 @@ def pearson(predicted: NDArray[Any], observed: NDArray[Any], noise: float = 0.0)
     n = both.sum(axis=-1)
     with np.errstate(invalid="ignore", divide="ignore"):
         p, o = np.where(both, p, 0.0), np.where(both, o, 0.0)
-        spread_p = _range(p, both) > noise
-        spread_o = _range(o, both) > 0
-        p, o = (each * np.ldexp(1.0, -exponents(each))[..., None] for each in (p, o))
+        (p, range_p), (o, range_o) = _near_one(p, both), _near_one(o, both)
         p = np.where(both, p - (p.sum(axis=-1) / n)[..., None], 0.0)
         o = np.where(both, o - (o.sum(axis=-1) / n)[..., None], 0.0)
         rho = (p * o).sum(axis=-1) / np.sqrt((p * p).sum(axis=-1) * (o * o).sum(axis=-1))
-    out: Doubles = np.where((n >= 3) & spread_p & spread_o, np.clip(rho, -1, 1), np.nan)
+    out: Doubles = np.where((n >= 3) & (range_p > noise) & (range_o > 0), np.clip(rho, -1, 1), np.nan)
     return out
 
 
-def _range(values: Doubles, valid: NDArray[np.bool_]) -> Doubles:
+def _near_one(values: Doubles, valid: NDArray[np.bool_]) -> tuple[Doubles, Doubles]:
+    """Values of each row, times a power of two where they are far from 1, and their range before."""
     high = np.where(valid, values, -np.inf).max(axis=-1)
     low = np.where(valid, values, np.inf).min(axis=-1)
-    out: Doubles = high - low
-    return out
+    found = exponents(np.maximum(np.abs(high), np.abs(low))[..., None])
+    if (np.abs(found) > FAR_EXPONENT).any():
+        values = values * np.ldexp(1.0, -found)[..., None]
+    return values, high - low
 
 
 def errors(predicted: NDArray[Any], observed: NDArray[Any]) -> tuple[float, float]:
@@ -50,7 +51,6 @@ def errors(predicted: NDArray[Any], observed: NDArray[Any]) -> tuple[float, floa
     difference = difference[np.isfinite(difference)]
     if difference.size == 0:
         return float("nan"), float("nan")
-    exponent = exponents(difference)
-    near_one = np.ldexp(difference, -exponent)
-    absolute, square = np.abs(near_one).mean(), np.sqrt((near_one**2).mean())
+    scaled, exponent = near_one(difference)
+    absolute, square = np.abs(scaled).mean(), np.sqrt((scaled**2).mean())
     return float(np.ldexp(absolute, exponent)), float(np.ldexp(square, exponent))

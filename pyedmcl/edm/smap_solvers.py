@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..data.condition import far_exponent, squares
+from ..data.condition import near_one, squares
 from ..engines.smap import Fits
 from ..engines.smap_exact import Library
 from ..errors import InputError, missing_extra
@@ -99,7 +99,6 @@ def fit_by_estimator(
             predicted = intercept + float(slopes @ point)
             out.coefficients[s, t] = [intercept, *slopes]
             out.predicted[s, t] = predicted
-            apart = y - predicted
-            exponent = far_exponent(apart)
-            out.variance[s, t] = squares((w * np.ldexp(apart, -exponent) ** 2).sum() / w.sum(), exponent)
+            apart, exponent = near_one(y - predicted)
+            out.variance[s, t] = squares((w * apart**2).sum() / w.sum(), exponent)
     return out

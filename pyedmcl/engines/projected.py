@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ..codegen.build import build
 from ..codegen.sentinels import GAP
-from ..data.condition import exponents, squares
+from ..data.condition import near_one, squares
 from ..device.memory import budget
 from ..kernels import spec
 from ..launch.pool import Pool
@@ -27,8 +27,8 @@ Doubles = NDArray[np.float64]
 
 def _middle(values: Doubles) -> float:
     """The mean, but of few digits: what the data have of digits is then left after it was subtracted."""
-    exponent = int(exponents(values))
-    mean = float(np.ldexp(np.ldexp(values, -exponent).mean(), exponent))
+    scaled, exponent = near_one(values)
+    mean = float(np.ldexp(scaled.mean(), exponent))
     spread = float(np.abs(values - mean).max())
     if spread == 0:
         return mean

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data.condition import far_exponent, squares
+from ..data.condition import near_one, squares
 from .smap_basis import basis_of
 from .smap_device import Solved, Sweeps
 from .smap_exact import Library
@@ -91,11 +91,8 @@ class LocalFits:
         self.executor = executor
         self.dtype = dtype
         # The products of a fit are those of numbers near 1; what was fitted is brought back to the data's units.
-        self._exponents = far_exponent(library), far_exponent(target)
-        library, target = (
-            np.ldexp(values, -exponent) if exponent else values
-            for values, exponent in zip((library, target), self._exponents, strict=True)
-        )
+        (library, of_points), (target, of_target) = near_one(library), near_one(target)
+        self._exponents = of_points, of_target
         if alpha:
             alpha = min(float(np.ldexp(alpha, -2 * self._exponents[0])), _MOST_PENALTY)
         self.library = Library(library, target, rows, exclusion_radius, knn, alpha)
@@ -226,7 +223,8 @@ class LocalFits:
         if layout == "lanes":
             back[:, 0, 1:] += basis.regressors(points) @ basis.inverse
         back[:, 1:, 1:] = basis.inverse
-        np.ldexp(back[..., 1:], self._exponents[0], out=back[..., 1:])
+        if self._exponents[0]:
+            np.ldexp(back[..., 1:], self._exponents[0], out=back[..., 1:])
         squares, vectors = np.linalg.eigh(gram)
         roots = np.sqrt(np.maximum(squares, 0))[..., None] * np.swapaxes(vectors, -1, -2)
         sizes = np.zeros((len(thetas), n, back.shape[2]))
