@@ -48,7 +48,7 @@ class Conditioned:
 
 
 def condition(
-    values: NDArray[Any], dtype: str, known: tuple[NDArray[Any], NDArray[Any]] | None = None
+    values: NDArray[Any], dtype: str, known: tuple[NDArray[Any], NDArray[Any]] | None = None, *, quiet: bool = False
 ) -> Conditioned:
     """Bring series to what the kernels may assume, as far as there is need.
 
@@ -62,6 +62,8 @@ def condition(
         What the kernel computes in.
     known : (ndarray, ndarray), optional
         Extent of each series, where it has been found before.
+    quiet : bool
+        Say nothing of outliers: what float32 cannot decide is decided otherwise.
     """
     target = np.dtype(dtype)
     low, high, gaps = bounds(values, known)
@@ -80,6 +82,8 @@ def condition(
     reach = np.maximum(np.abs(low - shift), np.abs(high - shift))
     scaled = (reach > _LARGEST) | ((reach > 0) & (reach < _SMALLEST))
     exponent = np.where(scaled, np.frexp(np.where(scaled, reach, 1.0))[1], 0)
+    if not quiet:
+        _tell_of_outliers(values, reach, scaled, target)
     if not (offset.any() or scaled.any()):
         return Conditioned(np.ascontiguousarray(values, target), shift, exponent, gaps)
     out = np.empty(values.shape, target)
@@ -88,6 +92,26 @@ def condition(
         part = slice(a, a + step)
         out[:, part] = np.ldexp(values[:, part].astype(np.float64) - shift[part], -exponent[part])
     return Conditioned(out, shift, exponent, gaps)
+
+
+def _tell_of_outliers(
+    values: NDArray[Any], reach: NDArray[np.float64], scaled: NDArray[np.bool_], dtype: np.dtype[Any]
+) -> None:
+    """Warn of values so far from the others that differences of these vanish when they are squared."""
+    least = 2.0 ** (int(np.finfo(dtype).minexp) // 3)  # squares of a thousandth of such differences have their digits
+    far = 0
+    for each in np.flatnonzero(scaled):
+        x = values[:: max(len(values) // _SAMPLE, 1), each]
+        x = x[~np.isnan(x)]
+        if x.size:
+            low, high = np.quantile(x, (0.25, 0.75))
+            far += int(0 < high - low < least * reach[each])
+    if far:
+        also = "" if dtype == np.float64 else ", or use dtype='float64'"
+        warn(
+            f"{far} series with values so large that differences of the others vanish in {dtype.name}, and with them "
+            f"what is nearest: treat outliers as gaps (NaN){also}"
+        )
 
 
 def exponents(values: NDArray[Any]) -> NDArray[np.int32]:

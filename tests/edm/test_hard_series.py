@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import naive
 import numpy as np
 import pytest
@@ -68,3 +70,17 @@ def test_one_outlier_does_not_cost_the_offset_its_accuracy(device):
     x[7, 0] = 0.0
     got = pyedmcl.xmap(x, E=3, device=device).rho
     np.testing.assert_allclose(got, naive.xmap(x, 3), rtol=0, atol=1e-4)
+
+
+@pytest.mark.parametrize(("dtype", "outlier"), [("float32", 1e25), ("float64", 1e200)])
+def test_outliers_beside_which_all_else_vanishes_are_told(one_device, dtype, outlier):
+    """Squares of the other differences are 0, so that neighbours are any rows."""
+    x = np.random.default_rng(0).standard_normal(200)
+    x[50] = outlier
+    with pytest.warns(RuntimeWarning, match=f"differences of the others vanish in {dtype}"):
+        pyedmcl.knn(x, E=2, dtype=dtype, device=one_device)
+    x[50] = 1e9
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        pyedmcl.knn(x, E=2, dtype=dtype, device=one_device)
+        pyedmcl.knn(x * 1e30, E=2, dtype=dtype, device=one_device)

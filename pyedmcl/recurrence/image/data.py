@@ -56,7 +56,7 @@ def prepare(problem: RqaProblem, x: Floats, y: Floats, mean: bool) -> SweepData:
         with np.errstate(over="ignore"):
             return SweepData(rows.astype(arithmetic), columns.astype(arithmetic), arithmetic, False, limits64)
     both = np.concatenate([rows, columns], axis=1).T
-    ready = condition(both, problem.dtype)
+    ready = condition(both, problem.dtype, quiet=not mean)
     power = int(ready.exponent.max())
     values = ready.values
     if (ready.exponent != power).any():
