@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -61,20 +61,6 @@ class RateCase:
         return f"{self.series}, {self.n:,} steps, E={self.E}"
 
 
-class Runner(Protocol):
-    """What is timed."""
-
-    @property
-    def searches(self) -> Sequence[str]:
-        """What can be timed, of :data:`SEARCHES`."""
-
-    def prepared(self, problem: RateCase, search: str) -> AbstractContextManager[Callable[[], Any]]:
-        """What runs a search once, to its end."""
-
-    def facts(self, problem: RateCase) -> Timing:
-        """What is known of a problem beside seconds."""
-
-
 def cases(scalar_work_items: bool) -> list[RateCase]:
     """All cases, short ones first, so that whatever was done when the time is up makes sense."""
     logs = _LOGS[scalar_work_items]
@@ -82,13 +68,13 @@ def cases(scalar_work_items: bool) -> list[RateCase]:
 
 
 def measure(
-    runner: Runner, wanted: Sequence[RateCase], budget: float, clock: Callable[[], float] = time.perf_counter
+    runner: DeviceRunner, wanted: Sequence[RateCase], budget: float, clock: Callable[[], float] = time.perf_counter
 ) -> Iterator[Timing]:
     """Time problems until the budget is spent; what would not fit into it is left out.
 
     Parameters
     ----------
-    runner : Runner
+    runner : DeviceRunner
     wanted : sequence of RateCase
         Longer ones of the same series and E after shorter ones.
     budget : float
@@ -142,7 +128,7 @@ def _timed(go: Callable[[], Any], expected: float, end: float, clock: Callable[[
     return best
 
 
-def _timing(problem: RateCase, found: dict[str, float], runner: Runner) -> Timing | None:
+def _timing(problem: RateCase, found: dict[str, float], runner: DeviceRunner) -> Timing | None:
     if not found.keys() & {"exact", "pruned", "tree"}:
         return None
     order = None
@@ -160,6 +146,11 @@ class DeviceRunner:
     Parameters
     ----------
     executor : Executor
+
+    Attributes
+    ----------
+    searches : tuple of str
+        What can be timed, of :data:`SEARCHES`.
     """
 
     def __init__(self, executor: Executor) -> None:
@@ -173,6 +164,7 @@ class DeviceRunner:
         return cases(scalar(self._executor.info))
 
     def facts(self, problem: RateCase) -> Timing:
+        """What is known of a problem beside seconds."""
         states = _states(_series(problem), problem.E)
         some = np.ascontiguousarray(states[:: max(len(states) // _SAMPLE, 1)])
         search, info = _search(problem), self._executor.info
@@ -183,6 +175,7 @@ class DeviceRunner:
 
     @contextmanager
     def prepared(self, problem: RateCase, search: str) -> Iterator[Callable[[], Any]]:
+        """What runs a search once, to its end."""
         if search == "build":
             states = _states(_series(problem), problem.E)
             yield lambda: KDTree(states)

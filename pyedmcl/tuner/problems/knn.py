@@ -41,19 +41,18 @@ class KnnProblem(OneWayProblem):
         ),
     )
 
-    def cases(self, mode: str, info: DeviceInfo) -> list[TuningCase]:
+    def wanted(self, mode: str, info: DeviceInfo) -> list[Mapping[str, Any]]:
         # Series and steps of common jobs, one for each size bucket.
         jobs = ((2000, 3780), (1000, 8528), (154, 1600), (8000, 96)) if scalar(info) else (
             (1000, 1000), (82, 4000), (8000, 96))  # fmt: skip
+        common = [(series, rows, dims) for series, rows in jobs for dims in ((3,), _ALL)]
         # Long lists, and a single long series, are searched with other parameters.
-        alone = [(2000, 3780, (20,)), (1, _LONG, (3,)), (1, _LONG, (20,))] if scalar(info) and mode != "rapid" else []
-        common = [self.case(info, dims, rows, job=series) for series, rows in up_to(mode, jobs[:1], jobs[1:])
-                  for dims in ((3,), _ALL)]  # fmt: skip
-        common += [self.case(info, dims, rows, job=series) for series, rows, dims in alone]
-        rows = jobs[0][1]
-        double = [self.case(info, dims, rows, dtype="float64") for dims in ((3,), _ALL)] if info.fp64 else []
-        return up_to(mode, common, [self.case(info, (3,), _LISTED[0], simplexes=_LISTED[1], job=2)],
-                     [self.case(info, (10,), rows), self.case(info, (2, 5, 8), rows), *double])  # fmt: skip
+        alone = [(2000, 3780, (20,)), (1, _LONG, (3,)), (1, _LONG, (20,))] if scalar(info) else []
+        normal = [{"job": series, "rows": rows, "dims": dims} for series, rows, dims in (*common, *alone)]
+        normal.append({"job": 2, "rows": _LISTED[0], "dims": (3,), "simplexes": _LISTED[1]})
+        rare: list[dict[str, Any]] = [{"dims": dims} for dims in ((10,), (2, 5, 8))]
+        rare += [{"dims": dims, "dtype": "float64"} for dims in ((3,), _ALL)]
+        return up_to(mode, normal[:2], normal[2:], [{"rows": jobs[0][1], **numbers} for numbers in rare])
 
     def like(self, specialisation: Mapping[str, Any], sizes: Mapping[str, int], info: DeviceInfo) -> TuningCase | None:
         s, dims = specialisation, tuple(int(E) for E in specialisation.get("dims", ()))
@@ -62,11 +61,11 @@ class KnnProblem(OneWayProblem):
         library = min(int(sizes.get("library", rows)), most)
         if not dims or min(rows, library) <= (max(dims) - 1) * int(s.get("tau", 1)) + 2:
             return None
-        return self.case(info, dims, rows, dtype=s["dtype"], tau=int(s["tau"]), library=library,
+        return self.case(info, dims=dims, rows=rows, dtype=s["dtype"], tau=int(s["tau"]), library=library,
                          simplexes=int(s.get("simplexes", 1)))  # fmt: skip
 
     def case(
-        self, info: DeviceInfo, dims: Sequence[int], rows: int, *, dtype: str = "float32", tau: int = 1,
+        self, info: DeviceInfo, *, dims: Sequence[int], rows: int, dtype: str = "float32", tau: int = 1,
         library: int = 0, simplexes: int = 1, job: int = 0,
     ) -> TuningCase:  # fmt: skip
         """A case of so many rows; of a ``job`` of so many series, its working memory, and some of its libraries."""

@@ -42,21 +42,20 @@ class LookupProblem(OneWayProblem):
     kernel = "lookup"
     tolerance = (0.0, 2e-5)
 
-    def cases(self, mode: str, info: DeviceInfo) -> list[TuningCase]:
-        jobs = _JOBS_OF_GPUS if scalar(info) else _JOBS_OF_PROCESSORS
-        common = [self.case(info, *job) for job in jobs]
-        double = [self.case(info, *job, dtype="float64") for job in jobs[:2]] if info.fp64 else []
-        return up_to(mode, common[:2], common[2:], double)
+    def wanted(self, mode: str, info: DeviceInfo) -> list[Mapping[str, Any]]:
+        jobs = [dict(zip(("k", "rows", "targets", "libraries"), job, strict=True))
+                for job in (_JOBS_OF_GPUS if scalar(info) else _JOBS_OF_PROCESSORS)]  # fmt: skip
+        return up_to(mode, jobs[:2], jobs[2:], [{**job, "dtype": "float64"} for job in jobs[:2]])
 
     def like(self, specialisation: Mapping[str, Any], sizes: Mapping[str, int], info: DeviceInfo) -> TuningCase | None:
         k, rows = int(specialisation.get("k", 0)), min(int(sizes.get("rows", 0)), 4096)
         targets = min(int(sizes.get("targets", specialisation.get("columns", 0))), 4096)
         if k < 2 or targets < 1 or rows < k + 10:
             return None
-        return self.case(info, k, rows, targets, 512, dtype=specialisation["dtype"])
+        return self.case(info, k=k, rows=rows, targets=targets, libraries=512, dtype=specialisation["dtype"])
 
     def case(
-        self, info: DeviceInfo, k: int, rows: int, targets: int, libraries: int, *, dtype: str = "float32"
+        self, info: DeviceInfo, *, k: int, rows: int, targets: int, libraries: int, dtype: str = "float32"
     ) -> TuningCase:
         # Some tens of milliseconds on a processor, some milliseconds on a GPU, the search before it included.
         lookups, search = k * rows * targets, 40.0 * rows * rows
