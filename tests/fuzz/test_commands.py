@@ -32,7 +32,9 @@ _DRAWN = {"--plot": _PICTURES, "--plot-coefficients": _PICTURES, "--lines": _PIC
 #: Words that an option or argument takes, by its name, or by command and name where commands differ.
 LEGAL = {
     "input": st.sampled_from(["good.csv", "good.npz"]), "result": st.just("map.zarr"), "files": st.just("db.jsonl"),
-    "kernels": st.sampled_from(["knn", "lookup"]), "--output": _TABLES, "xmap --output": st.just("m"),
+    "kernels": st.sampled_from(["knn", "lookup"]), "kernel": st.just("knn"), "numbers": st.sampled_from(["1", "2"]),
+    "parameters": st.sampled_from(["unroll=4", "wg=64,tile=256"]), "--why": st.just("wrong"), "--output": _TABLES,
+    "xmap --output": st.just("m"),
     "ccm-matrix --output": st.just("c"), "demo --output": st.just("d"), "recurrence-plot --output": _PICTURES,
     "plot --output": _PICTURES, "export --output": st.sampled_from(["m.csv", "m.npy", "m.h5", "m.parquet", "m.json"]),
     "db export --output": st.just("out.jsonl"), "--pairs": _TABLES, "--E": st.sampled_from(["1", "2"]),
@@ -95,6 +97,8 @@ def lines(draw, command):
     """Words after ``pyedmcl``."""
     parameters = COMMANDS[command].params
     required = [p for p in parameters if p.required]
+    places = [p for p in parameters if not p.required and p.param_type_name == "argument"]
+    required += places[: draw(st.integers(0, len(places)))]
     optional = [p for p in parameters if not p.required and p.param_type_name == "option"]
     some = [p for p in optional if p.opts[0] not in ("--help", "--device")]
     chosen = [*required, *draw(st.lists(st.sampled_from(some), unique_by=id, max_size=5))]
