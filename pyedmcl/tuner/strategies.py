@@ -8,6 +8,7 @@ it asks for the same configurations.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Generator, Mapping, Sequence
 from random import Random
 from typing import Any
@@ -40,8 +41,11 @@ def greedy(space: Space, starts: Sequence[Mapping[str, Any]], rng: Random, batch
     From the best of the given configurations to the best neighbour of each batch that gains, until none does; then
     anew from a configuration that differs from the best one in a few places, or every third time from anywhere.
     """
-    costs: dict[str, float | None] = {}
-    best: tuple[float, dict[str, Any]] | None = None
+    costs: dict[str, float] = {}  # infinite where a configuration cannot be used
+    best: dict[str, Any] | None = None
+
+    def cost(configuration: Mapping[str, Any] | None) -> float:
+        return math.inf if configuration is None else costs[canonical(configuration)]
 
     def ask(wanted: Sequence[Mapping[str, Any]]) -> Asking:
         nonlocal best
@@ -50,50 +54,36 @@ def greedy(space: Space, starts: Sequence[Mapping[str, Any]], rng: Random, batch
             some = fresh[at : at + batch]
             told = yield some
             for configuration in some:
-                cost = costs[canonical(configuration)] = told.get(canonical(configuration))
-                if cost is not None and (best is None or cost < best[0]):
-                    best = cost, configuration
+                found = told.get(canonical(configuration))
+                costs[canonical(configuration)] = math.inf if found is None else found
+                best = configuration if cost(configuration) < cost(best) else best
+
+    def descend(here: dict[str, Any] | None) -> Asking:
+        while here is not None:
+            around = space.neighbours(here)
+            rng.shuffle(around)
+            start, here = here, None
+            for at in range(0, len(around), batch):
+                yield from ask(around[at : at + batch])
+                lowest = min(around[at : at + batch], key=cost)
+                if cost(lowest) < _GAIN * cost(start):
+                    here = lowest
+                    break
 
     yield from ask(starts)
-    here = best[1] if best is not None else None
-    rounds = itertools.count(1)
-    while True:
-        if here is not None:
-            yield from _descend(space, here, rng, batch, costs, ask)
-        here = None
-        for _ in range(_STALE):
-            number = next(rounds)
-            if best is None or number % 3 == 0:
-                drawn = space.sample(rng)
-            else:
-                drawn = space.perturbed(best[1], rng, 2 + number % 2)
-            if drawn is not None and canonical(drawn) not in costs:
-                yield from ask([drawn])
-                here = drawn if costs[canonical(drawn)] is not None else None
-                break
+    yield from descend(best)
+    stale = 0
+    for number in itertools.count(1):
+        drawn = space.sample(rng) if best is None or number % 3 == 0 else space.perturbed(best, rng, 2 + number % 2)
+        if drawn is not None and canonical(drawn) not in costs:
+            stale = 0
+            yield from ask([drawn])
+            if cost(drawn) < math.inf:
+                yield from descend(drawn)
         else:
+            stale += 1
+        if stale == _STALE:
             return
-
-
-def _descend(
-    space: Space, here: dict[str, Any], rng: Random, batch: int, costs: dict[str, float | None],
-    ask: Callable[[Sequence[Mapping[str, Any]]], Asking],
-) -> Asking:  # fmt: skip
-    """Walk downhill from ``here`` until no neighbour gains."""
-    moved = True
-    while moved:
-        moved = False
-        around = space.neighbours(here)
-        rng.shuffle(around)
-        for at in range(0, len(around), batch):
-            some = around[at : at + batch]
-            yield from ask(some)
-            known = [(cost, c) for c in some if (cost := costs[canonical(c)]) is not None]
-            cost, found = min(known, key=lambda pair: pair[0], default=(None, None))
-            now = costs[canonical(here)]
-            if cost is not None and found is not None and (now is None or cost < _GAIN * now):
-                here, moved = found, True
-                break
 
 
 STRATEGIES: Mapping[str, Callable[[Space, Sequence[Mapping[str, Any]], Random, int], Asking]] = {
