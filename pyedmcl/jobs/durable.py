@@ -8,6 +8,7 @@ import json
 import os
 import socket
 import sys
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ __all__ = [
     "LOCK_NAME", "PRIVATE_PREFIX", "TEMPORARY_PREFIX", "Journal", "Lease", "journal_line", "make_folder",
     "read_journal", "remove_temporaries", "sync_folder", "write_failure", "write_file",
 ]  # fmt: skip
+_SUM = "crc32"  # in a line of a journal
 
 LOCK_NAME = PRIVATE_PREFIX + "lock"
 # Nobody's link in a folder of ours is followed: it could lead to any file of the user.
@@ -56,10 +58,16 @@ def remove_temporaries(folder: Path) -> None:
                 (folder / name).unlink(missing_ok=True)
 
 
-def read_journal(path: Path) -> tuple[list[dict[str, Any]], bool]:
+def read_journal(path: Path, *, required: bool = True) -> tuple[list[dict[str, Any]], bool]:
     """Entries of a journal and whether every byte of it was one.
 
-    A line that was torn by a kill or a power cut (no line end, or no JSON object) is left out.
+    A line that was torn by a kill or a power cut (no line end, or no JSON object), or damaged, is left out.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+    required : bool
+        Whether each line must have a checksum.
     """
     try:
         data = path.read_bytes()
@@ -72,7 +80,8 @@ def read_journal(path: Path) -> tuple[list[dict[str, Any]], bool]:
             entry = json.loads(line)
         except (ValueError, RecursionError):
             entry = None
-        if isinstance(entry, dict):
+        written = entry.pop(_SUM, None) if isinstance(entry, dict) else None
+        if isinstance(entry, dict) and (written == _sum(entry) or (written is None and not required)):
             entries.append(entry)
         else:
             clean = False
@@ -81,7 +90,11 @@ def read_journal(path: Path) -> tuple[list[dict[str, Any]], bool]:
 
 def journal_line(entry: dict[str, Any]) -> bytes:
     """One entry as it stands in the file."""
-    return json.dumps(entry, allow_nan=False).encode() + b"\n"
+    return json.dumps({**entry, _SUM: _sum(entry)}, allow_nan=False).encode() + b"\n"
+
+
+def _sum(entry: dict[str, Any]) -> str:
+    return f"{zlib.crc32(json.dumps(entry).encode()):08x}"
 
 
 class Journal:

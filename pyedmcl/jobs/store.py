@@ -98,7 +98,7 @@ class XmapStore:
         """Take the entries whose chunk is there in full size; True where that was all there is in the journal."""
         journal = self.path / "rho" / layout.JOURNAL
         try:
-            entries, clean = durable.read_journal(journal)
+            entries, clean = durable.read_journal(journal, required=self.manifest.checked)
         except OSError as error:
             raise StoreError(f"{journal} cannot be read ({error.strerror}): check its permissions") from error
         for entry in entries:

@@ -118,6 +118,22 @@ def test_a_journal_that_lost_blocks_is_told(finished):
         XmapStore.create_or_resume(finished, make_manifest())
 
 
+@pytest.mark.parametrize(
+    ("old", "new"), [('{"block": 3', '{"block": 2'), ('"crc32"', '"crc31"'), ('"time": "2', '"time": "1')]
+)
+def test_a_line_of_the_journal_that_was_changed_is_told(finished, old, new):
+    journal = finished / "rho" / "blocks.jsonl"
+    lines = journal.read_text().splitlines(keepends=True)
+    assert old in lines[3]
+    journal.write_text("".join([*lines[:3], lines[3].replace(old, new), *lines[4:]]))
+    with pytest.warns(RuntimeWarning, match="1 of 8 blocks count as not done"):
+        assert open_store(finished).pending() == [3]
+    with XmapStore.create_or_resume(finished, make_manifest()) as store:
+        assert store.pending() == [3]
+        write_blocks(store, values())
+    np.testing.assert_array_equal(open_store(finished).rho[:], values())
+
+
 def test_a_block_that_is_cut_while_it_is_in_use_is_told(finished):
     store = open_store(finished)
     store.read_rows(0, 5)
