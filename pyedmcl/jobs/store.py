@@ -95,7 +95,7 @@ class XmapStore:
         return store
 
     def _load_journal(self) -> bool:
-        """Take the entries whose chunk is there in full size; True where that was all there is in the journal."""
+        """Take the entries whose chunk is there in full size; True where the journal and the chunks hold no more."""
         journal = self.path / "rho" / layout.JOURNAL
         try:
             entries, clean = durable.read_journal(journal, required=self.manifest.checked)
@@ -112,6 +112,9 @@ class XmapStore:
             if size != self.block_rows * self._row_bytes:
                 del self._entries[block]
                 clean = False
+        journalled = {self._chunk(block).name for block in self._entries}
+        with contextlib.suppress(OSError):
+            clean = clean and journalled.issuperset(n for n in os.listdir(journal.parent) if n.startswith("c."))
         return clean
 
     def _verify(self) -> None:
@@ -395,7 +398,7 @@ def open_store(path: str | os.PathLike[str], mode: str = "r") -> XmapStore:
     store = XmapStore(path, layout.read_manifest(path, attributes))
     if not store._load_journal() and store.pending():
         warn(
-            f"the journal of {path} or files that it names are torn or damaged: {len(store.pending())} of "
+            f"the journal of {path} and its files do not agree, as after a kill or damage: {len(store.pending())} of "
             f"{store.n_blocks} blocks count as not done, and their rho is NaN, until the same command is run again"
         )
     if not store.manifest.checked:

@@ -134,6 +134,12 @@ def test_a_line_of_the_journal_that_was_changed_is_told(finished, old, new):
     np.testing.assert_array_equal(open_store(finished).rho[:], values())
 
 
+def test_a_journal_that_is_lost_is_told(finished):
+    (finished / "rho" / "blocks.jsonl").unlink()
+    with pytest.warns(RuntimeWarning, match="do not agree.*: 8 of 8 blocks count as not done"):
+        assert np.isnan(open_store(finished).rho[:]).all()
+
+
 def test_a_block_that_is_cut_while_it_is_in_use_is_told(finished):
     store = open_store(finished)
     store.read_rows(0, 5)
