@@ -8,6 +8,7 @@ import pytest
 
 from pyedmcl import files
 from pyedmcl.errors import InputError, OutputError, StoreError, StoreWriteError
+from pyedmcl.jobs import durable
 
 
 @pytest.fixture
@@ -36,6 +37,16 @@ def test_temporary_names_cannot_be_foreseen_and_are_never_taken_over(victim, tmp
         files.write_file(tmp_path / "folder" / "out.csv", b"new")
     with pytest.raises(StoreWriteError, match="could not be written"), files.writing(tmp_path / "folder" / "out.csv"):
         pass
+
+
+def test_a_planted_journal_or_lease_is_not_followed(victim, tmp_path):
+    folder = tmp_path / "folder"
+    for name in ("blocks.jsonl", "lease"):
+        (folder / name).symlink_to(victim)
+    with pytest.raises(OSError):
+        durable.Journal(folder / "blocks.jsonl")
+    with pytest.raises(OSError):
+        durable.Lease(folder / "lease").acquire()
 
 
 def test_what_fails_leaves_the_file_that_was_there(tmp_path):
