@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import tally
 from damage import Folder, damages
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from tuning_helpers import key, run
 
 import pyedmcl
@@ -24,6 +24,7 @@ from pyedmcl.device.quirks import quirks_for
 from pyedmcl.device.slots import Slot
 from pyedmcl.errors import Interrupted, PyedmclError, StoreError
 from pyedmcl.jobs.records import write_tuning
+from pyedmcl.kernels import spec
 from pyedmcl.recurrence import checkpoint
 from pyedmcl.tuning import bars, rates, wisdom
 from pyedmcl.tuning.database import Database
@@ -108,7 +109,11 @@ def _rows(store):
 
 
 def test_parameters_that_somebody_edits(one_device, tmp_path, map_of):
-    """Numbers of a record of parameters, with a checksum that fits: beyond what a kernel takes they are refused."""
+    """Numbers of a record of parameters, with a checksum that fits: beyond what a kernel takes they are refused.
+
+    What it takes is believed, as it is of a tuner, which tries such values in processes of their own: with some of them
+    a driver's compiler crashes.
+    """
     rho, _, _ = map_of
     whole, copy = tmp_path / "whole", tmp_path / "copy"
     with contextlib.suppress(Interrupted):
@@ -121,11 +126,12 @@ def test_parameters_that_somebody_edits(one_device, tmp_path, map_of):
     def case(damage):
         (question, name), kind, place, value = damage
         odd = {"bit": value, "byte": -value, "cut": place, "zeros": value == 0, "twice": str(value), "gone": None}[kind]
+        legal = next(t.values for t in spec(json.loads(question)["kernel"]).tunables if t.name == name)
+        assume(not any(type(odd) is type(one) and odd == one for one in legal))
         folder.copy(copy)
         write_tuning(copy, {**content, question: {**content[question], name: odd}})
-        with outcome("parameters that are edited"):
-            # Sums may be split otherwise where another number is legal.
-            np.testing.assert_allclose(np.asarray(mapped(one_device, copy).rho), rho, atol=1e-5)
+        with outcome("parameters that are edited"):  # right where the kernel is not needed any more
+            np.testing.assert_array_equal(np.asarray(mapped(one_device, copy).rho), rho)
 
     case()
 
