@@ -22,13 +22,12 @@
 ## ---- end of parameters ----
 <%
 K = regressors
-entries = [(a, b) for b in range(K) for a in range(b + 1)] + [(a, K) for a in range(K)]
-total = len(entries) + 3
+entries = K * (K + 1) // 2 + K  # pairs of regressors, and each regressor with the target
+total = entries + 3
 lanes_q = wg // lanes_p
-blocks = -(-len(entries) // (lanes_p * rp))
-columns = -(-len(entries) // (blocks * lanes_p * 2)) * 2     # sums of a work-item per query
+blocks = -(-entries // (lanes_p * rp))
+columns = -(-entries // (blocks * lanes_p * 2)) * 2     # sums of a work-item per query
 width = lanes_p * columns
-padded = entries + [(0, 0)] * (blocks * width - len(entries))
 queries = lanes_q * rq
 slices = wg // queries
 near_stride = -(-coordinates // 4) * 4
@@ -47,14 +46,23 @@ def loads(n):
 #define ROWS ${queries}
 #define SLICES ${slices}
 #define ENTRIES ${total}
-#define SUMS ${len(entries)}
+#define SUMS ${entries}
+#define PAIRS ${K * (K + 1) // 2}
 #define BLOCKS ${blocks}
 #include "smap.clh"
 #include "moment.clh"
 
-// Regressors of each sum: 0 is the constant, K the target. Filled up with unused sums.
-constant uchar FIRST[BLOCKS * WIDTH] = {${", ".join(str(a) for a, _ in padded)}};
-constant uchar SECOND[BLOCKS * WIDTH] = {${", ".join(str(b) for _, b in padded)}};
+// The regressors whose products sum number i adds up: (first, second) with first <= second of the packed triangle, then each
+// regressor with the target, which is number K. 0 is the constant. Sums behind the last one are not used.
+// By arithmetic, not from a table: PoCL 5 reads wrong numbers from a table in constant memory here.
+inline int second_regressor(const int i) {
+  if (i >= PAIRS) return i < SUMS ? ${K} : 0;
+  const int b = (int)((sqrt(8.0f * i + 1.0f) - 1.0f) / 2);  // the root may be rounded across an integer
+  return b - (b * (b + 1) / 2 > i) + ((b + 1) * (b + 2) / 2 <= i);
+}
+inline int first_regressor(const int i, const int second) {
+  return i < PAIRS ? i - second * (second + 1) / 2 : i < SUMS ? i - PAIRS : 0;
+}
 
 ## What a work-item will put into local memory for the tile that begins at `from`; loaded early, so that it arrives in time.
 <%def name="fetch(start)">
@@ -114,8 +122,8 @@ void smap_shared(global const real* restrict query, global const whole* restrict
   const int slot = lid / ${min(width, wg)}, mine = lid % ${min(width, wg)};
 %for i in range(product_columns):
   const int column${i} = mine + ${i} * WG;
-  const int first${i} = column${i} < WIDTH ? FIRST[block * WIDTH + column${i}] : 0;
-  const int second${i} = column${i} < WIDTH ? SECOND[block * WIDTH + column${i}] : 0;
+  const int second${i} = column${i} < WIDTH ? second_regressor(block * WIDTH + column${i}) : 0;
+  const int first${i} = column${i} < WIDTH ? first_regressor(block * WIDTH + column${i}, second${i}) : 0;
 %endfor
   moment sum_w = 0, sum_wy = 0, sum_wyy = 0;
 %for r in range(rq):

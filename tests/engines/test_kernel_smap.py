@@ -81,11 +81,11 @@ def test_the_nearest_are_taken_by_distance_then_row(executor, knn):
         assert fits.predicted[0, t] == pytest.approx(c[0] + c[1:] @ x[t], abs=1e-9), t
 
 
-CPU_LAYOUTS = [
+CPU_LAYOUTS = [{**layout, "wg": 1} for layout in (
     {"lanes": 16, "tile": 64, "wide": 8, "chunk": 16}, {"lanes": 16, "tile": 32, "wide": 4, "chunk": 8},
     {"lanes": 8, "tile": 64, "wide": 8, "chunk": 24}, {"lanes": 4, "tile": 32, "wide": 4, "chunk": 12},
     {"lanes": 1, "tile": 64, "wide": 1, "chunk": 20, "parts": 4}, {"lanes": 16, "tile": 64, "wide": 8, "parts": 3},
-]  # fmt: skip
+)]  # fmt: skip
 GPU_LAYOUTS = [{"lanes": 1, "tile": 0, "wide": 1, "wg": wg, "parts": parts} for wg, parts in ((1, 1), (64, 4), (32, 2))]
 
 

@@ -44,7 +44,8 @@ def bit(values, b):
 BITS = [
     {}, {"lanes": 1, "wg": 32, "words": 1, "staged": False, "transposed": False},
     {"lanes": 1, "wg": 64, "words": 4, "staged": True, "transposed": True},
-    {"lanes": 8, "wg": 1, "words": 2}, {"lanes": 4, "wg": 1, "words": 32, "most_shared": 0},
+    {"lanes": 8, "wg": 1, "words": 2, "staged": False, "transposed": False},
+    {"lanes": 4, "wg": 1, "words": 32, "most_shared": 0, "staged": False, "transposed": False},
 ]  # fmt: skip
 
 

@@ -317,7 +317,7 @@ BAD = [
     ({"tile": 0}, "tile=0"),
     ({"device": []}, "at least one device"),
     ({"device": 7}, "device=7: the name of a device"),
-    ({"device": [None, 1]}, r"device=\[None, 1\]: the name of a device"),
+    ({"device": [None, 1]}, "device=1: the name of a device"),
     ({"dtype": None}, "dtype=None: the kernels compute in float32 or float64"),
     ({"progress": 3}, "progress=3: a function"),
     ({"checkpoint": 5}, "checkpoint=5: the path of a file"),
