@@ -32,7 +32,7 @@ def segments(name: str, given: Any, n: int) -> list[tuple[int, int]]:
     wanted = f"a pair (begin, end) with 0 <= begin < end <= {n}, a list of such pairs, or a mask of {n} booleans"
     try:
         array = np.asarray(given)
-    except ValueError:  # pairs of different lengths
+    except Exception:  # pairs of different lengths, or whatever the object itself raises
         raise InputError(f"{name}={shown(given)}: {wanted} is needed") from None
     if array.ndim == 1 and array.shape == (2,):
         array = array[None]
@@ -58,7 +58,7 @@ def mask(name: str, given: Any, n: int) -> Mask | None:
     """
     try:
         array = np.asarray(given)
-    except ValueError:
+    except Exception:  # as in segments, which refuses it
         return None
     if array.dtype != bool:
         return None

@@ -64,6 +64,8 @@ WRONG = {
     "singular_values": (partial(pyedmcl.smap, X, E=2, singular_values="yes"),),
     "dtype": (partial(pyedmcl.knn, X, E=2, dtype="0:0"), partial(pyedmcl.rqa, X, radius=0.1, dtype=X)),
     "columns": (partial(pyedmcl.embed, TABLE, E=2, columns=[{}]), partial(pyedmcl.embed, TABLE, E=2, columns=True)),
+    "lib_range": (partial(pyedmcl.simplex, X, E=1, lib_range=Raises()),),
+    "valid_lib": (partial(pyedmcl.simplex, X, E=1, valid_lib=Raises()),),
     "radius": (partial(pyedmcl.rqa, X, radius=b"12"), partial(pyedmcl.rqa, X, radius=HUGE)),
     "data": (partial(pyedmcl.embed, Raises(), E=2), partial(pyedmcl.embed, {"a": Raises()}, E=2)),
 }  # fmt: skip
