@@ -6,6 +6,7 @@ keeps squares from overflowing and marks of gaps far away from data. Most data n
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -127,12 +128,20 @@ def exponents(values: NDArray[Any]) -> NDArray[np.int32]:
 
 def largest(values: NDArray[Any]) -> float:
     """The largest magnitude, 0 where there is nothing but NaN; without a temporary array."""
-    return max(-float(np.nanmin(values, initial=0.0)), float(np.nanmax(values, initial=0.0)))
+    # fmin and fmax pass over NaN, and take a third of the time of nanmin and nanmax for a few values.
+    low, high = (np.asarray(of.reduce(values, axis=None, initial=0.0)) for of in (np.fmin, np.fmax))
+    return max(-float(low), float(high))
+
+
+def exponent_of(magnitude: float) -> int:
+    """As :func:`exponents`, of one number."""
+    found = math.frexp(magnitude)[1] if math.isfinite(magnitude) else 0
+    return min(max(found, -_MOST_EXPONENT), _MOST_EXPONENT)
 
 
 def far_exponent(values: NDArray[Any]) -> int:
     """Exponent of values so far from 1 that products of some of them may vanish or overflow; 0 for others."""
-    found = int(exponents(np.array([largest(values)])))
+    found = exponent_of(largest(values))
     return found if abs(found) > FAR_EXPONENT else 0
 
 

@@ -39,9 +39,9 @@ def _near_one(values: Doubles, valid: NDArray[np.bool_]) -> tuple[Doubles, Doubl
     """Values of each row, times a power of two where they are far from 1, and their range before."""
     high = np.where(valid, values, -np.inf).max(axis=-1)
     low = np.where(valid, values, np.inf).min(axis=-1)
-    found = exponents(np.maximum(np.abs(high), np.abs(low))[..., None])
-    if (np.abs(found) > FAR_EXPONENT).any():
-        values = values * np.ldexp(1.0, -found)[..., None]
+    reach = np.maximum(np.abs(high), np.abs(low))
+    if not ((reach > 2.0**-FAR_EXPONENT) & (reach < 2.0**FAR_EXPONENT)).all():
+        values = values * np.ldexp(1.0, -exponents(reach[..., None]))[..., None]
     return values, high - low
 
 

@@ -71,6 +71,7 @@ class ColumnKernels:
         self.future_stride = round_up(self.n + 16, 16)
         self.word_stride = round_up(self.n + 1, 32)
         self.parameters: dict[str, Any] = {}
+        self._known: dict[str, dict[str, Any]] = {}
 
     @property
     def column_bytes(self) -> int:
@@ -84,11 +85,13 @@ class ColumnKernels:
 
     def _values(self, name: str) -> dict[str, Any]:
         """Specialisation and tuned parameters of a kernel."""
-        values = {"E": self.E, "k": self.k, "dtype": self.problem.dtype}
-        specialisation = {key: values[key] for key in spec(name).specialisation}
-        choice = parameters(spec(name), specialisation, self.executor.info, {"rows": self.n})
-        self.parameters[name] = dict(choice.parameters)
-        return {**specialisation, **choice.parameters}
+        if name not in self._known:
+            values = {"E": self.E, "k": self.k, "dtype": self.problem.dtype}
+            specialisation = {key: values[key] for key in spec(name).specialisation}
+            choice = parameters(spec(name), specialisation, self.executor.info, {"rows": self.n})
+            self.parameters[name] = dict(choice.parameters)
+            self._known[name] = {**specialisation, **choice.parameters}
+        return self._known[name]
 
     def _kernel(self, name: str, entry: str | None = None) -> Any:
         return build(self.executor, spec(name), self._values(name), entry)
@@ -205,7 +208,7 @@ class ColumnKernels:
         """All samples of some columns, as column * SAMPLES + number of the sample in its column."""
         places = np.arange(SAMPLES)
         every = listed[:, None] * SAMPLES + places
-        samples: NDArray[np.int32] = every[places < numbers[:, [Field.SAMPLES]]].astype(np.int32)
+        samples: NDArray[np.int32] = every[places < numbers[:, Field.SAMPLES, None]].astype(np.int32)
         return samples
 
     def _launch(self, name: str, fixed: dict[str, Any], items: int, cost: float) -> None:

@@ -178,7 +178,7 @@ class LocalFits:
     ) -> NDArray[np.bool_]:  # fmt: skip
         """Fit the chosen rows on the device, in blocks; says which of all fits (n_thetas, n) cannot be trusted."""
         bad = np.zeros(out.predicted.shape, bool)
-        step, every = self.device.block(layout, len(thetas)), len(chosen) == len(points)
+        step, every = self.device.block(layout, len(thetas), len(chosen)), len(chosen) == len(points)
         for a in range(0, len(chosen), step):
             at: Any = slice(a, a + step) if every else chosen[a : a + step]
             into = out.coefficients[:, at] if every else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -189,10 +190,13 @@ class Sweeps:
     def align(self, layout: str) -> int:
         """Blocks of query rows are padded to a multiple of this."""
         per_scale = int(self._scale["wg"]) // int(self._scale["slices"]) * int(self._scale["lanes"])
-        return int(np.lcm(self.rows(layout), per_scale))
+        return math.lcm(self.rows(layout), per_scale)
 
-    def block(self, layout: str, n_thetas: int) -> int:
-        """Query rows at a time, as memory for their moments allows. Raises DeviceMemoryError where none fit."""
+    def block(self, layout: str, n_thetas: int, most: int = _MOST_ROWS) -> int:
+        """Query rows at a time, as memory for their moments allows: as many as make ``most`` rows one block at least.
+
+        Raises DeviceMemoryError where none fit.
+        """
         allowed = budget(self.executor.info)
         room = min(_MOST_MOMENTS, allowed.largest, allowed.total // 4)
 
@@ -206,7 +210,7 @@ class Sweeps:
                 f"the sums of {rows} rows for {n_thetas} theta need {needed(rows):,} bytes; {room:,} may be used on "
                 f"{self.executor.info.name}. Ask for fewer theta at once or raise PYEDMCL_MEMORY_LIMIT."
             )
-        while rows < _MOST_ROWS and needed(2 * rows) <= room:
+        while rows < most and needed(2 * rows) <= room:
             rows *= 2
         return rows
 

@@ -165,13 +165,13 @@ def columns_of(
     out = np.zeros((*shape, len(Field)), np.int32)
     out[..., Field.TABLE] = np.array([pairs[i].library - first_library for i in numbers])[None, :, None]
     out[..., Field.FUTURE] = np.array(numbers)[None, :, None]
-    out[..., [Field.CHOICES, Field.ROWS]] = np.array(row_lists).reshape(1, -1, 1, 2)
+    out[..., Field.CHOICES : Field.ROWS + 1] = np.array(row_lists).reshape(1, -1, 1, 2)
     out[..., Field.SIZE] = np.array(sizes)[order][:, None, None]
     out[..., Field.SAMPLE] = starts
     out[..., Field.SAMPLES] = np.minimum(samples - starts, width)
-    out[..., [Field.KEY0, Field.KEY1]] = keys[order].view(np.int32)[:, None, None]
+    out[..., Field.KEY0 : Field.KEY1 + 1] = keys[order].view(np.int32)[:, None, None]
     streams = np.array([pairs[i].stream for i in numbers], np.int32)
-    out[..., [Field.LIBRARY, Field.TARGET]] = streams.reshape(1, -1, 1, 2)
+    out[..., Field.LIBRARY : Field.TARGET + 1] = streams.reshape(1, -1, 1, 2)
     pair = np.broadcast_to(np.array(numbers)[None, :, None], shape).reshape(-1)
     size = np.broadcast_to(order[:, None, None], shape).reshape(-1)
     return Columns(out.reshape(-1, len(Field)), pair, size)

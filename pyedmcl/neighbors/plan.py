@@ -167,13 +167,13 @@ class KnnPass:
         """Row groups at most: as many as bound the distance well, and room for an odd number in each tile."""
         return _groups_for(max(self.problem.ks)) * 4 // 3
 
-    @property
+    @cached_property
     def merged(self) -> tuple[int, ...]:
         """How many row groups count as one in each dimension: with fewer neighbours, fewer minima need be looked at."""
         groups = [_groups_for(k) for k in self.problem.ks]
         return tuple(max((2 * max(groups) + g) // (2 * g), 1) for g in groups)
 
-    @property
+    @cached_property
     def capacities(self) -> tuple[int, ...]:
         """Entries, of two numbers each, of every dimension's candidate buffer.
 

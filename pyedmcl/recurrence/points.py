@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data.arguments import MOST_STEPS, integer
-from ..data.condition import exponents, largest
+from ..data.condition import exponent_of, largest
 from ..data.series import as_series
 from ..errors import InputError
 from .metrics import Metric, metric_named
@@ -143,7 +143,7 @@ def near_one(arithmetic: str, *sides: Points) -> tuple[Points, ...]:
     """Both sides of a matrix with values whose squares are numbers of ``arithmetic``: where they are not, all are
     multiplied by one power of two, which rounds nothing."""
     different = list({id(side): side for side in sides}.values())
-    found = int(exponents(np.array([largest(side.values) for side in different])))
+    found = exponent_of(max(largest(side.values) for side in different))
     least, most = _EXPONENTS[arithmetic]
     if least <= found <= most:
         return sides
