@@ -41,6 +41,7 @@ SIMULATED = (
     ("default", "tiny", "races"),
     ("gpu-unroll4-tile256", "tiny", "races"),
     ("gpu-unroll16-tile512", "tiny", "races"),
+    ("lanes4-wg32", "tiny", "races"),
     ("lanes8", "watched", "uninitialised"),
     ("gpu-unroll4-tile256", "watched", "uninitialised"),
 )

@@ -36,6 +36,8 @@ SETS: dict[str, dict[str, Any]] = {
     "gpu-unroll16-tile512": {"class": "gpu", "knn": {"wg": 64, "unroll": 16, "tile": 512}},
     # The simulator's shadow of 16-wide vectors is wrong (halving an initialised one is reported): eight lanes then.
     "lanes8": {"knn": {"lanes": 8}, "lookup": {"lanes": 8, "vectors": 1}},
+    # Groups of vectors: their last work-items lie behind all query rows.
+    "lanes4-wg32": {"knn": {"lanes": 4, "wg": 32}},
 }
 # Oclgrind 21.10 only: what it cannot follow, with the same value for a number that is finite and positive, and for a
 # comparison that its vectors do not widen to -1.

@@ -65,10 +65,11 @@
 </%def>
 
 ## LANES query rows. A tile of a table of weights has them side by side, so whole vectors are written; rows behind the last
-## query row have their place in the table as well. Tables of neighbours are written row by row.
+## query row have their place in its tile as well, but a work-item all of whose rows lie behind it has no tile. Tables of
+## neighbours are written row by row.
 <%def name="store_lanes()">
 %if emit == "weights":
-      for (int i = 0; i < k; ++i) {
+      for (int i = 0; i < k && t0 < n_rows; ++i) {
         STOREV(TO_INTV(CHOOSE(rows[i], (rowv)(j_begin), rows[i] < (rowv)(0))), out_row + base + i * LANES);
         STOREV(nearest[i] / sum, out_value + base + i * LANES);
       }

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import tally
 from damage import Folder, damages
-from hypothesis import assume, given, settings
+from hypothesis import given, settings
 from tuning_helpers import key, run
 
 import pyedmcl
@@ -111,8 +111,7 @@ def _rows(store):
 def test_parameters_that_somebody_edits(one_device, tmp_path, map_of):
     """Numbers of a record of parameters, with a checksum that fits: beyond what a kernel takes they are refused.
 
-    What it takes is believed, as it is of a tuner, which tries such values in processes of their own: with some of them
-    a driver's compiler crashes.
+    What it takes is believed, and gives the same answer but for the last digits.
     """
     rho, _, _ = map_of
     whole, copy = tmp_path / "whole", tmp_path / "copy"
@@ -127,11 +126,11 @@ def test_parameters_that_somebody_edits(one_device, tmp_path, map_of):
         (question, name), kind, place, value = damage
         odd = {"bit": value, "byte": -value, "cut": place, "zeros": value == 0, "twice": str(value), "gone": None}[kind]
         legal = next(t.values for t in spec(json.loads(question)["kernel"]).tunables if t.name == name)
-        assume(not any(type(odd) is type(one) and odd == one for one in legal))
+        believed = any(type(odd) is type(one) and odd == one for one in legal)
         folder.copy(copy)
         write_tuning(copy, {**content, question: {**content[question], name: odd}})
         with outcome("parameters that are edited"):  # right where the kernel is not needed any more
-            np.testing.assert_array_equal(np.asarray(mapped(one_device, copy).rho), rho)
+            np.testing.assert_allclose(np.asarray(mapped(one_device, copy).rho), rho, rtol=0, atol=1e-6 * believed)
 
     case()
 

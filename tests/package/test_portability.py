@@ -73,7 +73,8 @@ def test_what_is_swapped_for_the_simulator_is_still_there():
 
 @pytest.mark.parametrize(
     ("parameters", "size", "watch"),
-    [("default", "tiny", "races"), ("gpu-unroll16-tile512", "tiny", "races"), ("lanes8", "watched", "uninitialised"),
+    [("default", "tiny", "races"), ("gpu-unroll16-tile512", "tiny", "races"),
+     ("lanes4-wg32", "tiny", "races"), ("lanes8", "watched", "uninitialised"),
      ("gpu-unroll4-tile256", "watched", "uninitialised")],
 )  # fmt: skip
 def test_oclgrind_has_nothing_to_report(parameters, size, watch, tmp_path):
