@@ -33,9 +33,8 @@ class MemoryUse:
 class SpareMemory:
     """A little device memory that was given back, for the next allocations of the same sizes.
 
-    Making and freeing a buffer takes 5 to 15 microseconds each on a processor and as long on GPUs, and a small call
-    needs a dozen that the call before it needed, too. What a queue still uses may be taken again, since queues are in
-    order.
+    A small call needs a dozen buffers that the call before it needed, too, and making and freeing these took a fifth of
+    its time on a processor. What a queue still uses may be taken again, since queues are in order.
     """
 
     LARGEST = 2 << 20  # bytes of a buffer: making a larger one takes no part of the time of what fills it

@@ -92,15 +92,20 @@ def read_tuning(path: Path, *, required: bool) -> dict[str, dict[str, Any]]:
         They are damaged or cannot be read.
     """
     advice = "the blocks that are there were computed with these parameters. "
-    try:
-        found = _read_checked(path / "rho" / TUNING, required=required)
-    except (DamagedError, OSError) as error:
-        raise _cannot_continue(error, advice) from error
+    found = _read_needed(path / "rho" / TUNING, advice, required=required)
     if found is None:
         return {}
     if not isinstance(found, dict) or not all(isinstance(answer, dict) for answer in found.values()):
         raise _cannot_continue(f"{path / 'rho' / TUNING} is damaged", advice)
     return found
+
+
+def _read_needed(path: Path, advice: str, *, required: bool) -> Any:
+    """What a file holds without which a store cannot be continued; None where it is not there."""
+    try:
+        return _read_checked(path, required=required)
+    except (DamagedError, OSError) as error:
+        raise _cannot_continue(error, advice) from error
 
 
 def write_searched(path: Path, entries: list[dict[str, Any]]) -> None:
@@ -111,10 +116,7 @@ def write_searched(path: Path, entries: list[dict[str, Any]]) -> None:
 def read_searched(path: Path, *, required: bool) -> list[dict[str, Any]]:
     """Stored records of searches; none where there are none. Arguments and errors as for :func:`read_tuning`."""
     advice = "it says which searches found the neighbours of the blocks that are there. "
-    try:
-        found = _read_checked(path / "rho" / SEARCHED, required=required)
-    except (DamagedError, OSError) as error:
-        raise _cannot_continue(error, advice) from error
+    found = _read_needed(path / "rho" / SEARCHED, advice, required=required)
     if found is None:
         return []
     if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
