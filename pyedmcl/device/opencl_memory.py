@@ -33,8 +33,8 @@ class MemoryUse:
 class SpareMemory:
     """A little device memory that was given back, for the next allocations of the same sizes.
 
-    A small call needs a dozen buffers that the call before it needed, too, and making and freeing these took a fifth of
-    its time on a processor. What a queue still uses may be taken again, since queues are in order.
+    A small call needs a dozen buffers that the call before it needed, too, and making and freeing these took up to a
+    fourth of its time on a processor. What a queue still uses may be taken again, since queues are in order.
     """
 
     LARGEST = 2 << 20  # bytes of a buffer: making a larger one takes no part of the time of what fills it

@@ -80,8 +80,3 @@ def check(kernel: str, slots: Iterable[Slot], arguments: Mapping[str, Any]) -> N
                 packer(slot)(value)
             except (struct.error, OverflowError, TypeError) as error:
                 raise refusal(kernel, slot, value, f" ({error})") from error
-
-
-def in_order(kernel: Any, values: Iterable[Any]) -> dict[str, Any]:
-    """Arguments by name from their values in the kernel's order."""
-    return dict(zip((slot.name for slot in kernel.slots), values, strict=True))

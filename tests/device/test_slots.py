@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from pyedmcl.device.slots import Slot, check, in_order, packer
+from pyedmcl.device.slots import Slot, check, packer
 from pyedmcl.errors import LaunchError
 
 X, N, F = Slot("x", np.dtype("f4"), True, True), Slot("n", np.dtype("i4")), Slot("f", np.dtype("f8"))
@@ -44,10 +44,3 @@ def test_arguments_are_checked_without_a_device():
     ):
         with pytest.raises(LaunchError, match=said):
             check("k", (X, N, F), wrong)
-
-
-def test_values_in_order_are_named():
-    kernel = SimpleNamespace(slots=(X, N))
-    assert in_order(kernel, (BUFFER, 3)) == {"x": BUFFER, "n": 3}
-    with pytest.raises(ValueError, match="shorter"):
-        in_order(kernel, (BUFFER,))
