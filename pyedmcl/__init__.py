@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from .edm.ccm_matrix import open_ccm_matrix as open_ccm_matrix
     from .edm.embed import embed as embed
     from .edm.embed_dimension import embed_dimension as embed_dimension
+    from .edm.false_discovery import false_discovery as false_discovery
     from .edm.knn import knn as knn
     from .edm.multiview import multiview as multiview
     from .edm.predict_exclusion_radius import predict_exclusion_radius as predict_exclusion_radius
     from .edm.predict_interval import predict_interval as predict_interval
     from .edm.predict_nonlinear import predict_nonlinear as predict_nonlinear
     from .edm.significance import ccm_significance as ccm_significance
-    from .edm.significance import false_discovery as false_discovery
     from .edm.simplex import simplex as simplex
     from .edm.smap import smap as smap
     from .edm.surrogate import surrogate as surrogate

@@ -24,7 +24,7 @@ FUNCTIONS = {
     "ccm_matrix": "edm.ccm_matrix",
     "open_ccm_matrix": "edm.ccm_matrix",
     "ccm_significance": "edm.significance",
-    "false_discovery": "edm.significance",
+    "false_discovery": "edm.false_discovery",
     "surrogate": "edm.surrogate",
     "rqa": "recurrence.rqa",
     "joint_rqa": "recurrence.joint",

@@ -15,6 +15,7 @@ from .inputs import load, parse_columns, parse_E
 from .talk import Talk
 
 if TYPE_CHECKING:
+    from ..edm.significance import CcmSignificance
     from ..edm.xmap_significance import XmapSignificance
 
 _PAIR = ("library", "target", "rho", "surrogates_q95", "p_value", "q_value")
@@ -31,16 +32,22 @@ def surrogate_test(
     ],
     x: First = None,
     y: Second = None,
-    method: Annotated[
-        str, typer.Option("--method", metavar="phase|shuffle|iaaft|twin|seasonal", help="What surrogates keep.")
+    surrogate: Annotated[
+        str,
+        typer.Option("--surrogate", "--method", metavar="phase|shuffle|iaaft|twin|seasonal|auto",
+                     help="What surrogates keep; auto looks at each series."),
     ] = "phase",
     n: Annotated[
-        int | None,
-        typer.Option("--n", help="Surrogates of each target (default: 199 of a pair, 99 of all).", show_default=False),
-    ] = None,
+        str,
+        typer.Option("--n", metavar="auto|N",
+                     help="Surrogates of each target; auto draws as many as it takes to decide at --rate."),
+    ] = "auto",
+    budget: Annotated[
+        int, typer.Option("--budget", help="For --n auto: surrogates of a pair, as a mean over all pairs.")
+    ] = 2000,
     seed: Seed = None,
     period: Annotated[
-        int | None, typer.Option("--period", help="Steps of a cycle, for --method seasonal.", show_default=False)
+        int | None, typer.Option("--period", help="Steps of a cycle, for --surrogate seasonal.", show_default=False)
     ] = None,
     rate: Annotated[
         float, typer.Option("--rate", help="False discovery rate at which pairs are called significant.")
@@ -69,8 +76,7 @@ def surrogate_test(
 ) -> None:
     """Test whether cross-map skill is more than chance, by random surrogates in the place of the target.
 
-    With --x and --y for one pair in both directions; without for all pairs, adjusted for their number. Many pairs need
-    many surrogates (--n): docs/causality.md says how many.
+    With --x and --y for one pair in both directions; without for all pairs, adjusted for their number.
     """
     talk = Talk(quiet=quiet, as_json=json, progress=progress)
     if output is not None:
@@ -82,12 +88,11 @@ def surrogate_test(
     import pyedmcl
 
     shared: dict[str, Any] = {
-        "tau": tau, "Tp": Tp, "surrogate": method, "seed": seed, "period": period, "knn": knn, "dtype": dtype,
-        "exclusion_radius": exclusion_radius, "device": device,
+        "tau": tau, "Tp": Tp, "surrogate": surrogate, "seed": seed, "period": period, "knn": knn, "dtype": dtype,
+        "exclusion_radius": exclusion_radius, "device": device, "n": _number(n), "rate": rate, "budget": budget,
     }  # fmt: skip
-    if n is not None:
-        shared["n"] = n
     rows: list[list[Any]]
+    result: CcmSignificance | XmapSignificance
     if x is not None or y is not None:
         if columns is not None:
             raise typer.BadParameter("--columns: of a pair only --x and --y are named")
@@ -100,7 +105,7 @@ def surrogate_test(
                  float(pair.p_value[d]), float(pair.q_value[d])] for d in (0, 1)]  # fmt: skip
         if picture is not None:
             pair.plot(str(picture))
-        header, used, count = _PAIR, pair.seed, pair.surrogates.shape[1]
+        header, result, targets = _PAIR, pair, [link[1] for link in pair.links] if pair.reasons else []
     else:
         series = load(input, parse_columns(columns), time_column, dataset)
         with talk.progress("surrogates") as report:
@@ -109,21 +114,37 @@ def surrogate_test(
             every.plot(str(picture), rate)
         if network is not None:
             every.plot_network(str(network), rate)
-        rows, header, used, count = _every_pair(every), _PAIRS, every.seed, every.n
+        rows, header, result = _every_pair(every), _PAIRS, every
+        targets = list(every.names) if every.reasons else []
     if output is not None:
         write_table(output, header, rows)
     place = header.index("q_value")
     hits = [row for row in rows if row[place] <= rate]
     where = f"; pairs in {output}" if output is not None else ""
     talk.summary(f"{len(hits)} of {len(rows)} directions are significant at a false discovery rate of {rate:g} "
-                 f"({count} surrogates by {method}, seed {used}){where}")  # fmt: skip
+                 f"({'up to ' if n == 'auto' else ''}{result.n:,} surrogates by {surrogate}, seed {result.seed}; no p "
+                 f"can be below {result.smallest_p:.2g}, and no q of a single pair below {result.smallest_q:.2g})"
+                 f"{where}")  # fmt: skip
+    for target, reason in zip(targets, result.reasons, strict=True):
+        talk.remark(f"surrogates of {target}: {reason}")
     shown = rows if header is _PAIR else hits[:_SHOWN]
     if shown and not quiet:
         talk.table(header, [[f"{cell:.4g}" if isinstance(cell, float) else str(cell) for cell in row] for row in shown],
                    right=header[2:])  # fmt: skip
-    talk.document({"method": method, "n": count, "seed": used, "rate": rate, "significant": len(hits),
+    talk.document({"surrogate": surrogate, "n": result.n, "seed": result.seed, "rate": rate, "significant": len(hits),
+                   "smallest_p": result.smallest_p, "smallest_q": result.smallest_q,
                    "pairs": [dict(zip(header, row, strict=True)) for row in rows],
                    "output": None if output is None else str(output)})  # fmt: skip
+
+
+def _number(text: str) -> str | int:
+    """``auto`` or a number of surrogates."""
+    if text.strip().lower() == "auto":
+        return "auto"
+    try:
+        return int(text)
+    except ValueError:
+        raise typer.BadParameter(f"--n {text!r}: 'auto' or an integer of at least 1 is needed") from None
 
 
 def _every_pair(result: XmapSignificance) -> list[list[Any]]:

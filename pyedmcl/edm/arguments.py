@@ -35,8 +35,10 @@ __all__ = [
     "room",
     "runner_on",
     "several",
+    "share",
     "shown",
     "stream",
+    "surrogates",
 ]  # fmt: skip
 
 # The lists of a work-item lie in its private memory, and a CPU runtime's threads have small stacks.
@@ -65,6 +67,18 @@ def exclusion(radius: object) -> int:
 def draws(name: str, value: object) -> int:
     """How often something random is drawn."""
     return integer(name, value, 1, most=MOST_DRAWS)
+
+
+def surrogates(n: object) -> int:
+    """How many surrogates are drawn; 0 for "auto"."""
+    if isinstance(n, str) and n == "auto":
+        return 0
+    return integer("n", n, 1, most=MOST_DRAWS, hint=", or 'auto'")
+
+
+def share(name: str, value: object) -> float:
+    """A number between 0 and 1, without these."""
+    return real(name, value, "a number between 0 and 1", lambda number: 0 < number < 1)
 
 
 def stream(seed: Any) -> int:

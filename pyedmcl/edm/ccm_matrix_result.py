@@ -13,7 +13,7 @@ from ..data.arguments import real
 from ..errors import InputError
 from ..io.optional import pandas_for
 from .convergence import kendall
-from .significance import false_discovery
+from .false_discovery import false_discovery
 
 Doubles = NDArray[np.float64]
 

@@ -11,14 +11,19 @@ from numpy.typing import NDArray
 
 from ..data.series import Series, build_series
 from ..device.select import DeviceNames
-from ..errors import InputError
 from ..io.optional import pandas_for
+from ..jobs.blocks import Record
 from ..jobs.function import public_function
+from ..jobs.runner import Runner
 from ..jobs.sinks import ArraySink
 from . import arguments
 from .ccm_directions import both_directions, library_sizes, sides
+from .exceedance import counts, p_values
+from .false_discovery import false_discovery
+from .sequential import FIRST, SequentialTests, tell_reach
 from .significance_problem import CcmSignificanceProblem
 from .surrogate import check_method, draw, maker
+from .surrogate_choice import reasons
 
 Doubles = NDArray[np.float64]
 
@@ -35,7 +40,7 @@ class CcmSignificance:
     rho : ndarray of float64 (2,)
         Skill; the mean over samples where sub-libraries are drawn.
     surrogates : ndarray of float64 (2, n)
-        Skill of the same states for surrogates of the target.
+        Skill of the same states for surrogates of the target; NaN behind the last where one direction got fewer.
     p_value : ndarray of float64 (2,)
         (1 + surrogates that do as well) / (1 + n): one-sided, never 0. NaN where the skill is.
     q_value : ndarray of float64 (2,)
@@ -45,6 +50,10 @@ class CcmSignificance:
     method : str
         Of the surrogates.
     seed : int
+    rate : float
+        The false discovery rate at which n="auto" decided.
+    reasons : tuple of str
+        For method "auto": what was taken for the target of each direction, and why.
     """
 
     links: tuple[tuple[str, str], tuple[str, str]]
@@ -55,7 +64,24 @@ class CcmSignificance:
     lib_size: int | None
     method: str
     seed: int
+    rate: float = 0.05
+    reasons: tuple[str, ...] = ()
     provenance: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    @property
+    def n(self) -> int:
+        """Surrogates of a direction; of n="auto", the most that one got."""
+        return int(self.surrogates.shape[1])
+
+    @property
+    def smallest_p(self) -> float:
+        """The smallest p-value that n surrogates can give."""
+        return 1 / (self.n + 1)
+
+    @property
+    def smallest_q(self) -> float:
+        """The smallest q-value that n surrogates can give a direction which alone is significant."""
+        return min(2 * self.smallest_p, 1.0)
 
     def to_frame(self) -> Any:
         """A pandas DataFrame: library, target, rho, the surrogates' 95 % quantile, p_value, q_value."""
@@ -77,84 +103,6 @@ def _quantile(values: Doubles, q: float) -> float:
     return float(np.quantile(there, q)) if there.size else float("nan")
 
 
-def false_discovery(p_values: Any) -> Doubles:
-    """Smallest false discovery rate at which each test would be called significant, NaN where there is no p-value.
-
-    Benjamini and Hochberg, J. R. Stat. Soc. B 57, 289 (1995).
-
-    Parameters
-    ----------
-    p_values : array_like
-        Of any shape, from 0 to 1; NaN for tests that were not made.
-
-    Returns
-    -------
-    ndarray of float64
-        Of the same shape.
-
-    Raises
-    ------
-    InputError
-        A value is no probability.
-
-    See Also
-    --------
-    xmap_significance : p-values of all pairs.
-
-    Notes
-    -----
-    Cost: sorts the p-values.
-
-    Examples
-    --------
-    >>> import pyedmcl
-    >>> pyedmcl.false_discovery([0.01, 0.02, 0.5]).tolist()
-    [0.03, 0.03, 0.5]
-    """
-    p = _probabilities(p_values)
-    there = ~np.isnan(p)
-    found = p[there]
-    order = np.argsort(found, kind="stable")
-    scaled = found[order] * len(found) / np.arange(1, len(found) + 1)
-    adjusted = np.empty_like(scaled)
-    adjusted[order] = np.minimum(np.minimum.accumulate(scaled[::-1])[::-1], 1.0)
-    out = np.full(p.shape, np.nan)
-    out[there] = adjusted
-    return out
-
-
-def _probabilities(p_values: Any) -> Doubles:
-    """An array of numbers from 0 to 1, NaN where there is none or it is masked."""
-    wrong = "p_values: numbers from 0 to 1, or NaN, are needed"
-    try:
-        given = np.ma.asanyarray(p_values) if isinstance(p_values, np.ma.MaskedArray) else np.asarray(p_values)
-    except Exception as cause:  # whatever the object's own methods raise
-        raise InputError(f"{wrong}: {cause}") from cause
-    if given.dtype.kind not in "fiuO":  # a complex one would lose a part without a word
-        raise InputError(f"{wrong}, not {given.dtype.name}")
-    try:
-        p: Doubles = np.ma.filled(given.astype(np.float64), np.nan)
-    except (TypeError, ValueError, OverflowError) as cause:
-        raise InputError(f"{wrong}: {cause}") from cause
-    outside = p[(p < 0) | (p > 1)]
-    if outside.size:
-        raise InputError(f"{wrong}; there is {outside[0]:g}")
-    return p
-
-
-def exceedance(observed: Any, surrogates: Doubles) -> Doubles:
-    """(1 + surrogates at least as large) / (1 + surrogates) along the last axis; undefined surrogates do not count.
-
-    NaN where ``observed`` is, or where no surrogate has a value.
-    """
-    observed = np.asarray(observed, np.float64)
-    there = np.isfinite(surrogates)
-    with np.errstate(invalid="ignore"):
-        reached = (there & (surrogates >= observed[..., None])).sum(axis=-1)
-    n = there.sum(axis=-1)
-    return np.where(np.isfinite(observed) & (n > 0), (1.0 + reached) / (1.0 + n), np.nan)
-
-
 @public_function
 def ccm_significance(
     x: Any,
@@ -164,7 +112,9 @@ def ccm_significance(
     tau: int = 1,
     Tp: int = 0,
     surrogate: str = "phase",
-    n: int = 199,
+    n: int | str = "auto",
+    rate: float = 0.05,
+    budget: int = 2000,
     lib_size: int | None = None,
     sample: int = 30,
     seed: int | None = None,
@@ -188,8 +138,11 @@ def ccm_significance(
     surrogate : str
         Method of :func:`pyedmcl.surrogate`: "phase" asks whether autocorrelation alone could explain a skill,
         "seasonal" whether a common cycle could.
-    n : int
-        Surrogates of each target. The smallest p-value that can be found is 1 / (n + 1).
+    n : int or "auto"
+        Surrogates of each target. The smallest p-value that can be found is 1 / (n + 1). "auto" draws as many as it
+        takes to decide at the false discovery rate ``rate``; see :func:`pyedmcl.xmap_significance`.
+    rate, budget
+        Of n="auto", as for :func:`pyedmcl.xmap_significance`.
     lib_size : int, optional
         Rows of random sub-libraries, over which skill is averaged; by default all rows are used at once.
     sample : int
@@ -233,37 +186,60 @@ def ccm_significance(
     """
     Tp = arguments.integer("Tp", Tp)
     radius = arguments.exclusion(exclusion_radius)
-    count = arguments.draws("n", n)
+    count = arguments.surrogates(n)
+    limit, most = arguments.share("rate", rate), arguments.draws("budget", budget)
     samples = arguments.draws("sample", sample)
     k, number = arguments.count("knn", knn), arguments.stream(seed)
     check_method(surrogate, "surrogate")
     dtype = arguments.precision(dtype)
     first, second, tau = sides(x, y, E, tau, False)
     directions = both_directions(first, second, tau, Tp=Tp, knn=k, lib_range=lib_range, valid_lib=valid_lib)
-    drawn = []
-    for direction in directions:
-        target = _first(direction.target.series)
-        make = maker(
+    targets = [_first(direction.target.series) for direction in directions]
+    makers = [
+        maker(
             target, surrogate, period=period, E=direction.target.lags, tau=tau, recurrence=recurrence,
             what="xy"[1 - direction.number], name="surrogate",
-        )  # fmt: skip
-        drawn.append(draw(make, count, number, direction.number, target.n_steps))
+        )
+        for target, direction in zip(targets, directions, strict=True)
+    ]  # fmt: skip
     sizes = tuple(  # of all rows there is one sample
         library_sizes(int(d.legal.sum()) if lib_size is None else lib_size, [d], "lib_size")[0] for d in directions
     )
-    problem = CcmSignificanceProblem(
-        directions, tuple(drawn), sizes, 1 if lib_size is None else samples, number, Tp, radius, dtype
-    )
+
+    def problem_of(which: Sequence[int], first: int, count: int) -> CcmSignificanceProblem:
+        """Some directions, and so many of their surrogates."""
+        drawn = [draw(makers[d], count, number, directions[d].number, targets[d].n_steps, first) for d in which]
+        return CcmSignificanceProblem(
+            tuple(directions[d] for d in which), tuple(drawn), tuple(sizes[d] for d in which),
+            1 if lib_size is None else samples, number, Tp, radius, dtype,
+        )  # fmt: skip
+
     runner = arguments.runner_on(device, dtype)
-    skill = np.empty((2, 1 + count))
-    record = runner.run(problem, ArraySink(problem.blocks(), [skill]))
+    first_round = problem_of((0, 1), 0, count or min(FIRST, most))
+    skill, record = _skill(first_round, runner)
     rho, surrogates = skill[:, 0].copy(), skill[:, 1:].copy()
-    p_value = exceedance(rho, surrogates)
+    tests = SequentialTests(limit, 0 if count else most, surrogates.shape[1], *counts(rho, surrogates))
+    while step := tests.step(first.series.n_steps):
+        which = np.flatnonzero(tests.open)
+        more = np.full((2, step), np.nan)
+        skill, own = _skill(problem_of(which.tolist(), tests.drawn, step), runner)
+        more[which] = skill[:, 1:]
+        surrogates, record = np.concatenate([surrogates, more], axis=1), record.joined(own)
+        tests.add(step, *counts(rho, more))
+    p_value = p_values(tests.reached, tests.n)
+    tell_reach(p_value, surrogates.shape[1], limit)
     return CcmSignificance(
         links=((first.name, second.name), (second.name, first.name)), rho=rho, surrogates=surrogates, p_value=p_value,
-        q_value=false_discovery(p_value), lib_size=lib_size, method=surrogate, seed=number,
-        provenance=runner.provenance(problem.kernels, record),
+        q_value=false_discovery(p_value), lib_size=lib_size, method=surrogate, seed=number, rate=limit,
+        reasons=sum((reasons(target, surrogate, period) for target in targets), ()),
+        provenance=runner.provenance(first_round.kernels, record),
     )  # fmt: skip
+
+
+def _skill(problem: CcmSignificanceProblem, runner: Runner) -> tuple[Doubles, Record]:
+    """Skill of each direction and of its surrogates (directions, 1 + n)."""
+    skill = np.empty((problem.total, 1 + len(problem.surrogates[0])))
+    return skill, runner.run(problem, ArraySink(problem.blocks(), [skill]))
 
 
 def _first(series: Series) -> Series:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,12 +11,12 @@ from ..data.condition import far_exponent
 from ..data.series import Series, build_series, check_embedding
 from ..errors import InputError
 from . import arguments
+from .surrogate_choice import choose
+from .surrogate_makers import Maker, adjusted, check_period, phases, placed, seasonal
 from .twins import twin_groups, twin_path
 
-METHODS = ("shuffle", "phase", "iaaft", "twin", "seasonal")
+METHODS = ("shuffle", "phase", "iaaft", "twin", "seasonal", "auto")
 Doubles = NDArray[np.float64]
-Maker = Callable[[np.random.Generator], Doubles]
-_MOST_ROUNDS = 1000
 
 
 def surrogate(
@@ -38,8 +37,8 @@ def surrogate(
     Parameters
     ----------
     x : array_like (n_steps,)
-        Finite; "shuffle" and "seasonal" also take gaps (NaN), which stay where they are.
-    method : {"shuffle", "phase", "iaaft", "twin", "seasonal"}
+        Finite; "shuffle", "seasonal" and "auto" also take gaps (NaN), which stay where they are.
+    method : {"shuffle", "phase", "iaaft", "twin", "seasonal", "auto"}
         What is kept.
 
         - "shuffle": the values, in random order.
@@ -50,12 +49,15 @@ def surrogate(
         - "twin": the recurrences: the path goes on from any row whose recurrences are the same (Thiel et al.,
           Europhys. Lett. 75, 535, 2006).
         - "seasonal": the mean cycle of length ``period``; deviations from it are shuffled.
+        - "auto": what the series itself suggests: its mean cycle, if a part of it repeats; its linear trend, if it has
+          one; and the power spectrum of what is left, or of the steps from row to row if the series wanders without
+          returning to a mean. The result of a test says what was taken.
     n : int
         How many.
     seed : int, optional
         The same seed gives the same surrogates, the first of them whatever ``n``; by default a fresh one.
     period : int, optional
-        Steps of a cycle, for "seasonal".
+        Steps of a cycle, for "seasonal"; for "auto" the cycle is looked for if this is not given.
     E, tau : int
         Embedding of "twin".
     recurrence : float
@@ -93,11 +95,11 @@ def surrogate(
     return draw(make, count, arguments.stream(seed), 0, series.n_steps)
 
 
-def draw(make: Maker, n: int, seed: int, number: int, n_steps: int) -> Doubles:
-    """n surrogates (n, n_steps) of series ``number``, each from a random stream of its own."""
+def draw(make: Maker, n: int, seed: int, number: int, n_steps: int, first: int = 0) -> Doubles:
+    """n surrogates (n, n_steps) of series ``number`` from ``first`` on, each from a random stream of its own."""
     out = arguments.room("n", (n, n_steps))
     for i in range(n):
-        sequence = np.random.SeedSequence(entropy=seed, spawn_key=(number, i))
+        sequence = np.random.SeedSequence(entropy=seed, spawn_key=(number, first + i))
         out[i] = make(np.random.Generator(np.random.Philox(sequence)))
     return out
 
@@ -127,10 +129,10 @@ def maker(
         make = maker(near_one, method, period=period, E=E, tau=tau, recurrence=recurrence, what=what, name=name)
         return lambda rng: np.ldexp(make(rng), exponent)
     there = np.isfinite(values)
-    if not there.all() and method not in ("shuffle", "seasonal"):
+    if not there.all() and method not in ("shuffle", "seasonal", "auto"):
         raise InputError(
             f"{what}: {name}={method!r}: series {series.names[0]!r} has a gap in row {int(np.argmin(there))}; fill "
-            "gaps first, or take 'shuffle' or 'seasonal'"
+            "gaps first, or take 'auto', 'shuffle' or 'seasonal'"
         )
     least = 4
     if there.sum() < least:
@@ -138,71 +140,18 @@ def maker(
             f"{what}: series {series.names[0]!r} has {int(there.sum())} values; surrogates need at least {least}"
         )
     if method == "shuffle":
-        return lambda rng: _placed(rng.permutation(values[there]), there)
+        return lambda rng: placed(rng.permutation(values[there]), there)
     if method == "phase":
-        return _phases(values)
+        return phases(values)
     if method == "iaaft":
-        return _adjusted(values)
+        return adjusted(values)
+    if method == "auto":
+        return choose(values, None if period is None else check_period(period, len(values))).maker(values)
     if method == "seasonal":
-        return _seasonal(values, there, period)
+        return seasonal(values, there, period)
     if len(values) < (E - 1) * tau + least:
         raise InputError(
             f"{what}: E={E}, tau={tau} needs at least {(E - 1) * tau + least} rows, there are {len(values)}"
         )
     group = twin_groups(values, E, tau, float(recurrence))
     return lambda rng: values[(E - 1) * tau :][twin_path(group, len(values), rng)]
-
-
-def _placed(values: Doubles, there: NDArray[np.bool_]) -> Doubles:
-    out = np.full(len(there), np.nan)
-    out[there] = values
-    return out
-
-
-def _phases(values: Doubles) -> Maker:
-    n, mean = len(values), values.mean()
-    spectrum = np.abs(np.fft.rfft(values - mean))
-
-    def make(rng: np.random.Generator) -> Doubles:
-        turned = spectrum * np.exp(2j * np.pi * rng.random(len(spectrum)))
-        turned[0] = 0.0
-        if n % 2 == 0:  # the highest frequency is real: its variance is kept on average
-            turned[-1] = np.sqrt(2.0) * turned[-1].real
-        out: Doubles = np.fft.irfft(turned, n) + mean
-        return out
-
-    return make
-
-
-def _adjusted(values: Doubles) -> Maker:
-    ordered, spectrum = np.sort(values), np.abs(np.fft.rfft(values))
-
-    def make(rng: np.random.Generator) -> Doubles:
-        out = rng.permutation(values)
-        before = np.empty(0, np.intp)
-        for _ in range(_MOST_ROUNDS):
-            turned = np.fft.rfft(out)
-            size = np.abs(turned)
-            turned = np.where(size > 0, turned / np.where(size > 0, size, 1.0), 1.0) * spectrum
-            order = np.argsort(np.fft.irfft(turned, len(values)), kind="stable")
-            out = np.empty_like(values)
-            out[order] = ordered
-            if np.array_equal(order, before):
-                break
-            before = order
-        return out
-
-    return make
-
-
-def _seasonal(values: Doubles, there: NDArray[np.bool_], period: int | None) -> Maker:
-    if period is None:
-        raise InputError("period=None: 'seasonal' needs the steps of a cycle, such as 12 for months")
-    length = arguments.integer("period", period, 2)
-    if length * 2 > len(values):
-        raise InputError(f"period={period!r}: two cycles are needed at least, and there are {len(values)} rows")
-    phase = np.arange(len(values)) % length
-    counts = np.bincount(phase[there], minlength=length)
-    cycle = np.bincount(phase[there], values[there], length) / np.maximum(counts, 1)
-    rest = values[there] - cycle[phase[there]]
-    return lambda rng: _placed(cycle[phase[there]] + rng.permutation(rest), there)

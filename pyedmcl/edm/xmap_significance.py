@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -12,13 +12,18 @@ from numpy.typing import NDArray
 from ..device.select import DeviceNames
 from ..errors import InputError
 from ..io.optional import pandas_for
+from ..jobs.blocks import Record
 from ..jobs.function import public_function
+from ..jobs.runner import LocalRunner
 from ..jobs.sinks import ArraySink
 from ..launch.progress import Progress
 from . import arguments
+from .exceedance import p_values
+from .false_discovery import false_discovery
 from .pairs import pairs_arguments, with_dimensions
-from .significance import false_discovery
+from .sequential import FIRST, SequentialTests, decided, tell_reach
 from .surrogate import check_method
+from .surrogate_choice import reasons
 from .xmap_significance_problem import XmapSignificanceProblem
 
 Doubles = NDArray[np.float64]
@@ -40,10 +45,16 @@ class XmapSignificance:
         Embedding dimension of each target.
     names : tuple of str
     n : int
-        Surrogates of each target.
+        Surrogates of each target; of n="auto", the most that any pair got.
     method : str
         Of the surrogates.
     seed : int
+    draws : ndarray of int (n_series, n_series)
+        Surrogates of each pair that have a skill: those that its p-value counts.
+    rate : float
+        The false discovery rate at which n="auto" decided.
+    reasons : tuple of str
+        For method "auto": what was taken for each target, and why.
     """
 
     rho: Doubles
@@ -54,12 +65,32 @@ class XmapSignificance:
     n: int
     method: str
     seed: int
+    draws: NDArray[np.int_]
+    rate: float = 0.05
+    reasons: tuple[str, ...] = ()
     provenance: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    @property
+    def smallest_p(self) -> float:
+        """The smallest p-value that n surrogates can give."""
+        return 1 / (self.n + 1)
+
+    @property
+    def smallest_q(self) -> float:
+        """The smallest q-value that n surrogates can give a pair which alone is significant."""
+        return min(int(np.isfinite(self.p_value).sum()) * self.smallest_p, 1.0)
+
+    def decided(self, rate: float | None = None) -> NDArray[np.bool_]:
+        """Pairs (n_series, n_series) whose significance more surrogates would not change, but for a chance of 0.001.
+
+        ``rate`` is the false discovery rate; by default that at which n="auto" decided.
+        """
+        limit = self.rate if rate is None else arguments.share("rate", rate)
+        return decided(self.p_value, self.draws, limit)
 
     def significant(self, rate: float = 0.05) -> NDArray[np.bool_]:
         """Pairs (n_series, n_series) that are called significant at a false discovery rate."""
-        limit = arguments.real("rate", rate, "a number between 0 and 1", lambda share: 0 < share < 1)
-        found: NDArray[np.bool_] = self.q_value <= limit
+        found: NDArray[np.bool_] = self.q_value <= arguments.share("rate", rate)
         return found
 
     def to_frame(self, rate: float | None = None) -> Any:
@@ -101,7 +132,9 @@ def xmap_significance(
     tau: int = 1,
     Tp: int = 0,
     surrogate: str = "phase",
-    n: int = 99,
+    n: int | str = "auto",
+    rate: float = 0.05,
+    budget: int = 2000,
     seed: int | None = None,
     exclusion_radius: int = 0,
     knn: int | None = None,
@@ -119,11 +152,18 @@ def xmap_significance(
     Parameters
     ----------
     data : array_like (n_steps, n_series)
-        Time along the first axis, NaN for gaps (which only the methods "shuffle" and "seasonal" allow).
+        Time along the first axis, NaN for gaps (which the methods "auto", "shuffle" and "seasonal" allow).
     surrogate : str
-        Method of :func:`pyedmcl.surrogate`.
-    n : int
+        Method of :func:`pyedmcl.surrogate`; "auto" chooses one for each target.
+    n : int or "auto"
         Surrogates of each target. The smallest p-value is 1 / (n + 1): with many pairs, many surrogates are needed.
+        "auto" draws them in rounds, and only for pairs of which it is open whether they are significant at ``rate``,
+        until all are decided (but for a chance of 0.001 each) or the ``budget`` is spent.
+    rate : float
+        False discovery rate at which n="auto" decides; in (0, 1).
+    budget : int
+        For n="auto": surrogates of a pair, as a mean over all pairs. What pairs that are soon decided leave goes to the
+        others, up to 5 times as many for each, and 50 times where no surrogate has reached the skill.
     seed : int, optional
         Chooses the surrogates; by default a fresh one, which the result names.
     period, recurrence
@@ -153,7 +193,10 @@ def xmap_significance(
     Notes
     -----
     Cost: the lookups of :func:`xmap` for n + 1 times as many targets; its search is repeated for each batch of
-    targets that fits into memory.
+    targets that fits into memory. With n="auto" most pairs need some forty surrogates; those that are not decided soon
+    need more, the closer they are to the limit.
+
+    A remark tells where n is so small that no pair could pass at ``rate``.
 
     Examples
     --------
@@ -164,7 +207,8 @@ def xmap_significance(
     >>> result.p_value.shape
     (4, 4)
     """
-    count, number = arguments.draws("n", n), arguments.stream(seed)
+    count, number = arguments.surrogates(n), arguments.stream(seed)
+    limit, most = arguments.share("rate", rate), arguments.draws("budget", budget)
     arguments.reporter(progress)
     check_method(surrogate, "surrogate")
     fields = pairs_arguments(
@@ -174,14 +218,59 @@ def xmap_significance(
     if series.n_series < 2:
         raise InputError("data: there is one series; pairs need two at least")
     problem = XmapSignificanceProblem(
-        **fields, method=surrogate, n=count, seed=number, period=period, recurrence=recurrence
+        **fields, method=surrogate, n=count or min(FIRST, most), seed=number, period=period, recurrence=recurrence
     )
     runner = arguments.runner_on(device, problem.data.dtype)
-    rho, p_value = np.empty((2, series.n_series, series.n_series))
-    sink = ArraySink(problem.blocks(), [rho.T, p_value.T])
-    problem = with_dimensions(problem, runner, sink)
-    record = runner.run(problem, sink)
+    record, dims, table = surrogate_tests(problem, runner, rate=limit, budget=0 if count else most)
+    p_value = p_values(table.reached, table.n)
+    tell_reach(p_value, int(table.n.max(initial=0)), limit)
     return XmapSignificance(
-        rho, p_value, false_discovery(p_value), np.array(problem.E, int), series.names, count, surrogate, number,
+        table.rho, p_value, false_discovery(p_value), dims, series.names, count or int(table.n.max(initial=0)),
+        surrogate, number, table.n, limit, reasons(series, surrogate, period),
         runner.provenance(problem.kernels, record),
     )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class SurrogateTable:
+    """Skill of all pairs, and how many surrogates reach it; each (n_series, n_series), row = library."""
+
+    rho: Doubles
+    reached: NDArray[np.int_]
+    n: NDArray[np.int_]
+
+
+def surrogate_tests(
+    problem: XmapSignificanceProblem, runner: LocalRunner, *, rate: float, budget: int
+) -> tuple[Record, NDArray[np.int_], SurrogateTable]:
+    """Run the problem, and then rounds of more surrogates for the pairs that are open at ``rate``.
+
+    Parameters
+    ----------
+    problem : XmapSignificanceProblem
+        Of the first round.
+    runner : LocalRunner
+    rate : float
+    budget : int
+        0 for the first round alone.
+
+    Returns
+    -------
+    Record, ndarray of int (n_series,), SurrogateTable
+        How it came about; E of the series; the counts.
+    """
+    N = problem.total
+
+    def of(part: XmapSignificanceProblem) -> tuple[XmapSignificanceProblem, Record, list[NDArray[Any]]]:
+        layers = [np.empty((N, N)), *np.empty((2, N, N), int)]
+        sink = ArraySink(part.blocks(), [layer.T for layer in layers])
+        part = with_dimensions(part, runner, sink)
+        return part, runner.run(part, sink), layers
+
+    problem, record, (rho, reached, n) = of(problem)
+    tests = SequentialTests(rate, budget, problem.n, reached, n)
+    while step := tests.step(problem.data.series.n_steps):
+        _, own, (_, reached, n) = of(replace(problem, first=tests.drawn, n=step, pairs=tests.open))
+        tests.add(step, reached, n)
+        record = record.joined(own)
+    return record, np.array(problem.E, int), SurrogateTable(rho, tests.reached, tests.n)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -14,8 +15,8 @@ from ..device.memory import budget
 from ..engines.crossmap import CrossMap
 from ..jobs.blocks import Arrays, Block, BlockResult, Record, Report, cut
 from .effort import operations
+from .exceedance import counts
 from .pairs import PairsProblem
-from .significance import exceedance
 from .surrogate import draw, maker
 from .xmap_problem import map_data
 
@@ -23,13 +24,15 @@ if TYPE_CHECKING:
     from ..device.executor import Executor
 
 _MOST_TARGETS = 16384  # series and surrogates of a block
+Numbers = NDArray[np.int_]
 
 
 @dataclass(frozen=True)
 class XmapSignificanceProblem(PairsProblem):
-    """Skill of each series as library against each as target, and against surrogates of the target.
+    """Skill of each series as library against each as target, and of how many surrogates it is reached.
 
-    Blocks are ranges of **targets**, whose rows hold skill and p-value of each library.
+    Blocks are ranges of **targets**. Their layers, each with a cell for each library, are the skill, the number of
+    surrogates that reach it, and the number of those that have a skill.
 
     Attributes
     ----------
@@ -41,6 +44,12 @@ class XmapSignificanceProblem(PairsProblem):
         Chooses them.
     period, recurrence
         As for :func:`pyedmcl.surrogate`.
+    first : int
+        Number of the first surrogate.
+    pairs : ndarray of bool (n_series, n_series), optional
+        Row = library, column = target: which pairs are computed; the others get NaN and 0. All pairs by default.
+    E_of_library : bool
+        E is that of the library instead of the target.
     """
 
     method: str
@@ -48,6 +57,9 @@ class XmapSignificanceProblem(PairsProblem):
     seed: int
     period: Any
     recurrence: Any
+    first: int = 0
+    pairs: NDArray[np.bool_] | None = None
+    E_of_library: bool = False
 
     @property
     def kernels(self) -> tuple[str, ...]:
@@ -55,7 +67,7 @@ class XmapSignificanceProblem(PairsProblem):
 
     def blocks(self) -> list[Block]:
         """Ranges of targets."""
-        return cut(self.total, max((_MOST_TARGETS - self.total) // self.n, 1), 2)
+        return cut(self.total, max((_MOST_TARGETS - self.total) // self.n, 1), 3)
 
     @property
     def operations(self) -> float:
@@ -87,36 +99,78 @@ class XmapSignificanceEngine:
         self._batch = max((fit - p.total) // p.n, 1)
 
     def block(self, block: Block, into: Arrays | None, report: Report) -> BlockResult:
-        """Skill and p-value (targets of the block, n_series)."""
-        rho, p_value = np.empty((2, len(block), self._problem.total)) if into is None else into
+        """Skill and both counts, each (targets of the block, n_series)."""
+        shape = len(block), self._problem.total
+        rho, reached, there = [np.empty(shape), *np.empty((2, *shape), int)] if into is None else into
+        rho[...], reached[...], there[...] = np.nan, 0, 0
         record = Record()
-        for a in range(block.begin, block.end, self._batch):
-            b = min(a + self._batch, block.end)
-            skill, surrogates, own = self._skill(a, b)
-            place = slice(a - block.begin, b - block.begin)
-            rho[place], p_value[place] = skill.T, exceedance(skill, surrogates).T
+        for libraries, targets in self._maps(block):
+            skill, surrogates, own = self._skill(libraries, targets)
+            place = np.ix_(targets - block.begin, libraries)
+            rho[place] = skill.T
+            found = counts(skill, surrogates)
+            reached[place], there[place] = found[0].T, found[1].T
             record = record.joined(own)
-            report(b - block.begin)
-        p_value[np.arange(len(block)), np.arange(block.begin, block.end)] = np.nan  # a series and itself
-        return BlockResult([rho, p_value], record)
+            report(int(targets.max()) + 1 - block.begin)
+        itself = np.arange(len(block)), np.arange(block.begin, block.end)
+        reached[itself], there[itself] = 0, 0
+        return BlockResult([rho, reached, there], record)
 
-    def _skill(self, a: int, b: int) -> tuple[NDArray[np.float64], NDArray[np.float64], Record]:
-        """Skill (n_series, b - a) of targets a to b, and (n_series, b - a, n) of their surrogates."""
-        p, series, N = self._problem, self._problem.data.series, self._problem.total
-        drawn = np.concatenate([draw(self._makers[j], p.n, p.seed, j, series.n_steps) for j in range(a, b)])
-        values = np.concatenate([series.values, drawn.T.astype(series.values.dtype)], axis=1)
-        names = (*series.names, *(f"{series.names[j]}~{i}" for j in range(a, b) for i in range(p.n)))
+    def _maps(self, block: Block) -> Iterator[tuple[Numbers, Numbers]]:
+        """Libraries and targets of each map that a block is computed by."""
+        p, N = self._problem, self._problem.total
+        wanted = np.ones((N, N), bool) if p.pairs is None else p.pairs
+        for dim in np.unique(p.E or ()) if p.E_of_library else (None,):
+            alike = np.ones(N, bool) if dim is None else np.array(p.E) == dim
+            for targets in self._together(wanted & alike[:, None], block):
+                yield np.flatnonzero(wanted[:, targets].any(axis=1) & alike), targets
+
+    def _together(self, wanted: NDArray[np.bool_], block: Block) -> Iterator[Numbers]:
+        """Targets that share a map: where the search that they share costs more than the pairs that nobody wants."""
+        p, L = self._problem, self._problem.data.series.n_steps
+        E = p.highest
+        search, lookup = (operations([E], n_library=L, n_query=L, n_targets=targets) for targets in (0, p.n))
+        targets: list[int] = []
+        libraries = np.zeros(p.total, bool)
+        for j in range(block.begin, block.end):
+            own = wanted[:, j]
+            if not own.any():
+                continue
+            both, lookups = libraries | own, lookup - search
+            apart = (int(libraries.sum()) + int(own.sum())) * search
+            apart += (int(libraries.sum()) * len(targets) + int(own.sum())) * lookups
+            joined = int(both.sum()) * (search + (len(targets) + 1) * lookups)
+            if targets and (len(targets) == self._batch or joined > apart):
+                yield np.array(targets)
+                targets, both = [], own
+            targets.append(j)
+            libraries = both
+        if targets:
+            yield np.array(targets)
+
+    def _skill(self, libraries: Numbers, targets: Numbers) -> tuple[NDArray[np.float64], NDArray[np.float64], Record]:
+        """Skill (n_libraries, n_targets) of some targets, and (n_libraries, n_targets, n) of their surrogates."""
+        p, series, M = self._problem, self._problem.data.series, len(libraries)
+        drawn = np.concatenate([draw(self._makers[j], p.n, p.seed, j, series.n_steps, p.first) for j in targets])
+        # Libraries that are all of the series hold the targets, too.
+        also = targets if p.total > M else targets[:0]
+        columns = np.concatenate([libraries, also])
+        values = np.concatenate([series.values[:, columns], drawn.T.astype(series.values.dtype)], axis=1)
+        names = (*(series.names[i] for i in columns), *(f"{series.names[j]}~{i}" for j in targets for i in range(p.n)))
         E = np.array(p.E, int)
+        dims = np.concatenate([E[columns], np.repeat(E[targets], p.n)])
+        if p.E_of_library:
+            dims[:] = E[libraries[0]]
         together = replace(
-            p, data=Prepared(Series(np.ascontiguousarray(values), names), p.data.dtype),
-            E=tuple(np.concatenate([E, np.repeat(E[a:b], p.n)]).tolist()),
-        )  # fmt: skip
-        mapping = CrossMap(self._executor, replace(map_data(together), n_libraries=N))
+            p, data=Prepared(Series(np.ascontiguousarray(values), names), p.data.dtype), E=tuple(dims.tolist())
+        )
+        mapping = CrossMap(self._executor, replace(map_data(together), n_libraries=M))
         try:
-            rho = mapping.skill(0, N).astype(np.float64)
-            return rho[:, a:b], rho[:, N:].reshape(N, b - a, p.n), Record(mapping.parameters)
+            rho = mapping.skill(0, M).astype(np.float64)
         finally:
             mapping.release()
+        own = rho[:, M : M + len(also)] if len(also) else rho[:, targets]
+        return own, rho[:, len(columns) :].reshape(M, len(targets), p.n), Record(mapping.parameters)
 
     def release(self) -> None:
         """Nothing is held."""

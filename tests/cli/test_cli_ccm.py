@@ -113,6 +113,18 @@ def test_surrogate_test_of_a_pair_and_of_all(table, tmp_path, one_device):
     np.testing.assert_allclose(sorted(float(row["p_value"]) for row in rows),
                                np.sort(every.p_value[np.isfinite(every.p_value)]))  # fmt: skip
     run(*words, "--rate", 1, code=2)
+    run(*words, "--n", "many", code=2)
+
+
+def test_surrogates_that_the_command_chooses_are_told(table, tmp_path, one_device):
+    path, x = table
+    words = ["surrogate-test", path, "--E", 2, "--seed", 3, "--budget", 60, "--surrogate", "auto"]
+    words += ["--device", one_device]
+    found = run(*words)
+    assert "surrogates of b: keeps the" in found.stderr and "no p can be below" in found.stdout
+    answer = json.loads(run(*words, "--json").stdout)
+    every = pyedmcl.xmap_significance(x, E=2, seed=3, budget=60, surrogate="auto", device=one_device)
+    assert answer["n"] == every.n and answer["smallest_q"] == every.smallest_q
 
 
 def test_multiview(table, tmp_path, one_device):

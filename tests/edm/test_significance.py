@@ -8,7 +8,7 @@ import pytest
 from series_helpers import driven
 
 import pyedmcl
-from pyedmcl.edm.significance import exceedance
+from pyedmcl.edm.exceedance import exceedance
 from pyedmcl.errors import InputError
 
 

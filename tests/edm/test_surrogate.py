@@ -22,7 +22,7 @@ def red(n, seed=0):
     return np.exp(x / 4)
 
 
-@pytest.mark.parametrize("method", ["shuffle", "phase", "iaaft", "twin", "seasonal"])
+@pytest.mark.parametrize("method", ["shuffle", "phase", "iaaft", "twin", "seasonal", "auto"])
 def test_seeds(method):
     x = red(120)
     one = pyedmcl.surrogate(x, method, n=6, seed=3, period=12)
@@ -128,6 +128,7 @@ GAPPY[17] = np.nan
         (X, {"method": "seasonal", "period": 31}, "period=31"),
         (X, {"method": "twin", "recurrence": 1.0}, "recurrence=1.0"),
         (X, {"method": "twin", "E": 59}, "E=59"),
+        (X, {"method": "auto", "period": 31}, "period=31"),
         (GAPPY, {"method": "phase"}, "gap in row 17"),
         (GAPPY, {"method": "twin"}, "gap in row 17"),
         (X[:3], {}, "at least 4"),

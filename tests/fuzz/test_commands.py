@@ -50,7 +50,7 @@ LEGAL = {
     "--x": _SERIES, "--y": _SERIES, "--lib-sizes": st.sampled_from(["20", "10,30", "10:40:10"]), "--sample": _INT,
     "--seed": _INT,
     "--method": st.sampled_from(["simplex", "smap"]),
-    "surrogate-test --method": st.sampled_from(["phase", "shuffle", "seasonal"]),
+    "surrogate-test --surrogate": st.sampled_from(["phase", "shuffle", "seasonal", "auto"]),
     "--n": _INT, "--period": st.just("5"), "--rate": st.just("0.1"), "--radius": st.sampled_from(["0.3", "0.1,0.5"]),
     "--against": _SERIES, "--m": _INT, "--metric": st.sampled_from(["euclidean", "maximum"]), "--theiler": _INT,
     "--convention": st.sampled_from(["pyrqa", "crqa"]),

@@ -152,7 +152,7 @@ def test_arrows_go_from_cause_to_effect(tmp_path):
 def test_only_significant_or_converging_pairs_become_arrows():
     rho, q = RNG.uniform(0.1, 1, (4, 4)), np.full((4, 4), 0.5)
     q[2, 1] = 0.01
-    found = XmapSignificance(rho, q, q, np.ones(4, int), tuple("abcd"), 99, "phase", 1)
+    found = XmapSignificance(rho, q, q, np.ones(4, int), tuple("abcd"), 99, "phase", 1, np.full((4, 4), 99))
     assert len(arrows(found.plot_network())) == 1 and "0.05" in found.plot_network().axes[0].get_title()
     assert "grey" in found.plot().axes[0].get_title()
     sizes = np.array([10, 20, 30, 40, 50])

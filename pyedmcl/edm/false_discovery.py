@@ -1,0 +1,77 @@
+"""From the p-values of many tests to false discovery rates."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InputError
+
+Doubles = NDArray[np.float64]
+
+
+def false_discovery(p_values: Any) -> Doubles:
+    """Smallest false discovery rate at which each test would be called significant, NaN where there is no p-value.
+
+    Benjamini and Hochberg, J. R. Stat. Soc. B 57, 289 (1995).
+
+    Parameters
+    ----------
+    p_values : array_like
+        Of any shape, from 0 to 1; NaN for tests that were not made.
+
+    Returns
+    -------
+    ndarray of float64
+        Of the same shape.
+
+    Raises
+    ------
+    InputError
+        A value is no probability.
+
+    See Also
+    --------
+    xmap_significance : p-values of all pairs.
+
+    Notes
+    -----
+    Cost: sorts the p-values.
+
+    Examples
+    --------
+    >>> import pyedmcl
+    >>> pyedmcl.false_discovery([0.01, 0.02, 0.5]).tolist()
+    [0.03, 0.03, 0.5]
+    """
+    p = _probabilities(p_values)
+    there = ~np.isnan(p)
+    found = p[there]
+    order = np.argsort(found, kind="stable")
+    scaled = found[order] * len(found) / np.arange(1, len(found) + 1)
+    adjusted = np.empty_like(scaled)
+    adjusted[order] = np.minimum(np.minimum.accumulate(scaled[::-1])[::-1], 1.0)
+    out = np.full(p.shape, np.nan)
+    out[there] = adjusted
+    return out
+
+
+def _probabilities(p_values: Any) -> Doubles:
+    """An array of numbers from 0 to 1, NaN where there is none or it is masked."""
+    wrong = "p_values: numbers from 0 to 1, or NaN, are needed"
+    try:
+        given = np.ma.asanyarray(p_values) if isinstance(p_values, np.ma.MaskedArray) else np.asarray(p_values)
+    except Exception as cause:  # whatever the object's own methods raise
+        raise InputError(f"{wrong}: {cause}") from cause
+    if given.dtype.kind not in "fiuO":  # a complex one would lose a part without a word
+        raise InputError(f"{wrong}, not {given.dtype.name}")
+    try:
+        p: Doubles = np.ma.filled(given.astype(np.float64), np.nan)
+    except (TypeError, ValueError, OverflowError) as cause:
+        raise InputError(f"{wrong}: {cause}") from cause
+    outside = p[(p < 0) | (p > 1)]
+    if outside.size:
+        raise InputError(f"{wrong}; there is {outside[0]:g}")
+    return p

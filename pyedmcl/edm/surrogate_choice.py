@@ -1,0 +1,182 @@
+"""Which surrogates a series suggests: what of it could explain a cross-map skill, and is therefore to be kept."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..data.condition import near_one
+from ..data.series import Series
+from .surrogate_makers import Maker, phases
+
+Doubles = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+# A cycle counts where the mean cycle of one half of the rows explains so much of the variance of the other half.
+_CYCLE_SHARE = 0.1
+_LONGEST_CYCLE = 400
+_LEAST_CYCLES = 4
+_TREND_SHARE = 0.1  # of the variance that a straight line explains
+# A series wanders where the augmented Dickey-Fuller test (5 %, with a trend) does not see it return to its mean.
+_RETURNS, _SLOW = -3.41, 0.9
+_LEAST = 30  # rows without which nothing is looked for
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What surrogates of a series keep.
+
+    Attributes
+    ----------
+    period : int
+        Rows of the mean cycle; 0 for none.
+    trend : bool
+        The linear trend.
+    steps : bool
+        The spectrum is that of the steps from row to row, which are summed up again.
+    gaps : int
+        Rows without a value.
+    """
+
+    period: int
+    trend: bool
+    steps: bool
+    gaps: int
+
+    @property
+    def reason(self) -> str:
+        """What is kept, and why, in words."""
+        parts = []
+        if self.period:
+            parts.append(f"the mean cycle of {self.period} rows, which repeats itself")
+        if self.trend:
+            parts.append("the linear trend")
+        if self.steps:
+            parts.append("the spectrum of the steps from row to row, since the series does not return to a mean")
+        else:
+            parts.append(f"the spectrum{' of what is left' if parts else ', since it has no lasting cycle or trend'}")
+        gaps = f"; {self.gaps} gaps stay, and were bridged by straight lines for the spectrum" if self.gaps else ""
+        return f"keeps {', '.join(parts)}{gaps}"
+
+    def maker(self, values: Doubles) -> Maker:
+        """What makes surrogates of these values."""
+        there = np.isfinite(values)
+        whole = bridged(values)
+        begin, rest = whole[0], np.diff(whole) if self.steps else whole
+        kept = np.isfinite(np.diff(values)) if self.steps else there
+        base = np.zeros(len(rest))
+        if self.trend:
+            base = base + line(rest, kept)
+        if self.period:
+            base = base + mean_cycle(rest - base, kept, self.period)
+        turned = phases(rest - base)
+
+        def make(rng: np.random.Generator) -> Doubles:
+            out = base + turned(rng)
+            if self.steps:
+                out = begin + np.concatenate([[0.0], np.cumsum(out)])
+            return np.where(there, out, np.nan)
+
+        return make
+
+
+def reasons(series: Series, method: str, period: int | None) -> tuple[str, ...]:
+    """What "auto" takes for each series, and why; nothing for other methods."""
+    if method != "auto":
+        return ()
+    columns = (near_one(column.astype(np.float64))[0] for column in series.values.T)
+    return tuple(choose(values, period).reason for values in columns)
+
+
+def choose(values: Doubles, period: int | None = None) -> Choice:
+    """What surrogates of a series should keep.
+
+    Parameters
+    ----------
+    values : ndarray (n,)
+        Of magnitudes near 1; NaN for gaps.
+    period : int, optional
+        Rows of a cycle that is known; otherwise it is looked for.
+    """
+    there = np.isfinite(values)
+    gaps = int((~there).sum())
+    if there.sum() < _LEAST or float(np.ptp(values[there])) == 0:
+        return Choice(0, False, False, gaps)
+    whole = bridged(values)
+    steps = wanders(whole)
+    rest, kept = (np.diff(whole), there[1:] & there[:-1]) if steps else (whole, there)
+    fitted = line(rest, kept)
+    trend = not steps and explained(rest, fitted, kept) > _TREND_SHARE
+    length = cycle(rest - fitted, kept) if period is None else int(period)
+    return Choice(length, trend, steps, gaps)
+
+
+def bridged(values: Doubles) -> Doubles:
+    """Values with gaps filled by straight lines, and by the nearest value at the ends."""
+    there = np.isfinite(values)
+    if there.all() or not there.any():
+        return values
+    rows = np.arange(len(values))
+    return np.interp(rows, rows[there], values[there])
+
+
+def line(values: Doubles, there: Mask) -> Doubles:
+    """The straight line through the values that are there."""
+    rows = np.arange(len(values)) - (len(values) - 1) / 2
+    if there.sum() < 2:
+        return np.zeros(len(values))
+    slope, middle = np.polyfit(rows[there], values[there], 1)
+    return np.asarray(middle + slope * rows)
+
+
+def mean_cycle(values: Doubles, there: Mask, period: int) -> Doubles:
+    """The mean of each phase of a cycle, for all rows."""
+    phase = np.arange(len(values)) % period
+    counts = np.bincount(phase[there], minlength=period)
+    means = np.bincount(phase[there], values[there], period) / np.maximum(counts, 1)
+    return np.asarray(means[phase])
+
+
+def explained(values: Doubles, fitted: Doubles, there: Mask) -> float:
+    """Share of the variance that is explained; negative where a fit does worse than the mean."""
+    total = float(((values[there] - values[there].mean()) ** 2).sum()) if there.any() else 0.0
+    return 1 - float(((values[there] - fitted[there]) ** 2).sum()) / total if total > 0 else 0.0
+
+
+def cycle(values: Doubles, there: Mask) -> int:
+    """The shortest period whose mean cycle in each half of the rows explains the other half; 0 for none."""
+    n = len(values)
+    half = np.arange(n) < n // 2
+    shares = {}
+    for period in range(2, min(_LONGEST_CYCLE, n // _LEAST_CYCLES) + 1):
+        found = [
+            explained(values, mean_cycle(values, there & one, period), there & ~one) for one in (half, ~half)
+        ]  # fmt: skip
+        shares[period] = min(found)
+    best = max(shares.values(), default=0.0)
+    if best < _CYCLE_SHARE:
+        return 0
+    return min(period for period, share in shares.items() if share > 0.9 * best)
+
+
+def wanders(values: Doubles) -> bool:
+    """Whether a series does not return to a mean or trend, by the augmented Dickey-Fuller test."""
+    n = len(values)
+    rest = values - line(values, np.ones(n, bool))
+    spread = float((rest**2).sum())
+    if spread == 0 or float((rest[1:] * rest[:-1]).sum()) / spread < _SLOW:
+        return False
+    lags = min(int(4 * (n / 100) ** 0.25), 12)
+    change = np.diff(values)
+    goal = change[lags:]
+    columns = [values[lags:-1], np.ones(len(goal)), np.arange(len(goal)) / n]
+    columns += [change[lags - lag : -lag] for lag in range(1, lags + 1)]
+    design = np.column_stack(columns)
+    fit, *_ = np.linalg.lstsq(design, goal, rcond=None)
+    left = goal - design @ fit
+    variance = float((left**2).sum()) / max(len(goal) - design.shape[1], 1)
+    covariance = np.linalg.pinv(design.T @ design)[0, 0]
+    error = float(np.sqrt(variance * covariance))
+    return error > 0 and float(fit[0]) / error > _RETURNS

@@ -1,0 +1,80 @@
+"""What makes a surrogate of a series of numbers near 1 from a random generator, a function for each kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InputError
+from . import arguments
+
+Doubles = NDArray[np.float64]
+Maker = Callable[[np.random.Generator], Doubles]
+_MOST_ROUNDS = 1000
+
+
+def placed(values: Doubles, there: NDArray[np.bool_]) -> Doubles:
+    """Values where there are any, gaps elsewhere."""
+    out = np.full(len(there), np.nan)
+    out[there] = values
+    return out
+
+
+def phases(values: Doubles) -> Maker:
+    """The same power spectrum with random phases."""
+    n, mean = len(values), values.mean()
+    spectrum = np.abs(np.fft.rfft(values - mean))
+
+    def make(rng: np.random.Generator) -> Doubles:
+        turned = spectrum * np.exp(2j * np.pi * rng.random(len(spectrum)))
+        turned[0] = 0.0
+        if n % 2 == 0:  # the highest frequency is real: its variance is kept on average
+            turned[-1] = np.sqrt(2.0) * turned[-1].real
+        out: Doubles = np.fft.irfft(turned, n) + mean
+        return out
+
+    return make
+
+
+def adjusted(values: Doubles) -> Maker:
+    """The same values and, nearly, the same spectrum, by turns."""
+    ordered, spectrum = np.sort(values), np.abs(np.fft.rfft(values))
+
+    def make(rng: np.random.Generator) -> Doubles:
+        out = rng.permutation(values)
+        before = np.empty(0, np.intp)
+        for _ in range(_MOST_ROUNDS):
+            turned = np.fft.rfft(out)
+            size = np.abs(turned)
+            turned = np.where(size > 0, turned / np.where(size > 0, size, 1.0), 1.0) * spectrum
+            order = np.argsort(np.fft.irfft(turned, len(values)), kind="stable")
+            out = np.empty_like(values)
+            out[order] = ordered
+            if np.array_equal(order, before):
+                break
+            before = order
+        return out
+
+    return make
+
+
+def seasonal(values: Doubles, there: NDArray[np.bool_], period: int | None) -> Maker:
+    """The same mean cycle with shuffled deviations from it."""
+    if period is None:
+        raise InputError("period=None: 'seasonal' needs the steps of a cycle, such as 12 for months")
+    length = check_period(period, len(values))
+    phase = np.arange(len(values)) % length
+    counts = np.bincount(phase[there], minlength=length)
+    cycle = np.bincount(phase[there], values[there], length) / np.maximum(counts, 1)
+    rest = values[there] - cycle[phase[there]]
+    return lambda rng: placed(cycle[phase[there]] + rng.permutation(rest), there)
+
+
+def check_period(period: int, n: int) -> int:
+    """The rows of a cycle of which a series of ``n`` rows has two at least. Raises InputError."""
+    length = arguments.integer("period", period, 2)
+    if length * 2 > n:
+        raise InputError(f"period={period!r}: two cycles are needed at least, and there are {n} rows")
+    return length

@@ -1,0 +1,74 @@
+"""Surrogates of method "auto" keep what the series shows, say so, and are right where others find links by chance."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import pyedmcl
+from pyedmcl.edm.surrogate_choice import choose
+
+
+def red(n, seed, memory=0.6):
+    rng = np.random.default_rng(seed)
+    x = np.zeros(n)
+    for t in range(1, n):
+        x[t] = memory * x[t - 1] + rng.standard_normal()
+    return x
+
+
+SEASON = 3 * np.sin(2 * np.pi * np.arange(240) / 12) + np.cos(2 * np.pi * np.arange(240) / 6)
+
+
+@pytest.mark.parametrize(
+    ("x", "period", "trend", "steps", "words"),
+    [
+        (red(240, 1), 0, False, False, "since it has no lasting cycle or trend"),
+        (red(240, 2) + SEASON, 12, False, False, "mean cycle of 12 rows"),
+        (red(240, 3) + 0.03 * np.arange(240), 0, True, False, "linear trend"),
+        (red(240, 4) + SEASON + 0.03 * np.arange(240), 12, True, False, "mean cycle of 12 rows, which repeats itself"),
+        (np.cumsum(red(240, 5, 0.0)), 0, False, True, "does not return to a mean"),
+        (np.ones(240), 0, False, False, "spectrum"),
+    ],
+)
+def test_what_a_series_suggests(x, period, trend, steps, words):
+    found = choose(x)
+    assert (found.period, found.trend, found.steps) == (period, trend, steps)
+    assert words in found.reason
+
+
+def test_a_season_is_kept_and_the_rest_keeps_its_spectrum():
+    x = red(240, 2) + SEASON
+    drawn = pyedmcl.surrogate(x, "auto", n=200, seed=1)
+    cycle = x.reshape(20, 12).mean(axis=0)
+    np.testing.assert_allclose(drawn.reshape(200, 20, 12).mean(axis=(0, 1)), cycle, atol=0.2)
+    rest, others = x - np.tile(cycle, 20), drawn - np.tile(cycle, 20)
+    memory = float((rest[1:] * rest[:-1]).sum() / (rest**2).sum())
+    kept = (others[:, 1:] * others[:, :-1]).sum(axis=1) / (others**2).sum(axis=1)
+    assert kept.mean() == pytest.approx(memory, abs=0.1)
+
+
+def test_gaps_stay_and_are_told_of():
+    x = red(240, 2) + SEASON
+    x[[0, 50, 51]] = np.nan
+    drawn = pyedmcl.surrogate(x, "auto", n=3, seed=1)
+    assert (np.isnan(drawn) == np.isnan(x)).all()
+    assert "3 gaps stay" in choose(x).reason
+    walk = np.cumsum(red(240, 5, 0.0))
+    walk[[0, 50, 239]] = np.nan
+    drawn = pyedmcl.surrogate(walk, "auto", n=3, seed=1)
+    assert (np.isnan(drawn) == np.isnan(walk)).all() and choose(walk).steps
+
+
+@pytest.mark.parametrize("kind", ["season", "trend", "walk"])
+def test_series_that_share_nothing_but_time_are_not_linked(kind, one_device):
+    """Of ten networks without links, with a common season or trend or of random walks, one at most has an arrow."""
+    common = {"season": SEASON[:120], "trend": 0.05 * np.arange(120.0), "walk": np.zeros(120)}[kind]
+    arrows = 0
+    for trial in range(10):
+        noise = np.column_stack([red(120, 100 * trial + i, 0.3) for i in range(4)])
+        data = common[:, None] + (np.cumsum(noise, axis=0) if kind == "walk" else noise)
+        found = pyedmcl.xmap_significance(data, E=2, surrogate="auto", seed=trial, device=one_device)
+        assert len(found.reasons) == 4
+        arrows += bool(found.significant(0.05).any())
+    assert arrows <= 1
