@@ -60,6 +60,20 @@ Threshold = Annotated[
         rich_help_panel=_STATES,
     ),
 ]  # fmt: skip
+Normalize = Annotated[
+    str | None,
+    typer.Option(
+        "--normalize", metavar="zscore|range", help="Bring each series to mean 0 and deviation 1, or to 0, ..., 1.",
+        show_default=False, rich_help_panel=_STATES,
+    ),
+]  # fmt: skip
+RadiusUnit = Annotated[
+    str,
+    typer.Option(
+        "--radius-unit", metavar="data|std|range|max_distance", help="What --radius is a multiple of.",
+        rich_help_panel=_STATES,
+    ),
+]  # fmt: skip
 Exact = Annotated[
     bool,
     typer.Option(

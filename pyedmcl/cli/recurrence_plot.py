@@ -37,6 +37,8 @@ def recurrence_plot(
     metric: shared.Metric = "euclidean",
     convention: shared.Convention = "pyrqa",
     threshold: shared.Threshold = "fixed",
+    normalize: shared.Normalize = None,
+    radius_unit: shared.RadiusUnit = "data",
     pixels: shared.Pixels = None,
     plain: Annotated[
         bool, typer.Option("--plain", help="Only the pixels, without axes; .png, and needs no matplotlib.")
@@ -67,13 +69,17 @@ def recurrence_plot(
 
     from ..plot.figure import as_label
 
-    common: dict[str, Any] = {"m": m, "tau": tau, "metric": metric, "pixels": pixels, "dtype": dtype, "device": device}
+    common: dict[str, Any] = {
+        "m": m, "tau": tau, "metric": metric, "normalize": normalize, "pixels": pixels, "dtype": dtype,
+        "device": device,
+    }  # fmt: skip
     with talk.progress("drawing") as report:
         if wanted is None:
             found: Any = pyedmcl.distance_plot(x, y, progress=report, **common)
         else:
             found = pyedmcl.recurrence_plot(
-                x, y, radius=wanted, convention=convention, threshold=threshold, exact=exact, progress=report, **common
+                x, y, radius=wanted, convention=convention, threshold=threshold, radius_unit=radius_unit, exact=exact,
+                progress=report, **common,
             )
     values = found.means if wanted is None else found.counts
     shade = {} if black is None else {"black": black}

@@ -33,6 +33,8 @@ def rqa(
     theiler: shared.Theiler = 1,
     convention: shared.Convention = "pyrqa",
     threshold: shared.Threshold = "fixed",
+    normalize: shared.Normalize = None,
+    radius_unit: shared.RadiusUnit = "data",
     lmin: Annotated[int, typer.Option("--lmin", help="Least diagonal line.", rich_help_panel="Recurrence")] = 2,
     vmin: Annotated[int, typer.Option("--vmin", help="Least vertical line.", rich_help_panel="Recurrence")] = 2,
     wmin: Annotated[int, typer.Option("--wmin", help="Least white vertical line.", rich_help_panel="Recurrence")] = 2,
@@ -79,7 +81,7 @@ def rqa(
 
     common: dict[str, Any] = {
         "m": m, "tau": tau, "metric": metric, "theiler": theiler, "convention": convention, "threshold": threshold,
-        "dtype": dtype, "exact": exact, "device": device,
+        "normalize": normalize, "radius_unit": radius_unit, "dtype": dtype, "exact": exact, "device": device,
     }  # fmt: skip
     with talk.progress("counting lines") as report:
         found: Any = quantify(x, y, radius=wanted, lmin=lmin, vmin=vmin, wmin=wmin, progress=report, **common)

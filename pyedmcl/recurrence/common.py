@@ -21,6 +21,7 @@ from .engine import quantify
 from .points import Points
 from .problem import RqaProblem
 from .result import RecurrenceResult
+from .units import unit_named
 
 if TYPE_CHECKING:
     from ..device.executor import Executor
@@ -43,6 +44,7 @@ class Options:
     dtype: str
     exact: bool
     tile: int | None
+    radius_unit: str = "data"
 
     @property
     def arithmetic(self) -> str:
@@ -51,7 +53,8 @@ class Options:
 
 
 def options_of(
-    *, convention: Any, lmin: Any, vmin: Any, wmin: Any, dtype: Any, exact: Any, tile: Any
+    *, convention: Any, lmin: Any, vmin: Any, wmin: Any, dtype: Any, exact: Any, tile: Any,
+    radius_unit: Any = "data", threshold: str = "fixed",
 ) -> Options:
     """Check them; see :func:`pyedmcl.recurrence.rqa.rqa`."""
     from .conventions import convention_named
@@ -64,6 +67,7 @@ def options_of(
         arguments.precision(dtype),
         exact,
         None if tile is None else arguments.integer("tile", tile, 1),
+        unit_named(radius_unit, threshold),
     )
 
 
@@ -165,5 +169,5 @@ def provenance(executors: Sequence[Executor], points: Points, options: Options, 
     """What would be needed to get the same counts again; see :func:`pyedmcl.jobs.provenance.provenance`."""
     return jobs.provenance(
         executors, record() or SWEEP, **points.embedding.described, dtype=options.dtype, exact=options.exact,
-        convention=options.convention.name, tile=options.tile, **more,
+        convention=options.convention.name, tile=options.tile, radius_unit=options.radius_unit, **more,
     )  # fmt: skip

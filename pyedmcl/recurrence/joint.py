@@ -36,6 +36,8 @@ def joint_rqa(
     wmin: int = 2,
     convention: str = "pyrqa",
     threshold: str = "fixed",
+    normalize: str | None = None,
+    radius_unit: str = "data",
     embedded: bool = False,
     dtype: str = "float32",
     exact: bool = True,
@@ -58,8 +60,11 @@ def joint_rqa(
         As for :func:`pyedmcl.rqa`.
     m_y, tau_y, radius_y, metric_y
         The same for ``y``; those left out are as for ``x``.
-    theiler, lmin, vmin, wmin, convention, threshold, embedded, dtype, exact, tile, progress, checkpoint, device, tune
+    theiler, lmin, vmin, wmin, convention, threshold, normalize, embedded, dtype, exact, tile, progress, checkpoint,
+    device, tune
         As for :func:`pyedmcl.rqa`; convention "accrqa" has no joint recurrence.
+    radius_unit : {"data", "std", "range", "max_distance"}
+        As for :func:`pyedmcl.rqa`: ``radius`` is measured by the spread of x, ``radius_y`` by that of y.
 
     Returns
     -------
@@ -89,22 +94,23 @@ def joint_rqa(
     >>> 0 < result.recurrence_rate < 0.2
     True
     """
+    threshold = arguments.threshold_named(threshold)
     options = common.options_of(
-        convention=convention, lmin=lmin, vmin=vmin, wmin=wmin, dtype=dtype, exact=exact, tile=tile
-    )
+        convention=convention, lmin=lmin, vmin=vmin, wmin=wmin, dtype=dtype, exact=exact, tile=tile,
+        radius_unit=radius_unit, threshold=threshold,
+    )  # fmt: skip
     arguments.only_alone(options.convention, "joint_rqa")
     arguments.reporter(progress, "cells")
-    threshold = arguments.threshold_named(threshold)
     radii, several = arguments.radii_of(radius, threshold)
     radii_y = radii if radius_y is None else arguments.radii_of(radius_y, threshold, "radius_y")[0]
     if len(radii) != len(radii_y):
         raise InputError(f"radius_y: {len(radii_y)} entries, but radius has {len(radii)}; give as many")
     if y is None:
         raise InputError("y=None: joint recurrence is of two series; rqa(x) is that of one")
-    embedding = embedding_of(m=m, tau=tau, embedded=embedded, metric=metric)
+    embedding = embedding_of(m=m, tau=tau, embedded=embedded, metric=metric, normalize=normalize)
     embedding_y = embedding_of(
         m=m if m_y is None else m_y, tau=tau if tau_y is None else tau_y, embedded=embedded,
-        metric=metric if metric_y is None else metric_y,
+        metric=metric if metric_y is None else metric_y, normalize=normalize,
         suffix="" if m_y is None and tau_y is None and metric_y is None else "_y",
     )  # fmt: skip
     first, second = (
@@ -120,7 +126,10 @@ def joint_rqa(
     alone = [common.problem_of(points, None, options, theiler=window) for points in (first, second)]
     executors = common.executors_of(device, options)
     sides = [
-        passes_for(executors[0], problem, options.convention, points, points, threshold, own, name=name)
+        passes_for(
+            executors[0], problem, options.convention, points, points, threshold, own, name=name,
+            unit=options.radius_unit,
+        )
         for problem, points, own, name in zip(
             alone, (first, second), (radii, radii_y), ("radius", "radius_y"), strict=True
         )

@@ -99,6 +99,8 @@ def recurrence_network(
     metric: str = "euclidean",
     theiler: int = 1,
     threshold: str = "fixed",
+    normalize: str | None = None,
+    radius_unit: str = "data",
     embedded: bool = False,
     dtype: str = "float32",
     exact: bool = True,
@@ -112,7 +114,7 @@ def recurrence_network(
 
     Parameters
     ----------
-    x, m, tau, metric, embedded, dtype, device, tune
+    x, m, tau, metric, normalize, radius_unit, embedded, dtype, device, tune
         As for :func:`pyedmcl.rqa`.
     radius : float
         A radius, or with ``threshold="recurrence_rate"`` the share of linked pairs (the density).
@@ -154,16 +156,17 @@ def recurrence_network(
     >>> result.degree.shape
     (492,)
     """
-    options = common.options_of(
-        convention="pyrqa" if strict else "crqa", lmin=2, vmin=2, wmin=2, dtype=dtype, exact=exact, tile=None
-    )
     threshold = arguments.threshold_named(threshold)
+    options = common.options_of(
+        convention="pyrqa" if strict else "crqa", lmin=2, vmin=2, wmin=2, dtype=dtype, exact=exact, tile=None,
+        radius_unit=radius_unit, threshold=threshold,
+    )  # fmt: skip
     if threshold not in ("fixed", "recurrence_rate"):
         raise InputError(f"threshold={threshold!r}: links go both ways; choose 'fixed' or 'recurrence_rate'")
     radii, several = arguments.radii_of(radius, threshold)
     if several:
         raise InputError(f"radius={shown(radius)}: a network has one radius; call once for each")
-    embedding = embedding_of(m=m, tau=tau, embedded=embedded, metric=metric)
+    embedding = embedding_of(m=m, tau=tau, embedded=embedded, metric=metric, normalize=normalize)
     (points,) = near_one(options.arithmetic, points_of(x, "x", embedding))
     # The rate is that of linked pairs, whatever the rules of a convention: outside the window on both sides.
     rules = CONVENTIONS["recurrenceanalysis"]
@@ -171,7 +174,7 @@ def recurrence_network(
     problem = common.problem_of(points, None, options, theiler=window)
     executor = common.executors_of(device, options)[0]
     rated = replace(problem, theiler_everywhere=True)
-    sweep = passes_for(executor, rated, rules, points, points, threshold, radii)[0]
+    sweep = passes_for(executor, rated, rules, points, points, threshold, radii, unit=options.radius_unit)[0]
     degree, closed = count_links(executor, sweep.problem, points.values)
     record = common.provenance([executor], points, options, threshold=threshold, wanted=radii[0], theiler=window)
     return RecurrenceNetwork(degree, closed, points.complete, sweep.radii[0], record)

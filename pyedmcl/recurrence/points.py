@@ -13,6 +13,7 @@ from ..data.condition import exponent_of, largest
 from ..data.series import as_series
 from ..errors import InputError
 from .metrics import Metric, metric_named
+from .units import normalization_named, normalized
 
 # Binary exponents of the largest value for which no power of two is needed.
 _EXPONENTS = {"float32": (-20, 43), "float64": (-100, 100)}
@@ -28,6 +29,8 @@ class Embedding:
     embedded : bool
         The values are points already.
     metric : Metric
+    normalize : str or None
+        How columns are brought to a common scale first.
     suffix : str
         Of the names of the arguments that said so.
     """
@@ -37,18 +40,23 @@ class Embedding:
     embedded: bool
     metric: Metric
     suffix: str = ""
+    normalize: str | None = None
 
     @property
     def described(self) -> dict[str, Any]:
         """For provenance."""
-        return {"m": self.m, "tau": self.tau, "metric": self.metric.name}
+        return {"m": self.m, "tau": self.tau, "metric": self.metric.name, "normalize": self.normalize}
 
 
-def embedding_of(*, m: Any, tau: Any, embedded: Any, metric: Any, suffix: str = "") -> Embedding:
+def embedding_of(
+    *, m: Any, tau: Any, embedded: Any, metric: Any, normalize: Any = None, suffix: str = ""
+) -> Embedding:
     """The checked embedding; an InputError names the argument and says what it may be."""
     m = integer(f"m{suffix}", m, 1, "the number of coordinates of a point", most=MOST_STEPS)
     tau = integer(f"tau{suffix}", tau, 1, "the lag, in steps", most=MOST_STEPS)
-    return Embedding(m, tau, embedded, metric_named(metric, f"metric{suffix}"), suffix)
+    return Embedding(
+        m, tau, embedded, metric_named(metric, f"metric{suffix}"), suffix, normalization_named(normalize)
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +77,8 @@ class Points:
         Points without a gap; their number is that of the points.
     embedding : Embedding
         As it was asked for.
+    given : ndarray (n_steps, n_series)
+        The series before they were embedded, normalised if that was asked for.
     exponent : int
         The values are those of the data times ``2**-exponent``.
     """
@@ -80,6 +90,7 @@ class Points:
     coordinates: int
     complete: NDArray[np.bool_]
     embedding: Embedding
+    given: NDArray[Any]
     exponent: int = 0
 
     @property
@@ -115,6 +126,9 @@ def points_of(data: Any, what: str, embedding: Embedding) -> Points:
         raise InputError(f"m={m} contradicts embedded=True: {what} holds points already; leave m and tau out")
     series = as_series(data, what=what)
     values = series.values
+    if embedding.normalize is not None:
+        values = np.ascontiguousarray(normalized(np.ascontiguousarray(values.T), embedding.normalize).T)
+    given = values
     first = (m - 1) * tau
     if series.n_steps < first + 2:
         raise InputError(
@@ -130,13 +144,13 @@ def points_of(data: Any, what: str, embedding: Embedding) -> Points:
         complete &= present[e * tau : e * tau + n]
     prepare = embedding.metric.prepare
     if series.n_series == 1 and prepare is None:
-        return Points(np.ascontiguousarray(values[:, 0]), m, tau, False, m, complete, embedding)
+        return Points(np.ascontiguousarray(values[:, 0]), m, tau, False, m, complete, embedding, given)
     if m > 1:  # lag by lag, all series of a time together
         values = np.concatenate([values[e * tau : e * tau + n] for e in range(m)], axis=1)
     if prepare is not None:
         values = prepare(values.astype(np.float64))
         complete &= np.logical_not(np.isnan(values).any(axis=1))
-    return Points(np.ascontiguousarray(values), 1, 1, True, values.shape[1], complete, embedding)
+    return Points(np.ascontiguousarray(values), 1, 1, True, values.shape[1], complete, embedding, given)
 
 
 def near_one(arithmetic: str, *sides: Points) -> tuple[Points, ...]:

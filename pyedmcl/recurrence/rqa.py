@@ -28,6 +28,8 @@ def rqa(
     wmin: int = 2,
     convention: str = "pyrqa",
     threshold: str = "fixed",
+    normalize: str | None = None,
+    radius_unit: str = "data",
     embedded: bool = False,
     dtype: str = "float32",
     exact: bool = True,
@@ -71,6 +73,15 @@ def rqa(
         What ``radius`` holds. "corridor": recurrent is inner < d < outer. "recurrence_rate": the smallest radius at
         which the rate is reached. "neighbours": each column has its own radius, which holds as many recurrent points
         outside the Theiler window (outside the main diagonal for theiler = 0), and more only where distances tie.
+    normalize : {"zscore", "range"}, optional
+        Each column of x, and of y, is brought to mean 0 and standard deviation 1, or to 0, ..., 1, by itself, before
+        anything else. Missing values do not count; a constant column becomes 0.
+    radius_unit : {"data", "std", "range", "max_distance"}
+        What a radius, or a corridor, is a multiple of: 1; the standard deviation; greatest minus least value; the
+        largest distance of two points. All are those of the values that are compared, hence after ``normalize``, and
+        standard deviations divide by the number of values. With several columns, or with y, "std" is the root of the
+        mean variance of all columns and "range" the largest range. The result's ``radius`` is in the unit of the data
+        (of the normalised ones, with ``normalize``). Other thresholds have no radius, and take "data" only.
     embedded : bool
         ``x`` (and ``y``) hold points.
     dtype : {"float32", "float64"}
@@ -131,13 +142,14 @@ def rqa(
     >>> [r.recurrence_rate for r in pyedmcl.rqa(x, m=2, tau=8, radius=[0.1, 0.2])][1] == result.recurrence_rate
     True
     """
-    options = common.options_of(
-        convention=convention, lmin=lmin, vmin=vmin, wmin=wmin, dtype=dtype, exact=exact, tile=tile
-    )
-    arguments.reporter(progress, "cells")
     threshold = arguments.threshold_named(threshold)
+    options = common.options_of(
+        convention=convention, lmin=lmin, vmin=vmin, wmin=wmin, dtype=dtype, exact=exact, tile=tile,
+        radius_unit=radius_unit, threshold=threshold,
+    )  # fmt: skip
+    arguments.reporter(progress, "cells")
     radii, several = arguments.radii_of(radius, threshold)
-    embedding = embedding_of(m=m, tau=tau, embedded=embedded, metric=metric)
+    embedding = embedding_of(m=m, tau=tau, embedded=embedded, metric=metric, normalize=normalize)
     first = points_of(x, "x", embedding)
     rows, columns = first, first
     if y is not None:
@@ -150,7 +162,9 @@ def rqa(
     problem = common.problem_of(rows, None if y is None else columns, options, theiler=window)
     executors = common.executors_of(device, options)
     results: dict[int, RecurrenceResult] = {}
-    passes = passes_for(executors[0], problem, options.convention, rows, columns, threshold, radii)
+    passes = passes_for(
+        executors[0], problem, options.convention, rows, columns, threshold, radii, unit=options.radius_unit
+    )
     common.one_pass(passes, checkpoint)
     for sweep in passes:
         counted = common.count(executors, sweep.problem, rows, columns, options, checkpoint)

@@ -17,6 +17,7 @@ from .metrics import metric_named
 from .points import Points
 from .problem import RqaProblem
 from .ranks import Ranks
+from .units import Spread, required, scaled, spread, spread_in
 
 if TYPE_CHECKING:
     from ..device.executor import Executor
@@ -46,7 +47,7 @@ class RqaPass:
 
 def passes_for(
     executor: Executor, problem: RqaProblem, convention: Convention, rows: Points, columns: Points, threshold: str,
-    radii: Sequence[Any], *, name: str = "radius",
+    radii: Sequence[Any], *, name: str = "radius", unit: str = "data",
 ) -> list[RqaPass]:  # fmt: skip
     """Sweeps that give a matrix for each radius, rate or number of neighbours.
 
@@ -65,7 +66,11 @@ def passes_for(
         From :func:`pyedmcl.recurrence.arguments.radii_of`.
     name : str
         The argument that held them.
+    unit : str
+        Of radii; see :mod:`pyedmcl.recurrence.units`.
     """
+    what = "x" if name == "radius" else name.replace("radius_", "")
+    radii = scaled(list(radii), unit_of(unit, executor, problem, rows, columns, what), name)
     if threshold == "neighbours":
         return [
             RqaPass(_with_neighbours(executor, problem, rows, columns, k, name), (math.nan,), (at,))
@@ -80,6 +85,64 @@ def passes_for(
         inner, outer = zip(*ascending, strict=True)
         return [RqaPass(replace(problem, radii=outer, inner=inner), ascending, tuple(order))]
     return [RqaPass(replace(problem, radii=ascending), ascending, tuple(order))]
+
+
+def unit_of(
+    unit: str, executor: Executor, problem: RqaProblem, rows: Points, columns: Points, what: str = "x"
+) -> float:
+    """How long the unit of a radius is, in that of the data.
+
+    Parameters
+    ----------
+    unit : str
+        One of :data:`UNITS`.
+    executor : Executor
+        Where the largest distance is searched.
+    problem : RqaProblem
+        Without radii.
+    rows, columns : Points
+        The same object for one series with itself.
+    what : str
+        What messages call the series.
+
+    Raises
+    ------
+    InputError
+        There is no spread to measure by, or the metric has no such unit.
+    """
+    if unit == "data":
+        return 1.0
+    if unit == "max_distance":
+        length = largest_distance(executor, problem, rows, columns)
+    elif metric_named(problem.metric).prepare is not None:
+        raise InputError(
+            f"radius_unit={unit!r} contradicts metric={problem.metric!r}, whose distances do not grow with the data; "
+            "choose 'data' or 'max_distance'"
+        )
+    else:
+        sides = [rows.given] if rows is columns else [rows.given, columns.given]
+        parts = [spread(np.ascontiguousarray(side.T)) for side in sides]
+        length = spread_in(unit, Spread(*(np.concatenate(field) for field in zip(*parts, strict=True))))
+    return required(unit, length, what)
+
+
+def largest_distance(executor: Executor, problem: RqaProblem, rows: Points, columns: Points) -> float:
+    """The distance of the two points that are farthest from each other, in the unit of the data."""
+    n, m = int(np.count_nonzero(rows.complete)), int(np.count_nonzero(columns.complete))
+    cells = n * (n - 1) // 2 if problem.symmetric else n * m
+    if not cells:
+        return math.nan
+    window = 1 if problem.symmetric else 0
+    problem = replace(problem, n_rows=rows.n, n_columns=columns.n)  # not those of a window
+    ranks = Ranks(
+        executor, problem, rows.values, None if problem.symmetric else columns.values,
+        window=window, lower=problem.symmetric,
+    )  # fmt: skip
+    try:
+        limit = ranks.kth(cells, cells, sampler(problem, rows, columns, window))
+    finally:
+        ranks.release()
+    return math.ldexp(float(metric_named(problem.metric).radius_of(np.float64(limit))), problem.exponent)
 
 
 def _limits_of_rates(
@@ -111,7 +174,7 @@ def _limits_of_rates(
                     f"{name}={rate!r}: the recurrence rate can reach {most:.6g} at most, since cells within the "
                     "Theiler window do not recur; choose a lower rate"
                 )
-            limits.append(0.0 if k < 1 else ranks.kth(k, searched, _sampler(problem, rows, columns, lower_window)))
+            limits.append(0.0 if k < 1 else ranks.kth(k, searched, sampler(problem, rows, columns, lower_window)))
     finally:
         ranks.release()
     return limits
@@ -165,13 +228,14 @@ def _with_neighbours(
     ranks = Ranks(executor, problem, rows.values, None if problem.symmetric else columns.values, window=window)
     try:
         cells = cells_of_columns(rows.complete, columns.complete, window)
-        limits = ranks.kth_of_columns(k, cells, _sampler(problem, rows, columns, window))
+        limits = ranks.kth_of_columns(k, cells, sampler(problem, rows, columns, window))
     finally:
         ranks.release()
     return replace(problem, radii=(math.nan,), column_limits=limits, symmetric=False, strict=False)
 
 
-def _sampler(problem: RqaProblem, rows: Points, columns: Points, window: int) -> Any:
+def sampler(problem: RqaProblem, rows: Points, columns: Points, window: int) -> Any:
+    """What gives some distances of random cells, from which :class:`Ranks` guesses where to begin."""
     def sample(n: int) -> NDArray[Any]:
         rng = np.random.default_rng(0)
         i, j = rng.integers(0, rows.n, n), rng.integers(0, columns.n, n)

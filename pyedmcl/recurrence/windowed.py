@@ -34,6 +34,8 @@ def windowed_rqa(
     wmin: int = 2,
     convention: str = "pyrqa",
     threshold: str = "fixed",
+    normalize: str | None = None,
+    radius_unit: str = "data",
     embedded: bool = False,
     dtype: str = "float32",
     exact: bool = True,
@@ -60,6 +62,8 @@ def windowed_rqa(
         Thresholds that are selected among distances would differ from window to window.
     progress : callable, optional
         Called as ``progress(done, total, "windows")``.
+    normalize, radius_unit
+        As for :func:`pyedmcl.rqa`, of the whole series, so that windows share scale and radius.
     m, tau, metric, theiler, lmin, vmin, wmin, convention, embedded, dtype, exact, tile, device, tune
         As for :func:`pyedmcl.rqa`. Several devices share the windows.
 
@@ -92,17 +96,18 @@ def windowed_rqa(
     >>> len(table)
     4
     """
-    options = common.options_of(
-        convention=convention, lmin=lmin, vmin=vmin, wmin=wmin, dtype=dtype, exact=exact, tile=tile
-    )
-    arguments.reporter(progress, "windows")
     threshold = arguments.threshold_named(threshold)
+    options = common.options_of(
+        convention=convention, lmin=lmin, vmin=vmin, wmin=wmin, dtype=dtype, exact=exact, tile=tile,
+        radius_unit=radius_unit, threshold=threshold,
+    )  # fmt: skip
+    arguments.reporter(progress, "windows")
     if threshold not in ("fixed", "corridor"):
         raise InputError(f"threshold={threshold!r}: windows share one radius; choose 'fixed' or 'corridor'")
     radii, several = arguments.radii_of(radius, threshold)
     if several:
         raise InputError(f"radius={shown(radius)}: windows share one radius; call once for each")
-    embedding = embedding_of(m=m, tau=tau, embedded=embedded, metric=metric)
+    embedding = embedding_of(m=m, tau=tau, embedded=embedded, metric=metric, normalize=normalize)
     (points,) = near_one(options.arithmetic, points_of(x, "x", embedding))
     steps = arguments.integer("step", step, 1)
     length = arguments.integer("window", window, 1)
@@ -121,7 +126,9 @@ def windowed_rqa(
         common.problem_of(points, None, options, theiler=width), n_rows=size, n_columns=size
     )
     executors = common.executors_of(device, options)
-    sweep = passes_for(executors[0], problem, options.convention, points, points, threshold, radii)[0]
+    sweep = passes_for(
+        executors[0], problem, options.convention, points, points, threshold, radii, unit=options.radius_unit
+    )[0]
     windows = WindowsProblem(sweep.problem, points, stride, len(starts), options.tile)
     sink = ListSink(windows.blocks())
     LocalRunner(executors).run(windows, sink)

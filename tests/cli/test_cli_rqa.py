@@ -167,3 +167,13 @@ def test_the_command_itself(table, one_device):
     done = shell("rqa", table, "--column", "a", "--radius", "0.4", "--device", one_device, "--quiet", "--json")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["series"] == ["a"] and not done.stderr
+
+
+def test_scale_and_unit(table, one_device):
+    line = ("--column", "a", "--radius", 0.2, "--normalize", "zscore", "--radius-unit", "range", "--device", one_device)
+    answer = answer_of("rqa", table, *line)
+    found = pyedmcl.rqa(X, radius=0.2, normalize="zscore", radius_unit="range", device=one_device)
+    assert answer["results"][0]["radius"] == found.radius != 0.2
+    assert answer["results"][0]["determinism"] == found.DET
+    refused = run("rqa", table, "--column", "a", "--radius", 0.2, "--radius-unit", "sd", "--device", one_device)
+    assert refused.exit_code == 3 and "radius_unit='sd'" in refused.output

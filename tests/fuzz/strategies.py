@@ -95,6 +95,7 @@ LEGAL = {
     "convention": one_of("pyrqa", "crqa", "recurrenceanalysis"),
     "threshold": one_of("fixed", "fixed", "recurrence_rate"),
     "windowed_rqa.threshold": one_of("fixed"), "tile": one_of(None, 32),
+    "normalize": one_of(None, "zscore", "range"), "radius_unit": one_of("data", "data", "std", "range", "max_distance"),
     "checkpoint": st.one_of(_none, st.builds(new_path, st.just(".npz"))), "pixels": one_of(None, 10, (5, 7)),
     "window": st.integers(10, 20), "step": st.integers(5, 10),
     # Filled in by the test, with a device of this machine.

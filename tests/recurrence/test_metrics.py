@@ -136,7 +136,7 @@ def test_a_metric_may_compare_other_points():
         gaps = np.isnan(wanted).any(axis=1) | (wanted == 0).any(axis=1)
         np.testing.assert_array_equal(points.complete, ~gaps)
         np.testing.assert_array_equal(points.values[~gaps], wanted[~gaps])
-        assert points.embedding.described == {"m": m, "tau": 3, "metric": "manhattan"}
+        assert points.embedding.described == {"m": m, "tau": 3, "metric": "manhattan", "normalize": None}
 
 
 @pytest.mark.parametrize("unit", [1.0, 1e-200, 1e200])

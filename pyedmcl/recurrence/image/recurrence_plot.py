@@ -32,6 +32,8 @@ def recurrence_plot(
     theiler: int = 1,
     convention: str = "pyrqa",
     threshold: str = "fixed",
+    normalize: str | None = None,
+    radius_unit: str = "data",
     embedded: bool = False,
     pixels: int | Sequence[int] | None = None,
     dtype: str = "float32",
@@ -47,7 +49,7 @@ def recurrence_plot(
 
     Parameters
     ----------
-    x, y, m, tau, radius, metric, threshold, embedded, dtype, exact, device, tune
+    x, y, m, tau, radius, metric, threshold, normalize, radius_unit, embedded, dtype, exact, device, tune
         As for :func:`pyedmcl.rqa`, with one radius and one device. The cells are those that it counts.
     theiler : int
         Only for what a threshold by rate or by neighbours is chosen from; all cells are drawn.
@@ -90,20 +92,24 @@ def recurrence_plot(
     >>> result.density.shape
     (100, 100)
     """
-    options = common.options_of(
-        convention=convention, lmin=2, vmin=2, wmin=2, dtype=dtype, exact=exact, tile=None
-    )
-    arguments.reporter(progress, "rows")
     threshold = arguments.threshold_named(threshold)
+    options = common.options_of(
+        convention=convention, lmin=2, vmin=2, wmin=2, dtype=dtype, exact=exact, tile=None,
+        radius_unit=radius_unit, threshold=threshold,
+    )  # fmt: skip
+    arguments.reporter(progress, "rows")
     radii, several = arguments.radii_of(radius, threshold)
     if several:
         raise InputError(f"radius={shown(radius)}: a plot has one radius")
-    rows, columns = _sides(x, y, embedding_of(m=m, tau=tau, embedded=embedded, metric=metric), options)
+    embedding = embedding_of(m=m, tau=tau, embedded=embedded, metric=metric, normalize=normalize)
+    rows, columns = _sides(x, y, embedding, options)
     window = arguments.window(theiler, options.convention, rows.n, columns.n)
     problem = common.problem_of(rows, None if y is None else columns, options, theiler=window)
     size = _size(pixels, rows.n, columns.n)
     executor = _one(device, options)
-    sweep = passes_for(executor, problem, options.convention, rows, columns, threshold, radii)[0]
+    sweep = passes_for(
+        executor, problem, options.convention, rows, columns, threshold, radii, unit=options.radius_unit
+    )[0]
     other = None if sweep.problem.symmetric else columns.values
     image = render_image(executor, sweep.problem, rows.values, other, pixels=size)
     record = common.provenance(
@@ -121,6 +127,7 @@ def distance_plot(
     m: int = 1,
     tau: int = 1,
     metric: str = "euclidean",
+    normalize: str | None = None,
     embedded: bool = False,
     pixels: int | Sequence[int] | None = None,
     dtype: str = "float32",
@@ -135,7 +142,7 @@ def distance_plot(
 
     Parameters
     ----------
-    x, y, m, tau, metric, embedded, pixels, dtype, progress, device, tune
+    x, y, m, tau, metric, normalize, embedded, pixels, dtype, progress, device, tune
         As for :func:`pyedmcl.recurrence_plot`.
 
     Returns
@@ -170,7 +177,8 @@ def distance_plot(
         convention="pyrqa", lmin=2, vmin=2, wmin=2, dtype=dtype, exact=False, tile=None
     )
     arguments.reporter(progress, "rows")
-    rows, columns = _sides(x, y, embedding_of(m=m, tau=tau, embedded=embedded, metric=metric), options)
+    embedding = embedding_of(m=m, tau=tau, embedded=embedded, metric=metric, normalize=normalize)
+    rows, columns = _sides(x, y, embedding, options)
     problem: RqaProblem = common.problem_of(rows, None if y is None else columns, options, theiler=0)
     size = _size(pixels, rows.n, columns.n)
     executor = _one(device, options)
