@@ -27,6 +27,8 @@ class Config:
         ``PYEDMCL_MEMORY_LIMIT``: upper bound of device memory in bytes.
     tune : str
         ``PYEDMCL_TUNE``: which tuned parameters are used where the caller does not say, one of :data:`TUNE_MODES`.
+    lease : float
+        ``PYEDMCL_LEASE``: seconds after which a process that shares a folder and gives no sign of life counts as gone.
     cache_dir, data_dir : pathlib.Path
         ``PYEDMCL_CACHE_DIR`` and ``PYEDMCL_DATA_DIR``, else the platform's usual folders.
     """
@@ -35,6 +37,7 @@ class Config:
     memory_fraction: float
     memory_limit: int | None
     tune: str = "cached"
+    lease: float = 60.0
 
     @property
     def cache_dir(self) -> Path:
@@ -93,6 +96,7 @@ def current() -> Config:
         memory_fraction=min(_number("PYEDMCL_MEMORY_FRACTION") or 0.5, 1.0),
         memory_limit=int(limit) if limit else None,
         tune=_tune(),
+        lease=_number("PYEDMCL_LEASE") or 60.0,
     )
 
 
@@ -108,6 +112,37 @@ def local_rank() -> tuple[str, int] | None:
         text = os.environ.get(name, "").strip()
         if text.isdecimal():
             return name, int(text)
+    return None
+
+
+# Which of the processes of a job this one is, as its scheduler tells: variables that hold the number, the least number
+# (or it is that), how many there are (or the greatest number), and the step. Arrays of jobs come before ranks of one.
+_PARTS = (
+    ("SLURM_ARRAY_TASK_ID", "SLURM_ARRAY_TASK_MIN", "SLURM_ARRAY_TASK_COUNT", "", "SLURM_ARRAY_TASK_STEP"),
+    ("SGE_TASK_ID", "SGE_TASK_FIRST", "", "SGE_TASK_LAST", "SGE_TASK_STEPSIZE"),
+    ("LSB_JOBINDEX", "1", "", "LSB_JOBINDEX_END", "LSB_JOBINDEX_STEP"),
+    ("SLURM_PROCID", "0", "SLURM_NTASKS", "", ""),
+    ("OMPI_COMM_WORLD_RANK", "0", "OMPI_COMM_WORLD_SIZE", "", ""),
+    ("PMI_RANK", "0", "PMI_SIZE", "", ""),
+)
+
+
+def part() -> tuple[int, int] | None:
+    """Which of how many processes of a job this one is, from 0, as schedulers tell (SLURM, Grid Engine, LSF, MPI)."""
+
+    def value(name: str) -> int | None:
+        text = os.environ.get(name, "").strip() if name and not name.isdecimal() else name
+        return int(text) if text.isdecimal() else None
+
+    for names in _PARTS:
+        number, least, count, greatest, step = map(value, names)
+        if number is None or least is None:
+            continue
+        step = step or 1
+        if count is None and greatest is not None:
+            count = (greatest - least) // step + 1
+        if count is not None and count > 1 and number >= least:
+            return (number - least) // step % count, count
     return None
 
 

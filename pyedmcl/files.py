@@ -117,6 +117,45 @@ def write_file(path: Path, data: bytes | memoryview) -> None:
         write_all(handle.fileno(), memoryview(data).cast("B"))
 
 
+def write_new(path: Path, data: bytes) -> bool:
+    """Write ``path`` whole, unless it is there: of several processes that do so at the same time, one wins.
+
+    Returns
+    -------
+    bool
+        Whether it was written; False where it was there.
+
+    Raises
+    ------
+    OSError
+        As the system gives it.
+    """
+    temporary = path.with_name(temporary_name(path.name))
+    descriptor = os.open(temporary, _NEW, 0o666)
+    try:
+        try:
+            write_all(descriptor, memoryview(data))
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        try:
+            os.link(temporary, path)
+        except FileExistsError:
+            return False
+        except OSError as error:
+            if error.errno not in NOT_OFFERED | {errno.EPERM, errno.EMLINK}:
+                raise
+            # There are no links: two who come at the same moment may both see nothing, and the later one stands.
+            if os.path.lexists(path):
+                return False
+            os.replace(temporary, path)
+    finally:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+    sync_folder(path.parent)
+    return True
+
+
 def path_of(path: Any, name: str = "path") -> Path:
     """``path`` as a Path. Raises InputError for what cannot name a file: another type, no text at all, a NUL."""
     try:

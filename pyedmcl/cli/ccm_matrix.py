@@ -45,6 +45,8 @@ def ccm_matrix(
         typer.Option("--resume/--no-resume", help="Continue a result that is there, or start these sizes anew.",
                      rich_help_panel="Running"),
     ] = True,
+    join: options.Join = False,
+    part: options.Part = None,
     pairs: Annotated[
         Path | None,
         typer.Option("--pairs", metavar="PAIRS.csv", show_default=False,
@@ -80,8 +82,8 @@ def ccm_matrix(
     with talk.progress("cross mapping") as report:
         result = pyedmcl.ccm_matrix(
             series, lib_sizes=sizes, sample=sample, E=dimension, tau=tau, Tp=Tp, seed=seed,
-            exclusion_radius=exclusion_radius, knn=knn, E_max=E_max, out=output, resume=resume, progress=report,
-            neighbors=neighbors, recall=recall, dtype=dtype, device=device,
+            exclusion_radius=exclusion_radius, knn=knn, E_max=E_max, out=output, resume=resume, join=join, part=part,
+            progress=report, neighbors=neighbors, recall=recall, dtype=dtype, device=device,
         )  # fmt: skip
     shown = ", ".join(f"{size:,}" for size in result.lib_sizes)
     talk.summary(f"{output}: {series.n_series:,} x {series.n_series:,} pairs for libraries of {shown} rows, "

@@ -85,6 +85,17 @@ Network = Annotated[
     typer.Option("--network", metavar="FILE", show_default=False,
                  help="Draw the pairs that pass the test as arrows from cause to effect."),
 ]  # fmt: skip
+Join = Annotated[
+    bool,
+    typer.Option("--join", help="Compute together with all who run the same command on this folder, on any machine.",
+                 rich_help_panel=_RUN),
+]  # fmt: skip
+Part = Annotated[
+    str | None,
+    typer.Option("--part", metavar="I/N", show_default=False, rich_help_panel=_RUN,
+                 help="This is the I-th (from 1) of N that join, and begins at its share. Implies --join; by default "
+                 "as the scheduler says."),
+]  # fmt: skip
 Dtype = Annotated[
     str, typer.Option("--dtype", metavar="float32|float64", help="Arithmetic on the device.", rich_help_panel=_RUN)
 ]

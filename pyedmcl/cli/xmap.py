@@ -52,6 +52,8 @@ def xmap(
             rich_help_panel="Running",
         ),
     ] = True,
+    join: options.Join = False,
+    part: options.Part = None,
     edges: Annotated[
         int, typer.Option("--edges", metavar="N", min=0, help="Also print the N strongest pairs.", show_default=False)
     ] = 0,
@@ -88,7 +90,8 @@ def xmap(
         warnings.filterwarnings("ignore", "constant series")  # told above
         result = pyedmcl.xmap(
             series, E=dimension, tau=tau, Tp=Tp, exclusion_radius=exclusion_radius, knn=knn, E_max=E_max, out=output,
-            resume=resume, progress=report, neighbors=neighbors, recall=recall, dtype=dtype, device=device,
+            resume=resume, join=join, part=part, progress=report, neighbors=neighbors, recall=recall, dtype=dtype,
+            device=device,
         )  # fmt: skip
     best = result.edges(top=edges) if edges else []
     talk.summary(f"{output}: {_size(result)}, {_dimensions(result.E)}{_seconds(result.provenance)}")

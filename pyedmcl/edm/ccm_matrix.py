@@ -6,6 +6,7 @@ import contextlib
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,14 +15,16 @@ from ..device.select import DeviceNames
 from ..errors import InputError
 from ..files import path_of
 from ..jobs.function import public_function
-from ..jobs.sinks import ArraySink, PairsSink, StoreSink
+from ..jobs.shared import sink_at
+from ..jobs.sinks import ArraySink, PairsSink
 from ..jobs.store import XmapStore
+from ..jobs.turns import begin_of
 from ..launch.progress import Progress
 from ..neighbors.records import add
 from . import arguments
 from .ccm_matrix_problem import CcmMatrixProblem
 from .ccm_matrix_result import CcmMatrixResult
-from .ccm_matrix_store import open_stores, read_stores, stored_seed
+from .ccm_matrix_store import open_stores, read_stores, shared_seed, stored_seed
 from .pairs import pairs_arguments, with_dimensions
 from .states import embed, future
 
@@ -44,6 +47,8 @@ def ccm_matrix(
     columns: Sequence[str | int] | str | int | None = None,
     out: str | os.PathLike[str] | None = None,
     resume: bool = True,
+    join: bool = False,
+    part: str | None = None,
     neighbors: str = "exact",
     recall: float = 0.99,
     progress: Progress | None = None,
@@ -75,6 +80,8 @@ def ccm_matrix(
         interruption, and a call with other library sizes adds these.
     resume : bool
         False starts the stores of these library sizes afresh.
+    join, part
+        As for :func:`pyedmcl.xmap`.
     neighbors, recall
         As for :func:`pyedmcl.ccm`; a result that is continued keeps its search.
     progress : callable, optional
@@ -120,6 +127,7 @@ def ccm_matrix(
     samples = arguments.draws("sample", sample)
     arguments.reporter(progress)
     out = arguments.folder("out", out)
+    begin = begin_of(join, part, out, "out", resume=resume)
     fields = pairs_arguments(
         data, E=E, tau=tau, Tp=Tp, exclusion_radius=exclusion_radius, knn=knn, E_max=E_max, columns=columns,
         neighbors=neighbors, recall=recall, dtype=dtype,
@@ -129,6 +137,8 @@ def ccm_matrix(
         raise InputError("data: there is one series; pairs need two at least")
     if seed is None and out is not None and resume:
         seed = stored_seed(out)
+        if seed is None and begin is not None:
+            seed = shared_seed(Path(out), arguments.stream(None))
     problem = CcmMatrixProblem(**fields, lib_sizes=(), sample=samples, seed=arguments.stream(seed))
     problem = replace(problem, lib_sizes=_library_sizes(lib_sizes, problem))
     runner = arguments.runner_on(device, problem.data.dtype)
@@ -140,15 +150,20 @@ def ccm_matrix(
             matrices = list(np.empty(shape, np.dtype(problem.data.dtype)))
             sink = ArraySink(problem.blocks(), matrices)
         else:
-            stores = stack.enter_context(open_stores(out, problem, runner.alike(), resume=resume))
-            sink = StoreSink(stores, out)
+            info, folder, asked = runner.alike(), Path(out), problem
+            sink = stack.enter_context(sink_at(
+                folder, info.name, begin, lambda member: open_stores(folder, asked, info, member, resume=resume)
+            ))  # fmt: skip
         problem = with_dimensions(problem, runner, sink)
         record = runner.run(problem, sink)
-    record = replace(record, searched=sink.record.searched)  # those of E, and of blocks that were there
-    used = runner.provenance(problem.kernels, record, arguments=problem.arguments())
+    searched = sink.record.searched
     if out is not None:
         there = read_stores(out)
         matrices = [there[size].rho for size in problem.lib_sizes]
+        if begin is not None:  # also those of the others
+            searched = tuple(_searched({size: there[size] for size in problem.lib_sizes}))
+    record = replace(record, searched=searched)  # also those of E, and of blocks that were there
+    used = runner.provenance(problem.kernels, record, arguments=problem.arguments())
     return CcmMatrixResult(
         np.array(problem.lib_sizes), tuple(matrices), np.array(problem.E, int), series.names, samples, problem.seed,
         used,

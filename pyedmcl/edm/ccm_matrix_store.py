@@ -5,13 +5,13 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import StoreForeignError, StoreMismatchError
+from ..jobs.claims import Member, require_alone
 from ..jobs.manifest import Manifest
-from ..jobs.store import XmapStore, open_store
+from ..jobs.store import XmapStore, open_store, open_to_write
 
 if TYPE_CHECKING:
     from ..device.info import DeviceInfo
@@ -60,16 +60,28 @@ def stored_seed(path: str | os.PathLike[str]) -> int | None:
     return None
 
 
+def shared_seed(path: Path, seed: int) -> int:
+    """The seed of a result that processes compute together, none of which was given one: that of the first.
+
+    Parameters
+    ----------
+    path : Path
+    seed : int
+        What this process would take.
+    """
+    with Member(path) as member:
+        return int(member.decide("seed", seed))
+
+
 def _essence(manifest: Manifest) -> Any:
     """What library sizes of one result have in common."""
     own = {name: value for name, value in manifest.parameters.items() if name != "lib_size"}
     return manifest.input_digest, tuple(manifest.names), own
 
 
-@contextlib.contextmanager
 def open_stores(
-    path: str | os.PathLike[str], problem: CcmMatrixProblem, info: DeviceInfo, *, resume: bool
-) -> Iterator[list[XmapStore]]:
+    path: Path, problem: CcmMatrixProblem, info: DeviceInfo, member: Member | None, *, resume: bool
+) -> list[XmapStore]:
     """Stores of all library sizes of a problem on a device, in their order, open for writing.
 
     Raises
@@ -77,6 +89,8 @@ def open_stores(
     StoreForeignError, StoreMismatchError, StoreWriteError, StoreError
         As for :meth:`~pyedmcl.jobs.store.XmapStore.create_or_resume`.
     """
+    if member is None:
+        require_alone(path)
     common = _essence(problem.manifest(info))
     for size, where in sizes_there(path).items():
         if size not in problem.lib_sizes and _essence(open_store(where).manifest) != common:
@@ -85,14 +99,14 @@ def open_stores(
                 f"output path, or remove its folder {store_name(size)}"
             )
     with contextlib.ExitStack() as stack:
-        yield [
+        stores = [
             stack.enter_context(
-                XmapStore.create_or_resume(
-                    Path(path) / store_name(size), problem.manifest(info, lib_size=size), resume=resume
-                )
+                open_to_write(path / store_name(size), problem.manifest(info, lib_size=size), member, resume=resume)
             )
             for size in problem.lib_sizes
         ]
+        stack.pop_all()  # they stay open
+    return stores
 
 
 def read_stores(path: str | os.PathLike[str]) -> dict[int, XmapStore]:

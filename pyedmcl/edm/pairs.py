@@ -18,7 +18,7 @@ from ..errors import InputError
 from ..jobs.blocks import Block, Record
 from ..jobs.manifest import Manifest
 from ..jobs.runner import Runner
-from ..jobs.sinks import ArraySink, PairsSink
+from ..jobs.sinks import PairsSink
 from ..kernels import spec
 from ..neighbors.choose import SearchRequest
 from . import arguments
@@ -153,9 +153,10 @@ def with_dimensions(problem: _P, runner: Runner, sink: PairsSink) -> _P:
     record = Record()
     if E is None:
         stage = problem.first_stage()
-        rho = np.empty((stage.total, stage.E_max))
-        own = runner.run(stage, ArraySink(stage.blocks(runner.devices), [rho], job=sink))
-        E, record = best_dimensions(rho), Record(searched=tuple({**entry, "for": "E"} for entry in own.searched))
+        own = sink.stage("E", stage.total, stage.blocks(runner.devices))
+        runner.run(stage, own)
+        E = best_dimensions(np.concatenate([rho for (rho,) in own.results()]))
+        record = Record(searched=tuple({**entry, "for": "E"} for entry in own.record.searched))
     sink.set_E(E, record)
     return replace(problem, E=tuple(np.asarray(E).tolist()))
 

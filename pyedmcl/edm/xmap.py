@@ -6,6 +6,7 @@ import contextlib
 import os
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,8 +16,10 @@ from ..files import path_of
 from ..jobs.blocks import rows_of_a_block
 from ..jobs.function import public_function
 from ..jobs.manifest import default_block_rows
-from ..jobs.sinks import ArraySink, PairsSink, StoreSink
-from ..jobs.store import XmapStore, open_store
+from ..jobs.shared import sink_at
+from ..jobs.sinks import ArraySink, PairsSink
+from ..jobs.store import open_store, open_to_write
+from ..jobs.turns import begin_of
 from ..launch.progress import Progress
 from . import arguments
 from .pairs import pairs_arguments, with_dimensions
@@ -39,6 +42,8 @@ def xmap(
     columns: Sequence[str | int] | str | int | None = None,
     out: str | os.PathLike[str] | None = None,
     resume: bool = True,
+    join: bool = False,
+    part: str | None = None,
     neighbors: str = "exact",
     recall: float = 0.99,
     progress: Progress | None = None,
@@ -77,6 +82,12 @@ def xmap(
         the result may be larger than memory. Blocks that are added later take the tuned parameters of the first ones.
     resume : bool
         False starts ``out`` afresh.
+    join : bool
+        Several processes, on any machines that share the folder ``out``, compute one result: each takes blocks that
+        nobody has taken, also those of who was lost, and returns when all is done. See ``docs/scale.md``.
+    part : str, optional
+        "I/N": this process is the I-th (from 1) of N that join, and begins at its share of the blocks; it goes on with
+        what others leave. Implies ``join``; by default as the scheduler says (SLURM, Grid Engine, LSF, MPI).
     neighbors, recall
         How neighbours are searched; as for :func:`pyedmcl.knn`.
     progress : callable, optional
@@ -126,6 +137,7 @@ def xmap(
     """
     arguments.reporter(progress)
     out = arguments.folder("out", out)
+    begin = begin_of(join, part, out, "out", resume=resume)
     fields = pairs_arguments(
         data, E=E, tau=tau, Tp=Tp, exclusion_radius=exclusion_radius, knn=knn, E_max=E_max, columns=columns,
         neighbors=neighbors, recall=recall, dtype=dtype,
@@ -143,12 +155,17 @@ def xmap(
             rho = np.empty((series.n_series, series.n_series), np.dtype(problem.data.dtype))
             sink = ArraySink(problem.blocks(), [rho])
         else:
-            manifest = problem.manifest(runner.alike())
-            sink = StoreSink([stack.enter_context(XmapStore.create_or_resume(out, manifest, resume=resume))], out)
+            info, folder = runner.alike(), Path(out)
+            manifest = problem.manifest(info)
+            sink = stack.enter_context(sink_at(
+                folder, info.name, begin, lambda member: [open_to_write(folder, manifest, member, resume=resume)]
+            ))  # fmt: skip
         problem = with_dimensions(problem, runner, sink)
         record = runner.run(problem, sink)
     store = None if out is None else open_store(out)
-    record = replace(record, searched=sink.record.searched)  # those of E, and of blocks that were there
+    # Those of E, and of blocks that were there or that others computed.
+    searched = sink.record.searched if store is None or begin is None else tuple(store.searched)
+    record = replace(record, searched=searched)
     used = runner.provenance(problem.kernels, record, arguments=problem.arguments())
     return XmapResult(rho if store is None else store.rho, np.array(problem.E, int), series.names, store, used)
 

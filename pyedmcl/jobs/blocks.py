@@ -50,6 +50,19 @@ def cut(n: int, rows: int, layers: int = 1) -> list[Block]:
     ]
 
 
+@dataclass(frozen=True)
+class Wait:
+    """No block can be claimed now, but others compute some, which somebody has to compute if they are lost.
+
+    Attributes
+    ----------
+    seconds : float
+        After which it is worth asking again.
+    """
+
+    seconds: float
+
+
 # Several devices get some blocks each, so that a slower one takes fewer and none waits long for the last.
 _BLOCKS_OF_A_DEVICE = 4
 

@@ -30,7 +30,8 @@ else:
 
 __all__ = [
     "LOCK_NAME", "PRIVATE_PREFIX", "TEMPORARY_PREFIX", "Journal", "Lease", "journal_line", "make_folder",
-    "read_journal", "remove_temporaries", "sync_folder", "write_failure", "write_file",
+    "read_journal", "read_journal_from", "remove_temporaries", "runs", "sync_folder", "write_all", "write_failure",
+    "write_file",
 ]  # fmt: skip
 _SUM = "crc32"  # in a line of a journal
 
@@ -69,10 +70,18 @@ def read_journal(path: Path, *, required: bool = True) -> tuple[list[dict[str, A
     required : bool
         Whether each line must have a checksum.
     """
+    entries, _, clean = read_journal_from(path, 0, required=required)
+    return entries, clean
+
+
+def read_journal_from(path: Path, begin: int, *, required: bool = True) -> tuple[list[dict[str, Any]], int, bool]:
+    """As :func:`read_journal`, of the lines behind ``begin`` bytes; and where the last whole line ends."""
     try:
-        data = path.read_bytes()
+        with path.open("rb") as file:
+            file.seek(begin)
+            data = file.read()
     except FileNotFoundError:
-        return [], True
+        return [], begin, True
     *lines, rest = data.split(b"\n")
     entries, clean = [], not rest
     for line in lines:
@@ -85,7 +94,7 @@ def read_journal(path: Path, *, required: bool = True) -> tuple[list[dict[str, A
             entries.append(entry)
         else:
             clean = False
-    return entries, clean
+    return entries, begin + len(data) - len(rest), clean
 
 
 def journal_line(entry: dict[str, Any]) -> bytes:
@@ -215,12 +224,17 @@ def _alive(holder: str) -> bool:
     words = holder.split()
     if len(words) != 4 or words[3] != socket.gethostname() or not words[1].isdigit() or int(words[1]) == os.getpid():
         return False
+    return runs(int(words[1]), unknown=False)
+
+
+def runs(pid: int, *, unknown: bool = True) -> bool:
+    """Whether a process of this machine runs; ``unknown`` on a system where that cannot be asked."""
     if sys.platform == "win32":  # os.kill would end the process there
-        return False
+        return unknown
     try:
-        os.kill(int(words[1]), 0)
+        os.kill(pid, 0)
     except ProcessLookupError:
         return False
-    except PermissionError:
+    except (PermissionError, OverflowError):
         return True
     return True

@@ -10,7 +10,12 @@ A Zarr v3 group::
     rho/tuning.json      tuned parameters that the first run was given; a later one takes them again
     rho/searched.json    which searches found the neighbours, why, and how good they were; only where they can differ
     E/zarr.json, E/c.0   the E of each target, once known
-    .pyedmcl-*           lock and temporary files of a run
+    .pyedmcl-*           lock and temporary files of a run, claims of those who share a store
+
+While several processes write it, each has files of its own, which the last one puts in the places above::
+
+    rho/journals/<id>.jsonl   journal of a process; its lines also hold host, device, and searches
+    rho/tuning/<digest>.json  a tuned parameter's question and answer, by the first process that asked
 
 Every file has a SHA-256: chunks in the journal, the manifest and the records (:mod:`.records`) within themselves, E in
 its description. The descriptions of arrays follow from the manifest.
@@ -18,6 +23,7 @@ its description. The descriptions of arrays follow from the manifest.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -25,11 +31,12 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from ..errors import StoreError, StoreForeignError, StoreMismatchError
-from . import durable, zarr3
+from . import durable, records, zarr3
 from .manifest import FORMATS, KIND, Manifest, mismatch
 from .records import SEARCHED, TUNING, DamagedError, digest_of, read_json
 
 JOURNAL = "blocks.jsonl"
+JOURNALS = "journals"
 _SUM = "sha256"
 
 
@@ -123,6 +130,7 @@ def remove_content(path: Path) -> None:
         if folder.is_dir():
             # The journal first: from then on no chunk counts, wherever a kill may come.
             (folder / JOURNAL).unlink(missing_ok=True)
+            remove_joined(folder)
             durable.sync_folder(folder)
             for name in os.listdir(folder):
                 if name in (zarr3.METADATA, TUNING, SEARCHED) or name.startswith("c."):
@@ -130,12 +138,38 @@ def remove_content(path: Path) -> None:
             durable.sync_folder(folder)
 
 
+def remove_joined(rho: Path) -> None:
+    """Remove what joined runs kept apart in the folder of rho. Raises OSError."""
+    for name in (JOURNALS, records.ANSWERS):
+        with contextlib.suppress(FileNotFoundError):
+            for left in os.listdir(rho / name):
+                (rho / name / left).unlink()
+            (rho / name).rmdir()
+
+
+def journals(path: Path) -> list[Path]:
+    """Journals of a store. That of the whole comes last: the others vanish once it holds what they hold."""
+    rho = path / "rho"
+    with contextlib.suppress(FileNotFoundError):
+        return [*(rho / JOURNALS / name for name in sorted(os.listdir(rho / JOURNALS))), rho / JOURNAL]
+    return [rho / JOURNAL]
+
+
+def is_joined(path: Path) -> bool:
+    """Whether joined runs keep files of their own there."""
+    return os.path.isdir(path / "rho" / JOURNALS) or os.path.isdir(path / "rho" / records.ANSWERS)
+
+
+def remove_temporaries(path: Path) -> None:
+    """Clear what killed writers left, where nobody else writes."""
+    for folder in (path, path / "rho", path / "rho" / JOURNALS, path / "rho" / records.ANSWERS, path / "E"):
+        durable.remove_temporaries(folder)
+
+
 def describe(path: Path, manifest: Manifest) -> None:
-    """Write the metadata of rho where it is missing or differs, and clear what killed writers left."""
+    """Write the metadata of rho where it is missing or differs."""
     rho = path / "rho"
     durable.make_folder(rho)
-    for folder in (path, rho, path / "E"):
-        durable.remove_temporaries(folder)
     metadata, described = _metadata_of_rho(manifest), rho / zarr3.METADATA
     if not described.is_file() or described.read_bytes() != metadata:
         durable.write_file(described, metadata)

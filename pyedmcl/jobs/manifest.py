@@ -174,6 +174,15 @@ def _differences(prefix: str, stored: Mapping[str, Any], asked: Mapping[str, Any
     return lines
 
 
+# Of a device's key, what decides speed only: a process that is pinned to fewer cores gives the same bits.
+_SPEED_ONLY = ("compute_units",)
+
+
+def _deciding(device: Mapping[str, Any]) -> dict[str, Any]:
+    """What decides bits, of a device's key."""
+    return {name: value for name, value in device.items() if name not in _SPEED_ONLY}
+
+
 def mismatch(path: str, stored: Manifest, asked: Manifest) -> str | None:
     """A message that lists each field in which the two differ and what to do, or None where they agree."""
     work = []
@@ -191,7 +200,7 @@ def mismatch(path: str, stored: Manifest, asked: Manifest) -> str | None:
         if getattr(stored, name) != getattr(asked, name):
             label = "dtype of rho" if name == "dtype" else name
             work.append(_difference(label, getattr(stored, name), getattr(asked, name)))
-    device = _differences("device ", stored.device, asked.device)
+    device = _differences("device ", _deciding(stored.device), _deciding(asked.device))
     code = _differences("kernel ", stored.kernels, asked.kernels)
     if stored.version != asked.version:
         code.insert(0, _difference("version of pyedmcl", stored.version, asked.version))

@@ -9,6 +9,8 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +18,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import InputError, StoreError
+from ..files import write_new
 from . import durable, zarr3
 
 TUNING = "tuning.json"
 SEARCHED = "searched.json"
+ANSWERS = "tuning"
 _SUM = "sha256"
 
 
@@ -41,9 +45,13 @@ def read_json(path: Path) -> Any:
         raise DamagedError(f"{path} is no JSON ({error})") from error
 
 
-def _write_checked(path: Path, content: Any) -> None:
+def _checked(content: Any) -> bytes:
     document = {_SUM: digest_of(content), "content": content}
-    durable.write_file(path, json.dumps(document, indent=1, sort_keys=True).encode() + b"\n")
+    return json.dumps(document, indent=1, sort_keys=True).encode() + b"\n"
+
+
+def _write_checked(path: Path, content: Any) -> None:
+    durable.write_file(path, _checked(content))
 
 
 def _read_checked(path: Path, *, required: bool) -> Any:
@@ -91,12 +99,57 @@ def read_tuning(path: Path, *, required: bool) -> dict[str, dict[str, Any]]:
     StoreError
         They are damaged or cannot be read.
     """
+    return _read_answers(path / "rho" / TUNING, required=required)
+
+
+def keep_answer(path: Path, question: str, answer: Mapping[str, Any]) -> dict[str, Any]:
+    """Store an answer to a question for tuned parameters, unless a process that shares the store has done so.
+
+    Returns
+    -------
+    dict
+        The answer that is stored.
+
+    Raises
+    ------
+    StoreError
+        It is damaged.
+    OSError
+        It cannot be written.
+    """
+    file = path / "rho" / ANSWERS / f"{_short_digest(question)}.json"
+    durable.make_folder(file.parent)
+    write_new(file, _checked({question: dict(answer)}))
+    return _read_answers(file)[question]
+
+
+def kept_answer(path: Path, question: str) -> dict[str, Any] | None:
+    """What :func:`keep_answer` has stored; None where nothing is."""
+    return _read_answers(path / "rho" / ANSWERS / f"{_short_digest(question)}.json").get(question)
+
+
+def _short_digest(question: str) -> str:
+    return hashlib.sha256(question.encode()).hexdigest()[:32]
+
+
+def read_answers(path: Path) -> dict[str, dict[str, Any]]:
+    """All that :func:`keep_answer` has stored."""
+    found: dict[str, dict[str, Any]] = {}
+    with contextlib.suppress(FileNotFoundError):
+        for name in sorted(os.listdir(path / "rho" / ANSWERS)):
+            if not name.startswith(durable.PRIVATE_PREFIX):
+                found |= _read_answers(path / "rho" / ANSWERS / name)
+    return found
+
+
+def _read_answers(file: Path, *, required: bool = True) -> dict[str, dict[str, Any]]:
+    """Parameters by question. Raises StoreError where they are damaged or cannot be read."""
     advice = "the blocks that are there were computed with these parameters. "
-    found = _read_needed(path / "rho" / TUNING, advice, required=required)
+    found = _read_needed(file, advice, required=required)
     if found is None:
         return {}
     if not isinstance(found, dict) or not all(isinstance(answer, dict) for answer in found.values()):
-        raise _cannot_continue(f"{path / 'rho' / TUNING} is damaged", advice)
+        raise _cannot_continue(f"{file} is damaged", advice)
     return found
 
 
@@ -121,7 +174,12 @@ def read_searched(path: Path, *, required: bool) -> list[dict[str, Any]]:
         return []
     if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
         raise _cannot_continue(f"{path / 'rho' / SEARCHED} is damaged", advice)
-    return [{key: tuple(item) if isinstance(item, list) else item for key, item in one.items()} for one in found]
+    return [as_searched(one) for one in found]
+
+
+def as_searched(found: Mapping[str, Any]) -> dict[str, Any]:
+    """A record of a search as it was before it became JSON."""
+    return {key: tuple(item) if isinstance(item, list) else item for key, item in found.items()}
 
 
 def _cannot_continue(why: Exception | str, advice: str) -> StoreError:

@@ -17,7 +17,7 @@ from ..device.memory import host_refusal, memory_share
 from ..errors import DeviceMemoryError, InputError, Interrupted, LaunchError, warn
 from ..launch.progress import told
 from ..tuning.parameters import expect, keeping
-from .blocks import Arrays, Block, BlockResult, Engine, Problem, Record, Report
+from .blocks import Arrays, Block, BlockResult, Engine, Problem, Record, Report, Wait
 from .provenance import provenance
 from .sinks import Sink
 
@@ -184,7 +184,7 @@ class _Run:
         self.record = Record()
         self._problem, self._sink = problem, sink
         self._lock = threading.Lock()
-        self._stopped = False
+        self._stopped = threading.Event()
         #: Where blocks were computed: first row, end, and id of the device.
         self.places: list[dict[str, Any]] = []
         self._lost: dict[str, DeviceMemoryError | LaunchError] = {}  # devices that failed, by their ids
@@ -218,16 +218,25 @@ class _Run:
 
     def stop(self) -> None:
         """Have no further block begun."""
-        self._stopped = True
+        self._stopped.set()
 
     def resume(self) -> dict[str, DeviceMemoryError | LaunchError]:
         """Have blocks begun again; returns which devices failed, and how, since the run began or was resumed."""
-        self._stopped, lost, self._lost = False, self._lost, {}
+        lost, self._lost = self._lost, {}
+        self._stopped.clear()
         return lost
 
     def _claim(self) -> Block | None:
-        with self._lock:
-            return None if self._stopped else self._sink.claim()
+        while True:
+            with self._lock:
+                claimed = None if self._stopped.is_set() else self._sink.claim()
+                elsewhere = sum(self._problem.size(block) for block in self._sink.elsewhere())
+                if elsewhere:
+                    self._done += elsewhere
+                    self._report()
+            if not isinstance(claimed, Wait):
+                return claimed
+            self._stopped.wait(claimed.seconds)
 
     def _part(self, block: Block, done: int) -> None:
         # The end of a block is told once it is written: whoever stops then, stops behind it.

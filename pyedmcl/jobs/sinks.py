@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .blocks import Arrays, Block, BlockResult, Record
+from .blocks import Arrays, Block, BlockResult, Record, Wait
 from .store import XmapStore
 
 Answers = MutableMapping[str, dict[str, Any]]
@@ -29,8 +29,11 @@ class Sink(Protocol):
     def pending(self) -> Sequence[Block]:
         """What is still to be computed, whether claimed or not; a block may be handed out in pieces."""
 
-    def claim(self) -> Block | None:
-        """A block that nobody has claimed yet; None where there is none left."""
+    def claim(self) -> Block | Wait | None:
+        """A block that nobody has claimed yet; None where none is left that this process may have to compute."""
+
+    def elsewhere(self) -> Sequence[Block]:
+        """What other processes have finished since the last call, and was pending before."""
 
     def give_back(self, block: Block) -> None:
         """Take back a block that was claimed and not computed; somebody else may claim it."""
@@ -54,6 +57,26 @@ class PairsSink(Sink, Protocol):
 
     def set_E(self, E: ArrayLike, record: Record) -> None:
         """Keep the embedding dimensions, and how they were found, where they are not kept yet."""
+
+    def stage(self, name: str, n: int, blocks: Sequence[Block]) -> ResultsSink:
+        """Where the blocks of a stage of the job go, which comes before its own ones.
+
+        Parameters
+        ----------
+        name : str
+            Of the stage.
+        n : int
+            Rows of the stage.
+        blocks : sequence of Block
+            As this process alone would cut them.
+        """
+
+
+class ResultsSink(Sink, Protocol):
+    """A sink that gives back what blocks gave."""
+
+    def results(self) -> list[Any]:
+        """What blocks gave, in their order, once none is pending."""
 
 
 class ListSink:
@@ -86,6 +109,9 @@ class ListSink:
 
     def give_back(self, block: Block) -> None:
         self._unclaimed.append(block)
+
+    def elsewhere(self) -> Sequence[Block]:
+        return ()
 
     def room(self, block: Block) -> Arrays | None:
         return None
@@ -122,6 +148,9 @@ class ArraySink(ListSink):
     def set_E(self, E: ArrayLike, record: Record) -> None:
         self.E = np.asarray(E, int)
         self.record = self.record.joined(Record(searched=record.searched))
+
+    def stage(self, name: str, n: int, blocks: Sequence[Block]) -> ListSink:
+        return ListSink(blocks, self)
 
     def room(self, block: Block) -> list[NDArray[Any]]:
         return [self._layers[layer][block.begin : block.end] for layer in block.layers]
@@ -168,6 +197,9 @@ class StoreSink:
                 self._set_searched(place)  # before E: a run that continues finds E there and does not search for it
                 store.set_E(E)
 
+    def stage(self, name: str, n: int, blocks: Sequence[Block]) -> ResultsSink:
+        return ListSink(blocks, self)
+
     def pending(self) -> list[Block]:
         first = self._stores[0]
         lacking = [set(store.pending()) for store in self._stores]
@@ -176,11 +208,14 @@ class StoreSink:
             for number in sorted(set().union(*lacking))
         ]
 
-    def claim(self) -> Block | None:
+    def claim(self) -> Block | Wait | None:
         return self._unclaimed.popleft() if self._unclaimed else None
 
     def give_back(self, block: Block) -> None:
         self._unclaimed.append(block)
+
+    def elsewhere(self) -> Sequence[Block]:
+        return ()
 
     def room(self, block: Block) -> None:
         return None
@@ -188,11 +223,14 @@ class StoreSink:
     def write(self, block: Block, result: BlockResult) -> None:
         self.record = self.record.joined(result.record)
         for place, rows in zip(block.layers, result.arrays, strict=True):
-            if self.answers != self._kept_answers[place]:  # before the block: a run that continues it must know
-                self._stores[place].set_parameters(self.answers)
-                self._kept_answers[place] = dict(self.answers)
+            self._keep_answers(place)  # before the block: a run that continues it must know
             self._set_searched(place)
             self._stores[place].write(block.number, rows)
+
+    def _keep_answers(self, place: int) -> None:
+        if self.answers != self._kept_answers[place]:
+            self._stores[place].set_parameters(self.answers)
+            self._kept_answers[place] = dict(self.answers)
 
     def _set_searched(self, place: int) -> None:
         records = [dict(entry) for entry in self.record.searched]

@@ -15,7 +15,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..errors import InputError, StoreError, StoreForeignError, StoreMismatchError, warn
 from . import durable, layout, records, zarr3
+from .claims import Member, require_alone
 from .manifest import Manifest, now
+
+_SEARCHED = "searched"  # in a line of a journal of joined runs
 
 
 class XmapStore:
@@ -46,6 +49,9 @@ class XmapStore:
         self._verified: set[int] = set()
         self._lease: durable.Lease | None = None
         self._journal: durable.Journal | None = None
+        self._member: Member | None = None
+        self._searched_next: list[dict[str, Any]] = []
+        self._read: dict[Path, int] = {}  # bytes of journals that were taken
         self._mutex = threading.Lock()
 
     @classmethod
@@ -77,12 +83,14 @@ class XmapStore:
         try:
             durable.make_folder(path)
             lease.acquire()
+            require_alone(path)
             stored = layout.manifest_to_continue(path, manifest, resume)
             if stored is None:
                 layout.remove_content(path)
                 durable.write_file(path / zarr3.METADATA, layout.group_metadata(manifest))
             store = cls(path, stored or manifest)
             layout.describe(path, store.manifest)
+            layout.remove_temporaries(path)
             store._verify()
             store._journal = durable.Journal(path / "rho" / layout.JOURNAL)
         except BaseException as error:
@@ -94,17 +102,83 @@ class XmapStore:
         store._lease = lease
         return store
 
+    @classmethod
+    def join(cls, path: str | os.PathLike[str], manifest: Manifest, member: Member) -> XmapStore:
+        """Open ``path`` for writing, as one of several processes: the first one creates it.
+
+        Finished blocks are not read, as only :meth:`create_or_resume` does.
+
+        Parameters
+        ----------
+        path : path-like
+        manifest : Manifest
+        member : Member
+            This process, among those who share the folder.
+
+        Raises
+        ------
+        StoreForeignError, StoreMismatchError, StoreWriteError
+            As for :meth:`create_or_resume`.
+        StoreError
+            A run that has not joined is writing there.
+        """
+        path = Path(path)
+        stored = layout.manifest_to_continue(path, manifest, True)  # before anything is touched, and again alone
+        try:
+            durable.make_folder(path)
+            member.enter()
+            lock = path / durable.LOCK_NAME
+            if stored is None or lock.exists() or not layout.is_described(path, stored):
+                with member.alone("setup"):
+                    lease = durable.Lease(lock)
+                    lease.acquire()
+                    lease.release()
+                    stored = layout.manifest_to_continue(path, manifest, True)
+                    if stored is None:
+                        layout.remove_content(path)
+                        durable.write_file(path / zarr3.METADATA, layout.group_metadata(manifest))
+                    layout.describe(path, stored or manifest)
+        except OSError as error:
+            if isinstance(error, StoreError):
+                raise
+            advice = ", then run the same command again, or choose another output path"
+            raise durable.write_failure(f"{path} cannot be written", advice, error) from error
+        store = cls(path, stored or manifest)
+        store._load_journal()
+        store._member = member
+        return store
+
+    def _take_entries(self) -> bool:
+        """Take what journals hold that was not taken before; True where every byte of them was an entry."""
+        clean = True
+        for journal in layout.journals(self.path):
+            begin = self._read.get(journal, 0)
+            try:
+                entries, end, whole = durable.read_journal_from(journal, begin, required=self.manifest.checked)
+            except OSError as error:
+                raise StoreError(f"{journal} cannot be read ({error.strerror}): check its permissions") from error
+            self._read[journal] = end
+            clean = clean and whole
+            for entry in entries:
+                block, digest = entry.get("block"), entry.get("sha256")
+                if isinstance(block, int) and 0 <= block < self.n_blocks and isinstance(digest, str):
+                    self._entries[block] = entry
+        return clean
+
+    def refresh(self) -> None:
+        """Learn what others have finished since."""
+        with self._mutex:
+            self._take_entries()
+
+    def finished(self, block: int) -> bool:
+        """Whether a block is done, also by somebody else a moment ago."""
+        if block not in self._entries and self._chunk(block).exists():
+            self.refresh()
+        return block in self._entries
+
     def _load_journal(self) -> bool:
         """Take the entries whose chunk is there in full size; True where the journal and the chunks hold no more."""
-        journal = self.path / "rho" / layout.JOURNAL
-        try:
-            entries, clean = durable.read_journal(journal, required=self.manifest.checked)
-        except OSError as error:
-            raise StoreError(f"{journal} cannot be read ({error.strerror}): check its permissions") from error
-        for entry in entries:
-            block, digest = entry.get("block"), entry.get("sha256")
-            if isinstance(block, int) and 0 <= block < self.n_blocks and isinstance(digest, str):
-                self._entries[block] = entry
+        clean = self._take_entries()
         for block in list(self._entries):
             size = -1
             with contextlib.suppress(OSError):
@@ -114,11 +188,11 @@ class XmapStore:
                 clean = False
         journalled = {self._chunk(block).name for block in self._entries}
         with contextlib.suppress(OSError):
-            clean = clean and journalled.issuperset(n for n in os.listdir(journal.parent) if n.startswith("c."))
+            clean = clean and journalled.issuperset(n for n in os.listdir(self.path / "rho") if n.startswith("c."))
         return clean
 
     def _verify(self) -> None:
-        """Load the journal, keep the blocks whose bytes are those once written, and mend the journal."""
+        """Load the journals, keep the blocks whose bytes are those once written, and mend the journal."""
         clean = self._load_journal()
         for block, entry in list(self._entries.items()):
             with contextlib.suppress(OSError):  # what cannot be read is written anew
@@ -127,9 +201,53 @@ class XmapStore:
             if block not in self._verified:
                 del self._entries[block]
                 clean = False
-        if not clean:
-            lines = [durable.journal_line(self._entries[block]) for block in sorted(self._entries)]
-            durable.write_file(self.path / "rho" / layout.JOURNAL, b"".join(lines))
+        if not clean or layout.is_joined(self.path):
+            self._fold()
+
+    def _fold(self) -> None:
+        """Write one journal, and put what joined runs kept apart in its place."""
+        if layout.is_joined(self.path):
+            parameters, searched = self.parameters, self.searched
+            if parameters:
+                records.write_tuning(self.path, parameters)
+            if searched:
+                records.write_searched(self.path, searched)
+        for entry in self._entries.values():
+            entry.pop(_SEARCHED, None)
+        lines = [durable.journal_line(self._entries[block]) for block in sorted(self._entries)]
+        durable.write_file(self.path / "rho" / layout.JOURNAL, b"".join(lines))
+        layout.remove_joined(self.path / "rho")
+
+    def settle(self) -> None:
+        """Make a store that joined runs have written like one that a single run wrote, for the last of them.
+
+        Raises
+        ------
+        StoreError
+            A run that has not joined is writing there.
+        StoreWriteError
+            The folder cannot be written.
+        """
+        lease = durable.Lease(self.path / durable.LOCK_NAME)
+        try:
+            with self._mutex:
+                lease.acquire()
+                if self._journal is not None:
+                    self._journal.close()
+                    self._journal = None
+                self._take_entries()
+                layout.remove_temporaries(self.path)
+                if layout.is_joined(self.path):
+                    self._fold()
+        except OSError as error:
+            if isinstance(error, StoreError):
+                raise
+            raise durable.write_failure(
+                f"{self.path} is complete, but its journals could not be joined", ", then run the same command again",
+                error,
+            ) from error
+        finally:
+            lease.release()
 
     def _chunk(self, block: int) -> Path:
         return self.path / "rho" / zarr3.chunk_name(block, 0)
@@ -151,7 +269,7 @@ class XmapStore:
                 self._journal.close()
             if self._lease:
                 self._lease.release()
-            self._journal = self._lease = None
+            self._journal = self._lease = self._member = None
 
     def rows(self, block: int) -> tuple[int, int]:
         """First library row of ``block`` and the one after its last."""
@@ -187,14 +305,29 @@ class XmapStore:
         start, stop = self.rows(block)
         data = zarr3.checked_rows(rows, (stop - start, self.shape[1]), self.manifest.dtype)
         chunk = zarr3.chunk_bytes(data, self.block_rows, self.manifest.dtype)
-        entry = {"block": block, "sha256": hashlib.sha256(chunk).hexdigest(), "time": now()}
-        with self._writing(f"block {block}") as journal:
+        entry: dict[str, Any] = {"block": block, "sha256": hashlib.sha256(chunk).hexdigest(), "time": now()}
+        with self._writing(f"block {block}"):
             if self._entries.get(block, entry)["sha256"] != entry["sha256"]:
                 del self._entries[block]  # other values than before: not done until their sum is journalled
             durable.write_file(self._chunk(block), chunk)
-            journal.append(entry)
+            if self._member is not None:
+                me = self._member.me
+                entry |= {"writer": me.id, "host": me.host, "device": me.device}
+                if self._searched_next:
+                    entry[_SEARCHED] = self._searched_next
+            self._own_journal().append(entry)
             self._entries[block] = entry
+            self._searched_next = []
             self._verified.add(block)
+
+    def _own_journal(self) -> durable.Journal:
+        """That of this process; who has joined makes it with the first block."""
+        if self._journal is None:
+            assert self._member is not None
+            folder = self.path / "rho" / layout.JOURNALS
+            durable.make_folder(folder)
+            self._journal = durable.Journal(folder / f"{self._member.me.id}.jsonl")
+        return self._journal
 
     def set_E(self, E: ArrayLike) -> None:
         """Store the E of each target durably; a resumed run finds it in :attr:`E`.
@@ -235,7 +368,26 @@ class XmapStore:
             As for :meth:`write`.
         """
         with self._writing("tuned parameters"):
-            records.write_tuning(self.path, dict(parameters))
+            if self._member is None:
+                records.write_tuning(self.path, dict(parameters))
+            else:
+                for question, answer in parameters.items():
+                    records.keep_answer(self.path, question, answer)
+
+    def keep_answer(self, question: str, answer: Mapping[str, Any]) -> dict[str, Any]:
+        """The answer to a question for tuned parameters that all who have joined take: that of who asked first.
+
+        Raises
+        ------
+        StoreWriteError
+            As for :meth:`write`.
+        """
+        with self._writing("tuned parameters"):
+            return records.keep_answer(self.path, question, answer)
+
+    def kept_answer(self, question: str) -> dict[str, Any] | None:
+        """The answer that the first one of those who have joined gave; None where nobody has asked."""
+        return records.kept_answer(self.path, question)
 
     @property
     def parameters(self) -> dict[str, dict[str, Any]]:
@@ -243,7 +395,10 @@ class XmapStore:
 
         Raises StoreError where they are damaged.
         """
-        return records.read_tuning(self.path, required=self.manifest.checked) if self._entries else {}
+        # Who has joined takes those of others at once.
+        if not self._entries and self._member is None:
+            return {}
+        return records.read_answers(self.path) | records.read_tuning(self.path, required=self.manifest.checked)
 
     def set_searched(self, entries: Sequence[Mapping[str, Any]]) -> None:
         """Store durably which searches found the neighbours, as :attr:`searched` gives it back.
@@ -259,7 +414,11 @@ class XmapStore:
             As for :meth:`write`.
         """
         with self._writing("the record of searches"):
-            records.write_searched(self.path, [dict(one) for one in entries])
+            plain = [dict(one) for one in entries]
+            if self._member is None or self.E is None:  # how E was found is the same for all who join
+                records.write_searched(self.path, plain)
+            else:
+                self._searched_next = plain
 
     @property
     def searched(self) -> list[dict[str, Any]]:
@@ -269,20 +428,28 @@ class XmapStore:
         (StoreError), since the blocks that are added must go on with it.
         """
         try:
-            return records.read_searched(self.path, required=self.manifest.checked)
+            found = records.read_searched(self.path, required=self.manifest.checked)
         except StoreError as error:
-            if self._journal is not None:
+            if self._writable:
                 raise
             warn(f"{error} It is left out here.")
             return []
+        for block in sorted(self._entries):
+            more = [records.as_searched(one) for one in self._entries[block].get(_SEARCHED, ())]
+            found += [one for one in more if one not in found]
+        return found
+
+    @property
+    def _writable(self) -> bool:
+        return self._journal is not None or self._member is not None
 
     @contextlib.contextmanager
-    def _writing(self, what: str) -> Iterator[durable.Journal]:
+    def _writing(self, what: str) -> Iterator[None]:
         with self._mutex:
-            if self._journal is None:
+            if not self._writable:
                 raise StoreError(f"{self.path} is open for reading only: XmapStore.create_or_resume opens it to write")
             try:
-                yield self._journal
+                yield
             except OSError as error:
                 raise durable.write_failure(
                     f"{len(self._entries)} of {self.n_blocks} blocks are kept in {self.path}, but {what} could not "
@@ -301,7 +468,7 @@ class XmapStore:
         try:
             return records.read_E(self.path, self.shape[1])
         except (records.DamagedError, OSError) as error:
-            if self._journal is None:
+            if not self._writable:
                 raise self._without_E(error) from error
             return None
 
@@ -365,6 +532,13 @@ class XmapStore:
         return data.reshape(last - first, self.shape[1])
 
 
+def open_to_write(path: Path, manifest: Manifest, member: Member | None, *, resume: bool = True) -> XmapStore:
+    """A store that this process writes alone, or as one of several."""
+    if member is None:
+        return XmapStore.create_or_resume(path, manifest, resume=resume)
+    return XmapStore.join(path, manifest, member)
+
+
 def open_store(path: str | os.PathLike[str], mode: str = "r") -> XmapStore:
     """Open a result for reading, finished or not, also while a run writes it.
 
@@ -396,7 +570,8 @@ def open_store(path: str | os.PathLike[str], mode: str = "r") -> XmapStore:
     if attributes is None:
         raise StoreForeignError(f"{path} is no result of pyedmcl xmap: name the folder that xmap wrote (-o)")
     store = XmapStore(path, layout.read_manifest(path, attributes))
-    if not store._load_journal() and store.pending():
+    # What joined runs are at work on is no damage.
+    if not store._load_journal() and store.pending() and not layout.is_joined(path):
         warn(
             f"the journal of {path} and its files do not agree, as after a kill or damage: {len(store.pending())} of "
             f"{store.n_blocks} blocks count as not done, and their rho is NaN, until the same command is run again"

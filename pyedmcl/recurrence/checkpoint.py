@@ -129,6 +129,9 @@ class CheckpointSink:
     def give_back(self, block: Block) -> None:
         self._returned.append(block)
 
+    def elsewhere(self) -> Sequence[Block]:
+        return ()
+
     def room(self, block: Block) -> None:
         return None
 

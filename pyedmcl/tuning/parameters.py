@@ -248,6 +248,9 @@ class ParameterSource:
                 question = self._keep(self._answer(question, mode, None))
             if around.answers is not None:
                 around.answers[question.text()] = dict(question.choice.parameters)
+                kept = self._recorded(question, around.answers)
+                if kept is not None and kept != question.choice.parameters:  # another process was quicker
+                    question = _answered(question, kept, "recorded")
         for seen in around.watchers:
             before = seen.pop(place, None)  # what was asked last stands last
             same = before is not None and before.choice == question.choice

@@ -81,6 +81,7 @@ LEGAL = {
     "recurrence": st.floats(0.05, 0.5),
     "columns": one_of(None, [0, 1], [1, 0]), "embed.columns": one_of(None, 0), "path": st.builds(new_path),
     "out": st.one_of(_none, st.builds(new_path)), "resume": st.booleans(),
+    "join": st.booleans(), "part": one_of(None, None, "1/2"),
     "neighbors": one_of("exact", "auto", "kdtree"),
     "recall": st.floats(0.5, 1), "progress": one_of(None, lambda done, total, unit: None),
     "dtype": one_of("float32", "float64"), "tune": one_of(None, "never", "cached"),

@@ -48,7 +48,7 @@ LEGAL = {
     "--solver": st.sampled_from(["svd", "ridge"]), "--alpha": st.just("0.1"), "--generate": _INT, "--D": _INT,
     "--views": _INT,
     "--x": _SERIES, "--y": _SERIES, "--lib-sizes": st.sampled_from(["20", "10,30", "10:40:10"]), "--sample": _INT,
-    "--seed": _INT,
+    "--seed": _INT, "--part": st.sampled_from(["1/2", "2/2"]),
     "--method": st.sampled_from(["simplex", "smap"]),
     "surrogate-test --surrogate": st.sampled_from(["phase", "shuffle", "seasonal", "auto"]),
     "--n": _INT, "--period": st.just("5"), "--rate": st.just("0.1"), "--radius": st.sampled_from(["0.3", "0.1,0.5"]),

@@ -1,0 +1,375 @@
+"""Processes that share only a folder: who works there, and who does what, told by files that are made exclusively.
+
+A claim is a file of a private folder. Whoever creates it holds it, and touches it as long as he lives. What is not
+touched any more for as long as its lease says is stale, and somebody else takes it over. Staleness is observed: a file
+whose time does not change while this process watches it. So no two clocks are compared, and no file system needs locks.
+
+Claims share out work and decide no answer: who takes over what another one still computes does it twice.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import secrets
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from .. import config
+from ..errors import StoreError
+from ..files import PRIVATE_PREFIX, TEMPORARY_PREFIX, write_new
+from . import durable
+from .manifest import now
+
+#: The private folder of those who share a folder.
+FOLDER = PRIVATE_PREFIX + "join"
+_MEMBER = "member-"
+_GONE = "gone-"
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+_READ = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+_RENEWALS = 4  # of a claim within its lease
+_LONGEST_LEASE = 86400.0
+
+
+def _place() -> str:
+    """Where the pids of this machine are known: its boot and the namespace of pids; empty where nothing tells."""
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        return f"{boot} {os.readlink('/proc/self/ns/pid')}"
+    except OSError:
+        return ""
+
+
+@dataclass(frozen=True)
+class Holder:
+    """Who holds a claim, as the claim tells.
+
+    Attributes
+    ----------
+    id : str
+        Of the process; no other one ever has it.
+    host, place, device : str
+        ``place``: where ``pid`` means something.
+    pid : int
+    time : str
+        When it was claimed, by the clock of the host; only shown.
+    lease : float
+        Seconds after which an untouched claim is stale.
+    """
+
+    id: str = ""
+    host: str = "?"
+    pid: int = 0
+    place: str = ""
+    device: str = ""
+    time: str = ""
+    lease: float = 60.0
+
+    def ended(self) -> bool:
+        """Whether it is known to have ended: it ran on this machine, where there is no such process any more."""
+        return bool(self.place) and self.place == _place() and not durable.runs(self.pid)
+
+    def __str__(self) -> str:
+        return f"pid {self.pid} on {self.host}"
+
+
+def _holder(data: bytes) -> Holder:
+    """What a claim says; its maker may have been killed before it said anything."""
+    try:
+        found = json.loads(data)
+        lease = min(max(float(found["lease"]), 0.0), _LONGEST_LEASE)
+        texts = {name: str(found[name]) for name in ("id", "host", "place", "device", "time")}
+        return Holder(**texts, pid=int(found["pid"]), lease=lease)
+    except (ValueError, LookupError, TypeError, RecursionError):
+        return Holder(lease=config.current().lease)
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """What a claim was like when it was last seen to differ from before, when that was, and whether it was a touch."""
+
+    holder: Holder
+    mtime: int
+    moment: float
+    touched: bool
+
+    @property
+    def unchanged(self) -> float:
+        """Seconds since then."""
+        return time.monotonic() - self.moment
+
+
+@dataclass
+class Watch:
+    """Looks at the claims of a folder, again and again.
+
+    Attributes
+    ----------
+    folder : Path
+        Of the claims; it need not be there.
+    """
+
+    folder: Path
+    _seen: dict[str, _Seen] = field(default_factory=dict)
+
+    def names(self) -> set[str]:
+        """What is claimed."""
+        try:
+            return {name for name in os.listdir(self.folder) if not name.startswith((_GONE, TEMPORARY_PREFIX))}
+        except (FileNotFoundError, NotADirectoryError):
+            return set()
+
+    def members(self) -> list[str]:
+        """Claims that say who works here, and nothing else."""
+        return sorted(name for name in self.names() if name.startswith(_MEMBER))
+
+    def look(self, name: str) -> tuple[Holder, int] | None:
+        """Who holds a claim, and when it was touched (in nanoseconds, by the file system); None where there is none."""
+        try:
+            descriptor = os.open(self.folder / name, _READ)  # opening has NFS ask its server
+        except OSError:
+            return None
+        try:
+            return _holder(os.read(descriptor, 4096)), os.fstat(descriptor).st_mtime_ns
+        except OSError:
+            return None
+        finally:
+            os.close(descriptor)
+
+    def _watched(self, name: str) -> _Seen | None:
+        found = self.look(name)
+        if found is None:
+            self._seen.pop(name, None)
+            return None
+        holder, mtime = found
+        before = self._seen.get(name)
+        if before is None or before.holder != holder or before.mtime != mtime:
+            touched = before is not None and before.holder == holder
+            self._seen[name] = before = _Seen(holder, mtime, time.monotonic(), touched)
+        return before
+
+    def stale(self, name: str) -> Holder | None:
+        """Who held a claim and is gone: he ended on this machine, or has not touched it for its lease. Else None."""
+        seen = self._watched(name)
+        gone = seen is not None and (seen.holder.ended() or seen.unchanged > seen.holder.lease)
+        return seen.holder if seen is not None and gone else None
+
+    def alive(self, name: str) -> Holder | None:
+        """Who surely lives: he was seen to touch the claim, or runs on this machine."""
+        seen = self._watched(name)
+        if seen is None or seen.holder.ended() or seen.unchanged > seen.holder.lease:
+            return None
+        here = bool(seen.holder.place) and seen.holder.place == _place()
+        return seen.holder if here or seen.touched else None
+
+
+def require_alone(path: Path) -> None:
+    """Make sure that no joined run works in a folder, for who is about to change more than blocks.
+
+    Where one was lost on another machine, this takes as long as its lease.
+
+    Raises
+    ------
+    StoreError
+        Somebody works there.
+    """
+    watch = Watch(path / FOLDER)
+    while left := [name for name in watch.members() if watch.stale(name) is None]:
+        holders = [holder for name in left if (holder := watch.alive(name)) is not None]
+        if holders:
+            shown = ", ".join(map(str, holders[:3])) + (f" and {len(holders) - 3} more" if len(holders) > 3 else "")
+            raise StoreError(
+                f"{path} is being written by joined runs ({shown}): join them (join=True, --join), wait until they "
+                "end, stop them, or choose another output path"
+            )
+        time.sleep(0.2)
+
+
+class Member(Watch):
+    """This process, as one of those who share a folder; a context manager. Nothing is written before :meth:`enter`.
+
+    Parameters
+    ----------
+    path : Path
+        The folder that is shared.
+    device : str
+        Its name, to be shown.
+
+    Attributes
+    ----------
+    me : Holder
+    """
+
+    def __init__(self, path: Path, device: str = "") -> None:
+        super().__init__(path / FOLDER)
+        host = socket.gethostname()
+        self.me = Holder(f"{host}-{os.getpid()}-{secrets.token_hex(4)}", host, os.getpid(), _place(), device,
+                         lease=config.current().lease)  # fmt: skip
+        self._held: set[str] = set()
+        self._mutex = threading.Lock()
+        self._ended = threading.Event()
+        self._renewal: threading.Thread | None = None
+
+    def __enter__(self) -> Member:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def enter(self) -> None:
+        """Say that this process works here, and go on saying it; a second call does nothing.
+
+        Raises
+        ------
+        StoreWriteError
+            The folder cannot be written.
+        """
+        if self._renewal is None:
+            with self._telling():
+                durable.make_folder(self.folder)
+            self.take(_MEMBER + self.me.id)
+            self._renewal = threading.Thread(target=self._renew, name="pyedmcl-claims", daemon=True)
+            self._renewal.start()
+
+    @contextlib.contextmanager
+    def _telling(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            if isinstance(error, StoreError):
+                raise
+            raise durable.write_failure(
+                f"{self.folder.parent} cannot be written", ", then run the same command again", error
+            ) from error
+
+    def _renew(self) -> None:
+        while not self._ended.wait(self.me.lease / _RENEWALS):
+            with self._mutex:
+                held = list(self._held)
+            for name in held:
+                with contextlib.suppress(OSError):  # a disk that is away for a while
+                    if self._mine(name):
+                        os.utime(self.folder / name)
+
+    def _mine(self, name: str) -> bool:
+        """Whether a claim is still this process's: who was suspended for long may have lost it."""
+        found = self.look(name)
+        return found is not None and found[0].id == self.me.id
+
+    def take(self, name: str) -> bool:
+        """Claim ``name``. False where somebody holds it; a stale claim is left to :meth:`take_over`.
+
+        Raises
+        ------
+        StoreWriteError
+            The folder cannot be written.
+        """
+        with self._telling():
+            try:
+                descriptor = self._create(name)
+            except FileExistsError:
+                return False
+            try:
+                # Without fsync: a claim need not outlive the machine.
+                durable.write_all(descriptor, memoryview(json.dumps(asdict(self.me) | {"time": now()}).encode()))
+            except BaseException:
+                with contextlib.suppress(OSError):
+                    (self.folder / name).unlink()
+                raise
+            finally:
+                os.close(descriptor)
+        with self._mutex:
+            self._held.add(name)
+        return True
+
+    def _create(self, name: str) -> int:
+        try:
+            return os.open(self.folder / name, _NEW, 0o666)
+        except FileNotFoundError:  # who thought that he left last has removed the folder
+            durable.make_folder(self.folder)
+            return os.open(self.folder / name, _NEW, 0o666)
+
+    def take_over(self, name: str) -> bool:
+        """Claim what somebody held who is gone. False where he is not."""
+        gone = self.stale(name)
+        if gone is None:
+            return False
+        aside = self.folder / f"{_GONE}{secrets.token_hex(8)}"
+        try:
+            os.rename(self.folder / name, aside)  # of several who do this, one finds it there
+            found = self.look(aside.name)
+            same = found is not None and found[0] == gone
+            if not same:  # somebody was quicker, and this is his claim
+                os.link(aside, self.folder / name)
+        except OSError:
+            same = False
+        with contextlib.suppress(OSError):
+            aside.unlink()
+        self._seen.pop(name, None)
+        return same and self.take(name)
+
+    def give(self, name: str) -> None:
+        """Give a claim back, if it is still this process's."""
+        with self._mutex:
+            held = name in self._held
+            self._held.discard(name)
+        with contextlib.suppress(OSError):
+            if held and self._mine(name):
+                (self.folder / name).unlink()
+
+    @contextlib.contextmanager
+    def alone(self, name: str) -> Iterator[None]:
+        """Within the block nobody else is in such a block; whoever is in it is waited for."""
+        wait = 0.01
+        while not (self.take(name) or self.take_over(name)):
+            time.sleep(wait)
+            wait = min(2 * wait, 0.5)
+        try:
+            yield
+        finally:
+            self.give(name)
+
+    def decide(self, name: str, value: Any) -> Any:
+        """What the first one of all who share the folder said: ``value``, if that was this process."""
+        self.enter()
+        path = self.folder / name
+        with self._telling():
+            write_new(path, json.dumps(value).encode())
+            return json.loads(path.read_bytes())
+
+    def others(self) -> bool:
+        """Whether anybody else works here, or may."""
+        mine = _MEMBER + self.me.id
+        return any(self.stale(name) is None for name in self.members() if name != mine)
+
+    def withdraw(self) -> None:
+        """Say that this process does no more work here; it may still clear up."""
+        self.give(_MEMBER + self.me.id)
+
+    def clear(self, remove: Callable[[Path], None]) -> None:
+        """Remove all that joined runs kept beside the result; for the last one who leaves, when all is done.
+
+        Parameters
+        ----------
+        remove : callable
+            Removes a file or a folder that is no claim.
+        """
+        for name in os.listdir(self.folder):
+            if not (name in self._held or (name.startswith(_MEMBER) and self.stale(name) is None)):
+                remove(self.folder / name)
+
+    def close(self) -> None:
+        """Give back all claims; a second call does nothing."""
+        self._ended.set()
+        if self._renewal is not None:
+            self._renewal.join()
+        for name in list(self._held):
+            self.give(name)
+        with contextlib.suppress(OSError):  # others are there, or it was never made
+            self.folder.rmdir()

@@ -1,0 +1,186 @@
+"""Stores that several processes fill together: sinks whose blocks are claimed in a folder; see :mod:`.claims`."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterator, MutableMapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from .blocks import Block, BlockResult, Wait, cut
+from .claims import Member
+from .manifest import default_block_rows
+from .parts import PartsSink
+from .records import digest_of
+from .sinks import ResultsSink, StoreSink
+from .store import XmapStore
+from .turns import SharedBlocks
+
+_REFRESH = 5.0  # seconds between two looks at what others do, while there is work
+
+
+@contextlib.contextmanager
+def sink_at(
+    where: Path, device: str, begin: float | None, open_stores: Callable[[Member | None], Sequence[XmapStore]]
+) -> Iterator[StoreSink]:
+    """A sink for the stores of a folder, which this process fills alone or together with others.
+
+    Parameters
+    ----------
+    where : Path
+        The folder.
+    device : str
+        Its name, to be told to others.
+    begin : float or None
+        From :func:`.turns.begin_of`; None: alone.
+    open_stores : callable
+        Gives stores that are open for writing, one for each layer, for this process as one of several or alone.
+    """
+    with contextlib.ExitStack() as stack:
+        member = None if begin is None else stack.enter_context(Member(where, device))
+        stores = open_stores(member)
+        for store in stores:
+            stack.enter_context(store)
+        if member is None or begin is None:
+            yield StoreSink(stores, where)
+        else:
+            yield stack.enter_context(SharedSink(stores, where, member, begin))
+
+
+class SharedAnswers(MutableMapping[str, dict[str, Any]]):
+    """Tuned parameters of a job that several processes share: who asks first decides for all.
+
+    What a device refuses may be replaced for this process only.
+
+    Parameters
+    ----------
+    stores : sequence of XmapStore
+        Where they are kept, each in all; the first one decides.
+    """
+
+    def __init__(self, stores: Sequence[XmapStore]) -> None:
+        self._stores = stores
+        self._known: dict[str, dict[str, Any]] = {}
+        for store in stores:
+            self._known |= store.parameters
+
+    def __getitem__(self, question: str) -> dict[str, Any]:
+        found = self._known.get(question) or self._stores[0].kept_answer(question)
+        if found is None:
+            raise KeyError(question)
+        if question not in self._known:
+            self[question] = found
+        return found
+
+    def __setitem__(self, question: str, answer: dict[str, Any]) -> None:
+        if question not in self._known:
+            for store in self._stores:
+                answer = store.keep_answer(question, answer)
+        self._known[question] = answer
+
+    def __delitem__(self, question: str) -> None:
+        del self._known[question]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._known)
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+
+class SharedSink(StoreSink):
+    """Stores that several processes fill together; a context manager.
+
+    Parameters
+    ----------
+    stores : sequence of XmapStore
+        One for each layer, from :meth:`.store.XmapStore.join`.
+    where : path-like
+        The folder that is shared.
+    member : Member
+    begin : float
+        From :func:`part_of`.
+    """
+
+    def __init__(self, stores: Sequence[XmapStore], where: Any, member: Member, begin: float) -> None:
+        super().__init__(stores, where)
+        self.answers = SharedAnswers(stores)
+        self._member, self._begin = member, begin
+        self._known = {block.number: block for block in super().pending()}  # not done, as the runner knows
+        self._refreshed = self._told = time.monotonic()
+        self._blocks = SharedBlocks(member, "block", stores[0].n_blocks, begin, self._left, self._finished)
+
+    def __enter__(self) -> SharedSink:
+        return self
+
+    def __exit__(self, kind: object, *rest: object) -> None:
+        if kind is None and all(store.complete for store in self._stores):
+            settle(self._member, self._stores)
+
+    def _left(self) -> list[int]:
+        for store in self._stores:
+            store.refresh()
+        self._refreshed = time.monotonic()
+        return [block.number for block in self.pending()]
+
+    def _finished(self, number: int) -> bool:
+        return all([store.finished(number) for store in self._stores])
+
+    def claim(self) -> Block | Wait | None:
+        number = self._blocks.claim()
+        if number is None or isinstance(number, Wait):
+            return number
+        layers = tuple(place for place, store in enumerate(self._stores) if not store.finished(number))
+        return Block(number, *self._stores[0].rows(number), layers)
+
+    def give_back(self, block: Block) -> None:
+        self._blocks.again(block.number)
+
+    def elsewhere(self) -> Sequence[Block]:
+        if time.monotonic() - self._refreshed > _REFRESH:
+            self._left()
+        if self._told == self._refreshed:
+            return ()
+        self._told = self._refreshed
+        left = {block.number for block in self.pending()}
+        done = [block for number, block in self._known.items() if number not in left]
+        self._known = {number: block for number, block in self._known.items() if number in left}
+        return done
+
+    def write(self, block: Block, result: BlockResult) -> None:
+        super().write(block, result)
+        self._known.pop(block.number, None)
+        self._blocks.give_back(block.number)
+
+    def _keep_answers(self, place: int) -> None:
+        pass  # they were kept when they were asked for
+
+    def stage(self, name: str, n: int, blocks: Sequence[Block]) -> ResultsSink:
+        """As every process that shares the folder cuts and keeps it."""
+        return PartsSink(f"{name}-{self._identity()}", cut(n, default_block_rows(n)), self._member, self._begin, self)
+
+    def _identity(self) -> str:
+        manifest = self._stores[0].manifest
+        same = {name: value for name, value in manifest.parameters.items() if name != "lib_size"}
+        return digest_of([manifest.input_digest, same, manifest.version])[:16]
+
+
+def settle(member: Member, stores: Sequence[XmapStore]) -> None:
+    """Clear up behind all who shared a complete result, if this process is the last one."""
+    member.withdraw()
+    with member.alone("setup"):
+        if not member.others():
+            for store in stores:
+                store.settle()
+            member.clear(_remove)
+
+
+def _remove(path: Path) -> None:
+    with contextlib.suppress(OSError):
+        if os.path.isdir(path) and not os.path.islink(path):
+            shutil.rmtree(path)
+        else:
+            path.unlink()

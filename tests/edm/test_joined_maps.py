@@ -1,0 +1,103 @@
+"""Maps that several processes compute together: the bits of one process, in whatever way it was shared out."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+
+import numpy as np
+import pytest
+from cli_helpers import environment, shell, words
+from kill_worker import JOBS, series
+
+import pyedmcl
+from pyedmcl.errors import InputError
+from pyedmcl.jobs import default_block_rows
+
+
+@pytest.fixture
+def table(tmp_path):
+    np.save(tmp_path / "table.npy", series())
+    return tmp_path / "table.npy"
+
+
+def together(*commands):
+    """Run commands of pyedmcl at the same time; each gives JSON."""
+    processes = [
+        subprocess.Popen(words(*command, "--json"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment())
+        for command in commands
+    ]
+    said = [process.communicate(timeout=240) for process in processes]
+    assert [process.returncode for process in processes] == [0] * len(commands), said
+    return [json.loads(out) for out, _ in said]
+
+
+def test_two_processes_share_a_map(one_device, table, tmp_path):
+    rho, E = JOBS["xmap"](None, one_device)
+    out = tmp_path / "out.zarr"
+    command = ["xmap", table, "-o", out, "--E-max", 3, "--device", one_device]
+    together([*command, "--part", "1/2"], [*command, "--part", "2/2"])
+    found = pyedmcl.open_xmap(out)
+    np.testing.assert_array_equal(np.asarray(found.rho), rho)
+    np.testing.assert_array_equal(found.E, E)
+    assert not list(out.rglob(".pyedmcl-*"))
+    lines = [json.loads(line) for line in (out / "rho" / "blocks.jsonl").read_text().splitlines()]
+    assert [line["block"] for line in lines] == list(range(-(-64 // default_block_rows(64))))
+    # Alone and together a store is the same but for the journal.
+    JOBS["xmap"](tmp_path / "alone.zarr", one_device)
+    names = [path.relative_to(out) for path in out.rglob("*")]
+    assert sorted(names) == sorted(p.relative_to(tmp_path / "alone.zarr") for p in (tmp_path / "alone.zarr").rglob("*"))
+    assert (out / "rho" / "tuning.json").read_bytes() == (tmp_path / "alone.zarr/rho/tuning.json").read_bytes()
+
+
+def test_library_sizes_and_the_seed_are_shared(one_device, table, tmp_path):
+    out = tmp_path / "out"
+    command = ["ccm-matrix", table, "-o", out, "--columns", ",".join(map(str, range(40))), "--E", 2, "--lib-sizes",
+               "20,60", "--sample", 4, "--device", one_device, "--join"]  # fmt: skip
+    first, second = together(command, command)
+    assert first["seed"] == second["seed"]
+    alone = pyedmcl.ccm_matrix(
+        series()[:, :40], E=2, lib_sizes=[20, 60], sample=4, seed=first["seed"], device=one_device
+    )
+    found = pyedmcl.open_ccm_matrix(out)
+    np.testing.assert_array_equal(found.rho, alone.rho)
+    assert found.seed == first["seed"] and not list(out.rglob(".pyedmcl-*"))
+
+
+def test_E_is_searched_in_blocks_of_which_some_are_there(one_device, tmp_path):
+    """What a killed process has found of E is not searched again, and a damaged part of it is."""
+    rho, E = JOBS["xmap"](None, one_device)
+    out, stops = tmp_path / "out.zarr", []
+
+    def stop(done, total, unit):
+        if unit == "dimensions" and done >= 2 * default_block_rows(64):
+            stops.append(done)
+            raise KeyboardInterrupt
+
+    options = {"E_max": 3, "out": out, "device": one_device, "join": True}
+    with pytest.raises(pyedmcl.errors.Interrupted, match="continues there"):
+        pyedmcl.xmap(series(), progress=stop, **options)
+    parts = sorted(out.rglob("part-*.npz"))
+    assert len(parts) == 2 and not list(out.rglob("member-*")) and not list(out.rglob("E-*-*"))
+    told = []
+    found = pyedmcl.xmap(series(), progress=lambda *now: told.append(now), **options)
+    assert next(now for now in told if now[2] == "dimensions") == (2 * default_block_rows(64), 64, "dimensions")
+    np.testing.assert_array_equal(np.asarray(found.rho), rho)
+    np.testing.assert_array_equal(found.E, E)
+
+
+def test_what_does_not_go_together_is_refused(tmp_path):
+    with pytest.raises(InputError, match="join=True: processes share a folder; name it by out="):
+        pyedmcl.xmap(series(), E=2, join=True)
+    with pytest.raises(InputError, match="resume=False with join=True would remove what the others compute"):
+        pyedmcl.ccm_matrix(series(), E=2, out=tmp_path / "x", part="1/2", resume=False)
+    with pytest.raises(InputError, match="part='2/1': 'I/N' is needed"):
+        pyedmcl.xmap(series(), E=2, out=tmp_path / "x", part="2/1")
+    assert not (tmp_path / "x").exists()
+
+
+def test_another_question_is_refused_by_name(one_device, table, tmp_path):
+    out = tmp_path / "out.zarr"
+    pyedmcl.xmap(series(), E=2, out=out, device=one_device, join=True)
+    again = shell("xmap", table, "-o", out, "--E", 2, "--tau", 2, "--join", "--device", one_device)
+    assert again.returncode == 5 and "tau: stored 1, asked for 2" in again.stderr

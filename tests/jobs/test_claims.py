@@ -1,0 +1,257 @@
+"""Who holds what in a shared folder: exclusive, renewed, taken over from who is gone, whatever clocks say."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import subprocess
+import sys
+import threading
+from dataclasses import asdict, replace
+
+import pytest
+
+from pyedmcl import config
+from pyedmcl.errors import InputError, StoreError, StoreWriteError
+from pyedmcl.files import write_new
+from pyedmcl.jobs import claims
+from pyedmcl.jobs.claims import FOLDER, Holder, Member, Watch, require_alone
+from pyedmcl.jobs.turns import SharedBlocks, Wait, part_of
+
+ELSEWHERE = Holder("far-1", "far", 1, "another boot", "GPU", lease=60.0)
+
+
+class Clock:
+    """Time that passes when somebody sleeps."""
+
+    def __init__(self):
+        self.now = 1000.0
+
+    def monotonic(self):
+        return self.now
+
+    def sleep(self, seconds):
+        self.now += seconds
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    found = Clock()
+    monkeypatch.setattr(claims, "time", found)
+    return found
+
+
+@pytest.fixture
+def member(tmp_path):
+    with Member(tmp_path) as found:
+        found.enter()
+        yield found
+
+
+def claimed_elsewhere(folder, name, holder=ELSEWHERE, mtime=0.0):
+    """What another machine has claimed, by a clock of its own."""
+    (folder / FOLDER).mkdir(exist_ok=True)
+    path = folder / FOLDER / name
+    path.write_text(json.dumps(asdict(holder)))
+    os.utime(path, (mtime, mtime))
+    return path
+
+
+def test_one_of_two_holds_a_claim(tmp_path, member):
+    with Member(tmp_path) as other:
+        other.enter()
+        assert member.take("block-3") and not other.take("block-3") and not other.take_over("block-3")
+        other.give("block-3")  # which it does not hold
+        assert other.names() == {"block-3", f"member-{member.me.id}", f"member-{other.me.id}"}
+        member.give("block-3")
+        assert other.take("block-3")
+        assert member.others() and member.alive("block-3") == replace(other.me, time=member.alive("block-3").time)
+    assert member.names() == {f"member-{member.me.id}"} and not member.others()
+    member.close()
+    assert not (tmp_path / FOLDER).exists()
+
+
+@pytest.mark.parametrize("skew", [-3600.0, 0.0, 3600.0])
+def test_clocks_that_disagree_do_not_matter(tmp_path, member, clock, skew):
+    """A claim that is touched lives; one that is not is stale after its lease: by whatever time its maker writes."""
+    path = claimed_elsewhere(tmp_path, "block-1", mtime=os.stat(tmp_path).st_mtime + skew)
+    for step in range(10):
+        assert not member.take_over("block-1")
+        clock.sleep(50.0)
+        os.utime(path, (skew + step, skew + step))
+    assert not member.take_over("block-1"), "it was touched since the last look"
+    clock.sleep(50.0)
+    assert not member.take_over("block-1")
+    clock.sleep(20.0)
+    assert member.take_over("block-1") and member.look("block-1")[0].id == member.me.id
+
+
+def test_each_holder_has_a_lease_of_its_own(tmp_path, member, clock):
+    claimed_elsewhere(tmp_path, "block-1", replace(ELSEWHERE, lease=600.0))
+    claimed_elsewhere(tmp_path, "block-2", replace(ELSEWHERE, lease=6.0))
+    (tmp_path / FOLDER / "block-3").write_text("")  # killed before it said anything
+    assert not any(map(member.stale, ["block-1", "block-2", "block-3"]))
+    clock.sleep(100.0)
+    assert [member.stale(f"block-{i}") is not None for i in (1, 2, 3)] == [False, True, True]
+
+
+def test_what_ended_on_this_machine_is_taken_over_at_once(tmp_path, member):
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    claimed_elsewhere(tmp_path, "block-1", replace(member.me, id="x", pid=ended.pid))
+    claimed_elsewhere(tmp_path, "block-2", replace(member.me, id="y", pid=os.getpid()))
+    assert member.me.place, "this test needs a machine that tells its boot and namespace of pids"
+    assert member.take_over("block-1") and not member.take_over("block-2")
+
+
+def test_of_many_who_take_over_one_wins(tmp_path, clock):
+    claimed_elsewhere(tmp_path, "block-1")
+    members = [Member(tmp_path) for _ in range(8)]
+    assert not any(one.take_over("block-1") for one in members)
+    clock.sleep(100.0)
+    won, barrier = [], threading.Barrier(8)
+
+    def contend(one):
+        barrier.wait(30)
+        won.append(one.take_over("block-1"))
+
+    threads = [threading.Thread(target=contend, args=[one]) for one in members]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sum(won) == 1
+    assert Watch(tmp_path / FOLDER).names() == {"block-1"}
+    assert sorted(os.listdir(tmp_path / FOLDER)) == ["block-1"]
+
+
+def test_claims_are_renewed(tmp_path, monkeypatch):
+    monkeypatch.setenv("PYEDMCL_LEASE", "0.04")
+    with Member(tmp_path) as member:
+        member.enter()
+        member.take("block-1")
+        path = tmp_path / FOLDER / "block-1"
+        os.utime(path, (1.0, 1.0))
+        touched = threading.Event()
+        for _ in range(1000):
+            if path.stat().st_mtime > 1.0:
+                break
+            touched.wait(0.01)
+        assert path.stat().st_mtime > 1.0
+    monkeypatch.setenv("PYEDMCL_LEASE", "soon")
+    with pytest.raises(InputError, match="PYEDMCL_LEASE='soon': a positive, finite number"):
+        Member(tmp_path)
+
+
+def test_who_was_suspended_and_lost_a_claim_leaves_that_of_the_other(tmp_path, member):
+    member.take("block-1")
+    path = claimed_elsewhere(tmp_path, "block-1")
+    member.give("block-1")
+    assert json.loads(path.read_text())["id"] == "far-1"
+
+
+def test_the_first_one_decides(tmp_path, member):
+    with Member(tmp_path) as other:
+        assert member.decide("seed", 3) == 3
+        assert other.decide("seed", 4) == 3
+
+
+def test_what_is_written_once_without_hard_links(tmp_path, monkeypatch):
+    def refused(*_):
+        raise OSError(errno.EPERM, os.strerror(errno.EPERM))
+
+    assert write_new(tmp_path / "a", b"1") and not write_new(tmp_path / "a", b"2")
+    monkeypatch.setattr(os, "link", refused)
+    assert write_new(tmp_path / "b", b"1") and not write_new(tmp_path / "b", b"2")
+    assert sorted(os.listdir(tmp_path)) == ["a", "b"] and (tmp_path / "b").read_bytes() == b"1"
+
+
+def test_a_folder_that_cannot_be_written(tmp_path, monkeypatch):
+    def refused(*_):
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    with Member(tmp_path) as member:
+        monkeypatch.setattr(claims.durable, "make_folder", refused)
+        with pytest.raises(StoreWriteError, match=r"Read-only file system\. Make the folder writable, then run"):
+            member.enter()
+    assert not os.listdir(tmp_path)
+
+
+def test_who_wants_to_be_alone_hears_of_others(tmp_path, member, clock):
+    require_alone(tmp_path / "nowhere")
+    with pytest.raises(StoreError, match=f"joined runs .pid {os.getpid()} on .*join them"):
+        require_alone(tmp_path)
+    member.withdraw()
+    claimed_elsewhere(tmp_path, "member-far-1")
+    before = clock.now
+    require_alone(tmp_path)  # it was lost: nothing changes for its lease
+    assert 60 < clock.now - before < 62
+
+
+def test_a_member_elsewhere_is_seen_by_its_touch(tmp_path, monkeypatch, clock):
+    path = claimed_elsewhere(tmp_path, "member-far-1")
+
+    def sleep(seconds):
+        clock.now += seconds
+        os.utime(path, (clock.now, clock.now))
+
+    monkeypatch.setattr(clock, "sleep", sleep)
+    with pytest.raises(StoreError, match="pid 1 on far"):
+        require_alone(tmp_path)
+
+
+def blocks_of(member, begin, done):
+    return SharedBlocks(member, "block", 8, begin, lambda: set(range(8)) - done, lambda number: number in done)
+
+
+def test_blocks_are_shared_out(tmp_path, member):
+    done = set()
+    with Member(tmp_path) as other:
+        other.enter()
+        mine, theirs = blocks_of(member, 0.0, done), blocks_of(other, 0.5, done)
+        assert [mine.claim() for _ in range(3)] == [0, 1, 2]
+        assert [theirs.claim() for _ in range(4)] == [4, 5, 6, 7]
+        assert theirs.claim() == 3
+        assert isinstance(mine.claim(), Wait)
+        theirs.again(6)
+        assert mine.claim() == 6
+        done |= {0, 1, 2, 6}
+        for number in (0, 1, 2, 6):
+            mine.give_back(number)
+        assert isinstance(mine.claim(), Wait) and theirs.claim() is None, "it waits for nobody but itself"
+        done |= {3, 4, 5, 7}
+        assert mine.claim() is None
+
+
+def test_blocks_of_who_is_gone_and_blocks_done_a_moment_ago(tmp_path, member, clock):
+    done = set()
+    claimed_elsewhere(tmp_path, "block-2")
+    shared = blocks_of(member, 0.0, done)
+    done |= {0, 1, 3, 4, 5, 6}
+    assert shared.claim() == 7 and isinstance(shared.claim(), Wait)
+    assert "block-0" not in member.names(), "what was done already is not kept"
+    clock.sleep(100.0)
+    assert shared.claim() == 2
+
+
+def test_where_a_process_begins(monkeypatch):
+    for name in list(os.environ):
+        if name.startswith(("SLURM_", "SGE_", "LSB_", "OMPI_", "PMI_")):
+            monkeypatch.delenv(name)
+    assert config.part() is None and 0 <= part_of(None) < 1
+    assert part_of("1/4") == 0 and part_of("4/4") == 0.75
+    for name, value in {"ID": 7, "MIN": 5, "COUNT": 4, "STEP": 1}.items():
+        monkeypatch.setenv(f"SLURM_ARRAY_TASK_{name}", str(value))
+    assert config.part() == (2, 4) and part_of(None) == 0.5
+    monkeypatch.setenv("SLURM_ARRAY_TASK_ID", "no number")
+    for name, value in {"SGE_TASK_ID": 5, "SGE_TASK_FIRST": 1, "SGE_TASK_LAST": 9, "SGE_TASK_STEPSIZE": 4}.items():
+        monkeypatch.setenv(name, str(value))
+    assert config.part() == (1, 3)
+    monkeypatch.setenv("SGE_TASK_ID", "undefined")
+    monkeypatch.setenv("OMPI_COMM_WORLD_RANK", "2")
+    monkeypatch.setenv("OMPI_COMM_WORLD_SIZE", "3")
+    assert config.part() == (2, 3)
+    for wrong in ("0/3", "4/3", "1", "a/b", "1/2/3", "-1/2", 3, True, "1/0", "²/3"):
+        with pytest.raises(InputError, match="'I/N' is needed"):
+            part_of(wrong)

@@ -1,0 +1,294 @@
+"""Processes that fill one store together, and are killed: the bits of one process, and nothing is lost."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from cli_helpers import environment
+from job_helpers import executor
+from joined_worker import ROWS, N, join
+from store_helpers import chunks, make_manifest, tree, values, write_blocks
+
+from pyedmcl.errors import StoreError, StoreMismatchError, StoreWriteError
+from pyedmcl.jobs import XmapStore, claims, open_store
+from pyedmcl.jobs.blocks import Record, cut
+from pyedmcl.jobs.claims import FOLDER, Member
+from pyedmcl.jobs.parts import PartsSink
+from pyedmcl.jobs.shared import SharedAnswers, SharedSink
+from pyedmcl.jobs.sinks import StoreSink
+from pyedmcl.kernels import spec
+from pyedmcl.tuning.parameters import keeping, parameters
+
+HERE = Path(__file__).parent
+BLOCKS = N // ROWS
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "out.zarr"
+
+
+def start(path, seconds=0.0):
+    places = [str(HERE), str(HERE.parent), environment().get("PYTHONPATH", "")]
+    command = [sys.executable, str(HERE / "joined_worker.py"), str(path), str(seconds)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                               env={**environment(), "PYTHONPATH": os.pathsep.join(places)})  # fmt: skip
+    assert process.stdout.readline() == "ready\n", process.stderr.read()
+    return process
+
+
+def end(process):
+    """How it ended, the blocks that it began, and what went wrong."""
+    said, wrong = process.communicate(timeout=120)
+    return process.returncode, [int(line.split()[1]) for line in said.splitlines() if line.startswith("begun")], wrong
+
+
+def whole(tmp_path):
+    """The store that one process writes."""
+    with XmapStore.create_or_resume(tmp_path / "whole.zarr", make_manifest(N, ROWS)) as store:
+        store.set_E(np.arange(1, N + 1))
+        write_blocks(store, values(N))
+    return tmp_path / "whole.zarr"
+
+
+def test_three_processes_share_a_store(tmp_path, path):
+    processes = [start(path, 0.002) for _ in range(3)]
+    ended = [end(process) for process in processes]
+    assert [(status, wrong) for status, _, wrong in ended] == [(0, "")] * 3
+    assert sorted(block for _, begun, _ in ended for block in begun) == list(range(BLOCKS)), "each block once"
+    one = whole(tmp_path)
+    assert chunks(path) == chunks(one)
+    assert sorted(tree(path)) == sorted([*tree(one), "rho/searched.json"]), "nothing is left of the sharing"
+    lines = [json.loads(line) for line in (path / "rho" / "blocks.jsonl").read_text().splitlines()]
+    assert [line["block"] for line in lines] == list(range(BLOCKS))
+    assert all({"sha256", "time", "writer", "host", "device"} <= set(line) for line in lines)
+    assert sorted(one["E"] for one in open_store(path).searched) == list(range(BLOCKS))
+
+
+def test_killed_at_random_moments(tmp_path, path):
+    chance, begun, kills = random.Random(), [], 0
+    processes = [start(path, 0.01) for _ in range(3)]
+    while kills < 6:
+        time.sleep(chance.uniform(0.0, 0.1))
+        place = chance.randrange(3)
+        processes[place].kill()
+        status, own, wrong = end(processes[place])
+        assert not wrong
+        begun += own
+        kills += status == -signal.SIGKILL
+        processes[place] = start(path, 0.01)
+        if status == 0:
+            break  # it was quicker than the kills
+    ended = [end(process) for process in processes]
+    assert [(status, wrong) for status, _, wrong in ended] == [(0, "")] * 3
+    begun += [block for _, own, _ in ended for block in own]
+    assert set(begun) == set(range(BLOCKS))
+    assert len(begun) <= BLOCKS + kills, "nothing is lost but what was being computed"
+    one = whole(tmp_path)
+    assert chunks(path) == chunks(one)
+    assert sorted(tree(path)) == sorted([*tree(one), "rho/searched.json"])
+
+
+def test_one_process_continues_what_joined_ones_left(tmp_path, path):
+    process = start(path, 0.005)
+    while not (path / "rho" / "journals").exists():
+        assert process.poll() is None
+        time.sleep(0.005)
+    process.kill()
+    end(process)
+    left = open_store(path).pending()  # without a warning: this is no damage
+    assert left
+    with XmapStore.create_or_resume(path, make_manifest(N, ROWS)) as store:
+        assert store.pending() == left and len(store.searched) == BLOCKS - len(left)
+        assert not (path / "rho" / "journals").exists()
+        write_blocks(store, values(N))
+    assert chunks(path) == chunks(whole(tmp_path))
+    join(path)  # a complete store
+    assert not (path / FOLDER).exists() and open_store(path).complete
+
+
+def test_others_are_refused_with_what_differs(path):
+    process = start(path, 0.02)
+    try:
+        while not (path / "rho" / "journals").exists():
+            assert process.poll() is None
+            time.sleep(0.005)
+        for changes, said in (
+            ({"input_digest": "cd" * 32}, "the input data differ"),
+            ({"version": "0.2.0"}, "version of pyedmcl: stored '0.1.0', asked for '0.2.0'"),
+            ({"parameters": {"E": 3}}, "not asked for"),
+        ):
+            with pytest.raises(StoreMismatchError, match=said):
+                join(path, **changes)
+        for resume in (True, False):
+            with pytest.raises(StoreError, match=f"joined runs .pid {process.pid} on .*: join them"):
+                XmapStore.create_or_resume(path, make_manifest(N, ROWS), resume=resume)
+    finally:
+        process.send_signal(signal.SIGKILL)
+        end(process)
+    alone = XmapStore.create_or_resume(path, make_manifest(N, ROWS))
+    with alone, pytest.raises(StoreError, match=f"another run .pid {os.getpid()}"):
+        join(path)
+
+
+def test_interrupting_one_leaves_the_others_at_work(tmp_path, path):
+    first, second = start(path, 0.01), start(path, 0.01)
+    assert first.stdout.readline().startswith("begun")
+    first.send_signal(signal.SIGINT)
+    status, _, wrong = end(first)
+    assert status != 0 and "the same call (or command) continues there" in wrong
+    assert end(second)[::2] == (0, "")
+    assert chunks(path) == chunks(whole(tmp_path)) and not (path / FOLDER).exists()
+
+
+def test_a_file_system_without_locks(tmp_path, path, monkeypatch):
+    fcntl = pytest.importorskip("fcntl", reason="this system has no fcntl")
+
+    def unsupported(*_):
+        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
+
+    monkeypatch.setattr(fcntl, "flock", unsupported)
+    join(path)
+    assert chunks(path) == chunks(whole(tmp_path))
+
+
+def test_a_full_disk_and_a_folder_that_cannot_be_written(path, monkeypatch):
+    def refused(*_):
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    path.mkdir()
+    with monkeypatch.context() as patch:
+        patch.setattr(claims.durable, "make_folder", refused)
+        with pytest.raises(StoreWriteError, match="Read-only file system"):
+            join(path)
+    real = claims.durable.write_file
+
+    def full(place, data):
+        if "c.7." in place.name:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        real(place, data)
+
+    monkeypatch.setattr(claims.durable, "write_file", full)
+    with pytest.raises(StoreWriteError, match="block 7 could not be written: No space left on device"):
+        join(path, part="1/1")
+    monkeypatch.undo()
+    assert open_store(path).pending() == list(range(7, BLOCKS))
+    join(path)
+    assert open_store(path).complete
+
+
+def test_a_process_that_is_pinned_to_fewer_cores_continues(path):
+    device = {"name": "CPU", "driver": "1.0", "compute_units": 8}
+    with XmapStore.create_or_resume(path, make_manifest(N, ROWS, device=device)) as store:
+        write_blocks(store, values(N), [0])
+    join(path, device={**device, "compute_units": 1})
+    assert open_store(path).complete and open_store(path).manifest.device["compute_units"] == 8
+    with pytest.raises(StoreMismatchError, match=r"device driver: stored '1\.0', asked for '2\.0'"):
+        join(path, device={**device, "driver": "2.0"})
+
+
+def ask(answers):
+    """What an engine is told of a kernel's parameters."""
+    with keeping(answers):
+        question = {"dtype": "float32", "k": 4, "columns": 40}
+        return dict(parameters(spec("lookup"), question, executor().info, {"rows": 300}).parameters)
+
+
+class Quicker(dict):
+    """Answers of which another process gives each a moment before this one."""
+
+    def __setitem__(self, question, answer):
+        super().__setitem__(question, {**answer, "stage": False})
+
+
+def test_an_answer_that_another_process_gave_meanwhile_is_taken():
+    assert ask({})["stage"] and ask(Quicker()) == {**ask({}), "stage": False}
+
+
+def test_who_asks_first_decides_for_all(path):
+    plain, other = ask({}), {"row_lanes": 1}
+    with Member(path) as one, Member(path) as two:
+        stores = [XmapStore.join(path, make_manifest(N, ROWS), member) for member in (one, two)]
+        first, second = (SharedAnswers([store]) for store in stores)
+        assert ask(first) == plain and ask(second) == plain
+        (question,) = first
+        assert second[question] == plain
+        stores[0].keep_answer("another question", other)
+        assert second["another question"] == other and second.get("a third") is None
+        second["another question"] = plain  # it was no good here
+        assert second["another question"] == plain and first["another question"] == other
+        # One who asked at the same moment, and was second.
+        late = SharedAnswers([stores[1]])
+        late._known.clear()
+        stores[0].keep_answer("both at once", other)
+        late["both at once"] = plain
+        assert late["both at once"] == other
+        for store in stores:
+            store.close()
+    with XmapStore.create_or_resume(path, make_manifest(N, ROWS)) as store:
+        write_blocks(store, values(N))
+    assert open_store(path).parameters == {}, "no block was there yet"
+
+
+def test_parameters_of_joined_blocks_are_kept(path):
+    with Member(path) as member:
+        store = XmapStore.join(path, make_manifest(N, ROWS), member)
+        with store, SharedSink([store], path, member, 0.0) as sink:
+            sink.answers["question"] = {"wg": 64}
+            write_blocks(store, values(N), [0])
+    with XmapStore.create_or_resume(path, make_manifest(N, ROWS)) as store:
+        assert store.parameters == {"question": {"wg": 64}} == dict(StoreSink([store], path).answers)
+
+
+def test_a_damaged_answer_is_refused(path):
+    with Member(path) as member, XmapStore.join(path, make_manifest(N, ROWS), member) as store:
+        store.keep_answer("question", {"wg": 64})
+        (file,) = (path / "rho" / "tuning").iterdir()
+        file.write_text(file.read_text().replace("64", "32"))
+        with pytest.raises(StoreError, match="has changed since it was written"):
+            store.kept_answer("question")
+
+
+class Stage:
+    answers = None
+
+    def kept(self):
+        return "kept"
+
+
+def part(number):
+    from pyedmcl.jobs.blocks import BlockResult
+
+    return BlockResult([np.full((2, 3), float(number))], Record(searched=({"E": number, "interval": (0.1, 0.2)},)))
+
+
+def test_a_stage_is_computed_in_parts(path):
+    with Member(path) as one, Member(path) as two:
+        one.enter(), two.enter()
+        first, second = (PartsSink("E-1", cut(6, 2), member, 0.0, Stage()) for member in (one, two))
+        a, b = first.claim(), second.claim()
+        first.write(a, part(a.number))
+        second.write(b, part(b.number))
+        c = second.claim()
+        assert [a.number, b.number, c.number] == [0, 1, 2] and [b.number for b in first.pending()] == [2]
+        assert [b.number for b in first.elsewhere()] == [1] and not first.elsewhere()
+        second.write(c, part(2))
+        assert first.claim() is None and not first.pending() and first.kept() == "kept"
+        np.testing.assert_array_equal(np.concatenate([rows for (rows,) in first.results()])[:, 0], [0, 0, 1, 1, 2, 2])
+        assert second.record.searched[1] == {"E": 1, "interval": (0.1, 0.2)}
+        file = path / FOLDER / "E-1" / "part-1.npz"
+        file.write_bytes(file.read_bytes()[:-9])
+        with pytest.raises(StoreError, match=r"part-1\.npz is damaged .* was removed: run the same command again"):
+            first.results()
+        again = PartsSink("E-1", cut(6, 2), one, 0.0, Stage())
+        assert again.claim().number == 1
