@@ -213,7 +213,7 @@ COUNTS: Mapping[str, Count] = {
         "cells", lambda n, g: n["windows"] * 500.0**2, lambda n, g: n["windows"] * 500.0**2 / 4
     ),
     "recurrence_ranks": Count("cells", _cells, lambda n, g: 16 * n["points"]),
-    "pruned": Count("pairs", _searched, _searched_bytes, entries=("pruned", "nothing")),
+    "pruned": Count("pairs", _searched, _searched_bytes, entries=("pruned",)),
     "pruned_order": Count(
         "states", lambda n, g: n["states"], lambda n, g: n["states"] * (4 + (g["axes"] + 2) * _item(g))
     ),

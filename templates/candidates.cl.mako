@@ -6,7 +6,7 @@
 ## Sums of several candidates are under way at a time: each is a chain in which every step waits for the one before.
 ##
 ## A second kernel, tabulate, writes lists of neighbours that a search on the device has found, whose distances are exact
-## already, into the same tables.
+## already, into the same tables. A third one, nothing, fills such lists for rows that are not searched.
 ## ---- parameters (python -m pyedmcl.kernels.describe --write) ----
 ## Given by the problem:
 ##   dtype  number type of data and distances: float32 or float64
@@ -100,4 +100,15 @@ kernel void tabulate(global const int* restrict rows, global real* restrict squa
   int found = 0;
   while (found < k && c[found] >= 0) ++found;
   write_neighbours(c, squared + (size_t)t * k, found, t, k, stride, tile, spare, table, out_row, out_value);
+}
+
+// which: n query rows that are no states, or not asked for; they get lists of k neighbours that are none.
+kernel void nothing(global const int* restrict which, const int n, const int k, global int* restrict out_row,
+                    global real* restrict out_value) {
+  if (get_global_id(0) >= n) return;
+  const size_t at = (size_t)which[get_global_id(0)] * k;
+  for (int i = 0; i < k; ++i) {
+    out_row[at + i] = -1;
+    out_value[at + i] = NOWHERE;
+  }
 }

@@ -261,14 +261,3 @@ void pruned(global const real* restrict library, global const real* restrict que
   }
 %endif
 }
-
-// Fills the table for rows that are no states, or not asked for.
-kernel void nothing(global const int* restrict which, const int n, global int* restrict out_row,
-                    global real* restrict out_value) {
-  if (get_global_id(0) >= n) return;
-  const size_t at = (size_t)which[get_global_id(0)] * K;
-  for (int i = 0; i < K; ++i) {
-    out_row[at + i] = -1;
-    out_value[at + i] = NOWHERE;
-  }
-}

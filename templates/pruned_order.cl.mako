@@ -19,8 +19,6 @@
 ##           high bits          place_bits low bits                                   [work-item][EACH consecutive states]
 ## ---- parameters (python -m pyedmcl.kernels.describe --write) ----
 ## Given by the problem:
-##   E      embedding dimension: values in a state
-##   tau    lag: rows between the values of a state
 ##   dtype  number type of data and distances: float32 or float64
 ##   axes   principal axes along which states are put in order
 ##   leaf   states of a leaf
@@ -46,29 +44,26 @@ bins = 1 << bits
 #include "numeric.clh"
 
 // ---- Coordinates along the axes, [state][axis], and behind them what rounding may have moved each by ----
+// E and tau are arguments, because few instructions depend on them: one program, which is a long one, serves all states.
+// For E = 1 the only axis is 1, and centre and rounding are 0: a coordinate is the value itself.
 kernel void project(global const real* restrict series, const ulong first, global const int* restrict rows, const int n,
-                    const real centre, const real rounding, global const real* restrict basis,
-                    global real* restrict coordinates, global int* restrict id) {
+                    const int E, const int tau, const real centre, const real rounding,
+                    global const real* restrict basis, global real* restrict coordinates, global int* restrict id) {
   const int i = get_global_id(0);
   if (i >= n) return;
   global const real* restrict x = series + first + rows[i];
-%if E == 1:
-  coordinates[AT(i)] = x[0];
-  coordinates[AT(i) + 1] = 0;
-%else:
   real size = 0, ${", ".join(f"sum{a} = 0" for a in range(axes))};
-  for (int e = 0; e < ${E}; ++e) {
-    const real v = x[-e * ${tau}] - centre;
+  for (int e = 0; e < E; ++e) {
+    const real v = x[-e * tau] - centre;
     size += fabs(v);
 %for a in range(axes):
-    sum${a} = FUSED(v, basis[${a * E} + e], sum${a});
+    sum${a} = FUSED(v, basis[${a} * E + e], sum${a});
 %endfor
   }
 %for a in range(axes):
   coordinates[AT(i) + ${a}] = sum${a};
 %endfor
   coordinates[AT(i) + AXES] = size * rounding;
-%endif
   id[i] = i;
 }
 

@@ -180,6 +180,7 @@ class OpenCLExecutor:
         self.memory = MemoryUse()
         self._spare = SpareMemory() if quirks_for(info).reuse_buffers else None
         self._kept = ProgramCache(info) if quirks_for(info).keep_programs else None
+        self._group_left_open = quirks_for(info).group_left_open
         self._device = opencl_devices.handle(info)
         try:
             self._context = self.cl.Context([self._device])
@@ -351,10 +352,11 @@ class OpenCLExecutor:
             kernel.set(arguments)
         except self.errors as error:
             raise self.failure(f"an argument of {kernel.name} was refused", error) from error
+        group = None if local_size is None else tuple(local_size)
+        if group is None and self._group_left_open:
+            group = (math.gcd(global_size[0], self._group_left_open), *(1 for _ in global_size[1:]))
         try:
-            event = self.cl.enqueue_nd_range_kernel(
-                self._queue, kernel.kernel, tuple(global_size), None if local_size is None else tuple(local_size)
-            )
+            event = self.cl.enqueue_nd_range_kernel(self._queue, kernel.kernel, tuple(global_size), group)
         except self.errors as error:
             what = f"{kernel.name} with global size {tuple(global_size)} and local size {local_size} was refused"
             failure = self.failure(what, error, memory=True)

@@ -58,6 +58,8 @@ class Quirks:
         The reported largest allocation is no real limit; ``largest_bytes`` is all of the memory then.
     keep_programs : bool
         Whether compiled programs are kept in the user's cache folder, since the runtime itself keeps none.
+    group_left_open : int
+        Work-items of a group, at most, where a launch leaves their number open; 0: the driver chooses.
     reuse_buffers : bool
         Whether small buffers that were given back serve again.
     unusable : str or None
@@ -86,6 +88,7 @@ class Quirks:
     local_bytes: int = 0
     whole_memory_in_one: bool = False
     keep_programs: bool = False
+    group_left_open: int = 0
     reuse_buffers: bool = True
     unusable: str | None = None
     instead: str = ""
@@ -133,6 +136,12 @@ TABLE: tuple[Row, ...] = (
         lambda info: info.runtime == "pocl",
         {"build_options": ("-w",)},
         "PoCL counts the warnings of its compiler on stderr, such as that a loop could not be unrolled",
+    ),
+    Row(
+        lambda info: info.runtime == "pocl",
+        {"group_left_open": 64},
+        "PoCL compiles a kernel for each size of its groups, in some 0.1 seconds, and by itself chooses another size "
+        "for nearly every number of work-items: each new length of a series would have it compile several kernels",
     ),
     Row(
         lambda info: info.runtime == "intel-cpu",

@@ -15,7 +15,7 @@ from ..launch.invariants import require_rho
 from ..launch.pacing import Pacer
 from ..launch.pool import Pool
 from ..launch.progress import told_part
-from ..launch.sizes import round_up
+from ..launch.sizes import open_size, round_up
 from ..neighbors.plan import SearchProblem
 from ..neighbors.tables import Tables
 from ..tuning.parameters import parameters
@@ -104,8 +104,8 @@ class ColumnKernels:
         for begin in range(0, total, step):
             end = min(begin + step, total)
             self.executor.launch(
-                kernel, (-(-(end - begin) // CHUNK),), None, near=tables.rows, dist=tables.values, begin=begin, end=end,
-                n_rows=self.n,
+                kernel, open_size(-(-(end - begin) // CHUNK)), None, near=tables.rows, dist=tables.values,
+                begin=begin, end=end, n_rows=self.n,
             )  # fmt: skip
 
     def draw(self, held: Buffer, numbers: NDArray[np.int32], rows_of: Buffer) -> Buffer:
@@ -153,8 +153,9 @@ class ColumnKernels:
         rho = self._pool.get("rho", n * SAMPLES * self.problem.itemsize)
         items = n * (SAMPLES // int(self._values("ccm")["lanes"]))
         self.executor.launch(
-            self._kernel("ccm", "ccm_rho"), (items,), None, sums=sums, n_columns=n, n_chunks=self.n_chunks, rho=rho
-        )
+            self._kernel("ccm", "ccm_rho"), open_size(items), None, sums=sums, n_columns=n,
+            n_chunks=self.n_chunks, rho=rho,
+        )  # fmt: skip
         found = self.executor.download(rho, np.empty((n, SAMPLES), self.problem.dtype))
         require_rho(self.executor, found, "ccm")
         return found
@@ -192,7 +193,7 @@ class ColumnKernels:
         n = len(self._samples_of(listed, numbers))
         total = int(listed.max()) + 1
         self.executor.launch(
-            self._kernel("ccm_draw", "ccm_list"), (total * SAMPLES,), None, columns=held, rows_of=data.rows_of,
+            self._kernel("ccm_draw", "ccm_list"), open_size(total * SAMPLES), None, columns=held, rows_of=data.rows_of,
             n_columns=total, stride=self.word_stride, members=words, lists=lists,
         )  # fmt: skip
         fixed = {

@@ -16,7 +16,7 @@ from ..errors import DeviceMemoryError
 from ..kernels import spec
 from ..launch.pacing import Pacer
 from ..launch.pool import Pool
-from ..launch.sizes import round_up
+from ..launch.sizes import open_size, round_up
 from ..tuning.parameters import adjusted, parameters
 from .smap_basis import Basis
 from .smap_exact import Library
@@ -136,7 +136,7 @@ class Sweeps:
         points, place = self._raw("raw", x)
         kernel = build(self.executor, spec("smap_stage"), self._given, "stage_library")
         self.executor.launch(
-            kernel, (round_up(m, 64),), None, x=points, **place, target=self.put("raw_target", y), n=m,
+            kernel, open_size(m), None, x=points, **place, target=self.put("raw_target", y), n=m,
             shift=self.pool.get("shift", 0), basis=self.pool.get("basis", 0), unit=2.0**-basis.exponent,
             target_shift=basis.target_shift, target_unit=1 / basis.target_scale, near=near, regressors=regressors,
         )  # fmt: skip
@@ -243,7 +243,7 @@ class Sweeps:
         kernel = build(self.executor, spec("smap_stage"), self._given, "stage_points")
         self._placed = raw, place = self._raw("points", points)
         self.executor.launch(
-            kernel, (round_up(padded, 64),), None, x=raw, **place, n=n, n_padded=padded,
+            kernel, open_size(padded), None, x=raw, **place, n=n, n_padded=padded,
             shift=self.pool.get("shift", 0), basis=self.pool.get("basis", 0), unit=2.0**-self.basis.exponent,
             query=query, query_z=query_z,
         )  # fmt: skip

@@ -12,6 +12,7 @@ SPEC = KernelSpec(
             const int* which; int k, stride, tile, spare; ulong table; int* out_row; real* out_value)
         tabulate(const int* rows; real* squared; int n, k, stride, tile, spare; ulong table; int* out_row;
             real* out_value)
+        nothing(const int* which; int n, k; int* out_row; real* out_value)
     """,
     specialisation=("dtype", "emit"),
     oracle="pyedmcl.reference.edm:knn_float32_exact",

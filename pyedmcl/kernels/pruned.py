@@ -10,7 +10,6 @@ SPEC = KernelSpec(
         pruned(const real* library, query; ulong library_first, query_first; const int* library_row; int n_library;
             const real* boxes; const int* first_row, query_row; const real* query_at; int n_padded, exclusion_radius,
             begin, step, most_leaves; int* out_row; real* out_value; int* visited)
-        nothing(const int* which; int n; int* out_row; real* out_value)
     """,
     specialisation=("E", "tau", "k", "dtype", "axes", "excluding"),
     tunables=(

@@ -7,8 +7,8 @@ SPEC = KernelSpec(
     producer="mako",
     text="pruned_order.cl.mako",
     arguments="""
-        project(const real* series; ulong first; const int* rows; int n; real centre, rounding; const real* basis;
-            real* coordinates; int* id)
+        project(const real* series; ulong first; const int* rows; int n, E, tau; real centre, rounding;
+            const real* basis; real* coordinates; int* id)
         axes_of(const real* coordinates; int n; const int* id; int log_size, nodes; int* axis; real* place)
         keys_of(const real* coordinates; int n; const int* id; int log_size, place_bits; const int* axis;
             const real* place; uint* key)
@@ -19,7 +19,7 @@ SPEC = KernelSpec(
         leaf_boxes(const int* row; const real* ordered; int n, padded, parents; real* boxes; int* first_row)
         upper_boxes(real* boxes; int* first_row; int below, nodes, here, parents)
     """,
-    specialisation=("E", "tau", "dtype", "axes", "leaf"),
+    specialisation=("dtype", "axes", "leaf"),
     tunables=(
         Tunable("wg", (1, 64, 128, 256), {"cpu": 1, "gpu": 128}, "work-items of a group that sorts a part"),
         Tunable("each", (4, 8, 16, 32, 4096, 16384), {"cpu": 4096, "gpu": 8}, "states of a work-item in a pass"),
@@ -30,7 +30,6 @@ SPEC = KernelSpec(
         Constraint(
             lambda v: v["wg"] == 1 or v["each"] <= 32, "a group's work-items hold their states' keys in registers"
         ),
-        Constraint(lambda v: 1 <= v["axes"] <= v["E"], "an axis for each coordinate at most"),
     ),
     oracle="pyedmcl.reference.edm:knn_float32_exact",
 )

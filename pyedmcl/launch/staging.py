@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ..codegen.build import build
 from ..kernels import spec
 from .pool import Pool
-from .sizes import round_up
+from .sizes import open_size
 
 if TYPE_CHECKING:
     from ..device.executor import Buffer, Executor
@@ -64,7 +64,7 @@ class Staging:
             self.executor.upload(np.ascontiguousarray(self.values[:, first : first + n]), raw)
             self.executor.upload(self._scored_from[first : first + n], scored_from)
             self.executor.launch(
-                self._kernel("centre"), (round_up(n, 16),), None, raw=raw, n_series=n, n_steps=self.n_steps,
+                self._kernel("centre"), open_size(n), None, raw=raw, n_series=n, n_steps=self.n_steps,
                 scored_from=scored_from, n_scored=self._n_scored, shift=shift, exponent=exponent,
             )  # fmt: skip
         return first, n, (raw, shift, exponent)
@@ -73,7 +73,7 @@ class Staging:
         """Write columns a to b series-major: row 0 at column ``front``, gaps before it and from row ``end`` on."""
         first, n, (raw, shift, exponent) = self._load(a, b)
         self.executor.launch(
-            self._kernel("stage_series"), (round_up(stride, 16), b - a), None, raw=raw, n_series=n, first=a - first,
+            self._kernel("stage_series"), open_size(stride, b - a), None, raw=raw, n_series=n, first=a - first,
             front=front, end=end, stride=stride, centred=centred, shift=shift, exponent=exponent, series=into,
         )  # fmt: skip
 
@@ -84,7 +84,7 @@ class Staging:
             first, n, (raw, shift, exponent) = self._load(a, min(a + self._columns, self.n_series))
             width = n if first + n < self.n_series else stride - first  # the last ones fill the padding
             self.executor.launch(
-                self._kernel("stage_targets"), (round_up(width, 16), max(rows, self.n_steps)), None,
+                self._kernel("stage_targets"), open_size(width, max(rows, self.n_steps)), None,
                 raw=raw, n_series=n, begin=first, n_all=self.n_series, n_steps=self.n_steps, column_of=columns,
                 target_stride=stride, shift=shift, exponent=exponent, targets=into,
             )  # fmt: skip

@@ -11,7 +11,7 @@ from ..codegen.build import build
 from ..codegen.sentinels import NOWHERE
 from ..kernels import spec
 from ..launch.pool import Pool
-from ..launch.sizes import round_up
+from ..launch.sizes import open_size
 from .series import LibraryStates
 from .tables import Tables
 
@@ -63,7 +63,7 @@ class CandidateKernel:
         is_open = get("open", n)
         library, query = states.library_on_device, states.query_on_device
         executor.launch(
-            build(executor, spec("candidates"), specialisation), (round_up(n, 64),), None, library=library.buffer,
+            build(executor, spec("candidates"), specialisation), open_size(n), None, library=library.buffer,
             library_first=library.first, query=query.buffer, query_first=query.first, tau=problem.tau, E=states.E,
             begin=0, n=n, m=m, exclusion_radius=min(problem.exclusion_radius, problem.n_library),
             rows=executor.upload(rows, get("candidates", rows.nbytes)),

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..codegen.build import build
 from ..kernels import spec
-from ..launch.sizes import round_up
+from ..launch.sizes import open_size
 from .recall import Measured
 
 if TYPE_CHECKING:
@@ -103,6 +103,6 @@ class NeighborLists:
         """
         specialisation = {"dtype": self.dtype, "emit": tables.knn_pass.emit}
         executor.launch(
-            build(executor, spec("candidates"), specialisation, "tabulate"), (round_up(self.n_query, 64),), None,
+            build(executor, spec("candidates"), specialisation, "tabulate"), open_size(self.n_query), None,
             rows=self.rows, squared=self.values, n=self.n_query, k=self.k, **tables.arguments_of(place, E),
         )  # fmt: skip

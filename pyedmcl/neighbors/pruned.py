@@ -16,7 +16,7 @@ from ..kernels import spec
 from ..launch.pacing import Pacer
 from ..launch.pool import Pool
 from ..launch.progress import told_part
-from ..launch.sizes import round_up
+from ..launch.sizes import open_size
 from ..tuning.parameters import ParameterChoice, parameters
 from .library_searcher import NeighborLists, SearchOutcome
 from .pruned_axes import AXES_MOST, principal_axes
@@ -172,11 +172,12 @@ class PrunedSearcher:
             idle[query] = False
         which = np.flatnonzero(idle).astype(np.int32)
         if len(which):
-            kernel = build(self.executor, spec("pruned"), self._values, "nothing")
+            specialisation = {"dtype": self.problem.dtype, "emit": "neighbours"}
+            kernel = build(self.executor, spec("candidates"), specialisation, "nothing")
             on_device = self.executor.upload(which, self._pool.get("pruned idle", which.nbytes))
             self.executor.launch(
-                kernel, (round_up(len(which), 64),), None, which=on_device, n=len(which), out_row=rows,
-                out_value=values,
+                kernel, open_size(len(which)), None, which=on_device, n=len(which), k=self.states.k,
+                out_row=rows, out_value=values,
             )  # fmt: skip
 
     @property

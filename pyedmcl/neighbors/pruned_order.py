@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ..codegen.build import build
 from ..kernels import spec
 from ..launch.pool import Pool
-from ..launch.sizes import round_up
+from ..launch.sizes import open_size, round_up
 from ..tuning.parameters import parameters
 from .pruned_axes import PrincipalAxes
 from .series import DeviceSeries
@@ -124,9 +124,7 @@ class Orderer:
 
     def make(self, name: str, series: DeviceSeries, rows: NDArray[np.int32], axes: PrincipalAxes) -> Order:
         """Order the states of some rows; ``rows`` holds at least one."""
-        specialisation = {
-            "E": self.E, "tau": self.tau, "dtype": self.dtype.name, "axes": axes.n_axes, "leaf": self.leaf,
-        }  # fmt: skip
+        specialisation = {"dtype": self.dtype.name, "axes": axes.n_axes, "leaf": self.leaf}
         info = self.executor.info
         choice = parameters(spec("pruned_order"), specialisation, info, {"rows": len(rows)})
         run = _Kernels(self.executor, {**specialisation, **choice.parameters})
@@ -161,8 +159,8 @@ class Orderer:
         """Coordinates of all states along the axes."""
         basis = self.executor.upload(axes.axes, self.pool.get("pruned axes", axes.axes.nbytes))
         run(
-            "project", shape.n, series=series.buffer, first=series.first, rows=rows, n=shape.n, centre=axes.centre,
-            rounding=axes.rounding, basis=basis, coordinates=coordinates, id=ids,
+            "project", shape.n, series=series.buffer, first=series.first, rows=rows, n=shape.n, E=self.E,
+            tau=self.tau, centre=axes.centre, rounding=axes.rounding, basis=basis, coordinates=coordinates, id=ids,
         )  # fmt: skip
 
     def _sort(self, run: _Kernels, coordinates: Buffer, ids: list[Buffer], shape: OrderShape) -> None:
@@ -230,5 +228,5 @@ class _Kernels:
     def __call__(self, entry: str, work_items: int, group: int = 0, /, **arguments: Any) -> None:
         """Launch a kernel with so many work-items, in groups of ``group`` or of whatever size the device prefers."""
         kernel = build(self._executor, spec("pruned_order"), self.values, entry)
-        size = work_items if group else round_up(work_items, 64)
-        self._executor.launch(kernel, (size,), (group,) if group else None, **arguments)
+        size, local = ((work_items,), (group,)) if group else (open_size(work_items), None)
+        self._executor.launch(kernel, size, local, **arguments)

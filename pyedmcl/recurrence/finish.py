@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ..codegen.build import build
 from ..device.quirks import quirks_for
 from ..kernels import spec
+from ..launch.sizes import open_size
 from .cells import identity_lines, sum_of
 from .counts import Counts, Histogram
 from .partial import COUNT
@@ -99,9 +100,9 @@ class Finish:
     def _launch(self, buffers: RadiusBuffers) -> None:
         p, launch, kernels = self.problem, self.executor.launch, self._kernels
         counts, n = buffers.counts, self.lengths
-        size, local = (self._groups * self._wg,), (self._wg,)
         # A matrix of two points has fewer lengths than kinds of lines, each of which begins without a longest one.
-        launch(kernels["finish_begin"], (max(n, _KINDS),), None, counts=counts, longest=self._longest, n=n)
+        size, local = (self._groups * self._wg,), (self._wg,)
+        launch(kernels["finish_begin"], open_size(max(n, _KINDS)), None, counts=counts, longest=self._longest, n=n)
         launch(
             kernels["finish_diagonals"], size, local, segments=buffers.diagonals, n=buffers.diagonals.nbytes // 20,
             k_first=p.k_first, theiler=p.line_window, lengths=counts,

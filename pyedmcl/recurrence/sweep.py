@@ -13,7 +13,7 @@ from ..device.memory import budget
 from ..device.quirks import quirks_for
 from ..errors import DeviceMemoryError
 from ..kernels import spec
-from ..launch.sizes import round_up
+from ..launch.sizes import open_size, round_up
 from ..tuning.parameters import adjusted, parameters
 from .finish import Finish, RadiusBuffers
 from .partial import Partial
@@ -261,12 +261,13 @@ class TileSweep:
             "columns_left": self.problem.n_columns - tile.i0 - tile.k0,
         }  # fmt: skip
         if not self._rows_made:
-            self._launch("transpose_to_rows", (blocks, tile.n_words), None, bits=self._bits, rows=self._rows, **size)
+            self._launch("transpose_to_rows", open_size(blocks, tile.n_words), None, bits=self._bits,
+                         rows=self._rows, **size)  # fmt: skip
         if self._transpose_values["staged"]:
             wg = self._transpose_values["wg"]
             across, local = round_up(blocks + 1, wg), (wg, 1)
         else:
-            across, local = blocks + tile.n_words, None
+            (across,), local = open_size(blocks + tile.n_words), None
         self._launch(
             "transpose_to_columns", (across, tile.n_words), local, rows=self._rows, columns=self._columns,
             own_diagonal=0 if self.problem.symmetric and tile.k0 == 0 else -1, **size,
@@ -295,15 +296,15 @@ class TileSweep:
     def _clear(self, buffers: RadiusBuffers) -> None:
         for segments in (buffers.diagonals, buffers.rows, buffers.columns):
             n = segments.nbytes // 20
-            self._launch("recurrence_clear", (round_up(n, 64),), None, segments=segments, n=n)
+            self._launch("recurrence_clear", open_size(n), None, segments=segments, n=n)
         for numbers in (buffers.counts, buffers.sums):
             n = numbers.nbytes // 4
-            self._launch("recurrence_zero", (round_up(n, 64),), None, numbers=numbers, n=n)
+            self._launch("recurrence_zero", open_size(n), None, numbers=numbers, n=n)
 
     def _fold(self) -> None:
         n = 3 * (self._longest + 1)
         for buffers in self._radii:
-            self._launch("recurrence_fold", (round_up(n, 64),), None, counts=buffers.counts, sums=buffers.sums, n=n)
+            self._launch("recurrence_fold", open_size(n), None, counts=buffers.counts, sums=buffers.sums, n=n)
 
     def _partial(self, buffers: RadiusBuffers, begin: int, end: int) -> Partial:
         diagonals, rows, columns = (

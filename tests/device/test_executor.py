@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import subprocess
 import sys
@@ -249,6 +250,20 @@ def test_the_quirk_for_fused_multiply_add_rounds_once(executor: OpenCLExecutor) 
     np.testing.assert_array_equal(executor.download(one, np.empty_like(a)), exact)
     # The rest of the file stays unfused.
     np.testing.assert_array_equal(executor.download(two, np.empty_like(a)), a * b + c)
+
+
+def test_groups_that_are_left_open_have_few_sizes(executor: OpenCLExecutor) -> None:
+    """Where a runtime compiles a kernel for each of them, one size serves all launches of whole groups."""
+    source = "__kernel void k(__global int *x) { x[get_global_id(0)] = get_local_size(0) * get_local_size(1); }"
+    kernel = executor.build(source).kernel("k", SLOTS["k"])
+    most = quirks_for(executor.info).group_left_open
+    for size in ((64,), (640,), (4096, 3), (12,)):
+        found = np.zeros(size[0], np.int32)
+        executor.launch(kernel, size, None, x=executor.upload(found, buffer := executor.allocate(found.nbytes)))
+        executor.download(buffer, found)
+        group = math.gcd(size[0], most) if most else found[0]
+        np.testing.assert_array_equal(found, np.full(size[0], group))
+        assert math.prod(size) % group == 0
 
 
 def test_threads_have_kernels_of_their_own(executor: OpenCLExecutor) -> None:

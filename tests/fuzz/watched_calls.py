@@ -4,7 +4,8 @@ usage: python tests/fuzz/watched_calls.py DEVICE PARAMETERS [CALL ...]
 
 PARAMETERS are those of ``bench/portability_run.py``, for the simulator, or, for any device, a byte with which every new
 buffer is filled. Prints a JSON line for each call: its name, the kernels that it built, seconds, an error if there was
-one, and a digest of what was found.
+one, a digest of what was found, and the kernels that left the size of their groups open and were launched with another
+number of work-items than ``open_size`` gives.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ import portability_run as run
 import pyedmcl
 from pyedmcl.codegen import build
 from pyedmcl.device import opencl
+from pyedmcl.launch.sizes import open_size
 from pyedmcl.tuning import defaults
 
 N = 48
@@ -85,6 +87,18 @@ def fill_new_buffers(byte):
     opencl.OpenCLExecutor.allocate = poisoned
 
 
+def note_ragged(into):
+    """Add the names of kernels whose open launches are no whole groups of 64."""
+    launch = opencl.OpenCLExecutor.launch
+
+    def noted(self, kernel, size, local, /, **arguments):
+        if local is None and size != open_size(*size):
+            into.add(kernel.name)
+        return launch(self, kernel, size, local, **arguments)
+
+    opencl.OpenCLExecutor.launch = noted
+
+
 def digest(result):
     """SHA-256 of all numbers in a result."""
     state = hashlib.sha256()
@@ -114,7 +128,8 @@ def main(device, parameters, *names):
         if parameters != "default":
             as_on_gpus()
     warnings.simplefilter("ignore")
-    built = set()
+    built, ragged = set(), set()
+    note_ragged(ragged)
     text_of = build.source
 
     def noted(spec, values):
@@ -124,6 +139,7 @@ def main(device, parameters, *names):
     build.source = noted
     for name in names or CALLS:
         built.clear()
+        ragged.clear()
         build._source.cache_clear()
         begun = time.monotonic()
         trouble = found = None
@@ -131,7 +147,8 @@ def main(device, parameters, *names):
             found = digest(CALLS[name](device=device, tune="never"))
         except pyedmcl.errors.PyedmclError as error:
             trouble = str(error)
-        print(json.dumps([name, sorted(built), round(time.monotonic() - begun, 2), trouble, found]), flush=True)
+        line = [name, sorted(built), round(time.monotonic() - begun, 2), trouble, found, sorted(ragged)]
+        print(json.dumps(line), flush=True)
 
 
 if __name__ == "__main__":

@@ -292,7 +292,7 @@ SMALL = {
     "recurrence_transpose": ({}, {}, 2),
     "recurrence_lines": ({}, {}, 3),
     "pruned": ({"E": 3, "tau": 2, "k": 4, "dtype": "float32", "excluding": True}, {"rows": 700, "library": 700}, 4),
-    "pruned_order": ({"E": 4, "tau": 1, "dtype": "float32", "axes": 3, "leaf": 16}, {"rows": 900}, 3),
+    "pruned_order": ({"dtype": "float32", "axes": 3, "leaf": 16}, {"rows": 900}, 3),
     "shared_sums": ({"E": 9, "tau": 2, "k": 10, "dtype": "float32", "side": 8}, {"rows": 400, "library": 400}, 2),
 }
 

@@ -15,6 +15,7 @@ from ...errors import DeviceMemoryError
 from ...kernels import spec
 from ...launch.pacing import Pacer
 from ...launch.progress import told
+from ...launch.sizes import open_size
 from .data import Floats, SweepData
 from .open_cells import OpenCells
 
@@ -98,7 +99,7 @@ class ImageSweep:
         held: dict[str, Buffer] = {}
         try:
             self._upload(image, held)
-            self.executor.launch(self._clear, (image.size,), None, image=held["image"], n=image.size)
+            self.executor.launch(self._clear, open_size(image.size), None, image=held["image"], n=image.size)
             self._launch_all(held)
             self.executor.download(held["image"], image)
         finally:

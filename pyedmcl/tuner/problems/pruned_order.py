@@ -45,8 +45,8 @@ class OrderProblem(TuningProblem):
 
     def like(self, specialisation: Mapping[str, Any], sizes: Mapping[str, int], info: DeviceInfo) -> TuningCase | None:
         rows = min(max(int(sizes.get("rows", 0)), 1), 1 << 20)
-        whole = {name: int(specialisation[name]) for name in ("E", "axes", "leaf", "tau")}
-        return self.case(info, rows, **whole, dtype=specialisation["dtype"])
+        axes = int(specialisation["axes"])
+        return self.case(info, rows, E=axes, axes=axes, leaf=int(specialisation["leaf"]), dtype=specialisation["dtype"])
 
     def case(
         self, info: DeviceInfo, states: int = 0, *, E: int = 3, axes: int = 3, leaf: int = 0, tau: int = 1,

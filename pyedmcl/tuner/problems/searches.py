@@ -135,7 +135,7 @@ class PrunedProblem(StatesProblem):
     """
 
     kernel, searcher = "pruned", PrunedSearcher
-    entries = ("pruned", "nothing", *ORDER_ENTRIES)
+    entries = ("pruned", *ORDER_ENTRIES)
     rapid = ({"E": 3},)
     normal = ({"E": 1}, {"E": 6}, {"E": 20}, {"E": 3, "times": 1 / 8})
     exhaustive = ({"E": 3, "own": False, "excluding": False}, {"E": 20, "times": 1 / 8}, {"E": 3, "dtype": "float64"},
