@@ -51,6 +51,7 @@ COMMANDS = (
     "recurrence-plot",
     "plot",
     "export",
+    "status",
     "tune",
     "devices",
     "demo",

@@ -165,6 +165,10 @@ class XmapStore:
                     self._entries[block] = entry
         return clean
 
+    def entries(self) -> list[dict[str, Any]]:
+        """What the journals say of finished blocks, by their numbers."""
+        return [self._entries[block] for block in sorted(self._entries)]
+
     def refresh(self) -> None:
         """Learn what others have finished since."""
         with self._mutex:

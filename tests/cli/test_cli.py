@@ -70,7 +70,7 @@ def begun(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "command", ["", "xmap", "embed-dimension", "simplex", "plot", "export", "devices", "demo"]
+    "command", ["", "xmap", "embed-dimension", "simplex", "plot", "export", "status", "devices", "demo"]
 )  # fmt: skip
 def test_help_explains_the_exit_codes(command):
     result = run(*command.split(), "--help")

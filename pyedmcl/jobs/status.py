@@ -1,0 +1,210 @@
+"""How far the results of a folder are, and who computes them, as far as the folder tells; nothing is waited for."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from ..errors import StoreForeignError
+from ..files import temporary_name
+from . import layout
+from .claims import FOLDER, Holder, Watch
+from .manifest import default_block_rows
+from .store import XmapStore
+
+_RECENT = 600.0  # seconds before the last block in which blocks are counted for the rate
+
+
+@dataclass(frozen=True)
+class Process:
+    """Who computes, or has computed, blocks of a joined result.
+
+    Attributes
+    ----------
+    holder : Holder
+    done : int
+        Blocks.
+    computing : tuple of str
+        What it has claimed.
+    state : {"at work", "lost", "left"}
+        Lost: it ended on this machine, or its claims were not touched for its lease.
+    """
+
+    holder: Holder
+    done: int
+    computing: tuple[str, ...]
+    state: str
+
+
+@dataclass(frozen=True)
+class Status:
+    """How far a result is.
+
+    Attributes
+    ----------
+    path : Path
+    done, total : int
+        Blocks, of all library sizes.
+    E_done, E_total : int
+        Blocks of the search for E, where joined processes are at it; else 0.
+    processes : tuple of Process
+        Those that have joined.
+    rate : float or None
+        Blocks a second, lately; None where too few are done to tell.
+    """
+
+    path: Path
+    done: int
+    total: int
+    E_done: int
+    E_total: int
+    processes: tuple[Process, ...]
+    rate: float | None
+
+    @property
+    def complete(self) -> bool:
+        return self.done == self.total
+
+    @property
+    def claimed(self) -> int:
+        """Blocks that are being computed, or were by processes that are lost."""
+        return sum(len(one.computing) for one in self.processes)
+
+    @property
+    def stale(self) -> int:
+        """Those of processes that are lost."""
+        return sum(len(one.computing) for one in self.processes if one.state == "lost")
+
+    @property
+    def seconds_left(self) -> float | None:
+        """By the rate."""
+        return None if self.rate is None else (self.total - self.done) / self.rate
+
+
+class Observer:
+    """Looks at a folder, again and again; the longer, the better it knows who is lost.
+
+    Parameters
+    ----------
+    path : Path
+        A result of ``xmap`` or ``ccm_matrix``.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._watch = Watch(path / FOLDER)
+
+    def look(self) -> Status:
+        """How far it is now.
+
+        Raises
+        ------
+        StoreForeignError
+            There is no result.
+        StoreError
+            It is damaged.
+        """
+        stores = stores_of(self._path)
+        entries = [entry for store in stores for entry in store.entries()]
+        done = Counter(str(entry.get("writer", "")) for entry in entries)
+        known = {str(entry["writer"]): _writer(entry) for entry in entries if "writer" in entry}
+        E_done, E_total = self._search_for_E(stores[0])
+        return Status(
+            self._path, len(entries), sum(store.n_blocks for store in stores), E_done, E_total,
+            tuple(self._processes(done, known)), rate([str(entry.get("time", "")) for entry in entries]),
+        )  # fmt: skip
+
+    def _processes(self, done: Counter[str], known: dict[str, Holder]) -> list[Process]:
+        claims: dict[str, list[str]] = {}
+        lost: dict[str, bool] = {}
+        names, moment = sorted(self._watch.names()), self._now()
+        for name in names:
+            found = self._watch.look(name)
+            if found is None or not found[0].id:
+                continue
+            holder, mtime = found
+            known[holder.id] = holder
+            own = claims.setdefault(holder.id, [])
+            if not name.startswith("member-") and name != "setup":
+                own.append(name)
+            late = moment - mtime / 1e9 > holder.lease and self._watch.alive(name) is None
+            lost[holder.id] = lost.get(holder.id, True) and (late or self._watch.stale(name) is not None)
+        return [
+            Process(holder, done[one], tuple(claims.get(one, ())),
+                    "left" if one not in claims else "lost" if lost[one] else "at work")
+            for one, holder in sorted(known.items())
+        ]  # fmt: skip
+
+    def _now(self) -> float:
+        """The time of the file system, whose clock may be another one than this machine's."""
+        file = self._watch.folder / temporary_name("now")
+        try:
+            file.touch(exist_ok=False)
+            try:
+                return file.stat().st_mtime
+            finally:
+                file.unlink()
+        except OSError:
+            return time.time()
+
+    def _search_for_E(self, store: XmapStore) -> tuple[int, int]:
+        if store.E is not None:
+            return 0, 0
+        n, names = store.shape[0], [name for name in self._watch.names() if name.startswith("E-")]
+        done = 0
+        for name in names:
+            with contextlib.suppress(OSError):  # most are claims, and one is the folder
+                done += sum(file.startswith("part-") for file in os.listdir(self._watch.folder / name))
+        return (done, -(-n // default_block_rows(n))) if names else (0, 0)
+
+
+def _writer(entry: dict[str, Any]) -> Holder:
+    """Who wrote a line of a journal."""
+    one = str(entry["writer"])
+    pid = one.rsplit("-", 2)[1] if one.count("-") > 1 else ""
+    host, device = str(entry.get("host", "?")), str(entry.get("device", ""))
+    return Holder(one, host, int(pid) if pid.isdecimal() else 0, "", device)
+
+
+def stores_of(path: Path) -> list[XmapStore]:
+    """The stores of a result: itself, or one for each library size.
+
+    Raises
+    ------
+    StoreForeignError
+        There is none.
+    StoreError
+        One is damaged.
+    """
+    places = [path]
+    if path.is_dir() and not (path / "zarr.json").exists():
+        places = [path / name for name in sorted(os.listdir(path)) if (path / name / "zarr.json").exists()]
+    stores = []
+    for place in places:
+        attributes = layout.read_attributes(place)
+        if attributes is None:
+            break
+        store = XmapStore(place, layout.read_manifest(place, attributes))
+        store.refresh()
+        stores.append(store)
+    if not stores:
+        raise StoreForeignError(f"{path} is no result of pyedmcl xmap or ccm-matrix: name the folder it wrote")
+    return stores
+
+
+def rate(times: Sequence[str]) -> float | None:
+    """Blocks a second, of the times at which they were finished (ISO 8601); None where these are too few."""
+    seconds = []
+    for text in times:
+        with contextlib.suppress(ValueError):
+            seconds.append(datetime.fromisoformat(text).timestamp())
+    recent = [moment for moment in seconds if moment > max(seconds) - _RECENT]
+    span = max(recent) - min(recent) if recent else 0.0
+    return (len(recent) - 1) / span if span else None

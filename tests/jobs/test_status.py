@@ -1,0 +1,121 @@
+"""What a folder tells of its result: done, claimed, by whom, lost, how fast."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict, replace
+
+import numpy as np
+import pytest
+from store_helpers import N, make_manifest, values, write_blocks
+from typer.testing import CliRunner
+
+import pyedmcl.cli.status as command
+from pyedmcl.cli.app import app
+from pyedmcl.errors import StoreForeignError
+from pyedmcl.jobs import XmapStore, status
+from pyedmcl.jobs.blocks import BlockResult, cut
+from pyedmcl.jobs.claims import FOLDER, Holder, Member
+from pyedmcl.jobs.parts import PartsSink
+from pyedmcl.jobs.status import Observer, rate
+
+ELSEWHERE = Holder("far-7-ab", "far", 7, "another boot", "GPU", lease=60.0)
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "out.zarr"
+
+
+def told(*words):
+    result = CliRunner().invoke(app, ["status", *map(str, words)])
+    return result.exit_code, result.output
+
+
+def test_a_map_that_is_computed_by_some(path):
+    with Member(path, "CPU") as member:
+        store = XmapStore.join(path, make_manifest(), member)
+        store.set_E(np.ones(N, int))
+        write_blocks(store, values(), [0, 1, 2])
+        member.take("block-3")
+        # Another machine's clock is an hour late or early, and so are the times of its files; here one is gone.
+        for name, age in (("member-far-7-ab", 0), ("block-5", 0), ("member-far-8-cd", 3600), ("block-6", 3600)):
+            one = ELSEWHERE if name in ("member-far-7-ab", "block-5") else replace(ELSEWHERE, id="far-8-cd", pid=8)
+            file = path / FOLDER / name
+            file.write_text(json.dumps(asdict(one)))
+            os.utime(file, (file.stat().st_mtime - age,) * 2)
+        found = Observer(path).look()
+        assert (found.done, found.total, found.claimed, found.stale, found.complete) == (3, 8, 3, 1, False)
+        told_of = [(str(one.holder), one.holder.device, one.done, one.computing, one.state) for one in found.processes]
+        assert told_of == [
+            ("pid 7 on far", "GPU", 0, ("block-5",), "at work"), ("pid 8 on far", "GPU", 0, ("block-6",), "lost"),
+            (str(member.me), "CPU", 3, ("block-3",), "at work"),
+        ]  # fmt: skip
+        code, said = told(path)
+        assert code == 0 and "3 of 8 blocks are done (37.5 %), 3 claimed (1 by processes that are lost)" in said
+        assert f"{member.me}" in said and "at work" in said and "block-6" in said
+        document = json.loads(told(path, "--json")[1])
+        assert [document[name] for name in ("done", "total", "claimed", "stale", "E_total")] == [3, 8, 3, 1, 0]
+        assert document["processes"][1] == {
+            "host": "far", "pid": 8, "device": "GPU", "state": "lost", "done": 0, "computing": ["block-6"]
+        }  # fmt: skip
+        store.close()
+    assert [one.state for one in Observer(path).look().processes] == ["at work", "lost", "left"]
+    assert not list(path.rglob(".pyedmcl-tmp*"))
+
+
+def test_the_search_for_E_is_told(path):
+    with Member(path) as member, XmapStore.join(path, make_manifest(40, 10), member):
+
+        class Stage:
+            answers = None
+
+        sink = PartsSink("E-1", cut(40, 16), member, 0.0, Stage())
+        sink.write(sink.claim(), BlockResult([np.zeros((16, 2))]))
+        sink.claim()
+        found = Observer(path).look()
+        assert (found.E_done, found.E_total) == (1, 3) and found.processes[0].computing == ("E-1-1",)
+        assert "E is searched: 1 of 3 blocks are done" in told(path)[1]
+
+
+def test_watching_ends_with_the_map(path, monkeypatch):
+    with XmapStore.create_or_resume(path, make_manifest()) as store:
+        left = store.pending()
+
+        def sleep(seconds):
+            write_blocks(store, values(), [left.pop(0), left.pop(0)])
+
+        monkeypatch.setattr(command.time, "sleep", sleep)
+        code, said = told(path, "--watch")
+    assert code == 0 and [line.split(": ")[1] for line in said.splitlines() if "of 8" in line] == [
+        f"{done} of 8 blocks are done ({12.5 * done} %)" for done in (0, 2, 4, 6)
+    ]
+    assert said.endswith("all 8 blocks are done\n")
+
+
+def test_library_sizes_count_together(path):
+    for layer, done in (("library_0000020", [0, 1]), ("library_0000060", [4])):
+        with XmapStore.create_or_resume(path / layer, make_manifest()) as store:
+            write_blocks(store, values(), done)
+    found = Observer(path).look()
+    assert (found.done, found.total) == (3, 16)
+
+
+def test_how_fast(monkeypatch):
+    assert rate([]) is None and rate(["2026-01-01T00:00:00+00:00"]) is None and rate(["", "x"]) is None
+    times = [f"2026-01-01T01:00:{second:02d}+00:00" for second in range(0, 40, 4)]
+    assert rate(times) == 0.25
+    assert rate(["2026-01-01T00:00:00+00:00", *times]) == 0.25, "what was done long before does not count"
+    assert [command._duration(seconds) for seconds in (59, 119, 120, 7200, 1e6)] == [
+        "59 seconds", "119 seconds", "2 minutes", "2 hours", "12 days"
+    ]  # fmt: skip
+
+
+def test_no_result(tmp_path):
+    (tmp_path / "empty").mkdir()
+    for place in (tmp_path / "nowhere", tmp_path / "empty"):
+        with pytest.raises(StoreForeignError, match="name the folder it wrote"):
+            status.stores_of(place)
+    code, said = told(tmp_path / "nowhere")
+    assert code == 5 and "is no result of pyedmcl xmap or ccm-matrix" in said
