@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from .edm.false_discovery import false_discovery as false_discovery
     from .edm.knn import knn as knn
     from .edm.multiview import multiview as multiview
+    from .edm.partial_ccm import partial_ccm as partial_ccm
     from .edm.predict_exclusion_radius import predict_exclusion_radius as predict_exclusion_radius
     from .edm.predict_interval import predict_interval as predict_interval
     from .edm.predict_nonlinear import predict_nonlinear as predict_nonlinear

@@ -24,6 +24,7 @@ FUNCTIONS = {
     "ccm_matrix": "edm.ccm_matrix",
     "open_ccm_matrix": "edm.ccm_matrix",
     "ccm_significance": "edm.significance",
+    "partial_ccm": "edm.partial_ccm",
     "false_discovery": "edm.false_discovery",
     "surrogate": "edm.surrogate",
     "rqa": "recurrence.rqa",
