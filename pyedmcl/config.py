@@ -40,6 +40,17 @@ class Config:
     lease: float = 60.0
 
     @property
+    def client_timeout(self) -> float:
+        """``PYEDMCL_CLIENT_TIMEOUT``: how many seconds a job waits for a worker of ``client=``."""
+        return _number("PYEDMCL_CLIENT_TIMEOUT") or 300.0
+
+    @property
+    def spool_dir(self) -> Path | None:
+        """``PYEDMCL_SPOOL_DIR``: a folder that the workers of ``client=`` see, for what they are to compute."""
+        named = os.environ.get("PYEDMCL_SPOOL_DIR", "").strip()
+        return Path(named).expanduser() if named else None
+
+    @property
     def cache_dir(self) -> Path:
         return _folder("PYEDMCL_CACHE_DIR", "cache")
 

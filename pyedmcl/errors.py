@@ -83,6 +83,10 @@ class LaunchError(PyedmclError, RuntimeError):
     work_group: int = 0
 
 
+class ClientError(PyedmclError, RuntimeError):
+    """The workers of ``client=`` cannot be used or were lost; the message says why, and what is kept."""
+
+
 class WrongResultError(PyedmclError, RuntimeError):
     """A device gave numbers that cannot be; the message names it and asks for a report. Nothing is returned."""
 

@@ -39,6 +39,7 @@ _CODES: tuple[tuple[type[BaseException], int], ...] = (
     (errors.BuildError, COMPUTE),
     (errors.LaunchError, COMPUTE),
     (errors.WrongResultError, COMPUTE),
+    (errors.ClientError, COMPUTE),
     (errors.MissingExtraError, MISSING),
     (errors.PyedmclError, INPUT),
     (MemoryError, COMPUTE),

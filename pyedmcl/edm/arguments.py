@@ -13,7 +13,8 @@ from ..data.series import Series, as_series, tell_constant
 from ..device.select import DeviceNames
 from ..device.session import open_devices
 from ..errors import InputError
-from ..jobs.runner import LocalRunner
+from ..jobs.client import ClientRunner
+from ..jobs.runner import LocalRunner, Runner
 from ..neighbors.choose import SEARCHES, SearchRequest
 
 __all__ = [
@@ -88,12 +89,15 @@ def stream(seed: Any) -> int:
     return integer("seed", seed, 0, most=_MOST_SEED)
 
 
-def runner_on(device: DeviceNames, dtype: str) -> LocalRunner:
-    """What runs jobs on one or more devices, each of which must compute in ``dtype``."""
-    executors = open_devices(device)
-    for executor in executors:
-        precision(dtype, executor.info.fp64, executor.info.name)
-    return LocalRunner(executors)
+def runner_on(device: DeviceNames, dtype: str, client: Any = None) -> Runner:
+    """What runs jobs on one or more devices, those of the workers of ``client`` where it is given.
+
+    Each must compute in ``dtype``.
+    """
+    runner: Runner = LocalRunner(open_devices(device)) if client is None else ClientRunner(client, device)
+    for info in runner.infos:
+        precision(dtype, info.fp64, info.name)
+    return runner
 
 
 def one_series(data: Any, what: str) -> Series:

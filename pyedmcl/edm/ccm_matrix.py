@@ -54,6 +54,7 @@ def ccm_matrix(
     progress: Progress | None = None,
     dtype: str = "float32",
     device: DeviceNames = None,
+    client: Any = None,
     tune: str | None = None,
 ) -> CcmMatrixResult:
     """Convergent cross mapping of every series onto every other.
@@ -89,6 +90,8 @@ def ccm_matrix(
         long computations also as :func:`pyedmcl.ccm` calls it.
     tau, Tp, exclusion_radius, knn, E_max, columns, dtype, device, tune
         As for :func:`pyedmcl.xmap`.
+    client : optional
+        As for :func:`pyedmcl.xmap`.
 
     Returns
     -------
@@ -104,6 +107,8 @@ def ccm_matrix(
         ``out`` is not ours, belongs to other data or parameters, or cannot be written.
     Interrupted
         Ctrl-C with ``out``: what was finished is kept.
+    ClientError
+        Workers of ``client`` cannot be used, or were lost.
 
     See Also
     --------
@@ -141,7 +146,7 @@ def ccm_matrix(
             seed = shared_seed(Path(out), arguments.stream(None))
     problem = CcmMatrixProblem(**fields, lib_sizes=(), sample=samples, seed=arguments.stream(seed))
     problem = replace(problem, lib_sizes=_library_sizes(lib_sizes, problem))
-    runner = arguments.runner_on(device, problem.data.dtype)
+    runner = arguments.runner_on(device, problem.data.dtype, client)
     matrices: list[Any] = []
     with contextlib.ExitStack() as stack:
         sink: PairsSink

@@ -37,6 +37,7 @@ def embed_dimension(
     progress: Progress | None = None,
     dtype: str = "float32",
     device: DeviceNames = None,
+    client: Any = None,
     tune: str | None = None,
 ) -> EmbedDimensionResult:
     """Find the embedding dimension E = 1, ..., E_max whose simplex projection of a series by itself is best (rho).
@@ -69,6 +70,8 @@ def embed_dimension(
         Called as ``progress(done, total, "series")``, and within long searches with unit "queries" or "states".
     dtype, device, tune
         As for :func:`pyedmcl.knn`.
+    client : optional
+        As for :func:`pyedmcl.xmap`.
 
     Returns
     -------
@@ -81,6 +84,8 @@ def embed_dimension(
         An argument cannot be used.
     DeviceNotFoundError
         No device matches.
+    ClientError
+        Workers of ``client`` cannot be used, or were lost.
 
     See Also
     --------
@@ -122,7 +127,7 @@ def embed_dimension(
         problem.check()
     else:
         problem = EmbedDimensionProblem(Prepared(series, dtype), E_max, tau, Tp, radius, k, search)
-    runner = arguments.runner_on(device, dtype)
+    runner = arguments.runner_on(device, dtype, client)
     rho = np.empty((series.n_series, E_max))
     record = runner.run(problem, ArraySink(problem.blocks(runner.devices), [rho]))
     best = best_dimensions(rho)

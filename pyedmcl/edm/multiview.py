@@ -80,6 +80,7 @@ def multiview(
     valid_lib: Any = None,
     dtype: str = "float32",
     device: DeviceNames = None,
+    client: Any = None,
     tune: str | None = None,
 ) -> MultiviewResult:
     """Predict a series from many different embeddings of a system, averaging those that predict best.
@@ -113,6 +114,8 @@ def multiview(
         Rows of the library and rows that are predicted, as for :func:`pyedmcl.simplex`.
     dtype, device, tune
         As for :func:`pyedmcl.knn`.
+    client : optional
+        As for :func:`pyedmcl.xmap`.
 
     Returns
     -------
@@ -125,6 +128,8 @@ def multiview(
         An argument cannot be used.
     DeviceNotFoundError, DeviceMemoryError
         No device matches; the neighbours of one view do not fit on it.
+    ClientError
+        Workers of ``client`` cannot be used, or were lost.
 
     See Also
     --------
@@ -179,7 +184,7 @@ def multiview(
     rows = ranges.prediction_rows(n, first, pred_range)
     states = embed(condition_together(series.values[:, used], dtype), E, tau)
     views = tuple(itertools.combinations(range(len(names)), dims))
-    runner = arguments.runner_on(device, dtype)
+    runner = arguments.runner_on(device, dtype, client)
     ranking = ViewsProblem(states, goal, views, k, Tp, radius, allowed, dtype, training)
     trained = ranking.result()
     runner.run(ranking, ArraySink(ranking.blocks(runner.devices), [trained]))

@@ -126,6 +126,7 @@ def ccm_significance(
     valid_lib: Any = None,
     dtype: str = "float32",
     device: DeviceNames = None,
+    client: Any = None,
     tune: str | None = None,
 ) -> CcmSignificance:
     """Does cross mapping of two series do better than chance that shares the target's own properties?
@@ -153,6 +154,8 @@ def ccm_significance(
         As for :func:`pyedmcl.surrogate`; "twin" takes E and tau of the target.
     x, y, E, tau, Tp, exclusion_radius, knn, lib_range, valid_lib, dtype, device, tune
         As for :func:`pyedmcl.ccm`.
+    client : optional
+        As for :func:`pyedmcl.xmap`.
 
     Returns
     -------
@@ -164,6 +167,8 @@ def ccm_significance(
         An argument cannot be used, or a series has gaps that the method does not allow.
     DeviceNotFoundError, DeviceMemoryError
         No device matches; sixteen samples of a library do not fit on it.
+    ClientError
+        Workers of ``client`` cannot be used, or were lost.
 
     See Also
     --------
@@ -214,7 +219,7 @@ def ccm_significance(
             1 if lib_size is None else samples, number, Tp, radius, dtype,
         )  # fmt: skip
 
-    runner = arguments.runner_on(device, dtype)
+    runner = arguments.runner_on(device, dtype, client)
     first_round = problem_of((0, 1), 0, count or min(FIRST, most))
     skill, record = _skill(first_round, runner)
     rho, surrogates = skill[:, 0].copy(), skill[:, 1:].copy()

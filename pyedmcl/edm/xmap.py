@@ -49,6 +49,7 @@ def xmap(
     progress: Progress | None = None,
     dtype: str = "float32",
     device: DeviceNames = None,
+    client: Any = None,
     tune: str | None = None,
 ) -> XmapResult:
     """Cross map every series onto every other: which series carries the trace of which.
@@ -95,6 +96,10 @@ def xmap(
         searches with unit "queries" or "states" (an index is built).
     dtype, device, tune
         As for :func:`pyedmcl.knn`.
+    client : optional
+        Workers of a cluster that compute instead of this process: a ``dask.distributed.Client``, an ``Executor`` of
+        ``concurrent.futures`` (spawned processes, MPI, loky), or another object with ``submit``. Each opens ``device``
+        where it runs; see ``docs/scale.md``.
 
     Returns
     -------
@@ -111,6 +116,8 @@ def xmap(
         ``out`` is not ours, belongs to other data or parameters, or cannot be written.
     Interrupted
         Ctrl-C with ``out``: what was finished is kept.
+    ClientError
+        Workers of ``client`` cannot be used, or were lost.
 
     See Also
     --------
@@ -143,7 +150,7 @@ def xmap(
         neighbors=neighbors, recall=recall, dtype=dtype,
     )  # fmt: skip
     series = fields["data"].series
-    runner = arguments.runner_on(device, fields["data"].dtype)
+    runner = arguments.runner_on(device, fields["data"].dtype, client)
     block_rows = rows_of_a_block(series.n_series, _BLOCK_SERIES, runner.devices)
     if out is not None:  # whatever devices work on it, a store is cut alike
         block_rows = default_block_rows(series.n_series)

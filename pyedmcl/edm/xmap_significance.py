@@ -14,7 +14,7 @@ from ..errors import InputError
 from ..io.optional import pandas_for
 from ..jobs.blocks import Record
 from ..jobs.function import public_function
-from ..jobs.runner import LocalRunner
+from ..jobs.runner import Runner
 from ..jobs.sinks import ArraySink
 from ..launch.progress import Progress
 from . import arguments
@@ -145,6 +145,7 @@ def xmap_significance(
     progress: Progress | None = None,
     dtype: str = "float32",
     device: DeviceNames = None,
+    client: Any = None,
     tune: str | None = None,
 ) -> XmapSignificance:
     """Cross map every series onto every other, and onto surrogates of it: which skills are more than chance?
@@ -173,6 +174,8 @@ def xmap_significance(
         with unit "dimensions"; within long searches with unit "queries".
     E, tau, Tp, exclusion_radius, knn, E_max, columns, dtype, device, tune
         As for :func:`pyedmcl.xmap`.
+    client : optional
+        As for :func:`pyedmcl.xmap`.
 
     Returns
     -------
@@ -184,6 +187,8 @@ def xmap_significance(
         Data or an argument cannot be used.
     DeviceNotFoundError, DeviceMemoryError
         No device matches; the surrogates of one target or a table do not fit.
+    ClientError
+        Workers of ``client`` cannot be used, or were lost.
 
     See Also
     --------
@@ -220,7 +225,7 @@ def xmap_significance(
     problem = XmapSignificanceProblem(
         **fields, method=surrogate, n=count or min(FIRST, most), seed=number, period=period, recurrence=recurrence
     )
-    runner = arguments.runner_on(device, problem.data.dtype)
+    runner = arguments.runner_on(device, problem.data.dtype, client)
     record, dims, table = surrogate_tests(problem, runner, rate=limit, budget=0 if count else most)
     p_value = p_values(table.reached, table.n)
     tell_reach(p_value, int(table.n.max(initial=0)), limit)
@@ -241,7 +246,7 @@ class SurrogateTable:
 
 
 def surrogate_tests(
-    problem: XmapSignificanceProblem, runner: LocalRunner, *, rate: float, budget: int
+    problem: XmapSignificanceProblem, runner: Runner, *, rate: float, budget: int
 ) -> tuple[Record, NDArray[np.int_], SurrogateTable]:
     """Run the problem, and then rounds of more surrogates for the pairs that are open at ``rate``.
 
@@ -249,7 +254,7 @@ def surrogate_tests(
     ----------
     problem : XmapSignificanceProblem
         Of the first round.
-    runner : LocalRunner
+    runner : Runner
     rate : float
     budget : int
         0 for the first round alone.

@@ -81,7 +81,7 @@ class PartsSink:
     """
 
     def __init__(self, name: str, blocks: Sequence[Block], member: Member, begin: float, job: Sink) -> None:
-        self.answers = job.answers
+        self.answers, self.folder = job.answers, job.folder
         self._job, self._blocks = job, list(blocks)
         self._folder = member.folder / name
         self._left = {block.number for block in blocks}

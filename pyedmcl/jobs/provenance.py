@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..device.fingerprint import device_key
 from ..kernels import spec
-from ..tuning.parameters import record
 
 if TYPE_CHECKING:
-    from ..device.executor import Executor
+    from ..device.info import DeviceInfo
 
 
 @functools.cache
@@ -19,16 +18,20 @@ def _digest(kernel: str) -> str:
     return spec(kernel).digest()
 
 
-def provenance(executors: Sequence[Executor], kernels: Iterable[str], **more: Any) -> dict[str, Any]:
+def provenance(
+    infos: Sequence[DeviceInfo], kernels: Iterable[str], tuning: Mapping[str, Any], **more: Any
+) -> dict[str, Any]:
     """A record that says what would be needed to get the same bits again.
 
     Parameters
     ----------
-    executors : sequence of Executor
+    infos : sequence of DeviceInfo
         The devices that worked on it. ``device``, ``device_id``, ``driver`` and ``device_key`` are of the first one,
         ``devices``, ``device_ids`` and ``drivers`` of all.
     kernels : iterable of str
         ``kernels`` holds the digest of the source of each.
+    tuning : mapping
+        Kernel to the parameters that it was given, see :meth:`pyedmcl.tuning.parameters.ParameterSource.record`.
     **more
         What the method adds: its parameters, what it chose.
 
@@ -40,7 +43,6 @@ def provenance(executors: Sequence[Executor], kernels: Iterable[str], **more: An
     """
     from .. import __version__
 
-    infos = [executor.info for executor in executors]
     first = infos[0]
     return {
         "version": __version__,
@@ -52,6 +54,6 @@ def provenance(executors: Sequence[Executor], kernels: Iterable[str], **more: An
         "device_ids": [info.id for info in infos],
         "drivers": [info.driver for info in infos],
         "kernels": {name: _digest(name) for name in kernels},
-        "tuning": record(),
+        "tuning": dict(tuning),
         **more,
     }

@@ -8,7 +8,7 @@ import functools
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar
 
@@ -17,6 +17,7 @@ from ..device.memory import host_refusal, memory_share
 from ..errors import DeviceMemoryError, InputError, Interrupted, LaunchError, warn
 from ..launch.progress import told
 from ..tuning.parameters import expect, keeping
+from ..tuning.parameters import record as recorded
 from .blocks import Arrays, Block, BlockResult, Engine, Problem, Record, Report, Wait
 from .provenance import provenance
 from .sinks import Sink
@@ -39,11 +40,42 @@ class Runner(Protocol):
     Attributes
     ----------
     devices : int
-        How many work at the same time.
+        How many work at the same time, as far as that is known: jobs are cut for so many.
+    infos : sequence of DeviceInfo
+        Those that have worked, or will. There is one at least.
+    executor : Executor
+        A device of this process, for what is no job.
+    tuning : mapping
+        Kernel to the parameters that it was given, see :meth:`pyedmcl.tuning.parameters.ParameterSource.record`.
     """
 
     @property
     def devices(self) -> int: ...
+
+    @property
+    def infos(self) -> Sequence[DeviceInfo]: ...
+
+    @property
+    def executor(self) -> Executor: ...
+
+    @property
+    def tuning(self) -> dict[str, list[dict[str, Any]]]: ...
+
+    def alike(self) -> DeviceInfo:
+        """What a store of the runner's blocks says of its devices. InputError where they differ."""
+
+    def provenance(self, kernels: Iterable[str], record: Record, **more: Any) -> dict[str, Any]:
+        """Where a result that was made here comes from; see :func:`pyedmcl.jobs.provenance.provenance`.
+
+        Parameters
+        ----------
+        kernels : iterable of str
+            Those used, where nothing tells which were.
+        record : Record
+            Of all its blocks: its tuned parameters, their grade, and what searched for neighbours.
+        **more
+            What the method adds.
+        """
 
     def run(self, problem: Problem, sink: Sink) -> Record:
         """Compute all blocks that the sink lacks.
@@ -79,46 +111,31 @@ class LocalRunner:
     def devices(self) -> int:
         return len(self.executors)
 
-    def alike(self) -> DeviceInfo:
-        """What a store of the runner's blocks says of its devices, which must be of one kind.
+    @property
+    def infos(self) -> list[DeviceInfo]:
+        return [executor.info for executor in self.executors]
 
-        Raises
-        ------
-        InputError
-            They differ, so that blocks of one map might differ in their last digits.
-        """
-        first, *others = (executor.info for executor in self.executors)
-        for info in others:
-            if device_key(info) != device_key(first):
-                raise InputError(
-                    f"out= needs devices of one kind: {first.id} is {first.name} ({first.driver}), {info.id} is "
-                    f"{info.name} ({info.driver}). Name devices that are alike, or call without out="
-                )
-        return first
+    @property
+    def executor(self) -> Executor:
+        return self.executors[0]
+
+    @property
+    def tuning(self) -> dict[str, list[dict[str, Any]]]:
+        return recorded()
+
+    def alike(self) -> DeviceInfo:
+        """What a store of the runner's blocks says of its devices, which must be of one kind."""
+        return of_one_kind(self.infos)
 
     def provenance(self, kernels: Iterable[str], record: Record, **more: Any) -> dict[str, Any]:
-        """Where a result that was made here comes from; see :func:`pyedmcl.jobs.provenance.provenance`.
-
-        Parameters
-        ----------
-        kernels : iterable of str
-        record : Record
-            Of all its blocks: its tuned parameters, their grade, and what searched for neighbours.
-        **more
-            What the method adds.
-        """
-        if len({device_key(executor.info) for executor in self.executors}) > 1:
-            more["blocks"] = self._places  # their last digits may differ
-        return provenance(
-            self.executors, kernels, parameters=dict(record.parameters), grade=record.grade,
-            neighbors=[dict(entry) for entry in record.searched], seconds=time.perf_counter() - self._begun, **more,
-        )  # fmt: skip
+        """Where a result that was made here comes from; see :meth:`Runner.provenance`."""
+        return of_job(self, self._places, kernels, record, seconds=time.perf_counter() - self._begun, **more)
 
     def run(self, problem: Problem, sink: Sink) -> Record:
         """Compute all blocks that the sink lacks; see :meth:`Runner.run`."""
         expect(problem.operations, self.executors[0].info)
         run = _Run(problem, sink)
-        with _kept_told(sink), keeping(sink.answers) if sink.answers is not None else contextlib.nullcontext():
+        with kept_told(sink), keeping(sink.answers) if sink.answers is not None else contextlib.nullcontext():
             if len(self.executors) == 1:
                 run.work(self.executors[0])
             else:
@@ -147,13 +164,43 @@ class LocalRunner:
                 warn(f"device {device} is left out, and the others do its part: {error}")
 
 
+def of_one_kind(infos: Sequence[DeviceInfo]) -> DeviceInfo:
+    """The first of some devices.
+
+    Raises
+    ------
+    InputError
+        They differ, so that blocks of one map might differ in their last digits.
+    """
+    first, *others = infos
+    for info in others:
+        if device_key(info) != device_key(first):
+            raise InputError(
+                f"out= needs devices of one kind: {first.id} is {first.name} ({first.driver}), {info.id} is "
+                f"{info.name} ({info.driver}). Name devices that are alike, or call without out="
+            )
+    return first
+
+
+def of_job(
+    runner: Runner, places: Sequence[Mapping[str, Any]], kernels: Iterable[str], record: Record, **more: Any
+) -> dict[str, Any]:
+    """Where the result of a runner's job comes from; ``places`` says where each block was computed."""
+    if len({device_key(info) for info in runner.infos}) > 1:
+        more["blocks"] = list(places)  # their last digits may differ
+    return provenance(
+        runner.infos, kernels, runner.tuning, parameters=dict(record.parameters), grade=record.grade,
+        neighbors=[dict(entry) for entry in record.searched], **more,
+    )  # fmt: skip
+
+
 def in_context(function: Callable[P, R]) -> Callable[P, R]:
     """``function`` for another thread, with what the caller has chosen for this call (tuning) in force there, too."""
     return functools.partial(contextvars.copy_context().run, function)
 
 
 @contextlib.contextmanager
-def _kept_told(sink: Sink) -> Iterator[None]:
+def kept_told(sink: Sink) -> Iterator[None]:
     """Say what the sink has kept, and how to go on, where Ctrl-C or lack of memory ends a job."""
     try:
         yield
@@ -168,7 +215,7 @@ def _kept_told(sink: Sink) -> Iterator[None]:
         kept = sink.kept()
         if kept is None:
             raise
-        raise _like(error, f"{error} Of the job, {kept}.") from error
+        raise like(error, f"{error} Of the job, {kept}.") from error
 
 
 class _Run:
@@ -195,7 +242,7 @@ class _Run:
 
     def work(self, executor: Executor, *, spare: bool = False) -> None:
         """Compute blocks on a device until none is left. A failure of one that can be spared is noted, not raised."""
-        worker = _Worker(self._problem, executor)
+        worker = OpenProblem(self._problem, executor)
         block: Block | None = None
         try:
             while (block := self._claim()) is not None:
@@ -261,7 +308,7 @@ class _Run:
             told(done, self._problem.total, self._problem.unit)
 
 
-class _Worker:
+class OpenProblem:
     """A device and the engine open on it, which gets less memory where the device refuses what was planned."""
 
     def __init__(self, problem: Problem, executor: Executor) -> None:
@@ -288,7 +335,7 @@ class _Worker:
                         raise
                     share = f"{self._share:.3g} of the memory that may be used"
                     more = f" (That was with {share}; at first: {refusals[0]})" if len(refusals) > 1 else ""
-                    raise _like(error, f"{error}{more}") from found
+                    raise like(error, f"{error}{more}") from found
                 del error
             # Here, where no traceback keeps the engine's buffers alive.
             self.release()
@@ -301,7 +348,7 @@ class _Worker:
             engine.release()
 
 
-def _like(error: DeviceMemoryError, message: str) -> DeviceMemoryError:
+def like(error: DeviceMemoryError, message: str) -> DeviceMemoryError:
     """The same error with another message, of a job that got as little memory as is tried."""
     other = type(error)(message)
     other.refused, other.kernel, other.work_group = error.refused, error.kernel, error.work_group

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import MutableMapping, Sequence
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -25,6 +26,10 @@ class Sink(Protocol):
     @property
     def answers(self) -> Answers | None:
         """Tuned parameters of the job, see :func:`pyedmcl.tuning.parameters.keeping`; None where none are kept."""
+
+    @property
+    def folder(self) -> Path | None:
+        """Where the job keeps its blocks; None where it keeps none."""
 
     def pending(self) -> Sequence[Block]:
         """What is still to be computed, whether claimed or not; a block may be handed out in pieces."""
@@ -96,6 +101,7 @@ class ListSink:
         self._results: dict[int, Any] = {}
         self.record = Record()
         self.answers = None if job is None else job.answers
+        self.folder: Path | None = None if job is None else job.folder
 
     def results(self) -> list[Any]:
         """What blocks gave, in their order."""
@@ -174,6 +180,7 @@ class StoreSink:
     def __init__(self, stores: Sequence[XmapStore], where: Any) -> None:
         self._stores = stores
         self._where = where
+        self.folder = Path(where)
         self._searched = [store.searched for store in stores]
         self.record = Record()
         for records in self._searched:

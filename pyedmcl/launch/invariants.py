@@ -15,14 +15,14 @@ from ..errors import WrongResultError
 
 if TYPE_CHECKING:
     from ..device.executor import Executor
+    from ..device.info import DeviceInfo
 
 # A correlation may pass 1 by rounding errors, which grow where a series hardly varies; wrong numbers pass it by more.
 _MOST_RHO = 1.01
 
 
-def wrong_result(executor: Executor, what: str) -> WrongResultError:
+def wrong_result(info: DeviceInfo, what: str) -> WrongResultError:
     """The error for an answer of a device that cannot be; ``what`` ends the sentence "the device gave"."""
-    info = executor.info
     return WrongResultError(
         f"{info.name} ({info.platform}, driver {info.driver}) gave {what}. Its driver or a kernel is at fault, and "
         "nothing is returned. Please report this with what 'pyedmcl devices --doctor' prints; another device "
@@ -43,7 +43,7 @@ def require_rho(executor: Executor, rho: NDArray[Any], kernel: str) -> None:
     # fmin and fmax pass over NaN, unless there is nothing else; then no comparison holds.
     least, most = np.fmin.reduce(rho, axis=None), np.fmax.reduce(rho, axis=None)
     if most > _MOST_RHO or least < -_MOST_RHO:
-        raise wrong_result(executor, f"correlations from {least:.4g} to {most:.4g} (kernel {kernel})")
+        raise wrong_result(executor.info, f"correlations from {least:.4g} to {most:.4g} (kernel {kernel})")
 
 
 def require_rows(executor: Executor, rows: NDArray[np.int32], n_library: int, kernel: str) -> None:
@@ -56,7 +56,7 @@ def require_rows(executor: Executor, rows: NDArray[np.int32], n_library: int, ke
     """
     if rows.size and (int(rows.min()) < -1 or int(rows.max()) >= n_library):
         raise wrong_result(
-            executor,
+            executor.info,
             f"neighbours in rows {int(rows.min()):,} to {int(rows.max()):,} of a library of {n_library:,} rows "
             f"(kernel {kernel})",
         )

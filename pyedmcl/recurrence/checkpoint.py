@@ -11,7 +11,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,14 +20,11 @@ from ..errors import StoreError, StoreForeignError, StoreMismatchError
 from ..files import path_of
 from ..jobs import durable
 from ..jobs.blocks import Block, BlockResult, Record
-from ..jobs.runner import LocalRunner
+from ..jobs.runner import Runner
 from .counts import Counts
 from .engine import CountingProblem, combine, join_rows, require_consistent
 from .partial import Partial
 from .problem import RqaProblem
-
-if TYPE_CHECKING:
-    from ..device.executor import Executor
 
 _FORMAT = "pyedmcl recurrence checkpoint 1"
 _BLOCK_SECONDS = 20.0  # between two writes, once the speed is known
@@ -36,7 +33,7 @@ _FIELDS = tuple(f.name for f in fields(Partial))
 
 
 def quantify_with_checkpoint(
-    path: str | os.PathLike[str], executors: Sequence[Executor], problem: RqaProblem, x: Any, y: Any, *,
+    path: str | os.PathLike[str], runner: Runner, problem: RqaProblem, x: Any, y: Any, *,
     tile: int | None,
 ) -> list[Counts]:  # fmt: skip
     """As :func:`~pyedmcl.recurrence.engine.quantify`, block by block of rows; each finished one is on disk at once.
@@ -45,7 +42,7 @@ def quantify_with_checkpoint(
     ----------
     path : path
         The file; where it exists, the work goes on behind the rows that it holds.
-    executors, problem, x, y, tile
+    runner, problem, x, y, tile
         As for the engine.
 
     Raises
@@ -67,8 +64,8 @@ def quantify_with_checkpoint(
     lease = _Lease(file)
     try:
         sink = CheckpointSink(file, identity, CountingProblem(problem, x, y, tile, partial=True))
-        LocalRunner(executors).run(sink.problem, sink)
-        return require_consistent(executors, problem, combine(problem, [sink.state()], x))
+        runner.run(sink.problem, sink)
+        return require_consistent(runner.infos, problem, combine(problem, [sink.state()], x))
     finally:
         lease.release()
 
@@ -91,6 +88,7 @@ class CheckpointSink:
 
     def __init__(self, file: Path, identity: dict[str, str], problem: CountingProblem) -> None:
         self.problem, self.record = problem, Record()
+        self.folder = file.absolute().parent
         self._file, self._identity = file, identity
         self._state = read(file, identity)
         self._claimed = self._done

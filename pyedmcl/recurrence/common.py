@@ -13,11 +13,12 @@ from ..device.session import open_devices
 from ..errors import InputError
 from ..files import path_of
 from ..jobs import provenance as jobs
+from ..jobs.client import ClientRunner
+from ..jobs.runner import LocalRunner, Runner
 from ..launch import progress
-from ..tuning.parameters import record
 from . import arguments
 from .conventions import Convention
-from .engine import quantify
+from .engine import counted
 from .points import Points
 from .problem import RqaProblem
 from .result import RecurrenceResult
@@ -71,16 +72,15 @@ def options_of(
     )
 
 
-def executors_of(device: Device, options: Options) -> list[Executor]:
-    """The named devices, opened; each must compute in what the options ask for."""
-    executors = open_devices(device)
-    for executor in executors:
-        if options.dtype == "float64" and not executor.info.fp64:
-            raise InputError(
-                f"dtype='float64': the device {executor.info.name} has no double precision; use float32 or another "
-                "device"
-            )
-    return executors
+def runner_of(device: Device, options: Options, client: Any = None) -> Runner:
+    """What runs jobs on the named devices, those of the workers of ``client`` where it is given.
+
+    Each must compute in what the options ask for.
+    """
+    runner: Runner = LocalRunner(open_devices(device)) if client is None else ClientRunner(client, device)
+    for info in runner.infos:
+        arguments.precision(options.dtype, info.fp64, info.name)
+    return runner
 
 
 def require_precision(executor: Executor, problem: RqaProblem) -> None:
@@ -106,7 +106,7 @@ def problem_of(
 
 
 def count(
-    executors: Sequence[Executor], problem: RqaProblem, rows: Any, columns: Any, options: Options,
+    runner: Runner, problem: RqaProblem, rows: Any, columns: Any, options: Options,
     checkpoint: Checkpoint = None,
 ) -> list[Counts]:  # fmt: skip
     """Counts of each radius: the one way from here to the devices.
@@ -121,8 +121,8 @@ def count(
     if checkpoint is not None:
         from .checkpoint import quantify_with_checkpoint
 
-        return quantify_with_checkpoint(checkpoint, executors, problem, x, other, tile=options.tile)
-    return quantify(list(executors), problem, x, other, tile=options.tile)
+        return quantify_with_checkpoint(checkpoint, runner, problem, x, other, tile=options.tile)
+    return counted(runner, problem, x, other, tile=options.tile)
 
 
 def one_pass(passes: Sequence[Any], checkpoint: Checkpoint) -> None:
@@ -165,9 +165,10 @@ def result_of(
     )
 
 
-def provenance(executors: Sequence[Executor], points: Points, options: Options, **more: Any) -> dict[str, Any]:
+def provenance(runner: Runner, points: Points, options: Options, **more: Any) -> dict[str, Any]:
     """What would be needed to get the same counts again; see :func:`pyedmcl.jobs.provenance.provenance`."""
     return jobs.provenance(
-        executors, record() or SWEEP, **points.embedding.described, dtype=options.dtype, exact=options.exact,
-        convention=options.convention.name, tile=options.tile, radius_unit=options.radius_unit, **more,
+        runner.infos, runner.tuning or SWEEP, runner.tuning, **points.embedding.described, dtype=options.dtype,
+        exact=options.exact, convention=options.convention.name, tile=options.tile,
+        radius_unit=options.radius_unit, **more,
     )  # fmt: skip

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..jobs.blocks import Arrays, Block, BlockResult, Record, Report
-from ..jobs.runner import LocalRunner
+from ..jobs.runner import LocalRunner, Runner
 from ..jobs.sinks import ListSink
 from ..launch.invariants import wrong_result
 from .counts import Counts
@@ -21,6 +21,7 @@ from .sweep import TileSweep
 
 if TYPE_CHECKING:
     from ..device.executor import Executor
+    from ..device.info import DeviceInfo
 
 
 @dataclass(frozen=True)
@@ -124,12 +125,16 @@ def quantify(
     DeviceMemoryError
         Not even a small tile fits; nothing is ever left out.
     """
-    devices = list(executors) if isinstance(executors, Sequence) else [executors]
-    counting = CountingProblem(problem, x, y, tile, partial=len(devices) > 1)
-    sink = ListSink(counting.blocks(len(devices)))
-    LocalRunner(devices).run(counting, sink)
+    return counted(LocalRunner(executors if isinstance(executors, Sequence) else [executors]), problem, x, y, tile=tile)
+
+
+def counted(runner: Runner, problem: RqaProblem, x: Any, y: Any = None, *, tile: int | None = None) -> list[Counts]:
+    """As :func:`quantify`, by any runner."""
+    counting = CountingProblem(problem, x, y, tile, partial=runner.devices > 1)
+    sink = ListSink(counting.blocks(runner.devices))
+    runner.run(counting, sink)
     results: list[Any] = sink.results()
-    return require_consistent(devices, problem, combine(problem, results, x) if counting.partial else results[0])
+    return require_consistent(runner.infos, problem, combine(problem, results, x) if counting.partial else results[0])
 
 
 def combine(problem: RqaProblem, parts: Sequence[Sequence[Partial]], x: Any) -> list[Counts]:
@@ -144,12 +149,12 @@ def combine(problem: RqaProblem, parts: Sequence[Sequence[Partial]], x: Any) -> 
     ]  # fmt: skip
 
 
-def require_consistent(executors: Sequence[Executor], problem: RqaProblem, counts: list[Counts]) -> list[Counts]:
+def require_consistent(infos: Sequence[DeviceInfo], problem: RqaProblem, counts: list[Counts]) -> list[Counts]:
     """The counts that devices gave. Raises WrongResultError where their lines do not sum to their recurrent cells."""
     for found in counts:
         why = found.contradiction(problem.theiler)
         if why is not None:
-            raise wrong_result(executors[0], why)
+            raise wrong_result(infos[0], why)
     return counts
 
 

@@ -45,6 +45,7 @@ def joint_rqa(
     progress: Progress | None = None,
     checkpoint: Checkpoint = None,
     device: Device = None,
+    client: Any = None,
     tune: str | None = None,
 ) -> RecurrenceResult | RecurrenceTable:
     """Quantify joint recurrence: cell (i, j) is recurrent where x recurs at times i and j and y does so too.
@@ -61,7 +62,7 @@ def joint_rqa(
     m_y, tau_y, radius_y, metric_y
         The same for ``y``; those left out are as for ``x``.
     theiler, lmin, vmin, wmin, convention, threshold, normalize, embedded, dtype, exact, tile, progress, checkpoint,
-    device, tune
+    device, client, tune
         As for :func:`pyedmcl.rqa`; convention "accrqa" has no joint recurrence.
     radius_unit : {"data", "std", "range", "max_distance"}
         As for :func:`pyedmcl.rqa`: ``radius`` is measured by the spread of x, ``radius_y`` by that of y.
@@ -124,10 +125,10 @@ def joint_rqa(
         )
     window = arguments.window(theiler, options.convention, first.n, first.n)
     alone = [common.problem_of(points, None, options, theiler=window) for points in (first, second)]
-    executors = common.executors_of(device, options)
+    runner = common.runner_of(device, options, client)
     sides = [
         passes_for(
-            executors[0], problem, options.convention, points, points, threshold, own, name=name,
+            runner, problem, options.convention, points, points, threshold, own, name=name,
             unit=options.radius_unit,
         )
         for problem, points, own, name in zip(
@@ -140,10 +141,10 @@ def joint_rqa(
     common.one_pass(passes, checkpoint)
     for sweep in passes:
         pair = (first, second)
-        counted = common.count(executors, sweep.problem, pair, pair, options, checkpoint)
+        counted = common.count(runner, sweep.problem, pair, pair, options, checkpoint)
         for counts, reported, place in zip(counted, sweep.radii, sweep.order, strict=True):
             origin = common.provenance(
-                executors, first, options,
+                runner, first, options,
                 threshold=threshold, wanted=radii[place], wanted_y=radii_y[place], y=embedding_y.described,
             )  # fmt: skip
             results[place] = common.result_of(counts, reported, alone[0], options, (complete, complete), origin)

@@ -172,11 +172,11 @@ def recurrence_network(
     rules = CONVENTIONS["recurrenceanalysis"]
     window = max(arguments.window(theiler, rules, points.n, points.n), 1)
     problem = common.problem_of(points, None, options, theiler=window)
-    executor = common.executors_of(device, options)[0]
+    runner = common.runner_of(device, options)
     rated = replace(problem, theiler_everywhere=True)
-    sweep = passes_for(executor, rated, rules, points, points, threshold, radii, unit=options.radius_unit)[0]
-    degree, closed = count_links(executor, sweep.problem, points.values)
-    record = common.provenance([executor], points, options, threshold=threshold, wanted=radii[0], theiler=window)
+    sweep = passes_for(runner, rated, rules, points, points, threshold, radii, unit=options.radius_unit)[0]
+    degree, closed = count_links(runner.executor, sweep.problem, points.values)
+    record = common.provenance(runner, points, options, threshold=threshold, wanted=radii[0], theiler=window)
     return RecurrenceNetwork(degree, closed, points.complete, sweep.radii[0], record)
 
 

@@ -37,6 +37,7 @@ def rqa(
     progress: Progress | None = None,
     checkpoint: Checkpoint = None,
     device: Device = None,
+    client: Any = None,
     tune: str | None = None,
 ) -> RecurrenceResult | RecurrenceTable:
     """Quantify recurrence: how often, how long and how regularly states come back.
@@ -98,6 +99,9 @@ def rqa(
         killed. The counts are the same however often that happens.
     device : str or sequence of str, optional
         Which device, or several that share the work; see ``pyedmcl devices``.
+    client : optional
+        Workers of a cluster that share the work, as for :func:`pyedmcl.xmap`. What a radius is found by (thresholds
+        "recurrence_rate" and "neighbours", unit "max_distance") is searched by this process.
     tune : {"never", "cached", "auto", "force"}, optional
         Which tuned parameters kernels take, which changes speed and never the answer; ``PYEDMCL_TUNE`` or "cached" by
         default.
@@ -119,6 +123,8 @@ def rqa(
         The checkpoint cannot be used or written; the subclass says why.
     Interrupted
         Ctrl-C during a run with a checkpoint.
+    ClientError
+        Workers of ``client`` cannot be used, or were lost.
 
     See Also
     --------
@@ -160,16 +166,16 @@ def rqa(
     rows, columns = near_one(options.arithmetic, rows, columns)
     window = arguments.window(theiler, options.convention, rows.n, columns.n)
     problem = common.problem_of(rows, None if y is None else columns, options, theiler=window)
-    executors = common.executors_of(device, options)
+    runner = common.runner_of(device, options, client)
     results: dict[int, RecurrenceResult] = {}
     passes = passes_for(
-        executors[0], problem, options.convention, rows, columns, threshold, radii, unit=options.radius_unit
+        runner, problem, options.convention, rows, columns, threshold, radii, unit=options.radius_unit
     )
     common.one_pass(passes, checkpoint)
     for sweep in passes:
-        counted = common.count(executors, sweep.problem, rows, columns, options, checkpoint)
+        counted = common.count(runner, sweep.problem, rows, columns, options, checkpoint)
         for counts, reported, place in zip(counted, sweep.radii, sweep.order, strict=True):
-            origin = common.provenance(executors, rows, options, threshold=threshold, wanted=radii[place])
+            origin = common.provenance(runner, rows, options, threshold=threshold, wanted=radii[place])
             complete = rows.complete, columns.complete
             results[place] = common.result_of(counts, reported, problem, options, complete, origin)
     ordered = tuple(results[place] for place in range(len(radii)))

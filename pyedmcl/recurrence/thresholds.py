@@ -21,6 +21,7 @@ from .units import Spread, required, scaled, spread, spread_in
 
 if TYPE_CHECKING:
     from ..device.executor import Executor
+    from ..jobs.runner import Runner
 
 
 _LEAST = 5e-324  # the smallest number above 0, which is no radius
@@ -46,15 +47,15 @@ class RqaPass:
 
 
 def passes_for(
-    executor: Executor, problem: RqaProblem, convention: Convention, rows: Points, columns: Points, threshold: str,
+    runner: Runner, problem: RqaProblem, convention: Convention, rows: Points, columns: Points, threshold: str,
     radii: Sequence[Any], *, name: str = "radius", unit: str = "data",
 ) -> list[RqaPass]:  # fmt: skip
     """Sweeps that give a matrix for each radius, rate or number of neighbours.
 
     Parameters
     ----------
-    executor : Executor
-        Where limits are selected, if they must be.
+    runner : Runner
+        Limits are selected on its own device, if they must be.
     problem : RqaProblem
         Without radii.
     convention : Convention
@@ -70,14 +71,14 @@ def passes_for(
         Of radii; see :mod:`pyedmcl.recurrence.units`.
     """
     what = "x" if name == "radius" else name.replace("radius_", "")
-    radii = scaled(list(radii), unit_of(unit, executor, problem, rows, columns, what), name)
+    radii = scaled(list(radii), unit_of(unit, runner, problem, rows, columns, what), name)
     if threshold == "neighbours":
         return [
-            RqaPass(_with_neighbours(executor, problem, rows, columns, k, name), (math.nan,), (at,))
+            RqaPass(_with_neighbours(runner.executor, problem, rows, columns, k, name), (math.nan,), (at,))
             for at, k in enumerate(radii)
         ]
     if threshold == "recurrence_rate":
-        limits = _limits_of_rates(executor, problem, convention, rows, columns, radii, name)
+        limits = _limits_of_rates(runner.executor, problem, convention, rows, columns, radii, name)
         radii = [_smallest_radius(problem, limit, name) for limit in limits]
     order = sorted(range(len(radii)), key=lambda at: radii[at][::-1] if threshold == "corridor" else radii[at])
     ascending = tuple(radii[at] for at in order)
@@ -88,7 +89,7 @@ def passes_for(
 
 
 def unit_of(
-    unit: str, executor: Executor, problem: RqaProblem, rows: Points, columns: Points, what: str = "x"
+    unit: str, runner: Runner, problem: RqaProblem, rows: Points, columns: Points, what: str = "x"
 ) -> float:
     """How long the unit of a radius is, in that of the data.
 
@@ -96,8 +97,8 @@ def unit_of(
     ----------
     unit : str
         One of :data:`UNITS`.
-    executor : Executor
-        Where the largest distance is searched.
+    runner : Runner
+        The largest distance is searched on its own device.
     problem : RqaProblem
         Without radii.
     rows, columns : Points
@@ -113,7 +114,7 @@ def unit_of(
     if unit == "data":
         return 1.0
     if unit == "max_distance":
-        length = largest_distance(executor, problem, rows, columns)
+        length = largest_distance(runner.executor, problem, rows, columns)
     elif metric_named(problem.metric).prepare is not None:
         raise InputError(
             f"radius_unit={unit!r} contradicts metric={problem.metric!r}, whose distances do not grow with the data; "

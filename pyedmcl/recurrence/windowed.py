@@ -8,7 +8,6 @@ from typing import Any
 
 from ..errors import InputError, shown
 from ..jobs.function import public_function
-from ..jobs.runner import LocalRunner
 from ..jobs.sinks import ListSink
 from . import arguments, common
 from .common import Device, Progress
@@ -42,6 +41,7 @@ def windowed_rqa(
     tile: int | None = None,
     progress: Progress | None = None,
     device: Device = None,
+    client: Any = None,
     tune: str | None = None,
 ) -> RecurrenceTable:
     """Quantify recurrence within windows that move along a series: how its dynamics change.
@@ -64,7 +64,7 @@ def windowed_rqa(
         Called as ``progress(done, total, "windows")``.
     normalize, radius_unit
         As for :func:`pyedmcl.rqa`, of the whole series, so that windows share scale and radius.
-    m, tau, metric, theiler, lmin, vmin, wmin, convention, embedded, dtype, exact, tile, device, tune
+    m, tau, metric, theiler, lmin, vmin, wmin, convention, embedded, dtype, exact, tile, device, client, tune
         As for :func:`pyedmcl.rqa`. Several devices share the windows.
 
     Returns
@@ -125,14 +125,14 @@ def windowed_rqa(
     problem = replace(
         common.problem_of(points, None, options, theiler=width), n_rows=size, n_columns=size
     )
-    executors = common.executors_of(device, options)
+    runner = common.runner_of(device, options, client)
     sweep = passes_for(
-        executors[0], problem, options.convention, points, points, threshold, radii, unit=options.radius_unit
+        runner, problem, options.convention, points, points, threshold, radii, unit=options.radius_unit
     )[0]
     windows = WindowsProblem(sweep.problem, points, stride, len(starts), options.tile)
     sink = ListSink(windows.blocks())
-    LocalRunner(executors).run(windows, sink)
-    origin = common.provenance(executors, points, options, window=length, step=steps)
+    runner.run(windows, sink)
+    origin = common.provenance(runner, points, options, window=length, step=steps)
     results = []
     for number, counts in enumerate(itertools.chain.from_iterable(sink.results())):
         complete = windows.complete(number)

@@ -111,7 +111,7 @@ class WindowsEngine:
         sweep = TileSweep(self._executor, p.matrix, values, None, p.tile)
         try:
             counts = sweep.counts(lambda radius: identity_line(p.matrix, values, radius))
-            return require_consistent([self._executor], p.matrix, counts)[0]
+            return require_consistent([self._executor.info], p.matrix, counts)[0]
         finally:
             sweep.release()
 

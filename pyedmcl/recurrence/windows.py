@@ -136,7 +136,7 @@ class WindowSweep:
         if (held_cells != points).any():
             wrong = int(np.argmax(held_cells != points))
             raise wrong_result(
-                self.executor,
+                self.executor.info,
                 f"vertical lines of {held_cells[wrong]:,} cells in all, where {points[wrong]:,} cells are recurrent "
                 "(kernel recurrence_windows)",
             )

@@ -141,6 +141,10 @@ class ParameterSource:
         with self._within(call=_Call(chosen)):
             yield
 
+    def asked(self) -> str:
+        """The mode that is in force."""
+        return self._mode()
+
     def _mode(self) -> str:
         call = self._around.get().call
         return call.mode if call is not None else config.current().tune

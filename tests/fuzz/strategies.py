@@ -12,6 +12,7 @@ import inspect
 import itertools
 import math
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -55,6 +56,7 @@ _tables = one_of(
     np.column_stack([X, GAPS, np.zeros(N)]),
 )  # fmt: skip
 _none = st.none()
+_THREADS = ThreadPoolExecutor(1)
 _integers = st.integers(1, 3)
 _rows = one_of(None, (0, 30), [(0, 15), (20, 40)], MASK)
 
@@ -100,6 +102,7 @@ LEGAL = {
     "normalize": one_of(None, "zscore", "range"), "radius_unit": one_of("data", "data", "std", "range", "max_distance"),
     "checkpoint": st.one_of(_none, st.builds(new_path, st.just(".npz"))), "pixels": one_of(None, 10, (5, 7)),
     "window": st.integers(10, 20), "step": st.integers(5, 10),
+    "client": one_of(None, None, _THREADS),
     # Filled in by the test, with a device of this machine.
     "device": _none,
 }  # fmt: skip

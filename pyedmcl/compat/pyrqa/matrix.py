@@ -86,8 +86,8 @@ def count_one(settings: Settings, edge: int | None, devices: Devices) -> Counts:
     options = _options(settings, edge)
     rows, columns = _sides(settings)
     problem = _problem(settings, options, rows, columns, settings.theiler_corrector)
-    executors = common.executors_of(devices, options)
-    return common.count(executors, problem, rows, columns or rows, options, None)[0]
+    runner = common.runner_of(devices, options)
+    return common.count(runner, problem, rows, columns or rows, options, None)[0]
 
 
 def count_joint(settings: JointSettings, edge: int | None, devices: Devices) -> Counts:
@@ -99,10 +99,10 @@ def count_joint(settings: JointSettings, edge: int | None, devices: Devices) -> 
     if not settings.is_matrix_symmetric:  # then neither is taken for one
         sides = [(rows, rows if columns is None else columns) for rows, columns in sides]
     first, second = (_problem(one, options, *side, theiler) for one, side in zip(both, sides, strict=True))
-    executors = common.executors_of(devices, options)
+    runner = common.runner_of(devices, options)
     rows = tuple(side[0] for side in sides)
     columns = tuple(side[1] or side[0] for side in sides)
-    return common.count(executors, replace(first, joint=second), rows, columns, options, None)[0]
+    return common.count(runner, replace(first, joint=second), rows, columns, options, None)[0]
 
 
 def draw_one(settings: Settings, devices: Devices) -> NDArray[np.uint8]:
@@ -120,7 +120,7 @@ def _drawn(settings: Settings, devices: Devices, kind: Any) -> NDArray[Any]:
     options = _options(settings)
     rows, columns = _sides(settings)
     problem = _problem(settings, options, rows, columns, 0)  # plots have no Theiler window
-    executor = common.executors_of(devices, options)[0]
+    executor = common.runner_of(devices, options).executor
     other, reach = rows if columns is None else columns, 0 if rows.embedded else (rows.m - 1) * rows.tau
     out = np.empty((problem.n_rows, problem.n_columns), kind)
     step = max(_CELLS // problem.n_columns, 1)

@@ -9,6 +9,7 @@ import numpy as np
 
 from ...errors import InputError, shown
 from ...jobs.function import public_function
+from ...jobs.runner import Runner
 from .. import arguments, common
 from ..common import Device, Progress
 from ..points import Embedding, Points, embedding_of, near_one, points_of, same_coordinates
@@ -106,14 +107,14 @@ def recurrence_plot(
     window = arguments.window(theiler, options.convention, rows.n, columns.n)
     problem = common.problem_of(rows, None if y is None else columns, options, theiler=window)
     size = _size(pixels, rows.n, columns.n)
-    executor = _one(device, options)
+    runner = _one(device, options)
     sweep = passes_for(
-        executor, problem, options.convention, rows, columns, threshold, radii, unit=options.radius_unit
+        runner, problem, options.convention, rows, columns, threshold, radii, unit=options.radius_unit
     )[0]
     other = None if sweep.problem.symmetric else columns.values
-    image = render_image(executor, sweep.problem, rows.values, other, pixels=size)
+    image = render_image(runner.executor, sweep.problem, rows.values, other, pixels=size)
     record = common.provenance(
-        [executor], columns, options, threshold=threshold, wanted=radii[0], cross=y is not None,
+        runner, columns, options, threshold=threshold, wanted=radii[0], cross=y is not None,
         parameters=image.parameters, grade=image.grade,
     )  # fmt: skip
     return RecurrencePlot(image.values, rows.n, columns.n, sweep.radii[0], record)
@@ -181,11 +182,11 @@ def distance_plot(
     rows, columns = _sides(x, y, embedding, options)
     problem: RqaProblem = common.problem_of(rows, None if y is None else columns, options, theiler=0)
     size = _size(pixels, rows.n, columns.n)
-    executor = _one(device, options)
+    runner = _one(device, options)
     other = None if y is None else columns.values
-    image = render_image(executor, problem, rows.values, other, pixels=size, mean=True)
+    image = render_image(runner.executor, problem, rows.values, other, pixels=size, mean=True)
     record = common.provenance(
-        [executor], columns, options, cross=y is not None, parameters=image.parameters, grade=image.grade
+        runner, columns, options, cross=y is not None, parameters=image.parameters, grade=image.grade
     )
     return DistancePlot(np.ldexp(image.values, rows.exponent), rows.n, columns.n, record)
 
@@ -199,11 +200,11 @@ def _sides(x: Any, y: Any, embedding: Embedding, options: common.Options) -> tup
     return near_one(options.arithmetic, rows, columns)
 
 
-def _one(device: Device, options: common.Options) -> Any:
-    executors = common.executors_of(device, options)
-    if len(executors) != 1:
+def _one(device: Device, options: common.Options) -> Runner:
+    runner = common.runner_of(device, options)
+    if runner.devices != 1:
         raise InputError(f"device={shown(device)}: a plot is drawn by one device")
-    return executors[0]
+    return runner
 
 
 def _size(pixels: int | Sequence[int] | None, n_rows: int, n_columns: int) -> tuple[int, int]:

@@ -1,0 +1,257 @@
+"""What a worker of ``client=`` does: it reads a problem once, opens a device once, and computes blocks.
+
+What is sent to and fro is made of plain containers, so that a worker with another pyedmcl can still say so. Only
+results are objects.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import pickle
+import platform
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..device.session import open_devices
+from ..tuning.parameters import expect, keeping, record
+from ..tuning.retry import tunable
+from .blocks import Block, BlockResult, Problem
+from .runner import OpenProblem
+
+if TYPE_CHECKING:
+    from ..device.executor import Executor
+
+Message = dict[str, Any]
+
+# An idle worker gives its device's memory back: other programs may want it.
+_IDLE_SECONDS = 60.0
+
+
+class _UnseenError(Exception):
+    """The file of a problem is not to be seen from here."""
+
+
+@functools.cache
+def identity() -> dict[str, str]:
+    """What must be the same where a job is cut and where its blocks are computed."""
+    from .. import __version__
+
+    package = Path(__file__).resolve().parents[1]
+    digest = hashlib.sha256()
+    beside = [package.parent / name for name in ("clkernels", "templates")]
+    for folder in (package, *beside):
+        for file in sorted(folder.rglob("*")):
+            if file.suffix in (".py", ".mako", ".clh") and "_data" not in file.parts:
+                digest.update(file.name.encode() + hashlib.sha256(file.read_bytes()).digest())
+    return {
+        "version of pyedmcl": __version__,
+        "source of pyedmcl": digest.hexdigest()[:16],
+        "version of Python": ".".join(platform.python_version_tuple()[:2]),
+        "major version of NumPy": np.__version__.partition(".")[0],
+    }
+
+
+def compute(task: Message, handed: bytes | None = None) -> Message:
+    """Do what a task says; nothing is raised, so that whatever an engine of clusters raises is its own trouble.
+
+    Parameters
+    ----------
+    task : dict
+        ``identity`` of the sender and ``device``. With ``problem`` (a digest) also ``path``, ``job``, ``blocks``,
+        ``tune`` and ``answers`` (tuned parameters of the job); without it, only the device is opened.
+    handed : bytes, optional
+        The problem itself, where the file at ``path`` may not be visible.
+
+    Returns
+    -------
+    dict
+        ``worker``, and one of
+
+        * ``refused``: this worker's identity, which is another one,
+        * ``unseen``: why the problem cannot be read,
+        * ``failure``: an exception,
+        * ``devices``: those that were opened,
+        * ``results`` of the blocks, ``seconds`` that they took, ``device``, new ``answers``, ``tuning``.
+    """
+    told: Message = {"worker": f"{socket.gethostname()}:{os.getpid()}"}
+    if task["identity"] != identity():
+        return {**told, "refused": identity()}
+    try:
+        executors = open_devices(task["device"])
+        if "problem" not in task:
+            return {**told, "devices": [executor.info for executor in executors]}
+        problem = _process.problems.get(task["problem"], task["path"], handed)
+        with _process.places.lease(executors, task["job"], problem) as place:
+            return {**told, **place.work(task)}
+    except _UnseenError as error:
+        return {**told, "unseen": str(error)}
+    except Exception as error:
+        return {**told, "failure": _portable(error)}
+
+
+def _portable(error: Exception) -> Exception:
+    """The same error if it can be pickled, else one that says it."""
+    try:
+        pickle.loads(pickle.dumps(error))
+    except Exception:
+        return RuntimeError(f"{type(error).__name__}: {error}")
+    return error
+
+
+class _Problems:
+    """The problem that this process works on."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._digest, self._problem = "", None
+
+    def get(self, digest: str, path: str, handed: bytes | None) -> Problem:
+        """The problem whose pickle has this digest.
+
+        Raises
+        ------
+        _UnseenError
+            It is not in the file.
+        """
+        with self._lock:
+            if self._digest != digest:
+                held = _read(path) if handed is None else handed
+                if hashlib.sha256(held).hexdigest() != digest:
+                    raise _UnseenError(f"{path} holds something else")
+                self._problem, self._digest = pickle.loads(held), digest
+            problem: Any = self._problem
+            return problem  # type: ignore[no-any-return]
+
+
+def _read(path: str) -> bytes:
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise _UnseenError(f"{path}: {error.strerror or error}") from error
+
+
+class _Answers(dict[str, dict[str, Any]]):
+    """Tuned parameters that a job has settled on. What is answered beyond them is kept apart, with its own grade."""
+
+    def __init__(self, settled: Message) -> None:
+        super().__init__(settled)
+        self.new: dict[str, dict[str, Any]] = {}
+
+    def __setitem__(self, question: str, answer: dict[str, Any]) -> None:
+        if question not in self:
+            self.new[question] = answer
+
+
+class _Place:
+    """A device of this process, and the problem that is open on it for a job."""
+
+    def __init__(self, executor: Executor, job: str, problem: Problem) -> None:
+        self.executor, self.job = executor, job
+        self._problem = problem
+        self._opened = OpenProblem(problem, executor)
+        self._answers = _Answers({})
+
+    def work(self, task: Message) -> Message:
+        """Compute the blocks of a task."""
+        given: dict[str, dict[str, Any]] = task["answers"]
+        known = {**self._answers, **self._answers.new}
+        if any(known.get(question, answer) != answer for question, answer in given.items()):
+            self.release()  # the job has settled on others than this engine was opened with
+            known = {}
+        self._answers = _Answers({**known, **given})
+        begun = time.perf_counter()
+        results, tuning = _blocks(self._problem, self, [Block(*block) for block in task["blocks"]], tune=task["tune"])
+        every = {**self._answers, **self._answers.new}
+        new = {question: dict(answer) for question, answer in every.items() if question not in given}
+        return {
+            "results": results, "seconds": time.perf_counter() - begun, "device": self.executor.info, "answers": new,
+            "tuning": tuning,
+        }  # fmt: skip
+
+    def compute(self, blocks: list[Block]) -> list[BlockResult]:
+        try:
+            with keeping(self._answers):
+                return [self._opened.block(block, None, lambda done: None) for block in blocks]
+        except BaseException:
+            self.release()  # for the next trial, which may have other parameters
+            raise
+
+    def release(self) -> None:
+        """Give the device memory back; the next block opens the problem again."""
+        self._opened.release()
+
+
+@tunable
+def _blocks(problem: Problem, place: _Place, blocks: list[Block], *, tune: str) -> tuple[list[BlockResult], Message]:
+    """What blocks give, and the parameters that kernels were given."""
+    expect(problem.operations, place.executor.info)
+    return place.compute(blocks), record()
+
+
+class _Places:
+    """The devices of this process; each is used by one thread at a time."""
+
+    def __init__(self) -> None:
+        self._free = threading.Condition()
+        self._busy: set[str] = set()
+        self._places: dict[str, _Place] = {}
+        self._timers: dict[str, threading.Timer] = {}
+
+    @contextmanager
+    def lease(self, executors: list[Executor], job: str, problem: Problem) -> Iterator[_Place]:
+        """A device that is free now, or the first that becomes free, with the problem open on it."""
+        with self._free:
+            while not (free := [executor for executor in executors if executor.info.id not in self._busy]):
+                self._free.wait()
+            executor = free[0]
+            device = executor.info.id
+            self._busy.add(device)
+            timer = self._timers.pop(device, None)
+            if timer is not None:
+                timer.cancel()
+        try:
+            place = self._places.get(device)
+            if place is None or place.job != job:
+                if place is not None:
+                    place.release()
+                place = self._places[device] = _Place(executor, job, problem)
+            yield place
+        finally:
+            with self._free:
+                self._busy.discard(device)
+                timer = self._timers[device] = threading.Timer(_IDLE_SECONDS, self._rest, [device])
+                timer.daemon = True
+                timer.start()
+                self._free.notify()
+
+    def _rest(self, device: str) -> None:
+        """Give back what nobody has used for a while."""
+        with self._free:
+            if device not in self._busy and device in self._places:
+                self._places.pop(device).release()
+
+
+class _Process:
+    """What this process holds between tasks."""
+
+    def __init__(self) -> None:
+        self.begin()
+
+    def begin(self) -> None:
+        """Forget what a forked process has from its parent: locks that nobody would give back, and devices that it must
+        not use."""
+        self.problems, self.places = _Problems(), _Places()
+
+
+_process = _Process()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_process.begin)

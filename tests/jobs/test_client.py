@@ -1,0 +1,306 @@
+"""``client=``: other processes compute the blocks; the same bits, whatever they are, and whatever becomes of them."""
+
+import contextlib
+import multiprocessing
+import os
+import pickle
+import signal
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from client_helpers import Deadly, Plain, Silent
+
+import pyedmcl
+from pyedmcl.errors import ClientError, InputError, Interrupted
+from pyedmcl.jobs import client as clients
+from pyedmcl.jobs.client import ClientRunner
+from pyedmcl.jobs.pools import DaskPool, pool_of
+from pyedmcl.jobs.sinks import ArraySink
+from pyedmcl.jobs.worker import compute, identity
+from pyedmcl.simulate import coupled_maps
+
+CALLS = {
+    "xmap": lambda x, **more: pyedmcl.xmap(x, E=3, **more).rho,
+    "mixed": lambda x, **more: pyedmcl.xmap(x, E="auto", E_max=4, **more).rho,
+    "embed_dimension": lambda x, **more: pyedmcl.embed_dimension(x, E_max=5, **more).rho,
+    "ccm_matrix": lambda x, **more: np.stack(
+        pyedmcl.ccm_matrix(x[:, :6], E=2, lib_sizes=[20, 60], sample=7, seed=3, **more).matrices
+    ),
+    "multiview": lambda x, **more: pyedmcl.multiview(x[:, :4], 0, D=2, E=2, **more).view_predictions,
+    "xmap_significance": lambda x, **more: pyedmcl.xmap_significance(x[:, :4], E=2, n=5, seed=1, **more).p_value,
+    "ccm_significance": lambda x, **more: pyedmcl.ccm_significance(
+        x[:, 0], x[:, 1], E=2, n=5, seed=1, **more
+    ).surrogates,
+    "rqa": lambda x, **more: pyedmcl.rqa(x[:, 0], m=2, radius=0.2, **more).counts.diagonals,
+    "joint_rqa": lambda x, **more: pyedmcl.joint_rqa(x[:, 0], x[:, 1], m=2, radius=0.2, **more).counts.verticals,
+    "windowed_rqa": lambda x, **more: [
+        found.determinism for found in pyedmcl.windowed_rqa(x[:, 0], 100, 50, m=2, radius=0.2, **more)
+    ],
+}
+
+
+@pytest.fixture(scope="module")
+def values():
+    return coupled_maps(n_series=23, n_steps=300).values
+
+
+@pytest.fixture
+def small_blocks(monkeypatch):
+    """A store has a block for each series."""
+    monkeypatch.setattr("pyedmcl.edm.xmap.default_block_rows", lambda n: 1)
+
+
+def spawned(workers=2):
+    return ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn"))
+
+
+def loky_pool():
+    return pytest.importorskip("loky").get_reusable_executor(2)
+
+
+def dask_client():
+    distributed = pytest.importorskip("distributed")
+    import dask
+
+    # Half as many deaths as by default, so that the test of them takes half as long.
+    dask.config.set({"distributed.scheduler.allowed-failures": 1})
+    cluster = distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None)
+    return distributed.Client(cluster)
+
+
+@pytest.fixture(scope="module")
+def dask():
+    client = dask_client()
+    yield client
+    client.shutdown()
+
+
+@pytest.fixture(scope="module", params=["dask", "spawned", "loky"])
+def client(request):
+    if request.param == "dask":
+        yield request.getfixturevalue("dask")
+        return
+    pool = spawned() if request.param == "spawned" else loky_pool()
+    yield pool
+    pool.shutdown()
+
+
+def test_a_cluster_gives_the_bits_of_one_process(client, values, one_device):
+    for name in ("mixed", "ccm_matrix", "rqa"):
+        wanted = CALLS[name](values, device=one_device)
+        np.testing.assert_array_equal(CALLS[name](values, device=one_device, client=client), wanted, err_msg=name)
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_every_function_that_takes_a_client(name, values, one_device):
+    wanted = CALLS[name](values, device=one_device)
+    np.testing.assert_array_equal(CALLS[name](values, device=one_device, client=Plain()), wanted)
+
+
+def test_where_a_result_comes_from(values, one_device):
+    alone = pyedmcl.xmap(values, E=3, device=one_device).provenance
+    there = pyedmcl.xmap(values, E=3, device=one_device, client=Plain()).provenance
+    assert there["workers"] and there["tuning"] == alone["tuning"] and there["device_key"] == alone["device_key"]
+    assert there["parameters"] == alone["parameters"]
+
+
+def test_tasks_are_small_and_hold_no_data(values, one_device):
+    client = Plain()
+    pyedmcl.xmap(values, E=3, device=one_device, client=client)
+    assert max(len(pickle.dumps(task)) for task in client.tasks) < 4000 < values.nbytes
+
+
+def test_nothing_is_left_behind(values, one_device, tmp_path, monkeypatch):
+    monkeypatch.setenv("PYEDMCL_SPOOL_DIR", str(tmp_path))
+    client = Plain()
+    pyedmcl.embed_dimension(values, E_max=5, device=one_device, client=client)
+    assert client.tasks[-1]["path"].startswith(str(tmp_path)) and not list(tmp_path.iterdir())
+
+
+# Workers that die
+
+
+def test_a_worker_of_dask_that_is_killed_costs_nothing(dask, values, one_device, tmp_path, small_blocks):
+    wanted = pyedmcl.xmap(values, E=3, device=one_device)
+    pids = set(dask.run(os.getpid).values())
+
+    def kill(done, total, unit):
+        if done and pids:
+            os.kill(pids.pop(), signal.SIGKILL)
+            pids.clear()
+
+    found = pyedmcl.xmap(values, E=3, device=one_device, client=dask, progress=kill, out=tmp_path / "out")
+    assert not pids
+    np.testing.assert_array_equal(np.asarray(found.rho), wanted.rho)
+
+
+def test_a_task_may_kill_four_workers_over(dask, one_device, tmp_path):
+    problem, out = Deadly(6, str(tmp_path), fatal=3, kills=4), np.full(6, -1)
+    ClientRunner(dask, one_device).run(problem, ArraySink(problem.blocks(), [out]))
+    np.testing.assert_array_equal(out, np.arange(6))
+    assert len(list(tmp_path.iterdir())) == 4
+
+
+def test_a_pool_that_breaks_keeps_what_is_stored(values, one_device, tmp_path, small_blocks):
+    calls = {"E": 3, "device": one_device, "out": tmp_path / "out"}
+    with spawned(1) as pool:
+
+        def kill(done, total, unit):
+            if 0 < done < total:
+                for process in list(pool._processes.values()):
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(process.pid, signal.SIGKILL)
+
+        with pytest.raises(ClientError, match=r"pool of client= is broken.*Of the job, \d+ of \d+ blocks"):
+            pyedmcl.xmap(values, client=pool, progress=kill, **calls)
+    found = pyedmcl.xmap(values, client=Plain(), **calls)
+    np.testing.assert_array_equal(np.asarray(found.rho), pyedmcl.xmap(values, E=3, device=one_device).rho)
+
+
+def lost(number, answer):
+    raise ConnectionResetError("the line is dead")
+
+
+def test_a_block_that_is_always_lost_ends_the_run_by_its_name(one_device, tmp_path):
+    problem = Deadly(2, str(tmp_path))
+    client = Plain(lambda number, answer: answer if number == 0 or answer["results"][0].arrays[0][0] else lost(0, 0))
+    with pytest.raises(ClientError, match=r"block 0 \(rows 0 to 1\) was lost 5 times.*the line is dead"):
+        ClientRunner(client, one_device).run(problem, ArraySink(problem.blocks(), [np.empty(2)]))
+
+
+# Workers that cannot be used
+
+
+@pytest.mark.parametrize("client", [3, "tcp://nowhere", ThreadPoolExecutor, object()])
+def test_what_is_no_client_is_refused(client, values):
+    with pytest.raises(InputError, match="client="):
+        pyedmcl.xmap(values, E=3, client=client)
+
+
+def test_a_client_without_workers_is_waited_for_and_given_up(values, monkeypatch):
+    monkeypatch.setenv("PYEDMCL_CLIENT_TIMEOUT", "0.5")
+    silent = Silent()
+    with (
+        pytest.warns(RuntimeWarning, match="no worker of client= has answered"),
+        pytest.raises(ClientError, match="PYEDMCL_CLIENT_TIMEOUT"),
+    ):
+        pyedmcl.xmap(values, E=3, client=silent)
+    assert silent.cancelled == 1
+
+
+def test_a_worker_with_another_pyedmcl_is_refused(values, monkeypatch):
+    monkeypatch.setattr(clients, "identity", lambda: {**identity(), "version of pyedmcl": "0.0.7"})
+    with pytest.raises(ClientError, match=rf"version of pyedmcl is {pyedmcl.__version__} there and 0\.0\.7 here"):
+        pyedmcl.xmap(values, E=3, client=Plain())
+
+
+def without(number, answer):
+    raise ModuleNotFoundError("No module named 'pyedmcl'")
+
+
+def test_a_worker_without_pyedmcl_is_refused(values):
+    with pytest.raises(ClientError, match="has no pyedmcl; install it there"):
+        pyedmcl.xmap(values, E=3, client=Plain(without))
+
+
+def test_a_worker_without_such_a_device_is_named(values):
+    with pytest.raises(pyedmcl.errors.DeviceNotFoundError, match=rf"(?s)no such thing.*on worker .*:{os.getpid()}\)"):
+        pyedmcl.xmap(values, E=3, device="no such thing", client=Plain())
+
+
+def elsewhere(task):
+    return {**task, "path": "/no/such/file"} if "path" in task else task
+
+
+def test_dask_brings_a_problem_that_workers_do_not_see(dask, values, one_device, monkeypatch):
+    submit = DaskPool.submit
+    monkeypatch.setattr(DaskPool, "submit", lambda self, task, *more: submit(self, elsewhere(task), *more))
+    found = pyedmcl.xmap(values, E=3, device=one_device, client=dask).rho
+    np.testing.assert_array_equal(found, pyedmcl.xmap(values, E=3, device=one_device).rho)
+
+
+def test_others_are_told_to_name_a_folder_that_workers_see(values, one_device):
+    client = Plain()
+    client.submit = lambda function, task: Plain.submit(client, function, elsewhere(task))
+    with pytest.raises(ClientError, match=r"do not see .*PYEDMCL_SPOOL_DIR"):
+        pyedmcl.xmap(values, E=3, device=one_device, client=client)
+
+
+# One job, one set of parameters
+
+
+def test_a_worker_with_other_parameters_computes_again_with_those_of_the_job(values, one_device):
+    begun = []
+
+    def tuned_otherwise(number, answer):
+        begun.append(number)
+        if len(begun) == 3 and answer["answers"]:
+            answer["answers"] = {question: {"row_lanes": 99} for question in answer["answers"]}
+        return answer
+
+    client = Plain(tuned_otherwise)
+    found = pyedmcl.xmap(values, E=3, device=one_device, client=client).rho
+    np.testing.assert_array_equal(found, pyedmcl.xmap(values, E=3, device=one_device).rho)
+    blocks = [block[0] for task in client.tasks[1:] for block in task["blocks"]]
+    assert len(blocks) > len(set(blocks))
+
+
+def test_ctrl_c_keeps_what_is_finished(values, one_device, tmp_path):
+    def stop(done, total, unit):
+        if done:
+            raise KeyboardInterrupt
+
+    client = Plain()
+    with pytest.raises(Interrupted, match=r"blocks of .* are finished and kept"):
+        pyedmcl.xmap(values, E=3, device=one_device, client=client, out=tmp_path / "out", progress=stop)
+    assert not [name for name in os.listdir(tmp_path / "out") if "spool" in name]
+
+
+def test_a_store_takes_blocks_of_one_kind_of_device(values, one_device, tmp_path):
+    from dataclasses import replace
+
+    def other(number, answer):
+        return {**answer, "device": replace(answer["device"], name="another")} if number == 2 else answer
+
+    with pytest.raises(InputError, match="devices of one kind"):
+        pyedmcl.xmap(values, E=3, device=one_device, client=Plain(other), out=tmp_path / "out")
+
+
+# What Dask offers beyond submit
+
+
+class FakeDask:
+    __module__ = "distributed.client"
+
+    def __init__(self, resources):
+        self.resources, self.given = resources, []
+
+    def scheduler_info(self, n_workers=5):
+        workers = {str(number): {"nthreads": 4, "resources": self.resources} for number in range(7)}
+        return {"workers": dict(list(workers.items())[: n_workers if n_workers > 0 else None])}
+
+    def nthreads(self):
+        return {}
+
+    def submit(self, function, *given, **more):
+        self.given.append(more)
+
+
+@pytest.mark.parametrize(("resources", "workers"), [({}, 28), ({"GPU": 2.0}, 14)])
+def test_dask_is_asked_for_gpus_where_it_offers_them(resources, workers):
+    client = FakeDask(resources)
+    pool = pool_of(client)
+    assert pool.workers() == workers
+    pool.submit({}, "xmap-01-2")
+    assert client.given == [
+        {"key": "pyedmcl-xmap-01-2", "pure": False} | ({"resources": {"GPU": 1}} if resources else {})
+    ]
+
+
+def test_compute_says_what_fails(one_device):
+    task = {"identity": identity(), "device": one_device, "problem": "no digest", "path": __file__}
+    assert "holds something else" in compute(task)["unseen"]
+    assert isinstance(compute(task, b"")["unseen"], str)
+    assert isinstance(compute({"identity": identity(), "device": 3})["failure"], InputError)
+    assert compute({"identity": {}, "device": None})["refused"] == identity()
