@@ -9,7 +9,7 @@ import typer
 
 from . import options
 from .files import check_place
-from .inputs import open_result
+from .inputs import kept_edges, open_result
 from .plot import Partial
 from .talk import Talk
 from .xmap import print_edges
@@ -21,7 +21,8 @@ def export(
         Path | None,
         typer.Option(
             "--output", "-o", metavar="FILE", show_default=False,
-            help="The map as .csv, .tsv, .npy, .h5 or .parquet; with --edges a list as .csv, .tsv or .json.",
+            help="The map as .csv, .tsv, .npy, .npz, .h5 or .parquet; with --edges, or of a result of 'xmap --keep', a "
+            "list as .csv, .tsv, .json, .npz or .parquet.",
         ),
     ] = None,
     edges: Annotated[
@@ -40,11 +41,13 @@ def export(
     if output is not None:
         check_place(output)
     store = open_result(result, partial=partial)
-    from ..io.export import strongest_edges, write_edges, write_matrix
+    from ..io.edges import strongest_edges, write_edges
+    from ..io.export import write_matrix
 
+    kept = kept_edges(store)
     target = None if output is None else str(output)
     if edges:
-        found = strongest_edges(store.rho, store.names, store.E, top)
+        found = strongest_edges(store.rho, store.names, store.E, top) if kept is None else kept.edges(top)
         if output is None:
             print_edges(talk, found)
         else:
@@ -53,6 +56,11 @@ def export(
         talk.document({"output": target, "complete": store.complete, "edges": [edge._asdict() for edge in found]})
         return
     assert output is not None
+    if kept is not None:
+        kept.save(output)
+        talk.summary(f"{output}: {len(kept):,} pairs of {len(store.names):,} series (--keep {kept.keep})")
+        talk.document({"output": target, "n_series": len(store.names), "complete": store.complete, "pairs": len(kept)})
+        return
     write_matrix(output, store.rho, store.names, store.E, attrs=store.manifest.attributes()["pyedmcl"])
     talk.summary(f"{output}: {len(store.names):,} x {len(store.names):,} map")
     talk.document({"output": target, "n_series": len(store.names), "complete": store.complete})

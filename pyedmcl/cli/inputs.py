@@ -14,6 +14,7 @@ from ..errors import InputError, StoreForeignError
 
 if TYPE_CHECKING:
     from ..data.series import Series
+    from ..edm.xmap_edges import XmapEdges
     from ..jobs import XmapStore
 
 _DIGITS = re.compile(r"\d+")
@@ -87,6 +88,15 @@ def load(path: Path, columns: list[str] | None, time_column: str | None, dataset
             return read_series(path, columns=columns, time_column=time_column, dataset=dataset)
         except InputError:
             raise first from None
+
+
+def kept_edges(store: XmapStore) -> XmapEdges | None:
+    """The edges that a result of xmap kept; None where it holds the whole map."""
+    if store.keep is None:
+        return None
+    from ..edm.xmap_edges import edges_of_store
+
+    return edges_of_store(store, store.dimensions(), {"manifest": store.manifest})
 
 
 def open_result(path: Path, *, partial: bool) -> XmapStore:

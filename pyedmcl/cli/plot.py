@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from . import options
-from .inputs import open_result
+from .inputs import kept_edges, open_result
 from .talk import Talk
 
 Partial = Annotated[bool, typer.Option("--partial", help="Use a result that is not finished; missing rows are NaN.")]
@@ -37,7 +37,12 @@ def plot(
 
     check_format(output)
     store = open_result(result, partial=partial)
-    if network:
+    kept = kept_edges(store)
+    if kept is not None and network:
+        kept.plot_network(output, top=top, title=title, dpi=dpi)
+    elif kept is not None:
+        kept.plot(output, title=title, dpi=dpi)
+    elif network:
         from ..plot.network import causal_network
 
         causal_network(store.rho, store.names, output, top=top, title=title, dpi=dpi)

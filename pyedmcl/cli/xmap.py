@@ -14,7 +14,7 @@ from .inputs import load, parse_columns, parse_E
 from .talk import Talk
 
 if TYPE_CHECKING:
-    from ..io.export import Edge
+    from ..io.edges import Edge
 
 _FILES = (".csv", ".tsv", ".txt", ".npy", ".npz", ".h5", ".hdf5", ".parquet", ".feather", ".png", ".pdf", ".json")
 EDGE_HEADER = ("library (effect)", "target (cause)", "rho", "E")
@@ -54,6 +54,13 @@ def xmap(
     ] = True,
     join: options.Join = False,
     part: options.Part = None,
+    keep: Annotated[
+        str,
+        typer.Option(
+            "--keep", metavar="all|top:K|top:K:target|rho>X", rich_help_panel="Running",
+            help="Keep the K strongest pairs of each library, or of each target, or those above X, instead of the map.",
+        ),
+    ] = "all",
     edges: Annotated[
         int, typer.Option("--edges", metavar="N", min=0, help="Also print the N strongest pairs.", show_default=False)
     ] = 0,
@@ -89,9 +96,9 @@ def xmap(
     with warnings.catch_warnings(), talk.progress("cross mapping") as report:
         warnings.filterwarnings("ignore", "constant series")  # told above
         result = pyedmcl.xmap(
-            series, E=dimension, tau=tau, Tp=Tp, exclusion_radius=exclusion_radius, knn=knn, E_max=E_max, out=output,
-            resume=resume, join=join, part=part, progress=report, neighbors=neighbors, recall=recall, dtype=dtype,
-            device=device,
+            series, E=dimension, tau=tau, Tp=Tp, exclusion_radius=exclusion_radius, knn=knn, E_max=E_max, keep=keep,
+            out=output, resume=resume, join=join, part=part, progress=report, neighbors=neighbors, recall=recall,
+            dtype=dtype, device=device,
         )  # fmt: skip
     best = result.edges(top=edges) if edges else []
     talk.summary(f"{output}: {_size(result)}, {_dimensions(result.E)}{_seconds(result.provenance)}")
@@ -118,7 +125,8 @@ def print_edges(talk: Talk, edges: Sequence[Edge]) -> None:
 
 
 def _size(result: Any) -> str:
-    return f"{len(result.names):,} x {len(result.names):,} pairs"
+    pairs = f"{len(result.names):,} x {len(result.names):,} pairs"
+    return f"{len(result):,} of {pairs} kept ({result.keep})" if hasattr(result, "keep") else pairs
 
 
 def _dimensions(E: Any) -> str:

@@ -41,7 +41,7 @@ class XmapResult:
 
     def edges(self, top: int = 100) -> Sequence[Any]:
         """The ``top`` strongest pairs off the diagonal, as (library, target, rho, E)."""
-        from ..io.export import strongest_edges
+        from ..io.edges import strongest_edges
 
         return strongest_edges(self.rho, self.names, self.E, top)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from .export import Edge, strongest_edges, write_edges, write_matrix
+from .edges import Edge, strongest_edges, write_edges
+from .export import write_matrix
 from .read import read_series
 
 __all__ = ["Edge", "read_series", "strongest_edges", "write_edges", "write_matrix"]

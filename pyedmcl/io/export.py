@@ -1,4 +1,4 @@
-"""Write an N x N map and its strongest edges to files; the map may be larger than memory."""
+"""Write an N x N map to files, block of rows after block of rows; it may be larger than memory."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import csv
 import io
 import json
 import os
+import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import IO, Any, NamedTuple
+from typing import IO, Any
 
 import numpy as np
 
@@ -20,83 +21,8 @@ from .optional import need
 
 File = IO[bytes]
 _BLOCK_BYTES = 16 << 20  # of the map held at a time
+_PARQUET_PIECES = 4_000_000  # columns x row groups; each takes some 200 bytes of the file's directory
 _CHUNK_LIMIT = 256 << 20  # a stored chunk up to this size is read whole rather than decoded several times
-
-
-class Edge(NamedTuple):
-    """One cell of a cross map.
-
-    ``rho`` is the skill with which the embedding of ``library`` predicts ``target``: a high value is evidence that
-    ``target`` drives ``library``. ``E`` is the target's embedding dimension.
-    """
-
-    library: str
-    target: str
-    rho: float
-    E: int
-
-
-def strongest_edges(rho: Any, names: Sequence[str], E: Any, top: int) -> list[Edge]:
-    """The ``top`` largest values off the diagonal.
-
-    Parameters
-    ----------
-    rho : array_like
-        Shape (N, N), row = library, column = target; an object with ``shape`` and slicing over rows is read in blocks.
-    names : sequence of str
-        N names.
-    E : int or array_like
-        Embedding dimension of each target, shape (N,) or one for all.
-    top : int
-        How many edges at most; memory grows with it and with a block of rows, not with N x N.
-
-    Returns
-    -------
-    list of Edge
-        By falling rho, then by position of the library, then of the target. NaN never appears.
-    """
-    rho, names, dims = _check(rho, names, E)
-    if isinstance(top, bool) or not isinstance(top, (int, np.integer)) or top < 1:
-        raise InputError(f"top={top!r}: the number of edges must be an integer of at least 1")
-    best = np.empty(0, np.float64)
-    cells = np.empty(0, np.int64)
-    n = len(names)
-    for start, block in _blocks(rho):
-        values = block.astype(np.float64)
-        values[np.arange(len(block)), np.arange(start, start + len(block))] = np.nan
-        flat = values.reshape(-1)
-        found = np.flatnonzero(~np.isnan(flat) if len(best) < top else flat >= best[-1])
-        if len(found) > top:  # all that tie with the last one stay, the order below decides
-            cut = np.partition(flat[found], len(found) - top)[len(found) - top]
-            found = found[flat[found] >= cut]
-        best = np.concatenate([best, flat[found]])
-        cells = np.concatenate([cells, found + start * n])
-        order = np.lexsort((cells, -best))[:top]
-        best, cells = best[order], cells[order]
-    return [Edge(names[cell // n], names[cell % n], float(value), int(dims[cell % n]))
-            for value, cell in zip(best, cells.tolist(), strict=True)]
-
-
-def write_edges(path: str | os.PathLike[str], edges: Sequence[Edge]) -> None:
-    """Write edges as .csv or .tsv (header library, target, rho, E) or as .json (a list of objects).
-
-    Raises
-    ------
-    InputError
-        For another suffix or a folder that is not there.
-    StoreWriteError
-        If the file cannot be written; a file that was there is kept then.
-    """
-    path = output_path(path, (".csv", ".tsv", ".json"), "a list of edges")
-    suffix = path.suffix.lower()
-    with writing(path, "the list of edges") as draft, _text(draft) as handle:
-        if suffix == ".json":
-            json.dump([edge._asdict() for edge in edges], handle, indent=1, ensure_ascii=False)
-            handle.write("\n")
-            return
-        writer = csv.writer(handle, delimiter="\t" if suffix == ".tsv" else ",", lineterminator="\n")
-        writer.writerow(Edge._fields)
-        writer.writerows(map(text_cell, edge) for edge in edges)
 
 
 def write_matrix(path: str | os.PathLike[str], rho: Any, names: Sequence[str], E: Any,
@@ -104,8 +30,9 @@ def write_matrix(path: str | os.PathLike[str], rho: Any, names: Sequence[str], E
     """Write a map, block of rows after block of rows; the suffix chooses the format.
 
     ``.csv`` and ``.tsv``: a header of targets, the library first in each row, shortest digits that restore the value,
-    NaN where there is none. ``.npy``: the values alone. ``.h5`` and ``.hdf5``: /rho, /e and /names as kEDM's edm-xmap
-    writes them, ``attrs`` as attributes of the file. ``.parquet``: a column "library", then one per target.
+    NaN where there is none. ``.npy``: the values alone; ``.npz``: rho, E and names. ``.h5`` and ``.hdf5``: /rho, /e and
+    /names as kEDM's edm-xmap writes them, ``attrs`` as attributes of the file. ``.parquet``: a column "library", then
+    one per target.
 
     Parameters
     ----------
@@ -124,20 +51,21 @@ def write_matrix(path: str | os.PathLike[str], rho: Any, names: Sequence[str], E
     Raises
     ------
     InputError
-        For shapes that do not fit, an unknown suffix or a folder that is not there.
+        For shapes that do not fit, an unknown suffix or a folder that is not there, and for a map of more columns than
+        the directory of a Parquet file can list.
     StoreWriteError
         If the file cannot be written; a file that was there is kept then.
     MissingExtraError
         If HDF5 or Parquet needs a package that is not installed.
     """
     path = output_path(path, tuple(_WRITERS), "a map")
-    rho, names, dims = _check(rho, names, E)
+    rho, names, dims = checked_map(rho, names, E)
     with writing(path, "the map") as draft:
         _WRITERS[path.suffix.lower()](draft, path.suffix.lower(), rho, names, dims, attrs or {})
 
 
 @contextmanager
-def _text(draft: IO[bytes]) -> Iterator[IO[str]]:
+def text_of(draft: IO[bytes]) -> Iterator[IO[str]]:
     """A draft as text, which stays open: it is not on the disk yet."""
     handle = io.TextIOWrapper(draft, encoding="utf-8", newline="", errors="surrogatepass")
     yield handle
@@ -147,9 +75,9 @@ def _text(draft: IO[bytes]) -> Iterator[IO[str]]:
 def _write_text(draft: File, suffix: str, rho: Any, names: list[str], dims: Array, attrs: Mapping[str, Any]) -> None:
     separator = "\t" if suffix == ".tsv" else ","
     cells_of_names = [text_cell(name) for name in names]
-    with _text(draft) as handle:
+    with text_of(draft) as handle:
         csv.writer(handle, delimiter=separator, lineterminator="\n").writerow(["library", *cells_of_names])
-        for start, block in _blocks(rho):
+        for start, block in row_blocks(rho):
             for i, row in enumerate(block):
                 cells = separator.join(row.astype(np.str_).tolist()).replace("nan", "NaN")
                 csv.writer(handle, delimiter=separator, lineterminator=separator).writerow([cells_of_names[start + i]])
@@ -160,15 +88,29 @@ def _write_npy(draft: File, suffix: str, rho: Any, names: list[str], dims: Array
     kind = _dtype(rho)
     head = {"descr": np.lib.format.dtype_to_descr(kind), "fortran_order": False, "shape": tuple(rho.shape)}
     np.lib.format.write_array_header_1_0(draft, head)  # no memory map: a full disk would kill the process
-    for _, block in _blocks(rho):
+    for _, block in row_blocks(rho):
         draft.write(np.ascontiguousarray(block, kind).data)
+
+
+def _write_npz(draft: File, suffix: str, rho: Any, names: list[str], dims: Array, attrs: Mapping[str, Any]) -> None:
+    with zipfile.ZipFile(draft, "w") as archive:
+        with archive.open("rho.npy", "w", force_zip64=True) as member:
+            _write_npy(member, suffix, rho, names, dims, attrs)
+        write_members(archive, {"E": dims.astype(np.int32), "names": np.array(names)})
+
+
+def write_members(archive: zipfile.ZipFile, arrays: Mapping[str, Array]) -> None:
+    """Add arrays to an NPZ file."""
+    for name, array in arrays.items():
+        with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+            np.lib.format.write_array(member, np.ascontiguousarray(array), (1, 0), allow_pickle=False)
 
 
 def _write_hdf5(draft: File, suffix: str, rho: Any, names: list[str], dims: Array, attrs: Mapping[str, Any]) -> None:
     h5py = need("h5py", "writing HDF5")
     with h5py.File(draft, "w") as file:
         out = file.create_dataset("rho", shape=tuple(rho.shape), dtype=_dtype(rho))
-        for start, block in _blocks(rho):
+        for start, block in row_blocks(rho):
             out[start:start + len(block)] = block
         file.create_dataset("e", data=dims.astype(np.int32))
         file.create_dataset("names", data=names, dtype=h5py.string_dtype())
@@ -180,21 +122,28 @@ def _write_parquet(draft: File, suffix: str, rho: Any, names: list[str], dims: A
     pyarrow = need("pyarrow", "writing Parquet")
     parquet = need("pyarrow.parquet", "writing Parquet")
     note = json.dumps({"E": dict(zip(names, dims.tolist(), strict=True)), **attrs}, default=str)
+    steps = sum(1 for _ in row_ranges(rho))
+    if steps * len(names) > _PARQUET_PIECES:
+        raise InputError(
+            f"a Parquet file of {len(names):,} columns in {steps:,} parts would have {steps * len(names):,} entries in "
+            "its directory, which readers hold in memory: write .npy, .npz, .h5 or .csv, or a list of edges"
+        )
     kind = pyarrow.from_numpy_dtype(_dtype(rho))
     schema = pyarrow.schema([("library", pyarrow.string()), *((name, kind) for name in names)], {"pyedmcl": note})
     with parquet.ParquetWriter(draft, schema) as writer:
-        for start, block in _blocks(rho):
+        for start, block in row_blocks(rho):
             columns = [names[start:start + len(block)], *np.ascontiguousarray(block.T)]
             writer.write_table(pyarrow.table([pyarrow.array(column) for column in columns], schema=schema))
 
 
 _WRITERS: dict[str, Callable[[File, str, Any, list[str], Array, Mapping[str, Any]], None]] = {
-    ".csv": _write_text, ".tsv": _write_text, ".npy": _write_npy, ".h5": _write_hdf5, ".hdf5": _write_hdf5,
-    ".parquet": _write_parquet,
+    ".csv": _write_text, ".tsv": _write_text, ".npy": _write_npy, ".npz": _write_npz, ".h5": _write_hdf5,
+    ".hdf5": _write_hdf5, ".parquet": _write_parquet,
 }
 
 
-def _check(rho: Any, names: Sequence[str], E: Any) -> tuple[Any, list[str], Array]:
+def checked_map(rho: Any, names: Sequence[str], E: Any) -> tuple[Any, list[str], Array]:
+    """A map, its names and E of each target. Raises InputError where they do not fit each other."""
     if not hasattr(rho, "shape"):
         rho = np.asarray(rho)
     shape = tuple(rho.shape)
@@ -212,12 +161,22 @@ def _dtype(rho: Any) -> np.dtype[Any]:
     return np.dtype(getattr(rho, "dtype", np.float64))
 
 
-def _blocks(rho: Any) -> Iterator[tuple[int, Array]]:
-    """Blocks of rows (start, array) of bounded size, whole chunks where the map is stored in such."""
+def row_blocks(rho: Any, share: int = 1) -> Iterator[tuple[int, Array]]:
+    """Blocks of rows (start, array) of bounded size, whole chunks where the map is stored in such.
+
+    ``share`` is how many times as large as a block what is made of it gets.
+    """
+    for start, stop in row_ranges(rho, share):
+        yield start, np.asarray(rho[start:stop])
+
+
+def row_ranges(rho: Any, share: int = 1) -> Iterator[tuple[int, int]]:
+    """Where :func:`row_blocks` begin and end."""
+    n = rho.shape[0]
     row = max(1, rho.shape[1] * _dtype(rho).itemsize)
-    step = max(1, _BLOCK_BYTES // row)
+    step = max(1, _BLOCK_BYTES // share // row)
     chunk = (getattr(rho, "chunks", None) or (1,))[0]
     if isinstance(chunk, int) and chunk > 1 and chunk * row <= _CHUNK_LIMIT:
         step = max(chunk, step - step % chunk)
-    for start in range(0, rho.shape[0], step):
-        yield start, np.asarray(rho[start:start + step])
+    for start in range(0, n, step):
+        yield start, min(start + step, n)

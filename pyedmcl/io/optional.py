@@ -8,12 +8,12 @@ from typing import Any
 from ..errors import missing_extra
 
 
-def need(module: str, purpose: str) -> Any:
-    """Import ``module`` (possibly dotted), of the extra "io"; ``purpose`` says in an error what needed it."""
+def need(module: str, purpose: str, extra: str = "io") -> Any:
+    """Import ``module`` (possibly dotted), of an extra; ``purpose`` says in an error what needed it."""
     try:
         return importlib.import_module(module)
     except ImportError as error:
-        raise missing_extra(module.partition(".")[0], "io", purpose) from error
+        raise missing_extra(module.partition(".")[0], extra, purpose) from error
 
 
 def pandas_for(purpose: str) -> Any:

@@ -5,6 +5,7 @@ A Zarr v3 group::
     zarr.json            group; attributes: names, pyedmcl (the manifest)
     rho/zarr.json        N x N, one chunk = one block of library rows x all targets
     rho/c.<block>.0      chunks
+    rho/c.<block>.npy    instead of them, where the strongest pairs were kept only: edges of a block of library rows
     rho/blocks.jsonl     journal: one line per finished block (in here since Zarr readers list the group's folder
                          and warn of names that they do not know)
     rho/tuning.json      tuned parameters that the first run was given; a later one takes them again
@@ -176,6 +177,8 @@ def describe(path: Path, manifest: Manifest) -> None:
 
 
 def _metadata_of_rho(manifest: Manifest) -> bytes:
+    if manifest.keep is not None:  # no matrix: other readers of Zarr shall see none
+        return zarr3.group_metadata({"keep": manifest.keep, "edges": "c.<block>.npy"})
     chunk_shape = (manifest.block_rows, manifest.shape[1])
     return zarr3.array_metadata(manifest.shape, chunk_shape, manifest.dtype, "NaN", ("library", "target"))
 

@@ -115,6 +115,12 @@ class Manifest:
         """(N, N)."""
         return len(self.names), len(self.names)
 
+    @property
+    def keep(self) -> str | None:
+        """The rule by which edges were kept; None where all pairs are, as in the first stores."""
+        rule = self.parameters.get("keep")
+        return None if rule is None else str(rule)
+
     def attributes(self) -> dict[str, Any]:
         """The group attributes: the names by themselves (any Zarr reader shows them), the rest under "pyedmcl"."""
         return {

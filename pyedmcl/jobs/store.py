@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..errors import InputError, StoreError, StoreForeignError, StoreMismatchError, warn
 from . import durable, layout, records, zarr3
+from .chunks import EdgeChunks, chunks_of
 from .claims import Member, require_alone
 from .manifest import Manifest, now
 
@@ -44,6 +45,7 @@ class XmapStore:
         self.block_rows = manifest.block_rows
         self.n_blocks = -(-self.shape[0] // self.block_rows)
         self.names: tuple[str, ...] = tuple(manifest.names)
+        self._chunks = chunks_of(manifest)
         self._row_bytes = self.shape[1] * zarr3.DTYPES[manifest.dtype].itemsize
         self._entries: dict[int, dict[str, Any]] = {}
         self._verified: set[int] = set()
@@ -187,7 +189,7 @@ class XmapStore:
             size = -1
             with contextlib.suppress(OSError):
                 size = self._chunk(block).stat().st_size
-            if size != self.block_rows * self._row_bytes:
+            if size != self._chunks.size(self._entries[block]):
                 del self._entries[block]
                 clean = False
         journalled = {self._chunk(block).name for block in self._entries}
@@ -254,7 +256,7 @@ class XmapStore:
             lease.release()
 
     def _chunk(self, block: int) -> Path:
-        return self.path / "rho" / zarr3.chunk_name(block, 0)
+        return self.path / "rho" / self._chunks.name(block)
 
     def __enter__(self) -> XmapStore:
         return self
@@ -297,7 +299,8 @@ class XmapStore:
         ----------
         block : int
         rows : array-like of float, shape (stop - start, N)
-            rho of the library rows ``start, stop = store.rows(block)``; converted to the stored type.
+            rho of the library rows ``start, stop = store.rows(block)``; converted to the stored type. Where edges are
+            kept, those of these rows, of type :func:`.chunks.edge_dtype`.
 
         Raises
         ------
@@ -307,9 +310,8 @@ class XmapStore:
             Shape or type do not fit.
         """
         start, stop = self.rows(block)
-        data = zarr3.checked_rows(rows, (stop - start, self.shape[1]), self.manifest.dtype)
-        chunk = zarr3.chunk_bytes(data, self.block_rows, self.manifest.dtype)
-        entry: dict[str, Any] = {"block": block, "sha256": hashlib.sha256(chunk).hexdigest(), "time": now()}
+        chunk, more = self._chunks.pack(rows, start, stop)
+        entry: dict[str, Any] = {"block": block, "sha256": hashlib.sha256(chunk).hexdigest(), "time": now(), **more}
         with self._writing(f"block {block}"):
             if self._entries.get(block, entry)["sha256"] != entry["sha256"]:
                 del self._entries[block]  # other values than before: not done until their sum is journalled
@@ -455,11 +457,11 @@ class XmapStore:
             try:
                 yield
             except OSError as error:
+                room = "" if self.keep else f" (a block needs {self.block_rows * self._row_bytes / 1e6:.3g} MB)"
                 raise durable.write_failure(
                     f"{len(self._entries)} of {self.n_blocks} blocks are kept in {self.path}, but {what} could not "
                     "be written",
-                    f" (a block needs {self.block_rows * self._row_bytes / 1e6:.3g} MB), "
-                    "then run the same command again: it continues from there",
+                    f"{room}, then run the same command again: it continues from there",
                     error,
                 ) from error
 
@@ -490,8 +492,44 @@ class XmapStore:
         return StoreError(f"{why}: run the same command again, it finds E anew and keeps the blocks that are there")
 
     @property
+    def keep(self) -> str | None:
+        """Which edges were kept; None where all pairs were."""
+        return self.manifest.keep
+
+    def edges(self, block: int) -> NDArray[Any] | None:
+        """Edges that were kept of a block's rows, of type :func:`.chunks.edge_dtype`; None where not yet done.
+
+        Raises
+        ------
+        InputError
+            The store holds a map.
+        StoreError
+            They cannot be read, or were changed since they were written.
+        """
+        entry = self._entries.get(block)
+        if not isinstance(self._chunks, EdgeChunks):
+            raise InputError(f"{self.path} holds a map, not edges")
+        if entry is None:
+            return None
+        try:
+            data = self._chunk(block).read_bytes()
+        except OSError as error:
+            raise self._unreadable(block, error) from error
+        if hashlib.sha256(data).hexdigest() != entry["sha256"]:
+            raise self._changed(block)
+        return self._chunks.unpack(data)
+
+    @property
     def rho(self) -> zarr3.LazyMatrix:
-        """The result, shape (N, N), read when indexed; NaN where not yet done."""
+        """The result, shape (N, N), read when indexed; NaN where not yet done.
+
+        Raises InputError where edges were kept instead.
+        """
+        if self.keep is not None:
+            raise InputError(
+                f"{self.path} holds edges only (keep={self.keep!r}), no map: open_xmap reads them, and "
+                "'pyedmcl export' writes them as a list"
+            )
         # Made anew each time: kept, it would tie a knot that keeps an abandoned writer's lock until the next
         # garbage collection.
         return zarr3.LazyMatrix(self.shape, self.manifest.dtype, self.block_rows, self._read_block)
@@ -519,21 +557,26 @@ class XmapStore:
         try:
             # Opening for reading does not read it all; a block is checked when first used.
             if block not in self._verified and layout.sha256(path) != entry["sha256"]:
-                raise StoreError(
-                    f"block {block} of {self.path} has changed since it was written (its checksum differs): "
-                    "run the same xmap command again, it computes such blocks anew"
-                )
+                raise self._changed(block)
             self._verified.add(block)
             stored = zarr3.DTYPES[self.manifest.dtype]
             data: NDArray[Any] = np.fromfile(
                 path, dtype=stored, count=(last - first) * self.shape[1], offset=first * self._row_bytes
             )
         except OSError as error:
-            message = f"block {block} of {self.path} cannot be read ({error.strerror}): check the disk"
-            raise StoreError(message) from error
+            raise self._unreadable(block, error) from error
         if data.size != (last - first) * self.shape[1]:
             raise StoreError(f"block {block} of {self.path} became shorter while it was in use: check the disk")
         return data.reshape(last - first, self.shape[1])
+
+    def _changed(self, block: int) -> StoreError:
+        return StoreError(
+            f"block {block} of {self.path} has changed since it was written (its checksum differs): "
+            "run the same xmap command again, it computes such blocks anew"
+        )
+
+    def _unreadable(self, block: int, error: OSError) -> StoreError:
+        return StoreError(f"block {block} of {self.path} cannot be read ({error.strerror}): check the disk")
 
 
 def open_to_write(path: Path, manifest: Manifest, member: Member | None, *, resume: bool = True) -> XmapStore:

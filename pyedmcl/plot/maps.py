@@ -1,16 +1,16 @@
-"""The heat map of an N x N cross map."""
+"""Heat maps of an N x N cross map, and of the edges that were kept of one."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..errors import InputError
 from .figure import as_label, new_figure, save_figure
-from .reduce import block_means
+from .reduce import block_maxima, block_means
 
 _NAMED = 40  # names are written at the ticks up to this number of series
 _MISSING = "#b8b8b8"
@@ -71,10 +71,67 @@ def heat_map(
     if len(rho.shape) == 2 and len(names) != rho.shape[0]:
         raise InputError(f"{len(names)} names for a map of {rho.shape[0]} series; one name each is needed")
     cells, size = block_means(rho, max_cells)
-    figure = new_figure(7.2, 6.4) if ax is None else ax.figure
-    if ax is None:
-        ax = figure.add_subplot()
     n = rho.shape[0]
+    heading = [] if title is None else [title]
+    if size > 1:
+        heading.append(f"{n:,} series; each cell is the mean of {size} x {size} pairs")
+    ax = _picture(cells, size, [str(name) for name in names], heading, ax)
+    if links is not None:
+        _frames(ax, np.asarray(links, bool), n)
+    if path is not None:
+        save_figure(ax.figure, path, dpi=dpi)
+    return ax.figure
+
+
+def edge_map(
+    parts: Callable[[], Iterable[Any]],
+    names: Sequence[str],
+    path: str | os.PathLike[str] | None = None,
+    *,
+    keep: str,
+    title: str | None = None,
+    max_cells: int = 2000,
+    dpi: int = 150,
+) -> Any:
+    """Heat map of the edges that were kept of a map; what was not kept is grey.
+
+    Parameters
+    ----------
+    parts : callable
+        Gives arrays with the fields library, target (positions) and rho.
+    names : sequence of str
+    path : path, optional
+    keep : str
+        The rule by which they were kept, for the caption.
+    title : str, optional
+    max_cells : int
+        Larger maps are reduced to at most so many cells per side by maxima over square blocks.
+    dpi : int
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Raises
+    ------
+    StoreWriteError, MissingExtraError
+        As for :func:`heat_map`.
+    """
+    cells, size = block_maxima(parts(), len(names), max_cells)
+    heading = [*([] if title is None else [title]), f"{len(names):,} series; kept pairs ({keep}), others are grey"]
+    if size > 1:
+        heading.append(f"each cell is the largest kept rho of {size} x {size} pairs")
+    ax = _picture(cells, size, [str(name) for name in names], heading, None)
+    if path is not None:
+        save_figure(ax.figure, path, dpi=dpi)
+    return ax.figure
+
+
+def _picture(cells: Any, size: int, names: list[str], heading: list[str], ax: Any) -> Any:
+    """Axes, new ones if None, with the picture of blocks of ``size`` x ``size`` pairs."""
+    if ax is None:
+        ax = new_figure(7.2, 6.4).add_subplot()
+    n = len(names)
     from matplotlib import colormaps
 
     colours = colormaps["viridis"].with_extremes(bad=_MISSING)
@@ -92,20 +149,13 @@ def heat_map(
     ax.set_ylim(n - 0.5, -0.5)
     ax.set_xlabel("target (cause)")
     ax.set_ylabel("library (effect)")
-    heading = [] if title is None else [title]
-    if size > 1:
-        heading.append(f"{n:,} series; each cell is the mean of {size} x {size} pairs")
     if heading:
         ax.set_title("\n".join(heading), fontsize=11)
-    _ticks(ax, [str(name) for name in names])
+    _ticks(ax, names)
     below = bool(np.any(cells < 0))
     extend = "min" if below else "neither"
-    figure.colorbar(image, ax=ax, shrink=0.9, pad=0.02, label="cross-map skill rho", extend=extend)
-    if links is not None:
-        _frames(ax, np.asarray(links, bool), n)
-    if path is not None:
-        save_figure(figure, path, dpi=dpi)
-    return figure
+    ax.figure.colorbar(image, ax=ax, shrink=0.9, pad=0.02, label="cross-map skill rho", extend=extend)
+    return ax
 
 
 def _ticks(ax: Any, names: list[str]) -> None:

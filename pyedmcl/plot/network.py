@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..errors import InputError
+from ..io.edges import Strongest, off_diagonal
 from .figure import as_label, new_figure, save_figure
 from .palette import DARK
 
@@ -60,40 +61,85 @@ def causal_network(
     MissingExtraError
         matplotlib is not installed.
     """
-    if isinstance(top, bool) or not isinstance(top, (int, np.integer)) or not 1 <= top <= _ARROWS:
-        raise InputError(f"top={top!r}: an integer of 1 to {_ARROWS} arrows is needed")
-    strength = np.array(rho, np.float64)
+    if not hasattr(rho, "shape"):
+        rho = np.asarray(rho)
     n = len(names)
-    if strength.shape != (n, n):
-        raise InputError(f"the map has shape {strength.shape}: {(n, n)} is needed for {n} names")
-    if keep is not None:
-        chosen = np.asarray(keep, bool)
-        if chosen.shape != (n, n):
-            raise InputError(f"keep has shape {chosen.shape}, the map has {(n, n)}")
-        strength = np.where(chosen, strength, np.nan)
-    np.fill_diagonal(strength, np.nan)
-    links = _strongest(strength, int(top))
+    if tuple(rho.shape) != (n, n):
+        raise InputError(f"the map has shape {tuple(rho.shape)}: {(n, n)} is needed for {n} names")
+    chosen = None if keep is None else np.asarray(keep, bool)
+    if chosen is not None and chosen.shape != (n, n):
+        raise InputError(f"keep has shape {chosen.shape}, the map has {(n, n)}")
+    links = _Links(top, n)
+    for start, values in off_diagonal(rho):
+        if chosen is not None:
+            values[~chosen[start : start + len(values)]] = np.nan
+        links.add(values.reshape(-1), start * n)
+    return _network(links, names, path, title, dpi)
+
+
+def network_of_edges(
+    parts: Callable[[], Iterable[Any]],
+    names: Sequence[str],
+    path: str | os.PathLike[str] | None = None,
+    *,
+    top: int = 40,
+    title: str | None = None,
+    dpi: int = 150,
+) -> Any:
+    """As :func:`causal_network`, of edges that were kept of a map.
+
+    Parameters
+    ----------
+    parts : callable
+        Gives arrays with the fields library, target (positions) and rho.
+    names, path, top, title, dpi
+        As for :func:`causal_network`, and so are what it returns and raises.
+    """
+    n = len(names)
+    links = _Links(top, n)
+    for part in parts():
+        links.add(part["rho"].astype(np.float64), part["library"].astype(np.int64) * n + part["target"])
+    return _network(links, names, path, title, dpi)
+
+
+class _Links:
+    """The strongest links of skill above 0, and how many there are."""
+
+    def __init__(self, top: Any, n: int) -> None:
+        if isinstance(top, bool) or not isinstance(top, (int, np.integer)) or not 1 <= top <= _ARROWS:
+            raise InputError(f"top={top!r}: an integer of 1 to {_ARROWS} arrows is needed")
+        self.top, self._n, self.total = int(top), n, 0
+        self._strongest = Strongest(self.top)
+
+    def add(self, values: Any, cells: Any) -> None:
+        values[~(values > 0)] = np.nan
+        self.total += int(np.count_nonzero(~np.isnan(values)))
+        self._strongest.add(values, cells)
+
+    def sorted(self) -> tuple[Any, Any]:
+        """(effect, cause) and skill, the weakest first, so that strong arrows lie above weak ones."""
+        cells = self._strongest.cells[::-1]
+        return np.column_stack([cells // self._n, cells % self._n]), self._strongest.values[::-1]
+
+
+def _network(found: _Links, names: Sequence[str], path: str | os.PathLike[str] | None, title: Any, dpi: int) -> Any:
+    links, strength = found.sorted()
+    n = len(names)
     drawn = np.arange(n) if n <= _NODES else np.unique(links)
     if len(drawn) > _NODES:
-        raise InputError(f"top={top}: these links join {len(drawn)} series, at most {_NODES} fit; take a smaller top")
-    total = int((strength > 0).sum())
+        raise InputError(
+            f"top={found.top}: these links join {len(drawn)} series, at most {_NODES} fit; take a smaller top"
+        )
     figure = new_figure(7.6, 7.0)
     ax = figure.add_subplot()
     _draw(figure, ax, strength, links, drawn, [str(name) for name in names])
     heading = [title] if title else []
-    heading.append(f"{len(links):,} link{'' if len(links) == 1 else 's'}, cause → effect" if len(links) == total
-                   else f"the strongest {len(links):,} of {total:,} links, cause → effect")  # fmt: skip
+    heading.append(f"{len(links):,} link{'' if len(links) == 1 else 's'}, cause → effect" if len(links) == found.total
+                   else f"the strongest {len(links):,} of {found.total:,} links, cause → effect")  # fmt: skip
     ax.set_title("\n".join(heading), fontsize=11)
     if path is not None:
         save_figure(figure, path, dpi=dpi)
     return figure
-
-
-def _strongest(strength: Any, top: int) -> Any:
-    """(effect, cause) of at most ``top`` links, the weakest first, so that strong arrows lie above weak ones."""
-    effect, cause = np.nonzero(np.nan_to_num(strength) > 0)
-    order = np.lexsort((cause, effect, -strength[effect, cause]))[:top][::-1]
-    return np.column_stack([effect[order], cause[order]])
 
 
 def _draw(figure: Any, ax: Any, strength: Any, links: Any, drawn: Any, names: list[str]) -> None:
@@ -106,8 +152,7 @@ def _draw(figure: Any, ax: Any, strength: Any, links: Any, drawn: Any, names: li
     at = {int(i): (np.cos(a), np.sin(a)) for i, a in zip(drawn, angles, strict=True)}
     shades = LinearSegmentedColormap.from_list("links", colormaps["Blues"](np.linspace(_PALEST, 1, 64)))
     scale, width = Normalize(0, 1), min(1.0, 60 / max(len(links), 1))
-    for effect, cause in links:
-        value = float(strength[effect, cause])
+    for (effect, cause), value in zip(links, strength.tolist(), strict=True):
         ax.add_patch(FancyArrowPatch(
             at[int(cause)], at[int(effect)], arrowstyle="-|>", mutation_scale=8 + 3 * width, shrinkA=7, shrinkB=7,
             connectionstyle="arc3,rad=0.12",  # bent, so that both directions of a pair are seen

@@ -1,8 +1,9 @@
-"""Block means, so that a picture of a very large map stays small and needs little memory."""
+"""Means and maxima of blocks, so that a picture of a very large map stays small and needs little memory."""
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..errors import InputError
 
-_READ_BYTES = 16 << 20  # of the map held at a time
+_READ_BYTES = 16 << 20  # of the map held at a time, in float64
 
 
 def block_means(matrix: Any, limit: int) -> tuple[NDArray[np.float64], int]:
@@ -38,15 +39,44 @@ def block_means(matrix: Any, limit: int) -> tuple[NDArray[np.float64], int]:
     if size == 1:
         return np.asarray(matrix[:], np.float64), 1
     starts = np.arange(0, n, size)
-    means = np.empty((len(starts), len(starts)))
-    step = max(1, _READ_BYTES // (8 * n * size))  # rows of the answer that are made together
-    for first in range(0, len(starts), step):
-        part = np.asarray(matrix[first * size : min((first + step) * size, n)], np.float64)
+    total = np.zeros((len(starts), len(starts)))
+    count = np.zeros(total.shape, np.int32)
+    step = max(1, _READ_BYTES // (8 * n))
+    for first in range(0, n, step):
+        part = np.asarray(matrix[first : first + step], np.float64)
+        blocks = np.arange(first, first + len(part)) // size
         known = ~np.isnan(part)
-        inner = np.arange(0, len(part), size)
-        total = np.add.reduceat(np.add.reduceat(np.where(known, part, 0), starts, axis=1), inner, axis=0)
-        count = np.add.reduceat(np.add.reduceat(known.astype(np.int64), starts, axis=1), inner, axis=0)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)  # 0 / 0 is the NaN that is meant
-            means[first : first + len(inner)] = total / count
-    return means, size
+        np.add.at(total, blocks, np.add.reduceat(np.where(known, part, 0), starts, axis=1))
+        np.add.at(count, blocks, np.add.reduceat(known, starts, axis=1, dtype=np.int32))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # 0 / 0 is the NaN that is meant
+        total /= count
+    return total, size
+
+
+def block_maxima(parts: Iterable[NDArray[Any]], n: int, limit: int) -> tuple[NDArray[np.float64], int]:
+    """The largest edge of each square block of a map, of at most ``limit`` rows and columns of blocks.
+
+    Parameters
+    ----------
+    parts : iterable of ndarray
+        With the fields library, target and rho.
+    n : int
+        Series.
+    limit : int
+        At least 1.
+
+    Returns
+    -------
+    maxima : ndarray of float64
+        Shape (ceil(n / size), ceil(n / size)); NaN where there is no edge.
+    size : int
+        Edge of a block.
+    """
+    size = -(-n // limit)
+    blocks = -(-n // size)
+    maxima = np.full((blocks, blocks), -np.inf)
+    for part in parts:
+        np.maximum.at(maxima, (part["library"] // size, part["target"] // size), part["rho"])
+    maxima[np.isneginf(maxima)] = np.nan
+    return maxima, size

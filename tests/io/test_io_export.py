@@ -89,7 +89,7 @@ def test_write_edges(tmp_path: Path) -> None:
     assert [Edge(r["library"], r["target"], float(r["rho"]), int(r["E"])) for r in rows] == edges
     write_edges(tmp_path / "e.json", edges)
     assert [Edge(**item) for item in json.loads((tmp_path / "e.json").read_text())] == edges
-    with pytest.raises(InputError, match=r"\.csv, \.tsv or \.json"):
+    with pytest.raises(InputError, match=r"\.csv, \.tsv, \.json, \.parquet or \.npz"):
         write_edges(tmp_path / "e.xml", edges)
 
 
@@ -118,6 +118,26 @@ def test_npy_is_written_by_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     np.testing.assert_array_equal(np.load(tmp_path / "m.npy"), RHO.T)
 
 
+def test_npz_holds_names_and_dimensions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(export, "_BLOCK_BYTES", 1)
+    stored, names = Stored(50), [f"ä{i}" for i in range(50)]
+    write_matrix(tmp_path / "m.npz", stored, names, 3)
+    assert stored.largest == 16
+    with np.load(tmp_path / "m.npz") as loaded:
+        assert sorted(loaded) == ["E", "names", "rho"]
+        np.testing.assert_array_equal(loaded["rho"], stored.whole())
+        assert loaded["names"].tolist() == names and loaded["E"].tolist() == [3] * 50
+
+
+def test_a_parquet_file_that_readers_could_not_open_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("pyarrow", reason="Parquet files need pyarrow")
+    monkeypatch.setattr(export, "_BLOCK_BYTES", 1)
+    monkeypatch.setattr(export, "_PARQUET_PIECES", 199)
+    with pytest.raises(InputError, match=r"50 columns in 4 parts .* 200 entries .* list of edges"):
+        write_matrix(tmp_path / "m.parquet", Stored(50), [str(i) for i in range(50)], 3)
+    assert not (tmp_path / "m.parquet").exists()
+
+
 def test_hdf5_as_kedm_writes_it(tmp_path: Path) -> None:
     h5py = pytest.importorskip("h5py", reason="HDF5 files need h5py")
     write_matrix(tmp_path / "m.h5", RHO, NAMES, DIMS, {"tau": 1, "made_by": "test", "grade": {"knn": "exact"}})
@@ -137,7 +157,7 @@ def test_parquet(tmp_path: Path) -> None:
     assert json.loads(table.schema.metadata[b"pyedmcl"]) == {"E": dict(zip(NAMES, DIMS, strict=True)), "tau": 1}
 
 
-@pytest.mark.parametrize("suffix", [".csv", ".npy", ".h5", ".parquet"])
+@pytest.mark.parametrize("suffix", [".csv", ".npy", ".npz", ".h5", ".parquet"])
 def test_a_failed_write_keeps_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str) -> None:
     if suffix in (".h5", ".parquet"):
         package = "h5py" if suffix == ".h5" else "pyarrow"

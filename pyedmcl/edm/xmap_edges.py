@@ -1,0 +1,170 @@
+"""What all-pairs cross mapping returns where it keeps the strongest pairs only."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..io.edges import Strongest, edges_of, write_edge_parts
+from ..io.optional import need, pandas_for
+from .keep import Edges, Keep, TargetTop, joined
+
+
+@dataclass(frozen=True)
+class XmapEdges:
+    """The pairs of a cross map that were kept.
+
+    Edges come by library, falling rho and target; of "top:K:target" by target, falling rho and library.
+
+    Attributes
+    ----------
+    keep : str
+        The rule by which they were kept.
+    E : ndarray of int (n_series,)
+        Embedding dimension of each target.
+    names : tuple of str
+    dtype : str
+        Of rho.
+    parts : callable
+        Gives the edges part by part, as arrays with the fields library, target (positions) and rho: for what is larger
+        than memory.
+    store : object or None
+        The result store, where there is one.
+    """
+
+    keep: str
+    E: NDArray[np.int_]
+    names: tuple[str, ...]
+    dtype: str
+    parts: Callable[[], Iterator[Edges]] = field(repr=False)
+    store: Any = field(default=None, repr=False)
+    provenance: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    @cached_property
+    def _all(self) -> Edges:
+        return joined(self.parts(), self.dtype)
+
+    def __len__(self) -> int:
+        return sum(map(len, self.parts()))
+
+    @property
+    def library(self) -> NDArray[np.int32]:
+        """Position of the library (the effect) of each edge."""
+        return self._all["library"]
+
+    @property
+    def target(self) -> NDArray[np.int32]:
+        """Position of the target (the cause) of each edge."""
+        return self._all["target"]
+
+    @property
+    def rho(self) -> NDArray[Any]:
+        """Skill of each edge."""
+        return self._all["rho"]
+
+    def edges(self, top: int = 100) -> Sequence[Any]:
+        """The ``top`` strongest of them, as (library, target, rho, E)."""
+        strongest, n = Strongest(top), len(self.names)
+        for part in self.parts():
+            strongest.add(part["rho"].astype(np.float64), part["library"].astype(np.int64) * n + part["target"])
+        return edges_of(strongest, self.names, self.E)
+
+    def to_frame(self) -> Any:
+        """A pandas DataFrame of all of them: library, target, rho and E of the target."""
+        names = np.array(self.names, object)
+        return pandas_for("to_frame()").DataFrame(
+            {"library": names[self.library], "target": names[self.target], "rho": self.rho, "E": self.E[self.target]}
+        )
+
+    def to_scipy(self) -> Any:
+        """A sparse array of SciPy (CSR) of shape (n_series, n_series): row = library, column = target."""
+        sparse, n = need("scipy.sparse", "to_scipy()", "approximate"), len(self.names)
+        return sparse.csr_array((self.rho, (self.library, self.target)), shape=(n, n))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write all of them to a file, part by part.
+
+        Parameters
+        ----------
+        path : path
+            ``.csv``, ``.tsv``, ``.json`` or ``.parquet``: library, target, rho, E. ``.npz``: arrays of library and
+            target (positions), rho, E (of each series) and names.
+
+        Raises
+        ------
+        InputError
+            For another suffix or a folder that is not there.
+        StoreWriteError
+            If the file cannot be written; a file that was there is kept then.
+        """
+        write_edge_parts(path, self.parts, self.names, self.E, {"keep": self.keep})
+
+    def plot(self, path: str | os.PathLike[str] | None = None, *, title: str | None = None, dpi: int = 150) -> Any:
+        """Heat map of the edges; saved to ``path`` if given. Needs matplotlib."""
+        from ..plot.maps import edge_map
+
+        return edge_map(self.parts, self.names, path, keep=self.keep, title=title, dpi=dpi)
+
+    def plot_network(
+        self, path: str | os.PathLike[str] | None = None, *, top: int = 40, title: str | None = None, dpi: int = 150
+    ) -> Any:
+        """The ``top`` strongest as arrows from cause to effect; saved to ``path`` if given. Needs matplotlib."""
+        from ..plot.network import network_of_edges
+
+        return network_of_edges(self.parts, self.names, path, top=top, title=title, dpi=dpi)
+
+
+def edges_of_store(store: Any, E: Any, provenance: Mapping[str, Any]) -> XmapEdges:
+    """The edges that a store kept, which are read when they are used."""
+    return XmapEdges(store.keep, E, store.names, store.manifest.dtype, StoredParts(store), store, provenance)
+
+
+@dataclass(frozen=True)
+class HeldParts:
+    """Edges in memory.
+
+    Attributes
+    ----------
+    arrays : tuple of ndarray
+    """
+
+    arrays: tuple[Edges, ...]
+
+    def __call__(self) -> Iterator[Edges]:
+        return iter(self.arrays)
+
+
+@dataclass(frozen=True)
+class StoredParts:
+    """Edges of a store, read when they are asked for; blocks that are not there are left out.
+
+    Attributes
+    ----------
+    store : XmapStore
+    """
+
+    store: Any
+
+    def __call__(self) -> Iterator[Edges]:
+        keep = Keep.parse(self.store.keep)
+        return iter((self._merged,)) if keep is not None and keep.merges else self._blocks()
+
+    @cached_property
+    def _merged(self) -> Edges:
+        keep = Keep.parse(self.store.keep) or Keep()
+        top = TargetTop(keep.most or 1, len(self.store.names), self.store.manifest.dtype)
+        for edges in self._blocks():
+            top.add(edges)
+        return top.edges()
+
+    def _blocks(self) -> Iterator[Edges]:
+        for block in range(self.store.n_blocks):
+            edges = self.store.edges(block)
+            if edges is not None:
+                yield edges

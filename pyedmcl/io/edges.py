@@ -1,0 +1,247 @@
+"""The strongest edges of a map that may be larger than memory, and lists of edges as files."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import zipfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import IO, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InputError
+from ..files import output_path, writing
+from .cells import text_cell
+from .export import checked_map, row_blocks, text_of, write_members
+from .optional import need
+
+#: Gives edges part by part, as arrays with the fields library and target (positions) and rho; may be called again.
+Parts = Callable[[], Iterable[NDArray[Any]]]
+_EDGES = 1 << 20  # edges that are written together
+
+
+class Edge(NamedTuple):
+    """One cell of a cross map.
+
+    ``rho`` is the skill with which the embedding of ``library`` predicts ``target``: a high value is evidence that
+    ``target`` drives ``library``. ``E`` is the target's embedding dimension.
+    """
+
+    library: str
+    target: str
+    rho: float
+    E: int
+
+
+class Strongest:
+    """The largest of many values and the cells that they stand in, which come part by part; NaN is never among them.
+
+    Parameters
+    ----------
+    top : int
+        How many at most.
+
+    Attributes
+    ----------
+    values : ndarray of float64
+        Falling; equal ones by their cell.
+    cells : ndarray of int64
+
+    Raises
+    ------
+    InputError
+        ``top`` is no integer of at least 1.
+    """
+
+    def __init__(self, top: int) -> None:
+        if isinstance(top, bool) or not isinstance(top, (int, np.integer)) or top < 1:
+            raise InputError(f"top={top!r}: the number of edges must be an integer of at least 1")
+        self._top = int(top)
+        self.values = np.empty(0, np.float64)
+        self.cells = np.empty(0, np.int64)
+
+    def add(self, values: NDArray[Any], cells: NDArray[Any] | int) -> None:
+        """Take more values; ``cells`` of each, or the first one where they are adjacent."""
+        top = self._top
+        full = len(self.values) >= top
+        chosen = np.flatnonzero(values >= self.values[-1] if full else ~np.isnan(values))
+        if len(chosen) > top:  # all that tie with the last one stay, the order below decides
+            cut = np.partition(values[chosen], len(chosen) - top)[len(chosen) - top]
+            chosen = chosen[values[chosen] >= cut]
+        merged = np.concatenate([self.values, values[chosen]])
+        places = np.concatenate([self.cells, chosen + cells if isinstance(cells, int) else cells[chosen]])
+        order = np.lexsort((places, -merged))[:top]
+        self.values, self.cells = merged[order], places[order]
+
+
+def strongest_edges(rho: Any, names: Sequence[str], E: Any, top: int) -> list[Edge]:
+    """The ``top`` largest values off the diagonal.
+
+    Parameters
+    ----------
+    rho : array_like
+        Shape (N, N), row = library, column = target; an object with ``shape`` and slicing over rows is read in blocks.
+    names : sequence of str
+        N names.
+    E : int or array_like
+        Embedding dimension of each target, shape (N,) or one for all.
+    top : int
+        How many edges at most; memory grows with it and with a block of rows, not with N x N.
+
+    Returns
+    -------
+    list of Edge
+        By falling rho, then by position of the library, then of the target. NaN never appears.
+    """
+    rho, names, dims = checked_map(rho, names, E)
+    strongest = Strongest(top)
+    for start, values in off_diagonal(rho):
+        strongest.add(values.reshape(-1), start * len(names))
+    return edges_of(strongest, names, dims)
+
+
+def off_diagonal(rho: Any) -> Iterator[tuple[int, NDArray[np.float64]]]:
+    """Blocks of rows (start, float64) of a map, with NaN on its diagonal."""
+    for start, block in row_blocks(rho, 8):
+        values = block.astype(np.float64)
+        values[np.arange(len(block)), np.arange(start, start + len(block))] = np.nan
+        yield start, values
+
+
+def edges_of(strongest: Strongest, names: Sequence[str], E: Any) -> list[Edge]:
+    """The cells of a map of ``names`` as edges."""
+    n = len(names)
+    return [Edge(names[cell // n], names[cell % n], float(value), int(E[cell % n]))
+            for value, cell in zip(strongest.values, strongest.cells.tolist(), strict=True)]  # fmt: skip
+
+
+def write_edges(path: str | os.PathLike[str], edges: Sequence[Edge]) -> None:
+    """Write edges as .csv, .tsv or .parquet (library, target, rho, E), .json (a list of objects) or .npz.
+
+    In .npz, library and target are positions in the array ``names``.
+
+    Raises
+    ------
+    InputError
+        For another suffix or a folder that is not there.
+    StoreWriteError
+        If the file cannot be written; a file that was there is kept then.
+    MissingExtraError
+        If Parquet needs a package that is not installed.
+    """
+    E = dict.fromkeys((edge.library for edge in edges), 0) | {edge.target: edge.E for edge in edges}
+    positions = {name: i for i, name in enumerate(E)}
+    part = np.array(
+        [(positions[edge.library], positions[edge.target], edge.rho) for edge in edges],
+        [("library", np.int32), ("target", np.int32), ("rho", np.float64)],
+    )
+    write_edge_parts(path, lambda: (part,), list(E), list(E.values()), {})
+
+
+def write_edge_parts(
+    path: str | os.PathLike[str], parts: Parts, names: Sequence[str], E: Any, attrs: Mapping[str, Any]
+) -> None:
+    """Write edges part by part; the suffix chooses the format.
+
+    Parameters
+    ----------
+    path : path
+        As for :func:`write_edges`.
+    parts : callable
+        See :data:`Parts`.
+    names : sequence of str
+    E : ndarray of int
+        Of each name.
+    attrs : mapping
+        Provenance for the format that has a place for it (Parquet).
+
+    Raises
+    ------
+    InputError, StoreWriteError, MissingExtraError
+        As for :func:`write_edges`.
+    """
+    path = output_path(path, tuple(_WRITERS), "a list of edges")
+    with writing(path, "the list of edges") as draft:
+        _WRITERS[path.suffix.lower()](draft, path.suffix.lower(), parts, names, np.asarray(E, np.int32), attrs)
+
+
+def _rows(parts: Parts, names: Sequence[str], E: Any) -> Iterator[Edge]:
+    for piece in _pieces(parts):
+        columns = piece["library"].tolist(), piece["target"].tolist(), piece["rho"]
+        for library, target, rho in zip(*columns, strict=True):
+            yield Edge(names[library], names[target], rho, int(E[target]))
+
+
+def _pieces(parts: Parts) -> Iterator[NDArray[Any]]:
+    """The parts as pieces of one size, so that neither many small parts nor a large one cost much; the last is less."""
+    held: list[NDArray[Any]] = []
+    for part in parts():
+        for begin in range(0, len(part), _EDGES):
+            held.append(part[begin : begin + _EDGES])
+            if sum(map(len, held)) >= _EDGES:
+                yield np.concatenate(held)
+                held = []
+    if held:
+        yield np.concatenate(held)
+
+
+def _write_text(draft: IO[bytes], suffix: str, parts: Parts, names: Any, E: Any, attrs: Any) -> None:
+    with text_of(draft) as handle:
+        writer = csv.writer(handle, delimiter="\t" if suffix == ".tsv" else ",", lineterminator="\n")
+        writer.writerow(Edge._fields)
+        writer.writerows(map(text_cell, edge) for edge in _rows(parts, names, E))
+
+
+def _write_json(draft: IO[bytes], suffix: str, parts: Parts, names: Any, E: Any, attrs: Any) -> None:
+    with text_of(draft) as handle:
+        separator = "[\n "
+        for edge in _rows(parts, names, E):
+            handle.write(separator + json.dumps({**edge._asdict(), "rho": float(edge.rho)}, ensure_ascii=False))
+            separator = ",\n "
+        handle.write("[]\n" if separator[0] == "[" else "\n]\n")
+
+
+def _write_parquet(draft: IO[bytes], suffix: str, parts: Parts, names: Any, E: Any, attrs: Any) -> None:
+    pyarrow = need("pyarrow", "writing Parquet")
+    parquet = need("pyarrow.parquet", "writing Parquet")
+    labels = pyarrow.array([str(name) for name in names], pyarrow.string())
+    kinds = [("library", pyarrow.string()), ("target", pyarrow.string()),
+             ("rho", pyarrow.from_numpy_dtype(_rho_type(parts))), ("E", pyarrow.int32())]  # fmt: skip
+    schema = pyarrow.schema(kinds, {"pyedmcl": json.dumps(dict(attrs), default=str)})
+    with parquet.ParquetWriter(draft, schema) as writer:
+        for piece in _pieces(parts):
+            columns = [labels.take(pyarrow.array(np.ascontiguousarray(piece[end]))) for end in ("library", "target")]
+            columns.append(pyarrow.array(np.ascontiguousarray(piece["rho"])))
+            columns.append(pyarrow.array(E[piece["target"]]))
+            writer.write_table(pyarrow.Table.from_arrays(columns, schema=schema))
+
+
+def _write_npz(draft: IO[bytes], suffix: str, parts: Parts, names: Any, E: Any, attrs: Any) -> None:
+    n = sum(map(len, parts()))
+    columns: dict[str, tuple[Any, Callable[[NDArray[Any]], NDArray[Any]]]] = {
+        "library": (np.int32, lambda piece: piece["library"]),
+        "target": (np.int32, lambda piece: piece["target"]),
+        "rho": (_rho_type(parts), lambda piece: piece["rho"]),
+        "E": (np.int32, lambda piece: E[piece["target"]]),
+    }
+    with zipfile.ZipFile(draft, "w") as archive:
+        for name, (kind, column) in columns.items():  # a member is written from its beginning to its end
+            dtype = np.dtype(kind)
+            head = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": (n,)}
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                np.lib.format.write_array_header_1_0(member, head)
+                for piece in _pieces(parts):
+                    member.write(np.ascontiguousarray(column(piece), dtype).data)
+        write_members(archive, {"names": np.array([str(name) for name in names])})
+
+
+def _rho_type(parts: Parts) -> np.dtype[Any]:
+    return next((part.dtype["rho"] for part in parts()), np.dtype(np.float32))
+
+
+_WRITERS: dict[str, Callable[[IO[bytes], str, Parts, Any, Any, Any], None]] = {
+    ".csv": _write_text, ".tsv": _write_text, ".json": _write_json, ".parquet": _write_parquet, ".npz": _write_npz,
+}  # fmt: skip
