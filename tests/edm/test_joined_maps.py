@@ -50,6 +50,17 @@ def test_two_processes_share_a_map(one_device, table, tmp_path):
     assert (out / "rho" / "tuning.json").read_bytes() == (tmp_path / "alone.zarr/rho/tuning.json").read_bytes()
 
 
+def test_two_processes_keep_the_edges_of_one(one_device, table, tmp_path):
+    out, alone = tmp_path / "out.zarr", tmp_path / "alone.zarr"
+    command = ["xmap", table, "-o", out, "--E", 2, "--keep", "top:3:target", "--device", one_device, "--join"]
+    together(command, command)
+    pyedmcl.xmap(series(), E=2, keep="top:3:target", out=alone, device=one_device)
+    chunks = sorted(path.name for path in (out / "rho").glob("c.*"))
+    assert chunks == sorted(path.name for path in (alone / "rho").glob("c.*"))
+    assert all((out / "rho" / name).read_bytes() == (alone / "rho" / name).read_bytes() for name in chunks)
+    assert pyedmcl.open_xmap(out).edges(top=200) == pyedmcl.open_xmap(alone).edges(top=200)
+
+
 def test_library_sizes_and_the_seed_are_shared(one_device, table, tmp_path):
     out = tmp_path / "out"
     command = ["ccm-matrix", table, "-o", out, "--columns", ",".join(map(str, range(40))), "--E", 2, "--lib-sizes",
