@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import pickle
 import tracemalloc
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
 import pyedmcl
+from pyedmcl.edm.kept_problem import EdgeSink
 from pyedmcl.engines.crossmap import CrossMap
 from pyedmcl.errors import InputError, Interrupted, StoreError, StoreMismatchError
 from pyedmcl.jobs import XmapStore, open_store
@@ -74,6 +76,15 @@ def test_the_device_gives_the_same_edges(data, device):
     result, rho = pyedmcl.xmap(data, E=2, keep="top:3", device=device), pyedmcl.xmap(data, E=2, device=device).rho
     assert cells_of(result) == expected(rho, "top:3")
     np.testing.assert_array_equal(result.rho, rho[result.library, result.target])
+
+
+def test_workers_send_edges_only(data, whole, one_device, monkeypatch):
+    sent, room = [], EdgeSink.write
+    monkeypatch.setattr(EdgeSink, "write", lambda self, block, result: (sent.append(result), room(self, block, result)))
+    with ThreadPoolExecutor(2) as pool:
+        result = pyedmcl.xmap(data, E=2, keep="top:2:target", client=pool, device=one_device)
+    assert cells_of(result) == expected(whole.rho, "top:2:target")
+    assert all(block.arrays[0].dtype.names == ("library", "target", "rho") for block in sent)
 
 
 def test_frames_sparse_arrays_and_pickles(data, whole, one_device):
