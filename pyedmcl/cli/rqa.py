@@ -53,6 +53,15 @@ def rqa(
         Path | None,
         typer.Option("--lines", metavar="LINES.png", help="Draw the histograms of lines.", show_default=False),
     ] = None,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(
+            "--checkpoint", metavar="FILE", show_default=False, rich_help_panel="Running",
+            help="Keep finished rows there; the same command continues behind them. With --join, a folder.",
+        ),
+    ] = None,
+    join: options.Join = False,
+    part: options.Part = None,
     pixels: shared.Pixels = None,
     time_column: options.TimeColumn = None,
     dataset: options.Dataset = None,
@@ -84,7 +93,10 @@ def rqa(
         "normalize": normalize, "radius_unit": radius_unit, "dtype": dtype, "exact": exact, "device": device,
     }  # fmt: skip
     with talk.progress("counting lines") as report:
-        found: Any = quantify(x, y, radius=wanted, lmin=lmin, vmin=vmin, wmin=wmin, progress=report, **common)
+        found: Any = quantify(
+            x, y, radius=wanted, lmin=lmin, vmin=vmin, wmin=wmin, progress=report, checkpoint=checkpoint, join=join,
+            part=part, **common,
+        )  # fmt: skip
     results = list(found) if several else [found]
     rows = [{"radius": result.radius, **result.to_dict()} for result in results]
     if output is not None:

@@ -13,6 +13,7 @@ import contextlib
 import json
 import os
 import secrets
+import shutil
 import socket
 import threading
 import time
@@ -352,17 +353,21 @@ class Member(Watch):
         """Say that this process does no more work here; it may still clear up."""
         self.give(_MEMBER + self.me.id)
 
-    def clear(self, remove: Callable[[Path], None]) -> None:
-        """Remove all that joined runs kept beside the result; for the last one who leaves, when all is done.
+    def settle(self, finish: Callable[[], None]) -> None:
+        """Clear up behind all who shared a complete result, if this process is the last one.
 
         Parameters
         ----------
-        remove : callable
-            Removes a file or a folder that is no claim.
+        finish : callable
+            Makes the result look as if one process had written it.
         """
-        for name in os.listdir(self.folder):
-            if not (name in self._held or (name.startswith(_MEMBER) and self.stale(name) is None)):
-                remove(self.folder / name)
+        self.withdraw()
+        with self.alone("setup"):
+            if not self.others():
+                finish()
+                for name in os.listdir(self.folder):
+                    if not (name in self._held or (name.startswith(_MEMBER) and self.stale(name) is None)):
+                        _remove(self.folder / name)
 
     def close(self) -> None:
         """Give back all claims; a second call does nothing."""
@@ -373,3 +378,11 @@ class Member(Watch):
             self.give(name)
         with contextlib.suppress(OSError):  # others are there, or it was never made
             self.folder.rmdir()
+
+
+def _remove(path: Path) -> None:
+    with contextlib.suppress(OSError):
+        if os.path.isdir(path) and not os.path.islink(path):
+            shutil.rmtree(path)
+        else:
+            path.unlink()

@@ -7,6 +7,7 @@ import hashlib
 import io
 import json
 import os
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,9 +19,14 @@ from ..errors import StoreError
 from . import durable
 from .blocks import Block, BlockResult, Record, Wait
 from .claims import Member
-from .records import DamagedError, as_searched
+from .records import DamagedError, as_searched, checked, read_checked
 from .sinks import Sink
 from .turns import SharedBlocks
+
+#: What the parts of a folder belong to.
+IDENTITY = "parts.json"
+_FORMAT = "pyedmcl parts 1"
+_PART = re.compile(r"part-(\d+)-(\d+)\.npz")
 
 
 def packed(arrays: Mapping[str, NDArray[Any]], head: Mapping[str, Any]) -> memoryview:
@@ -64,59 +70,121 @@ def digest_of(arrays: Mapping[str, NDArray[Any]]) -> str:
     return digest.hexdigest()
 
 
+def identity_file(blocks: int, identity: Mapping[str, Any]) -> bytes:
+    """The text of :data:`IDENTITY`: into how many blocks a problem is cut, and what it is."""
+    return checked({"format": _FORMAT, "blocks": blocks, "identity": dict(identity)})
+
+
+def read_identity(folder: Path) -> tuple[int, dict[str, Any]] | None:
+    """What :func:`identity_file` says there; None where it is not there.
+
+    Raises
+    ------
+    DamagedError
+        It is not what was written, or by another version.
+    OSError
+        It cannot be read.
+    """
+    found = read_checked(folder / IDENTITY, required=True)
+    if found is None:
+        return None
+    try:
+        if found["format"] != _FORMAT:
+            raise DamagedError(f"its format is {found['format']}")
+        return int(found["blocks"]), dict(found["identity"])
+    except (LookupError, TypeError, ValueError) as error:
+        raise DamagedError(str(error)) from error
+
+
+def part_name(begin: int, end: int) -> str:
+    """The file of what blocks ``begin`` to ``end - 1`` gave."""
+    return f"part-{begin}-{end}.npz"
+
+
+def covered(folder: Path) -> list[tuple[int, int]]:
+    """Ranges of blocks that are done, ascending; what lies within a larger one is left out."""
+    found: list[tuple[int, int]] = []
+    try:
+        names = os.listdir(folder)
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    ranges = [(int(match[1]), int(match[2])) for name in names if (match := _PART.fullmatch(name))]
+    for begin, end in sorted(ranges, key=lambda one: (one[0], -one[1])):
+        if not found or end > found[-1][1]:
+            found.append((begin, end))
+    return found
+
+
+def blocks_in(folder: Path) -> int:
+    """How many blocks are done."""
+    return sum(end - begin for begin, end in covered(folder))
+
+
 class PartsSink:
     """Blocks whose results are files of a folder, which processes that share it compute together.
 
     Parameters
     ----------
-    name : str
-        Of the folder, within the private one of those who share; others may have other blocks.
+    folder : Path
+    kind : str
+        First part of the names of its claims.
     blocks : sequence of Block
         Numbered from 0; all who share the folder cut them alike.
     member : Member
     begin : float
         Where this process begins, from :func:`.turns.part_of`.
-    job : Sink
+    job : Sink, optional
         Of the job whose stage this is: what it keeps is told, and its tuned parameters are taken.
     """
 
-    def __init__(self, name: str, blocks: Sequence[Block], member: Member, begin: float, job: Sink) -> None:
-        self.answers, self.folder = job.answers, job.folder
-        self._job, self._blocks = job, list(blocks)
-        self._folder = member.folder / name
+    def __init__(
+        self, folder: Path, kind: str, blocks: Sequence[Block], member: Member, begin: float, job: Sink | None = None
+    ) -> None:
+        self.answers = None if job is None else job.answers
+        self.folder: Path | None = folder if job is None else job.folder
+        self._job, self._blocks, self._folder = job, list(blocks), folder
         self._left = {block.number for block in blocks}
         self._known = set(self._left)  # not done, as the runner knows
-        self._shared = SharedBlocks(member, name, len(self._blocks), begin, self._look, self._finished)
-
-    def _path(self, number: int) -> Path:
-        return self._folder / f"part-{number}.npz"
+        self._shared = SharedBlocks(member, kind, len(self._blocks), begin, self._look, self._finished)
 
     def _look(self) -> set[int]:
-        try:
-            there = set(os.listdir(self._folder))
-        except FileNotFoundError:
-            there = set()
-        self._left = {number for number in self._left if self._path(number).name not in there}
+        for begin, end in covered(self._folder):
+            self._left.difference_update(range(begin, end))
         return self._left
 
     def _finished(self, number: int) -> bool:
-        return number not in self._left or self._path(number).exists()
+        return number not in self._left or number not in self._look()
 
     @property
     def record(self) -> Record:
         """Of all blocks, by whomever they were computed."""
         record = Record()
-        for block in self._blocks:
-            searched = self._read(block.number)[0]["searched"]
+        for begin, end in covered(self._folder):
+            searched = self._read(begin, end)[0]["searched"]
             record = record.joined(Record(searched=tuple(as_searched(one) for one in searched)))
         return record
 
     def results(self) -> list[Any]:
-        """What blocks gave, in their order, once none is pending."""
-        return [list(self._read(block.number)[1].values()) for block in self._blocks]
+        """What parts of blocks gave, in their order, once none is pending."""
+        return [self._result(self._read(begin, end)[1]) for begin, end in covered(self._folder)]
 
-    def _read(self, number: int) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        path = self._path(number)
+    def _result(self, arrays: Mapping[str, NDArray[Any]]) -> Any:
+        """What a block gave, of the arrays of its file."""
+        return list(arrays.values())
+
+    def _arrays(self, result: Any) -> dict[str, NDArray[Any]]:
+        """The arrays of a file, of what a block gave."""
+        return {f"array{place}": np.asarray(array) for place, array in enumerate(result)}
+
+    #: Whether neighbouring blocks are joined to one file.
+    joins = False
+
+    def _joined(self, results: Sequence[Any]) -> Any:
+        """What neighbouring blocks give together."""
+        raise NotImplementedError
+
+    def _read(self, begin: int, end: int) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        path = self._folder / part_name(begin, end)
         try:
             return unpacked(path)
         except (DamagedError, OSError) as error:
@@ -145,18 +213,46 @@ class PartsSink:
 
     def write(self, block: Block, result: BlockResult) -> None:
         head = {"searched": [dict(one) for one in result.record.searched]}
-        arrays = {f"array{place}": np.asarray(array) for place, array in enumerate(result.arrays)}
-        path = self._path(block.number)
         try:
             durable.make_folder(self._folder)
-            durable.write_file(path, packed(arrays, head))
+            self._write(block.number, block.number + 1, head, result.arrays)
+            self._left.discard(block.number)
+            self._known.discard(block.number)
+            self._shared.give_back(block.number)
+            self._join_neighbours(block.number)
         except OSError as error:
+            if isinstance(error, StoreError):
+                raise
             raise durable.write_failure(
-                f"{path} could not be written", ", then run the same command again: it continues from there", error
+                f"{self._folder / part_name(block.number, block.number + 1)} could not be written",
+                ", then run the same command again: it continues from there", error,
             ) from error
-        self._left.discard(block.number)
-        self._known.discard(block.number)
-        self._shared.give_back(block.number)
+
+    def _write(self, begin: int, end: int, head: Mapping[str, Any], result: Any) -> None:
+        durable.write_file(self._folder / part_name(begin, end), packed(self._arrays(result), head))
+
+    def _join_neighbours(self, number: int) -> None:
+        """Make one file of two, as long as both halves of a range are there: there are few files, and less to read.
+
+        Ranges begin at multiples of their length, a power of two, so that whoever joins at the same time writes the
+        same.
+        """
+        n, length = len(self._blocks), 1
+        while self.joins and length < n:
+            first = number // (2 * length) * 2 * length
+            middle, end = min(first + length, n), min(first + 2 * length, n)
+            length *= 2
+            if middle == end:
+                continue
+            try:
+                halves = [unpacked(self._folder / part_name(*half)) for half in ((first, middle), (middle, end))]
+            except (FileNotFoundError, DamagedError):  # not there yet, or joined by somebody else
+                return
+            result = self._joined([self._result(arrays) for _, arrays in halves])
+            searched = [one for head, _ in halves for one in head["searched"]]
+            self._write(first, end, {"searched": searched}, result)
+            for half in ((first, middle), (middle, end)):
+                (self._folder / part_name(*half)).unlink(missing_ok=True)
 
     def kept(self) -> str | None:
-        return self._job.kept()
+        return None if self._job is None else self._job.kept()

@@ -45,16 +45,17 @@ def read_json(path: Path) -> Any:
         raise DamagedError(f"{path} is no JSON ({error})") from error
 
 
-def _checked(content: Any) -> bytes:
+def checked(content: Any) -> bytes:
+    """The text of a record of plain data with its checksum, for :func:`read_checked`."""
     document = {_SUM: digest_of(content), "content": content}
     return json.dumps(document, indent=1, sort_keys=True).encode() + b"\n"
 
 
 def _write_checked(path: Path, content: Any) -> None:
-    durable.write_file(path, _checked(content))
+    durable.write_file(path, checked(content))
 
 
-def _read_checked(path: Path, *, required: bool) -> Any:
+def read_checked(path: Path, *, required: bool) -> Any:
     """Content of a record, None where there is none.
 
     Raises
@@ -119,7 +120,7 @@ def keep_answer(path: Path, question: str, answer: Mapping[str, Any]) -> dict[st
     """
     file = path / "rho" / ANSWERS / f"{_short_digest(question)}.json"
     durable.make_folder(file.parent)
-    write_new(file, _checked({question: dict(answer)}))
+    write_new(file, checked({question: dict(answer)}))
     return _read_answers(file)[question]
 
 
@@ -156,7 +157,7 @@ def _read_answers(file: Path, *, required: bool = True) -> dict[str, dict[str, A
 def _read_needed(path: Path, advice: str, *, required: bool) -> Any:
     """What a file holds without which a store cannot be continued; None where it is not there."""
     try:
-        return _read_checked(path, required=required)
+        return read_checked(path, required=required)
     except (DamagedError, OSError) as error:
         raise _cannot_continue(error, advice) from error
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
-import shutil
 import time
 from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from pathlib import Path
@@ -118,7 +116,11 @@ class SharedSink(StoreSink):
 
     def __exit__(self, kind: object, *rest: object) -> None:
         if kind is None and all(store.complete for store in self._stores):
-            settle(self._member, self._stores)
+            self._member.settle(self._settle)
+
+    def _settle(self) -> None:
+        for store in self._stores:
+            store.settle()
 
     def _left(self) -> list[int]:
         for store in self._stores:
@@ -160,27 +162,11 @@ class SharedSink(StoreSink):
 
     def stage(self, name: str, n: int, blocks: Sequence[Block]) -> ResultsSink:
         """As every process that shares the folder cuts and keeps it."""
-        return PartsSink(f"{name}-{self._identity()}", cut(n, default_block_rows(n)), self._member, self._begin, self)
+        kind = f"{name}-{self._identity()}"
+        blocks = cut(n, default_block_rows(n))
+        return PartsSink(self._member.folder / kind, kind, blocks, self._member, self._begin, self)
 
     def _identity(self) -> str:
         manifest = self._stores[0].manifest
         same = {name: value for name, value in manifest.parameters.items() if name != "lib_size"}
         return digest_of([manifest.input_digest, same, manifest.version])[:16]
-
-
-def settle(member: Member, stores: Sequence[XmapStore]) -> None:
-    """Clear up behind all who shared a complete result, if this process is the last one."""
-    member.withdraw()
-    with member.alone("setup"):
-        if not member.others():
-            for store in stores:
-                store.settle()
-            member.clear(_remove)
-
-
-def _remove(path: Path) -> None:
-    with contextlib.suppress(OSError):
-        if os.path.isdir(path) and not os.path.islink(path):
-            shutil.rmtree(path)
-        else:
-            path.unlink()

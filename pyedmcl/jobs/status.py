@@ -17,6 +17,7 @@ from ..files import temporary_name
 from . import layout
 from .claims import FOLDER, Holder, Watch
 from .manifest import default_block_rows
+from .parts import blocks_in
 from .store import XmapStore
 
 _RECENT = 600.0  # seconds before the last block in which blocks are counted for the rate
@@ -160,8 +161,7 @@ class Observer:
         n, names = store.shape[0], [name for name in self._watch.names() if name.startswith("E-")]
         done = 0
         for name in names:
-            with contextlib.suppress(OSError):  # most are claims, and one is the folder
-                done += sum(file.startswith("part-") for file in os.listdir(self._watch.folder / name))
+            done += blocks_in(self._watch.folder / name)  # most are claims, and one is the folder
         return (done, -(-n // default_block_rows(n))) if names else (0, 0)
 
 

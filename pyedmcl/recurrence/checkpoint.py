@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import glob
 import hashlib
-import io
 import json
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,8 @@ from ..errors import StoreError, StoreForeignError, StoreMismatchError
 from ..files import path_of
 from ..jobs import durable
 from ..jobs.blocks import Block, BlockResult, Record
+from ..jobs.parts import packed, unpacked
+from ..jobs.records import DamagedError
 from ..jobs.runner import Runner
 from .counts import Counts
 from .engine import CountingProblem, combine, join_rows, require_consistent
@@ -192,23 +193,22 @@ def _digest(values: NDArray[Any]) -> str:
     return hashlib.sha256(head + np.ascontiguousarray(values).tobytes()).hexdigest()
 
 
-def _digest_of(arrays: dict[str, Any]) -> str:
-    digest = hashlib.sha256()
-    for name, array in arrays.items():
-        digest.update(f"{name} {array.dtype.str} {array.shape} ".encode() + np.ascontiguousarray(array).tobytes())
-    return digest.hexdigest()
+def packed_parts(state: Sequence[Partial]) -> dict[str, NDArray[Any]]:
+    """Arrays of the same rows, a part per radius."""
+    return {f"{name}{r}": np.asarray(getattr(part, name)) for r, part in enumerate(state) for name in _FIELDS}
+
+
+def unpacked_parts(arrays: Mapping[str, NDArray[Any]]) -> list[Partial]:
+    """The inverse of :func:`packed_parts`."""
+    radii = range(len(arrays) // len(_FIELDS))
+    return [Partial(**_unpacked({name: arrays[f"{name}{r}"] for name in _FIELDS})) for r in radii]
 
 
 def write(file: Path, identity: dict[str, str], state: Sequence[Partial]) -> None:
     """Replace the file by ``state``: rows 0 to ``state[0].end``, a part per radius."""
-    arrays: dict[str, Any] = {}
-    for r, part in enumerate(state):
-        arrays |= {f"{name}{r}": np.asarray(getattr(part, name)) for name in _FIELDS}
-    head = {"format": _FORMAT, "identity": identity, "sha256": _digest_of(arrays)}
-    held = io.BytesIO()
-    np.savez(held, head=np.frombuffer(json.dumps(head).encode(), np.uint8), **arrays)
+    held = packed(packed_parts(state), {"format": _FORMAT, "identity": identity})
     try:
-        durable.write_file(file, held.getbuffer())
+        durable.write_file(file, held)
     except OSError as error:
         raise durable.write_failure(
             f"checkpoint={str(file)!r} could not be written", "; finished rows of before are kept", error
@@ -220,29 +220,28 @@ def read(file: Path, identity: dict[str, str]) -> list[Partial] | None:
     if not os.path.exists(file):
         return None
     try:
-        with np.load(file, allow_pickle=False) as held:
-            head = json.loads(bytes(held["head"]))
-            if head["format"] != _FORMAT:
-                raise ValueError(head["format"])
-            radii = range((len(held.files) - 1) // len(_FIELDS))
-            arrays = {f"{name}{r}": held[f"{name}{r}"] for r in radii for name in _FIELDS}
-            # The first checkpoints had none, only the sums of a zip file.
-            if head.get("sha256", _digest_of(arrays)) != _digest_of(arrays) or not arrays:
-                raise ValueError("its checksum differs")
-    except Exception as error:  # a damaged zip file, array or text may end in any of Python's errors
+        head, arrays = unpacked(file)
+        if head["format"] != _FORMAT:
+            raise DamagedError(head["format"])
+        state, stored = unpacked_parts(arrays), head["identity"]
+    except (DamagedError, LookupError, TypeError, ValueError, OSError) as error:
         raise StoreForeignError(
             f"checkpoint={str(file)!r} is no recurrence checkpoint of this version, or is damaged ({error}); name "
             "another file, or remove it"
         ) from error
-    stored = head["identity"]
+    refuse_another(file, stored, identity)
+    return state
+
+
+def refuse_another(path: Path, stored: Mapping[str, Any], identity: Mapping[str, str]) -> None:
+    """Raise StoreMismatchError where what is kept belongs to something else than is asked for, with what differs."""
     if stored != identity:
         names = [name for name in identity if stored.get(name) != identity[name]]
         shown = "; ".join(
             "data differ" if name == "data" else f"{name} = {stored.get(name)} there, {identity[name]} asked for"
             for name in names
         )
-        raise StoreMismatchError(f"checkpoint={str(file)!r} belongs to another run ({shown}); name another file")
-    return [Partial(**_unpacked({name: arrays[f"{name}{r}"] for name in _FIELDS})) for r in radii]
+        raise StoreMismatchError(f"checkpoint={str(path)!r} belongs to another run ({shown}); name another one")
 
 
 def _unpacked(part: dict[str, NDArray[Any]]) -> dict[str, Any]:

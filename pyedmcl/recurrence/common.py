@@ -107,17 +107,23 @@ def problem_of(
 
 def count(
     runner: Runner, problem: RqaProblem, rows: Any, columns: Any, options: Options,
-    checkpoint: Checkpoint = None,
+    checkpoint: Checkpoint = None, begin: float | None = None,
 ) -> list[Counts]:  # fmt: skip
     """Counts of each radius: the one way from here to the devices.
 
-    ``rows`` and ``columns`` are :class:`Points`, or pairs of them for a joint problem.
+    ``rows`` and ``columns`` are :class:`Points`, or pairs of them for a joint problem. ``begin`` is where a process
+    begins that shares the folder ``checkpoint`` with others.
     """
     if problem.joint is None:
         x, y = rows.values, columns.values
     else:
         x, y = tuple(side.values for side in rows), tuple(side.values for side in columns)
     other = None if problem.symmetric else y
+    if checkpoint is not None and begin is not None:
+        from .joined import quantify_joined
+
+        folder = path_of(checkpoint, "checkpoint")
+        return quantify_joined(folder, begin, runner, problem, x, other, tile=options.tile)
     if checkpoint is not None:
         from .checkpoint import quantify_with_checkpoint
 
@@ -125,16 +131,18 @@ def count(
     return counted(runner, problem, x, other, tile=options.tile)
 
 
-def one_pass(passes: Sequence[Any], checkpoint: Checkpoint) -> None:
-    """Refuse what names no file, and a checkpoint for several sweeps: a file holds one."""
+def one_pass(passes: Sequence[Any], checkpoint: Checkpoint, *, join: bool = False) -> None:
+    """Refuse what names no file (to ``join``, no folder), and a checkpoint for several sweeps: it holds one."""
     if checkpoint is not None:
         checkpoint = path_of(checkpoint, "checkpoint")
-    if checkpoint is not None and os.path.isdir(checkpoint):
+    if checkpoint is not None and join and os.path.exists(checkpoint) and not os.path.isdir(checkpoint):
+        raise InputError(f"checkpoint={str(checkpoint)!r} is a file; processes that join share a folder: name one")
+    if checkpoint is not None and not join and os.path.isdir(checkpoint):
         raise InputError(f"checkpoint={str(checkpoint)!r} is a folder; name a file in it")
     if checkpoint is not None and len(passes) > 1:
         raise InputError(
-            f"checkpoint={str(checkpoint)!r}: {len(passes)} sweeps are needed for these thresholds, and a file holds "
-            "one; call once for each, with a file of its own"
+            f"checkpoint={str(checkpoint)!r}: {len(passes)} sweeps are needed for these thresholds, and a checkpoint "
+            "holds one; call once for each, with one of its own"
         )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..errors import InputError
 from ..jobs.function import public_function
+from ..jobs.turns import begin_of
 from . import arguments, common
 from .common import Checkpoint, Device, Progress
 from .points import embedding_of, near_one, points_of
@@ -44,6 +45,8 @@ def joint_rqa(
     tile: int | None = None,
     progress: Progress | None = None,
     checkpoint: Checkpoint = None,
+    join: bool = False,
+    part: str | None = None,
     device: Device = None,
     client: Any = None,
     tune: str | None = None,
@@ -62,7 +65,7 @@ def joint_rqa(
     m_y, tau_y, radius_y, metric_y
         The same for ``y``; those left out are as for ``x``.
     theiler, lmin, vmin, wmin, convention, threshold, normalize, embedded, dtype, exact, tile, progress, checkpoint,
-    device, client, tune
+    join, part, device, client, tune
         As for :func:`pyedmcl.rqa`; convention "accrqa" has no joint recurrence.
     radius_unit : {"data", "std", "range", "max_distance"}
         As for :func:`pyedmcl.rqa`: ``radius`` is measured by the spread of x, ``radius_y`` by that of y.
@@ -102,6 +105,7 @@ def joint_rqa(
     )  # fmt: skip
     arguments.only_alone(options.convention, "joint_rqa")
     arguments.reporter(progress, "cells")
+    begin = begin_of(join, part, checkpoint, "checkpoint")
     radii, several = arguments.radii_of(radius, threshold)
     radii_y = radii if radius_y is None else arguments.radii_of(radius_y, threshold, "radius_y")[0]
     if len(radii) != len(radii_y):
@@ -138,10 +142,10 @@ def joint_rqa(
     complete = first.complete & second.complete
     results: dict[int, RecurrenceResult] = {}
     passes = _joined(*sides)
-    common.one_pass(passes, checkpoint)
+    common.one_pass(passes, checkpoint, join=begin is not None)
     for sweep in passes:
         pair = (first, second)
-        counted = common.count(runner, sweep.problem, pair, pair, options, checkpoint)
+        counted = common.count(runner, sweep.problem, pair, pair, options, checkpoint, begin)
         for counts, reported, place in zip(counted, sweep.radii, sweep.order, strict=True):
             origin = common.provenance(
                 runner, first, options,

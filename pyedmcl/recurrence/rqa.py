@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..jobs.function import public_function
+from ..jobs.turns import begin_of
 from . import arguments, common
 from .common import Checkpoint, Device, Progress
 from .points import embedding_of, near_one, points_of, same_coordinates
@@ -36,6 +37,8 @@ def rqa(
     tile: int | None = None,
     progress: Progress | None = None,
     checkpoint: Checkpoint = None,
+    join: bool = False,
+    part: str | None = None,
     device: Device = None,
     client: Any = None,
     tune: str | None = None,
@@ -97,6 +100,9 @@ def rqa(
     checkpoint : path, optional
         A file for very long runs: finished rows are kept there, and the same call continues behind them after it was
         killed. The counts are the same however often that happens.
+    join, part
+        Several processes, on any machines that share the **folder** ``checkpoint``, count together, as for
+        :func:`pyedmcl.xmap`: each takes bands of rows that nobody has taken, and returns when all are done.
     device : str or sequence of str, optional
         Which device, or several that share the work; see ``pyedmcl devices``.
     client : optional
@@ -154,6 +160,7 @@ def rqa(
         radius_unit=radius_unit, threshold=threshold,
     )  # fmt: skip
     arguments.reporter(progress, "cells")
+    begin = begin_of(join, part, checkpoint, "checkpoint")
     radii, several = arguments.radii_of(radius, threshold)
     embedding = embedding_of(m=m, tau=tau, embedded=embedded, metric=metric, normalize=normalize)
     first = points_of(x, "x", embedding)
@@ -171,9 +178,9 @@ def rqa(
     passes = passes_for(
         runner, problem, options.convention, rows, columns, threshold, radii, unit=options.radius_unit
     )
-    common.one_pass(passes, checkpoint)
+    common.one_pass(passes, checkpoint, join=begin is not None)
     for sweep in passes:
-        counted = common.count(runner, sweep.problem, rows, columns, options, checkpoint)
+        counted = common.count(runner, sweep.problem, rows, columns, options, checkpoint, begin)
         for counts, reported, place in zip(counted, sweep.radii, sweep.order, strict=True):
             origin = common.provenance(runner, rows, options, threshold=threshold, wanted=radii[place])
             complete = rows.complete, columns.complete

@@ -51,6 +51,7 @@ LEGAL = {
     "--views": _INT,
     "--x": _SERIES, "--y": _SERIES, "--lib-sizes": st.sampled_from(["20", "10,30", "10:40:10"]), "--sample": _INT,
     "--seed": _INT, "--part": st.sampled_from(["1/2", "2/2"]),
+    "--checkpoint": st.just("run.npz"),
     "--method": st.sampled_from(["simplex", "smap"]),
     "surrogate-test --surrogate": st.sampled_from(["phase", "shuffle", "seasonal", "auto"]),
     "--n": _INT, "--period": st.just("5"), "--rate": st.just("0.1"), "--radius": st.sampled_from(["0.3", "0.1,0.5"]),

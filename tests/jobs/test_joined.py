@@ -275,7 +275,8 @@ def part(number):
 def test_a_stage_is_computed_in_parts(path):
     with Member(path) as one, Member(path) as two:
         one.enter(), two.enter()
-        first, second = (PartsSink("E-1", cut(6, 2), member, 0.0, Stage()) for member in (one, two))
+        folder = path / FOLDER / "E-1"
+        first, second = (PartsSink(folder, "E-1", cut(6, 2), member, 0.0, Stage()) for member in (one, two))
         a, b = first.claim(), second.claim()
         first.write(a, part(a.number))
         second.write(b, part(b.number))
@@ -286,9 +287,9 @@ def test_a_stage_is_computed_in_parts(path):
         assert first.claim() is None and not first.pending() and first.kept() == "kept"
         np.testing.assert_array_equal(np.concatenate([rows for (rows,) in first.results()])[:, 0], [0, 0, 1, 1, 2, 2])
         assert second.record.searched[1] == {"E": 1, "interval": (0.1, 0.2)}
-        file = path / FOLDER / "E-1" / "part-1.npz"
+        file = folder / "part-1-2.npz"
         file.write_bytes(file.read_bytes()[:-9])
-        with pytest.raises(StoreError, match=r"part-1\.npz is damaged .* was removed: run the same command again"):
+        with pytest.raises(StoreError, match=r"part-1-2\.npz is damaged .* was removed: run the same command again"):
             first.results()
-        again = PartsSink("E-1", cut(6, 2), one, 0.0, Stage())
+        again = PartsSink(folder, "E-1", cut(6, 2), one, 0.0)
         assert again.claim().number == 1

@@ -67,11 +67,7 @@ def test_a_map_that_is_computed_by_some(path):
 
 def test_the_search_for_E_is_told(path):
     with Member(path) as member, XmapStore.join(path, make_manifest(40, 10), member):
-
-        class Stage:
-            answers = None
-
-        sink = PartsSink("E-1", cut(40, 16), member, 0.0, Stage())
+        sink = PartsSink(path / FOLDER / "E-1", "E-1", cut(40, 16), member, 0.0)
         sink.write(sink.claim(), BlockResult([np.zeros((16, 2))]))
         sink.claim()
         found = Observer(path).look()
