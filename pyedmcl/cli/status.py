@@ -21,7 +21,7 @@ _SECONDS = 5.0  # between two looks
 def status(
     result: Annotated[
         Path,
-        typer.Argument(metavar="OUT", help="The folder that 'pyedmcl xmap' or 'pyedmcl ccm-matrix' writes."),
+        typer.Argument(metavar="OUT", help="The folder that 'xmap' or 'ccm-matrix' writes, or 'rqa --join'."),
     ],
     watch: Annotated[
         bool, typer.Option("--watch", help="Look again every few seconds, until all is done.")

@@ -12,12 +12,13 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from ..errors import StoreForeignError
+from ..errors import StoreError, StoreForeignError
 from ..files import temporary_name
 from . import layout
 from .claims import FOLDER, Holder, Watch
 from .manifest import default_block_rows
-from .parts import blocks_in
+from .parts import IDENTITY, blocks_in, read_identity
+from .records import DamagedError
 from .store import XmapStore
 
 _RECENT = 600.0  # seconds before the last block in which blocks are counted for the rate
@@ -95,7 +96,7 @@ class Observer:
     Parameters
     ----------
     path : Path
-        A result of ``xmap`` or ``ccm_matrix``.
+        A result of ``xmap`` or ``ccm_matrix``, or the folder of joined recurrence runs.
     """
 
     def __init__(self, path: Path) -> None:
@@ -112,6 +113,14 @@ class Observer:
         StoreError
             It is damaged.
         """
+        try:
+            identity = read_identity(self._path)
+        except (DamagedError, OSError) as error:
+            raise StoreError(f"{self._path / IDENTITY} is damaged ({error}): name another folder") from error
+        if identity is not None:
+            return Status(
+                self._path, blocks_in(self._path), identity[0], 0, 0, tuple(self._processes(Counter(), {})), None
+            )
         stores = stores_of(self._path)
         entries = [entry for store in stores for entry in store.entries()]
         done = Counter(str(entry.get("writer", "")) for entry in entries)
@@ -195,7 +204,9 @@ def stores_of(path: Path) -> list[XmapStore]:
         store.refresh()
         stores.append(store)
     if not stores:
-        raise StoreForeignError(f"{path} is no result of pyedmcl xmap or ccm-matrix: name the folder it wrote")
+        raise StoreForeignError(
+            f"{path} is no result of pyedmcl xmap or ccm-matrix, nor the folder of joined rqa runs: name such a one"
+        )
     return stores
 
 

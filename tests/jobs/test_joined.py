@@ -260,7 +260,7 @@ def test_a_damaged_answer_is_refused(path):
 
 
 class Stage:
-    answers = None
+    answers = folder = None
 
     def kept(self):
         return "kept"

@@ -17,7 +17,7 @@ from pyedmcl.errors import StoreForeignError
 from pyedmcl.jobs import XmapStore, status
 from pyedmcl.jobs.blocks import BlockResult, cut
 from pyedmcl.jobs.claims import FOLDER, Holder, Member
-from pyedmcl.jobs.parts import PartsSink
+from pyedmcl.jobs.parts import IDENTITY, PartsSink, identity_file
 from pyedmcl.jobs.status import Observer, rate
 
 ELSEWHERE = Holder("far-7-ab", "far", 7, "another boot", "GPU", lease=60.0)
@@ -75,6 +75,21 @@ def test_the_search_for_E_is_told(path):
         assert "E is searched: 1 of 3 blocks are done" in told(path)[1]
 
 
+def test_bands_of_a_recurrence_matrix(path):
+    with Member(path) as member:
+        member.enter()
+        (path / IDENTITY).write_bytes(identity_file(6, {}))
+        sink = PartsSink(path, "band", cut(6, 1), member, 0.0)
+        for block in (sink.claim(), sink.claim()):
+            sink.write(block, BlockResult([np.zeros(1)]))
+        sink.claim()
+        found = Observer(path).look()
+    assert (found.done, found.total, found.claimed, found.rate) == (2, 6, 1, None)
+    assert found.processes[0].computing == ("band-2",) and "2 of 6 blocks are done" in told(path)[1]
+    (path / IDENTITY).write_text("{}")
+    assert told(path)[0] == 5 and "is damaged" in told(path)[1]
+
+
 def test_watching_ends_with_the_map(path, monkeypatch):
     with XmapStore.create_or_resume(path, make_manifest()) as store:
         left = store.pending()
@@ -111,7 +126,7 @@ def test_how_fast(monkeypatch):
 def test_no_result(tmp_path):
     (tmp_path / "empty").mkdir()
     for place in (tmp_path / "nowhere", tmp_path / "empty"):
-        with pytest.raises(StoreForeignError, match="name the folder it wrote"):
+        with pytest.raises(StoreForeignError, match="nor the folder of joined rqa runs: name such a one"):
             status.stores_of(place)
     code, said = told(tmp_path / "nowhere")
     assert code == 5 and "is no result of pyedmcl xmap or ccm-matrix" in said
