@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from .edm.xmap import open_xmap as open_xmap
     from .edm.xmap import xmap as xmap
     from .edm.xmap_significance import xmap_significance as xmap_significance
+    from .recurrence.batch import rqa_batch as rqa_batch
     from .recurrence.image.recurrence_plot import distance_plot as distance_plot
     from .recurrence.image.recurrence_plot import recurrence_plot as recurrence_plot
     from .recurrence.joint import joint_rqa as joint_rqa

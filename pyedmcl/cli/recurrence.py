@@ -1,4 +1,4 @@
-"""What the two recurrence commands share: options, and from a file's series to the points of a plot."""
+"""What the recurrence commands share: options, and from a file's series to the points of a plot."""
 
 from __future__ import annotations
 
@@ -74,6 +74,9 @@ RadiusUnit = Annotated[
         rich_help_panel=_STATES,
     ),
 ]  # fmt: skip
+Lmin = Annotated[int, typer.Option("--lmin", help="Least diagonal line.", rich_help_panel=_STATES)]
+Vmin = Annotated[int, typer.Option("--vmin", help="Least vertical line.", rich_help_panel=_STATES)]
+Wmin = Annotated[int, typer.Option("--wmin", help="Least white vertical line.", rich_help_panel=_STATES)]
 Exact = Annotated[
     bool,
     typer.Option(

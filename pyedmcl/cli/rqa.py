@@ -35,9 +35,9 @@ def rqa(
     threshold: shared.Threshold = "fixed",
     normalize: shared.Normalize = None,
     radius_unit: shared.RadiusUnit = "data",
-    lmin: Annotated[int, typer.Option("--lmin", help="Least diagonal line.", rich_help_panel="Recurrence")] = 2,
-    vmin: Annotated[int, typer.Option("--vmin", help="Least vertical line.", rich_help_panel="Recurrence")] = 2,
-    wmin: Annotated[int, typer.Option("--wmin", help="Least white vertical line.", rich_help_panel="Recurrence")] = 2,
+    lmin: shared.Lmin = 2,
+    vmin: shared.Vmin = 2,
+    wmin: shared.Wmin = 2,
     output: Annotated[
         Path | None,
         typer.Option(

@@ -15,8 +15,8 @@ from ..errors import InputError
 from .metrics import Metric, metric_named
 from .units import normalization_named, normalized
 
-# Binary exponents of the largest value for which no power of two is needed.
-_EXPONENTS = {"float32": (-20, 43), "float64": (-100, 100)}
+#: Binary exponents of the largest value for which no power of two is needed.
+NEAR_ONE = {"float32": (-20, 43), "float64": (-100, 100)}
 
 
 @dataclass(frozen=True)
@@ -158,7 +158,7 @@ def near_one(arithmetic: str, *sides: Points) -> tuple[Points, ...]:
     multiplied by one power of two, which rounds nothing."""
     different = list({id(side): side for side in sides}.values())
     found = exponent_of(max(largest(side.values) for side in different))
-    least, most = _EXPONENTS[arithmetic]
+    least, most = NEAR_ONE[arithmetic]
     if least <= found <= most:
         return sides
     scaled = {

@@ -123,7 +123,8 @@ def unit_of(
     else:
         sides = [rows.given] if rows is columns else [rows.given, columns.given]
         parts = [spread(np.ascontiguousarray(side.T)) for side in sides]
-        length = spread_in(unit, Spread(*(np.concatenate(field) for field in zip(*parts, strict=True))))
+        together = Spread(*(np.concatenate(field)[None] for field in zip(*parts, strict=True)))
+        length = float(spread_in(unit, together)[0])
     return required(unit, length, what)
 
 

@@ -82,14 +82,16 @@ def normalized(values: NDArray[Any], how: str | None) -> NDArray[Any]:
     return out
 
 
-def spread_in(unit: str, series: Spread) -> float:
-    """The unit of a radius where several columns, of one side or both, are compared: the root of their mean variance,
-    or the largest of their ranges."""
+def spread_in(unit: str, series: Spread) -> Doubles:
+    """The unit of a radius of each row where the columns of a row (rows, columns), of one side or both, are compared:
+    the root of their mean variance, or the largest of their ranges."""
     if unit == "range":
-        return 2 * float((series.high / 2 - series.low / 2).max())
-    exponent = int(exponents(series.std))
-    near_one = np.ldexp(series.std, -exponent)
-    return math.ldexp(math.sqrt(float((near_one * near_one).sum()) / len(near_one)), exponent)
+        largest: Doubles = 2 * (series.high / 2 - series.low / 2).max(axis=1)
+        return largest
+    exponent = exponents(series.std)
+    near_one = np.ldexp(series.std, -exponent[:, None])
+    roots: Doubles = np.ldexp(np.sqrt((near_one * near_one).sum(axis=1) / series.std.shape[1]), exponent)
+    return roots
 
 
 def required(unit: str, length: float, what: str) -> float:

@@ -177,3 +177,26 @@ def test_scale_and_unit(table, one_device):
     assert answer["results"][0]["determinism"] == found.DET
     refused = run("rqa", table, "--column", "a", "--radius", 0.2, "--radius-unit", "sd", "--device", one_device)
     assert refused.exit_code == 3 and "radius_unit='sd'" in refused.output
+
+
+def test_batch_of_columns_and_groups(table, tmp_path, one_device):
+    out, options = tmp_path / "batch.csv", ("--m", 2, "--radius", "0.2,0.5", "--device", one_device)
+    answer = answer_of("rqa-batch", table, "--columns", "a,b", *options, "-o", out)
+    found = pyedmcl.rqa_batch([X, Y], m=2, radius=[0.2, 0.5], device=one_device)
+    assert [row["series"] for row in answer["results"]] == ["a", "a", "b", "b"]
+    assert [row["determinism"] for row in answer["results"]] == found.measure("DET").tolist()
+    written = list(csv.DictReader(out.read_text().splitlines()))
+    assert [float(row["laminarity"]) for row in written] == found.measure("LAM").tolist()
+    long = tmp_path / "long.csv"
+    rows = [("subject", "uV"), *(("s1", v) for v in X[:200].tolist()), *(("s2", v) for v in Y[:100].tolist())]
+    long.write_text("\n".join(",".join(map(str, row)) for row in rows))
+    grouped = answer_of("rqa-batch", long, "--groups", "subject", "--columns", "uV", *options)
+    found = pyedmcl.rqa_batch([X[:200], Y[:100]], m=2, radius=[0.2, 0.5], device=one_device)
+    assert [row["subject"] for row in grouped["results"]] == ["s1", "s1", "s2", "s2"]
+    assert [row["trapping_time"] for row in grouped["results"]] == found.measure("TT").tolist()
+    crossed = answer_of("rqa-batch", table, "--columns", "a", "--against", "b", *options)
+    assert crossed["results"][1]["determinism"] == pyedmcl.rqa(X, Y, m=2, radius=0.5, device=one_device).DET
+    shown = run("rqa-batch", table, *options)
+    assert shown.exit_code == 0 and "2 series, 4 results" in shown.stdout
+    for line in (("--groups", "year"), ("--against", "b")):
+        assert run("rqa-batch", table, *line, *options).exit_code == 2

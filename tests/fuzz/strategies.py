@@ -100,6 +100,8 @@ LEGAL = {
     "convention": one_of("pyrqa", "crqa", "recurrenceanalysis"),
     "threshold": one_of("fixed", "fixed", "recurrence_rate"),
     "windowed_rqa.threshold": one_of("fixed"), "tile": one_of(None, 32),
+    "series": st.lists(st.sampled_from([X, Y, X[:20]]), min_size=1, max_size=3), "rqa_batch.y": _none,
+    "rqa_batch.columns": _none, "groups": _none, "axis": one_of(0, -1), "rqa_batch.radius": one_of(0.3, [0.1, 0.2]),
     "normalize": one_of(None, "zscore", "range"), "radius_unit": one_of("data", "data", "std", "range", "max_distance"),
     "checkpoint": st.one_of(_none, st.builds(new_path, st.just(".npz"))), "pixels": one_of(None, 10, (5, 7)),
     "window": st.integers(10, 20), "step": st.integers(5, 10),

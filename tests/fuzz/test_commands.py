@@ -58,6 +58,7 @@ LEGAL = {
     "--against": _SERIES, "--m": _INT, "--metric": st.sampled_from(["euclidean", "maximum"]), "--theiler": _INT,
     "--convention": st.sampled_from(["pyrqa", "crqa"]),
     "--threshold": st.sampled_from(["fixed", "recurrence_rate", "corridor"]),
+    "--groups": st.sampled_from(["t", "a,b"]),
     "--normalize": st.sampled_from(["zscore", "range"]),
     "--radius-unit": st.sampled_from(["data", "std", "range", "max_distance"]),
     "--lmin": _INT, "--vmin": _INT, "--wmin": _INT, "--pixels": st.just("9"), "--black": st.just("0.5"),

@@ -1,0 +1,137 @@
+"""``pyedmcl rqa-batch``: quantify the recurrence of many series."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from . import options
+from . import recurrence as shared
+from .files import check_table, write_table
+from .inputs import load, parse_columns
+from .talk import Talk
+
+_SHOWN = ("RR", "DET", "L", "ENTR", "LAM", "TT")
+_ROWS = 20  # of the table that is printed
+
+
+def rqa_batch(
+    input: options.Input,
+    radius: Annotated[
+        str,
+        typer.Option(
+            "--radius", metavar="R[,R,...]", help=shared.RADIUS_HELP, show_default=False,
+            rich_help_panel="Recurrence",
+        ),
+    ],
+    groups: Annotated[
+        str | None,
+        typer.Option(
+            "--groups", metavar="A,B,...", help="Columns whose combinations tell recordings apart that stand one "
+            "behind the other, such as subject,channel. Needs --columns.", show_default=False,
+        ),
+    ] = None,
+    columns: options.Columns = None,
+    against: Annotated[
+        str | None,
+        typer.Option(
+            "--against", metavar="A,B,...", help="Cross recurrence of each of --columns with one of these series.",
+            show_default=False,
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", metavar="TABLE.csv", help="Write all measures, a row per series and radius "
+            "(.csv, .tsv, .json).", show_default=False,
+        ),
+    ] = None,
+    m: shared.M = 1,
+    tau: shared.Tau = 1,
+    metric: shared.Metric = "euclidean",
+    theiler: shared.Theiler = 1,
+    convention: shared.Convention = "pyrqa",
+    threshold: shared.Threshold = "fixed",
+    normalize: shared.Normalize = None,
+    radius_unit: shared.RadiusUnit = "data",
+    lmin: shared.Lmin = 2,
+    vmin: shared.Vmin = 2,
+    wmin: shared.Wmin = 2,
+    time_column: options.TimeColumn = None,
+    dataset: options.Dataset = None,
+    exact: shared.Exact = True,
+    dtype: options.Dtype = "float32",
+    device: options.Device = None,
+    progress: options.Progress = None,
+    quiet: options.Quiet = False,
+    json: options.Json = False,
+    debug: options.Debug = False,
+) -> None:
+    """Quantify the recurrence of each series of a file, or of each group of its rows, in one run."""  # fmt: skip
+    talk = Talk(quiet=quiet, as_json=json, progress=progress)
+    wanted = shared.parse_radius(radius, threshold)
+    chosen, keys, others = (parse_columns(text) for text in (columns, groups, against))
+    if keys is not None and chosen is None:
+        raise typer.BadParameter("--groups needs --columns, which say which columns hold values")
+    if others is not None and (chosen is None or len(chosen) != len(others)):
+        raise typer.BadParameter("--against needs --columns, and as many series as these")
+    if output is not None:
+        check_table(output)
+    series = load(input, chosen, time_column, dataset)
+    y = None if others is None else load(input, others, time_column, dataset)
+    labels = None if keys is None else _labels(input, chosen, keys, dataset)
+    import pyedmcl
+
+    with talk.progress("counting lines") as report:
+        found = pyedmcl.rqa_batch(
+            series.values, None if y is None else y.values, groups=labels, m=m, tau=tau, radius=wanted, metric=metric,
+            theiler=theiler, lmin=lmin, vmin=vmin, wmin=wmin, convention=convention, threshold=threshold,
+            normalize=normalize, radius_unit=radius_unit, exact=exact, dtype=dtype, device=device, progress=report,
+        )  # fmt: skip
+    table = _table(found, keys or [], series.names)
+    rows = [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
+    if output is not None:
+        write_table(output, tuple(table), [[_cell(value) for value in row.values()] for row in rows])
+    _show(talk, found, table, [*(keys or []), "series", "radius_used"])
+    n = len(found.x)
+    talk.summary(f"{n:,} series, {len(rows):,} results, convention {convention}" + (f"; {output}" if output else ""))
+    talk.document({
+        "series": list(series.names), "against": None if y is None else list(y.names), "groups": keys or [],
+        "results": rows, "output": None if output is None else str(output), "provenance": dict(found.provenance),
+    })  # fmt: skip
+
+
+def _labels(path: Path, chosen: list[str] | None, keys: list[str], dataset: str | None) -> list[tuple[Any, ...]]:
+    """Of each row: its values in the columns that name groups, which may be text."""
+    columns = []
+    for key in keys:
+        time = load(path, (chosen or [])[:1], key, dataset).time
+        columns.append([] if time is None else time.tolist())
+    return list(zip(*columns, strict=True))
+
+
+def _table(found: Any, keys: list[str], names: tuple[str, ...]) -> dict[str, list[Any]]:
+    """Columns of all results, with the names of groups and series."""
+    out = found.to_dict()
+    groups = out.pop("group", [])
+    out["series"] = [names[place] for place in out["series"]]
+    return {**{key: [group[at] for group in groups] for at, key in enumerate(keys)}, **out}
+
+
+def _show(talk: Talk, found: Any, table: dict[str, list[Any]], first: list[str]) -> None:
+    measures = {name: found.measure(name).tolist() for name in _SHOWN}
+    shown = [table[name] for name in first] + list(measures.values())
+    rows = [[_text(value) for value in row] for row in zip(*(column[:_ROWS] for column in shown), strict=True)]
+    talk.table((*first[:-1], "radius", *measures), rows, right=("radius", *measures))
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, tuple):
+        return ":".join(map(_text, value))
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def _cell(value: Any) -> Any:
+    return ":".join(map(repr, value)) if isinstance(value, tuple) else value

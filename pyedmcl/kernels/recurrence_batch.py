@@ -1,0 +1,16 @@
+"""Recurrence quantification of many short matrices in a launch: each group takes one after the other."""
+
+from ..codegen.spec import KernelSpec
+
+SPEC = KernelSpec(
+    name="recurrence_batch",
+    producer="mako",
+    text="recurrence_batch.cl.mako",
+    arguments="""
+        recurrence_batch(const real* x, y; const int* shapes; const real* limits; int step_x, step_y, theiler, dropped;
+            uint* scratch; ulong scratch_words; int longest; uint* taken; uint end; ulong* heads; uint* lines;
+            ushort* per_column, per_diagonal)
+    """,
+    specialisation=("m", "metric", "dtype", "strict", "corridor", "symmetric", "lanes", "wg"),
+    oracle="pyedmcl.reference.rqa:line_counts",
+)

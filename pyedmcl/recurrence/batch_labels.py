@@ -1,0 +1,212 @@
+"""From what users hold many series in to a list of them, and labels that tell them apart."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..data.arguments import column_names, integer, several
+from ..data.unpack import NotNumericError, numeric_column
+from ..errors import InputError, shown
+
+
+@dataclass(frozen=True, eq=False)
+class Labelled:
+    """Series, and a value of each label for each of them.
+
+    Attributes
+    ----------
+    series : sequence
+        Of arrays (n,) or (n, d); or a single array (series, n).
+    labels : dict of str to tuple
+    what : str
+        The argument that held them.
+    """
+
+    series: Any
+    labels: dict[str, tuple[Any, ...]]
+    what: str
+
+    def __len__(self) -> int:
+        return len(self.series)
+
+    def names(self) -> Sequence[str]:
+        """How messages call each series."""
+        return Names(self.what, self.labels)
+
+
+class Names(Sequence[str]):
+    """Made when a message needs one."""
+
+    def __init__(self, what: str, labels: Mapping[str, tuple[Any, ...]]) -> None:
+        self._what, self._labels = what, labels
+
+    def __len__(self) -> int:
+        return len(next(iter(self._labels.values())))
+
+    def __getitem__(self, index: Any) -> Any:
+        if index >= len(self):
+            raise IndexError(index)
+        said = ", ".join(f"{name}={values[index]!r}" for name, values in self._labels.items())
+        return f"{self._what} ({said})"
+
+
+def labelled(data: Any, what: str, *, groups: Any = None, columns: Any = None, axis: Any = 0) -> Labelled:
+    """The series that ``data`` holds.
+
+    Parameters
+    ----------
+    data : list or mapping of series, array of two or three dimensions, or pandas DataFrame
+    what : str
+        The argument's name.
+    groups : str, sequence of str, or labels (n_steps,), optional
+        Of a frame: columns whose combinations tell series apart. Of a frame or an array (n_steps, n_series) also one
+        label per row.
+    columns : sequence of str, optional
+        Of a frame: columns that hold values; all that ``groups`` does not name by default.
+    axis : int
+        Of an array: the axis of time.
+
+    Raises
+    ------
+    InputError
+        For anything else.
+    """
+    if hasattr(data, "groupby") and hasattr(data, "columns") and hasattr(data, "iloc"):
+        return _of_frame(data, what, groups, columns)
+    if columns is not None:
+        raise InputError(f"columns={shown(columns)} chooses columns of a DataFrame, and {what} is none")
+    if isinstance(data, Mapping):
+        _no_groups(groups, what)
+        return _checked(Labelled(list(data.values()), {"series": tuple(data)}, what))
+    if isinstance(data, (list, tuple)):
+        _no_groups(groups, what)
+        return _checked(Labelled(list(data), {"series": tuple(range(len(data)))}, what))
+    return _of_array(data, what, groups, axis)
+
+
+def _no_groups(groups: Any, what: str) -> None:
+    if groups is not None:
+        raise InputError(
+            f"groups={shown(groups)}: the series of {what} are apart already; give a DataFrame, or an array and a "
+            "label for each of its rows"
+        )
+
+
+def _checked(found: Labelled) -> Labelled:
+    if not len(found):
+        raise InputError(f"{found.what}: there is no series in it")
+    return found
+
+
+def _of_array(data: Any, what: str, groups: Any, axis: Any) -> Labelled:
+    try:
+        values = np.asarray(data)
+    except Exception as error:  # whatever the object's own methods raise
+        raise InputError(f"{what}: cannot be read as an array ({type(error).__name__}: {error})") from error
+    if not 1 <= values.ndim <= 3:
+        raise InputError(
+            f"{what}: a list of series, a DataFrame, or an array of one to three dimensions is needed, not "
+            f"{shown(data) if values.ndim == 0 else f'shape {values.shape}'}"
+        )
+    time = integer("axis", axis)
+    if not -values.ndim <= time < values.ndim:
+        raise InputError(f"axis={time}: {what} has {values.ndim} axes")
+    try:
+        values = np.moveaxis(numeric_column(values.reshape(-1)).reshape(values.shape), time, -1)
+    except NotNumericError as reason:
+        raise InputError(f"{what} {reason}. Only numbers can be used") from None
+    shape = values.shape[:-1]
+    places = list(itertools.product(*map(range, shape)))
+    others = [at for at in range(values.ndim) if at != time % values.ndim]
+    names = ["series"] if len(others) < 2 else [f"axis_{at}" for at in others]
+    columns = {name: tuple(place[at] if place else 0 for place in places) for at, name in enumerate(names)}
+    table = np.ascontiguousarray(values.reshape(-1, values.shape[-1]))
+    if groups is None:
+        return _checked(Labelled(table, columns, what))
+    codes, keys = _codes(groups, table.shape[1], what)
+    return _split(list(table), columns, codes, {"group": keys}, what)
+
+
+def _of_frame(data: Any, what: str, groups: Any, columns: Any) -> Labelled:
+    keys = several("groups", groups) if groups is not None else []
+    there = list(data.columns)
+    levels = [name for name in data.index.names if name is not None]
+    by_name = bool(keys) and all(_hashable(key) and (key in there or key in levels) for key in keys)
+    chosen = [name for name in there if not (by_name and name in keys)] if columns is None else list(
+        column_names("columns", columns) or []
+    )  # fmt: skip
+    for name in chosen:
+        if name not in there:
+            raise InputError(f"columns={shown(columns)}: {what} has no column {shown(name)}; it has {shown(there)}")
+    values = []
+    for name in chosen:
+        try:
+            values.append(np.asarray(numeric_column(data[name].to_numpy()), np.float64))
+        except NotNumericError as reason:
+            raise InputError(
+                f"{what}: column {name!r} {reason}. Only numbers can be used; choose columns=, or name it in groups="
+            ) from None
+    labels = {"series": tuple(chosen)}
+    if groups is None:
+        return _checked(Labelled(values, labels, what))
+    if by_name:
+        rows = [(data[key] if key in there else data.index.get_level_values(key)).tolist() for key in keys]
+        codes, found = _codes(list(zip(*rows, strict=True)), len(data), what)
+        by = {str(key): tuple(one[at] for one in found) for at, key in enumerate(keys)}
+    else:
+        codes, found = _codes(groups, len(data), what)
+        by = {"group": found}
+    return _split(values, labels, codes, by, what)
+
+
+def _hashable(value: Any) -> bool:
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
+
+
+def _codes(groups: Any, n_steps: int, what: str) -> tuple[np.ndarray[Any, Any], tuple[Any, ...]]:
+    """The group of each row, counted by first appearance, and the label of each group."""
+    labels = list(groups) if isinstance(groups, Sequence) and not isinstance(groups, str) else None
+    if hasattr(groups, "tolist"):
+        listed = groups.tolist()
+        labels = listed if isinstance(listed, list) else None
+    if labels is None or len(labels) != n_steps or not all(map(_hashable, labels)):
+        raise InputError(
+            f"groups={shown(groups)}: names of columns of a DataFrame, or a label for each of the {n_steps:,} rows of "
+            f"{what}, are needed"
+        )
+    seen: dict[Any, int] = {}
+    codes = np.array([seen.setdefault(_key(label), len(seen)) for label in labels], np.int64)
+    first: dict[int, Any] = {}
+    for code, label in zip(codes.tolist(), labels, strict=True):
+        first.setdefault(code, label)
+    return codes, tuple(first[code] for code in range(len(seen)))
+
+
+def _key(label: Any) -> Any:
+    """Labels that are NaN are one label."""
+    if isinstance(label, tuple):
+        return tuple(map(_key, label))
+    return ("missing",) if label != label else label
+
+
+def _split(
+    series: list[Any], labels: dict[str, tuple[Any, ...]], codes: Any, by: dict[str, tuple[Any, ...]], what: str
+) -> Labelled:
+    """The rows of each group as series of their own, group by group."""
+    order = np.argsort(codes, kind="stable")
+    rows = np.split(order, np.cumsum(np.bincount(codes))[:-1]) if len(codes) else []
+    each = len(series)
+    out = [one[mine] for mine in rows for one in series]
+    names = {name: tuple(value for value in values for _ in range(each)) for name, values in by.items()}
+    for name, values in labels.items():
+        names[name if name not in names else f"{name}_of_column"] = values * len(rows)
+    return _checked(Labelled(out, names, what))

@@ -1,0 +1,256 @@
+"""Measures of many matrices at once: bit for bit those of :mod:`pyedmcl.recurrence.measures` for each.
+
+Sums of integers are exact whatever their order. Sums of fractions (entropies, trends) are taken over rows of equal
+length that lie one behind the other, which NumPy sums like a single one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .batch_counts import BatchCounts, Ints
+from .cells import cells_of_both_sides, cells_within
+from .conventions import Convention
+from .formulas import TREND_BORDER
+
+Doubles = NDArray[np.float64]
+
+
+class LinesOfMany:
+    """Lines of one kind in ``n`` matrices: matrix (ascending), length (ascending within one) and number of lines."""
+
+    def __init__(self, n: int, matrices: Ints, lengths: Ints, numbers: Ints) -> None:
+        self.n, self.matrices, self.lengths, self.numbers = n, matrices, lengths, numbers
+
+    def from_length(self, least: int) -> LinesOfMany:
+        """Those of at least ``least``."""
+        if least <= 1:
+            return self
+        kept = self.lengths >= least
+        return LinesOfMany(self.n, self.matrices[kept], self.lengths[kept], self.numbers[kept])
+
+    @cached_property
+    def points(self) -> NDArray[Any]:
+        """Cells on the lines of each matrix."""
+        return np.bincount(self.matrices, self.numbers * self.lengths, self.n)
+
+    @cached_property
+    def count(self) -> NDArray[Any]:
+        """Lines of each matrix."""
+        return np.bincount(self.matrices, self.numbers, self.n)
+
+    @cached_property
+    def longest(self) -> Ints:
+        """Length of the longest line of each matrix; 0 where there is none."""
+        out = np.zeros(self.n, np.int64)
+        out[self.matrices] = self.lengths  # the last one stays
+        return out
+
+    def entropy(self) -> Doubles:
+        """As :func:`pyedmcl.recurrence.formulas.entropy`."""
+        out = np.full(self.n, np.nan)
+        many = np.bincount(self.matrices, minlength=self.n)
+        begins = np.cumsum(many) - many
+        for width in np.unique(many[many > 0]):
+            rows = np.flatnonzero(many == width)
+            numbers = self.numbers[begins[rows][:, None] + np.arange(width)]
+            p = numbers / numbers.sum(axis=1)[:, None]
+            out[rows] = -(p * np.log(p)).sum(axis=1) + 0.0
+        return out
+
+
+def ratio(numerator: NDArray[Any], denominator: NDArray[Any]) -> Doubles:
+    """Quotients; NaN where there is nothing to divide by."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where(denominator != 0, numerator / denominator, np.nan)
+
+
+class MeasuresOfMany:
+    """Measures of matrices without gaps.
+
+    Parameters
+    ----------
+    counts : BatchCounts
+    convention : Convention
+    theiler, lmin, vmin, wmin : int
+    symmetric : bool
+        Rows and columns stand for the same points.
+    corridor : bool
+        The main diagonal does not recur.
+    """
+
+    def __init__(
+        self, counts: BatchCounts, convention: Convention, *, theiler: int, lmin: int, vmin: int, wmin: int,
+        symmetric: bool, corridor: bool,
+    ) -> None:  # fmt: skip
+        self.counts, self.convention = counts, convention
+        self.theiler, self.lmin, self.vmin, self.wmin = theiler, lmin, vmin, wmin
+        self._symmetric, self._identity = symmetric, symmetric and not corridor
+
+    def _lines(self, name: str) -> LinesOfMany:
+        return LinesOfMany(len(self.counts), *self.counts.kind(name))
+
+    @cached_property
+    def _verticals(self) -> LinesOfMany:
+        return self._lines("verticals")
+
+    @cached_property
+    def _between(self) -> LinesOfMany:
+        """White lines between two black ones."""
+        return self._lines("whites")
+
+    @cached_property
+    def _diagonals(self) -> LinesOfMany:
+        found = self._lines("diagonals")
+        if self.convention.has_theiler or not self._identity:
+            return found
+        every = np.arange(found.n)  # the main diagonal is longer than any other line
+        matrices = np.concatenate([found.matrices, every])
+        order = np.argsort(matrices, kind="stable")
+        lengths = np.concatenate([found.lengths, self.counts.sizes[:, 0]])
+        numbers = np.concatenate([found.numbers, np.ones(found.n, np.int64)])
+        return LinesOfMany(found.n, matrices[order], lengths[order], numbers[order])
+
+    @cached_property
+    def _whites(self) -> LinesOfMany:
+        if not self.convention.white_borders:
+            return self._between
+        border, n = self._lines("white_borders"), len(self.counts)
+        width = int(self.counts.sizes.max()) + 1
+        parts = []
+        step = max((1 << 24) // width, 1)  # matrices whose lengths are added in one array
+        for first in range(0, n, step):
+            some = min(step, n - first)
+            total = np.zeros(some * width)
+            for lines in (self._between, border):
+                here = slice(*np.searchsorted(lines.matrices, [first, first + some]))
+                places = (lines.matrices[here] - first) * width + lines.lengths[here]
+                total += np.bincount(places, lines.numbers[here], some * width)
+            at = np.flatnonzero(total)
+            parts.append((first + at // width, at % width, total[at].astype(np.int64)))
+        return LinesOfMany(n, *(np.concatenate(of) for of in zip(*parts, strict=True)))
+
+    def _share(self, lines: LinesOfMany, least: int) -> Doubles:
+        return ratio(lines.from_length(least).points, lines.points)
+
+    def _mean(self, lines: LinesOfMany, least: int) -> Doubles:
+        some = lines.from_length(least)
+        return ratio(some.points, some.count)
+
+    def _most(self, lines: LinesOfMany, least: int) -> Ints:
+        return lines.from_length(least if self.convention.longest_from_minimum else 1).longest
+
+    def _inverse(self, lengths: Ints) -> Doubles:
+        with np.errstate(divide="ignore"):
+            return 1.0 / lengths
+
+    @cached_property
+    def _of_sizes(self) -> list[tuple[tuple[int, int], Ints]]:
+        """(columns, rows) that occur, and the matrices of each."""
+        sizes, which = np.unique(self.counts.sizes, axis=0, return_inverse=True)
+        return [((int(n), int(m)), np.flatnonzero(which.ravel() == at)) for at, (n, m) in enumerate(sizes)]
+
+    def recurrence_rate(self) -> Doubles:
+        cells = np.empty(len(self.counts))
+        for (n, m), mine in self._of_sizes:
+            dropped = 0
+            if self.convention.rate_over == "outside" and self._symmetric:
+                dropped = cells_within(np.ones(m, bool), np.ones(n, bool), self.theiler)
+            cells[mine] = n * m - dropped
+        return ratio(self.counts.sums[:, 0], cells)
+
+    def determinism(self) -> Doubles:
+        return self._share(self._diagonals, self.lmin)
+
+    def average_diagonal_line(self) -> Doubles:
+        return self._mean(self._diagonals, self.lmin)
+
+    def longest_diagonal_line(self) -> Ints:
+        lines = self._diagonals if self.convention.has_theiler else self._lines("diagonals")
+        return self._most(lines, self.lmin)
+
+    def divergence(self) -> Doubles:
+        return self._inverse(self.longest_diagonal_line())
+
+    def entropy_diagonal_lines(self) -> Doubles:
+        return self._diagonals.from_length(self.lmin).entropy()
+
+    def laminarity(self) -> Doubles:
+        return self._share(self._verticals, self.vmin)
+
+    def trapping_time(self) -> Doubles:
+        return self._mean(self._verticals, self.vmin)
+
+    def longest_vertical_line(self) -> Ints:
+        return self._most(self._verticals, self.vmin)
+
+    def entropy_vertical_lines(self) -> Doubles:
+        return self._verticals.from_length(self.vmin).entropy()
+
+    def average_white_vertical_line(self) -> Doubles:
+        return self._mean(self._whites, self.wmin)
+
+    def longest_white_vertical_line(self) -> Ints:
+        return self._most(self._whites, self.wmin)
+
+    def divergence_white_vertical_lines(self) -> Doubles:
+        return self._inverse(self.longest_white_vertical_line())
+
+    def entropy_white_vertical_lines(self) -> Doubles:
+        return self._whites.from_length(self.wmin).entropy()
+
+    def trend(self) -> Doubles:
+        out = np.full(len(self.counts), np.nan)
+        for (n, m), mine in self._of_sizes:
+            end = min(n, m) - TREND_BORDER
+            d = np.arange(1 + self.theiler, end + 1)
+            balanced = d - end / 2
+            total = float((balanced * balanced).sum())
+            if not len(d) or not total:
+                continue
+            cells = cells_of_both_sides(np.ones(m, bool), np.ones(n, bool))[self.theiler : end]
+            rate = self._both_sides(mine, n)[:, self.theiler : end] / cells
+            slopes = balanced * (rate - rate.mean(axis=1)[:, None])
+            out[mine] = 1000.0 * slopes.sum(axis=1) / total
+        return out
+
+    def _both_sides(self, matrices: Ints, n_columns: int) -> Ints:
+        """Recurrent cells at each distance from the main diagonal, of matrices of one size."""
+        c = self.counts
+        length = int(c.diagonal_begins[matrices[0] + 1] - c.diagonal_begins[matrices[0]])
+        found: Ints = c.diagonals[c.diagonal_begins[matrices][:, None] + np.arange(length)].astype(np.int64)
+        if c.halved:
+            found[:, 1:] *= 2
+            return found
+        middle = n_columns - 1  # of diagonals row - column
+        n = min(middle + 1, length - middle)
+        folded: Ints = found[:, middle : middle + n].copy()
+        folded[:, 1:] += found[:, middle - n + 1 : middle][:, ::-1]
+        return folded
+
+    def recurrence_time_1(self) -> Doubles:
+        return ratio(self.counts.sums[:, 3], self.counts.sums[:, 4])
+
+    def recurrence_time_2(self) -> Doubles:
+        return ratio(self.counts.sums[:, 1], self.counts.sums[:, 2])
+
+    def recurrence_period_density_entropy(self) -> Doubles:
+        longest = self._between.longest
+        values, which = np.unique(longest, return_inverse=True)
+        logarithms = np.array([math.log(value) if value > 1 else 1.0 for value in values.tolist()])[which]
+        out = self._between.entropy() / logarithms
+        return np.where(longest == 0, np.nan, np.where(longest == 1, 0.0, out))
+
+    def ratio(self) -> Doubles:
+        return ratio(self.determinism(), self.recurrence_rate())
+
+    def measure(self, long_name: str) -> NDArray[Any] | None:
+        """A measure of all matrices by its long name; None for one that is not known here."""
+        found: Callable[[], NDArray[Any]] | None = getattr(self, long_name, None)
+        return None if found is None else found()

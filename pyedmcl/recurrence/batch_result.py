@@ -1,0 +1,139 @@
+"""What the recurrence quantification of many series returns: a table whose rows are made when they are asked for."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InputError, shown
+from ..io.optional import need
+from .arguments import minimum
+from .batch_counts import BatchCounts, Ints
+from .batch_measures import MeasuresOfMany
+from .batch_sides import Side
+from .conventions import Convention
+from .measures import SHORT_NAMES
+from .result import RecurrenceResult
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RqaBatch(Sequence[RecurrenceResult]):
+    """Recurrence quantification of many series: a row for each series and radius.
+
+    Item ``i`` is the :class:`RecurrenceResult` of row ``i``, series by series and radius by radius of each.
+
+    Attributes
+    ----------
+    labels : mapping of str to tuple
+        What tells the series apart, a value for each: groups and "series".
+    radii : tuple
+        What was asked for, in the unit that was asked for.
+    used : ndarray of float64 (series, radii) or (series, radii, 2)
+        The radii in the unit of the data, pairs for a corridor; NaN where each point has its own.
+    counts : BatchCounts
+        In the order in which they were computed.
+    places : ndarray of int (rows,)
+        Where among these a row's are.
+    x, y : Side
+    convention : Convention
+    theiler, lmin, vmin, wmin : int
+    provenance : mapping
+    """
+
+    labels: Mapping[str, tuple[Any, ...]]
+    radii: tuple[Any, ...]
+    used: NDArray[np.float64]
+    counts: BatchCounts
+    places: Ints
+    x: Side
+    y: Side
+    convention: Convention
+    theiler: int
+    lmin: int
+    vmin: int
+    wmin: int
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        series, radii = len(self.x), len(self.radii)
+        return f"RqaBatch({series:,} series, {radii} {'radius' if radii == 1 else 'radii'}, {self.convention.name!r})"
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    def __iter__(self) -> Iterator[RecurrenceResult]:
+        return (self[row] for row in range(len(self)))
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return [self[row] for row in range(*index.indices(len(self)))]
+        row = operator.index(index)
+        row += len(self) if row < 0 else 0
+        if not 0 <= row < len(self):
+            raise IndexError(f"row {index}: there are {len(self)}")
+        series, radius = divmod(row, len(self.radii))
+        used = self.used[series, radius]
+        return RecurrenceResult(
+            counts=self.counts.of(int(self.places[row])), convention=self.convention,
+            radius=float(used) if used.ndim == 0 else tuple(used.tolist()), theiler=self.theiler, lmin=self.lmin,
+            vmin=self.vmin, wmin=self.wmin, complete=(self.y.complete(series), self.x.complete(series)),
+            symmetric=self.x is self.y, provenance={**self.provenance, "wanted": self.radii[radius]},
+        )  # fmt: skip
+
+    def measure(self, name: str) -> NDArray[Any]:
+        """One measure (short or long name) of all rows as an array."""
+        long = SHORT_NAMES.get(name, name) if isinstance(name, str) else name
+        if long not in SHORT_NAMES.values():
+            raise InputError(
+                f"measure {shown(name)} is not known; choose one of {', '.join(SHORT_NAMES)} or a long name"
+            )
+        found = self._measures.measure(long)
+        if found is None:
+            return np.array([result[long] for result in self])
+        out: NDArray[Any] = found[self.places]
+        for row in self._with_gaps:
+            out[row] = self[row][long]
+        return out
+
+    @cached_property
+    def _measures(self) -> MeasuresOfMany:
+        return MeasuresOfMany(
+            self.counts, self.convention, theiler=self.theiler, lmin=self.lmin, vmin=self.vmin, wmin=self.wmin,
+            symmetric=self.x is self.y, corridor=self.used.ndim == 3,
+        )  # fmt: skip
+
+    @cached_property
+    def _with_gaps(self) -> list[int]:
+        """Rows whose denominators gaps change."""
+        gaps = self.x.gaps() if self.x is self.y else self.x.gaps() | self.y.gaps()
+        return np.flatnonzero(np.repeat(gaps, len(self.radii))).tolist()
+
+    def with_minimum(self, *, lmin: int | None = None, vmin: int | None = None, wmin: int | None = None) -> RqaBatch:
+        """The same matrices with other least lengths of lines; nothing is computed anew on a device."""
+        return replace(
+            self,
+            lmin=self.lmin if lmin is None else minimum("lmin", lmin),
+            vmin=self.vmin if vmin is None else minimum("vmin", vmin),
+            wmin=self.wmin if wmin is None else minimum("wmin", wmin),
+        )
+
+    def to_dict(self, *, short: bool = False) -> dict[str, list[Any]]:
+        """Lists of labels, radii as asked for and as used (in the unit of the data), and all measures."""
+        times = len(self.radii)
+        out = {name: [value for value in values for _ in range(times)] for name, values in self.labels.items()}
+        out["radius"] = list(self.radii) * len(self.x)
+        used = self.used.reshape(len(self), -1)
+        out["radius_used"] = used[:, 0].tolist() if used.shape[1] == 1 else list(map(tuple, used.tolist()))
+        for brief, name in SHORT_NAMES.items():
+            out[brief if short else name] = self.measure(name).tolist()
+        return out
+
+    def to_frame(self) -> Any:
+        """A pandas DataFrame: a row per series and radius; columns for labels, radii and measures."""
+        return need("pandas", "to_frame()").DataFrame(self.to_dict())

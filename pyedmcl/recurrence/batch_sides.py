@@ -1,0 +1,227 @@
+"""Many series as one array: where each begins, and how many points it has."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..data.condition import exponent_of, largest
+from ..errors import InputError
+from .points import NEAR_ONE, Embedding, Points, points_of
+from .units import Spread, normalized, spread
+
+Ints = NDArray[np.int64]
+
+_LARGEST = 2.0**1020  # as in data/series.py
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """Points of one side of many matrices: columns (x) or rows (y).
+
+    Attributes
+    ----------
+    values : ndarray (planes, values)
+        Series one behind the other, in one plane where their points are made of lags; else a plane for each
+        coordinate. NaN where a point touches a gap. Times ``2**-exponent`` those of the data.
+    begins, points : ndarray (series,)
+        Where each begins, and how many points it has.
+    largest : ndarray (series,)
+        The largest magnitude of each series of the data.
+    embedding : Embedding
+    spreads : Spread or None
+        Fields (series, columns) of the values that are compared, in the unit of the data, where radii need them.
+    exponents : ndarray of int (series,)
+    """
+
+    values: NDArray[np.float64]
+    begins: Ints
+    points: Ints
+    largest: NDArray[np.float64]
+    embedding: Embedding
+    spreads: Spread | None
+    exponents: Ints
+
+    def __len__(self) -> int:
+        return len(self.begins)
+
+    @property
+    def embedded(self) -> bool:
+        """Each coordinate has a plane."""
+        return len(self.values) > 1 or self.embedding.metric.prepare is not None or self.embedding.embedded
+
+    @property
+    def coordinates(self) -> int:
+        return len(self.values) if self.embedded else self.embedding.m
+
+    @property
+    def lag(self) -> int:
+        """Values of a series behind its last point's first coordinate."""
+        return 0 if self.embedded else (self.embedding.m - 1) * self.embedding.tau
+
+    def of(self, number: int) -> Points:
+        """The points of one series."""
+        begin, n = int(self.begins[number]), int(self.points[number])
+        values = self.values[:, begin : begin + n + self.lag]
+        present = np.logical_not(np.isnan(values).any(axis=0))
+        complete = present[:n].copy()
+        e = self.embedding
+        if self.embedded:
+            return Points(
+                np.ascontiguousarray(values.T), 1, 1, True, len(values), complete, e, values.T,
+                int(self.exponents[number]),
+            )  # fmt: skip
+        for lag in range(e.tau, self.lag + 1, e.tau):
+            complete &= present[lag : lag + n]
+        return Points(
+            np.ascontiguousarray(values[0]), e.m, e.tau, False, e.m, complete, e, values.T, int(self.exponents[number])
+        )
+
+    def complete(self, number: int) -> NDArray[np.bool_]:
+        """Which points of a series have no gap."""
+        return self.of(number).complete
+
+    def gaps(self) -> NDArray[np.bool_]:
+        """Which series have a gap."""
+        missing = np.flatnonzero(np.isnan(self.values).any(axis=0))
+        ends = self.begins + self.points + self.lag
+        found: NDArray[np.bool_] = np.searchsorted(missing, self.begins) < np.searchsorted(missing, ends)
+        return found
+
+    def windows(self, starts: Ints, size: int) -> Side:
+        """Windows of so many points as series of their own, which share their scale."""
+        n = len(starts)
+        return Side(
+            self.values, self.begins[0] + starts, np.full(n, size), np.repeat(self.largest, n), self.embedding, None,
+            np.repeat(self.exponents, n),
+        )  # fmt: skip
+
+    def piece(self, series: Ints) -> tuple[NDArray[np.float64], Ints]:
+        """What a device needs of some series: their values with room to read past the last one, and where each
+        begins."""
+        begins, ends = self.begins[series], self.begins[series] + self.points[series] + self.lag
+        room = 64 + self.lag
+        first, last = int(begins.min()), int(ends.max())
+        if last - first <= 2 * int((ends - begins).sum()):
+            values = np.empty((len(self.values), last - first + room))
+            values[:, : last - first] = self.values[:, first:last]
+            begins = begins - first
+        else:
+            lengths = ends - begins
+            values = np.empty((len(self.values), int(lengths.sum()) + room))
+            placed = np.concatenate([[0], np.cumsum(lengths)])
+            for begin, end, to in zip(begins.tolist(), ends.tolist(), placed.tolist(), strict=False):
+                values[:, to : to + end - begin] = self.values[:, begin:end]
+            begins = placed[:-1]
+        values[:, -room:] = np.nan
+        return values, begins
+
+
+def side_of(series: Sequence[Any], names: Sequence[str], embedding: Embedding, *, measured: bool = False) -> Side:
+    """All series of one side.
+
+    Parameters
+    ----------
+    series : sequence
+        Each (n,) or (n, d), as x of :func:`pyedmcl.rqa`; or a single array (series, n).
+    names : sequence of str
+        How messages call each.
+    embedding : Embedding
+    measured : bool
+        Spreads are needed.
+
+    Raises
+    ------
+    InputError
+        As for :func:`pyedmcl.recurrence.points.points_of`, with the name of the series.
+    """
+    if isinstance(series, np.ndarray) or embedding.metric.prepare is None:
+        plain = _plain(series)
+        if plain is not None:
+            return _side_of_values(*plain, names, embedding, measured)
+    points = [points_of(one, name, embedding) for one, name in zip(series, names, strict=True)]
+    return _side_of_points(points, names, measured)
+
+
+def _plain(series: Any) -> tuple[NDArray[np.float64], Ints] | None:
+    """All values of series (n,), and how many each has; None where some are no such arrays."""
+    if isinstance(series, np.ndarray):
+        return np.array(series, np.float64, order="C").reshape(-1), np.full(len(series), series.shape[1])
+    if not all(isinstance(one, np.ndarray) and one.ndim == 1 and one.dtype.kind in "fiu" for one in series):
+        return None
+    return np.concatenate(series, dtype=np.float64, casting="unsafe"), np.array([len(one) for one in series])
+
+
+def _side_of_values(
+    values: NDArray[np.float64], lengths: Ints, names: Sequence[str], embedding: Embedding, measured: bool
+) -> Side:
+    lag = (embedding.m - 1) * embedding.tau
+    begins = np.concatenate([[0], np.cumsum(lengths)[:-1]]).astype(np.int64)
+    with np.errstate(invalid="ignore"):
+        wrong = np.flatnonzero(np.abs(values) > _LARGEST)
+    short = np.flatnonzero(lengths < lag + 2)
+    bad = [int(short[0])] if len(short) else []
+    if len(wrong):
+        bad.append(int(np.searchsorted(begins, wrong[0], side="right")) - 1)
+    for number in bad:  # which says what is wrong with it
+        points_of(values[begins[number] : begins[number] + lengths[number]], names[number], embedding)
+    fields = np.empty((4, len(lengths), 1))
+    most = np.empty(len(lengths))
+    for length in np.unique(lengths):  # series of one length are rows of a matrix
+        rows = np.flatnonzero(lengths == length)
+        if len(rows) == len(lengths):
+            table = values.reshape(len(rows), -1)
+        else:
+            table = values[begins[rows][:, None] + np.arange(length)]
+        if embedding.normalize is not None:
+            table = normalized(table, embedding.normalize)
+            values[begins[rows][:, None] + np.arange(length)] = table
+        if measured:
+            fields[:, rows, 0] = spread(table)
+        most[rows] = np.fmax(np.fmax.reduce(table, axis=1), -np.fmin.reduce(table, axis=1))
+    return Side(
+        values[None], begins, lengths - lag, most, embedding, Spread(*fields) if measured else None,
+        np.zeros(len(lengths), int),
+    )  # fmt: skip
+
+
+def _side_of_points(points: list[Points], names: Sequence[str], measured: bool) -> Side:
+    for name, one in zip(names, points, strict=True):
+        if one.coordinates != points[0].coordinates:
+            raise InputError(
+                f"{name}: its points have {one.coordinates} coordinates, and those of {names[0]} have "
+                f"{points[0].coordinates}; series of one batch need the same number"
+            )
+    planes = [one.values.T if one.embedded else one.values[None] for one in points]
+    lengths = np.array([plane.shape[1] for plane in planes])
+    spreads = [spread(np.ascontiguousarray(one.given.T)) for one in points] if measured else []
+    most = [largest(plane) for plane in planes]
+    return Side(
+        np.ascontiguousarray(np.concatenate(planes, axis=1, dtype=np.float64)),
+        np.concatenate([[0], np.cumsum(lengths)[:-1]]).astype(np.int64), np.array([one.n for one in points]),
+        np.array(most), points[0].embedding,
+        Spread(*(np.stack(of) for of in zip(*spreads, strict=True))) if measured else None, np.zeros(len(points), int),
+    )  # fmt: skip
+
+
+def near_one(arithmetic: str, *sides: Side) -> tuple[Side, ...]:
+    """Sides whose squares are numbers of ``arithmetic``, as :func:`pyedmcl.recurrence.points.near_one` of each pair."""
+    least, most = NEAR_ONE[arithmetic]
+    magnitudes = np.fmax.reduce([side.largest for side in sides])
+    if not ((magnitudes > 0.5) & (magnitudes < 2.0**40)).all():  # else no exponent is beyond the limits
+        found = np.array([exponent_of(magnitude) for magnitude in magnitudes.tolist()])
+        exponents = np.where((found < least) | (found > most), found, 0)
+    else:
+        exponents = np.zeros(len(magnitudes), int)
+    for side in {id(side): side for side in sides}.values():
+        for number in np.flatnonzero(exponents):
+            begin = side.begins[number]
+            end = begin + side.points[number] + side.lag
+            side.values[:, begin:end] = np.ldexp(side.values[:, begin:end], -exponents[number])
+    return tuple(
+        replace(side, exponents=exponents) for side in sides
+    )

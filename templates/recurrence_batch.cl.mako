@@ -1,0 +1,321 @@
+## Recurrence quantification of many short matrices: a group takes one after the other until none is left.
+##
+## A matrix joins the points a of x, which its columns stand for, with the points b of y, which its rows stand for. Of each:
+##
+##   1. bits       32 cells of a column to a word: bits[b / 32][a]. Of a symmetric matrix only the words above and on the
+##                 diagonal of 32 x 32 blocks are computed, and the others are their transposes.
+##   2. diagonals  the same cells along diagonals k = b - a: words diagonals[a / 32][k]. The 32 words of a block are shifted, so
+##                 that they begin on one diagonal, and transposed:
+##
+##                      columns a: 0 1 2 3                   diagonals k: 0 1 2 3
+##                      b = 0      .                         bit a = 0    . . . .
+##                          1      . .         shifted by a            1  . . . .
+##                          2      . . .       and transposed          2  . . . .
+##
+##   3. lines      Runs are counted by length, in columns and then in diagonals.
+##   4. results    Nearly all lengths occur in no line: those that do are written one behind the other, with their numbers.
+##
+## Words of neighbouring columns, or diagonals, lie side by side, so that the work-items of a group read and write together.
+## A cell is the compared distance of pyedmcl.recurrence.problem: terms joined in ascending order, no fused operations. Points
+## that touch a gap are NaN and recur with nothing.
+##
+## Specialisation
+##   m, metric, dtype  coordinate e of point t lies at t + e * step; how points are compared, and in what precision
+##   strict, corridor  a distance equal to a limit does not recur; there is an inner limit
+##   symmetric         y is x: columns are rows, and diagonals k >= 0 stand for both sides
+##   lanes, wg         columns of a work-item (a SIMD register on processors), work-items of a group
+## ---- parameters (python -m pyedmcl.kernels.describe --write) ----
+## Given by the problem:
+##   m          coordinates of a point
+##   metric     distance of two points: a row of pyedmcl/recurrence/metrics.py
+##   dtype      number type of data and distances: float32 or float64
+##   strict     a cell is recurrent below the radius, not at it
+##   corridor   a cell counts between two radii, not up to one
+##   symmetric  rows and columns are the same points
+##   lanes      columns of a matrix that a work-item takes: a vector on processors
+##   wg         work-items of a group
+## ---- end of parameters ----
+#define UNFUSED  // a cell is a sum of products that are rounded one by one
+#define METRIC ${metric}
+#include "metric.clh"
+#include "transpose.clh"
+#define WG ${wg}
+
+%if wg > 1:
+#define COUNT(bin, weight) atomic_add(&(bin), weight)
+%else:
+#define COUNT(bin, weight) ((bin) += (weight))
+%endif
+#define MEET barrier(CLK_GLOBAL_MEM_FENCE | CLK_LOCAL_MEM_FENCE)
+
+// The lowest n bits, 0 <= n <= 32.
+static uint ones(const int n) { return n >= 32 ? 0xffffffffu : (1u << n) - 1; }
+
+// ---- 1. Bits
+
+static void make_bits(global const real* restrict x, global const real* restrict y, const int step_x, const int step_y,
+                      const int n_a, const int n_b, const int stride, const real outer, const real inner,
+                      global uint* restrict bits) {
+  for (int j = 0; 32 * j < n_b; ++j) {
+    const uint within = ones(n_b - 32 * j);
+    const int a_end = ${"32 * (j + 1)" if symmetric else "stride"};
+    for (int a = get_local_id(0) * ${lanes}; a < a_end; a += WG * ${lanes}) {
+%for e in range(m):
+      const realv x${e} = LOADV(x + a + ${f"{e} * (size_t)step_x" if e else "0"});
+%endfor
+%if lanes == 1:
+      uint word = 0;
+%else:
+      u${"long" if dtype == "float64" else "int"}${lanes} word = 0;
+%endif
+#pragma unroll 8
+      for (int b = 0; b < 32; ++b) {
+        global const real* restrict at = y + 32 * j + b;
+        realv s = 0;
+%for e in range(m):
+        {
+          const realv d = x${e} - (realv)(at[${f"{e} * (size_t)step_y" if e else "0"}]);
+          const realv q = TERM(d);
+          s = JOIN_OR_NAN(s, q);
+        }
+%endfor
+%if lanes == 1:
+        word |= (uint)(s ${"<" if strict else "<="} outer${f" && s {'>' if strict else '>='} inner" if corridor else ""}) << b;
+%elif dtype == "float64":
+        word |= as_ulong${lanes}(s ${"<" if strict else "<="} outer${f" & s {'>' if strict else '>='} inner" if corridor else ""}) & (ulong)(1u << b);
+%else:
+        word |= as_uint${lanes}(s ${"<" if strict else "<="} outer${f" & s {'>' if strict else '>='} inner" if corridor else ""}) & (1u << b);
+%endif
+      }
+%if lanes == 1:
+      bits[(size_t)j * stride + a] = a < n_a ? word & within : 0;
+%else:
+      vstore${lanes}(convert_uint${lanes}(word) & within, 0, bits + (size_t)j * stride + a);
+%endif
+    }
+  }
+%if lanes > 1:
+  for (int j = 0; 32 * j < n_b; ++j)  // behind the last column
+    for (int a = n_a + get_local_id(0); a < stride; a += WG) bits[(size_t)j * stride + a] = 0;
+%endif
+}
+
+%if symmetric:
+// Words below the diagonal of blocks, from those above it.
+static void mirror_bits(const int words, const int stride, global uint* restrict bits) {
+  for (int at = get_local_id(0); at < words * (words - 1) / 2; at += WG) {
+    int j = (int)((1 + sqrt((float)(8 * at + 1))) / 2);  // blocks (i, j), i < j, in sequence
+    j -= j * (j - 1) / 2 > at;
+    j += j * (j + 1) / 2 <= at;
+    const int i = at - j * (j - 1) / 2;
+    uint a[32];
+    for (int r = 0; r < 32; ++r) a[r] = bits[(size_t)j * stride + 32 * i + r];
+    transpose32(a);
+    for (int r = 0; r < 32; ++r) bits[(size_t)i * stride + 32 * j + r] = a[r];
+  }
+}
+%endif
+
+// Cells with |b - a| < dropped become white.
+static void drop_bits(const int n_a, const int words, const int stride, const int dropped, global uint* restrict bits) {
+  for (int a = get_local_id(0); a < n_a; a += WG)
+    for (int j = max(a - dropped + 1, 0) / 32; j < words && 32 * j < a + dropped; ++j)
+      bits[(size_t)j * stride + a] &= ~(ones(clamp(a + dropped - 32 * j, 0, 32)) & ~ones(clamp(a - dropped + 1 - 32 * j, 0, 32)));
+}
+
+// ---- 2. Diagonals: word w of diagonal k is diagonals[w * n_diagonals + k - k_first].
+static void make_diagonals(const int words_a, const int words_b, const int stride, const int n_diagonals,
+                           global const uint* restrict bits, global uint* restrict diagonals) {
+  const int first = ${"0" if symmetric else "-1"}, across = words_b - first;
+  for (int at = get_local_id(0); at < words_a * across; at += WG) {
+    const int w = at / across, j = first + at % across;
+%if symmetric:
+    if (j < w) continue;
+%endif
+    uint a[32];
+    for (int r = 0; r < 32; ++r) {
+      const uint low = ${"" if symmetric else "j < 0 ? 0 : "}bits[(size_t)${"j" if symmetric else "max(j, 0)"} * stride + 32 * w + r];
+      const uint high = j + 1 < words_b ? bits[(size_t)(j + 1) * stride + 32 * w + r] : 0;
+      a[r] = (uint)(((ulong)high << 32 | low) >> r);
+    }
+    transpose32(a);
+    global uint* restrict to = diagonals + (size_t)w * n_diagonals + 32 * (j - w${"" if symmetric else " + words_a"});
+    for (int r = 0; r < 32; ++r) to[r] = a[r];
+  }
+}
+
+// ---- 3. Lines. An edge is a cell that differs from the one before; a run of one colour ends at each.
+
+// 64 cells of a line, of which ``left`` are left: a word and, a row of words further, the next one.
+#define TWO_WORDS(at, row, left) (*(at) | ((left) > 32 ? (ulong)(at)[row] << 32 : 0))
+#define ONES64(n) ((n) >= 64 ? ~(ulong)0 : ((ulong)1 << (n)) - 1)
+#define LOWEST(bits) ((int)popcount(((bits) & -(bits)) - 1))  // place of the lowest bit
+
+// sums: period, its count, gap, its count of pyedmcl.recurrence.counts.Counts, and recurrent cells
+static void count_columns(const int n_a, const int n_b, const int stride, global const uint* restrict bits,
+                          global uint* restrict vertical, global uint* restrict white, global uint* restrict border,
+                          global ushort* restrict per_column, ulong* restrict sums) {
+  for (int c = get_local_id(0); c < n_a; c += WG) {
+    int begin = 0, first = -1, last_begin = 0, last = -1, points = 0, blacks = 0;
+    ulong black = 0;
+    for (int p = 0; p < n_b; p += 64) {
+      const ulong v = TWO_WORDS(bits + (size_t)(p / 32) * stride + c, stride, n_b - p);
+      points += (int)popcount(v);
+      for (ulong edges = (v ^ (v << 1 | black)) & ONES64(n_b - p); edges; edges &= edges - 1) {
+        const int at = p + LOWEST(edges);
+        if (v >> (at - p) & 1) {
+          if (at > begin) {
+            if (begin > 0) COUNT(white[at - begin], 1u);
+            else COUNT(border[at - begin], 1u);
+          }
+          if (first < 0) first = at;
+          last_begin = at;
+          ++blacks;
+        } else {
+          COUNT(vertical[at - begin], 1u);
+          last = at - 1;
+        }
+        begin = at;
+      }
+      black = v >> 63;
+    }
+    // Where the column ends black, its last edge began a run that nothing has ended.
+    if (blacks > 0 && last < last_begin) {
+      COUNT(vertical[n_b - begin], 1u);
+      last = n_b - 1;
+    } else {
+      COUNT(border[n_b - begin], 1u);
+    }
+    if (blacks > 0) {
+      sums[0] += last_begin - first;
+      sums[1] += blacks - 1;
+      sums[2] += last - first;
+      sums[3] += points - 1;
+      sums[4] += points;
+    }
+    per_column[c] = points;
+  }
+}
+
+static void count_diagonals(const int n_a, const int n_b, const int n_diagonals, const int k_first, const int theiler,
+                            global const uint* restrict diagonals, global uint* restrict lengths,
+                            global ushort* restrict per_diagonal) {
+  const int least = ${"0" if symmetric else "1 - n_a"};
+  for (int k = least + get_local_id(0); k < n_b; k += WG) {
+    const int a_end = min(n_a, n_b - k), counted = k >= theiler || -k >= theiler;
+    const uint weight = ${"k ? 2 : 1" if symmetric else "1"};  // of a symmetric matrix, both sides
+    int begin = 0, points = 0;
+    ulong black = 0;
+    for (int p = max(-k, 0) & ~31; p < a_end; p += 64) {
+      const ulong v = TWO_WORDS(diagonals + (size_t)(p / 32) * n_diagonals + k - k_first, n_diagonals, a_end - p);
+      points += (int)popcount(v);
+      if (counted) {
+        for (ulong edges = (v ^ (v << 1 | black)) & ONES64(a_end - p); edges; edges &= edges - 1) {
+          const int at = p + LOWEST(edges);
+          if (!(v >> (at - p) & 1)) COUNT(lengths[at - begin], weight);
+          begin = at;
+        }
+        black = v >> (min(64, a_end - p) - 1) & 1;
+      }
+    }
+    if (black) COUNT(lengths[a_end - begin], weight);
+    per_diagonal[k - least] = points;
+  }
+}
+
+// ---- 4. Results: (kind << 24 | length, number of lines) of all lengths that occur (0 never does), kind by kind and in
+// ascending order.
+static ulong write_lines(global const uint* restrict numbers, const int lengths, global uint* restrict taken,
+                         global uint* restrict lines, local uint* restrict places) {
+  const int all = 4 * lengths, share = (all + WG - 1) / WG;
+  const int from = min((int)get_local_id(0) * share, all), to = min(from + share, all);
+  uint here = 0;
+  for (int at = from; at < to; ++at) here += numbers[at] != 0;
+  places[get_local_id(0)] = here;
+  MEET;
+  if (get_local_id(0) == 0) {
+    uint before = 0;
+    for (int item = 0; item < WG; ++item) {
+      const uint own = places[item];
+      places[item] = before;
+      before += own;
+    }
+    places[WG] = before;
+    places[WG + 1] = atomic_add(taken + 1, before);
+  }
+  MEET;
+  size_t place = (size_t)places[WG + 1] + places[get_local_id(0)];
+  uint kind = from / lengths, length = from % lengths;
+  for (int at = from; at < to; ++at) {
+    const uint number = numbers[at];
+    if (number) {
+      lines[2 * place] = kind << 24 | length;
+      lines[2 * place + 1] = number;
+      ++place;
+    }
+    if (++length == lengths) {
+      length = 0;
+      ++kind;
+    }
+  }
+  return (ulong)places[WG + 1] << 32 | places[WG];
+}
+
+// shapes   of each matrix: first point of x, points of x, first point of y, points of y, its place in per_column and that in
+//          per_diagonal
+// limits   of each matrix: outer, inner
+// scratch  of each group scratch_words: bits, diagonals, and numbers of diagonal, vertical, white, and white lines at the border
+// longest  points of the longest side there is
+// taken    matrices that were begun, and lengths that were written
+// heads    of each matrix: where its lengths begin (upper half) and how many, recurrent cells, and the sums of Counts
+kernel __attribute__((reqd_work_group_size(WG, 1, 1)))
+void recurrence_batch(global const real* restrict x, global const real* restrict y, global const int* restrict shapes,
+                      global const real* restrict limits, const int step_x, const int step_y, const int theiler,
+                      const int dropped, global uint* restrict scratch, const ulong scratch_words, const int longest,
+                      global uint* restrict taken, const uint end, global ulong* restrict heads,
+                      global uint* restrict lines, global ushort* restrict per_column,
+                      global ushort* restrict per_diagonal) {
+  local uint mine, places[WG + 2];
+  local ulong totals[5 * WG];
+  const int most_words = (longest + 31) / 32;
+  global uint* restrict bits = scratch + (size_t)get_group_id(0) * scratch_words;
+  global uint* restrict diagonals = bits + (size_t)32 * most_words * most_words;
+  global uint* restrict numbers = diagonals + (size_t)${"32" if symmetric else "64"} * most_words * most_words;
+  for (;;) {
+    MEET;
+    if (get_local_id(0) == 0) mine = atomic_inc(taken);
+    MEET;
+    const size_t g = mine;
+    if (g >= end) break;
+    global const int* restrict shape = shapes + 6 * g;
+    const int n_a = shape[1], n_b = shape[3], words_a = (n_a + 31) / 32, words_b = (n_b + 31) / 32, stride = 32 * words_a;
+    const int n_diagonals = ${"stride" if symmetric else "32 * (words_a + words_b)"}, k_first = ${"0" if symmetric else "-stride"};
+    const int lengths = max(n_a, n_b) + 1;
+    for (int at = get_local_id(0); at < 4 * lengths; at += WG) numbers[at] = 0;
+    make_bits(x + shape[0], y + shape[2], step_x, step_y, n_a, n_b, stride, limits[2 * g], limits[2 * g + 1], bits);
+    MEET;
+%if symmetric:
+    mirror_bits(words_a, stride, bits);
+    MEET;
+%endif
+    if (dropped > 0) {
+      drop_bits(n_a, words_b, stride, dropped, bits);
+      MEET;
+    }
+    make_diagonals(words_a, words_b, stride, n_diagonals, bits, diagonals);
+    MEET;
+    ulong sums[5] = {0, 0, 0, 0, 0};
+    count_columns(n_a, n_b, stride, bits, numbers + lengths, numbers + 2 * lengths, numbers + 3 * lengths,
+                  per_column + shape[4], sums);
+    count_diagonals(n_a, n_b, n_diagonals, k_first, theiler, diagonals, numbers, per_diagonal + shape[5]);
+    for (int of = 0; of < 5; ++of) totals[of * WG + get_local_id(0)] = sums[of];
+    MEET;
+    const ulong written = write_lines(numbers, lengths, taken, lines, places);
+    for (int of = get_local_id(0); of < 5; of += WG) {
+      ulong total = 0;
+      for (int item = 0; item < WG; ++item) total += totals[of * WG + item];
+      heads[6 * g + 1 + of] = total;
+    }
+    if (get_local_id(0) == 0) heads[6 * g] = written;
+  }
+}

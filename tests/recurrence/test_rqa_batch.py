@@ -1,0 +1,197 @@
+"""Many series in one call: each row is what ``rqa`` gives for its series alone, in counts and in every measure."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import pyedmcl
+import pyedmcl.recurrence.result
+from pyedmcl.errors import InputError
+from pyedmcl.recurrence import batch_problem
+from pyedmcl.recurrence.measures import SHORT_NAMES
+
+
+def series(n, seed=0):
+    return np.cumsum(np.random.default_rng(seed).standard_normal(n)) / 3
+
+
+def alone(x, y=None, *, device, **options):
+    """Results of a loop over the series, a list of one for each series and radius."""
+    found = []
+    for place, one in enumerate(x):
+        result = pyedmcl.rqa(one, None if y is None else y[place], device=device, **options)
+        found += [result] if isinstance(result, pyedmcl.recurrence.result.RecurrenceResult) else list(result)
+    return found
+
+
+def assert_same(batch, wanted):
+    assert len(batch) == len(wanted)
+    for row, (one, other) in enumerate(zip(batch, wanted, strict=True)):
+        assert one.counts == other.counts, (row, one.counts.differences(other.counts))
+        assert one.radius == other.radius or (one.radius != one.radius and other.radius != other.radius)
+        assert (one.theiler, one.lmin, one.symmetric) == (other.theiler, other.lmin, other.symmetric)
+        for mine, its in zip(one.complete, other.complete, strict=True):
+            np.testing.assert_array_equal(mine, its)
+    for short, long in SHORT_NAMES.items():
+        measured = batch.measure(short)
+        np.testing.assert_array_equal(measured, [result[long] for result in wanted], err_msg=long)
+
+
+LENGTHS = (90, 40, 333, 64, 65, 97, 12, 200)
+CASES = {
+    "plain": {"radius": 0.8},
+    "lags": {"m": 3, "tau": 2, "radius": [1.3, 0.4], "theiler": 4, "metric": "maximum"},
+    "everywhere": {"m": 2, "radius": 1.0, "theiler": 5, "convention": "recurrenceanalysis", "lmin": 3, "vmin": 4},
+    "crqa": {"radius": 0.6, "theiler": 2, "convention": "crqa"},
+    "identity": {"radius": 0.5, "theiler": 0, "metric": "manhattan", "exact": False},
+    "accrqa": {"radius": 0.5, "convention": "accrqa", "dtype": "float64"},
+    "corridor": {"m": 2, "radius": [(0.3, 1.1), (0.1, 0.2)], "threshold": "corridor"},
+    "rate": {"radius": [0.2, 0.1], "threshold": "recurrence_rate"},
+    "neighbours": {"radius": [3, 2], "threshold": "neighbours"},
+    "std": {"m": 2, "radius": [0.2, 0.3], "radius_unit": "std"},
+    "zscore": {"m": 2, "radius": 0.2, "normalize": "zscore", "radius_unit": "range"},
+    "far": {"m": 2, "radius": 0.2, "radius_unit": "max_distance"},
+    "cosine": {"m": 2, "radius": 0.3, "metric": "cosine"},
+    "nothing": {"radius": 1e-9},
+}
+
+
+@pytest.mark.parametrize("gaps", [False, True])
+@pytest.mark.parametrize("case", CASES)
+def test_each_series_is_what_it_is_alone(device, case, gaps):
+    x = [series(n, n) for n in LENGTHS]
+    if gaps:
+        for one in x[1:4]:
+            one[[0, len(one) // 2, -1]] = np.nan
+    batch = pyedmcl.rqa_batch(x, device=device, **CASES[case])
+    assert_same(batch, alone(x, device=device, **CASES[case]))
+
+
+@pytest.mark.parametrize("case", ["lags", "everywhere", "corridor", "rate", "std", "zscore", "far", "plain"])
+def test_pairs_are_what_they_are_alone(device, case):
+    x = [series(n, n) for n in LENGTHS[1:]]
+    y = [series(n, n + 1) for n in LENGTHS[:-1]]
+    y[2][5] = np.nan
+    batch = pyedmcl.rqa_batch(x, y, device=device, **CASES[case])
+    assert_same(batch, alone(x, y, device=device, **CASES[case]))
+    assert not batch[0].symmetric
+
+
+def test_states_of_several_coordinates(one_device):
+    x = [np.stack([series(n, 1), series(n, n)], axis=1) for n in (60, 80, 45)]
+    options = {"radius": [0.6, 1.5], "radius_unit": "std", "device": one_device}
+    assert_same(pyedmcl.rqa_batch(x, m=2, tau=3, **options), alone(x, m=2, tau=3, **options))
+    assert_same(pyedmcl.rqa_batch(x, embedded=True, **options), alone(x, embedded=True, **options))
+    mixed = [series(60), series(50).tolist(), series(40).astype(np.float32), np.arange(30)]
+    assert_same(pyedmcl.rqa_batch(mixed, radius=1.0, device=one_device), alone(mixed, radius=1.0, device=one_device))
+
+
+def test_long_series_go_the_usual_way(one_device, monkeypatch):
+    monkeypatch.setattr(batch_problem, "LONGEST", 80)
+    x = [series(n, n) for n in LENGTHS]
+    assert_same(pyedmcl.rqa_batch(x, radius=[0.8, 0.2], device=one_device),
+                alone(x, radius=[0.8, 0.2], device=one_device))  # fmt: skip
+    pair = {"radius": 0.5, "device": one_device, "m": 2}
+    assert_same(pyedmcl.rqa_batch(x, x[::-1], **pair), alone(x, x[::-1], **pair))
+
+
+def test_blocks_and_memory_change_nothing(one_device, monkeypatch):
+    x = [series(n, n) for n in LENGTHS]
+    options = {"m": 2, "radius": [0.8, 0.3], "device": one_device}
+    whole = pyedmcl.rqa_batch(x, **options)
+    monkeypatch.setattr(batch_problem, "_BLOCK_CELLS", 1)
+    seen = []
+    assert_same(pyedmcl.rqa_batch(x, progress=lambda *at: seen.append(at), **options), list(whole))
+    assert seen == [(n, 8, "series") for n in range(9)]
+    monkeypatch.setattr(batch_problem, "_BLOCK_CELLS", 1 << 40)
+    monkeypatch.setenv("PYEDMCL_MEMORY_LIMIT", "100000")
+    assert_same(pyedmcl.rqa_batch(x, **options), list(whole))
+
+
+def test_several_devices_share_the_series(both_devices, monkeypatch):
+    x = [series(n, n) for n in LENGTHS]
+    options = {"m": 2, "radius": [0.8, 0.3]}
+    whole = pyedmcl.rqa_batch(x, device=both_devices[0], **options)
+    assert_same(pyedmcl.rqa_batch(x, device=list(both_devices), **options), list(whole))
+
+
+@pytest.mark.parametrize("exponent", [-1000, 900])
+def test_scale_does_not_matter(one_device, exponent):
+    x = [np.ldexp(series(n, n), exponent) for n in LENGTHS[:3]] + [series(50), np.zeros(30)]
+    options = {"m": 2, "radius": math.ldexp(0.7, exponent), "device": one_device}
+    assert_same(pyedmcl.rqa_batch(x, **options), alone(x, **options))
+    y = x[1:] + x[:1]
+    assert_same(pyedmcl.rqa_batch(x, y, **options), alone(x, y, **options))
+
+
+def test_arrays_and_mappings(one_device):
+    options = {"radius": 0.6, "device": one_device}
+    table = np.stack([series(70, n) for n in range(6)], axis=1)
+    wanted = alone(list(table.T), **options)
+    columns = pyedmcl.rqa_batch(table, **options)
+    assert_same(columns, wanted)
+    assert columns.labels == {"series": tuple(range(6))}
+    epochs = table.T.reshape(2, 3, 70)
+    batch = pyedmcl.rqa_batch(epochs, axis=-1, **options)
+    assert_same(batch, wanted)
+    assert batch.labels == {"axis_0": (0, 0, 0, 1, 1, 1), "axis_1": (0, 1, 2, 0, 1, 2)}
+    named = pyedmcl.rqa_batch({"a": table[:, 0], "b": table[:60, 1]}, **options)
+    assert named.labels == {"series": ("a", "b")} and named[1].counts.n_rows == 60
+    only = pyedmcl.rqa_batch(table[:, 0], **options)
+    assert len(only) == 1 and only[-1].counts == wanted[0].counts
+    halves = pyedmcl.rqa_batch(table, groups=["first"] * 40 + ["second"] * 30, **options)
+    assert halves.labels["group"] == ("first",) * 6 + ("second",) * 6
+    assert halves[7].counts == pyedmcl.rqa(table[40:, 1], **options).counts
+
+
+def test_frames_in_groups(one_device):
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    options = {"radius": [0.6, 0.3], "device": one_device}
+    parts = {("s2", "Cz"): 50, ("s1", "Cz"): 70, ("s1", "Fz"): 60}
+    frame = pandas.concat(
+        [pandas.DataFrame({"subject": s, "channel": c, "uV": series(n, n), "vV": series(n, n + 9)})
+         for (s, c), n in parts.items()], ignore_index=True
+    )  # fmt: skip
+    frame = frame.iloc[np.random.default_rng(0).permutation(len(frame)).argsort(kind="stable")]  # rows keep their order
+    batch = pyedmcl.rqa_batch(frame, groups=["subject", "channel"], **options)
+    wanted = [part[name].to_numpy() for _, part in frame.groupby(["subject", "channel"], sort=False)
+              for name in ("uV", "vV")]  # fmt: skip
+    assert_same(batch, alone(wanted, **options))
+    table = batch.to_frame()
+    assert list(table.columns[:5]) == ["subject", "channel", "series", "radius", "radius_used"]
+    assert table["subject"].tolist()[::4] == ["s2", "s1", "s1"]
+    assert table["series"].tolist()[:4] == ["uV"] * 2 + ["vV"] * 2
+    np.testing.assert_array_equal(table["determinism"], batch.measure("DET"))
+    assert batch.with_minimum(lmin=4)[1].DET == batch[1].with_minimum(lmin=4).DET
+    indexed = pyedmcl.rqa_batch(frame.set_index(["subject", "channel"]), groups=["subject", "channel"], **options)
+    assert indexed.labels == batch.labels
+    one = pyedmcl.rqa_batch(frame, groups="subject", columns=["uV"], **options)
+    assert one.labels == {"subject": ("s2", "s1"), "series": ("uV", "uV")}
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [({"series": []}, "series: there is no series in it"),
+     ({"series": [series(30), [1.0]]}, r"series \(series=1\): m=2, tau=1 needs at least 3 values"),
+     ({"series": [series(30), np.r_[series(30), np.inf]]}, r"series \(series=1\).* is infinite in row 30"),
+     ({"series": [series(30), "text"]}, r"series \(series=1\)"),
+     ({"series": np.zeros((2, 2, 2, 2))}, "one to three dimensions is needed"),
+     ({"series": series(30), "axis": 2}, "axis=2: series has 1 axes"),
+     ({"series": [series(30)], "groups": "a"}, "groups='a': the series of series are apart already"),
+     ({"series": series(30), "groups": [1, 2]}, "a label for each of the 30 rows"),
+     ({"series": [series(30)], "columns": ["a"]}, "columns=.* chooses columns of a DataFrame"),
+     ({"series": [series(30)], "y": [series(30)] * 2}, "y: 2 series, and there are 1 of series"),
+     ({"series": [series(30), series(9)], "theiler": 8}, r"theiler=8 leaves no cell of a 8 x 8 matrix.*series=1"),
+     ({"series": [series(30), np.ones(30)], "radius_unit": "std"}, r"series \(series=1\): radius_unit='std' cannot"),
+     ({"series": [series(30)], "radius_unit": "sd"}, "radius_unit='sd'"),
+     ({"series": [series(30)], "radius": -1}, "radius=-1"),
+     ({"series": [series(30), np.ones((30, 2))]}, "its points have 4 coordinates, and those of series"),
+     ({"series": [series(30)], "progress": 3}, "progress=3: a function is needed, which is given series done"),
+     ({"series": [series(30), series(5)], "threshold": "neighbours", "radius": 9}, r"series \(series=1\): radius=9")],
+)  # fmt: skip
+def test_bad_input(one_device, given, message):
+    with pytest.raises(InputError, match=message):
+        pyedmcl.rqa_batch(device=one_device, **{"m": 2, "radius": 0.5, **given})
