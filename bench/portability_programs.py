@@ -39,6 +39,10 @@ from pyedmcl.tuning.parameters import source
 # Specialisations of the kernels that have no tuning problem, because nothing of them is tuned.
 UNTUNED: Mapping[str, Mapping[str, Any]] = {
     "recurrence_finish": {"wg": 128},
+    "recurrence_batch": {
+        "m": 3, "metric": "euclidean", "dtype": "float32", "strict": True, "corridor": False, "symmetric": True,
+        "lanes": 1, "wg": 128,
+    },
 }
 # Numbers that most tuning problems leave at 1, although the text is another one where they are larger.
 NUMBERS: Mapping[str, Sequence[int]] = {"tau": (1, 3), "stride": (1, 2)}

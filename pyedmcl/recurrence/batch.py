@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from ..errors import InputError
 from ..jobs.function import public_function
-from ..jobs.runner import LocalRunner
 from ..jobs.sinks import ListSink
 from . import arguments, common
 from .batch_counts import BatchCounts
@@ -27,7 +26,7 @@ from .thresholds import passes_for
 from .units import Spread, required, scaled, spread_in
 
 if TYPE_CHECKING:
-    from ..device.executor import Executor
+    from ..jobs.runner import Runner
 
 
 @public_function
@@ -56,6 +55,7 @@ def rqa_batch(
     tile: int | None = None,
     progress: Progress | None = None,
     device: Device = None,
+    client: Any = None,
     tune: str | None = None,
 ) -> RqaBatch:
     """Quantify the recurrence of many series: subjects, channels, segments, pixels.
@@ -87,8 +87,8 @@ def rqa_batch(
         As for :func:`pyedmcl.rqa`, of each series by itself.
     progress : callable, optional
         Called as ``progress(done, total, "series")``.
-    m, tau, metric, theiler, lmin, vmin, wmin, convention, embedded, dtype, exact, tile, device, tune
-        As for :func:`pyedmcl.rqa`. Several devices share the series.
+    m, tau, metric, theiler, lmin, vmin, wmin, convention, embedded, dtype, exact, tile, device, client, tune
+        As for :func:`pyedmcl.rqa`. Several devices, or workers, share the series.
 
     Returns
     -------
@@ -132,14 +132,13 @@ def rqa_batch(
     found = labelled(series, "series", groups=groups, columns=columns, axis=axis)
     x, rows = _sides(found, y, embedding, options, groups=groups, columns=columns, axis=axis)
     matrix = _matrix_of(x, rows, options, theiler, found)
-    executors = common.executors_of(device, options)
-    common.require_precision(executors[0], matrix)
-    problem = _problem(executors[0], matrix, x, rows, options, threshold, radii, found)
-    sink = ListSink(problem.blocks(len(executors)))
-    LocalRunner(executors).run(problem, sink)
+    runner = common.runner_of(device, options, client)
+    problem = _problem(runner, matrix, x, rows, options, threshold, radii, found)
+    sink = ListSink(problem.blocks(runner.devices))
+    runner.run(problem, sink)
     places = np.empty(len(x), np.int64)
     places[problem.order] = np.arange(len(x))
-    origin = common.provenance(executors, x.of(0), options, threshold=threshold)
+    origin = common.provenance(runner, x.of(0), options, threshold=threshold)
     used = problem.outer if problem.inner is None else np.stack([problem.inner, problem.outer], axis=2)
     return RqaBatch(
         labels=found.labels, radii=tuple(radii), used=used, counts=BatchCounts.joined(sink.results()),
@@ -184,12 +183,12 @@ def _matrix_of(x: Side, y: Side, options: Options, theiler: Any, found: Labelled
 
 
 def _problem(
-    executor: Executor, matrix: RqaProblem, x: Side, y: Side, options: Options, threshold: str, radii: list[Any],
+    runner: Runner, matrix: RqaProblem, x: Side, y: Side, options: Options, threshold: str, radii: list[Any],
     found: Labelled,
 ) -> BatchProblem:  # fmt: skip
     """The job: with radii of each series, which some thresholds and units select among its distances."""
     if threshold in ("recurrence_rate", "neighbours") or options.radius_unit == "max_distance":
-        return _selected(executor, matrix, x, y, options, threshold, radii, found)
+        return _selected(runner, matrix, x, y, options, threshold, radii, found)
     lengths = np.ones(len(x))
     if options.radius_unit != "data":
         lengths = _units(options.radius_unit, matrix, x, y, found)
@@ -216,7 +215,7 @@ def _units(unit: str, matrix: RqaProblem, x: Side, y: Side, found: Labelled) -> 
 
 
 def _selected(
-    executor: Executor, matrix: RqaProblem, x: Side, y: Side, options: Options, threshold: str, radii: list[Any],
+    runner: Runner, matrix: RqaProblem, x: Side, y: Side, options: Options, threshold: str, radii: list[Any],
     found: Labelled,
 ) -> BatchProblem:  # fmt: skip
     outer = np.full((len(x), len(radii)), np.nan)
@@ -228,7 +227,7 @@ def _selected(
         rows = columns if x is y else y.of(number)
         try:
             passes = passes_for(
-                executor, whole.matrix_of(number), options.convention, rows, columns, threshold, radii,
+                runner, whole.matrix_of(number), options.convention, rows, columns, threshold, radii,
                 unit=options.radius_unit,
             )  # fmt: skip
         except InputError as error:

@@ -149,7 +149,7 @@ class BatchEngine:
                 counts = sweep.counts(functools.partial(identity_line, problem, rows.values))
             finally:
                 sweep.release()
-            found |= zip(places, require_consistent([self._executor], problem, counts), strict=True)
+            found |= zip(places, require_consistent([self._executor.info], problem, counts), strict=True)
         halved = p.matrix.symmetric and not p.own_limits
         return BatchCounts.of_counts([found[place] for place in range(p.radii)], halved)
 

@@ -28,6 +28,12 @@ from pyedmcl.device import opencl
 from pyedmcl.launch.sizes import open_size
 from pyedmcl.tuning import defaults
 
+
+def batch(*given, **options):
+    """The rows of a batch: the counts behind them lie in the order in which groups ended."""
+    return list(pyedmcl.rqa_batch(*given, **options))
+
+
 N = 48
 X, Y = np.random.default_rng(0).random((2, N))
 TABLE = np.column_stack([X, Y, X * Y])
@@ -55,6 +61,8 @@ CALLS = {
     "rqa_neighbours": partial(pyedmcl.rqa, X, radius=4, threshold="neighbours", metric="maximum"),
     "joint_rqa": partial(pyedmcl.joint_rqa, X, Y, radius=0.3, convention="crqa", theiler=2),
     "windowed_rqa": partial(pyedmcl.windowed_rqa, X, 20, 7, radius=0.3, metric="manhattan"),
+    "rqa_batch": partial(batch, [X, GAPS], m=2, radius=[0.2, 0.4]),
+    "rqa_batch_cross": partial(batch, [X, Y], [Y[:40], X], m=2, radius=0.3, convention="crqa", theiler=2),
     "recurrence_plot": partial(pyedmcl.recurrence_plot, X, m=2, radius=0.3, pixels=10),
     "distance_plot": partial(pyedmcl.distance_plot, X, Y, m=2, pixels=10),
     "recurrence_network": partial(pyedmcl.recurrence_network, X, m=2, radius=0.3),

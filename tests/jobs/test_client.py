@@ -37,6 +37,7 @@ CALLS = {
     "windowed_rqa": lambda x, **more: [
         found.determinism for found in pyedmcl.windowed_rqa(x[:, 0], 100, 50, m=2, radius=0.2, **more)
     ],
+    "rqa_batch": lambda x, **more: pyedmcl.rqa_batch(x, m=2, radius=[0.2, 0.4], **more).measure("ENTR"),
 }
 
 
