@@ -13,6 +13,7 @@ from .registry import FUNCTIONS
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from .edm.causal_network import causal_network as causal_network
     from .edm.ccm import ccm as ccm
     from .edm.ccm import ccm_lagged as ccm_lagged
     from .edm.ccm_matrix import ccm_matrix as ccm_matrix

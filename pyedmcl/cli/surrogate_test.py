@@ -89,7 +89,8 @@ def surrogate_test(
 
     shared: dict[str, Any] = {
         "tau": tau, "Tp": Tp, "surrogate": surrogate, "seed": seed, "period": period, "knn": knn, "dtype": dtype,
-        "exclusion_radius": exclusion_radius, "device": device, "n": _number(n), "rate": rate, "budget": budget,
+        "exclusion_radius": exclusion_radius, "device": device, "n": surrogates_asked(n), "rate": rate,
+        "budget": budget,
     }  # fmt: skip
     rows: list[list[Any]]
     result: CcmSignificance | XmapSignificance
@@ -137,7 +138,7 @@ def surrogate_test(
                    "output": None if output is None else str(output)})  # fmt: skip
 
 
-def _number(text: str) -> str | int:
+def surrogates_asked(text: str) -> str | int:
     """``auto`` or a number of surrogates."""
     if text.strip().lower() == "auto":
         return "auto"

@@ -35,11 +35,14 @@ class CcmMatrixProblem(PairsProblem):
     sample : int
         Sub-libraries of each pair and size.
     seed : int
+    pairs : ndarray of bool (n_series, n_series), optional
+        Row = library, column = target: which pairs are computed; the others get NaN. All by default.
     """
 
     lib_sizes: tuple[int, ...]
     sample: int
     seed: int
+    pairs: NDArray[np.bool_] | None = None
 
     @property
     def kernels(self) -> tuple[str, ...]:
@@ -83,7 +86,10 @@ class CcmMatrixEngine:
             alike = block.begin + np.flatnonzero(dim == E)
             for first in range(0, len(alike), step):
                 libraries = alike[first : first + step]
-                places, targets = np.nonzero(libraries[:, None] != np.arange(n))
+                wanted = libraries[:, None] != np.arange(n)
+                if self._problem.pairs is not None:
+                    wanted &= self._problem.pairs[libraries]
+                places, targets = np.nonzero(wanted)
                 pairs = [
                     CcmPair(place, j, (int(libraries[place]), j))
                     for place, j in zip(places.tolist(), targets.tolist(), strict=True)

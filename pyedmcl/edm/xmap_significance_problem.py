@@ -50,6 +50,8 @@ class XmapSignificanceProblem(PairsProblem):
         Row = library, column = target: which pairs are computed; the others get NaN and 0. All pairs by default.
     E_of_library : bool
         E is that of the library instead of the target.
+    lags : tuple of int
+        Skills are the highest of these Tp, those of surrogates too; the field Tp alone by default.
     """
 
     method: str
@@ -60,6 +62,7 @@ class XmapSignificanceProblem(PairsProblem):
     first: int = 0
     pairs: NDArray[np.bool_] | None = None
     E_of_library: bool = False
+    lags: tuple[int, ...] = ()
 
     @property
     def kernels(self) -> tuple[str, ...]:
@@ -72,7 +75,8 @@ class XmapSignificanceProblem(PairsProblem):
     @property
     def operations(self) -> float:
         L, N = self.data.series.n_steps, self.total
-        return operations(self.dims, n_library=L, n_query=L, n_series=N, n_targets=N * (self.n + 1))
+        once = operations(self.dims, n_library=L, n_query=L, n_series=N, n_targets=N * (self.n + 1))
+        return once * max(len(self.lags), 1)
 
     def open(self, executor: Executor) -> XmapSignificanceEngine:
         return XmapSignificanceEngine(self, executor)
@@ -164,13 +168,16 @@ class XmapSignificanceEngine:
         together = replace(
             p, data=Prepared(Series(np.ascontiguousarray(values), names), p.data.dtype), E=tuple(dims.tolist())
         )
-        mapping = CrossMap(self._executor, replace(map_data(together), n_libraries=M))
-        try:
-            rho = mapping.skill(0, M).astype(np.float64)
-        finally:
-            mapping.release()
+        rho, record = np.full((M, len(dims)), np.nan), Record()
+        for Tp in p.lags or (p.Tp,):
+            mapping = CrossMap(self._executor, replace(map_data(replace(together, Tp=Tp)), n_libraries=M))
+            try:
+                rho = np.fmax(rho, mapping.skill(0, M).astype(np.float64))
+                record = Record(mapping.parameters)
+            finally:
+                mapping.release()
         own = rho[:, M : M + len(also)] if len(also) else rho[:, targets]
-        return own, rho[:, len(columns) :].reshape(M, len(targets), p.n), Record(mapping.parameters)
+        return own, rho[:, len(columns) :].reshape(M, len(targets), p.n), record
 
     def release(self) -> None:
         """Nothing is held."""

@@ -151,3 +151,22 @@ def test_predict_interval(table, tmp_path, one_device):
     assert lines[0].split("\t") == ["Tp", "rho", "mae", "rmse"] and len(lines) == 7
     assert float(lines[6].split("\t")[1]) == expected.rho[5] and f"best at Tp = {expected.best}" in said
     run("predict-interval", path, "--column", "c", "--E", 2, "--Tp", "3:1", code=2)
+
+
+def test_network(table, tmp_path, one_device):
+    path, x = table
+    out, text, picture = (tmp_path / name for name in ("pairs.csv", "words.txt", "network.png"))
+    words = ["network", path, "--E", 2, "--lags", "-1:1", "--n", 19, "--seed", 3, "--device", one_device]
+    said = run(*words, "-o", out, "--text", text, "--plot", picture)
+    expected = pyedmcl.causal_network(
+        dict(zip("abcd", x.T, strict=True)), E=2, lags=range(-1, 2), n=19, seed=3, device=one_device
+    )
+    assert expected.summary() in said.stdout and "surrogates of a: keeps the" in said.stderr
+    rows = rows_of(out)
+    assert [row["verdict"] for row in rows] == [row[2] for row in expected.rows()] and len(rows) == 12
+    assert float(rows[0]["rho"]) == expected.rows()[0][3] and picture.stat().st_size > 1000
+    assert text.read_text().startswith(expected.methods())
+    answer = json.loads(run(*words, "--json").stdout)
+    assert [row["cause"] for row in answer["pairs"]] == [row["cause"] for row in rows]
+    run(*words, "--lags", "1:2", code=3)
+    run(*words, "-o", tmp_path / "pairs.txt", code=5)

@@ -30,10 +30,11 @@ CALLS = {
     "ccm_matrix": partial(pyedmcl.ccm_matrix, E=2, sample=2),
     "xmap": partial(pyedmcl.xmap, E=2),
     "xmap_significance": partial(pyedmcl.xmap_significance, E=2, n=5),
+    "causal_network": partial(pyedmcl.causal_network, E=2, n=5, sample=2, lags=[-1, 0]),
     "partial_ccm": partial(pyedmcl.partial_ccm, y=Y, given=Y[::-1], E=2, n=2),
     "surrogate": partial(pyedmcl.surrogate, n=2),
 }
-TABLES = ("multiview", "ccm_matrix", "xmap", "xmap_significance")
+TABLES = ("causal_network", "multiview", "ccm_matrix", "xmap", "xmap_significance")
 WRONG = {
     "E": (0, 2.5, "3", True),
     "E_max": (0, "x", None),

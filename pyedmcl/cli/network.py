@@ -1,0 +1,157 @@
+"""``pyedmcl network``: from a table of series to what drives what, with all tests and a verdict on each pair."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from . import options
+from .ccm_options import LibSizes, Seed, parse_integers, parse_sizes
+from .files import check_picture, check_table, write_bytes, write_table
+from .inputs import load, parse_columns, parse_E
+from .surrogate_test import surrogates_asked
+from .talk import Talk
+
+_GRAPHS = (".graphml", ".gexf")
+_SHOWN = ("cause", "effect", "verdict", "rho", "Tp", "q_value", "gain", "other")
+_LINKED = ("direct", "link", "indirect")
+_MOST_SHOWN = 40
+
+
+def network(
+    input: options.Input,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="PAIRS.csv", show_default=False,
+                     help="Write all pairs with tests and verdicts (.csv, .tsv, .json), or direct links as a graph "
+                          "(.graphml, .gexf; needs networkx)."),
+    ] = None,
+    text: Annotated[
+        Path | None,
+        typer.Option("--text", metavar="WORDS.txt", show_default=False,
+                     help="Write a paragraph for the methods section, and sentences on each link."),
+    ] = None,
+    picture: options.Picture = None,
+    E: Annotated[
+        str,
+        typer.Option("--E", metavar="auto|E|E,E,...", rich_help_panel="Embedding",
+                     help="Embedding dimension of each series; auto finds each one's own, of at least 2."),
+    ] = "auto",
+    lags: Annotated[
+        str,
+        typer.Option("--lags", metavar="A:B|LIST|none", rich_help_panel="Legs",
+                     help="Lags (Tp) at which skill is compared; none: no comparison."),
+    ] = "-6:3",
+    latest: Annotated[
+        int, typer.Option("--latest", help="The latest best lag at which a cause is believed.", rich_help_panel="Legs")
+    ] = -1,
+    Tp: Annotated[
+        int, typer.Option("--Tp", help="The only lag that is tested with --lags none.", rich_help_panel="Legs")
+    ] = -1,
+    surrogate: Annotated[
+        str,
+        typer.Option("--surrogate", metavar="auto|phase|...|none", rich_help_panel="Legs",
+                     help="What surrogates keep, as for surrogate-test; none: no surrogates."),
+    ] = "auto",
+    n: Annotated[
+        str,
+        typer.Option("--n", metavar="auto|N", help="Surrogates of each series; auto draws as many as it takes.",
+                     rich_help_panel="Legs"),
+    ] = "auto",
+    rate: Annotated[
+        float, typer.Option("--rate", help="False discovery rate, and level of the test of convergence.",
+                            rich_help_panel="Legs")
+    ] = 0.05,
+    budget: Annotated[
+        int, typer.Option("--budget", help="For --n auto: surrogates of a pair, as a mean over all pairs.",
+                          rich_help_panel="Legs")
+    ] = 2000,
+    period: Annotated[
+        int | None, typer.Option("--period", help="Steps of a cycle, for surrogates; auto looks for one.",
+                                 show_default=False, rich_help_panel="Legs")
+    ] = None,
+    convergence: Annotated[
+        bool, typer.Option("--convergence/--no-convergence", help="Whether skill must grow with the library.",
+                           rich_help_panel="Legs")
+    ] = True,
+    partial: Annotated[
+        bool, typer.Option("--partial/--no-partial", help="Whether indirect links are told from direct ones.",
+                           rich_help_panel="Legs")
+    ] = True,
+    lib_sizes: LibSizes = None,
+    sample: Annotated[
+        int, typer.Option("--sample", help="Random libraries of each size.", rich_help_panel="Random libraries")
+    ] = 10,
+    seed: Seed = None,
+    tau: options.Tau = 1,
+    exclusion_radius: options.Exclusion = 0,
+    knn: options.Knn = None,
+    E_max: Annotated[
+        int, typer.Option("--E-max", help="Largest dimension that --E auto tries.", rich_help_panel="Embedding")
+    ] = 10,
+    columns: options.Columns = None,
+    time_column: options.TimeColumn = None,
+    dataset: options.Dataset = None,
+    dtype: options.Dtype = "float32",
+    device: options.Device = None,
+    progress: options.Progress = None,
+    quiet: options.Quiet = False,
+    json: options.Json = False,
+    debug: options.Debug = False,
+) -> None:
+    """Find which series drives which, directly or through others, and say how that is known.
+
+    A link has a higher skill than with surrogates, grows with the library, is best at a lag before the effect, and is
+    explained by no other series. docs/causality.md has the rules; each of the four can be switched off.
+    """
+    talk = Talk(quiet=quiet, as_json=json, progress=progress)
+    graph = output is not None and output.suffix.lower() in _GRAPHS
+    if output is not None and not graph:
+        check_table(output)
+    check_picture(picture)
+    asked = None if lags.strip().lower() == "none" else parse_integers(lags, "--lags")
+    series = load(input, parse_columns(columns), time_column, dataset)
+    import pyedmcl
+
+    from ..edm.causal_network_result import COLUMNS, networkx_for
+
+    if graph:
+        networkx_for("-o " + str(output))
+    with talk.progress("network") as report:
+        found = pyedmcl.causal_network(
+            series, E=parse_E(E), tau=tau, lags=asked, latest=latest, Tp=Tp, n=surrogates_asked(n), rate=rate,
+            surrogate=None if surrogate.strip().lower() == "none" else surrogate, budget=budget, period=period,
+            convergence=convergence, partial=partial, lib_sizes=parse_sizes(lib_sizes), sample=sample, seed=seed,
+            exclusion_radius=exclusion_radius, knn=knn, E_max=E_max, progress=report, dtype=dtype, device=device,
+        )  # fmt: skip
+    rows = found.rows()
+    if output is not None:
+        if graph:
+            found.write_graph(output)
+        else:
+            write_table(output, COLUMNS, [["" if cell is None else cell for cell in row] for row in rows])
+    linked = [row for row in rows if row[2] in _LINKED]
+    if text is not None:
+        sentences = [found.methods(), *(found.statement(row[0], row[1]) for row in linked)]
+        write_bytes(text, ("\n\n".join(sentences) + "\n").encode(errors="surrogatepass"))
+    if picture is not None:
+        found.plot(str(picture))
+    for name, reason in zip(found.names, found.reasons, strict=bool(found.reasons)):
+        talk.remark(f"surrogates of {name}: {reason}")
+    written = [str(path) for path in (output, text, picture) if path is not None]
+    talk.summary(f"{len(rows):,} pairs: {found.summary()} (seed {found.seed}){'; see ' if written else ''}"
+                 f"{', '.join(written)}")  # fmt: skip
+    if linked and not quiet:
+        places = [COLUMNS.index(name) for name in _SHOWN]
+        cells = [[row[place] for place in places] for row in linked[:_MOST_SHOWN]]
+        for cell in cells:
+            cell[-1] = cell[-1] if cell[2] == "indirect" else ""
+        talk.table(_SHOWN, [[f"{cell:.3g}" if isinstance(cell, float) else str(cell) for cell in row] for row in cells],
+                   right=_SHOWN[3:7])  # fmt: skip
+        if len(linked) > _MOST_SHOWN:
+            talk.remark(f"and {len(linked) - _MOST_SHOWN:,} more; -o writes all of them")
+    talk.document({"seed": found.seed, "rate": rate, "names": list(found.names), "E": found.E,
+                   "methods": found.methods(), "surrogates": list(found.reasons),
+                   "pairs": [dict(zip(COLUMNS, row, strict=True)) for row in rows], "written": written})  # fmt: skip

@@ -1,0 +1,190 @@
+"""What a causal network is: the evidence of all pairs, verdicts, sentences, and the network itself."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InputError, missing_extra, shown
+from ..files import output_path, writing
+from ..io.optional import pandas_for
+from .causal_statement import statement
+from .verdicts import DIRECT, INDIRECT, LINK, MEANINGS, NONE, UNORDERED
+
+Doubles = NDArray[np.float64]
+COLUMNS = (
+    "cause", "effect", "verdict", "rho", "Tp", "best_lag", "rho_at_best_lag", "lag_allows", "p_value", "q_value",
+    "surrogates", "gain", "p_convergence", "other", "rho_through_other", "partial", "E", "tau", "reasons",
+)  # fmt: skip
+_GRAPHS = (".graphml", ".gexf")
+_ORDER = (DIRECT, LINK, INDIRECT, UNORDERED, NONE)
+
+
+@dataclass(frozen=True)
+class CausalNetwork:
+    """The evidence of each pair of series, and the verdict on it.
+
+    All tables are (n_series, n_series) with **row = effect** (the library, whose states estimate) and **column =
+    cause** (the target, which is estimated). What was not tested is NaN or None.
+
+    Attributes
+    ----------
+    names : tuple of str
+    verdict : ndarray of str
+        "direct", "indirect", "link" (direct or not was not asked), "unordered" or "none".
+    codes : ndarray of tuple of str
+        The reasons of each verdict.
+    rho, Tp : ndarray
+        The highest skill of lags that a cause may have, and that lag; with all rows as library.
+    skill, lag, lags, by_lag
+        The highest skill of all ``lags``, its lag (None if that leg is off), and the skill at each (n_lags, ...).
+    p_value, q_value, draws : ndarray
+        Against surrogates of the cause, and how many there were.
+    gain, p_convergence : ndarray
+        Of skill from the smallest to the largest library, and the p-value of the trend (Kendall, one-sided).
+    through, carried, partial : ndarray
+        Number of the series that explains the link best (-1 for none), the skill of the estimate of the cause through
+        it, and the partial correlation that is left without it.
+    E : ndarray of int (n_series,)
+        Embedding dimension of each series.
+    tau, rate, latest, surrogate, seed, n_steps
+        What it was made with.
+    reasons : tuple of str
+        For surrogates of method "auto": what was taken for each series, and why.
+    """
+
+    names: tuple[str, ...]
+    verdict: NDArray[Any]
+    codes: NDArray[Any]
+    rho: Doubles
+    skill: Doubles
+    lag: NDArray[np.int_] | None
+    lags: tuple[int, ...]
+    by_lag: Doubles = field(repr=False)
+    p_value: Doubles
+    q_value: Doubles
+    draws: NDArray[np.int_] | None
+    gain: Doubles
+    p_convergence: Doubles
+    through: NDArray[np.int_]
+    carried: Doubles
+    partial: Doubles
+    E: NDArray[np.int_]
+    tau: int
+    Tp: NDArray[np.int_]
+    rate: float
+    latest: int
+    surrogate: str | None
+    seed: int
+    n_steps: int
+    reasons: tuple[str, ...] = ()
+    provenance: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    def __repr__(self) -> str:
+        return f"CausalNetwork of {len(self.names)} series: {self.summary()}"
+
+    def summary(self) -> str:
+        """How many pairs have which verdict, in words."""
+        counts = {word: int((self.verdict == word).sum()) for word in _ORDER}
+        counts[NONE] -= len(self.names)
+        return ", ".join(f"{count:,} {word}" for word, count in counts.items() if count)
+
+    def rows(self, verdicts: Collection[str] | None = None) -> list[tuple[Any, ...]]:
+        """Pairs as rows of :data:`COLUMNS`, by verdict and then by skill; only those of some verdicts if given."""
+        wanted = self._verdicts(verdicts)
+        found = [
+            (effect, cause) for effect, cause in np.ndindex(*self.rho.shape)
+            if effect != cause and self.verdict[effect, cause] in wanted
+        ]  # fmt: skip
+        strength = np.where(np.isnan(self.skill), -np.inf, self.skill)
+        found.sort(key=lambda place: (_ORDER.index(self.verdict[place]), -strength[place]))
+        return [self._row(*place) for place in found]
+
+    def _row(self, effect: int, cause: int) -> tuple[Any, ...]:
+        at = (effect, cause)
+        z = int(self.through[at])
+        lag = None if self.lag is None else int(self.lag[at])
+        return (
+            self.names[cause], self.names[effect], self.verdict[at], float(self.rho[at]), int(self.Tp[at]), lag,
+            float(self.skill[at]), None if lag is None else lag <= self.latest, float(self.p_value[at]),
+            float(self.q_value[at]), 0 if self.draws is None else int(self.draws[at]), float(self.gain[at]),
+            float(self.p_convergence[at]),
+            "" if z < 0 else self.names[z], float(self.carried[at]), float(self.partial[at]), int(self.E[effect]),
+            self.tau, " ".join(self.codes[at]),
+        )  # fmt: skip
+
+    def to_frame(self, verdicts: Collection[str] | None = None) -> Any:
+        """A pandas DataFrame with a row for each pair; only those of some verdicts, such as ["direct"], if given."""
+        return pandas_for("to_frame()").DataFrame(self.rows(verdicts), columns=list(COLUMNS))
+
+    def statement(self, cause: str, effect: str) -> str:
+        """What can be said of a cause and an effect, in plain sentences with the numbers."""
+        return statement(self, self._number(cause, "cause"), self._number(effect, "effect"))
+
+    def methods(self) -> str:
+        """A paragraph for the methods section."""
+        from .causal_statement import methods
+
+        return methods(self)
+
+    def to_networkx(self, verdicts: Collection[str] = (DIRECT, LINK)) -> Any:
+        """A networkx.DiGraph with an edge from cause to effect for each pair of some verdicts. Needs networkx."""
+        networkx = networkx_for("to_networkx()")
+        graph = networkx.DiGraph()
+        for number, name in enumerate(self.names):
+            graph.add_node(name, E=int(self.E[number]))
+        for row in self.rows(verdicts):
+            values = dict(zip(COLUMNS, row, strict=True))
+            cause, effect = values.pop("cause"), values.pop("effect")
+            # Formats of graphs know no missing values.
+            graph.add_edge(cause, effect, **{
+                key: value for key, value in values.items() if value is not None and value == value
+            })  # fmt: skip
+        return graph
+
+    def write_graph(self, path: str | os.PathLike[str], verdicts: Collection[str] = (DIRECT, LINK)) -> Path:
+        """Write :meth:`to_networkx` as GraphML or GEXF; the suffix chooses. Needs networkx."""
+        place = output_path(path, _GRAPHS, "a graph")
+        networkx, memory = networkx_for("write_graph()"), io.BytesIO()
+        write = networkx.write_graphml_xml if place.suffix.lower() == ".graphml" else networkx.write_gexf
+        write(self.to_networkx(verdicts), memory)
+        with writing(place, "the graph") as draft:
+            draft.write(memory.getbuffer())
+        return place
+
+    def plot(self, path: str | None = None, *, verdicts: Collection[str] = (DIRECT, LINK), top: int = 40) -> Any:
+        """Links of some verdicts as arrows from cause to effect; saved to ``path`` if given. Needs matplotlib."""
+        from ..plot.network import causal_network
+
+        wanted = self._verdicts(verdicts)
+        keep = np.isin(self.verdict.astype(str), list(wanted)) & ~np.eye(len(self.names), dtype=bool)
+        tests = f"{self.n_steps:,} rows, surrogates: {self.surrogate or 'none'}, rate {self.rate:g}"
+        words = ", ".join(word for word in _ORDER if word in wanted)
+        return causal_network(self.skill, self.names, path, keep=keep, top=top, title=f"links: {words} ({tests})")
+
+    def _verdicts(self, verdicts: Collection[str] | None) -> set[str]:
+        wanted = set(_ORDER) if verdicts is None else {verdicts} if isinstance(verdicts, str) else set(verdicts)
+        if not wanted <= set(MEANINGS):
+            raise InputError(f"verdicts={shown(verdicts)}: some of {', '.join(map(repr, _ORDER))} are needed")
+        return wanted
+
+    def _number(self, name: str, what: str) -> int:
+        if name not in self.names:
+            raise InputError(f"{what}={shown(name)}: there is no such series; there are {', '.join(self.names)}")
+        return self.names.index(name)
+
+
+def networkx_for(purpose: str) -> Any:
+    """The module networkx, for ``purpose``. Raises MissingExtraError."""
+    try:
+        import networkx
+    except ImportError as error:
+        raise missing_extra("networkx", "graph", purpose) from error
+    return networkx

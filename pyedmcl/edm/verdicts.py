@@ -1,0 +1,166 @@
+"""From the evidence of all pairs to verdicts: which rule says what, in one place.
+
+All tables are (n_series, n_series) with row = effect (the library, whose states predict) and column = cause (the
+target).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Doubles = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+#: What passes through another series cannot be known better behind it: a link is explained if its skill is below WEAKER
+#: of each step's, and the estimate of the cause through that series has CARRIED of the link's own skill.
+WEAKER, CARRIED = 0.8, 0.5
+#: Or if it is weaker than each step at all, that estimate has NEARLY_ALL of its skill, and of the skill no more than
+#: LEFT is left as partial correlation.
+NEARLY_ALL, LEFT = 0.9, 0.7
+#: Series that a link may pass through are looked at up to this number, those with the strongest steps first.
+MOST_GIVEN = 5
+
+DIRECT, INDIRECT, LINK, UNORDERED, NONE = "direct", "indirect", "link", "unordered", "none"
+MEANINGS = {
+    DIRECT: "the cause drives the effect, and no other series of the table explains it",
+    INDIRECT: "the cause acts through another series of the table, or both have a driver in it",
+    LINK: "the cause drives the effect, directly or not: that was not tested",
+    UNORDERED: "linked, but the best lag is not before the effect: a common driver, synchrony, or the other direction",
+    NONE: "no evidence of a link",
+}
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What was measured; None for a leg that was switched off.
+
+    Attributes
+    ----------
+    skill : ndarray
+        The highest skill of any lag, or of the one that was tested.
+    q_value : ndarray or None
+        Against surrogates.
+    gain, p_convergence : ndarray or None
+        Of skill with the size of the library.
+    lag : ndarray of int or None
+        Tp of the highest skill.
+    rate : float
+        The level of all tests.
+    latest : int
+        The latest best lag at which a cause is believed.
+    """
+
+    skill: Doubles
+    q_value: Doubles | None
+    gain: Doubles | None
+    p_convergence: Doubles | None
+    lag: NDArray[np.int_] | None
+    rate: float
+    latest: int
+
+    @property
+    def significant(self) -> Mask | None:
+        return None if self.q_value is None else _at_most(self.q_value, self.rate)
+
+    @property
+    def converges(self) -> Mask | None:
+        if self.gain is None or self.p_convergence is None:
+            return None
+        with np.errstate(invalid="ignore"):
+            return np.asarray((self.gain > 0) & _at_most(self.p_convergence, self.rate))
+
+    @property
+    def before(self) -> Mask | None:
+        return None if self.lag is None else np.asarray(self.lag <= self.latest)
+
+    @property
+    def linked(self) -> Mask:
+        """Pairs that pass all legs but the lag, off the diagonal."""
+        with np.errstate(invalid="ignore"):
+            found = np.asarray(self.skill > 0)
+        for leg in (self.significant, self.converges):
+            if leg is not None:
+                found = found & leg
+        np.fill_diagonal(found, False)
+        return found
+
+    @property
+    def ordered(self) -> Mask:
+        """Pairs that pass all legs."""
+        return self.linked if self.before is None else self.linked & self.before
+
+
+def _at_most(values: Doubles, limit: float) -> Mask:
+    with np.errstate(invalid="ignore"):
+        return np.asarray(values <= limit)
+
+
+def intermediates(evidence: Evidence, effect: int, cause: int) -> list[int]:
+    """Series that a link may pass through, or that may drive both, those with the strongest steps first.
+
+    They are linked to the effect as its cause, and to the cause in either direction.
+    """
+    linked, others = evidence.ordered, np.arange(len(evidence.skill))
+    found = linked[effect] & (linked[:, cause] | linked[cause]) & (others != effect) & (others != cause)
+    steps = np.array([weaker_step(evidence, effect, cause, int(z)) if found[z] else -np.inf for z in others])
+    return [int(z) for z in np.argsort(-steps, kind="stable") if found[z]]
+
+
+def weaker_step(evidence: Evidence, effect: int, cause: int, given: int) -> float:
+    """The skill of the weaker of both steps between a cause and an effect through another series."""
+    skill = evidence.skill
+    return float(min(skill[effect, given], np.nanmax([skill[given, cause], skill[cause, given]])))
+
+
+def passes_through(
+    evidence: Evidence, effect: int, cause: int, given: int, carried: float, partial: float
+) -> bool:
+    """Whether another series explains a link.
+
+    Parameters
+    ----------
+    carried : float
+        Skill of the estimate of the cause through that series.
+    partial : float
+        Correlation of cause and direct estimate, given that one.
+    """
+    own, step = float(evidence.skill[effect, cause]), weaker_step(evidence, effect, cause, given)
+    clearly = own < WEAKER * step and carried >= CARRIED * own
+    return clearly or (own < step and carried >= NEARLY_ALL * own and partial <= LEFT * own)
+
+
+def verdict_of(
+    evidence: Evidence, effect: int, cause: int, asked: bool, explained: str | None, looked_at: int
+) -> tuple[str, tuple[str, ...]]:
+    """The verdict on a pair, and the codes of its reasons.
+
+    Parameters
+    ----------
+    asked : bool
+        Whether intermediates were looked at.
+    explained : str or None
+        Name of the series that the link passes through.
+    looked_at : int
+        How many series it might have passed through.
+    """
+    codes = []
+    legs: list[tuple[Any, str, str, str]] = [
+        (evidence.significant, "significant", "not-significant", "surrogates-off"),
+        (evidence.converges, "converges", "no-convergence", "convergence-off"),
+        (evidence.before, "lag-before", "lag-not-before", "lags-off"),
+    ]
+    for leg, yes, no, off in legs:
+        codes.append(off if leg is None else yes if leg[effect, cause] else no)
+    if not evidence.linked[effect, cause]:
+        return NONE, tuple(codes)
+    if not evidence.ordered[effect, cause]:
+        return UNORDERED, tuple(codes)
+    if not asked:
+        return LINK, (*codes, "partial-off")
+    if explained is not None:
+        return INDIRECT, (*codes, f"through:{explained}")
+    return DIRECT, (*codes, "not-through-others" if looked_at else "no-intermediate")

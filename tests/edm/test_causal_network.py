@@ -1,0 +1,194 @@
+"""Causal networks: each leg is the function it stands for, verdicts follow from the legs, and truth is found."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from test_partial_ccm import CHAIN, maps
+
+import pyedmcl
+from pyedmcl.edm.verdicts import Evidence, intermediates, passes_through, verdict_of
+from pyedmcl.errors import InputError
+
+LAGS = (-3, -2, -1, 0, 1)
+
+
+@pytest.fixture(scope="module")
+def chain(one_device):
+    data = maps(400, CHAIN, 3, strength=0.4)
+    return data, pyedmcl.causal_network(
+        {"a": data[:, 0], "b": data[:, 1], "c": data[:, 2]}, E=3, lags=LAGS, seed=1, device=one_device
+    )
+
+
+def test_a_chain_is_told_from_direct_links(chain):
+    _, found = chain
+    truth = {("a", "b"): "direct", ("b", "c"): "direct", ("a", "c"): "indirect"}
+    verdicts = {(row[0], row[1]): row[2] for row in found.rows()}
+    assert {pair: verdicts[pair] for pair in truth} == truth
+    assert not {"direct", "indirect", "link"} & {verdicts[pair] for pair in verdicts if pair not in truth}
+    assert "through:b" in found.codes[2, 0]
+
+
+def test_the_legs_are_the_functions_that_they_stand_for(chain, one_device):
+    data, found = chain
+    for place, Tp in enumerate(LAGS):
+        np.testing.assert_allclose(
+            found.by_lag[place], pyedmcl.xmap(data, E=3, Tp=Tp, device=one_device).rho, atol=1e-6
+        )
+    off = ~np.eye(3, dtype=bool)
+    np.testing.assert_array_equal(found.skill, found.by_lag.max(axis=0))
+    np.testing.assert_array_equal(found.rho[off], found.by_lag[:3].max(axis=0)[off])
+    assert found.lag[2, 0] == LAGS[int(found.by_lag[:, 2, 0].argmax())]
+    direct = pyedmcl.partial_ccm(
+        data[:, 0], data[:, 2], given=data[:, 1], E=3, Tp=-1, n=None, device=one_device
+    )
+    plain = pyedmcl.causal_network(
+        data, E=3, lags=None, surrogate=None, convergence=False, seed=1, device=one_device
+    )
+    assert plain.rho[2, 0] == pytest.approx(direct.rho[0], abs=1e-5)
+    assert plain.partial[2, 0] == pytest.approx(direct.partial[0], abs=1e-4)
+    assert plain.carried[2, 0] == pytest.approx(direct.through[0, 0], abs=1e-4)
+
+
+def test_surrogates_have_their_own_best_lags(chain, one_device):
+    data, _ = chain
+    found = pyedmcl.causal_network(data, E=3, lags=LAGS, n=9, seed=1, partial=False, device=one_device)
+    drawn = pyedmcl.surrogate(data[:, 0], "auto", n=9, seed=1)  # series 0 of the seed
+    skill = [
+        max(pyedmcl.simplex(data[:, 1], target=row, E=3, Tp=Tp, device=one_device).rho for Tp in (-3, -2, -1))
+        for row in drawn
+    ]
+    assert found.p_value[1, 0] == (1 + (np.array(skill) >= found.rho[1, 0]).sum()) / 10
+    skill = [
+        max(pyedmcl.simplex(data[:, 2], target=row, E=3, Tp=Tp, device=one_device).rho for Tp in (-3, -2, -1))
+        for row in drawn
+    ]
+    assert found.p_value[2, 0] == (1 + (np.array(skill) >= found.rho[2, 0]).sum()) / 10
+    assert set(np.unique(found.verdict)) <= {"link", "unordered", "none"}
+
+
+def test_dimensions_are_those_of_the_effect(one_device):
+    data = maps(200, CHAIN, 5)
+    found = pyedmcl.causal_network(data, E=[2, 3, 2], lags=(-1, 0), n=9, seed=2, partial=False, device=one_device)
+    for effect, E in enumerate((2, 3, 2)):
+        whole = pyedmcl.xmap(data, E=E, Tp=-1, device=one_device).rho
+        np.testing.assert_allclose(found.by_lag[0][effect], whole[effect], atol=1e-6)
+    # Surrogates: the skill of the states of the effect, whose dimension is not that of the cause.
+    drawn = pyedmcl.surrogate(data[:, 0], "auto", n=9, seed=2)  # series 0 of the seed
+    skill = [pyedmcl.simplex(data[:, 1], target=row, E=3, Tp=-1, device=one_device).rho for row in drawn]
+    assert found.p_value[1, 0] == (1 + (np.array(skill) >= found.rho[1, 0]).sum()) / 10
+
+
+def test_switched_off_legs_are_said(chain, one_device):
+    data, _ = chain
+    found = pyedmcl.causal_network(
+        data, E=3, lags=None, surrogate=None, convergence=False, partial=False, seed=1, device=one_device
+    )
+    assert found.lag is None and np.isnan(found.q_value).all() and np.isnan(found.gain).all()
+    assert set(found.codes[0, 1]) == {"surrogates-off", "convergence-off", "lags-off", "partial-off"}
+    said = found.statement("x0", "x1")
+    for words in ("not compared with surrogates", "Convergence was not tested", "Lags were not compared", "not tested"):
+        assert words in said
+    assert "surrogates" not in found.methods()
+
+
+def evidence(skill, lag, **more):
+    ones = np.ones_like(skill)
+    options = {"q_value": 0 * ones, "gain": ones, "p_convergence": 0 * ones, "rate": 0.05, "latest": -1}
+    return Evidence(skill=skill, lag=lag, **(options | more))
+
+
+def test_verdicts_by_rule():
+    skill = np.array([[np.nan, 0.1, 0.1], [0.9, np.nan, 0.1], [0.5, 0.8, np.nan]])  # 0 -> 1 -> 2
+    lag = np.array([[0, 1, 1], [-1, 0, 1], [-2, -1, 0]])
+    one = evidence(skill, lag)
+    assert intermediates(one, 2, 0) == [1] and intermediates(one, 1, 0) == []
+    assert passes_through(one, 2, 0, 1, 0.3, 0.4)
+    assert not passes_through(one, 2, 0, 1, 0.2, 0.4)
+    stronger = skill.copy()
+    stronger[2, 0] = 0.7  # nearly as strong as the weaker step
+    near = evidence(stronger, lag)
+    assert passes_through(near, 2, 0, 1, 0.7, 0.3)
+    assert not passes_through(near, 2, 0, 1, 0.6, 0.3) and not passes_through(near, 2, 0, 1, 0.7, 0.6)
+    assert verdict_of(one, 2, 0, True, "b", 1) == (
+        "indirect", ("significant", "converges", "lag-before", "through:b")
+    )  # fmt: skip
+    assert verdict_of(one, 2, 0, True, None, 1)[0] == "direct"
+    assert verdict_of(one, 2, 0, False, None, 0)[0] == "link"
+    assert verdict_of(one, 0, 1, True, None, 0)[0] == "unordered"
+    assert verdict_of(evidence(skill, lag, q_value=np.full((3, 3), 0.06)), 2, 0, True, None, 1)[0] == "none"
+    assert verdict_of(evidence(skill, lag, gain=-np.ones((3, 3))), 2, 0, True, None, 1)[0] == "none"
+    assert verdict_of(evidence(np.full((3, 3), np.nan), lag), 2, 0, True, None, 1)[0] == "none"
+
+
+def test_sentences_have_the_numbers(chain):
+    _, found = chain
+    said = found.statement("a", "b")
+    assert said.startswith("a drives b, and no other series of the table explains that.")
+    assert f"rho = {found.rho[1, 0]:.2f}" in said and f"q = {found.q_value[1, 0]:.2g}" in said
+    assert f"gain {found.gain[1, 0]:.2f}" in said and "not in the table" in said
+    assert "linked through b" in found.statement("a", "c")
+    assert "no sufficient evidence" in found.statement("c", "a") or "comes first" in found.statement("c", "a")
+    assert "400 rows" in found.methods() and "seed 1" in found.methods()
+    assert repr(found) == f"CausalNetwork of 3 series: {found.summary()}" and len(repr(found)) < 120
+    with pytest.raises(InputError, match="cause='z': there is no such series"):
+        found.statement("z", "b")
+
+
+def test_tables_and_pictures(chain, tmp_path):
+    _, found = chain
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    frame = found.to_frame()
+    assert len(frame) == 6 and frame.columns[:2].tolist() == ["cause", "effect"]
+    assert frame["verdict"].tolist()[:2] == ["direct", "direct"] and len(found.to_frame(["indirect"])) == 1
+    assert frame["other"][frame["verdict"] == "indirect"].tolist() == ["b"]
+    assert not pandas.isna(frame["q_value"]).any()
+    with pytest.raises(InputError, match="verdicts='wrong'"):
+        found.to_frame("wrong")
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+    from matplotlib.patches import FancyArrowPatch
+
+    figure = found.plot(str(tmp_path / "network.png"))
+    assert len([patch for patch in figure.axes[0].patches if isinstance(patch, FancyArrowPatch)]) == 2
+    assert "direct" in figure.axes[0].get_title() and (tmp_path / "network.png").stat().st_size > 1000
+
+
+def test_graphs(chain, tmp_path):
+    _, found = chain
+    networkx = pytest.importorskip("networkx", reason="networkx is not installed")
+    graph = found.to_networkx()
+    assert set(graph.edges) == {("a", "b"), ("b", "c")} and graph.edges["a", "b"]["verdict"] == "direct"
+    assert set(found.to_networkx(["indirect"]).edges) == {("a", "c")}
+    for name, read in (("n.graphml", networkx.read_graphml), ("n.gexf", networkx.read_gexf)):
+        again = read(found.write_graph(tmp_path / name))
+        assert set(again.edges) == set(graph.edges) and float(again.edges["a", "b"]["rho"]) == found.rho[1, 0]
+    with pytest.raises(InputError, match="graph"):
+        found.write_graph(tmp_path / "n.png")
+
+
+@pytest.mark.filterwarnings("ignore:constant series")
+def test_a_constant_series_is_linked_to_nothing(one_device):
+    data = np.column_stack([maps(100, CHAIN, 3)[:, :2], np.ones(100)])
+    found = pyedmcl.causal_network(data, E=3, lags=(-1, 0), n=9, seed=1, device=one_device)
+    assert (found.verdict[2] == "none").all() and (found.verdict[:, 2] == "none").all()
+
+
+@pytest.mark.parametrize(
+    ("data", "options", "words"),
+    [(np.zeros((20, 3)), {}, "20 rows, and at least 30"), (np.arange(50.0), {}, "one series"),
+     (None, {"lags": [-2, -1]}, "latest=-1"), (None, {"lags": [0, 1]}, "latest=-1"), (None, {"surrogate": "x"}, "'x'"),
+     (None, {"rate": 0}, "rate=0"), (None, {"lags": [-1, 0.5]}, "lags=0.5")],
+)  # fmt: skip
+@pytest.mark.filterwarnings("ignore:constant series")
+def test_bad_input_is_named(data, options, words):
+    with pytest.raises(InputError, match=words):
+        pyedmcl.causal_network(maps(60, CHAIN) if data is None else data, **{"E": 2, **options})
+
+
+def test_a_table_on_its_side_is_told_of(one_device):
+    with pytest.warns(RuntimeWarning, match="transpose it"):
+        pyedmcl.causal_network(
+            np.random.default_rng(1).random((40, 41)), E=3, lags=(-1, 0), surrogate=None, convergence=False,
+            partial=False, device=one_device,
+        )  # fmt: skip
