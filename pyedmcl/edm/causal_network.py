@@ -14,7 +14,7 @@ from ..device.select import DeviceNames
 from ..errors import InputError, warn
 from ..jobs.blocks import Record
 from ..jobs.function import public_function
-from ..jobs.runner import LocalRunner
+from ..jobs.runner import Runner
 from ..jobs.sinks import ArraySink
 from ..launch.progress import Progress
 from . import arguments
@@ -225,7 +225,7 @@ def _best(by_lag: Doubles, lags: Sequence[int]) -> tuple[Doubles, NDArray[np.int
 class _Work:
     """The legs, one after the other, on one table."""
 
-    def __init__(self, fields: dict[str, Any], legs: _Legs, runner: LocalRunner) -> None:
+    def __init__(self, fields: dict[str, Any], legs: _Legs, runner: Runner) -> None:
         self._fields, self._legs, self._runner = fields, legs, runner
         self._series: Series = fields["data"].series
         self._dims = np.array(fields["E"], int)

@@ -37,7 +37,7 @@ def test_causality_runs_as_written(tmp_path, one_device, monkeypatch, capsys):
         done = CliRunner().invoke(app, shlex.split(line)[1:])
         assert done.exit_code == 0, (line, done.output, done.exception)
     drawn = set(re.findall(r"\w+\.png", "".join(text for _, text in BLOCKS)))
-    assert len(drawn) == 10
+    assert len(drawn) == 11
     assert all((tmp_path / name).read_bytes().startswith(b"\x89PNG") for name in drawn)
     with (tmp_path / "pairs.csv").open() as handle:
         assert next(csv.DictReader(handle))["library"] == "grazers"
