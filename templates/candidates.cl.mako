@@ -25,16 +25,19 @@ void write_neighbours(global const int* restrict c, global real* restrict d, con
                       global int* restrict out_row, global real* restrict out_value) {
   const size_t at = table + (size_t)(t / tile * tile) * stride + t % tile;
 #if WEIGHTS
-  const real d_min = found ? sqrt(d[0]) : 0, divisor = SIMPLEX_DIVISOR(d_min);
+  const real d_min = found ? root(d[0]) : 0;
+  const bool at_zero = d_min == 0;
+  const real inverse = INVERSE_DISTANCE(d_min, at_zero);
   real sum = 0;
   for (int i = 0; i < found; ++i) {
-    const real w = SIMPLEX_WEIGHT(d[i], d_min, divisor);
+    const real w = SIMPLEX_WEIGHT(root(d[i]), inverse, at_zero);
     sum += w;
     d[i] = w;
   }
+  const real scale = quotient((real)1, found ? sum : (real)1);
   for (int i = 0; i < stride; ++i) {
     out_row[at + (size_t)i * tile] = i < found ? c[i] : spare;
-    out_value[at + (size_t)i * tile] = i < found ? d[i] / sum : 0;
+    out_value[at + (size_t)i * tile] = i < found ? d[i] * scale : 0;
   }
 #else
   for (int i = 0; i < k; ++i) {

@@ -89,12 +89,12 @@ sums = ["n", "p", "o", "pp", "oo", "po"]
       // The prediction; what lies behind the last member found has no weight, whatever it holds.
       const realv d_min = ${distance(r, 0)};
       const rowv at_zero = d_min == (realv)(0);
-      const realv inverse = CHOOSE((realv)(1) / CHOOSE(d_min, (realv)(1), at_zero), (realv)(0), at_zero);
+      const realv inverse = INVERSE_DISTANCE(d_min, at_zero);
       realv weights = 1, p = ${future(r, 0)};
 %if in_registers:
 %for c in range(1, k):
       {
-        const realv w = CHOOSE((realv)(0), CCM_WEIGHT(${distance(r, c)}, inverse, at_zero), count${r} > (rowv)(${c}));
+        const realv w = CHOOSE((realv)(0), SIMPLEX_WEIGHT(${distance(r, c)}, inverse, at_zero), count${r} > (rowv)(${c}));
         weights += w;
         p = FUSED(w, ${future(r, c)}, p);
       }
@@ -103,7 +103,7 @@ sums = ["n", "p", "o", "pp", "oo", "po"]
       for (int c = 1; c < K; ++c) {
         const rowv present = count${r} > (rowv)(c);
         const realv d = CHOOSE((realv)(0), ${distance(r, "c")}, present);
-        const realv w = CHOOSE((realv)(0), CCM_WEIGHT(d, inverse, at_zero), present);
+        const realv w = CHOOSE((realv)(0), SIMPLEX_WEIGHT(d, inverse, at_zero), present);
         weights += w;
         p = FUSED(w, CHOOSE((realv)(0), ${future(r, "c")}, present), p);
       }
@@ -113,7 +113,7 @@ sums = ["n", "p", "o", "pp", "oo", "po"]
       // never reaches K + 1.
       const rowv predicted = count${r} >= (is_predicted${r} ? (rowv)(least) : (rowv)(K + 1));
       const realv one = CHOOSE((realv)(0), (realv)(1), predicted), o = CHOOSE((realv)(0), (realv)(o${r}), predicted);
-      p = CHOOSE((realv)(0), p / weights, predicted);
+      p = CHOOSE((realv)(0), quotient(p, weights), predicted);
       sum_n += one;
       sum_p += p;
       sum_o += o;
@@ -131,7 +131,7 @@ kernel void ccm_prepare(global int* restrict near, global real* restrict dist, c
   const ulong first = begin + (ulong)get_global_id(0) * CHUNK, last = min(first + CHUNK, end);
   for (ulong i = first; i < last; ++i) {
     near[i] = near[i] < 0 ? n_rows : near[i];
-    dist[i] = sqrt(dist[i]);
+    dist[i] = scalar_root(dist[i]);
   }
 }
 
@@ -163,7 +163,7 @@ __attribute__((noinline)) int search_all(global const real* restrict x, global c
       INSERT_SCALAR(IS_NEARER, LANES, last, member_distances, member_futures, a, future_target[j]);
     }
   }
-  for (int i = 0; i < count; ++i) member_distances[i * LANES] = sqrt(member_distances[i * LANES]);
+  for (int i = 0; i < count; ++i) member_distances[i * LANES] = scalar_root(member_distances[i * LANES]);
   return count;
 }
 

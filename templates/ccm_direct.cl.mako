@@ -42,9 +42,9 @@ def future(r, i):
       if (least == ${c + 1}) enough = enough && ${distance(r, c)} < (realv)(FAR);
 %endfor
 %endif
-      const realv d_min = sqrt(${distance(r, 0)});
+      const realv d_min = root(${distance(r, 0)});
       const rowv at_zero = d_min == (realv)(0);
-      const realv inverse = CHOOSE((realv)(1) / CHOOSE(d_min, (realv)(1), at_zero), (realv)(0), at_zero);
+      const realv inverse = INVERSE_DISTANCE(d_min, at_zero);
       realv weights = 1, p = ${future(r, 0)};
 %if not in_registers:
       for (int c = 1; c < K; ++c) {
@@ -60,7 +60,7 @@ ${add_member(r, c)}
       // One row after the other, as a scan adds them.
       real predicted[LANES];
       whole is_predicted[LANES];
-      STOREV(p / weights, predicted);
+      STOREV(quotient(p, weights), predicted);
       STOREV(enough, is_predicted);
       const int begin = t0 + ${r} * LANES;
       for (int l = 0; l < min(LANES, last - begin); ++l) {
@@ -77,8 +77,8 @@ ${add_member(r, c)}
 </%def>
 <%def name="add_member(r, c)">
         const rowv present = ${distance(r, c)} < (realv)(FAR);
-        const realv d = sqrt(${distance(r, c)});
-        const realv w = CHOOSE((realv)(0), CCM_WEIGHT(d, inverse, at_zero), present);
+        const realv d = root(${distance(r, c)});
+        const realv w = CHOOSE((realv)(0), SIMPLEX_WEIGHT(d, inverse, at_zero), present);
         weights += w;
         p = FUSED(w, ${future(r, c)}, p);
 </%def>

@@ -30,18 +30,20 @@
     }
 </%def>
 
-## Squared distances in the sorted list become weights, and `sum` their sum (1 where there is no neighbour).
+## Squared distances in the sorted list become weights, which are to be multiplied by `scale` (1 where there is no neighbour).
 <%def name="weigh()">
-      const realv d_min = sqrt(NEAREST(0)), divisor = SIMPLEX_DIVISOR(d_min);
+      const realv d_min = root(NEAREST(0));
+      const rowv at_zero = d_min == (realv)(0);
+      const realv inverse = INVERSE_DISTANCE(d_min, at_zero);
       realv sum = 0;
       for (int i = 0; i < k; ++i) {
         const realv squared = NEAREST(i);
-        realv w = SIMPLEX_WEIGHT(squared, d_min, divisor);
+        realv w = SIMPLEX_WEIGHT(root(squared), inverse, at_zero);
         w = CHOOSE(w, (realv)(0), squared >= (realv)(FAR));
         sum += w;
         SET_NEAREST(i, w);
       }
-      sum = CHOOSE(sum, (realv)(1), sum == (realv)(0));
+      const realv scale = quotient((realv)(1), CHOOSE(sum, (realv)(1), sum == (realv)(0)));
 </%def>
 
 ## One query row. Tables of weights are padded to four neighbours, so four entries are written at once; the padding is never
@@ -54,7 +56,7 @@
           const rowv4 row = four.odd;
           const rowv4 empty = row < 0 || (rowv4)(i, i + 1, i + 2, i + 3) >= k;
           *(global int4*)(out_row + base + i) = convert_int4(select(row, (rowv4)(j_begin), empty));
-          *(global real4*)(out_value + base + i) = PASTE(PASTE(as_, REAL_NAME), 4)(four.even) / sum;
+          *(global real4*)(out_value + base + i) = PASTE(PASTE(as_, REAL_NAME), 4)(four.even) * scale;
         }
 %else:
         for (int i = 0; i < k; ++i) {
@@ -71,7 +73,7 @@
 %if emit == "weights":
       for (int i = 0; i < k && t0 < n_rows; ++i) {
         STOREV(TO_INTV(CHOOSE(rows[i], (rowv)(j_begin), rows[i] < (rowv)(0))), out_row + base + i * LANES);
-        STOREV(nearest[i] / sum, out_value + base + i * LANES);
+        STOREV(nearest[i] * scale, out_value + base + i * LANES);
       }
 %else:
       for (int l = 0; l < LANES && t0 + l < n_rows; ++l)

@@ -19,8 +19,10 @@
 ##
 ##   work-item = target_lane + target_lanes * (row_lane + row_lanes * library_lane)
 ##     target_lane    which `vectors` vectors of `lanes` targets of the block
-##     row_lane       takes every row_lanes-th query row; the sums of all row lanes are added at the end
+##     row_lane       which of the query rows
 ##     library_lane   which library of those that the group looks up at once
+##
+## Sums over the rows are added in an order of their own, whatever the parameters: lookup_sums.mako.
 ##
 ## Stages: fetch the block's targets into local memory (if staged), sum the observations once for the group (if there are
 ## no gaps), then for each library: sum over the rows, put the row lanes' sums together, and write rho.
@@ -41,6 +43,7 @@
 ##   unroll         query rows per step (1 2 4; 1, 4)
 ##   quads          load rows and weights four at a time (no yes; no, yes)
 ## ---- end of parameters ----
+<%namespace name="sums" file="lookup_sums.mako"/>
 <%
 columns = vectors * lanes  # targets of a work-item
 group_columns = target_lanes * columns
@@ -66,7 +69,8 @@ def total(s, v):
         return f"LOADV(total_{s} + lane * {columns} + {v * lanes})"
     return f"sum_{s}{v} + rest_{s}{v}"
 %>
-#define CHUNK 64  // rows that are added plainly before their sum is added exactly: bounds the rounding error
+#define CHUNK 64  // rows of a strand that are added plainly before their sum is added exactly: bounds the rounding error
+#define STRANDS 8
 // Where the nearest neighbour of row T is; the next ones follow ${table_tile} numbers apart.
 %if table_tile == 1:
 #define ENTRY_OF(T) (table + (size_t)(T) * ${k_stride})
@@ -75,42 +79,6 @@ def total(s, v):
 %endif
 #define STRIDE ${group_columns if staged else "target_stride"}
 #include "reduce.clh"
-
-## Adds the sums of a chunk of rows to the running ones; `rest` keeps what rounding leaves over (reduce.clh).
-<%def name="add_chunk(sums)">
-%for v in range(vectors):
-%for s in sums:
-    ADD_EXACT(sum_${s}${v}, rest_${s}${v}, part_${s}${v});
-%endfor
-%endfor
-</%def>
-
-## Puts the sums of `among` work-items together, in local memory and in a fixed order that is the same for every launch:
-## again and again one half adds what the other half has. `place` is the work-item's number among them; the first of
-## them ends with the total.
-<%def name="add_across(sums, place, among)">
-%if among > 1:
-%for v in range(vectors):
-%for s in sums:
-  {
-    const int at = slot * ${group_columns} + lane * ${columns};
-    barrier(CLK_LOCAL_MEM_FENCE);
-    STOREV(sum_${s}${v}, shared_sum + at);
-    STOREV(rest_${s}${v}, shared_rest + at);
-    for (int left = ${among}, apart = ${(among + 1) // 2}; left > 1; left = apart, apart = (left + 1) / 2) {
-      barrier(CLK_LOCAL_MEM_FENCE);
-      if (${place} + apart < left) {
-        ADD_EXACT(sum_${s}${v}, rest_${s}${v}, LOADV(shared_sum + at + apart * ${group_columns}));
-        rest_${s}${v} += LOADV(shared_rest + at + apart * ${group_columns});
-        STOREV(sum_${s}${v}, shared_sum + at);
-        STOREV(rest_${s}${v}, shared_rest + at);
-      }
-    }
-  }
-%endfor
-%endfor
-%endif
-</%def>
 
 // targets: [n_steps][target_stride], conditioned, GAP where a target has one.
 // rows, weights: the table of a dimension, from table_begin on; see the picture above. A row without neighbours has
@@ -157,23 +125,15 @@ void lookup(global const real* restrict targets, global const int* restrict rows
   realv sum_${s}${v} = 0, rest_${s}${v} = 0;
 %endfor
 %endfor
-  for (int chunk = t_begin; chunk < t_end; chunk += CHUNK * ${group_rows}) {
+<%sums:sum_rows sums="${group_sums}" place="slot" among="${group_rows}" unrolled="${1}">
 %for v in range(vectors):
-    realv ${", ".join(f"part_{s}{v} = 0" for s in group_sums)};
+            {
+              const realv o = ${target("t", v)};
+              part_o${v} += o;
+              part_oo${v} = FUSED(o, o, part_oo${v});
+            }
 %endfor
-    const int stop = min(chunk + CHUNK * ${group_rows}, t_end);
-    for (int t = chunk + slot; t < stop; t += ${group_rows}) {
-%for v in range(vectors):
-      {
-        const realv o = ${target("t", v)};
-        part_o${v} += o;
-        part_oo${v} = FUSED(o, o, part_oo${v});
-      }
-%endfor
-    }
-${add_chunk(group_sums)}
-  }
-${add_across(group_sums, "slot", group_rows)}
+</%sums:sum_rows>
 %if group_rows > 1:
   if (slot == 0) {
 %for v in range(vectors):
@@ -212,16 +172,8 @@ ${add_across(group_sums, "slot", group_rows)}
 %endfor
 %endif
 
-    // Sums over this work-item's rows.
-    for (int chunk = t_begin; chunk < t_end; chunk += CHUNK * ${row_lanes}) {
-%for v in range(vectors):
-      realv ${", ".join(f"part_{s}{v} = 0" for s in library_sums)};
-%endfor
-      const int stop = min(chunk + CHUNK * ${row_lanes}, t_end);
-%if unroll > 1:
-#pragma unroll ${unroll}
-%endif
-      for (int t = chunk + row_lane; t < stop; t += ${row_lanes}) {
+    // Sums over the rows.
+<%sums:sum_rows sums="${library_sums}" place="row_lane" among="${row_lanes}" unrolled="${unroll}">
         const size_t at = ENTRY_OF(t);
 %if by_fours:
 %for q in range(k_stride // 4):
@@ -263,10 +215,7 @@ ${add_across(group_sums, "slot", group_rows)}
           part_po${v} = FUSED(p${v}, o, part_po${v});
         }
 %endfor
-      }
-${add_chunk(library_sums)}
-    }
-${add_across(library_sums, "row_lane", row_lanes)}
+</%sums:sum_rows>
 
     // rho of this library and the work-item's targets.
     if (row_lane == 0 && first + library_lane < n_libraries) {

@@ -34,8 +34,8 @@ def run_fragment(device, head, body, inputs, outputs, *, items=1, group=None, **
     items, group : int
         Work-items, and how many of them form a work-group (the driver chooses where ``group`` is left out).
     **values
-        What head and body use in ``${...}``. ``dtype``, ``lanes``, ``fma`` and ``minimum`` mean what they mean to
-        :func:`pyedmcl.codegen.render.prologue`; the last two are the device's own where they are left out.
+        What head and body use in ``${...}``. ``dtype``, ``lanes``, ``fma``, ``minimum`` and ``exact_division`` mean
+        what they mean to :func:`pyedmcl.codegen.render.prologue`; the last three are the device's own where left out.
 
     Returns
     -------
@@ -44,7 +44,7 @@ def run_fragment(device, head, body, inputs, outputs, *, items=1, group=None, **
     """
     executor = open_device(device)
     quirks = quirks_for(executor.info)
-    values = {"fma": quirks.fma, "minimum": quirks.minimum, **values}
+    values = {**quirks.values, **values}
     arrays = {name: np.ascontiguousarray(array) for name, array in {**inputs, **outputs}.items()}
     pointers = ", ".join(
         f"global {'' if name in outputs else 'const '}{_C_NAMES[array.dtype.name]}* restrict {name}"

@@ -17,15 +17,15 @@ from search_helpers import Scripted
 from pyedmcl.tuner.isolate import serve
 from pyedmcl.tuning.key import canonical
 
-DEFAULTS = {"chunk": 256, "wg": 1}
+DEFAULTS = {"lanes": 16, "wg": 1}
 
 
 def seconds_of(parameters):
-    return 1e-3 * (1 + abs(parameters["chunk"] - 128) / 100 + abs(parameters["wg"] - 32) / 50)
+    return 1e-3 * (1 + abs(parameters["lanes"] - 8) / 8 + abs(parameters["wg"] - 64) / 50)
 
 
 class Misbehaving(Scripted):
-    """As the paper kernel's backend, for the tunables of ``skill``."""
+    """As the paper kernel's backend, for the tunables of ``shared_sums``."""
 
     def __init__(self, deeds):
         super().__init__(seconds=lambda p: seconds_of({**DEFAULTS, **p}))

@@ -25,6 +25,9 @@ class Quirks:
         in a function whose first line is ``#pragma OPENCL FP_CONTRACT ON``.
     minimum : str
         How to write a fast minimum of two numbers that are not NaN: "fmin" or "select" (``a < b ? a : b``).
+    exact_division : bool
+        Whether quotients and square roots of floats are rounded correctly; where they are not,
+        ``clkernels/division.clh`` corrects them.
     defaults_for : str
         Whose default parameters suit it, "gpu" or "cpu": each tunable of a kernel's SPEC has one for either.
     scalar_work_items : bool
@@ -72,6 +75,7 @@ class Quirks:
 
     fma: str = "builtin"
     minimum: str = "fmin"
+    exact_division: bool = False
     defaults_for: str = "gpu"
     scalar_work_items: bool = True
     on_host: bool = False
@@ -97,7 +101,12 @@ class Quirks:
     @property
     def values(self) -> dict[str, Any]:
         """What the texts and the constraints of kernels may ask about a device, by name."""
-        return {"fma": self.fma, "minimum": self.minimum, "lists_in_registers": self.lists_in_registers}
+        return {
+            "fma": self.fma,
+            "minimum": self.minimum,
+            "exact_division": self.exact_division,
+            "lists_in_registers": self.lists_in_registers,
+        }
 
 
 @dataclass(frozen=True)
@@ -161,9 +170,15 @@ TABLE: tuple[Row, ...] = (
     ),
     Row(
         lambda info: info.runtime in ("nvidia", "amd"),
-        {"build_options": ("-cl-fp32-correctly-rounded-divide-sqrt",)},
+        {"build_options": ("-cl-fp32-correctly-rounded-divide-sqrt",), "exact_division": True},
         "division and square root are off in the last bits otherwise (a third of all quotients on an H200), and "
         "results must be the same bits on every device",
+    ),
+    Row(
+        lambda info: info.runtime == "intel-cpu" or (info.runtime == "pocl" and info.kind == "cpu"),
+        {"exact_division": True},
+        "both take the processor's own instructions, which round correctly, though only PoCL promises it; a test of "
+        "division.clh compares a million quotients and roots of each",
     ),
     Row(
         lambda info: info.runtime == "intel-gpu" and "Data Center GPU Max" in info.name,

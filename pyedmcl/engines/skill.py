@@ -11,6 +11,7 @@ from ..codegen.build import build
 from ..device.memory import budget
 from ..errors import InputError
 from ..kernels import spec
+from ..kernels.skill import CHUNK
 from ..launch.pacing import Pacer
 from ..tuning.parameters import parameters
 
@@ -25,8 +26,8 @@ SUMS = ("n", "sum_p", "sum_o", "sum_pp", "sum_oo", "sum_po", "sum_abs_error", "s
 _SUMS_BYTES_MOST = 64 << 20
 _PAIRS_MOST = 1 << 20
 _OPERATIONS_PER_ROW = 24.0
-# The longest chunk that may be tuned: rounding errors of a sum in the working precision grow with its length.
-_CHUNK_MOST = 512
+# Roundings of a sum that count as none of its variance: twice as many as a chunk has rows.
+_ROUNDINGS = 2 * CHUNK
 
 
 def skill_sums(
@@ -65,8 +66,8 @@ def skill_sums(
     Returns
     -------
     ndarray of float64, shape (n_pairs, 8)
-        Columns: :data:`SUMS`. Rows of a chunk are added in ``dtype`` in their order, chunks in float64: the same
-        numbers at every call on a device.
+        Columns: :data:`SUMS`. Rows of a chunk are added in ``dtype`` in their order, chunks in float64 in theirs: the
+        same numbers on every device.
 
     Raises
     ------
@@ -112,7 +113,8 @@ def skill_sums(
             )  # fmt: skip
             pacer.launched(event, cost * n)
             parts = executor.download(held["sums"], np.empty((n, n_chunks, len(SUMS)), dtype))
-            sums[first:last] = parts.sum(axis=1, dtype=np.float64)
+            for chunk in range(n_chunks):  # in their order, whatever NumPy's sum would do
+                sums[first:last] += parts[:, chunk]
             first = last
     finally:
         for buffer in held.values():
@@ -175,7 +177,7 @@ def scores(sums: Doubles, dtype: str = "float32") -> tuple[Doubles, Doubles, Dou
         squared error in the data's units, NaN where there is no row.
     """
     n, sum_p, sum_o, sum_pp, sum_oo, sum_po, sum_abs, sum_squares = np.moveaxis(np.asarray(sums, np.float64), -1, 0)
-    noise = _CHUNK_MOST * float(np.finfo(np.dtype(dtype)).eps)
+    noise = _ROUNDINGS * float(np.finfo(np.dtype(dtype)).eps)
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         var_p, var_o = sum_pp - sum_p * (sum_p / n), sum_oo - sum_o * (sum_o / n)
         covariance = sum_po - sum_p * (sum_o / n)

@@ -2,6 +2,9 @@
 
 from ..codegen.spec import KernelSpec, Tunable
 
+# Rows of a chunk, added up in the working precision. One number for all devices, so that sums have the same bits.
+CHUNK = 256
+
 SPEC = KernelSpec(
     name="skill",
     producer="loopy",
@@ -13,7 +16,7 @@ SPEC = KernelSpec(
     example="generated/skill-float32-chunk256-wg64.cl",
     specialisation=("dtype",),
     tunables=(
-        Tunable("chunk", (64, 128, 256, 512), {"cpu": 256, "gpu": 256}, "rows that a work-item adds up"),
+        Tunable("chunk", (CHUNK,), {"cpu": CHUNK, "gpu": CHUNK}, "rows that a work-item adds up"),
         Tunable("wg", (1, 16, 32, 64, 128), {"cpu": 1, "gpu": 64}, "work-items of a group, a chunk each"),
     ),
     oracle="pyedmcl.reference.edm:pearson",

@@ -106,7 +106,8 @@ def test_the_prologue_defines_number_types_lanes_and_sentinels():
     text = render.prologue({"dtype": "float64", "lanes": 8, "fma": "contract", "minimum": "fmin"})
     defined = dict(re.fullmatch(r"#define (\w+) (\S+)", line).groups() for line in text.splitlines())
     assert {name: float(defined.pop(name)) for name in SENTINELS} == SENTINELS
-    assert defined == {"LANES": "8", "REAL_BITS": "64", "FMA_CONTRACT": "1", "MIN_SELECT": "0"}
+    expected = {"LANES": "8", "REAL_BITS": "64", "FMA_CONTRACT": "1", "MIN_SELECT": "0", "DIVISION_EXACT": "0"}
+    assert defined == expected
     assert "#define GAP 1e+16f\n" in render.prologue({"fma": "builtin", "minimum": "fmin"})
 
 

@@ -110,7 +110,7 @@ def test_a_text_that_is_not_shipped_says_what_to_install(fresh, without_loopy):
 def test_tuned_parameters_without_a_text_are_passed_over(fresh, without_loopy, one_device, caplog):
     """They may come from other people, or from before loopy was uninstalled."""
     info = open_device(one_device).info
-    run_trial(Database(), tuning_key(spec("skill"), {"dtype": "float32"}, info), {"chunk": 128, "wg": 16}, final=True)
+    run_trial(Database(), tuning_key(spec("skill"), {"dtype": "float32"}, info), {"chunk": 256, "wg": 16}, final=True)
     caplog.set_level("INFO", logger="pyedmcl.tuning")
     result = pyedmcl.embed_dimension(np.random.default_rng(1).standard_normal(200), E_max=2, device=one_device)
     assert [one["grade"] for one in result.provenance["tuning"]["skill"]] == ["default"]

@@ -14,6 +14,8 @@ from pyedmcl.device.session import open_device
 from pyedmcl.engines import skill as room
 from pyedmcl.engines.skill import SUMS, scores, skill_sums
 from pyedmcl.errors import InputError
+from pyedmcl.kernels import spec
+from pyedmcl.kernels.skill import CHUNK
 from pyedmcl.reference import fma32, fma64, pearson
 from pyedmcl.tuning.parameters import ParameterChoice
 
@@ -102,7 +104,7 @@ def test_sums_are_bit_equal_to_their_definition(executor, n_rows, dtype):
 
 
 @needs_loopy
-def test_tuning_stays_within_rounding(executor, monkeypatch):
+def test_tuning_changes_no_bit(executor, monkeypatch):
     predicted, observed, series = case(7, 1000, seed=3)
     exact = np.zeros((7, 8))
     scale = np.zeros((7, 8))
@@ -111,12 +113,17 @@ def test_tuning_stays_within_rounding(executor, monkeypatch):
         terms = [np.ones_like(p), p, o, p * p, o * o, p * o, np.abs(p - o), (p - o) ** 2]
         exact[pair] = [v.sum() for v in terms]
         scale[pair] = [np.abs(v).sum() for v in terms]
-    for chunk, wg in product((64, 256, 512), (1, 16, 128)):
-        choice = ParameterChoice({"chunk": chunk, "wg": wg}, "test")
+    every = {tunable.name: tunable.values for tunable in spec("skill").tunables}
+    found = []
+    for values in product(*every.values()):
+        choice = ParameterChoice(dict(zip(every, values, strict=True)), "test")
         monkeypatch.setattr(room, "parameters", lambda *_, choice=choice: choice)
         got = ask(executor, predicted, observed, series)
-        assert (np.abs(got - exact) <= (chunk + 2) * 2.0**-24 * scale).all()
+        assert (np.abs(got - exact) <= (CHUNK + 2) * 2.0**-24 * scale).all()
         np.testing.assert_array_equal(got[:, 0], exact[:, 0])
+        found.append(got)
+        np.testing.assert_array_equal(got, found[0])
+    assert len(found) > 2
 
 
 def test_blocks_of_pairs_change_no_bit(executor, monkeypatch):

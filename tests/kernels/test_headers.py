@@ -12,7 +12,9 @@ from pyedmcl.codegen.sentinels import SENTINELS
 from pyedmcl.reference import fma32, fma64
 from pyedmcl.reference.ccm import philox4x32
 
-NUMERIC, REDUCE, MOMENT = (f'#include "{name}.clh"' for name in ("numeric", "reduce", "moment"))
+NUMERIC, DIVISION, REDUCE, MOMENT = (
+    f'#include "{name}.clh"' for name in ("numeric", "division", "reduce", "moment")
+)
 DTYPES = ("float32", "float64")
 LANES = (1, 4, 8, 16)
 TYPES = ("real", "whole", "realv", "rowv")
@@ -96,6 +98,35 @@ def test_minimum_maximum_and_choice(device, dtype, lanes, minimum):
     negative = (a < 0).reshape(-1, lanes)
     np.testing.assert_array_equal(found["any_negative"], negative.any(axis=1))
     np.testing.assert_array_equal(found["all_negative"], negative.all(axis=1))
+
+
+@pytest.mark.parametrize("exact", [True, False], ids=["native", "corrected"])
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("lanes", LANES)
+def test_quotients_and_roots_are_rounded_correctly(device, exact, dtype, lanes):
+    """As devices have them whose own are exact, and corrected for the others, from a guess that is some units off."""
+    n = 16 * 4096
+    a, b = numbers(dtype, n, 12, spread=7), numbers(dtype, n, 13, spread=7)
+    a[:9] = [0, 1, -1, 3, 1e-12, 1e12, 2, -7, 0.1]
+    b[:9] = [5, 1, 3, -3, 1e12, 1e-12, -2, 49, 0.3]
+    off = "" if exact else """
+#define GUESS_INVERSE(x) ((realv)(1 + 2 * FLT_EPSILON) / (x))
+#define GUESS_ROOT(x) (sqrt(x) * (realv)(1 + 2 * FLT_EPSILON))
+"""
+    body = """
+  const size_t at = (size_t)i * LANES;
+  STOREV(quotient(LOADV(a + at), LOADV(b + at)), quotients + at);
+  STOREV(root(fabs(LOADV(a + at))), roots + at);
+  for (int l = 0; l < LANES; ++l) single[at + l] = scalar_root(fabs(a[at + l]));
+"""
+    out = {name: np.zeros(n, dtype) for name in ("quotients", "roots", "single")}
+    head = f"{off}{DIVISION}"
+    found = run_fragment(
+        device, head, body, {"a": a, "b": b}, out, items=n // lanes, dtype=dtype, lanes=lanes, exact_division=exact
+    )
+    np.testing.assert_array_equal(found["quotients"], a / b)
+    np.testing.assert_array_equal(found["roots"], np.sqrt(np.abs(a)))
+    np.testing.assert_array_equal(found["single"], found["roots"])
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

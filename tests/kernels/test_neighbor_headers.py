@@ -212,48 +212,42 @@ def weights_of(d):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("lanes", LANES)
-def test_simplex_weights(device, dtype, lanes):
+def test_simplex_weights_have_the_same_bits_everywhere(both_devices, dtype):
+    """In any vector, and whether the device divides exactly or is corrected; and they are right to two units."""
     d = distances_of(dtype)
-    squared = d * d
+    squared = (d * d).T
     body = """
-  const realv d_min = sqrt(LOADV(squared + i * LANES)), divisor = SIMPLEX_DIVISOR(d_min);
-  for (int place = 0; place < 6; ++place)
-    STOREV(SIMPLEX_WEIGHT(LOADV(squared + place * 16 + i * LANES), d_min, divisor), weights + place * 16 + i * LANES);
+  const realv d_min = root(LOADV(squared + i * LANES));
+  const rowv at_zero = d_min == (realv)(0);
+  const realv inverse = INVERSE_DISTANCE(d_min, at_zero);
+  STOREV(inverse, inverses + i * LANES);
+  for (int place = 0; place < 6; ++place) {
+    const realv far = root(LOADV(squared + place * 16 + i * LANES));
+    STOREV(SIMPLEX_WEIGHT(far, inverse, at_zero), weights + place * 16 + i * LANES);
+  }
 """
-    found = run_fragment(
-        device, '#include "weights.clh"', body, {"squared": squared.T}, {"weights": np.zeros((6, 16), dtype)},
-        items=16 // lanes, dtype=dtype, lanes=lanes,
-    )["weights"]  # fmt: skip
-    np.testing.assert_allclose(found.T, weights_of(np.sqrt(squared.astype(np.float64))), **close(dtype))
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_weights_of_cross_mapping_have_the_same_bits_in_any_vector(both_devices, dtype):
-    """And are those of simplex projection in units of the nearest one's, to two units in the last place."""
-    d = distances_of(dtype)
-    at_zero = d[:, 0] == 0
-    inverse = np.where(at_zero, 0, 1 / np.where(at_zero, 1, d[:, 0])).astype(dtype)
-    body = """
-  const realv unit = LOADV(inverse + i * LANES);
-  const rowv at_zero = unit == (realv)(0);
-  for (int place = 0; place < 6; ++place)
-    STOREV(CCM_WEIGHT(LOADV(d + place * 16 + i * LANES), unit, at_zero), weights + place * 16 + i * LANES);
-"""
+    outputs = {"weights": np.zeros((6, 16), dtype), "inverses": np.zeros(16, dtype)}
     found = [
         run_fragment(
-            device, '#include "weights.clh"', body, {"d": d.T, "inverse": inverse},
-            {"weights": np.zeros((6, 16), dtype)}, items=16 // lanes, dtype=dtype, lanes=lanes,
-        )["weights"].T
-        for device in both_devices for lanes in LANES
+            device, '#include "weights.clh"', body, {"squared": squared}, outputs, items=16 // lanes, dtype=dtype,
+            lanes=lanes, exact_division=exact,
+        )
+        for device in both_devices for lanes in LANES for exact in (True, False)
     ]  # fmt: skip
     for other in found[1:]:
-        np.testing.assert_array_equal(found[0], other)
+        np.testing.assert_array_equal(found[0]["weights"], other["weights"])
+    weights, inverse = found[0]["weights"].T, found[0]["inverses"][:, None].astype(np.float64)
+    d = np.sqrt(squared.T)  # as it is rounded
+    at_zero = d[:, :1] == 0
+    np.testing.assert_array_equal(inverse, np.where(at_zero, 0, 1 / np.where(at_zero, 1, d[:, :1])))
     # Powers that the last digits of 1 / d_min enlarge are compared where they are small.
-    exact = np.where(at_zero[:, None], d == 0, np.exp(1 - d.astype(np.float64) * inverse[:, None].astype(np.float64)))
-    near = d * inverse[:, None] < 8
-    np.testing.assert_allclose(found[0][near], exact[near], rtol=8 * np.finfo(dtype).eps)
-    assert found[0][~near].max() < 1e-3
+    exact = np.where(at_zero, d == 0, np.exp(1 - d.astype(np.float64) * inverse))
+    near = d * inverse < 8
+    np.testing.assert_allclose(weights[near], exact[near], rtol=8 * np.finfo(dtype).eps)
+    assert weights[~near].max() < 1e-3
+    unit = np.where(at_zero, 1.0, np.e)
+    np.testing.assert_allclose(weights / unit, weights_of(d.astype(np.float64)), **close(dtype))
+    assert weights[2, 1:].min() > np.finfo(dtype).tiny * 1000, "normal numbers, also after they were normalised"
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

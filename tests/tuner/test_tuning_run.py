@@ -40,8 +40,8 @@ from pyedmcl.tuning.parameters import source
 
 HERE = Path(__file__).parents[1]
 WORKER = str(HERE / "search_worker.py")
-BEST = {"chunk": 128, "wg": 32}
-SECOND = {"chunk": 128, "wg": 16}
+BEST = {"lanes": 8, "wg": 64}
+SECOND = {"lanes": 4, "wg": 64}
 # Everything is tried, however long it takes: a busy machine must not change what is found.
 ENDLESS = campaign.Mode(math.inf, Settings("exhaustive", rounds=2, duel=3, batch=4), 120.0, 120.0)
 
@@ -67,7 +67,7 @@ def run(monkeypatch):
     monkeypatch.setenv("PYTHONPATH", str(HERE))
 
     def tune(worker, **more):
-        return list(campaign.tune(["skill"], INTEL, mode="rapid", command=worker, **more))
+        return list(campaign.tune(["shared_sums"], INTEL, mode="rapid", command=worker, **more))
 
     return tune
 
@@ -142,7 +142,7 @@ from pyedmcl.tuner.outcome import Settings
 if __name__ == "__main__":
     settings = Settings("exhaustive", rounds=2, duel=3, batch=4)
     campaign.DEPTH["rapid"] = campaign.Mode(float("inf"), settings, 120.0, 120.0)
-    for outcome in campaign.tune(["skill"], INTEL, mode="rapid", command=sys.argv[1:]):
+    for outcome in campaign.tune(["shared_sums"], INTEL, mode="rapid", command=sys.argv[1:]):
         print(outcome.parameters)
 """
 
