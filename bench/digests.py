@@ -151,7 +151,7 @@ def run(function: str, one: Case, device: str | None) -> Outputs:
 
 
 def identity(device: str | None) -> dict[str, Any]:
-    """What the bits of sums may depend on: the device with its driver, and the processor where that is the device."""
+    """What the bits of S-map may depend on: the device with its driver, and the processor where that is the device."""
     key = dict(pyedmcl.knn(np.arange(20.0), E=1, device=device).provenance["device_key"])
     return {**key, "processor": processor()} if key["runtime"] in PROCESSORS else key
 

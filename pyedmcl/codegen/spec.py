@@ -68,6 +68,9 @@ class KernelSpec:
         ``module:function`` of the slow reference.
     exact : bool
         Whether every configuration must equal the oracle bit for bit.
+    same_bits : bool
+        Whether results have the same bits on every device and with all parameters: each operation is rounded once, and
+        sums are added in an order of their own.
     example : str
         Of a loopy kernel: one of its texts in ``clkernels/``, which stands for its maker in the digest.
     """
@@ -81,6 +84,7 @@ class KernelSpec:
     constraints: tuple[Constraint, ...] = ()
     oracle: str = ""
     exact: bool = True
+    same_bits: bool = True
     example: str = ""
 
     def defaults(self, defaults_for: str) -> dict[str, Any]:

@@ -155,7 +155,7 @@ def ccm_matrix(
             matrices = list(np.empty(shape, np.dtype(problem.data.dtype)))
             sink = ArraySink(problem.blocks(), matrices)
         else:
-            info, folder, asked = runner.alike(), Path(out), problem
+            info, folder, asked = runner.alike(problem.kernels), Path(out), problem
             sink = stack.enter_context(sink_at(
                 folder, info.name, begin, lambda member: open_stores(folder, asked, info, member, resume=resume)
             ))  # fmt: skip

@@ -177,7 +177,7 @@ def xmap(
     with contextlib.ExitStack() as stack:
         sink: PairsSink
         if out is not None:
-            info, folder = runner.alike(), Path(out)
+            info, folder = runner.alike(problem.kernels), Path(out)
             manifest = problem.manifest(info, **named)
             sink = stack.enter_context(sink_at(
                 folder, info.name, begin, lambda member: [open_to_write(folder, manifest, member, resume=resume)]

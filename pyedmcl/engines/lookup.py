@@ -91,9 +91,8 @@ class Shapes:
                 chosen[name] //= 2
         columns = chosen["target_lanes"] * chosen["lanes"] * chosen["vectors"]
         every, n_units, n_all = -(-width // columns), self._info.compute_units, self._n_libraries
-        # Few libraries are spread over all units: a group takes fewer at once, with more work-items for each. That
-        # splits sums in another way, so it depends on the whole map only: neither on the libraries that there is memory
-        # for at once or that another device computes, nor on what a launch may have, which follows from measured time.
+        # Few libraries are spread over all units: a group takes fewer at once, with more work-items for each. By the
+        # number of the whole map, so that all of its blocks share one compiled kernel.
         while chosen["library_lanes"] > 1 and every * -(-n_all // chosen["library_lanes"]) < 3 * n_units // 4:
             chosen["library_lanes"] //= 2
             chosen["row_lanes"] = min(2 * chosen["row_lanes"], _ROW_LANES_MOST)

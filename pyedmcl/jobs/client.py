@@ -90,9 +90,9 @@ class ClientRunner:
     def tuning(self) -> dict[str, list[dict[str, Any]]]:
         return self._tuning
 
-    def alike(self) -> DeviceInfo:
-        """What a store says of the devices: the first worker's. Blocks of others are refused when they come."""
-        return of_one_kind(self.infos)
+    def alike(self, kernels: Iterable[str]) -> DeviceInfo:
+        """What a store says of the devices: the first worker's; see :func:`.runner.of_one_kind`."""
+        return of_one_kind(self.infos, kernels)
 
     def provenance(self, kernels: Iterable[str], record: Record, **more: Any) -> dict[str, Any]:
         """Where a result comes from; see :meth:`.runner.Runner.provenance`. ``workers`` says which worked on it."""
@@ -441,7 +441,7 @@ class _Job:
         info = answer["device"]
         known = next(iter(self.infos.values()), info)
         if device_key(known) != device_key(info) and self._sink.kept() is not None:
-            of_one_kind([known, info])
+            of_one_kind([known, info], getattr(self._problem, "kernels", ()))
         self.infos.setdefault((answer["worker"], info.id), info)
         _add(self.tuning, answer["tuning"])
         self._speed = self._units(blocks) / max(answer["seconds"], 1e-6)

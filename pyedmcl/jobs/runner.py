@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar
 from ..device.fingerprint import device_key
 from ..device.memory import host_refusal, memory_share
 from ..errors import DeviceMemoryError, InputError, Interrupted, LaunchError, warn
+from ..kernels import spec
 from ..launch.progress import told
 from ..tuning.parameters import expect, keeping
 from ..tuning.parameters import record as recorded
@@ -61,8 +62,8 @@ class Runner(Protocol):
     @property
     def tuning(self) -> dict[str, list[dict[str, Any]]]: ...
 
-    def alike(self) -> DeviceInfo:
-        """What a store of the runner's blocks says of its devices. InputError where they differ."""
+    def alike(self, kernels: Iterable[str]) -> DeviceInfo:
+        """What a store of the runner's blocks says of its devices; see :func:`of_one_kind`."""
 
     def provenance(self, kernels: Iterable[str], record: Record, **more: Any) -> dict[str, Any]:
         """Where a result that was made here comes from; see :func:`pyedmcl.jobs.provenance.provenance`.
@@ -123,9 +124,9 @@ class LocalRunner:
     def tuning(self) -> dict[str, list[dict[str, Any]]]:
         return recorded()
 
-    def alike(self) -> DeviceInfo:
-        """What a store of the runner's blocks says of its devices, which must be of one kind."""
-        return of_one_kind(self.infos)
+    def alike(self, kernels: Iterable[str]) -> DeviceInfo:
+        """What a store of the runner's blocks says of its devices; see :func:`of_one_kind`."""
+        return of_one_kind(self.infos, kernels)
 
     def provenance(self, kernels: Iterable[str], record: Record, **more: Any) -> dict[str, Any]:
         """Where a result that was made here comes from; see :meth:`Runner.provenance`."""
@@ -164,8 +165,14 @@ class LocalRunner:
                 warn(f"device {device} is left out, and the others do its part: {error}")
 
 
-def of_one_kind(infos: Sequence[DeviceInfo]) -> DeviceInfo:
+def of_one_kind(infos: Sequence[DeviceInfo], kernels: Iterable[str]) -> DeviceInfo:
     """The first of some devices.
+
+    Parameters
+    ----------
+    infos : sequence of DeviceInfo
+    kernels : iterable of str
+        Those of the job. Where one of them does not give the same bits everywhere, devices must be of one kind.
 
     Raises
     ------
@@ -173,8 +180,9 @@ def of_one_kind(infos: Sequence[DeviceInfo]) -> DeviceInfo:
         They differ, so that blocks of one map might differ in their last digits.
     """
     first, *others = infos
+    same_bits = _same_bits(kernels)
     for info in others:
-        if device_key(info) != device_key(first):
+        if device_key(info) != device_key(first) and not same_bits:
             raise InputError(
                 f"out= needs devices of one kind: {first.id} is {first.name} ({first.driver}), {info.id} is "
                 f"{info.name} ({info.driver}). Name devices that are alike, or call without out="
@@ -186,12 +194,18 @@ def of_job(
     runner: Runner, places: Sequence[Mapping[str, Any]], kernels: Iterable[str], record: Record, **more: Any
 ) -> dict[str, Any]:
     """Where the result of a runner's job comes from; ``places`` says where each block was computed."""
-    if len({device_key(info) for info in runner.infos}) > 1:
+    kernels = tuple(kernels)
+    if len({device_key(info) for info in runner.infos}) > 1 and not _same_bits(kernels):
         more["blocks"] = list(places)  # their last digits may differ
     return provenance(
         runner.infos, kernels, runner.tuning, parameters=dict(record.parameters), grade=record.grade,
         neighbors=[dict(entry) for entry in record.searched], **more,
     )  # fmt: skip
+
+
+def _same_bits(kernels: Iterable[str]) -> bool:
+    """Whether a block that these kernels compute has the same bits on every device."""
+    return all(spec(name).same_bits for name in kernels)
 
 
 def in_context(function: Callable[P, R]) -> Callable[P, R]:

@@ -29,6 +29,7 @@ SPEC = KernelSpec(
             lambda v: v["tile"] == 0 or v["wg"] == 1, "the distances of a tile lie in the memory of a single work-item"
         ),
     ),
+    same_bits=False,
     oracle="pyedmcl.reference.smap:moments",
     exact=False,
 )

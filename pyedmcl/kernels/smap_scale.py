@@ -18,6 +18,7 @@ SPEC = KernelSpec(
         Tunable("slices", (1, 2, 4, 8, 16), {"cpu": 1, "gpu": 16}, "work-items that share a query row"),
     ),
     constraints=(Constraint(lambda v: v["wg"] % v["slices"] == 0, "each query row has the same number of work-items"),),
+    same_bits=False,
     oracle="pyedmcl.reference.smap:scales",
     exact=False,
 )

@@ -40,6 +40,7 @@ SPEC = KernelSpec(
         Constraint(lambda v: v["rp"] % 2 == 0, "sums are taken in pairs"),
         Constraint(lambda v: v["tile"] >= _slices(dict(v)), "the last sums need a row of the tile for each slice"),
     ),
+    same_bits=False,
     oracle="pyedmcl.reference.smap:moments",
     exact=False,
 )

@@ -19,6 +19,7 @@ SPEC = KernelSpec(
             "on a processor work-items only wait for each other, and what PoCL 3.1 makes of groups of 16 is wrong",
         ),
     ),
+    same_bits=False,
     oracle="pyedmcl.reference.smap:solve",
     exact=False,
 )

@@ -13,6 +13,7 @@ SPEC = KernelSpec(
             real* query; moment* query_z)
     """,
     specialisation=("coordinates", "regressors", "dtype"),
+    same_bits=False,
     oracle="pyedmcl.engines.smap_basis:basis_of",
     exact=False,
 )

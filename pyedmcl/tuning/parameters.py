@@ -168,8 +168,8 @@ class ParameterSource:
     def keeping(self, answers: Answers) -> Iterator[None]:
         """Within the block, a question that ``answers`` knows is answered from there; new answers are added to it.
 
-        Sums are split as tuned parameters say, so other parameters may give other last digits: a job that is continued
-        gets the parameters that it began with.
+        A job that is continued gets the parameters that it began with: its provenance names one set, and sums of
+        S-map are split as they say.
 
         Parameters
         ----------

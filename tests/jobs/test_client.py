@@ -14,6 +14,7 @@ from client_helpers import Deadly, Plain, Silent
 import pyedmcl
 from pyedmcl.errors import ClientError, InputError, Interrupted
 from pyedmcl.jobs import client as clients
+from pyedmcl.jobs import runner
 from pyedmcl.jobs.client import ClientRunner
 from pyedmcl.jobs.pools import DaskPool, pool_of
 from pyedmcl.jobs.sinks import ArraySink
@@ -258,13 +259,18 @@ def test_ctrl_c_keeps_what_is_finished(values, one_device, tmp_path):
     assert not [name for name in os.listdir(tmp_path / "out") if "spool" in name]
 
 
-def test_a_store_takes_blocks_of_one_kind_of_device(values, one_device, tmp_path):
+@pytest.mark.parametrize("same_bits", [True, False])
+def test_a_store_takes_blocks_of_one_kind_of_device_where_bits_differ(
+    values, one_device, tmp_path, monkeypatch, same_bits
+):
     from dataclasses import replace
+
+    monkeypatch.setattr(runner, "_same_bits", lambda kernels: same_bits)
 
     def other(number, answer):
         return {**answer, "device": replace(answer["device"], name="another")} if number == 2 else answer
 
-    with pytest.raises(InputError, match="devices of one kind"):
+    with contextlib.nullcontext() if same_bits else pytest.raises(InputError, match="devices of one kind"):
         pyedmcl.xmap(values, E=3, device=one_device, client=Plain(other), out=tmp_path / "out")
 
 

@@ -9,7 +9,7 @@ import pyedmcl
 from pyedmcl.device import select
 from pyedmcl.device.session import open_device
 from pyedmcl.errors import DeviceMemoryError, DeviceNotFoundError, InputError, LaunchError
-from pyedmcl.jobs.blocks import cut, rows_of_a_block
+from pyedmcl.jobs.blocks import Record, cut, rows_of_a_block
 from pyedmcl.jobs.runner import LocalRunner
 from pyedmcl.jobs.sinks import ArraySink
 from pyedmcl.simulate import coupled_maps
@@ -54,6 +54,14 @@ class Engine:
 
     def release(self):
         pass
+
+
+class Alone(Rows):
+    """The same, whose devices do not wait for each other."""
+
+    def __init__(self, n):
+        super().__init__(n)
+        self.first = threading.Barrier(1)
 
 
 class Device:
@@ -169,19 +177,30 @@ def unlike():
         pytest.skip("two runtimes are needed")
 
 
-def test_unlike_devices_say_who_did_what(values, unlike):
-    result = pyedmcl.xmap(values, E=3, device=unlike)
-    blocks = result.provenance["blocks"]
-    assert sorted(row for block in blocks for row in range(block["begin"], block["end"])) == list(range(23))
+@pytest.mark.parametrize("name", CALLS)
+def test_unlike_devices_give_the_bits_of_each(values, unlike, name):
+    """Drivers, default parameters and the split into blocks differ."""
+    alone = [CALLS[name](values, device=device) for device in unlike]
+    np.testing.assert_array_equal(alone[0], alone[1])
+    np.testing.assert_array_equal(CALLS[name](values, device=unlike), alone[0])
+
+
+def test_unlike_devices_make_the_store_of_one(values, unlike, tmp_path):
+    both = pyedmcl.xmap(values, E=3, device=unlike, out=tmp_path / "both")
+    assert "blocks" not in both.provenance
+    assert both.provenance["device_ids"] == unlike
+    one = pyedmcl.xmap(values, E=3, device=unlike[1], out=tmp_path / "one")
+    np.testing.assert_array_equal(np.asarray(both.rho), np.asarray(one.rho))
+
+
+def test_where_bits_depend_on_devices_these_must_be_alike(values, unlike):
+    """S-map's solves do; a result says which device computed which rows, and a store is refused."""
+    runner = LocalRunner([open_device(device) for device in unlike])
+    runner.run(rows := Alone(400), ArraySink(rows.blocks(2), [np.empty(400)]))
+    blocks = runner.provenance(["knn", "smap"], Record())["blocks"]
+    assert sorted(row for block in blocks for row in range(block["begin"], block["end"])) == list(range(400))
     assert {block["device_id"] for block in blocks} <= set(unlike)
-    assert result.provenance["device_ids"] == unlike
-    alone = {device: pyedmcl.xmap(values, E=3, device=device).rho for device in unlike}
-    for block in blocks:
-        rows = slice(block["begin"], block["end"])
-        np.testing.assert_array_equal(result.rho[rows], alone[block["device_id"]][rows])
-
-
-def test_unlike_devices_make_no_store(values, unlike, tmp_path):
+    assert "blocks" not in runner.provenance(["knn", "lookup"], Record())
+    assert runner.alike(["knn", "lookup"]).id == unlike[0]
     with pytest.raises(InputError, match="devices of one kind"):
-        pyedmcl.xmap(values, E=3, device=unlike, out=tmp_path / "out")
-    assert not (tmp_path / "out").exists()
+        runner.alike(["knn", "smap"])

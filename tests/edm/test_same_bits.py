@@ -1,0 +1,56 @@
+"""Two runtimes give the same bits: of neighbours, predictions and skill, of all kinds of series and calls."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import pyedmcl
+from pyedmcl.simulate import coupled_maps
+
+
+def series(kind, n=6, length=400):
+    x = coupled_maps(n_series=n, n_steps=length, seed=3).values.copy()
+    if kind == "ties":
+        x = np.round(x * 15) / 15
+    elif kind == "gaps":
+        x[30:34, 0] = x[200, 2] = np.nan
+    elif kind == "far":
+        x = 1e4 + x * 10.0 ** np.arange(-3, n - 3)
+    return x
+
+
+def simplex(x, **more):
+    found = pyedmcl.simplex(x[:, 0], E=3, **more)
+    return [found.predicted, found.variance, found.rho, found.mae, found.rmse]
+
+
+CALLS = {
+    "simplex": simplex,
+    "embed_dimension": lambda x, **more: [pyedmcl.embed_dimension(x, E_max=5, **more).rho],
+    "xmap": lambda x, **more: [pyedmcl.xmap(x, E=3, **more).rho],
+    "many_neighbours": lambda x, **more: [pyedmcl.xmap(x, E=2, Tp=2, knn=12, exclusion_radius=3, **more).rho],
+    "mixed": lambda x, **more: [pyedmcl.xmap(x, E="auto", E_max=4, **more).rho],
+    "ccm": lambda x, **more: [
+        pyedmcl.ccm(x[:, 0], x[:, 1], E=3, lib_sizes=[15, 60, 250], sample=20, seed=1, **more).rho
+    ],
+    "xmap_significance": lambda x, **more: [
+        pyedmcl.xmap_significance(x, E=2, n=5, seed=1, surrogate="shuffle", **more).p_value
+    ],
+}
+
+
+@pytest.mark.parametrize("kind", ["plain", "ties", "gaps", "far"])
+@pytest.mark.parametrize("name", CALLS)
+def test_two_runtimes_agree(both_devices, name, kind):
+    found = [CALLS[name](series(kind), device=device) for device in both_devices]
+    for one, other in zip(*found, strict=True):
+        assert np.isfinite(one).any()
+        np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("name", ["simplex", "xmap", "ccm"])
+def test_two_runtimes_agree_in_float64(both_devices, name):
+    found = [CALLS[name](series("gaps"), dtype="float64", device=device) for device in both_devices]
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_array_equal(one, other)

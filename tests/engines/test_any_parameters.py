@@ -1,0 +1,83 @@
+"""Skill has the same bits whatever the tuned parameters: those of each kernel are gone over, on each device."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import pyedmcl
+from pyedmcl.kernels import spec
+from pyedmcl.simulate import coupled_maps
+from pyedmcl.tuning.parameters import using
+
+LOOKUPS = [
+    {"lanes": 1, "vectors": 4, "target_lanes": 2, "row_lanes": 8, "library_lanes": 4, "unroll": 4, "quads": True},
+    {"lanes": 2, "vectors": 2, "target_lanes": 3, "row_lanes": 16, "library_lanes": 2, "stage": True},
+    {"lanes": 4, "vectors": 1, "target_lanes": 1, "row_lanes": 4, "library_lanes": 32, "unroll": 2},
+    {"lanes": 8, "vectors": 1, "target_lanes": 4, "row_lanes": 128, "library_lanes": 1, "unroll": 2, "quads": True},
+    {"lanes": 1, "vectors": 1, "target_lanes": 1, "row_lanes": 64, "library_lanes": 8, "stage": True},
+    {"lanes": 2, "vectors": 1, "target_lanes": 1, "row_lanes": 32, "library_lanes": 16},
+]
+
+
+def series(gaps):
+    """So many rows that every strand has several chunks, the last of them short."""
+    x = coupled_maps(n_series=7, n_steps=1300, seed=4).values.copy()
+    if gaps:
+        x[40:47, 1] = x[700:703, 4] = np.nan
+    return x
+
+
+@pytest.mark.parametrize("gaps", [False, True], ids=["whole", "gaps"])
+def test_lookup(device, gaps):
+    x = series(gaps)
+    wanted = pyedmcl.xmap(x, E=2, device=device).rho
+    assert np.isfinite(wanted).all()
+    for parameters in LOOKUPS[::3] if gaps else LOOKUPS:
+        with using(lookup=parameters):
+            np.testing.assert_array_equal(pyedmcl.xmap(x, E=2, device=device).rho, wanted, err_msg=str(parameters))
+
+
+def test_every_row_lane_and_library_lane_is_tried():
+    for tunable in spec("lookup").tunables:
+        tried = {parameters.get(tunable.name) for parameters in LOOKUPS} | {tunable.default["cpu"]}
+        most = 4 if tunable.name == "target_lanes" else 128  # work-items along the targets do not meet
+        assert {value for value in tunable.values if value <= most} <= tried, tunable.name
+
+
+def all_values(name):
+    """Each value of each tunable of a kernel at least once, but every other size of groups, in few combinations."""
+    values = {t.name: t.values if t.name != "wg" else t.values[::2] for t in spec(name).tunables}
+    for at in range(max(map(len, values.values()))):
+        yield {tunable: some[at % len(some)] for tunable, some in values.items()}
+
+
+@pytest.mark.parametrize("name", ["ccm", "ccm_direct"])
+def test_sub_libraries(device, name):
+    x = series(True)[:500]
+    sizes = [12, 250]  # compared with all members, and scanned
+
+    def skill():
+        return pyedmcl.ccm(x[:, 0], x[:, 1], E=2, lib_sizes=sizes, sample=18, seed=2, device=device).rho
+
+    wanted = skill()
+    for parameters in all_values(name):
+        with using(**{name: parameters}):
+            np.testing.assert_array_equal(skill(), wanted, err_msg=str(parameters))
+
+
+def test_projection_and_its_skill(device):
+    x = series(True)
+
+    def outputs():
+        found = pyedmcl.simplex(x[:, 1], E=2, device=device)
+        # Texts of other sizes of groups need loopy.
+        rho = pyedmcl.embed_dimension(x[:, :3], E_max=2, device=device).rho
+        return [found.predicted, found.variance, found.rho, rho]
+
+    wanted = outputs()
+    groups = [{"predict": {"wg": wg}, "skill": {"wg": 64 if wg > 1 else 1}} for wg in (1, 128)]
+    for parameters in [*groups, {"knn": {"lanes": 4}}]:
+        with using(**parameters):
+            for found, before in zip(outputs(), wanted, strict=True):
+                np.testing.assert_array_equal(found, before, err_msg=str(parameters))
