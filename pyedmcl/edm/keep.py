@@ -112,15 +112,15 @@ class _RowSelection:
 
     def add_rows(self, rho: NDArray[Any], first: int) -> None:
         _blank_diagonal(rho, first)
-        if self._keep.most is None:
-            rows, columns = np.nonzero(rho >= _least_above(self._keep.above or 0.0, rho.dtype))
-        else:
-            rows, columns = np.nonzero(rho >= _least_of_rows(rho, self._keep.most))
-        values = rho[rows, columns]
-        order = np.lexsort((columns, -values, rows))
-        if self._keep.most is not None:
-            order = order[_rank(rows[order]) < self._keep.most]
-        self._parts.append(_edges(rows[order] + first, columns[order], values[order], self._dtype))
+        most = self._keep.most
+        least = _least_above(self._keep.above or 0.0, rho.dtype) if most is None else _least_of_rows(rho, most)
+        cells = np.flatnonzero(rho >= least)  # NaN is not; ten times as fast as of two axes
+        rows, columns = np.divmod(cells, rho.shape[1])
+        edges = _edges(rows + first, columns, rho.reshape(-1)[cells], self._dtype)
+        if most is not None:
+            edges = edges[np.lexsort((columns, -edges["rho"], rows))]
+            edges = edges[_rank(edges["library"]) < most]
+        self._parts.append(edges)
 
     def edges(self) -> Edges:
         return joined(self._parts, self._dtype)
@@ -159,7 +159,7 @@ class TargetTop:
         self._take(np.flatnonzero((rho >= self._weakest.real).any(axis=0)), len(rho), candidates)
 
     def add(self, edges: Edges) -> None:
-        """Take edges that another one gave."""
+        """Take edges, those of a target side by side."""
         keys = edges["rho"] - 1j * edges["library"]
         edges, keys = (held[keys > self._weakest[edges["target"]]] for held in (edges, keys))
         targets, rank = edges["target"], _rank(edges["target"])

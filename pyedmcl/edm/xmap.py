@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..device.select import DeviceNames
+from ..errors import warn
 from ..files import path_of
 from ..jobs.blocks import rows_of_a_block
 from ..jobs.function import public_function
@@ -226,6 +227,11 @@ def open_xmap(path: str | os.PathLike[str]) -> XmapResult | XmapEdges:
     StoreForeignError
         The path is not such a result.
 
+    Warns
+    -----
+    RuntimeWarning
+        Edges were kept, and some are missing since the run has not finished.
+
     See Also
     --------
     xmap : makes such a result.
@@ -248,4 +254,9 @@ def open_xmap(path: str | os.PathLike[str]) -> XmapResult | XmapEdges:
     True
     """
     store = open_store(path_of(path))
+    if store.keep is not None and not store.complete:  # a map shows this by NaN
+        warn(
+            f"{path} is not finished: {len(store.pending())} of {store.n_blocks} blocks of libraries are missing, and "
+            "so are their edges; run the same xmap call again, which continues it"
+        )
     return _stored(store, store.dimensions(), {"manifest": store.manifest, "neighbors": store.searched})

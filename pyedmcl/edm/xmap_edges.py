@@ -20,7 +20,8 @@ from .keep import Edges, Keep, TargetTop, joined
 class XmapEdges:
     """The pairs of a cross map that were kept.
 
-    Edges come by library, falling rho and target; of "top:K:target" by target, falling rho and library.
+    Edges come by library, falling rho and target; of "top:K:target" by target, falling rho and library; of "rho>X" by
+    library and target.
 
     Attributes
     ----------

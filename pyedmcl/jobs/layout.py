@@ -177,8 +177,9 @@ def describe(path: Path, manifest: Manifest) -> None:
 
 
 def _metadata_of_rho(manifest: Manifest) -> bytes:
-    if manifest.keep is not None:  # no matrix: other readers of Zarr shall see none
-        return zarr3.group_metadata({"keep": manifest.keep, "edges": "c.<block>.npy"})
+    if manifest.keep is not None:  # other readers of Zarr see no matrix, and list no files that they do not know
+        attributes = {"keep": manifest.keep, "edges": "c.<block>.npy"}
+        return zarr3.array_metadata((0,), (1,), manifest.dtype, "NaN", ("edge",), attributes)
     chunk_shape = (manifest.block_rows, manifest.shape[1])
     return zarr3.array_metadata(manifest.shape, chunk_shape, manifest.dtype, "NaN", ("library", "target"))
 

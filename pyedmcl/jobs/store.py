@@ -619,9 +619,10 @@ def open_store(path: str | os.PathLike[str], mode: str = "r") -> XmapStore:
     store = XmapStore(path, layout.read_manifest(path, attributes))
     # What joined runs are at work on is no damage.
     if not store._load_journal() and store.pending() and not layout.is_joined(path):
+        gap = "rho is NaN" if store.keep is None else "edges are missing"
         warn(
             f"the journal of {path} and its files do not agree, as after a kill or damage: {len(store.pending())} of "
-            f"{store.n_blocks} blocks count as not done, and their rho is NaN, until the same command is run again"
+            f"{store.n_blocks} blocks count as not done, and their {gap}, until the same command is run again"
         )
     if not store.manifest.checked:
         warn(f"{path} was written before every file of a store had a checksum: only rho and E can be verified")

@@ -81,6 +81,8 @@ def test_order_of_edges():
     rho = a_map(1)
     edges = of_blocks(rho, "top:5", 5)
     assert cells_of(edges) == sorted(cells_of(edges), key=lambda cell: (cell[0], -float(rho[cell]), cell[1]))
+    edges = of_blocks(rho, "rho>0.2", 5)
+    assert cells_of(edges) == sorted(cells_of(edges))
     edges = of_blocks(rho, "top:5:target", 5)
     assert cells_of(edges) == sorted(cells_of(edges), key=lambda cell: (cell[1], -float(rho[cell]), cell[0]))
 

@@ -25,6 +25,11 @@ def xmap(folder, device, progress=None):
     return np.asarray(result.rho), result.E
 
 
+def edges(folder, device, progress=None):
+    result = pyedmcl.xmap(series(), E=2, keep="top:2:target", out=folder, device=device, progress=progress)
+    return result.rho, result.library, result.target
+
+
 def ccm_matrix(folder, device, progress=None):
     result = pyedmcl.ccm_matrix(
         series()[:, :40], E=2, lib_sizes=[20, 60], sample=4, seed=1, out=folder, device=device, progress=progress
@@ -40,7 +45,7 @@ def rqa(folder, device, progress=None):
     return result.counts.diagonals, result.counts.verticals, result.counts.columns
 
 
-JOBS = {"xmap": xmap, "ccm_matrix": ccm_matrix, "rqa": rqa}
+JOBS = {"xmap": xmap, "edges": edges, "ccm_matrix": ccm_matrix, "rqa": rqa}
 
 if __name__ == "__main__":
     job, folder, device = sys.argv[1:]

@@ -102,6 +102,36 @@ def test_stores(one_device, tmp_path, map_of, blocks):
     case()
 
 
+@pytest.mark.parametrize("rule", ["top:3", "top:3:target"])
+def test_stores_of_edges(one_device, tmp_path, map_of, rule):
+    whole, copy = tmp_path / "whole", tmp_path / "copy"
+    edges = mapped(one_device, whole, keep=rule).edges(top=1000)
+    assert {(edge.library, edge.target): edge.rho for edge in edges}.items() <= _cells(map_of).items()
+    folder = Folder(whole)
+    assert {"zarr.json", "rho/blocks.jsonl", "rho/c.0.npy", "rho/zarr.json"} <= set(folder.files)
+
+    @given(damages(folder.files))
+    def case(damage):
+        folder.copy(copy, damage)
+        with outcome("stores of edges that are read"):
+            with warnings.catch_warnings(record=True) as told:
+                warnings.simplefilter("always")
+                found = pyedmcl.open_xmap(copy)
+                held = found.edges(top=1000)
+            assert held == edges or (not found.store.complete and told), "edges were lost without a word"
+            assert {(edge.library, edge.target): edge.rho for edge in held}.items() <= _cells(map_of).items()
+        with outcome("stores of edges that are continued"):
+            assert mapped(one_device, copy, keep=rule).edges(top=1000) == edges
+            assert pyedmcl.open_xmap(copy).edges(top=1000) == edges
+
+    case()
+
+
+def _cells(map_of):
+    rho, _, names = map_of
+    return {(a, b): float(rho[i, j]) for i, a in enumerate(names) for j, b in enumerate(names)}
+
+
 def _rows(store):
     for block in store.pending():
         begin, end = store.rows(block)
