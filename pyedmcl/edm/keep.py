@@ -164,10 +164,10 @@ class TargetTop:
         edges, keys = (held[keys > self._weakest[edges["target"]]] for held in (edges, keys))
         targets, rank = edges["target"], _rank(edges["target"])
 
-        def candidates(some: NDArray[Any], out: NDArray[Any]) -> None:
-            begin, end = np.searchsorted(targets, (some[0], some[-1] + 1))
+        def candidates(stripe: NDArray[Any], out: NDArray[Any]) -> None:
+            begin, end = np.searchsorted(targets, (stripe[0], stripe[-1] + 1))
             out[:] = complex(-np.inf, 0)
-            out[np.searchsorted(some, targets[begin:end]), rank[begin:end]] = keys[begin:end]
+            out[np.searchsorted(stripe, targets[begin:end]), rank[begin:end]] = keys[begin:end]
 
         self._take(np.unique(targets), int(rank.max(initial=0)) + 1, candidates)
 
@@ -184,12 +184,12 @@ class TargetTop:
         """Merge ``m`` candidates for each of some targets, few targets at a time."""
         step = max(_MERGED // (self._most + m), 1)
         for begin in range(0, len(targets), step):
-            some = targets[begin : begin + step]
-            keys = np.empty((len(some), self._most + m), complex)
-            keys[:, : self._most] = self._best[some]
-            candidates(some, keys[:, self._most :])
+            stripe = targets[begin : begin + step]
+            keys = np.empty((len(stripe), self._most + m), complex)
+            keys[:, : self._most] = self._best[stripe]
+            candidates(stripe, keys[:, self._most :])
             keys.partition(m, axis=1)
-            self._best[some], self._weakest[some] = keys[:, m:], keys[:, m]
+            self._best[stripe], self._weakest[stripe] = keys[:, m:], keys[:, m]
 
 
 def joined(parts: Iterable[Edges], dtype: Any) -> Edges:

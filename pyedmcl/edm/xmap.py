@@ -116,7 +116,7 @@ def xmap(
     XmapResult
         ``rho`` (n_series, n_series) with row = library and column = target; ``E``, ``names``. With ``keep`` other than
         "all" an ``XmapEdges``: ``library``, ``target`` (positions) and ``rho`` of each edge, ``edges()``,
-        ``to_frame()``, ``to_scipy()``, ``save(path)``.
+        ``to_frame()``, ``to_scipy()``, ``to_networkx()``, ``save(path)``.
 
     Raises
     ------

@@ -88,6 +88,20 @@ class XmapEdges:
         sparse, n = need("scipy.sparse", "to_scipy()", "approximate"), len(self.names)
         return sparse.csr_array((self.rho, (self.library, self.target)), shape=(n, n))
 
+    def to_networkx(self) -> Any:
+        """A networkx.DiGraph of all series, with an edge from cause (target) to effect (library) for each kept pair.
+
+        Nodes hold E, edges rho. Needs networkx.
+        """
+        graph = need("networkx", "to_networkx()", "graph").DiGraph()
+        graph.add_nodes_from((name, {"E": int(E)}) for name, E in zip(self.names, self.E, strict=True))
+        for part in self.parts():
+            ends = (part["target"].tolist(), part["library"].tolist(), part["rho"].tolist())
+            graph.add_weighted_edges_from(
+                ((self.names[cause], self.names[effect], rho) for cause, effect, rho in zip(*ends, strict=True)), "rho"
+            )
+        return graph
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write all of them to a file, part by part.
 

@@ -122,20 +122,20 @@ class _Links:
         return np.column_stack([cells // self._n, cells % self._n]), self._strongest.values[::-1]
 
 
-def _network(found: _Links, names: Sequence[str], path: str | os.PathLike[str] | None, title: Any, dpi: int) -> Any:
-    links, strength = found.sorted()
+def _network(held: _Links, names: Sequence[str], path: str | os.PathLike[str] | None, title: Any, dpi: int) -> Any:
+    links, strength = held.sorted()
     n = len(names)
     drawn = np.arange(n) if n <= _NODES else np.unique(links)
     if len(drawn) > _NODES:
         raise InputError(
-            f"top={found.top}: these links join {len(drawn)} series, at most {_NODES} fit; take a smaller top"
+            f"top={held.top}: these links join {len(drawn)} series, at most {_NODES} fit; take a smaller top"
         )
     figure = new_figure(7.6, 7.0)
     ax = figure.add_subplot()
     _draw(figure, ax, strength, links, drawn, [str(name) for name in names])
     heading = [title] if title else []
-    heading.append(f"{len(links):,} link{'' if len(links) == 1 else 's'}, cause → effect" if len(links) == found.total
-                   else f"the strongest {len(links):,} of {found.total:,} links, cause → effect")  # fmt: skip
+    heading.append(f"{len(links):,} link{'' if len(links) == 1 else 's'}, cause → effect" if len(links) == held.total
+                   else f"the strongest {len(links):,} of {held.total:,} links, cause → effect")  # fmt: skip
     ax.set_title("\n".join(heading), fontsize=11)
     if path is not None:
         save_figure(figure, path, dpi=dpi)

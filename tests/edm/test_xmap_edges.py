@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import pickle
+import sys
 import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,7 +15,7 @@ import pytest
 import pyedmcl
 from pyedmcl.edm.kept_problem import EdgeSink
 from pyedmcl.engines.crossmap import CrossMap
-from pyedmcl.errors import InputError, Interrupted, StoreError, StoreMismatchError
+from pyedmcl.errors import InputError, Interrupted, MissingExtraError, StoreError, StoreMismatchError
 from pyedmcl.jobs import XmapStore, open_store
 
 RULES = ("top:2", "top:2:target", "rho>0.3")
@@ -97,6 +99,25 @@ def test_frames_sparse_arrays_and_pickles(data, whole, one_device):
     library, target = sparse.nonzero()
     np.testing.assert_array_equal(sparse.toarray()[library, target], whole.rho[library, target])
     assert cells_of(pickle.loads(pickle.dumps(result))) == cells_of(result)
+
+
+def test_graphs_lead_from_cause_to_effect(data, one_device, monkeypatch):
+    """With a stand-in for networkx, which not every machine has."""
+    nodes, edges = {}, {}
+    graph = SimpleNamespace(
+        add_nodes_from=nodes.update,
+        add_weighted_edges_from=lambda more, weight: edges.update({(a, b): {weight: rho} for a, b, rho in more}),
+    )
+    result = pyedmcl.xmap(data, E=2, keep="top:2", device=one_device)
+    monkeypatch.setitem(sys.modules, "networkx", SimpleNamespace(DiGraph=lambda: graph))
+    assert result.to_networkx() is graph
+    assert nodes == {name: {"E": 2} for name in result.names}
+    frame = result.to_frame()
+    pairs = zip(frame["target"], frame["library"], frame["rho"], strict=True)
+    assert edges == {(t, lib): {"rho": float(rho)} for t, lib, rho in pairs}
+    monkeypatch.setitem(sys.modules, "networkx", None)
+    with pytest.raises(MissingExtraError, match=r"networkx.*pyedmcl\[graph\]"):
+        result.to_networkx()
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".tsv", ".json", ".npz", ".parquet"])
