@@ -316,17 +316,19 @@ ${decide_open()}
 ${store_word()}
 </%def>
 
-## 2 to 4 of one radius after the other; cell[b]: what was joined.
+## 2 to 4 of one radius after the other; cell[b]: what was joined. Single cells stay in registers where the loop over them
+## is unrolled; vectors of cells do not fit there, and compilers take three times as long for the unrolled text.
 <%def name="each_radius()">
     for (int r = 0; r < n_radii; ++r) {
 ${load_limits()}
     uintv in = 0${", open = 0" if exact else ""};
-%for b in range(31, -1, -1):
-    {
-      const realv s = cell[${b}];
-${compared(b)}
+%if lanes == 1:
+#pragma unroll
+%endif
+    for (int b = 31; b >= 0; --b) {
+      const realv s = cell[b];
+${compared("b")}
     }
-%endfor
 ${finish_word()}
 %if transposed:
     if (++n_held == HELD_WORDS) ${store_rows_of_radii()}

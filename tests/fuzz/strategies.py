@@ -159,7 +159,8 @@ _ODD_VALUES = ODD.filter(lambda value: not callable(value))
 
 def legal(function, name):
     """The strategy of an argument; KeyError where it has no row yet."""
-    return LEGAL.get(f"{function}.{name}", LEGAL.get(name)) or LEGAL[name]
+    own = f"{function}.{name}"
+    return LEGAL[own if own in LEGAL else name]
 
 
 def odd_values(name):
