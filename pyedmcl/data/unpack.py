@@ -72,7 +72,7 @@ def unpack(data: Any, what: str) -> Table:
         raise InputError(
             f"{what}: {shown(data)} is a name, not data; read a file with pyedmcl.io.read_series(path) first"
         )
-    return of_array(_to_array(data, what), what)
+    return of_array(to_array(data, what), what)
 
 
 def of_array(values: Array, what: str, labels: Sequence[object] | None = None, time: Array | None = None) -> Table:
@@ -93,7 +93,8 @@ def of_array(values: Array, what: str, labels: Sequence[object] | None = None, t
     return Table(tuple(labels), len(values), lambda i: values[:, i], array=values, time=time)
 
 
-def _to_array(data: Any, what: str) -> Array:
+def to_array(data: Any, what: str) -> Array:
+    """Anything that is one array, as NumPy sees it. Raises InputError, whatever the object's own methods raise."""
     if isinstance(data, np.ma.MaskedArray):
         if data.dtype.kind not in "fiub":
             raise InputError(f"{what}: a masked array must hold real numbers, this one holds {data.dtype}")
@@ -109,7 +110,7 @@ def _to_array(data: Any, what: str) -> Array:
 
 
 def _of_mapping(data: Mapping[Any, Any], what: str) -> Table:
-    columns = [_to_array(values, what) for values in data.values()]
+    columns = [to_array(values, what) for values in data.values()]
     for label, values in zip(data, columns, strict=True):
         if values.ndim != 1 or len(values) != len(columns[0]):
             raise InputError(f"{what}: the entry {label!r} has shape {values.shape}; all must be (L,), equally long")
@@ -118,7 +119,7 @@ def _of_mapping(data: Mapping[Any, Any], what: str) -> Table:
 
 def _of_pandas(data: Any, what: str) -> Table:
     if not hasattr(data, "index"):  # a bare Index or extension array
-        return of_array(_to_array(data, what), what)
+        return of_array(to_array(data, what), what)
     time = _pandas_time(data.index, what)
     if data.ndim == 1:
         label = "x0" if data.name is None else data.name

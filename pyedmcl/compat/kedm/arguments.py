@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...data.arguments import LARGEST
+from ...data.unpack import to_array
 from ...edm.arguments import MOST_NEIGHBOURS
-from ...errors import InputError
+from ...errors import InputError, shown
 
 Floats = NDArray[np.float32]
 
@@ -22,12 +24,12 @@ def numbers(value: Any, name: str, function: str) -> Floats:
     InputError
         It is none, or holds infinite values.
     """
+    array = to_array(value, f"{function}: {name}")
     try:
-        array = np.asarray(value)
         if np.iscomplexobj(array):
             raise TypeError("complex numbers")
         array = array.astype(np.float32)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise InputError(f"{function}: {name} is no array of real numbers ({error})") from None
     if np.isinf(array).any():
         where = np.argwhere(np.isinf(array))[0].tolist()
@@ -36,11 +38,23 @@ def numbers(value: Any, name: str, function: str) -> Floats:
 
 
 def whole(value: Any, name: str, function: str) -> int:
-    """An integer."""
+    """An integer of at most 62 bits, which no later step has to fear."""
     try:
-        return operator.index(value)
+        number = operator.index(value)
     except TypeError:
-        raise InputError(f"{function}: {name}={value!r}; an integer is needed") from None
+        raise InputError(f"{function}: {name}={shown(value)}; an integer is needed") from None
+    if abs(number) > LARGEST:
+        raise InputError(f"{function}: {name}={shown(value)}; an integer between -2^62 and 2^62 is needed")
+    return number
+
+
+def whole_numbers(value: Any, name: str, function: str) -> list[int]:
+    """A sequence of integers."""
+    try:
+        given = list(value)
+    except TypeError:
+        raise InputError(f"{function}: {name}={shown(value)}; a sequence of integers is needed") from None
+    return [whole(one, f"{name}[{i}]", function) for i, one in enumerate(given)]
 
 
 def embedding(E: Any, tau: Any, Tp: Any, function: str) -> tuple[int, int, int]:

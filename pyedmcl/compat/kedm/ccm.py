@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...data.arguments import real
 from ...device.session import open_device
 from ...edm.states import delay_states, future
 from ...engines.ccm import SampledSkill
 from ...engines.sub_libraries import CcmPair
 from ...errors import InputError
-from .arguments import Floats, check_rows, embedding, numbers, whole
+from .arguments import Floats, check_rows, embedding, numbers, whole, whole_numbers
 from .draws import Generator
 
 Mask = NDArray[np.bool_]
@@ -53,8 +54,7 @@ def ccm(
         An argument cannot be used.
     """
     series, goal, sizes, samples, number = _checked(lib, target, lib_sizes, sample, seed, "ccm")
-    if not 0 < float(accuracy) <= 1:
-        raise InputError(f"accuracy must be between zero and one: ccm got accuracy={accuracy!r}")
+    real("accuracy must be between zero and one: accuracy", accuracy, "a number in (0, 1]", lambda a: 0 < a <= 1)
     E, tau, Tp = embedding(E, tau, Tp, "ccm")
     check_rows(len(series), len(series), E, tau, Tp, E + 1)
     generator, n = Generator(number), len(series)
@@ -108,11 +108,7 @@ def _checked(
         raise InputError(
             f"lib and target must have same number of time steps: {name} got {len(series)} and {len(goal)}"
         )
-    try:
-        given = list(lib_sizes)
-    except TypeError:
-        raise InputError(f"{name}: lib_sizes={lib_sizes!r}; a sequence of integers is needed") from None
-    sizes = [whole(size, "lib_sizes", name) for size in given]
+    sizes = whole_numbers(lib_sizes, "lib_sizes", name)
     if any(size < 1 for size in sizes):
         raise InputError(f"All lib_sizes must be larger than zero: {name} got {min(sizes)}")
     if any(size > len(series) for size in sizes):

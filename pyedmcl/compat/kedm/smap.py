@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ...device.session import open_device
 from ...edm.states import embed
 from ...engines.smap import LocalFits
-from ...errors import InputError
+from ...errors import InputError, shown
 from .arguments import Floats, check_rows, embedding, numbers
 from .nearest import same
 from .simplex import check_flat, skill
@@ -95,10 +95,10 @@ def fit(lib: Floats, pred: Floats, target: Floats, E: int, tau: int, Tp: int, th
     """Predictions of checked series; NaN where a row touches a gap."""
     try:
         local = float(theta)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         local = float("nan")
     if not (np.isfinite(local) and local >= 0):
-        raise InputError(f"{name}: theta={theta!r}; a finite number of at least 0 is needed")
+        raise InputError(f"{name}: theta={shown(theta)}; a finite number of at least 0 is needed")
     executor = open_device(None)
     if not executor.info.fp64:
         raise InputError(f"{name}: {executor.info.name} lacks double precision, which sums of products need")

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...edm.xmap import xmap as cross_map
 from ...errors import InputError
-from .arguments import Floats, check_rows, embedding, numbers, whole
+from .arguments import Floats, check_rows, embedding, numbers, whole_numbers
 
 
 def xmap(dataset: Any, edims: Sequence[int], tau: int = 1, Tp: int = 0) -> Floats:
@@ -36,7 +36,7 @@ def xmap(dataset: Any, edims: Sequence[int], tau: int = 1, Tp: int = 0) -> Float
     data = numbers(dataset, "dataset", "xmap")
     if data.ndim != 2:
         raise InputError(f"Expected a 2D array: xmap got shape {data.shape}")
-    dims = [whole(E, f"edims[{i}]", "xmap") for i, E in enumerate(edims)]
+    dims = whole_numbers(edims, "edims", "xmap")
     if len(dims) != data.shape[1]:
         raise InputError(
             "Number of time series must match the number of embedding dimensions: xmap got "

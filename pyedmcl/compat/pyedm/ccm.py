@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...data.arguments import room
 from ...device.session import open_device
 from ...edm.convergence import means
 from ...edm.states import future, given_states
 from ...engines.ccm import SampledSkill
 from ...engines.sub_libraries import CcmPair
 from ...errors import InputError
+from ..checked import checked
 from . import frames
 from .embed import Embed
 from .plots import pyplot
@@ -68,6 +70,7 @@ def library_sizes(given: Any, E: int, n: int) -> list[int]:
     return sizes
 
 
+@checked
 def CCM(
     dataFrame: Any = None, columns: Any = "", target: Any = "", libSizes: Any = "", sample: int = 30, E: int = 0,
     Tp: int = 0, knn: int = 0, tau: int = -1, exclusionRadius: int = 0, seed: int | None = None,
@@ -114,6 +117,10 @@ def CCM(
         raise InputError(f"CCM: E={E}; an embedding dimension of at least 1 is needed")
     if sample < 1:
         raise InputError(f"CCM: sample={sample}; at least 1 is needed")
+    room("CCM: sample", (sample, len(data)))
+    if abs(Tp) >= max(len(data), 1):
+        raise InputError(f"CCM: Tp={Tp} leads beyond all {len(data)} rows")
+    room("CCM: knn", (len(data), max(knn, 1)))
     sizes = library_sizes(libSizes, E, len(data))
     valid = frames.mask(validLib, len(data), "CCM")
     rho = np.array([

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from ...errors import InputError
+from ..checked import checked
 from . import frames
 
 
+@checked
 def Embed(
     dataFrame: Any = None, E: int = 0, tau: int = -1, columns: Any = "", includeTime: bool = False,
     pathIn: str = "./", dataFile: str | None = None,
@@ -38,6 +40,8 @@ def Embed(
         raise InputError("Embed: tau=0; a lag of at least one step is needed, negative for the past")
     data = frames.pandas().read_csv(pathIn + dataFile) if dataFile is not None else frames.frame(dataFrame, "Embed")
     chosen = frames.names(columns, "columns", "Embed", data)
+    if (E - 1) * abs(tau) >= max(len(data), 1):
+        raise InputError(f"Embed: E={E} and tau={tau} reach over all {len(data)} rows, so that no state is whole")
     sign = "-" if tau < 0 else "+"
     lags = {f"{name}(t{sign}{e * abs(tau)})": data[name].shift(-e * tau) for e in range(E) for name in chosen}
     table = frames.pandas().DataFrame(lags)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import InputError, missing_extra
+from ...data.unpack import to_array
+from ...errors import InputError, missing_extra, shown
 
 
 def pandas() -> Any:
@@ -40,12 +42,15 @@ def names(given: Any, what: str, who: str, data: Any) -> list[str]:
     InputError
         None is named, or one is not there.
     """
-    found = given.split() if isinstance(given, str) else list(given)
+    try:
+        found = given.split() if isinstance(given, str) else list(given)
+    except TypeError:
+        raise InputError(f"{who}: {what}={shown(given)}; names of columns are needed") from None
     if not found:
         raise InputError(f"{who}: {what} is empty; name at least one column of the dataFrame")
     for name in found:
-        if name not in data.columns:
-            raise InputError(f"{who}: {what} names {name!r}, which is no column of the dataFrame")
+        if not isinstance(name, Hashable) or name not in data.columns:
+            raise InputError(f"{who}: {what} names {shown(name)}, which is no column of the dataFrame")
     return found
 
 
@@ -54,8 +59,20 @@ def numbers(given: Any, what: str, who: str, kind: type = int) -> list[Any]:
     try:
         items = given.split() if isinstance(given, str) else list(given) if np.ndim(given) else [given]
         return [kind(item) for item in items]
-    except (TypeError, ValueError):
-        raise InputError(f"{who}: {what}={given!r} cannot be read as numbers, such as '1 100' or [1, 100]") from None
+    except Exception:  # whatever an object's own methods raise
+        text = f"{who}: {what}={shown(given)} cannot be read as numbers, such as '1 100' or [1, 100]"
+        raise InputError(text) from None
+
+
+def reals(given: Any, what: str, who: str) -> NDArray[np.float64]:
+    """A sequence of real numbers as an array (n,)."""
+    values = to_array(given, f"{who}: {what}")
+    try:
+        if values.ndim != 1 or np.iscomplexobj(values):
+            raise TypeError
+        return values.astype(np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise InputError(f"{who}: {what}={shown(given)}; a sequence of real numbers is needed") from None
 
 
 def pairs(given: Any, what: str, who: str, n: int) -> list[tuple[int, int]]:
@@ -68,7 +85,7 @@ def pairs(given: Any, what: str, who: str, n: int) -> list[tuple[int, int]]:
     """
     ends = numbers(given, what, who)
     if not ends or len(ends) % 2:
-        raise InputError(f"{who}: {what}={given!r}: start and stop rows, counted from 1, are needed in pairs")
+        raise InputError(f"{who}: {what}={shown(given)}: start and stop rows, counted from 1, are needed in pairs")
     found = list(zip(ends[::2], ends[1::2], strict=True))
     for start, stop in found:
         if not 1 <= start <= stop <= n:
@@ -76,9 +93,21 @@ def pairs(given: Any, what: str, who: str, n: int) -> list[tuple[int, int]]:
     return [(start - 1, stop) for start, stop in found]
 
 
+def rows_or(given: Any, default: list[int]) -> Any:
+    """Rows that were named, or all of them where none were."""
+    return default if given is None or (isinstance(given, (str, list, tuple)) and not given) else given
+
+
+def checked_range(last: int, what: str, who: str, data: Any) -> None:
+    """Refuse a sweep that goes on beyond the rows of the frame."""
+    n = len(frame(data, who))
+    if last > n:
+        raise InputError(f"{who}: {what}={last} is more than the {n} rows of the dataFrame")
+
+
 def mask(given: Any, n: int, who: str) -> NDArray[np.bool_] | None:
     """``validLib`` as a mask (n,), None where it is empty."""
-    values = np.asarray(given)
+    values = to_array(given, f"{who}: validLib")
     if values.size == 0:
         return None
     if values.shape != (n,) or values.dtype != bool:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ...edm.convergence import means
 from ...edm.states import future
 from ...errors import InputError, MissingExtraError
+from ..checked import checked
 from . import frames
 from .ccm import sampled_skill
 from .embed import Embed
@@ -42,6 +43,7 @@ def _write(table: Any, path: str, who: str) -> None:
         raise InputError(f"{who}: outputFile={path!r}; a name that ends in .csv or .feather is needed")
 
 
+@checked
 def CrossMap_Matrix(
     data: Any, E: Any = 0, Tp: int = 1, tau: int = -1, exclusionRadius: int = 0, lib: Any = None, pred: Any = None,
     threshold: float | None = None, cores: int = 5, mpMethod: Any = None, chunksize: int = 1,
@@ -60,12 +62,12 @@ def CrossMap_Matrix(
     frames.frame(data, "CrossMap_Matrix")
     names = _features(data, noTime)
     dims = _dimensions(E, len(names), "CrossMap_Matrix")
-    span = [1, len(data)]
+    lib, pred = (frames.rows_or(rows, [1, len(data)]) for rows in (lib, pred))
     rho = np.full((len(names), len(names)), np.nan)
     for i, column in enumerate(names):
         for j, target in enumerate(names):
             if i != j:
-                rho[i, j] = skill(Simplex(data, [column], [target], lib or span, pred or span, E=dims[j], Tp=Tp,
+                rho[i, j] = skill(Simplex(data, [column], [target], lib, pred, E=dims[j], Tp=Tp,
                                           tau=tau, exclusionRadius=exclusionRadius, noTime=noTime))  # fmt: skip
     if threshold is not None:
         rho[rho < threshold] = np.nan
@@ -84,6 +86,7 @@ def CrossMap_Matrix(
     return rho if returnValue == "matrix" else table
 
 
+@checked
 def EmbedDim_Columns(
     data: Any, target: str | None = None, maxE: int = 15, minE: int = 1, lib: Any = None, pred: Any = None, Tp: int = 1,
     tau: int = -1, exclusionRadius: int = 0, firstMax: bool = False, validLib: Any = (), noTime: bool = False,
@@ -104,11 +107,13 @@ def EmbedDim_Columns(
     """
     frames.frame(data, "EmbedDim_Columns")
     minE = max(minE, 1)
+    frames.checked_range(maxE, "maxE", "EmbedDim_Columns", data)
     if maxE < minE:
         raise InputError(f"EmbedDim_Columns: maxE={maxE} is below minE={minE}")
     if target is not None and target not in data.columns:
         raise InputError(f"EmbedDim_Columns: target={target!r} is no column of the data")
-    span, rows = [1, len(data)], []
+    lib, pred = (frames.rows_or(rows, [1, len(data)]) for rows in (lib, pred))
+    rows = []
     for column in _features(data, noTime):
         goal = column if target is None else target
         found: list[tuple[int, float]] = []
@@ -116,7 +121,7 @@ def EmbedDim_Columns(
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", UserWarning)
                 try:
-                    rho = skill(Simplex(data, [column], [goal], lib or span, pred or span, E=E, Tp=Tp, tau=tau,
+                    rho = skill(Simplex(data, [column], [goal], lib, pred, E=E, Tp=Tp, tau=tau,
                                         exclusionRadius=exclusionRadius, validLib=validLib, noTime=noTime))  # fmt: skip
                 except InputError:  # too short for this E
                     continue

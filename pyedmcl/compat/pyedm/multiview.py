@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import InputError, warn
+from ..checked import checked
 from . import frames
 from .embed import Embed
 from .plots import PlotObsPred
@@ -46,6 +47,7 @@ class MultiviewTask:
     View: Any = field(default=None, repr=False)
 
 
+@checked
 def Multiview(
     dataFrame: Any = None, columns: Any = "", target: Any = "", lib: Any = "", pred: Any = "", D: int = 0, E: int = 1,
     Tp: int = 1, knn: int = 0, tau: int = -1, multiview: int = 0, exclusionRadius: int = 0, trainLib: bool = True,
@@ -81,10 +83,13 @@ def Multiview(
     chosen = frames.names(columns, "columns", "Multiview", data)
     goal = frames.names(target, "target", "Multiview", data)
     n = len(data)
-    if not len(lib) and not len(pred) and trainLib:
+    given = [bool(frames.numbers(rows, name, "Multiview")) for rows, name in ((lib, "lib"), (pred, "pred"))]
+    if not any(given) and trainLib:
         lib, pred = [1, n // 2], [n // 2 + 1, n]
-    if not len(lib) or not len(pred):
+    elif not all(given):
         raise InputError("Multiview: lib and pred are needed (with trainLib=True both may be left out)")
+    if D < 0 or multiview < 0:
+        raise InputError(f"Multiview: D={D}, multiview={multiview}; 0 or more is needed")
     dims = D or len(chosen)
     if dims > len(chosen) * E:
         warn(f"Multiview: D={dims} is more than the {len(chosen) * E} coordinates there are, which are taken",
@@ -94,6 +99,9 @@ def Multiview(
     if not used:
         raise InputError("Multiview: excludeTarget=True leaves no column")
     table = Embed(data, E=E, tau=tau, columns=used)
+    if dims > table.shape[1]:
+        left = table.shape[1]
+        raise InputError(f"Multiview: D={dims} is more than the {left} coordinates that excludeTarget=True leaves")
     aimed = f"{goal[0]}(t-0)"
     whole = table if aimed in table else table.assign(**{aimed: data[goal[0]].to_numpy()})
     task = MultiviewTask(dims, Tp, multiview, list(itertools.combinations(table.columns, dims)))

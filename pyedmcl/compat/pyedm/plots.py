@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...errors import missing_extra
+from ..checked import checked
 from .skill import ComputeError
 
 
@@ -17,6 +18,7 @@ def pyplot() -> Any:
     return found
 
 
+@checked
 def PlotObsPred(df: Any, dataName: str = "", E: int = 0, Tp: int = 0, block: bool = True) -> None:
     """Show observations and predictions over time."""
     plt = pyplot()
@@ -26,6 +28,7 @@ def PlotObsPred(df: Any, dataName: str = "", E: int = 0, Tp: int = 0, block: boo
     plt.show(block=block)
 
 
+@checked
 def PlotCoeff(df: Any, dataName: str = "", E: int = 0, Tp: int = 0, block: bool = True) -> None:
     """Show S-map coefficients over time."""
     plt = pyplot()

@@ -7,7 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from ...data.arguments import integer
+from ...edm.arguments import MOST_GENERATED
 from ...errors import InputError
+from ..checked import checked
 from . import frames
 from .layout import numeric_time, put_frames
 from .nearest import nearest, warn_of_few
@@ -52,6 +55,7 @@ class SimplexTask(Task):
         put_frames(self)
 
 
+@checked
 def Simplex(
     dataFrame: Any = None, columns: Any = "", target: Any = "", lib: Any = "", pred: Any = "", E: int = 0, Tp: int = 1,
     knn: int = 0, tau: int = -1, exclusionRadius: int = 0, embedded: bool = False, validLib: Any = (),
@@ -101,7 +105,8 @@ def Simplex(
 
 
 def check_generation(task: Task, steps: int) -> None:
-    """Refuse what cannot feed itself."""
+    """Refuse what cannot feed itself, or would run for days."""
+    integer(f"{task.name}: generateSteps", steps, 0, most=MOST_GENERATED)
     if task.embedded:
         raise InputError(f"{task.name}: generateSteps={steps} cannot be used with embedded=True")
     if task.target[0] != task.columns[0]:

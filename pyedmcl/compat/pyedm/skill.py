@@ -7,11 +7,14 @@ from typing import Any
 import numpy as np
 
 from ...edm.scores import errors, pearson
-from ...errors import warn
+from ...errors import InputError, warn
+from ..checked import checked
+from . import frames
 
 _LEAST = 5
 
 
+@checked
 def ComputeError(obs: Any, pred: Any, digits: int = 6) -> dict[str, float]:
     """rho, MAE, CAE and RMSE of pairs that are both there, rounded; NaN for fewer than 5.
 
@@ -26,7 +29,11 @@ def ComputeError(obs: Any, pred: Any, digits: int = 6) -> dict[str, float]:
     -------
     dict
     """
-    observed, predicted = np.asarray(obs, np.float64), np.asarray(pred, np.float64)
+    observed, predicted = (
+        frames.reals(values, name, "ComputeError") for values, name in ((obs, "obs"), (pred, "pred"))
+    )
+    if observed.shape != predicted.shape:
+        raise InputError(f"ComputeError: obs has {len(observed)} values, pred has {len(predicted)}")
     both = np.isfinite(observed) & np.isfinite(predicted)
     observed, predicted = observed[both], predicted[both]
     if len(observed) < _LEAST:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ...device.session import open_device
 from ...engines.smap import LocalFits
 from ...errors import InputError
+from ..checked import checked
 from . import frames
 from .layout import put_frames
 from .nearest import nearest, warn_of_few
@@ -134,6 +135,7 @@ class SMapTask(Task):
         return predicted, variance, coefficients, sizes
 
 
+@checked
 def SMap(
     dataFrame: Any = None, columns: Any = "", target: Any = "", lib: Any = "", pred: Any = "", E: int = 0, Tp: int = 1,
     knn: int = 0, tau: int = -1, theta: float | None = None, exclusionRadius: int = 0, solver: Any = None,
@@ -167,7 +169,7 @@ def SMap(
     """
     if theta is None or not np.isfinite(theta) or theta < 0:
         raise InputError(f"SMap: theta={theta!r}; a number of at least 0 is needed")
-    if not embedded and len(columns.split() if isinstance(columns, str) else columns) > 1:
+    if not embedded and len(frames.names(columns, "columns", "SMap", frames.frame(dataFrame, "SMap"))) > 1:
         raise InputError(f"SMap: columns={columns!r}; several columns need embedded=True")
     if solver is not None and not hasattr(solver, "fit"):
         solver = None  # NumPy's least squares, which is what the device solves

@@ -6,13 +6,16 @@ from typing import Any
 
 import numpy as np
 
+from ...data.arguments import room
 from ...edm.surrogate import surrogate
 from ...errors import InputError
+from ..checked import checked
 from . import frames
 
 _METHODS = {"ebisuzaki": "phase", "random_shuffle": "shuffle"}
 
 
+@checked
 def SurrogateData(
     dataFrame: Any = None, column: str | None = None, method: str = "ebisuzaki", numSurrogates: int = 10,
     alpha: float | None = None, smooth: float = 0.8, outputFile: str | None = None,
@@ -45,9 +48,12 @@ def SurrogateData(
         An argument cannot be used.
     """
     data = frames.frame(dataFrame, "SurrogateData")
-    if column is None or column not in data.columns:
+    if not isinstance(column, str) or column not in data.columns:
         raise InputError(f"SurrogateData: column={column!r} is no column of the dataFrame")
     x = data[column].to_numpy().astype(np.float64)
+    if numSurrogates < 1:
+        raise InputError(f"SurrogateData: numSurrogates={numSurrogates}; at least 1 is needed")
+    room("SurrogateData: numSurrogates", (numSurrogates, len(x)))
     kind = method.lower()
     if kind in _METHODS:
         drawn = surrogate(x, _METHODS[kind], n=numSurrogates)

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..checked import checked
 from . import frames
 from .layout import put_frames
 from .plots import show_curve
@@ -28,6 +29,7 @@ def _sweep(name: str, values: Sequence[Any], one: Callable[[Any], Any]) -> Any:
     return frames.pandas().DataFrame({name: list(values), "rho": [skill(one(value)) for value in values]})
 
 
+@checked
 def EmbedDimension(
     dataFrame: Any = None, columns: Any = "", target: Any = "", maxE: int = 10, lib: Any = "", pred: Any = "",
     Tp: int = 1, tau: int = -1, exclusionRadius: int = 0, embedded: bool = False, validLib: Any = (),
@@ -35,6 +37,7 @@ def EmbedDimension(
     chunksize: int = 1, kdWorkers: int = -1, showPlot: bool = True,
 ) -> Any:  # fmt: skip
     """Skill of :func:`Simplex` for E = 1, ..., maxE: a frame with columns E and rho."""
+    frames.checked_range(maxE, "maxE", "EmbedDimension", dataFrame)
     found = _sweep("E", range(1, maxE + 1), lambda E: Simplex(
         dataFrame, columns, target, lib, pred, E=E, Tp=Tp, tau=tau, exclusionRadius=exclusionRadius, embedded=embedded,
         validLib=validLib, noTime=noTime))  # fmt: skip
@@ -43,6 +46,7 @@ def EmbedDimension(
     return found
 
 
+@checked
 def PredictInterval(
     dataFrame: Any = None, columns: Any = "", target: Any = "", lib: Any = "", pred: Any = "", maxTp: int = 10,
     E: int = 1, tau: int = -1, exclusionRadius: int = 0, embedded: bool = False, validLib: Any = (),
@@ -50,6 +54,7 @@ def PredictInterval(
     chunksize: int = 1, kdWorkers: int = -1, showPlot: bool = True,
 ) -> Any:  # fmt: skip
     """Skill of :func:`Simplex` for Tp = 1, ..., maxTp: a frame with columns Tp and rho."""
+    frames.checked_range(maxTp, "maxTp", "PredictInterval", dataFrame)
     found = _sweep("Tp", range(1, maxTp + 1), lambda Tp: Simplex(
         dataFrame, columns, target, lib, pred, E=E, Tp=Tp, tau=tau, exclusionRadius=exclusionRadius, embedded=embedded,
         validLib=validLib, noTime=noTime))  # fmt: skip
@@ -58,6 +63,7 @@ def PredictInterval(
     return found
 
 
+@checked
 def PredictExclusionRadius(
     dataFrame: Any = None, columns: Any = "", target: Any = "", lib: Any = "", pred: Any = "", Tp: int = 1, E: int = 1,
     tau: int = -1, exclusionRadius: Any = None, embedded: bool = False, validLib: Any = (), noTime: bool = False,
@@ -75,6 +81,7 @@ def PredictExclusionRadius(
     return found
 
 
+@checked
 def PredictNonlinear(
     dataFrame: Any = None, columns: Any = "", target: Any = "", theta: Any = None, lib: Any = "", pred: Any = "",
     E: int = 1, Tp: int = 1, knn: int = 0, tau: int = -1, exclusionRadius: int = 0, solver: Any = None,
@@ -94,7 +101,7 @@ def PredictNonlinear(
         put_frames(task)
         rho.append(skill(task.Projection))
     found = frames.pandas().DataFrame({"theta": thetas, "rho": rho})
-    if theta is not None and not isinstance(theta, str):
+    if isinstance(theta, Sequence) and not isinstance(theta, str):
         found["theta"] = list(theta)  # whole numbers stay whole
     if showPlot:
         show_curve(found, "theta", "rho", f"E={E}", "S-map Localisation (θ)", f"{columns} : {target}")

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...data.arguments import room
 from ...errors import InputError, warn
 from . import frames
 from .embed import Embed
@@ -90,6 +91,9 @@ def make_task(
         raise InputError(f"{name}: E={E}; an embedding dimension of at least 1 is needed")
     if exclusionRadius < 0:
         raise InputError(f"{name}: exclusionRadius={exclusionRadius}; 0 or more is needed")
+    if abs(Tp) >= max(n, 1):
+        raise InputError(f"{name}: Tp={Tp} leads beyond all {n} rows")
+    room(f"{name}: knn", (n, max(knn, 1)))
     task = kind(
         name=name, Data=data, columns=chosen, target=goal, E=E, Tp=Tp, knn=knn, tau=tau,
         exclusionRadius=exclusionRadius, embedded=embedded, noTime=noTime, validLib=frames.mask(validLib, n, name),

@@ -1,0 +1,51 @@
+"""Arguments of adapters, checked by the types that their signatures declare."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any, ParamSpec, TypeVar
+
+from ..data.arguments import boolean, integer, real
+from ..errors import InputError, shown
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def _text(name: str, value: object) -> str:
+    if not isinstance(value, str):
+        raise InputError(f"{name}={shown(value)}: a text is needed")
+    return value
+
+
+_KINDS: dict[str, Callable[[str, Any], Any]] = {
+    "int": integer,
+    "float": lambda name, value: real(name, value, "a finite number"),
+    "bool": boolean,
+    "str": _text,
+}
+
+
+def checked(function: Callable[P, R]) -> Callable[P, R]:
+    """Refuse values that are not of the simple type (int, float, bool, str, or None beside one) that is declared.
+
+    The peers have no such checks, and fail somewhere inside, or take ``"False"`` for True.
+    """
+    signature = inspect.signature(function)
+    kinds = {}
+    for name, parameter in signature.parameters.items():
+        kind, _, optional = str(parameter.annotation).partition(" | ")
+        if kind in _KINDS and optional in ("", "None"):
+            kinds[name] = (_KINDS[kind], optional == "None")
+
+    @functools.wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        given = signature.bind(*args, **kwargs)
+        for name, (check, optional) in kinds.items():
+            if name in given.arguments and not (optional and given.arguments[name] is None):
+                given.arguments[name] = check(f"{function.__name__}: {name}", given.arguments[name])
+        return function(*given.args, **given.kwargs)
+
+    return call
