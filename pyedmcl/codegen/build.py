@@ -49,7 +49,8 @@ def text_for(spec: KernelSpec, values: Mapping[str, Any], info: DeviceInfo) -> s
     """:func:`source`, with what the device's quirks ask for: how to fuse, how to take a minimum, what comes first."""
     quirks = quirks_for(info)
     full = {**values, **quirks.values}
-    return quirks.prelude + _source(spec, tuple(sorted(full.items())))
+    prelude = quirks.prelude + (quirks.lone_prelude if values.get("wg") == 1 else "")
+    return prelude + _source(spec, tuple(sorted(full.items())))
 
 
 def excerpt(log: str, text: str) -> str:

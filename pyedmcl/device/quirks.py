@@ -47,6 +47,8 @@ class Quirks:
         Compiler options that every program needs on this device.
     prelude : str
         What every program begins with there.
+    lone_prelude : str
+        What programs begin with as well whose groups are single work-items.
     most_dimensions : int
         Embedding dimensions that the compiler can take in one pass of the neighbour search; 0: as many as pay.
     max_work_group : int
@@ -85,6 +87,7 @@ class Quirks:
     lists_in_registers: bool = False
     build_options: tuple[str, ...] = ()
     prelude: str = ""
+    lone_prelude: str = ""
     most_dimensions: int = 0
     max_work_group: int = 256
     memory_share: float = 1.0
@@ -159,8 +162,14 @@ TABLE: tuple[Row, ...] = (
     ),
     Row(
         lambda info: info.runtime == "intel-cpu",
+        {"lone_prelude": "#define reqd_work_group_size(X, Y, Z) reqd_work_group_size(X, Y, Z), vec_type_hint(int4)\n"},
+        "the compiler also makes a version of each kernel that runs several work-items at once, and takes three times "
+        "as long for it (2026.2); groups of one work-item never use that version, and the hint has it left out",
+    ),
+    Row(
+        lambda info: info.runtime == "intel-cpu",
         {"keep_programs": True},
-        "each process compiles anew, 0.2 to 3 seconds a kernel, where loading what was compiled takes some 10 ms; PoCL "
+        "each process compiles anew, 0.1 to 1 second a kernel, where loading what was compiled takes some 10 ms; PoCL "
         "and the drivers of GPUs keep programs themselves",
     ),
     Row(

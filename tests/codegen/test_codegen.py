@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 
 import pytest
+from device_helpers import INTEL, NVIDIA, POCL31
 
 from pyedmcl.codegen import build, render, texts
 from pyedmcl.codegen.sentinels import SENTINELS
+from pyedmcl.device.quirks import quirks_for
 from pyedmcl.device.session import open_device
 from pyedmcl.errors import BuildError
 from pyedmcl.kernels import spec
@@ -126,6 +128,15 @@ def test_a_text_is_rendered_once(one_device, monkeypatch):
     build.build(executor, spec("knn"), values)
     monkeypatch.setattr(render, "render", lambda *_: pytest.fail("rendered again"))
     build.build(executor, spec("knn"), values)
+
+
+def test_groups_of_one_work_item_are_compiled_for_one_at_a_time():
+    """Intel's compiler takes several times as long for a version that only larger groups can use."""
+    values = {"counts": (3,), "dtype": "float32", "table_tile": 1}
+    hint = quirks_for(INTEL).lone_prelude
+    assert "vec_type_hint" in hint
+    for wg, info, hinted in ((1, INTEL, True), (16, INTEL, False), (1, POCL31, False), (1, NVIDIA, False)):
+        assert build.text_for(spec("predict"), {**values, "wg": wg}, info).startswith(hint) == hinted
 
 
 def test_a_fragment_is_rendered_with_lines_of_its_own(one_device, monkeypatch):
