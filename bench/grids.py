@@ -1,11 +1,12 @@
 """One call for many series against the loops that users write: our own function in a loop, and PyRQA in a loop.
 
-usage: python bench/grids.py [--device NAME] [--series 10000] [--steps 500] [--loop 200] [--peer 5] [--repeat 5] [--out FILE]
+usage: python bench/grids.py [--device NAME] [--series 10000] [--steps 500] [--loop 200] [--peer 5] [--repeat 5]
+       [--out FILE]
 
-The series are pieces of weather_like, m = 3, tau = 3, Euclidean, radius 0.7, Theiler window 1. The loops take some of the
-series (--loop, --peer; 0: no loop), and their time for one is multiplied. The batch and the loop take turns; a ratio is that
-of the medians. "table" is with all measures of all series. Results of the batch are compared with those of the loop, bit by
-bit. Prints a line for people and appends a JSON line per case to FILE.
+The series are pieces of weather_like, m = 3, tau = 3, Euclidean, radius 0.7, Theiler window 1. The loops take some of
+the series (--loop, --peer; 0: no loop), and their time for one is multiplied. The batch and the loop take turns; a
+ratio is that of the medians. "table" is with all measures of all series. Results of the batch are compared with those
+of the loop, bit by bit. Prints a line for people and appends a JSON line per case to FILE.
 """
 
 from __future__ import annotations

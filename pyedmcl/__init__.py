@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from .edm.ccm_matrix import open_ccm_matrix as open_ccm_matrix
     from .edm.embed import embed as embed
     from .edm.embed_dimension import embed_dimension as embed_dimension
+    from .edm.embedding_scan import embedding_scan as embedding_scan
     from .edm.false_discovery import false_discovery as false_discovery
+    from .edm.false_neighbors import false_neighbors as false_neighbors
     from .edm.knn import knn as knn
     from .edm.multiview import multiview as multiview
     from .edm.partial_ccm import partial_ccm as partial_ccm
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
     from .recurrence.image.recurrence_plot import distance_plot as distance_plot
     from .recurrence.image.recurrence_plot import recurrence_plot as recurrence_plot
     from .recurrence.joint import joint_rqa as joint_rqa
+    from .recurrence.mutual_information import mutual_information as mutual_information
     from .recurrence.network import recurrence_network as recurrence_network
     from .recurrence.rqa import rqa as rqa
     from .recurrence.windowed import windowed_rqa as windowed_rqa

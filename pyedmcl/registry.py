@@ -15,6 +15,9 @@ FUNCTIONS = {
     "predict_exclusion_radius": "edm.predict_exclusion_radius",
     "embed": "edm.embed",
     "embed_dimension": "edm.embed_dimension",
+    "embedding_scan": "edm.embedding_scan",
+    "false_neighbors": "edm.false_neighbors",
+    "mutual_information": "recurrence.mutual_information",
     "multiview": "edm.multiview",
     "xmap": "edm.xmap",
     "open_xmap": "edm.xmap",
@@ -42,6 +45,7 @@ FUNCTIONS = {
 COMMANDS = (
     "xmap",
     "embed-dimension",
+    "embedding-scan",
     "simplex",
     "smap",
     "predict-nonlinear",

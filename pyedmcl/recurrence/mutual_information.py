@@ -1,0 +1,309 @@
+"""Mutual information of a series and its past: the lag at which coordinates of a state tell little of each other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..data.arguments import MOST_STEPS, choice, integer, reporter, several, shown
+from ..data.condition import near_one
+from ..data.series import as_series, tell_constant
+from ..device.session import open_devices
+from ..errors import InputError
+from ..io.optional import pandas_for
+from ..jobs.blocks import Arrays, Block, BlockResult, Record, Report, cut
+from ..jobs.client import ClientRunner
+from ..jobs.function import public_function
+from ..jobs.runner import LocalRunner, Runner
+from ..jobs.sinks import ArraySink
+from .common import Device, Progress
+from .problem import RqaProblem
+from .ranks import Ranks
+
+if TYPE_CHECKING:
+    from ..device.executor import Executor
+
+METHODS = ("binned", "kraskov")
+_EULER = 0.57721566490153286
+_LAGS = 50  # that are tried where none are asked for, as far as the series allows
+Doubles = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class MutualInformation:
+    """Mutual information in nats against lag.
+
+    Attributes
+    ----------
+    values : ndarray of float64 (lags,) or (n_series, lags)
+        NaN where too few pairs are there.
+    lags : tuple of int
+    names : tuple of str
+    provenance : mapping
+    """
+
+    values: Doubles
+    lags: tuple[int, ...]
+    names: tuple[str, ...]
+    provenance: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    def first_minimum(self) -> Any:
+        """The first lag of each series whose value is below those of both neighbours, a usual choice for tau (Fraser
+        and Swinney 1986); the lag of the least value where there is none."""
+        found = np.array([self._of(row) for row in np.atleast_2d(self.values)])
+        return int(found[0]) if self.values.ndim == 1 else found
+
+    def _of(self, row: Doubles) -> int:
+        inside = np.flatnonzero((row[1:-1] < row[:-2]) & (row[1:-1] <= row[2:]))
+        least = int(inside[0]) + 1 if len(inside) else int(np.argmin(np.where(np.isnan(row), np.inf, row)))
+        return self.lags[least]
+
+    def to_frame(self) -> Any:
+        """A pandas DataFrame: a row per lag, a column per series."""
+        frame = pandas_for("to_frame()").DataFrame(np.atleast_2d(self.values).T, columns=list(self.names))
+        frame.index = list(self.lags)
+        frame.index.name = "lag"
+        return frame
+
+    def plot(self, path: str | None = None) -> Any:
+        """Values against lag; saved to ``path`` if given. Needs matplotlib."""
+        from ..plot.embedding import curves
+
+        return curves(self.lags, self.values, self.names, "lag", "mutual information (nats)", path)
+
+
+@public_function
+def mutual_information(
+    x: Any,
+    *,
+    lags: int | Sequence[int] | None = None,
+    method: str = "binned",
+    bins: int = 16,
+    k: int = 4,
+    progress: Progress | None = None,
+    device: Device = None,
+    client: Any = None,
+    tune: str | None = None,
+) -> MutualInformation:
+    """Find how much a series tells of itself some steps later: choose the lag where that is little.
+
+    Parameters
+    ----------
+    x : array_like (n_steps,) or (n_steps, n_series)
+        Time along the first axis. Pairs with a gap (NaN) do not count.
+    lags : int or sequence of int, optional
+        1, ..., ``lags``, or these, at least 1; 1 to 50 by default, or to a third of the series.
+    method : {"binned", "kraskov"}
+        "binned": from a histogram of ``bins`` x ``bins`` cells, whose edges leave equally many values of the series in
+        each bin. It is biased upwards by some (bins - 1)^2 / (2 n). "kraskov": from the distances of nearest
+        neighbours, with little bias (the first estimator of Kraskov et al., Physical Review E 69, 066138, 2004); equal
+        values should be rare.
+    bins : int
+        At least 2.
+    k : int
+        Neighbours of each pair; more give less noise and more bias.
+    progress : callable, optional
+        Called as ``progress(done, total, "series")``.
+    device, client, tune
+        As for :func:`pyedmcl.rqa`. "binned" is computed by this processor.
+
+    Returns
+    -------
+    MutualInformation
+        ``values`` (lags,) for 1-D input, else (n_series, lags); ``first_minimum()``, ``to_frame()``, ``plot()``.
+
+    Raises
+    ------
+    InputError
+        An argument cannot be used.
+    DeviceNotFoundError
+        No device matches.
+
+    See Also
+    --------
+    embedding_scan : the lag and dimension that predict best.
+    false_neighbors : choose the dimension.
+
+    Notes
+    -----
+    Cost: of "kraskov" about 8 n_steps^2 operations for each lag; of "binned" next to nothing.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pyedmcl
+    >>> x = np.sin(np.arange(1000) * 0.1) + 0.1 * np.random.default_rng(0).standard_normal(1000)
+    >>> pyedmcl.mutual_information(x, lags=40).values.shape
+    (40,)
+    """
+    method = choice("method", method, METHODS)
+    bins = integer("bins", bins, 2, most=1 << 12)
+    k = integer("k", k, 1)
+    reporter(progress, "series")
+    series = as_series(x, what="x")
+    chosen = _lags(lags, series.n_steps)
+    least = max(chosen) + (k + 2 if method == "kraskov" else 2)
+    if series.n_steps < least:
+        raise InputError(
+            f"x: {series.n_steps} values, and lags up to {max(chosen)} with method={method!r} need at least {least}"
+        )
+    tell_constant(x=series)
+    problem = InformationProblem(series.values, chosen, method, bins, k)
+    runner: Runner = LocalRunner(open_devices(device)) if client is None else ClientRunner(client, device)
+    values = np.empty((series.n_series, len(chosen)))
+    record = runner.run(problem, ArraySink(problem.blocks(runner.devices), [values]))
+    single = getattr(x, "ndim", 2 if series.n_series > 1 else 1) == 1
+    origin = runner.provenance(("recurrence_ranks",), record, method=method, bins=bins, k=k)
+    return MutualInformation(values[0] if single else values, chosen, series.names, origin)
+
+
+def _lags(lags: Any, n_steps: int) -> tuple[int, ...]:
+    if lags is None:
+        return tuple(range(1, max(min(_LAGS, n_steps // 3), 1) + 1))
+    found = [integer("lags", lag, 1, most=MOST_STEPS) for lag in several("lags", lags)]
+    if not found or len(set(found)) < len(found):
+        raise InputError(f"lags={shown(lags)}: a number of lags, or several different ones, are needed")
+    if np.ndim(lags) == 0:
+        integer("lags", found[0], 1, most=max(n_steps, 1))
+        return tuple(range(1, found[0] + 1))
+    return tuple(found)
+
+
+@dataclass(frozen=True, eq=False)
+class InformationProblem:
+    """Mutual information of each series at each lag; blocks are ranges of series."""
+
+    values: NDArray[Any]
+    lags: tuple[int, ...]
+    method: str
+    bins: int
+    k: int
+
+    unit: ClassVar[str] = "series"
+
+    @property
+    def total(self) -> int:
+        return int(self.values.shape[1])
+
+    def size(self, block: Block) -> int:
+        return len(block)
+
+    def blocks(self, devices: int = 1) -> list[Block]:
+        """Series by series, whatever the number of devices."""
+        return cut(self.total, 1)
+
+    @property
+    def operations(self) -> float:
+        pairs = float(len(self.values)) ** 2 * len(self.lags) * self.total
+        return 8 * pairs if self.method == "kraskov" else 0.0
+
+    def open(self, executor: Executor) -> InformationEngine:
+        return InformationEngine(self, executor)
+
+
+class InformationEngine:
+    """The engine of :class:`InformationProblem`; it holds no memory on the device between lags."""
+
+    def __init__(self, problem: InformationProblem, executor: Executor) -> None:
+        self._problem, self._executor = problem, executor
+
+    def block(self, block: Block, into: Arrays | None, report: Report) -> BlockResult:
+        """Values (series of the block, lags)."""
+        p = self._problem
+        out = np.empty((len(block), len(p.lags))) if into is None else into[0]
+        for place in range(len(block)):
+            x, _ = near_one(p.values[:, block.begin + place].astype(np.float64))
+            labels = quantile_bins(x, p.bins) if p.method == "binned" else None
+            for at, lag in enumerate(p.lags):
+                known = ~np.isnan(x[lag:] + x[:-lag])
+                if labels is not None:
+                    out[place, at] = binned(labels[lag:][known], labels[:-lag][known], p.bins)
+                else:
+                    out[place, at] = kraskov(self._executor, x[lag:][known], x[:-lag][known], p.k)
+            report(place + 1)
+        return BlockResult([out], Record())
+
+    def release(self) -> None:
+        """Nothing is held."""
+
+
+def quantile_bins(x: Doubles, bins: int) -> NDArray[np.int64]:
+    """The bin of each value, with edges that leave equally many values in each; gaps are in the last one."""
+    present = x[~np.isnan(x)]
+    if not len(present):
+        return np.zeros(len(x), np.int64)
+    edges = np.quantile(present, np.arange(1, bins) / bins)
+    found: NDArray[np.int64] = np.searchsorted(edges, x, side="right")
+    return found
+
+
+def binned(a: NDArray[np.int64], b: NDArray[np.int64], bins: int) -> float:
+    """Mutual information of two columns of bins."""
+    if not len(a):
+        return np.nan
+    counts = np.bincount(a * bins + b, minlength=bins * bins).reshape(bins, bins)
+    rows, columns = counts.sum(axis=1), counts.sum(axis=0)
+    i, j = np.nonzero(counts)
+    n = len(a)
+    return float((counts[i, j] / n * np.log(counts[i, j] * n / (rows[i] * columns[j]))).sum()) + 0.0
+
+
+def kraskov(executor: Executor, a: Doubles, b: Doubles, k: int) -> float:
+    """Mutual information of two columns of numbers, by the k-th nearest neighbour of each pair in the maximum norm."""
+    n = len(a)
+    if n < k + 1:
+        return np.nan
+    reach = kth_distances(executor, np.stack([a, b], axis=1), k)
+    harmonic = np.concatenate([[-_EULER], np.cumsum(1.0 / np.arange(1, n + 1)) - _EULER])  # psi(1), psi(2), ...
+    near = [neighbours_within(of, reach) for of in (a, b)]
+    return float(harmonic[k - 1] + harmonic[n - 1] - (harmonic[near[0]] + harmonic[near[1]]).mean())
+
+
+def kth_distances(executor: Executor, points: Doubles, k: int) -> Doubles:
+    """The distance of each point (n, 2) to its k-th nearest other one, in the maximum norm."""
+    n, exact = len(points), executor.info.fp64
+    problem = RqaProblem(
+        m=1, tau=1, metric="maximum", dtype="float32", exact=exact, radii=(), inner=None, strict=False, theiler=1,
+        theiler_everywhere=False, n_rows=n, n_columns=n, symmetric=False, embedded=True, n_features=2,
+    )  # fmt: skip
+    ranks = Ranks(executor, problem, points, None, window=1)
+    kind = np.dtype(problem.arithmetic)
+
+    def sample(size: int) -> NDArray[Any]:
+        i, j = np.random.default_rng(0).integers(0, n, (2, size))
+        i, j = i[i != j], j[i != j]
+        found: NDArray[Any] = np.abs(points[i].astype(kind) - points[j].astype(kind)).max(axis=1)
+        return found
+
+    try:
+        return ranks.kth_of_columns(k, np.full(n, n - 1), sample)
+    finally:
+        ranks.release()
+
+
+def neighbours_within(x: Doubles, reach: Doubles) -> NDArray[np.int64]:
+    """How many other values are nearer to each one than its ``reach``."""
+    out = np.zeros(len(x), np.int64)  # none is nearer than 0
+    some = reach > 0
+    out[some] = _within(np.sort(x), x[some], reach[some])
+    return out
+
+
+def _within(order: Doubles, x: Doubles, reach: Doubles) -> NDArray[np.int64]:
+    low, high = np.searchsorted(order, x - reach, side="right"), np.searchsorted(order, x + reach, side="left")
+    padded = np.concatenate([[-np.inf], order, [np.inf]])
+    while True:  # sums are rounded: what counts is the difference
+        moved = [
+            (x - padded[low] < reach) & (low > 0), (x - padded[low + 1] >= reach) & (low < high),
+            (padded[high + 1] - x < reach) & (high < len(order)), (padded[high] - x >= reach) & (high > low),
+        ]  # fmt: skip
+        if not any(move.any() for move in moved):
+            break
+        low = low - moved[0] + (moved[1] & ~moved[0])
+        high = high + moved[2] - (moved[3] & ~moved[2])
+    found: NDArray[np.int64] = high - low - 1  # but for itself
+    return found
