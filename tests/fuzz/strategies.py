@@ -108,7 +108,7 @@ LEGAL = {
     "rqa_batch.columns": _none, "groups": _none, "axis": one_of(0, -1), "rqa_batch.radius": one_of(0.3, [0.1, 0.2]),
     "embedding_scan.E": one_of(2, [1, 2]), "embedding_scan.tau": one_of(1, [1, 2]),
     "embedding_scan.Tp": one_of(1, [0, 1]), "ratio": st.floats(1, 20), "size": st.floats(0.5, 3),
-    "lags": one_of(None, 3, [1, 4]), "mutual_information.method": one_of("binned", "kraskov"),
+    "mutual_information.lags": one_of(None, 3, [1, 4]), "mutual_information.method": one_of("binned", "kraskov"),
     "bins": st.integers(2, 9), "mutual_information.k": st.integers(1, 4),
     "normalize": one_of(None, "zscore", "range"), "radius_unit": one_of("data", "data", "std", "range", "max_distance"),
     "checkpoint": st.one_of(_none, st.builds(new_path, st.just(".npz"))), "pixels": one_of(None, 10, (5, 7)),
