@@ -26,7 +26,7 @@ from .pools import Pool, likely_workers, pool_of
 from .runner import kept_told, of_job, of_one_kind
 from .sinks import Sink
 from .spool import Spooled, spooled
-from .worker import Message, identity
+from .worker import Message, identity, kind_of
 
 if TYPE_CHECKING:
     from ..device.executor import Executor
@@ -103,7 +103,8 @@ class ClientRunner:
     def run(self, problem: Problem, sink: Sink) -> Record:
         """Compute all blocks that the sink lacks; see :meth:`.runner.Runner.run`."""
         with kept_told(sink), spooled(problem, sink.folder) as file:
-            job = _Job(self._pool, problem, sink, file, {"identity": identity(), "device": self._device})
+            common = {"identity": identity(), "device": self._device}
+            job = _Job(self._pool, problem, sink, file, self.infos[0], common)
             with _cancelled(job.futures):
                 job.work()
         for key, info in job.infos.items():
@@ -312,13 +313,16 @@ class _Job:
         Where blocks were computed.
     """
 
-    def __init__(self, pool: Pool, problem: Problem, sink: Sink, file: Spooled, common: Message) -> None:
+    def __init__(
+        self, pool: Pool, problem: Problem, sink: Sink, file: Spooled, first: DeviceInfo, common: Message
+    ) -> None:
         self.record, self.places = Record(), list[dict[str, Any]]()
         self.infos: dict[tuple[str, str], DeviceInfo] = {}
         self.tuning: dict[str, list[dict[str, Any]]] = {}
         self._pool, self._problem, self._sink, self._file = pool, problem, sink, file
-        #: Tuned parameters that the job has settled on: the first that came.
-        self._settled: Any = {} if sink.answers is None else sink.answers
+        #: Tuned parameters that the job has settled on for each kind of device: the first that came. A store keeps
+        #: those of the kind that it names.
+        self._settled: dict[str, Any] = {kind_of(first): {} if sink.answers is None else sink.answers}
         self._common: Message = {
             **common, "problem": file.digest, "path": str(file.path), "job": secrets.token_hex(4),
             "tune": source.asked(),
@@ -374,7 +378,7 @@ class _Job:
                 return
             self._tasks += 1
             task = {
-                **self._common, "answers": dict(self._settled),
+                **self._common, "answers": {kind: dict(answers) for kind, answers in self._settled.items()},
                 "blocks": [(block.number, block.begin, block.end, block.layers) for block in blocks],
             }  # fmt: skip
             future = _submitted(self._pool, task, f"{self._name}-{self._tasks}", self._handed, self._kept)
@@ -408,7 +412,7 @@ class _Job:
 
     def _unsettled(self) -> bool:
         """Whether workers would now tune, each for itself; the first one does it for all."""
-        return not self._settled and self._common["tune"] in ("auto", "force")
+        return not any(self._settled.values()) and self._common["tune"] in ("auto", "force")
 
     def _units(self, blocks: Sequence[Block]) -> int:
         return sum(self._problem.size(block) for block in blocks)
@@ -428,10 +432,11 @@ class _Job:
         except (_LostError, DeviceMemoryError, LaunchError) as error:
             self._lose(blocks, error)
             return
+        settled = self._settled.setdefault(kind_of(answer["device"]), {})
         for question, parameters in answer["answers"].items():
-            if question not in self._settled:
-                self._settled[question] = parameters
-            if self._settled[question] != parameters:
+            if question not in settled:
+                settled[question] = parameters
+            if settled[question] != parameters:
                 self._again.append(blocks)  # computed with others than the job's: other last digits are possible
                 return
         self._seen.add(answer["worker"])

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import json
 import os
 import pickle
 import platform
@@ -21,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..device.fingerprint import device_key
 from ..device.session import open_devices
 from ..tuning.parameters import expect, keeping, record
 from ..tuning.retry import tunable
@@ -29,6 +31,7 @@ from .runner import OpenProblem
 
 if TYPE_CHECKING:
     from ..device.executor import Executor
+    from ..device.info import DeviceInfo
 
 Message = dict[str, Any]
 
@@ -60,6 +63,11 @@ def identity() -> dict[str, str]:
     }
 
 
+def kind_of(info: DeviceInfo) -> str:
+    """What is equal for devices that take the same tuned parameters."""
+    return hashlib.sha256(json.dumps(device_key(info).as_dict(), sort_keys=True).encode()).hexdigest()[:16]
+
+
 def compute(task: Message, handed: bytes | None = None) -> Message:
     """Do what a task says; nothing is raised, so that whatever an engine of clusters raises is its own trouble.
 
@@ -67,7 +75,8 @@ def compute(task: Message, handed: bytes | None = None) -> Message:
     ----------
     task : dict
         ``identity`` of the sender and ``device``. With ``problem`` (a digest) also ``path``, ``job``, ``blocks``,
-        ``tune`` and ``answers`` (tuned parameters of the job); without it, only the device is opened.
+        ``tune`` and ``answers`` (tuned parameters of the job, by the kind of device); without it, only the device is
+        opened.
     handed : bytes, optional
         The problem itself, where the file at ``path`` may not be visible.
 
@@ -80,7 +89,7 @@ def compute(task: Message, handed: bytes | None = None) -> Message:
         * ``unseen``: why the problem cannot be read,
         * ``failure``: an exception,
         * ``devices``: those that were opened,
-        * ``results`` of the blocks, ``seconds`` that they took, ``device``, new ``answers``, ``tuning``.
+        * ``results`` of the blocks, ``seconds`` that they took, ``device``, new ``answers`` for its kind, ``tuning``.
     """
     told: Message = {"worker": f"{socket.gethostname()}:{os.getpid()}"}
     if task["identity"] != identity():
@@ -162,7 +171,7 @@ class _Place:
 
     def work(self, task: Message) -> Message:
         """Compute the blocks of a task."""
-        given: dict[str, dict[str, Any]] = task["answers"]
+        given: dict[str, dict[str, Any]] = task["answers"].get(kind_of(self.executor.info), {})
         known = {**self._answers, **self._answers.new}
         if any(known.get(question, answer) != answer for question, answer in given.items()):
             self.release()  # the job has settled on others than this engine was opened with
