@@ -59,6 +59,8 @@ class Setting:
         Such looks take at most this share of its time; 1 for no such limit.
     journals : bool
         Such a look opens the journal of each worker; else it lists the folder of chunks.
+    early : bool
+        Such a look watches claims, too; else only those without work watch them.
     walks : bool
         A worker that meets a finished block tries the next one; else it looks what is finished, and passes it.
     series, seconds : float
@@ -77,6 +79,7 @@ class Setting:
     refresh: float = 5.0
     share: float = 0.01
     journals: bool = False
+    early: bool = False
     walks: bool = False
     series: int = SERIES
     seconds: float = H200_SECONDS
@@ -148,7 +151,9 @@ class Simulation:
         self.now = self.free = 0.0
         self._order = itertools.count()
         self._queue: list[tuple[float, int, int, Process]] = []
-        self.holds: dict[int, int] = {}  # who is lost with it: worker -> block
+        self.holds: dict[int, int] = {}  # what a worker is at: worker -> block
+        #: What a worker has seen of claims: when each was touched, and since when that is known.
+        self.seen: list[dict[int, tuple[float, float]]] = [{} for _ in self.pace]
 
     def run(self) -> Outcome:
         """Let all work until every block is done."""
@@ -192,6 +197,8 @@ class Simulation:
             if self.now > look_again:
                 begun = self.now
                 yield self._look()
+                if s.early:
+                    yield from self._watch(worker)
                 look_again = self.now + max(s.refresh, (self.now - begun) / s.share)
             self.holds[worker] = number
             yield self.block_seconds * self.pace[worker] * self.random.uniform(0.95, 1.05)
@@ -240,24 +247,29 @@ class Simulation:
         self.free_blocks.discard(number)
         self.claims[number], self.touched[number] = worker, self.now
 
+    def _watch(self, worker: int) -> Iterator[float | Operations]:
+        """Look at claims; gives one that has not been touched for its lease, as far as this worker has seen."""
+        seen, stale = self.seen[worker], None
+        held = [number for number in self.claims if number not in self.done]
+        begin = self.random.randrange(len(held) or 1)
+        watched = (held[begin:] + held[:begin])[:WATCHED]
+        yield Operations(1 + len(self.claims) / 1000 + len(watched))
+        for number in watched:
+            touched = self.touched[number]
+            if seen.get(number, (-1.0, 0.0))[0] != touched:
+                seen[number] = touched, self.now
+            elif self.now - seen[number][1] > self.setting.lease and number not in self.done:
+                stale = number
+        return stale
+
     def _take_over(self, worker: int) -> Iterator[float | Operations]:
-        seen: dict[int, tuple[float, float]] = {}  # of a claim: when it was touched, and since when it is known
-        first = self.random.random()
         while len(self.done) < self.blocks:
             yield self._look()
-            yield Operations(1 + len(self.claims) / 1000)
-            held = [number for number in self.claims if number not in self.done]
-            begin = int(first * len(held))
-            watched = (held[begin:] + held[:begin])[:WATCHED]
-            yield Operations(max(len(watched), 1))
-            for number in watched:
-                touched = self.touched[number]
-                if seen.get(number, (-1.0, 0.0))[0] != touched:
-                    seen[number] = touched, self.now
-                elif self.now - seen[number][1] > self.setting.lease and number not in self.done:
-                    self._take(worker, number)
-                    yield Operations(TAKE_OVER)
-                    return number
+            number = yield from self._watch(worker)
+            if number is not None and self.now - self.touched[number] > self.setting.lease:
+                self._take(worker, number)
+                yield Operations(TAKE_OVER)
+                return number
             if self.free_blocks:
                 self._take(worker, number := min(self.free_blocks))
                 yield Operations(CLAIM)
@@ -282,26 +294,27 @@ class Simulation:
 
 def table(quick: bool) -> Iterator[tuple[str, Setting]]:
     """What is asked of the simulation."""
-    base = Setting(workers=16, rows=1024) if quick else Setting()
-    for workers in (1, 16) if quick else (1, 16, 64, 256, 1000, 4096):
+    base = Setting(workers=16, rows=1024) if quick else Setting(latency=0.001)
+    for workers in (1, 16) if quick else (16, 64, 256, 1000, 4096):
         yield "workers", replace(base, workers=workers)
     if quick:
         return
-    for rows in (3, 5, 10, 20):
-        for latency in (0.001, 0.005, 0.02, 0.05):
-            yield "rows and latency", replace(base, rows=rows, latency=latency)
-    for slower in (1.0, 10.0, 2 * CORES, 10 * CORES):
-        for workers in (64, 1000):
-            yield "pace", replace(base, rows=5, latency=0.001, workers=workers, slower=slower)
+    for rows in (3, 5, 10):
+        for latency in (0.001, 0.005, 0.05):
+            yield "rows and latency", replace(base, rows=rows, latency=latency, slower=2 * CORES)
+    for slower in (1.0, 10.0, CORES, 10 * CORES):
+        yield "pace", replace(base, rows=5, slower=slower)
+        yield "pace", replace(base, rows=5, slower=slower, workers=64)
     for lease in (15.0, 60.0, 240.0):
-        for lost in (0.01, 0.2):
-            yield "lease", replace(base, workers=100, lease=lease, lost=lost, slower=5 * CORES)
+        for early in (False, True):
+            yield "watches early" if early else "lease", replace(
+                base, workers=100, lease=lease, early=early, lost=0.05, slower=5 * CORES
+            )
     for workers in (64, 256, 1000):
         yield "opens journals", replace(base, workers=workers, journals=True)
-        yield "opens them often", replace(base, workers=workers, journals=True, share=1.0)
         yield "walks", replace(base, workers=workers, walks=True)
     for share in (0.01, 0.1):
-        yield "stragglers", replace(base, rows=5, stragglers=share)
+        yield "stragglers", replace(base, rows=5, stragglers=share, slower=2 * CORES)
 
 
 def main() -> None:

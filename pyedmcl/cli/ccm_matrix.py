@@ -9,6 +9,7 @@ import typer
 
 from . import options
 from .ccm_options import Interval, LibSizes, Sample, Seed, parse_sizes
+from .cluster import client_at
 from .files import check_picture, check_table, write_table
 from .inputs import load, parse_columns, parse_E
 from .talk import Talk
@@ -58,6 +59,7 @@ def ccm_matrix(
     recall: options.Recall = 0.99,
     dtype: options.Dtype = "float32",
     device: options.Device = None,
+    client: options.Client = None,
     progress: options.Progress = None,
     quiet: options.Quiet = False,
     json: options.Json = False,
@@ -79,11 +81,11 @@ def ccm_matrix(
     talk.remark(f"{input}: {series.n_series:,} series of {series.n_steps:,} steps")
     import pyedmcl
 
-    with talk.progress("cross mapping") as report:
+    with client_at(client) as workers, talk.progress("cross mapping") as report:
         result = pyedmcl.ccm_matrix(
             series, lib_sizes=sizes, sample=sample, E=dimension, tau=tau, Tp=Tp, seed=seed,
             exclusion_radius=exclusion_radius, knn=knn, E_max=E_max, out=output, resume=resume, join=join, part=part,
-            progress=report, neighbors=neighbors, recall=recall, dtype=dtype, device=device,
+            progress=report, neighbors=neighbors, recall=recall, dtype=dtype, device=device, client=workers,
         )  # fmt: skip
     shown = ", ".join(f"{size:,}" for size in result.lib_sizes)
     talk.summary(f"{output}: {series.n_series:,} x {series.n_series:,} pairs for libraries of {shown} rows, "

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from . import options
+from .cluster import client_at
 from .files import check_picture, check_table, write_table
 from .inputs import load, parse_columns, parse_ranges
 from .talk import Talk
@@ -45,6 +46,7 @@ def embed_dimension(
     recall: options.Recall = 0.99,
     dtype: options.Dtype = "float32",
     device: options.Device = None,
+    client: options.Client = None,
     progress: options.Progress = None,
     quiet: options.Quiet = False,
     json: options.Json = False,
@@ -62,11 +64,11 @@ def embed_dimension(
 
     import pyedmcl
 
-    with talk.progress("finding E") as report:
+    with client_at(client) as workers, talk.progress("finding E") as report:
         result = pyedmcl.embed_dimension(
             series, target=goal, E_max=E_max, tau=tau, Tp=Tp, exclusion_radius=exclusion_radius, knn=knn,
             lib_range=parse_ranges(lib, "--lib"), pred_range=parse_ranges(pred, "--pred"), progress=report,
-            neighbors=neighbors, recall=recall, dtype=dtype, device=device,
+            neighbors=neighbors, recall=recall, dtype=dtype, device=device, client=workers,
         )  # fmt: skip
     best = np.atleast_1d(np.asarray(result.E))
     skill = np.atleast_2d(np.asarray(result.rho))

@@ -111,6 +111,17 @@ Device = Annotated[
         rich_help_panel=_RUN,
     ),
 ]
+Client = Annotated[
+    str | None,
+    typer.Option(
+        "--client",
+        metavar="ADDRESS",
+        help="Have the workers of this Dask scheduler compute, such as tcp://head:8786; each opens --device where it "
+        "runs.",
+        show_default=False,
+        rich_help_panel=_RUN,
+    ),
+]
 Progress = Annotated[
     bool | None,
     typer.Option(

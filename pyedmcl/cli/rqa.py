@@ -9,6 +9,7 @@ import typer
 
 from . import options
 from . import recurrence as shared
+from .cluster import client_at
 from .files import check_table, write_table
 from .talk import Talk
 
@@ -68,6 +69,7 @@ def rqa(
     exact: shared.Exact = True,
     dtype: options.Dtype = "float32",
     device: options.Device = None,
+    client: options.Client = None,
     progress: options.Progress = None,
     quiet: options.Quiet = False,
     json: options.Json = False,
@@ -92,10 +94,10 @@ def rqa(
         "m": m, "tau": tau, "metric": metric, "theiler": theiler, "convention": convention, "threshold": threshold,
         "normalize": normalize, "radius_unit": radius_unit, "dtype": dtype, "exact": exact, "device": device,
     }  # fmt: skip
-    with talk.progress("counting lines") as report:
+    with client_at(client) as workers, talk.progress("counting lines") as report:
         found: Any = quantify(
             x, y, radius=wanted, lmin=lmin, vmin=vmin, wmin=wmin, progress=report, checkpoint=checkpoint, join=join,
-            part=part, **common,
+            part=part, client=workers, **common,
         )  # fmt: skip
     results = list(found) if several else [found]
     rows = [{"radius": result.radius, **result.to_dict()} for result in results]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from . import options
+from .cluster import client_at
 from .inputs import load, parse_columns, parse_E
 from .talk import Talk
 
@@ -68,6 +69,7 @@ def xmap(
     recall: options.Recall = 0.99,
     dtype: options.Dtype = "float32",
     device: options.Device = None,
+    client: options.Client = None,
     progress: options.Progress = None,
     quiet: options.Quiet = False,
     json: options.Json = False,
@@ -93,12 +95,12 @@ def xmap(
         talk.remark(f"{len(flat)} series never change, so their skill is NaN: {_some(flat)}")
     import pyedmcl
 
-    with warnings.catch_warnings(), talk.progress("cross mapping") as report:
+    with warnings.catch_warnings(), client_at(client) as workers, talk.progress("cross mapping") as report:
         warnings.filterwarnings("ignore", "constant series")  # told above
         result = pyedmcl.xmap(
             series, E=dimension, tau=tau, Tp=Tp, exclusion_radius=exclusion_radius, knn=knn, E_max=E_max, keep=keep,
             out=output, resume=resume, join=join, part=part, progress=report, neighbors=neighbors, recall=recall,
-            dtype=dtype, device=device,
+            dtype=dtype, device=device, client=workers,
         )  # fmt: skip
     best = result.edges(top=edges) if edges else []
     talk.summary(f"{output}: {_size(result)}, {_dimensions(result.E)}{_seconds(result.provenance)}")
