@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import StoreForeignError, StoreMismatchError
-from ..jobs.claims import Member, require_alone
+from ..jobs.claims import Member, remove_claims, require_alone
 from ..jobs.manifest import Manifest
 from ..jobs.store import XmapStore, open_store, open_to_write
 
@@ -106,6 +106,8 @@ def open_stores(
             for size in problem.lib_sizes
         ]
         stack.pop_all()  # they stay open
+    if member is None:
+        remove_claims(path)
     return stores
 
 

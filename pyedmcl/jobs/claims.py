@@ -192,6 +192,11 @@ def require_alone(path: Path) -> None:
         time.sleep(0.2)
 
 
+def remove_claims(path: Path) -> None:
+    """Remove what lost processes have left of sharing a folder, after :func:`require_alone`."""
+    _remove(path / FOLDER)
+
+
 class Member(Watch):
     """This process, as one of those who share a folder; a context manager. Nothing is written before :meth:`enter`.
 

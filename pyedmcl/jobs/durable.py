@@ -29,7 +29,7 @@ else:
     import fcntl
 
 __all__ = [
-    "LOCK_NAME", "PRIVATE_PREFIX", "TEMPORARY_PREFIX", "Journal", "Lease", "journal_line", "make_folder",
+    "LOCK_NAME", "PRIVATE_PREFIX", "TEMPORARY_PREFIX", "Journal", "Lease", "journal_line", "make_folder", "mark_of",
     "read_journal", "read_journal_from", "remove_temporaries", "runs", "sync_folder", "write_all", "write_failure",
     "write_file",
 ]  # fmt: skip
@@ -49,6 +49,15 @@ def make_folder(folder: Path) -> None:
     for new in reversed(missing):
         new.mkdir(exist_ok=True)
         sync_folder(new.parent)
+
+
+def mark_of(path: Path) -> tuple[int, ...]:
+    """What differs when a file has been written or replaced; empty where there is none."""
+    try:
+        status = path.stat()
+    except OSError:
+        return ()
+    return status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def remove_temporaries(folder: Path) -> None:

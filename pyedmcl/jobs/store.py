@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..errors import InputError, StoreError, StoreForeignError, StoreMismatchError, warn
 from . import durable, layout, records, zarr3
 from .chunks import EdgeChunks, chunks_of
-from .claims import Member, require_alone
+from .claims import Member, remove_claims, require_alone
 from .manifest import Manifest, now
 
 _SEARCHED = "searched"  # in a line of a journal of joined runs
@@ -54,6 +54,7 @@ class XmapStore:
         self._member: Member | None = None
         self._searched_next: list[dict[str, Any]] = []
         self._read: dict[Path, int] = {}  # bytes of journals that were taken
+        self._mark: tuple[int, ...] = ()  # of the journal of the whole, when it was
         self._mutex = threading.Lock()
 
     @classmethod
@@ -93,6 +94,7 @@ class XmapStore:
             store = cls(path, stored or manifest)
             layout.describe(path, store.manifest)
             layout.remove_temporaries(path)
+            remove_claims(path)
             store._verify()
             store._journal = durable.Journal(path / "rho" / layout.JOURNAL)
         except BaseException as error:
@@ -155,6 +157,11 @@ class XmapStore:
         clean = True
         for journal in layout.journals(self.path):
             begin = self._read.get(journal, 0)
+            if journal.name == layout.JOURNAL:  # which is replaced as a whole by who joins the others to it
+                mark = durable.mark_of(journal)
+                if begin and mark == self._mark:
+                    continue
+                begin, self._mark = 0, mark
             try:
                 entries, end, whole = durable.read_journal_from(journal, begin, required=self.manifest.checked)
             except OSError as error:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -95,6 +97,32 @@ def test_E_is_searched_in_blocks_of_which_some_are_there(one_device, tmp_path):
     assert next(now for now in told if now[2] == "dimensions") == (2 * default_block_rows(64), 64, "dimensions")
     np.testing.assert_array_equal(np.asarray(found.rho), rho)
     np.testing.assert_array_equal(found.E, E)
+
+
+# Runs the command line on one core.
+PINNED = """
+import os, sys
+os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+from pyedmcl.cli.app import main
+main()
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="this system does not pin processes")
+def test_a_process_that_is_pinned_to_a_core_joins(one_device, table, tmp_path):
+    rho, _ = JOBS["xmap"](None, one_device)
+    out = tmp_path / "out.zarr"
+
+    def stop(done, total, unit):
+        if unit == "series" and done:
+            raise KeyboardInterrupt
+
+    with pytest.raises(pyedmcl.errors.Interrupted):
+        pyedmcl.xmap(series(), E_max=3, out=out, device=one_device, join=True, progress=stop)
+    command = [sys.executable, "-c", PINNED, "xmap", table, "-o", out, "--E-max", "3", "--join", "--device", one_device]
+    ended = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=240, env=environment())
+    assert ended.returncode == 0, ended.stderr
+    np.testing.assert_array_equal(np.asarray(pyedmcl.open_xmap(out).rho), rho)
 
 
 def test_what_does_not_go_together_is_refused(tmp_path):

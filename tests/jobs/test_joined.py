@@ -110,7 +110,7 @@ def test_one_process_continues_what_joined_ones_left(tmp_path, path):
     assert left
     with XmapStore.create_or_resume(path, make_manifest(N, ROWS)) as store:
         assert store.pending() == left and len(store.searched) == BLOCKS - len(left)
-        assert not (path / "rho" / "journals").exists()
+        assert not (path / "rho" / "journals").exists() and not (path / FOLDER).exists()
         write_blocks(store, values(N))
     assert chunks(path) == chunks(whole(tmp_path))
     join(path)  # a complete store
@@ -149,6 +149,38 @@ def test_interrupting_one_leaves_the_others_at_work(tmp_path, path):
     assert status != 0 and "the same call (or command) continues there" in wrong
     assert end(second)[::2] == (0, "")
     assert chunks(path) == chunks(whole(tmp_path)) and not (path / FOLDER).exists()
+
+
+def test_who_is_suspended_loses_its_block_and_comes_back(tmp_path, path, monkeypatch):
+    """It is alive, but gives no sign of it: what it computes is computed by others, and it then does so once more."""
+    monkeypatch.setenv("PYEDMCL_LEASE", "0.4")
+    first = start(path, 0.02)
+    assert first.stdout.readline().startswith("begun")
+    first.send_signal(signal.SIGSTOP)
+    try:
+        second = start(path)
+        assert end(second)[::2] == (0, "")
+        assert chunks(path) == chunks(whole(tmp_path))
+    finally:
+        first.send_signal(signal.SIGCONT)
+    assert end(first)[::2] == (0, "")
+    assert chunks(path) == chunks(whole(tmp_path / "again"))
+    assert open_store(path).complete and not (path / FOLDER).exists()
+    assert len((path / "rho" / "blocks.jsonl").read_text().splitlines()) == BLOCKS
+
+
+def test_a_journal_that_another_process_has_made_of_all_is_read(path):
+    """One that joined while the last blocks were there sees the rest, which lie before the place it had read to."""
+    with XmapStore.create_or_resume(path, make_manifest(N, ROWS)) as store:
+        write_blocks(store, values(N), range(20, BLOCKS))
+    with Member(path) as member, XmapStore.join(path, make_manifest(N, ROWS), member) as late:
+        member.withdraw()
+        with Member(path) as other:
+            quicker = XmapStore.join(path, make_manifest(N, ROWS), other)
+            with quicker, SharedSink([quicker], path, other, 0.0):
+                write_blocks(quicker, values(N))
+        assert not (path / "rho" / "journals").exists()
+        assert late.finished(3) and late.complete
 
 
 def test_a_file_system_without_locks(tmp_path, path, monkeypatch):
