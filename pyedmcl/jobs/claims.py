@@ -367,6 +367,8 @@ class Member(Watch):
             Makes the result look as if one process had written it.
         """
         self.withdraw()
+        if self.others():  # of a thousand who leave, few come further
+            return
         with self.alone("setup"):
             if not self.others():
                 finish()

@@ -316,7 +316,8 @@ class _Run:
             self._report()
 
     def _report(self) -> None:
-        done = self._done + sum(self._parts.values())
+        # What is computed here and elsewhere, too, does not count twice.
+        done = min(self._done + sum(self._parts.values()), self._problem.total)
         if self._problem.unit and done != self._reported:
             self._reported = done
             told(done, self._problem.total, self._problem.unit)

@@ -17,7 +17,7 @@ from .sinks import ResultsSink, StoreSink
 from .store import XmapStore
 from .turns import SharedBlocks
 
-_REFRESH = 5.0  # seconds between two looks at what others do, while there is work
+_LOOK = 5.0  # seconds between two looks at what others do, while there is work
 
 
 @contextlib.contextmanager
@@ -108,7 +108,8 @@ class SharedSink(StoreSink):
         self.answers = SharedAnswers(stores)
         self._member, self._begin = member, begin
         self._known = {block.number: block for block in super().pending()}  # not done, as the runner knows
-        self._refreshed = self._told = time.monotonic()
+        self._lacking = set(self._known)  # not done, at the last look
+        self._looked = time.monotonic()
         self._blocks = SharedBlocks(member, "block", stores[0].n_blocks, begin, self._left, self._finished)
 
     def __enter__(self) -> SharedSink:
@@ -122,11 +123,15 @@ class SharedSink(StoreSink):
         for store in self._stores:
             store.settle()
 
-    def _left(self) -> list[int]:
-        for store in self._stores:
-            store.refresh()
-        self._refreshed = time.monotonic()
-        return [block.number for block in self.pending()]
+    def _left(self) -> set[int]:
+        # There may be a thousand journals: they are read once all is written, to see who was lost in between.
+        self._lacking = {number for store in self._stores for number in store.unwritten()}
+        if not self._lacking:
+            for store in self._stores:
+                store.refresh()
+            self._lacking = {block.number for block in self.pending()}
+        self._looked = time.monotonic()
+        return self._lacking
 
     def _finished(self, number: int) -> bool:
         return all([store.finished(number) for store in self._stores])
@@ -142,19 +147,18 @@ class SharedSink(StoreSink):
         self._blocks.again(block.number)
 
     def elsewhere(self) -> Sequence[Block]:
-        if time.monotonic() - self._refreshed > _REFRESH:
+        if time.monotonic() - self._looked > _LOOK:
             self._left()
-        if self._told == self._refreshed:
+        if len(self._lacking) >= len(self._known):
             return ()
-        self._told = self._refreshed
-        left = {block.number for block in self.pending()}
-        done = [block for number, block in self._known.items() if number not in left]
-        self._known = {number: block for number, block in self._known.items() if number in left}
+        done = [block for number, block in self._known.items() if number not in self._lacking]
+        self._known = {number: block for number, block in self._known.items() if number in self._lacking}
         return done
 
     def write(self, block: Block, result: BlockResult) -> None:
         super().write(block, result)
         self._known.pop(block.number, None)
+        self._lacking.discard(block.number)
         self._blocks.give_back(block.number)
 
     def _keep_answers(self, place: int) -> None:

@@ -16,8 +16,8 @@ from ..errors import InputError, shown
 from .blocks import Wait
 from .claims import Member
 
-# Of the claims of others, so many are watched: each process begins elsewhere, so that together they watch all.
-_WATCHED = 64
+# Of the claims of others, so many are looked at each time, in turns: a thousand processes may wait for a thousand.
+_WATCHED = 16
 # Between two looks at what others do, while waiting: so long, and as much longer as there are others.
 _WAIT, _WAIT_OF_EACH = 0.25, 0.005
 
@@ -98,6 +98,7 @@ class SharedBlocks:
         self._pending, self._finished = pending, finished
         self._queue: deque[int] = deque(self._order)
         self._mine: set[int] = set()
+        self._watched = 0
 
     def _name(self, number: int) -> str:
         return f"{self._kind}-{number}"
@@ -117,7 +118,9 @@ class SharedBlocks:
         found = self._next()
         if found is not None:
             return found
-        for number in ordered[:_WATCHED]:
+        for _ in range(min(_WATCHED, len(ordered))):
+            number = ordered[self._watched % len(ordered)]
+            self._watched += 1
             if self._member.take_over(self._name(number)) and self._is_new(number):
                 return number
         return Wait(_WAIT + _WAIT_OF_EACH * len(taken))

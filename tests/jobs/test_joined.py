@@ -183,6 +183,17 @@ def test_a_journal_that_another_process_has_made_of_all_is_read(path):
         assert late.finished(3) and late.complete
 
 
+def test_a_block_that_is_written_but_in_no_journal_is_computed_again(tmp_path, path):
+    """Its process was killed in between; the others come back to it once all else is written."""
+    one = whole(tmp_path)
+    with Member(path) as member, XmapStore.join(path, make_manifest(N, ROWS), member) as store:
+        for number in (3, 7):
+            (path / "rho" / f"c.{number}.0").write_bytes((one / "rho" / f"c.{number}.0").read_bytes()[: 8 * number])
+        assert len(store.unwritten()) == BLOCKS - 2
+    join(path)
+    assert chunks(path) == chunks(one) and open_store(path).complete and not (path / FOLDER).exists()
+
+
 def test_a_file_system_without_locks(tmp_path, path, monkeypatch):
     fcntl = pytest.importorskip("fcntl", reason="this system has no fcntl")
 
