@@ -93,12 +93,16 @@ def _holder(data: bytes) -> Holder:
 
 @dataclass(frozen=True)
 class _Seen:
-    """What a claim was like when it was last seen to differ from before, when that was, and whether it was a touch."""
+    """What a claim was like when it was last seen to differ from before, when that was, and whether it was a touch.
+
+    ``since``: when this holder was first seen to hold it.
+    """
 
     holder: Holder
     mtime: int
     moment: float
     touched: bool
+    since: float
 
     @property
     def unchanged(self) -> float:
@@ -151,9 +155,15 @@ class Watch:
         holder, mtime = found
         before = self._seen.get(name)
         if before is None or before.holder != holder or before.mtime != mtime:
-            touched = before is not None and before.holder == holder
-            self._seen[name] = before = _Seen(holder, mtime, time.monotonic(), touched)
+            moment, touched = time.monotonic(), before is not None and before.holder == holder
+            since = before.since if before is not None and touched else moment
+            self._seen[name] = before = _Seen(holder, mtime, moment, touched, since)
         return before
+
+    def held_for(self, name: str) -> float:
+        """Seconds for which this process has seen somebody hold a claim; 0 where nobody does."""
+        seen = self._watched(name)
+        return 0.0 if seen is None else time.monotonic() - seen.since
 
     def stale(self, name: str) -> Holder | None:
         """Who held a claim and is gone: he ended on this machine, or has not touched it for its lease. Else None."""

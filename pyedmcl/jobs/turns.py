@@ -1,12 +1,13 @@
 """Which block a process computes next, of a job that several processes share by a folder.
 
 A process goes on until the whole job is done: where nothing can be claimed it waits, and computes what those leave who
-are gone.
+are gone, and once more what another one computes for so long that its device may hang.
 """
 
 from __future__ import annotations
 
 import random
+import time
 from collections import deque
 from collections.abc import Callable, Collection
 from typing import Any
@@ -18,6 +19,10 @@ from .claims import Member
 
 # Of the claims of others, so many are looked at each time, in turns: a thousand processes may wait for a thousand.
 _WATCHED = 16
+# What another process computes for so many times as long as the longest block took here is computed a second time; the
+# first one that ends makes the block done. Where none was computed here, a block may take so many leases.
+_PATIENCE = 10
+_AGAIN = "-again"
 # Between two looks at what others do, while waiting: so long, and as much longer as there are others.
 _WAIT, _WAIT_OF_EACH = 0.25, 0.005
 
@@ -97,7 +102,8 @@ class SharedBlocks:
         self._member, self._kind = member, kind
         self._pending, self._finished = pending, finished
         self._queue: deque[int] = deque(self._order)
-        self._mine: set[int] = set()
+        self._mine: dict[int, float] = {}  # and when they were begun
+        self._longest: float | None = None  # seconds of a block that was done here
         self._watched = 0
 
     def _name(self, number: int) -> str:
@@ -109,7 +115,7 @@ class SharedBlocks:
         found = self._next()
         if found is not None:
             return found
-        left = set(self._pending()) - self._mine
+        left = set(self._pending()) - set(self._mine)
         if not left:
             return None
         taken = self._member.names()
@@ -121,7 +127,7 @@ class SharedBlocks:
         for _ in range(min(_WATCHED, len(ordered))):
             number = ordered[self._watched % len(ordered)]
             self._watched += 1
-            if self._member.take_over(self._name(number)) and self._is_new(number):
+            if (self._member.take_over(self._name(number)) or self._is_late(number)) and self._is_new(number):
                 return number
         return Wait(_WAIT + _WAIT_OF_EACH * len(taken))
 
@@ -141,17 +147,31 @@ class SharedBlocks:
     def _is_new(self, number: int) -> bool:
         """Whether a block that was just claimed is still to be done: its claim may have been given back as done."""
         if self._finished(number):
-            self._member.give(self._name(number))
+            self._give(number)
             return False
-        self._mine.add(number)
+        self._mine[number] = time.monotonic()
         return True
 
+    def _is_late(self, number: int) -> bool:
+        """Whether a block has been claimed for too long; if so this process, and no third one, computes it, too."""
+        lease = self._member.me.lease
+        patience = _PATIENCE * lease if self._longest is None else max(_PATIENCE * self._longest, lease)
+        if self._member.held_for(self._name(number)) <= patience:
+            return False
+        again = self._name(number) + _AGAIN
+        return self._member.take(again) or self._member.take_over(again)
+
+    def _give(self, number: int) -> None:
+        for name in (self._name(number), self._name(number) + _AGAIN):
+            self._member.give(name)
+
     def give_back(self, number: int) -> None:
-        """Give a block back: it is done, or somebody else shall do it."""
-        self._mine.discard(number)
-        self._member.give(self._name(number))
+        """Give a block back that is done."""
+        self._longest = max(self._longest or 0.0, time.monotonic() - self._mine.pop(number))
+        self._give(number)
 
     def again(self, number: int) -> None:
-        """Give a block back that is not done."""
-        self.give_back(number)
+        """Give a block back that is not done, for somebody else."""
+        del self._mine[number]
+        self._give(number)
         self._queue.append(number)

@@ -15,7 +15,7 @@ import pytest
 from pyedmcl import config
 from pyedmcl.errors import InputError, StoreError, StoreWriteError
 from pyedmcl.files import write_new
-from pyedmcl.jobs import claims
+from pyedmcl.jobs import claims, turns
 from pyedmcl.jobs.claims import FOLDER, Holder, Member, Watch, require_alone
 from pyedmcl.jobs.turns import SharedBlocks, Wait, part_of
 
@@ -233,6 +233,34 @@ def test_blocks_of_who_is_gone_and_blocks_done_a_moment_ago(tmp_path, member, cl
     assert "block-0" not in member.names(), "what was done already is not kept"
     clock.sleep(100.0)
     assert shared.claim() == 2
+
+
+def test_what_hangs_is_computed_once_more_by_one(tmp_path, member, clock, monkeypatch):
+    """Its process lives and says so, but does not come to an end."""
+    monkeypatch.setattr(turns, "time", clock)
+    done, path = set(), claimed_elsewhere(tmp_path, "block-2")
+    with Member(tmp_path) as other:
+        other.enter()
+        mine, theirs = blocks_of(member, 0.0, done), blocks_of(other, 0.0, done)
+        for number in (0, 1, 3, 4, 5, 6, 7):
+            assert mine.claim() == number
+            clock.sleep(7.0)
+            done.add(number)
+            mine.give_back(number)
+        waited = clock.now
+        while isinstance(found := mine.claim(), Wait):
+            assert isinstance(theirs.claim(), Wait)
+            clock.sleep(5.0)
+            os.utime(path, (clock.now, clock.now))
+        assert found == 2 and 70 < clock.now - waited <= 85, "ten times as long as a block"
+        clock.sleep(1000.0)
+        os.utime(path, (clock.now, clock.now))
+        assert isinstance(theirs.claim(), Wait), "two are enough"
+        mine.again(2)
+        assert theirs.claim() == 2, "who has computed none waits for ten leases"
+        done.add(2)
+        theirs.give_back(2)
+        assert mine.claim() is None and "block-2" in member.names() and "block-2-again" not in member.names()
 
 
 def test_where_a_process_begins(monkeypatch):
