@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from .. import config
-from ..device.fingerprint import device_key
 from ..device.select import DeviceNames
 from ..device.session import open_device
 from ..errors import ClientError, DeviceMemoryError, LaunchError, PyedmclError, warn
@@ -68,6 +67,7 @@ class ClientRunner:
         self._infos: dict[tuple[str, str], DeviceInfo] = {}  # by worker and device
         self._tuning: dict[str, list[dict[str, Any]]] = {}
         self._places: list[dict[str, Any]] = []
+        self._kernels: tuple[str, ...] = ()  # of a job that is stored
         first = _Hello(self._pool, {"identity": identity(), "device": device}).answer()
         for info in first["devices"]:
             self._infos[first["worker"], info.id] = info
@@ -92,7 +92,8 @@ class ClientRunner:
 
     def alike(self, kernels: Iterable[str]) -> DeviceInfo:
         """What a store says of the devices: the first worker's; see :func:`.runner.of_one_kind`."""
-        return of_one_kind(self.infos, kernels)
+        self._kernels = tuple(kernels)
+        return of_one_kind(self.infos, self._kernels)
 
     def provenance(self, kernels: Iterable[str], record: Record, **more: Any) -> dict[str, Any]:
         """Where a result comes from; see :meth:`.runner.Runner.provenance`. ``workers`` says which worked on it."""
@@ -104,7 +105,7 @@ class ClientRunner:
         """Compute all blocks that the sink lacks; see :meth:`.runner.Runner.run`."""
         with kept_told(sink), spooled(problem, sink.folder) as file:
             common = {"identity": identity(), "device": self._device}
-            job = _Job(self._pool, problem, sink, file, self.infos[0], common)
+            job = _Job(self._pool, problem, sink, file, self.infos[0], common, self._kernels)
             with _cancelled(job.futures):
                 job.work()
         for key, info in job.infos.items():
@@ -314,12 +315,13 @@ class _Job:
     """
 
     def __init__(
-        self, pool: Pool, problem: Problem, sink: Sink, file: Spooled, first: DeviceInfo, common: Message
-    ) -> None:
+        self, pool: Pool, problem: Problem, sink: Sink, file: Spooled, first: DeviceInfo, common: Message,
+        kernels: Sequence[str],
+    ) -> None:  # fmt: skip
         self.record, self.places = Record(), list[dict[str, Any]]()
         self.infos: dict[tuple[str, str], DeviceInfo] = {}
         self.tuning: dict[str, list[dict[str, Any]]] = {}
-        self._pool, self._problem, self._sink, self._file = pool, problem, sink, file
+        self._pool, self._problem, self._sink, self._file, self._kernels = pool, problem, sink, file, kernels
         #: Tuned parameters that the job has settled on for each kind of device: the first that came. A store keeps
         #: those of the kind that it names.
         self._settled: dict[str, Any] = {kind_of(first): {} if sink.answers is None else sink.answers}
@@ -445,8 +447,7 @@ class _Job:
     def _keep(self, blocks: Sequence[Block], answer: Message) -> None:
         info = answer["device"]
         known = next(iter(self.infos.values()), info)
-        if device_key(known) != device_key(info) and self._sink.kept() is not None:
-            of_one_kind([known, info], getattr(self._problem, "kernels", ()))
+        of_one_kind([known, info], self._kernels)
         self.infos.setdefault((answer["worker"], info.id), info)
         _add(self.tuning, answer["tuning"])
         self._speed = self._units(blocks) / max(answer["seconds"], 1e-6)
