@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import json
+from fnmatch import fnmatch
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 import pyedmcl
 from pyedmcl.simulate import coupled_maps
+
+RESULTS = Path(__file__).parents[2] / "bench" / "results"
 
 
 def series(kind, n=6, length=400):
@@ -54,3 +60,21 @@ def test_two_runtimes_agree_in_float64(both_devices, name):
     found = [CALLS[name](series("gaps"), dtype="float64", device=device) for device in both_devices]
     for one, other in zip(*found, strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+# Solves of S-map, and what is made of them.
+SOLVED = ("smap/*", "predict_nonlinear/*", "*/smap")
+
+
+def recorded(device):
+    cases = json.loads((RESULTS / f"digests-{device}.json").read_text())["cases"]
+    return {name: found for name, found in cases.items() if not any(fnmatch(name, solved) for solved in SOLVED)}
+
+
+def test_what_was_recorded_of_both_runtimes_agrees():
+    """All cases of bench/digests.py, some 200, of which this file computes a few."""
+    intel, pocl = recorded("intel"), recorded("pocl")
+    assert len(intel) > 150 and list(intel) == list(pocl)
+    for name, outputs in intel.items():
+        for part, output in outputs.items():
+            assert output[1] == pocl[name][part][1], f"{name}: {part}"
