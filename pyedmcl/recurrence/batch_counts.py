@@ -33,7 +33,7 @@ class BatchCounts:
     sums : ndarray of int64 (matrices, 5)
         :data:`_SUMS`, fields of :class:`Counts`.
     begins, lengths : ndarray (matrices,)
-        Where the lines of a matrix begin among ``lines``, and how many lengths there are.
+        Where the lines of a matrix begin among ``lines``, one matrix after the other, and how many lengths there are.
     lines : ndarray of uint32 (all lengths, 2)
         Kind and length in one number, and how many such lines there are: ascending within a matrix.
     columns, diagonals : ndarray of unsigned integers
@@ -57,13 +57,14 @@ class BatchCounts:
         cls, sizes: Ints, halved: bool, heads: NDArray[np.uint64], lines: NDArray[np.uint32],
         columns: NDArray[Any], diagonals: NDArray[Any], column_begins: Ints, diagonal_begins: Ints,
     ) -> BatchCounts:  # fmt: skip
-        """From what the kernel ``recurrence_batch`` wrote."""
-        order = [5, 1, 2, 3, 4]
-        return cls(
-            sizes, halved, heads[:, order].astype(np.int64), (heads[:, 0] >> np.uint64(32)).astype(np.int64),
-            (heads[:, 0] & np.uint64(0xFFFFFFFF)).astype(np.int64), lines, columns, diagonals, column_begins,
-            diagonal_begins,
-        )  # fmt: skip
+        """From what the kernel ``recurrence_batch`` wrote: lines lie in the order in which groups ended."""
+        written = (heads[:, 0] >> np.uint64(32)).astype(np.int64)
+        lengths = (heads[:, 0] & np.uint64(0xFFFFFFFF)).astype(np.int64)
+        begins = np.cumsum(lengths) - lengths
+        if (written != begins).any():
+            lines = lines[np.repeat(written - begins, lengths) + np.arange(len(lines))]
+        sums = heads[:, [5, 1, 2, 3, 4]].astype(np.int64)
+        return cls(sizes, halved, sums, begins, lengths, lines, columns, diagonals, column_begins, diagonal_begins)
 
     @classmethod
     def of_counts(cls, counts: Sequence[Counts], halved: bool) -> BatchCounts:
@@ -126,14 +127,10 @@ class BatchCounts:
 
     def kind(self, name: str) -> tuple[Ints, Ints, Ints]:
         """Lines of one kind: matrix, length and number of lines, matrix by matrix and ascending."""
-        order = np.argsort(self.begins, kind="stable")
-        matrices = np.repeat(order, self.lengths[order])
         mine = np.flatnonzero(self.lines[:, 0] >> _KIND == KINDS.index(name))
-        matrices = matrices[mine]
-        if (order[1:] < order[:-1]).any():
-            sequence = np.argsort(matrices, kind="stable")
-            matrices, mine = matrices[sequence], mine[sequence]
+        ends = np.searchsorted(mine, self.begins + self.lengths)
         lines = self.lines[mine].astype(np.int64)
+        matrices = np.repeat(np.arange(len(self)), np.diff(ends, prepend=0))
         return matrices, lines[:, 0] & _LENGTH, lines[:, 1]
 
     def contradiction(self) -> str | None:

@@ -39,6 +39,8 @@ class BatchProblem:
         Of thresholds that give each column a limit of its own: the problems of each series; else empty.
     tile : int or None
         Edge of a tile where a matrix is counted by itself; the tuned one if None.
+    unit : str
+        What progress counts.
     """
 
     matrix: RqaProblem
@@ -48,10 +50,7 @@ class BatchProblem:
     inner: NDArray[np.float64] | None
     own_limits: tuple[tuple[RqaProblem, ...], ...]
     tile: int | None
-
-    @property
-    def unit(self) -> str:
-        return "series"
+    unit: str = "series"
 
     @property
     def total(self) -> int:

@@ -63,6 +63,15 @@ class Side:
         """Values of a series behind its last point's first coordinate."""
         return 0 if self.embedded else (self.embedding.m - 1) * self.embedding.tau
 
+    @classmethod
+    def of_points(cls, points: Points) -> Side:
+        """A side of one series."""
+        planes = points.values.T if points.embedded else points.values[None]
+        return cls(
+            np.ascontiguousarray(planes, np.float64), np.zeros(1, np.int64), np.array([points.n]), np.zeros(1),
+            points.embedding, None, np.array([points.exponent]),
+        )  # fmt: skip
+
     def of(self, number: int) -> Points:
         """The points of one series."""
         begin, n = int(self.begins[number]), int(self.points[number])

@@ -6,12 +6,20 @@ import itertools
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from ..errors import InputError, shown
 from ..jobs.function import public_function
+from ..jobs.runner import Runner
 from ..jobs.sinks import ListSink
 from . import arguments, common
-from .common import Device, Progress
-from .points import embedding_of, near_one, points_of
+from .batch_counts import BatchCounts
+from .batch_problem import BatchProblem
+from .batch_sides import Side
+from .common import Device, Options, Progress
+from .counts import Counts
+from .points import Embedding, Points, embedding_of, near_one, points_of, same_coordinates
+from .problem import RqaProblem
 from .table import RecurrenceTable
 from .thresholds import passes_for
 from .windowed_problem import WindowsProblem
@@ -23,6 +31,7 @@ def windowed_rqa(
     window: int,
     step: int,
     *,
+    y: Any = None,
     m: int = 1,
     tau: int = 1,
     radius: Any,
@@ -56,6 +65,9 @@ def windowed_rqa(
         Values of a window (points, with ``embedded``), at most n.
     step : int
         Values between the starts of successive windows. The last window is the last one that lies inside the series.
+    y : array_like, optional
+        A second series, as long as x: cross recurrence of the windows of both that begin together. Windows that
+        overlap then share no distances.
     radius : float or (float, float)
         One radius, or one corridor.
     threshold : {"fixed", "corridor"}
@@ -108,7 +120,8 @@ def windowed_rqa(
     if several:
         raise InputError(f"radius={shown(radius)}: windows share one radius; call once for each")
     embedding = embedding_of(m=m, tau=tau, embedded=embedded, metric=metric, normalize=normalize)
-    (points,) = near_one(options.arithmetic, points_of(x, "x", embedding))
+    rows, columns = _sides(x, y, embedding, options)
+    points = columns
     steps = arguments.integer("step", step, 1)
     length = arguments.integer("window", window, 1)
     lag = (embedding.m - 1) * embedding.tau
@@ -123,18 +136,53 @@ def windowed_rqa(
     stride = min(steps, points.n)  # a longer one leaves one window, too, and may not fit 32 bits
     width = arguments.window(theiler, options.convention, size, size)
     problem = replace(
-        common.problem_of(points, None, options, theiler=width), n_rows=size, n_columns=size
+        common.problem_of(rows, None if y is None else columns, options, theiler=width), n_rows=size, n_columns=size
     )
     runner = common.runner_of(device, options, client)
     sweep = passes_for(
-        runner, problem, options.convention, points, points, threshold, radii, unit=options.radius_unit
+        runner, problem, options.convention, rows, columns, threshold, radii, unit=options.radius_unit
     )[0]
-    windows = WindowsProblem(sweep.problem, points, stride, len(starts), options.tile)
-    sink = ListSink(windows.blocks())
-    runner.run(windows, sink)
+    if y is None:
+        windows = WindowsProblem(sweep.problem, points, stride, len(starts), options.tile)
+        sink = ListSink(windows.blocks())
+        runner.run(windows, sink)
+        counted: list[Counts] = list(itertools.chain.from_iterable(sink.results()))
+    else:
+        counted = _crossed(runner, sweep.problem, rows, columns, starts, options)
     origin = common.provenance(runner, points, options, window=length, step=steps)
     results = []
-    for number, counts in enumerate(itertools.chain.from_iterable(sink.results())):
-        complete = windows.complete(number)
-        results.append(common.result_of(counts, sweep.radii[0], problem, options, (complete, complete), origin))
+    for start, counts in zip(starts, counted, strict=True):
+        complete = tuple(side.complete[start : start + size] for side in (rows, columns))
+        results.append(common.result_of(counts, sweep.radii[0], problem, options, (complete[0], complete[1]), origin))
     return RecurrenceTable(tuple(results), "start", tuple(starts))
+
+
+def _sides(x: Any, y: Any, embedding: Embedding, options: Options) -> tuple[Points, Points]:
+    """Rows and columns of the windows; the same points without y."""
+    first = second = points_of(x, "x", embedding)
+    if y is not None:
+        arguments.only_alone(options.convention, "y= (cross recurrence)")
+        second = points_of(y, "y", embedding)
+        same_coordinates(first, second)
+        if second.n != first.n:
+            raise InputError(
+                f"y: {second.n} points, and x has {first.n}; windows of both begin together: give series of one length"
+            )
+    rows, columns = (second, first) if options.convention.columns == "x" else (first, second)
+    rows, columns = near_one(options.arithmetic, rows, columns)
+    return rows, columns
+
+
+def _crossed(
+    runner: Runner, sweep: RqaProblem, rows: Points, columns: Points, starts: range, options: Options
+) -> list[Counts]:
+    """Counts of the windows of two series: a batch of matrices whose sides overlap."""
+    begins = np.array(starts, np.int64)
+    y, x = (Side.of_points(side).windows(begins, sweep.n_rows) for side in (rows, columns))
+    outer = np.full((len(begins), 1), sweep.radii[0])
+    inner = None if sweep.inner is None else np.full((len(begins), 1), sweep.inner[0])
+    problem = BatchProblem(sweep, x, y, outer, inner, (), options.tile, unit="windows")
+    sink = ListSink(problem.blocks(runner.devices))
+    runner.run(problem, sink)
+    counts = BatchCounts.joined(sink.results())
+    return [counts.of(number) for number in range(len(counts))]

@@ -87,6 +87,13 @@ def test_lines_of_windows_and_of_parts_do_too(one_device, broken, tmp_path):
     with pytest.raises(WrongResultError, match="vertical lines of"):
         pyedmcl.windowed_rqa(X[:, 0], m=2, radius=1.0, window=60, step=20, device=one_device)
 
+    def change_codes(lines):
+        lines[:, 1] += 1
+
+    broken(lambda array: array.dtype == np.uint32 and array.ndim == 2, change_codes)
+    with pytest.raises(WrongResultError, match=r"vertical lines of .* recurrence_batch"):
+        pyedmcl.rqa_batch(X, m=2, radius=1.0, device=one_device)
+
     def miscount(sums):
         sums[5] += 1
 

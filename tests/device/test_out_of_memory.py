@@ -21,6 +21,7 @@ CALLS = {
     "multiview": lambda d: pyedmcl.multiview(X, target=0, D=2, device=d).predicted,
     "rqa": lambda d: pyedmcl.rqa(A, m=2, radius=1.0, device=d).recurrence_rate,
     "rqa of a rate": lambda d: pyedmcl.rqa(A, m=2, radius=0.1, threshold="recurrence_rate", device=d).recurrence_rate,
+    "rqa_batch": lambda d: pyedmcl.rqa_batch(X, m=2, radius=1.0, device=d).measure("DET"),
     "windowed_rqa": lambda d: pyedmcl.windowed_rqa(A, m=2, radius=1.0, window=50, step=20, device=d).to_frame().values,
 }
 

@@ -103,7 +103,7 @@ LEGAL = {
     "theiler": st.integers(0, 2), "lmin": _integers, "vmin": _integers, "wmin": _integers,
     "convention": one_of("pyrqa", "crqa", "recurrenceanalysis"),
     "threshold": one_of("fixed", "fixed", "recurrence_rate"),
-    "windowed_rqa.threshold": one_of("fixed"), "tile": one_of(None, 32),
+    "windowed_rqa.y": st.one_of(_none, _series), "windowed_rqa.threshold": one_of("fixed"), "tile": one_of(None, 32),
     "series": st.lists(st.sampled_from([X, Y, X[:20]]), min_size=1, max_size=3), "rqa_batch.y": _none,
     "rqa_batch.columns": _none, "groups": _none, "axis": one_of(0, -1), "rqa_batch.radius": one_of(0.3, [0.1, 0.2]),
     "embedding_scan.E": one_of(2, [1, 2]), "embedding_scan.tau": one_of(1, [1, 2]),

@@ -156,3 +156,30 @@ def test_short_or_close_windows_share_distances(one_device, monkeypatch):
             series(180)[step : step + window], radius=1.0
         )
         assert ways == way
+
+
+@pytest.mark.parametrize("case", ["plain", "embedded-lags", "everywhere", "corridor"])
+def test_windows_of_two_series(device, case):
+    n, window, step, options = CASES[case]
+    x, y = series(n, n), series(n, n + 1)
+    y[n // 2] = np.nan
+    table = pyedmcl.windowed_rqa(x, window, step, y=y, device=device, **options)
+    for start, found in zip(table.labels, table, strict=True):
+        here = slice(start, start + window)
+        alone = pyedmcl.rqa(x[here], y[here], device=device, **options)
+        assert found.counts == alone.counts, (start, found.counts.differences(alone.counts))
+        assert found.to_dict() == pytest.approx(alone.to_dict(), nan_ok=True) and not found.symmetric
+
+
+def test_windows_of_two_series_share_a_unit_and_are_counted(one_device):
+    x, y, seen = series(120, 1), series(120, 2), []
+    table = pyedmcl.windowed_rqa(
+        x, 40, 20, y=y, radius=0.3, radius_unit="std", progress=lambda *at: seen.append(at), device=one_device
+    )
+    assert {window.radius for window in table} == {pyedmcl.rqa(x, y, radius=0.3, radius_unit="std",
+                                                               device=one_device).radius}  # fmt: skip
+    assert seen[-1] == (5, 5, "windows")
+    with pytest.raises(InputError, match="y: 50 points, and x has 120"):
+        pyedmcl.windowed_rqa(x, 40, 20, y=y[:50], radius=0.3, device=one_device)
+    with pytest.raises(InputError, match="accrqa"):
+        pyedmcl.windowed_rqa(x, 40, 20, y=y, radius=0.3, convention="accrqa", device=one_device)
