@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ..device.quirks import quirks_for
 from ..errors import BuildError
 from . import render
-from .spec import KernelSpec
+from .spec import GROUP, KernelSpec
 from .texts import read_text
 
 if TYPE_CHECKING:
@@ -49,8 +49,8 @@ def text_for(spec: KernelSpec, values: Mapping[str, Any], info: DeviceInfo) -> s
     """:func:`source`, with what the device's quirks ask for: how to fuse, how to take a minimum, what comes first."""
     quirks = quirks_for(info)
     full = {**values, **quirks.values}
-    prelude = quirks.prelude + (quirks.lone_prelude if values.get("wg") == 1 else "")
-    return prelude + _source(spec, tuple(sorted(full.items())))
+    lone = all(values.get(name, 1) == 1 for name in GROUP)
+    return quirks.prelude + (quirks.lone_prelude if lone else "") + _source(spec, tuple(sorted(full.items())))
 
 
 def excerpt(log: str, text: str) -> str:

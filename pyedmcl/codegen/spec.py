@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +12,13 @@ from ..errors import BuildError
 from .arguments import declared
 
 Values = Mapping[str, Any]
+#: Values whose product is the number of work-items in a group.
+GROUP = ("wg", "target_lanes", "row_lanes", "library_lanes")
+
+
+def group(values: Values) -> int:
+    """Work-items of a group; 1 for kernels that leave it to the driver."""
+    return math.prod(int(values[name]) for name in GROUP if name in values)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from math import prod
 from random import Random
 from typing import Any
 
-from ..codegen.spec import Constraint, KernelSpec, Tunable
+from ..codegen.spec import GROUP, Constraint, KernelSpec, Tunable, group
 from ..device.info import DeviceInfo
 from ..device.quirks import quirks_for
 from ..tuning import defaults
@@ -59,9 +59,9 @@ class Space:
         self.given = {**(given or {}), **quirks.values}
         self.tunables: dict[str, Tunable] = {tunable.name: tunable for tunable in spec.tunables}
         limits = []
-        if any(name in self.tunables for name in defaults._GROUP):
+        if any(name in self.tunables for name in GROUP):
             limits.append(Constraint(
-                lambda v: defaults.group({n: v[n] for n in defaults._GROUP if n in self.tunables}) <= self._most,
+                lambda v: group({n: v[n] for n in GROUP if n in self.tunables}) <= self._most,
                 f"groups have at most {self._most:,} work-items on this device",
             ))  # fmt: skip
         if "tile" in self.tunables:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
 from ..codegen import loopy_source
-from ..codegen.spec import KernelSpec
+from ..codegen.spec import GROUP, KernelSpec, group
 from ..device.info import DeviceInfo
 from ..device.quirks import quirks_for
 
-# Tunables whose product is the number of work-items in a group.
-_GROUP = ("wg", "target_lanes", "row_lanes", "library_lanes")
 # Columns computed in vain that wider vectors repay.
 _PADDING = 1.125
 # A lookup with staged targets: 16-byte loads, work-items of a group and those along the query rows.
@@ -55,7 +52,7 @@ def defaults(
         while chosen["wg"] > 32 and chosen["wg"] // 2 >= rows:
             chosen["wg"] //= 2
     while group(chosen) > max(most, 1):
-        widest = max((name for name in _GROUP if name in chosen), key=lambda name: int(chosen[name]))
+        widest = max((name for name in GROUP if name in chosen), key=lambda name: int(chosen[name]))
         chosen[widest] //= 2
     if not _obtainable(spec, specialisation, chosen) and "wg" in chosen:
         groups = sorted(v for t in spec.tunables if t.name == "wg" for v in t.values if v <= chosen["wg"])
@@ -111,11 +108,6 @@ def _fit_lookup(chosen: dict[str, Any], width: int, rows: int, places: int) -> N
     while chosen["target_lanes"] > 1 and chosen["lanes"] * chosen["target_lanes"] // 2 >= width:
         chosen["target_lanes"] //= 2
         chosen["row_lanes"] = min(2 * chosen["row_lanes"], 128)
-
-
-def group(chosen: Mapping[str, Any]) -> int:
-    """Work-items of a group; 1 for kernels that leave it to the driver."""
-    return math.prod(int(chosen[name]) for name in _GROUP if name in chosen)
 
 
 def unfit(

@@ -10,10 +10,9 @@ import pytest
 from device_helpers import INTEL, NVIDIA
 from search_helpers import DEFAULT, PAPER, counting
 
-from pyedmcl.codegen.spec import Constraint, Tunable
+from pyedmcl.codegen.spec import Constraint, Tunable, group
 from pyedmcl.kernels import NAMES, spec
 from pyedmcl.tuner.space import Space
-from pyedmcl.tuning import defaults
 from pyedmcl.tuning.key import canonical
 
 KNN = {"dims": (3,), "counts": (4,), "tau": 1, "dtype": "float32"}
@@ -78,7 +77,7 @@ A100 = replace(NVIDIA, name="NVIDIA A100-SXM4-80GB")  # no quirk gives it more l
 
 def test_groups_and_tiles_keep_to_the_device():
     lookup = Space(spec("lookup"), replace(INTEL, max_work_group=8))
-    assert all(defaults.group(c) <= 8 for c in lookup.enumerate())
+    assert all(group(c) <= 8 for c in lookup.enumerate())
     assert lookup.count() < Space(spec("lookup"), INTEL).count()
     small = Space(spec("knn"), replace(A100, local_bytes=2048), KNN)
     assert all(c["tile"] <= 512 for c in (small.sample(Random(seed)) for seed in range(200)))
