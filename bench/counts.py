@@ -97,6 +97,11 @@ def _fits(n: Numbers, g: Mapping[str, Any]) -> float:
     return float(n["rows"]) * n["thetas"]
 
 
+def _map_pairs(n: Mapping[str, Any], g: Mapping[str, Any]) -> float:
+    """Rows times library rows, of all libraries of a map."""
+    return float(n["rows"]) ** 2 * float(n["libraries"])
+
+
 def _smap_pairs(n: Numbers, g: Mapping[str, Any]) -> float:
     return float(n["rows"]) ** 2 * n["thetas"]
 
@@ -192,6 +197,19 @@ COUNTS: Mapping[str, Count] = {
     ),
     "smap_solve": Count(
         "fits", _fits, lambda n, g: _smap_bytes(n, g) + 8 * (g["coordinates"] + 4) * _fits(n, g)
+    ),
+    "smap_white": Count(
+        "values", lambda n, g: n["rows"] * n["libraries"] * g["E"],
+        lambda n, g: n["rows"] * n["libraries"] * g["E"] * (8.0 + 4 * _item(g)),
+    ),
+    "smap_gram": Count(
+        "pairs", _map_pairs, lambda n, g: n["rows"] * n["libraries"] * (5 * g["E"] + 3) * _item(g),
+        lambda n, g: _map_pairs(n, g) * (10.0 * g["E"] + 12 + (g["E"] + 1) * (g["E"] + 2)),
+    ),
+    "smap_map": Count(
+        "predictions", lambda n, g: n["rows"] * n["libraries"] * n["targets"],
+        lambda n, g: n["rows"] * (n["libraries"] * (5 * g["E"] + 3) + n["targets"]) * _item(g),
+        lambda n, g: _map_pairs(n, g) * (2.0 * n["targets"] + 5 * g["E"] + 5),
     ),
     "ccm": Count("predictions", lambda n, g: _draws(n) * n["steps"], _scanned_bytes),
     "ccm_direct": Count(

@@ -42,6 +42,22 @@ def xmap(
     ] = 0,
     exclusion_radius: options.Exclusion = 0,
     knn: options.Knn = None,
+    method: Annotated[
+        str,
+        typer.Option(
+            "--method", metavar="simplex|smap",
+            help="Predict by nearest neighbours, or by linear fits weighted by nearness.", rich_help_panel="Embedding",
+        ),
+    ] = "simplex",
+    theta: Annotated[
+        float, typer.Option("--theta", help="Localisation of --method smap.", rich_help_panel="Embedding")
+    ] = 1.0,
+    ridge: Annotated[
+        float,
+        typer.Option(
+            "--ridge", help="Penalty of --method smap on the squared slopes.", rich_help_panel="Embedding"
+        ),
+    ] = 0.0,
     E_max: options.EMax = 20,
     columns: options.Columns = None,
     time_column: options.TimeColumn = None,
@@ -98,9 +114,9 @@ def xmap(
     with warnings.catch_warnings(), client_at(client) as workers, talk.progress("cross mapping") as report:
         warnings.filterwarnings("ignore", "constant series")  # told above
         result = pyedmcl.xmap(
-            series, E=dimension, tau=tau, Tp=Tp, exclusion_radius=exclusion_radius, knn=knn, E_max=E_max, keep=keep,
-            out=output, resume=resume, join=join, part=part, progress=report, neighbors=neighbors, recall=recall,
-            dtype=dtype, device=device, client=workers,
+            series, E=dimension, tau=tau, Tp=Tp, exclusion_radius=exclusion_radius, knn=knn, method=method, theta=theta,
+            ridge=ridge, E_max=E_max, keep=keep, out=output, resume=resume, join=join, part=part, progress=report,
+            neighbors=neighbors, recall=recall, dtype=dtype, device=device, client=workers,
         )  # fmt: skip
     best = result.edges(top=edges) if edges else []
     talk.summary(f"{output}: {_size(result)}, {_dimensions(result.E)}{_seconds(result.provenance)}")

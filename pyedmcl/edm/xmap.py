@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..device.select import DeviceNames
-from ..errors import warn
+from ..errors import InputError, warn
 from ..files import path_of
 from ..jobs.blocks import rows_of_a_block
 from ..jobs.function import public_function
@@ -29,6 +29,7 @@ from .pairs import pairs_arguments, with_dimensions
 from .xmap_edges import HeldParts, XmapEdges, edges_of_store
 from .xmap_problem import XmapProblem
 from .xmap_result import XmapResult
+from .xmap_smap import linear_fits, theta_of
 
 _BLOCK_SERIES = 1024  # libraries of a block in memory; a store's blocks are smaller
 
@@ -42,6 +43,9 @@ def xmap(
     Tp: int = 0,
     exclusion_radius: int = 0,
     knn: int | None = None,
+    method: str = "simplex",
+    theta: float | Sequence[float] | str = 1.0,
+    ridge: float = 0.0,
     E_max: int = 20,
     columns: Sequence[str | int] | str | int | None = None,
     keep: str = "all",
@@ -78,7 +82,16 @@ def xmap(
     exclusion_radius : int
         Rows with |t - j| up to this are no neighbours (0: the row itself).
     knn : int, optional
-        Neighbours; E + 1 by default.
+        Neighbours; E + 1 by default. Of method "simplex".
+    method : {"simplex", "smap"}
+        How rows are predicted: by their nearest neighbours, or by linear fits to all rows of the library that are
+        weighted by nearness, as :func:`pyedmcl.smap` makes them.
+    theta : float, sequence of float, or "best"
+        Localisation of method "smap", at least 0. A sequence gives a map for each. "best" tries those of
+        :func:`pyedmcl.predict_nonlinear` and keeps the largest rho of each pair, with its theta: rho is then somewhat
+        too high, since it was chosen by its own value. Only a single number may be stored with ``out``.
+    ridge : float
+        Penalty of method "smap" on the squared slopes, as solver "ridge" of :func:`pyedmcl.smap` has it; 0 for none.
     E_max : int
         Largest dimension for E = "auto".
     columns : optional
@@ -114,14 +127,16 @@ def xmap(
     Returns
     -------
     XmapResult
-        ``rho`` (n_series, n_series) with row = library and column = target; ``E``, ``names``. With ``keep`` other than
+        ``rho`` (n_series, n_series) with row = library and column = target; ``E``, ``names``. With a sequence of
+        theta a first axis over it, and with "best" also ``theta`` (n_series, n_series). With ``keep`` other than
         "all" an ``XmapEdges``: ``library``, ``target`` (positions) and ``rho`` of each edge, ``edges()``,
         ``to_frame()``, ``to_scipy()``, ``to_networkx()``, ``save(path)``.
 
     Raises
     ------
     InputError
-        Data or an argument cannot be used.
+        Data or an argument cannot be used; some fit has too few rows; the device lacks double precision, which
+        method "smap" needs.
     DeviceNotFoundError, DeviceMemoryError
         No device matches; the targets or a table do not fit.
     StoreForeignError, StoreMismatchError, StoreWriteError
@@ -143,6 +158,8 @@ def xmap(
     with ``out=`` memory does not grow with the number of pairs. 100,000 series give a map of 41 GB, ``keep="top:50"``
     5 million edges of 12 bytes. "top:K:target" must compare libraries: its store holds candidates, up to a tenth of the
     map, from which the edges are chosen when they are read.
+    Method "smap" takes about n_steps^2 * (E + 1)^2 multiply-adds for each library, and n_steps^2 for each pair, for
+    each theta.
 
     Examples
     --------
@@ -162,6 +179,10 @@ def xmap(
     out = arguments.folder("out", out)
     begin = begin_of(join, part, out, "out", resume=resume)
     rule = Keep.parse(keep)
+    fits = linear_fits(method, theta, ridge, knn)
+    if (out is not None or rule is not None) and fits is not None and (fits.several or fits.best):
+        what = "out=: a store is" if out is not None else f"keep={arguments.shown(keep)}: edges are"
+        raise InputError(f"theta={arguments.shown(theta)} with {what} of one map; give a single theta")
     fields = pairs_arguments(
         data, E=E, tau=tau, Tp=Tp, exclusion_radius=exclusion_radius, knn=knn, E_max=E_max, columns=columns,
         neighbors=neighbors, recall=recall, dtype=dtype,
@@ -172,9 +193,9 @@ def xmap(
     if out is not None:  # whatever devices work on it, a store is cut alike
         block_rows = default_block_rows(series.n_series)
         block_rows = block_rows if rule is None else rule.block_rows(series.n_series, block_rows)
-    problem = XmapProblem(**fields, block_rows=block_rows)
+    problem = XmapProblem(**fields, block_rows=block_rows, fits=fits)
     named = {} if rule is None else {"keep": str(rule)}
-    rho: Any = None
+    layers: Any = None
     with contextlib.ExitStack() as stack:
         sink: PairsSink
         if out is not None:
@@ -186,8 +207,8 @@ def xmap(
         elif rule is not None:
             sink = EdgeSink(problem.blocks(), rule, series.n_series, problem.data.dtype)
         else:
-            rho = np.empty((series.n_series, series.n_series), np.dtype(problem.data.dtype))
-            sink = ArraySink(problem.blocks(), [rho])
+            layers = np.empty((problem.layers, series.n_series, series.n_series), np.dtype(problem.data.dtype))
+            sink = ArraySink(problem.blocks(), list(layers))
         problem = with_dimensions(problem, runner, sink)
         record = runner.run(problem if rule is None else KeptProblem(problem, rule, problem.data.dtype), sink)
     store = None if out is None else open_store(out)
@@ -200,13 +221,14 @@ def xmap(
         return _stored(store, dims, used)
     if isinstance(sink, EdgeSink):
         return XmapEdges(str(rule), dims, series.names, problem.data.dtype, HeldParts(sink.parts()), None, used)
-    return XmapResult(rho, dims, series.names, None, used)
+    chosen = layers[1] if fits is not None and fits.best else theta_of(problem.arguments())
+    return XmapResult(layers if fits is not None and fits.several else layers[0], dims, series.names, None, used, chosen)
 
 
 def _stored(store: XmapStore, E: Any, provenance: dict[str, Any]) -> XmapResult | XmapEdges:
     if store.keep is not None:
         return edges_of_store(store, E, provenance)
-    return XmapResult(store.rho, E, store.names, store, provenance)
+    return XmapResult(store.rho, E, store.names, store, provenance, theta_of(store.manifest.parameters))
 
 
 def open_xmap(path: str | os.PathLike[str]) -> XmapResult | XmapEdges:

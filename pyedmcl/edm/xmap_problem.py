@@ -12,6 +12,7 @@ from ..jobs.blocks import Arrays, Block, BlockResult, Record, Report, cut
 from .effort import operations
 from .masks import library_mask_of
 from .pairs import PairsProblem
+from .xmap_smap import KERNELS, LinearFits, SmapXmapEngine
 
 if TYPE_CHECKING:
     from ..device.executor import Executor
@@ -25,24 +26,39 @@ class XmapProblem(PairsProblem):
     ----------
     block_rows : int
         Libraries of a block.
+    fits : LinearFits or None
+        How rows are predicted by local linear fits; None where they are predicted by their neighbours.
     """
 
     block_rows: int
+    fits: LinearFits | None = None
 
     @property
     def kernels(self) -> tuple[str, ...]:
-        return ("stage", "knn", "lookup") if self.E_max is None else ("stage", "knn", "lookup", "predict", "skill")
+        mapping = ("stage", "knn", "lookup") if self.fits is None else KERNELS
+        first_stage = () if self.E_max is None else ("knn", "predict", "skill")
+        return mapping + tuple(name for name in first_stage if name not in mapping)
+
+    @property
+    def layers(self) -> int:
+        """Matrices of the result: several where there are several theta."""
+        return 1 if self.fits is None else self.fits.layers
+
+    def own_arguments(self) -> dict[str, Any]:
+        return {} if self.fits is None else self.fits.arguments()
 
     def blocks(self) -> list[Block]:
-        return cut(self.total, self.block_rows)
+        return cut(self.total, self.block_rows, self.layers)
 
     @property
     def operations(self) -> float:
         n = self.data.series.n_steps
+        if self.fits is not None:
+            return self.fits.operations(n, self.total, self.highest)
         return operations(self.dims, n_library=n, n_query=n, n_series=self.total, n_targets=self.total)
 
-    def open(self, executor: Executor) -> XmapEngine:
-        return XmapEngine(self, executor)
+    def open(self, executor: Executor) -> XmapEngine | SmapXmapEngine:
+        return XmapEngine(self, executor) if self.fits is None else SmapXmapEngine(self, self.fits, executor)
 
 
 class XmapEngine:

@@ -26,6 +26,9 @@ class XmapResult:
     names : tuple of str
     store : object or None
         The result store, where there is one.
+    theta : float, ndarray or None
+        Localisation of method "smap": a number, one for each of several maps, or (n_series, n_series) that of the
+        largest rho of each pair. None for method "simplex".
     """
 
     rho: Any
@@ -33,6 +36,7 @@ class XmapResult:
     names: tuple[str, ...]
     store: Any = field(default=None, repr=False)
     provenance: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    theta: Any = field(default=None, repr=False)
 
     def to_frame(self) -> Any:
         """A pandas DataFrame, rows = libraries, columns = targets."""

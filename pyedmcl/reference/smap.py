@@ -6,6 +6,7 @@ distance of the query's neighbours, the coefficients minimise sum W^2 (y - c0 - 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -124,3 +125,48 @@ def moments(regressors: Doubles, target: Doubles, weights: Doubles) -> Doubles:
 def solve(gram: Doubles, right: Doubles) -> Doubles:
     """Solutions (n, K) of symmetric systems (n, K, K) and (n, K)."""
     return np.asarray(np.linalg.solve(gram, right[..., None])[..., 0], np.float64)
+
+
+def map_rho(
+    series: npt.ArrayLike, E: npt.ArrayLike, theta: float, *, tau: int = 1, Tp: int = 0, exclusion_radius: int = 0,
+    ridge: float = 0.0, libraries: Iterable[int] | None = None,
+) -> Doubles:  # fmt: skip
+    """rho of predictions by S-map, row = library, column = target.
+
+    Parameters
+    ----------
+    series : array_like (n_steps, n_series)
+        NaN for gaps.
+    E : int or array_like of int (n_series,)
+        Embedding dimension of each target.
+    theta, ridge : float
+    tau, Tp, exclusion_radius : int
+    libraries : iterable of int, optional
+        All by default.
+
+    Returns
+    -------
+    ndarray (n_libraries, n_series)
+        NaN for fewer than three predictions, and where they or the observations do not vary.
+    """
+    x = np.asarray(series, np.float64)
+    n, n_series = x.shape
+    dims = np.broadcast_to(E, n_series)
+    which = range(n_series) if libraries is None else list(libraries)
+    rho = np.full((len(which), n_series), np.nan)
+    aimed = np.arange(n) + Tp
+    inside = (aimed >= 0) & (aimed < n)
+    for place, library in enumerate(which):
+        for column, dim in enumerate(dims.tolist()):
+            states = np.full((n, dim), np.nan)
+            for lag in range(dim):
+                states[lag * tau :, lag] = x[: n - lag * tau, library]
+            target = np.where(inside, x[np.where(inside, aimed, 0), column], np.nan)
+            rows = np.flatnonzero(np.isfinite(states).all(axis=1) & np.isfinite(target))
+            fit = smap_rows(
+                states[rows], target[rows], rows, states[rows], rows, theta, exclusion_radius=exclusion_radius,
+                alpha=ridge,
+            )  # fmt: skip
+            if len(rows) >= 3 and np.ptp(target[rows]) > 0 and np.ptp(states[rows]) > 0:
+                rho[place, column] = np.corrcoef(fit.predicted, target[rows])[0, 1]
+    return rho

@@ -48,6 +48,7 @@ LEGAL = {
     "--target": _SERIES,
     "--lib": _RANGES,
     "--pred": _RANGES, "--theta": st.sampled_from(["0", "1,2"]), "ccm --theta": st.just("1"),
+    "xmap --theta": st.just("1"), "--ridge": st.sampled_from(["0", "0.5"]),
     "--solver": st.sampled_from(["svd", "ridge"]), "--alpha": st.just("0.1"), "--generate": _INT, "--D": _INT,
     "--views": _INT,
     "--x": _SERIES, "--y": _SERIES, "--lib-sizes": st.sampled_from(["20", "10,30", "10:40:10"]), "--sample": _INT,

@@ -16,7 +16,7 @@ from ...kernels import NAMES, spec
 from ..problem import TuningProblem
 
 MODULES = (
-    "knn", "lookup", "predict", "skill", "smap", "recurrence", "recurrence_matrices", "ccm",
+    "knn", "lookup", "predict", "skill", "smap", "smap_map", "recurrence", "recurrence_matrices", "ccm",
     "pruned_order", "searches",
 )  # fmt: skip
 

@@ -1,0 +1,76 @@
+"""Maps of S-map: predictions of all targets from one library, reduced to Pearson's rho on the fly."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..codegen.spec import Constraint, KernelSpec, Tunable
+
+#: Rows and columns of a group's tile of predictions, at most: data and memory are padded to that.
+MOST_ROWS, MOST_COLUMNS, MOST_STEP = 128, 256, 64
+
+
+def tile_rows(v: Mapping[str, Any]) -> int:
+    """Rows of a group's tile of predictions."""
+    return int(v["row_lanes"] * v["row_tiles"] * v["rows_each"])
+
+
+def tile_columns(v: Mapping[str, Any]) -> int:
+    """Targets of a group's tile of predictions."""
+    return int(v["target_lanes"] * v["target_tiles"] * v["vectors"] * v["width"])
+
+
+def local_numbers(v: Mapping[str, Any]) -> int:
+    """Numbers in local memory of a group."""
+    rows, columns, step = tile_rows(v), tile_columns(v), int(v["step"])
+    numbers = step * rows
+    if v["target_lanes"] * v["row_lanes"] > 1:  # states, targets, and sums of the row lanes
+        numbers += step * (2 * int(v["E"]) + 4 + columns) + int(v["row_lanes"]) * columns
+    if v["row_tiles"] * v["target_tiles"] > 1:  # predictions
+        numbers += rows * columns
+    return numbers
+
+
+SPEC = KernelSpec(
+    name="smap_map",
+    producer="mako",
+    text="smap_map.cl.mako",
+    arguments="""
+        smap_map(const real* states, columns, fits; int n_rows, n_padded, first_tile, n_tiles, radius;
+            const real* targets; int target_stride, first, column_begin, column_end; real* sums; int sums_stride)
+        smap_score(const real* sums; int sums_stride, n_tiles, column_begin, column_end; const int* target_of;
+            int first_library, rho_stride; real* rho)
+    """,
+    specialisation=("E", "gaps", "dtype"),
+    tunables=(
+        Tunable("lanes", (1, 4, 8, 16), {"cpu": 16, "gpu": 1}, "rows whose H a work-item makes at once"),
+        Tunable("width", (4, 8, 16), {"cpu": 16, "gpu": 4}, "adjacent targets in one vector"),
+        Tunable("vectors", (1, 2, 3, 4), {"cpu": 4, "gpu": 2}, "vectors of targets of a work-item's tile"),
+        Tunable("rows_each", (4, 6, 8), {"cpu": 4, "gpu": 8}, "rows of a work-item's tile"),
+        Tunable("target_lanes", (1, 8, 16, 32), {"cpu": 1, "gpu": 16}, "work-items of a group along the targets"),
+        Tunable("row_lanes", (1, 8, 16), {"cpu": 1, "gpu": 16}, "work-items of a group along the rows"),
+        Tunable("row_tiles", (1, 8, 16), {"cpu": 16, "gpu": 1}, "tiles of a work-item along the rows"),
+        Tunable("target_tiles", (1, 2, 4), {"cpu": 2, "gpu": 1}, "tiles of a work-item along the targets"),
+        Tunable("step", (8, 16, 32, 64), {"cpu": 32, "gpu": 16}, "library rows at a time"),
+    ),
+    constraints=(
+        Constraint(
+            lambda v: (v["target_lanes"] * v["row_lanes"] == 1) or (v["row_tiles"] * v["target_tiles"] == 1),
+            "work-items that share a group have one tile each, which they keep in registers",
+        ),
+        Constraint(
+            lambda v: tile_rows(v) <= MOST_ROWS and tile_columns(v) <= MOST_COLUMNS,
+            "memory is padded to the largest tile that is known",
+        ),
+        Constraint(lambda v: MOST_ROWS % tile_rows(v) == 0, "rows are padded to whole tiles"),
+        Constraint(
+            lambda v: tile_rows(v) % v["lanes"] == 0
+            and (
+                v["target_lanes"] * v["row_lanes"] * v["lanes"] % tile_rows(v) == 0
+                or tile_rows(v) % (v["target_lanes"] * v["row_lanes"] * v["lanes"]) == 0
+            ),
+            "H of a tile is shared evenly among the work-items",
+        ),
+    ),
+    oracle="pyedmcl.reference.smap:map_rho",
+    exact=False,
+)

@@ -1,0 +1,313 @@
+## Maps of S-map, second half: predictions of all targets from one library, reduced to Pearson's rho on the fly.
+##
+## smap_gram has found g for each row t of a library. The prediction of target c there is
+##
+##   p[t][c] = sum over s of H_ts y[s + Tp][c]          H_ts = W_ts^2 (1, z_s) . g_t
+##
+## a product of matrices of which the first is never stored: a group makes H for `step` library rows and its own rows t in local
+## memory, and multiplies it with as many rows of targets. Each work-item keeps a tile of p, `rows_each` rows by `vectors`
+## vectors of targets.
+##
+##   group = library x tile of rows x block of columns
+##     work-item = target_lane + target_lanes * row_lane
+##     tiles of a work-item: row_tiles by target_tiles. Of a single one p stays in registers (GPUs, where the work-items of a
+##     group share the work); of several it lies in local memory, and each is loaded once for `step` library rows
+##     (processors, where a group is one work-item)
+##
+## Predictions are never written. For each tile and column `sums` gets the rows counted, the means of predictions and of
+## observations, and the sums of products of what differs from these means, which lose nothing where predictions hardly vary or
+## a series drifts; smap_score joins the tiles in double.
+## ---- parameters (python -m pyedmcl.kernels.describe --write) ----
+## Given by the problem:
+##   E             embedding dimension: values in a state
+##   gaps          a library or target has gaps, so that not all rows count
+##   dtype         number type of data and distances: float32 or float64
+## Tuned for speed, never changing what is computed (values; default of a processor, of a GPU):
+##   lanes         rows whose H a work-item makes at once (1 4 8 16; 16, 1)
+##   width         adjacent targets in one vector (4 8 16; 16, 4)
+##   vectors       vectors of targets of a work-item's tile (1 2 3 4; 4, 2)
+##   rows_each     rows of a work-item's tile (4 6 8; 4, 8)
+##   target_lanes  work-items of a group along the targets (1 8 16 32; 1, 16)
+##   row_lanes     work-items of a group along the rows (1 8 16; 1, 16)
+##   row_tiles     tiles of a work-item along the rows (1 8 16; 16, 1)
+##   target_tiles  tiles of a work-item along the targets (1 2 4; 2, 1)
+##   step          library rows at a time (8 16 32 64; 32, 16)
+## ---- end of parameters ----
+<%
+wg = target_lanes * row_lanes
+rows = row_lanes * row_tiles * rows_each
+columns = target_lanes * target_tiles * vectors * width
+staged = wg > 1
+kept = row_tiles * target_tiles == 1  # p stays in registers
+hoisted = wg * lanes >= rows  # a work-item makes H for the same rows all the time
+state = -(-(2 * E + gaps) // 4) * 4
+
+def present(value):
+    """A value where there are a prediction and an observation, else 0."""
+    return f"select((targetv)(0), {value}, there)" if gaps else value
+%>
+#define WG ${wg}
+#define E ${E}
+#define COORDINATES ${E}
+#define GAPS ${int(gaps)}
+#define STATE ${state}
+#define COLUMNS ${2 * E + gaps}
+#define ROWS ${rows}
+#define TARGETS ${columns}
+#define STEP ${step}
+#define PIECES 6  // numbers of a tile of rows, by column
+#include "smap_map.clh"
+#include "reduce.clh"
+#include "moment.clh"
+
+typedef PASTE(REAL_NAME, ${width}) targetv;
+typedef PASTE(WHOLE_NAME, ${width}) targetm;
+#define LOAD_TARGETS(p) PASTE(vload, ${width})(0, p)
+#define STORE_TARGETS(v, p) PASTE(vstore, ${width})(v, 0, p)
+
+## Adds the products of `step` library rows to the tile p of a work-item; h, y: where its rows of H and its targets are.
+<%def name="multiply(unrolled)">
+#pragma unroll ${unrolled}
+      for (int s = 0; s < STEP; ++s) {
+%for v in range(vectors):
+        const targetv y${v} = LOAD_TARGETS(y + ${f"s * TARGETS + {v * target_lanes * width}" if staged else f"(size_t)s * target_stride + {v * width}"});
+%endfor
+%for r in range(rows_each):
+        {
+          const targetv h = (targetv)(h_row[s * ROWS + ${r}]);
+%for v in range(vectors):
+          p${r}_${v} = FUSED(h, y${v}, p${r}_${v});
+%endfor
+        }
+%endfor
+      }
+</%def>
+
+// states, columns: from smap_white; fits: from smap_gram. targets: [n_steps][target_stride], centred; row t of the map is
+// observed at ${"row first + t"}, and what is behind the last row can be read. Groups: columns of column_begin to column_end
+// in blocks, tiles of rows from
+// first_tile of n_tiles on, libraries.
+// sums: [library][tile][PIECES][sums_stride], by column less column_begin.
+kernel __attribute__((reqd_work_group_size(WG, 1, 1)))
+void smap_map(global const real* restrict states, global const real* restrict columns, global const real* restrict fits,
+              const int n_rows, const int n_padded, const int first_tile, const int n_tiles, const int radius,
+              global const real* restrict targets, const int target_stride, const int first, const int column_begin, const int column_end,
+              global real* restrict sums, const int sums_stride) {
+  local real h_tile[STEP * ROWS] __attribute__((aligned(64)));
+%if staged:
+  local real staged_states[STEP * STATE] __attribute__((aligned(64)));
+  local real staged_targets[STEP * TARGETS] __attribute__((aligned(64)));
+%endif
+%if not kept:
+  local real p_tile[ROWS * TARGETS] __attribute__((aligned(64)));
+%endif
+%if row_lanes > 1:
+  local real shared[${row_lanes} * TARGETS];
+%endif
+  const int which = get_group_id(2), tile = first_tile + get_group_id(1), row0 = tile * ROWS;
+  const int block = column_begin + get_group_id(0) * TARGETS, lid = get_local_id(0);
+  const int target_lane = lid % ${target_lanes}, row_lane = lid / ${target_lanes};
+  states += (size_t)which * n_padded * STATE;
+  columns += (size_t)which * n_padded * COLUMNS;
+  fits += (size_t)which * n_padded * (E + 3);
+  targets += (size_t)first * target_stride;
+%if kept:
+  targetv ${", ".join(f"p{r}_{v} = 0" for r in range(rows_each) for v in range(vectors))};
+%else:
+  for (int i = 0; i < ROWS * TARGETS; ++i) p_tile[i] = 0;
+%endif
+
+  const int slice = lid * LANES / ROWS;
+%if hoisted:
+  const int lane = lid * LANES % ROWS;
+  ${load_rows()}
+%endif
+  for (int from = 0; from < n_rows; from += STEP) {
+%if staged:
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (int i = lid; i < STEP * STATE; i += WG)
+      staged_states[i] = from + i / STATE < n_padded ? states[(size_t)from * STATE + i] : 0;
+    for (int i = lid; i < STEP * TARGETS; i += WG) {
+      const int c = block + i % TARGETS, s = from + i / TARGETS;
+      staged_targets[i] = c < column_end && s < n_rows ? targets[(size_t)s * target_stride + c] : 0;
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+%endif
+
+    // ---- H of these library rows ----
+%if hoisted:
+    {
+%else:
+    for (int lane = lid * LANES % ROWS; lane < ROWS; lane += WG * LANES) {
+      ${load_rows()}
+%endif
+      for (int s = slice; s < STEP; s += ${max(wg * lanes // rows, 1)}) {
+        realv value = 0;
+        if (from + s < n_rows) {
+          READ_STATE(${"local, staged_states + s * STATE" if staged else "global, states + (size_t)(from + s) * STATE"});
+          STATE_DISTANCE(d);
+          PREDICTS_WITH(h, STATE_WEIGHT(d), TOO_NEAR(from + s));
+          value = h;
+        }
+        STOREV(value, h_tile + s * ROWS + lane);
+      }
+    }
+%if wg > 1:
+    barrier(CLK_LOCAL_MEM_FENCE);
+%endif
+
+    // ---- Times the targets ----
+%if kept:
+    {
+      local const real* restrict h_row = h_tile + row_lane * ${rows_each};
+%if staged:
+      local const real* restrict y = staged_targets + target_lane * ${width};
+%else:
+      global const real* restrict y = targets + (size_t)from * target_stride + block;
+%endif
+      ${multiply(4)}
+    }
+%else:
+    for (int column = 0; column < TARGETS && block + column < column_end; column += ${vectors * width}) {
+      global const real* restrict y = targets + (size_t)from * target_stride + block + column;
+      for (int row = 0; row < ROWS; row += ${rows_each}) {
+        local const real* restrict h_row = h_tile + row;
+        local real* restrict p = p_tile + row * TARGETS + column;
+%for r in range(rows_each):
+%for v in range(vectors):
+        targetv p${r}_${v} = LOAD_TARGETS(p + ${r} * TARGETS + ${v * width});
+%endfor
+%endfor
+        ${multiply(2)}
+%for r in range(rows_each):
+%for v in range(vectors):
+        STORE_TARGETS(p${r}_${v}, p + ${r} * TARGETS + ${v * width});
+%endfor
+%endfor
+      }
+    }
+%endif
+  }
+
+  // ---- The sums of this tile ----
+  const int stop = min(ROWS, n_rows - row0);
+  sums += ((size_t)which * n_tiles + tile) * PIECES * sums_stride + block - column_begin;
+%for v in range(1 if not kept else vectors):
+%if kept:
+  {
+    const int column = ${v * target_lanes * width} + target_lane * ${width};
+%else:
+  for (int column = 0; column < TARGETS && block + column < column_end; column += ${width}) {
+%endif
+    global const real* restrict observed = targets + (size_t)row0 * target_stride + block + column;
+    targetv ${", ".join(f"{name} = 0" for name in ("n", "mean_p", "mean_o", "pp", "oo", "po"))};
+    ${rows_of_tile(v, add_values)}
+    ${across("n")}
+    ${across("mean_p")}
+    ${across("mean_o")}
+    const targetv rows_here = fmax(n, (targetv)(1));
+    mean_p /= rows_here;
+    mean_o /= rows_here;
+    ${rows_of_tile(v, add_products)}
+    ${across("pp")}
+    ${across("oo")}
+    ${across("po")}
+    if (row_lane == 0 && block + column < column_end) {
+%for k, name in enumerate(("n", "mean_p", "mean_o", "pp", "oo", "po")):
+      STORE_TARGETS(${name}, sums + ${k} * (size_t)sums_stride + column);
+%endfor
+    }
+  }
+%endfor
+}
+<%def name="load_rows()">
+      const int t0 = row0 + lane;
+      realv q[E], centre[E], g[E + 1];
+      _Pragma("unroll") for (int e = 0; e < E; ++e) {
+        q[e] = LOADV(columns + (size_t)e * n_padded + t0);
+        centre[e] = LOADV(columns + (size_t)(E + e) * n_padded + t0);
+        g[e] = LOADV(fits + (size_t)e * n_padded + t0);
+      }
+      g[E] = LOADV(fits + (size_t)E * n_padded + t0);
+      const realv nearest = LOADV(fits + (size_t)(E + 1) * n_padded + t0), rate = LOADV(fits + (size_t)(E + 2) * n_padded + t0);
+      const rowv upper = FIRST_ROWS + (rowv)(t0 + radius);
+</%def>
+## `body` for each row of a work-item's part of the tile that has a prediction and an observation (p and o), else `there` is
+## false in those columns.
+<%def name="rows_of_tile(v, body)">
+%if kept:
+%for r in range(rows_each):
+    ${one_row(f"row_lane * {rows_each} + {r}", f"p{r}_{v}", body)}
+%endfor
+%else:
+    for (int r = 0; r < stop; ++r) {
+      ${one_row("r", "LOAD_TARGETS(p_tile + r * TARGETS + column)", body)}
+    }
+%endif
+</%def>
+<%def name="one_row(row, prediction, body)">
+    {
+      const int at = ${row};
+      if (at < stop) {
+        const targetv p = ${prediction}, o = LOAD_TARGETS(observed + (size_t)(at) * target_stride);
+%if gaps:
+        const targetm there = fabs(o) < (targetv)(PRESENT) && (targetm)(columns[(size_t)(2 * E) * n_padded + row0 + at] > 0);
+%endif
+        ${body()}
+      }
+    }
+</%def>
+<%def name="add_values()">
+        n += ${present("(targetv)(1)")};
+        mean_p += ${present("p")};
+        mean_o += ${present("o")};
+</%def>
+<%def name="add_products()">
+        const targetv from_p = ${present("p - mean_p")}, from_o = ${present("o - mean_o")};
+        pp = FUSED(from_p, from_p, pp);
+        oo = FUSED(from_o, from_o, oo);
+        po = FUSED(from_p, from_o, po);
+</%def>
+## The sum over the row lanes, known to all of them. In a fixed order: again and again one half adds what the other half has.
+<%def name="across(name)">
+%if row_lanes > 1:
+    barrier(CLK_LOCAL_MEM_FENCE);
+    STORE_TARGETS(${name}, shared + row_lane * TARGETS + column);
+    for (int apart = ${row_lanes // 2}; apart > 0; apart /= 2) {
+      barrier(CLK_LOCAL_MEM_FENCE);
+      if (row_lane < apart) {
+        ${name} += LOAD_TARGETS(shared + (row_lane + apart) * TARGETS + column);
+        STORE_TARGETS(${name}, shared + row_lane * TARGETS + column);
+      }
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    ${name} = LOAD_TARGETS(shared + column);
+%endif
+</%def>
+
+// A work-item writes rho of one column for library get_global_id(1); rho: [library][rho_stride], from row first_library on, to
+// column target_of[column]. Tiles are joined as Chan, Golub and LeVeque do it (1979).
+kernel void smap_score(global const real* restrict sums, const int sums_stride, const int n_tiles, const int column_begin,
+                       const int column_end, global const int* restrict target_of, const int first_library,
+                       const int rho_stride, global real* restrict rho) {
+  const int c = get_global_id(0), which = get_global_id(1);
+  if (column_begin + c >= column_end) return;
+  sums += (size_t)which * n_tiles * PIECES * sums_stride + c;
+  moment n = 0, p = 0, o = 0, pp = 0, oo = 0, po = 0;
+  for (int tile = 0; tile < n_tiles; ++tile, sums += (size_t)PIECES * sums_stride) {
+    const moment here = sums[0];
+    if (here == 0) continue;
+    const moment apart_p = sums[sums_stride] - p, apart_o = sums[2 * (size_t)sums_stride] - o;
+    const moment share = here / (n + here), both = n * share;
+    pp += sums[3 * (size_t)sums_stride] + both * apart_p * apart_p;
+    oo += sums[4 * (size_t)sums_stride] + both * apart_o * apart_o;
+    po += sums[5 * (size_t)sums_stride] + both * apart_p * apart_o;
+    p += share * apart_p;
+    o += share * apart_o;
+    n += here;
+  }
+  // As pearson() of reduce.clh: what differs by no more than the rounding of the numbers themselves does not vary.
+  const int defined = n >= 3 && pp > ROUNDING * ROUNDING * n * p * p && oo > ROUNDING * ROUNDING * n * o * o;
+  const moment found = fmax(fmin(po / (sqrt(pp) * sqrt(oo)), (moment)1), (moment)-1);
+  rho[(size_t)(first_library + which) * rho_stride + target_of[column_begin + c]] = defined ? (real)found : (real)NAN;
+}

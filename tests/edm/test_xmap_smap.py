@@ -1,0 +1,238 @@
+"""Maps of local linear fits against the oracle and a loop of smap; hard data, stores, several theta, bad input."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import naive
+import numpy as np
+import pytest
+
+import pyedmcl
+from pyedmcl.errors import InputError
+from pyedmcl.reference.smap import map_rho
+from pyedmcl.tuning.parameters import using
+
+N, LENGTH = 5, 200
+MIXED = (3, 1, 5, 3, 1)
+TOLERANCE = {"float32": 1e-5, "float64": 1e-8}
+
+
+def plain():
+    return naive.noisy_maps(N, LENGTH, 1)
+
+
+def gaps():
+    x = naive.noisy_maps(N, LENGTH, 2)
+    x[50:53, 0] = np.nan
+    x[[9, 100], 3] = np.nan
+    return x
+
+
+def lorenz(noise=0.0):
+    state, out = np.array([1.0, 2.0, 20.0]), []
+
+    def slope(s):
+        return np.array([10 * (s[1] - s[0]), s[0] * (28 - s[2]) - s[1], s[0] * s[1] - 8 / 3 * s[2]])
+
+    for _ in range(5 * (LENGTH + 100)):
+        a = slope(state)
+        b = slope(state + 0.005 * a)
+        c = slope(state + 0.005 * b)
+        d = slope(state + 0.01 * c)
+        state = state + 0.01 / 6 * (a + 2 * b + 2 * c + d)
+        out.append(state)
+    x = np.array(out[500::5])
+    return x + noise * x.std(axis=0) * np.random.default_rng(0).standard_normal(x.shape)
+
+
+def spikes(x):
+    x = x.copy()
+    x[np.random.default_rng(1).choice(len(x), 5, replace=False)] *= 1e4
+    return x
+
+
+def periodic():
+    t = np.arange(LENGTH)
+    noise = np.random.default_rng(2).standard_normal(LENGTH)
+    return np.column_stack([np.sin(2 * np.pi * t / 20), np.cos(2 * np.pi * t / 12.3), noise])
+
+
+HARD = {
+    "lorenz": lorenz,
+    "nearly no noise": lambda: lorenz(1e-3),
+    "heavy tails": lambda: np.random.default_rng(3).standard_t(2, (LENGTH, 3)),
+    "log-normal": lambda: np.exp(2 * np.random.default_rng(4).standard_normal((LENGTH, 3))),
+    "spikes": lambda: spikes(plain()[:, :3]),
+    "spikes on lorenz": lambda: spikes(lorenz()),
+    "periodic": periodic,
+    "far from zero": lambda: plain()[:, :3] + 1e4,
+}
+
+
+@cache
+def hard(kind, theta):
+    x = HARD[kind]()
+    return x, map_rho(x, 3, theta)
+
+
+@cache
+def second_opinion(kind, E, theta, **options):
+    return map_rho({"plain": plain, "gaps": gaps}[kind](), E, theta, **options)
+
+
+@pytest.mark.parametrize("E", [3, MIXED], ids=["E3", "mixed"])
+@pytest.mark.parametrize(
+    ("kind", "theta", "options"),
+    [
+        ("plain", 0.0, {}),
+        ("plain", 2.0, {"Tp": 1, "exclusion_radius": 5}),
+        ("plain", 2.0, {"Tp": -2, "tau": 2}),
+        ("gaps", 2.0, {"Tp": 3, "exclusion_radius": 2}),
+        ("gaps", 0.5, {"Tp": -2}),
+    ],
+)
+def test_agrees_with_the_second_opinion(device, kind, theta, options, E):
+    x = {"plain": plain, "gaps": gaps}[kind]()
+    result = pyedmcl.xmap(x, E=list(MIXED) if E == MIXED else E, method="smap", theta=theta, device=device, **options)
+    assert result.rho.shape == (N, N) and result.theta == theta
+    np.testing.assert_allclose(result.rho, second_opinion(kind, E, theta, **options), rtol=0, atol=TOLERANCE["float32"])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("ridge", [1e-3, 0.7])
+def test_ridge_is_that_of_the_data(device, dtype, ridge):
+    # The penalty is on slopes of the data, whatever their unit and the basis that fits are made in.
+    x = plain() * np.array([1.0, 100.0, 1e-3, 1.0, 1.0])
+    result = pyedmcl.xmap(x, E=3, method="smap", theta=2.0, ridge=ridge, dtype=dtype, device=device)
+    np.testing.assert_allclose(result.rho, map_rho(x, 3, 2.0, ridge=ridge), rtol=0, atol=TOLERANCE[dtype])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("kind", HARD)
+def test_hard_data_keep_their_digits(device, kind, dtype):
+    """Delays that are nearly or exactly collinear, rows far from all others, and fits that are nearly singular."""
+    for theta in (0.0, 8.0):
+        x, expected = hard(kind, theta)
+        result = pyedmcl.xmap(x, E=3, method="smap", theta=theta, dtype=dtype, device=device)
+        np.testing.assert_allclose(result.rho, expected, rtol=0, atol=TOLERANCE[dtype], err_msg=f"theta={theta}")
+
+
+def test_nearly_singular_fits_are_made_in_double(one_device, monkeypatch):
+    from pyedmcl.engines.smap_map import SmapMap
+
+    done = []
+    again = SmapMap._in_double
+
+    def noted(self, a, libraries, *rest):
+        done.append(libraries.tolist())
+        again(self, a, libraries, *rest)
+
+    monkeypatch.setattr(SmapMap, "_in_double", noted)
+    x = spikes(lorenz())
+    x[:, 0] = plain()[:, 0]
+    pyedmcl.xmap(x, E=3, method="smap", theta=8.0, device=one_device)
+    assert len(done) == 1 and 1 in done[0] and 0 not in done[0], "the well-behaved library is not done again"
+    pyedmcl.xmap(plain(), E=3, method="smap", theta=2.0, device=one_device)
+    assert len(done) == 1
+
+
+def test_equals_a_loop_of_smap(one_device):
+    x = gaps()
+    result = pyedmcl.xmap(x, E=3, method="smap", theta=2.0, Tp=1, device=one_device)
+    for i, j in ((0, 3), (3, 0), (1, 2), (4, 0)):
+        one = pyedmcl.smap(x[:, i], target=x[:, j], E=3, Tp=1, theta=2.0, device=one_device)
+        assert abs(result.rho[i, j] - one.rho) < 1e-5
+
+
+GROUPS = {  # as on GPUs: work-items share library rows and tiles
+    "smap_map": {"lanes": 1, "width": 4, "vectors": 2, "rows_each": 8, "target_lanes": 16, "row_lanes": 16,
+                 "row_tiles": 1, "target_tiles": 1, "step": 16},
+    "smap_gram": {"lanes": 1, "wg": 64},
+    "smap_white": {"wg": 64},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["plain", "gaps"])
+def test_work_items_of_a_group_share_the_work(device, kind):
+    x = {"plain": plain, "gaps": gaps}[kind]()
+    with using(**GROUPS):
+        result = pyedmcl.xmap(x, E=3, method="smap", theta=2.0, Tp=3, exclusion_radius=2, device=device)
+    expected = second_opinion(kind, 3, 2.0, Tp=3, exclusion_radius=2)
+    np.testing.assert_allclose(result.rho, expected, rtol=0, atol=1e-5)
+
+
+def test_several_theta_and_the_best(one_device):
+    x, thetas = plain(), [0.0, 2.0, 8.0]
+    several = pyedmcl.xmap(x, E=3, method="smap", theta=thetas, device=one_device)
+    assert several.rho.shape == (3, N, N)
+    np.testing.assert_array_equal(several.theta, thetas)
+    for theta, rho in zip(thetas, several.rho, strict=True):
+        np.testing.assert_allclose(rho, map_rho(x, 3, theta), rtol=0, atol=1e-5)
+    best = pyedmcl.xmap(x, E=3, method="smap", theta="best", device=one_device)
+    from pyedmcl.edm.predict_nonlinear import THETAS
+
+    every = pyedmcl.xmap(x, E=3, method="smap", theta=THETAS, device=one_device).rho
+    np.testing.assert_array_equal(best.rho, every.max(axis=0))
+    np.testing.assert_array_equal(best.theta, np.array(THETAS, best.theta.dtype)[every.argmax(axis=0)])
+
+
+def test_constant_series_have_no_skill(one_device):
+    x = plain()
+    x[:, 2] = 0.1
+    with pytest.warns(RuntimeWarning, match="constant series"):
+        rho = pyedmcl.xmap(x, E=3, method="smap", theta=2.0, device=one_device).rho
+    flat = np.arange(N) == 2
+    assert np.isnan(rho[flat]).all() and np.isnan(rho[:, flat]).all() and np.isfinite(rho[~flat][:, ~flat]).all()
+
+
+def test_a_store_holds_the_same_map_and_knows_its_theta(one_device, tmp_path):
+    x, given = plain(), {"E": 3, "method": "smap", "theta": 2.0, "ridge": 0.7, "device": one_device}
+    there = pyedmcl.xmap(x, out=tmp_path / "map", **given)
+    np.testing.assert_array_equal(np.asarray(there.rho), pyedmcl.xmap(x, **given).rho)
+    again = pyedmcl.open_xmap(tmp_path / "map")
+    assert again.theta == 2.0
+    named = again.provenance["manifest"].parameters
+    assert (named["method"], named["theta"], named["ridge"]) == ("smap", 2.0, 0.7)
+    with pytest.raises(pyedmcl.errors.StoreMismatchError, match=r"theta: stored 2\.0, asked for 3.0"):
+        pyedmcl.xmap(x, out=tmp_path / "map", **{**given, "theta": 3.0})
+    with pytest.raises(pyedmcl.errors.StoreMismatchError, match="method"):
+        pyedmcl.xmap(x, out=tmp_path / "map", E=3, device=one_device)
+
+
+def test_does_not_depend_on_memory(one_device, monkeypatch):
+    x = plain()
+    whole = pyedmcl.xmap(x, E=3, method="smap", theta=2.0, device=one_device).rho
+    monkeypatch.setenv("PYEDMCL_MEMORY_LIMIT", "400000")
+    np.testing.assert_array_equal(pyedmcl.xmap(x, E=3, method="smap", theta=2.0, device=one_device).rho, whole)
+    monkeypatch.setenv("PYEDMCL_MEMORY_LIMIT", "30000")
+    with pytest.raises(pyedmcl.errors.DeviceMemoryError, match="bytes on the device"):
+        pyedmcl.xmap(x, E=3, method="smap", theta=2.0, device=one_device)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"theta": -1.0}, "theta=-1"), ({"theta": [1.0, np.nan]}, "theta=nan"), ({"theta": []}, "theta"),
+        ({"theta": "auto"}, "'best'"), ({"ridge": -0.5}, "ridge=-0.5"), ({"ridge": np.inf}, "ridge=inf"),
+        ({"method": "lasso"}, "method='lasso'"), ({"knn": 4}, "knn=4.*theta"),
+        ({"theta": -1.0, "method": "simplex"}, "theta"),
+        ({"theta": [0.0, 1.0], "out": "map"}, "out="), ({"theta": "best", "out": "map"}, "out="),
+    ],
+)  # fmt: skip
+def test_bad_arguments_are_refused(one_device, tmp_path, given, words):
+    if "out" in given:
+        given = {**given, "out": tmp_path / given["out"]}
+    with pytest.raises(InputError, match=words):
+        pyedmcl.xmap(plain(), E=3, device=one_device, **{"method": "smap", **given})
+
+
+def test_fits_with_too_few_rows_are_refused_by_name(one_device):
+    x = plain()[:40]
+    with pytest.raises(InputError, match=r"x0 -> x0 \(E=10: 8\)"):  # of 31 rows, 23 are near some row
+        pyedmcl.xmap(x, E=10, method="smap", exclusion_radius=11, device=one_device)
+    pyedmcl.xmap(x, E=3, method="smap", exclusion_radius=11, device=one_device)
+    x = gaps()[:90]
+    x[10:80:2, 1] = np.nan
+    with pytest.raises(InputError, match=r"x1 -> x2 \(E=10: 2\), x1 -> x0"):
+        pyedmcl.xmap(x, E=10, method="smap", device=one_device)
