@@ -222,7 +222,8 @@ def xmap(
     if isinstance(sink, EdgeSink):
         return XmapEdges(str(rule), dims, series.names, problem.data.dtype, HeldParts(sink.parts()), None, used)
     chosen = layers[1] if fits is not None and fits.best else theta_of(problem.arguments())
-    return XmapResult(layers if fits is not None and fits.several else layers[0], dims, series.names, None, used, chosen)
+    rho = layers if fits is not None and fits.several else layers[0]
+    return XmapResult(rho, dims, series.names, None, used, chosen)
 
 
 def _stored(store: XmapStore, E: Any, provenance: dict[str, Any]) -> XmapResult | XmapEdges:

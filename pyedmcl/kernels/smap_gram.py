@@ -21,4 +21,5 @@ SPEC = KernelSpec(
     ),
     oracle="pyedmcl.reference.smap:map_rho",
     exact=False,
+    same_bits=False,
 )

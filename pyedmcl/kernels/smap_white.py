@@ -15,4 +15,5 @@ SPEC = KernelSpec(
     tunables=(Tunable("wg", (1, 64, 128, 256), {"cpu": 1, "gpu": 256}, "work-items that share a library"),),
     oracle="pyedmcl.reference.smap:map_rho",
     exact=False,
+    same_bits=False,
 )

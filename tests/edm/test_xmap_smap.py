@@ -200,6 +200,13 @@ def test_a_store_holds_the_same_map_and_knows_its_theta(one_device, tmp_path):
         pyedmcl.xmap(x, out=tmp_path / "map", E=3, device=one_device)
 
 
+def test_edges_are_those_of_the_map(one_device):
+    x, given = plain(), {"E": 3, "method": "smap", "theta": 2.0, "device": one_device}
+    rho = np.asarray(pyedmcl.xmap(x, **given).rho)
+    edges = pyedmcl.xmap(x, keep="top:2", **given)
+    np.testing.assert_array_equal(edges.rho, rho[edges.library, edges.target])
+
+
 def test_does_not_depend_on_memory(one_device, monkeypatch):
     x = plain()
     whole = pyedmcl.xmap(x, E=3, method="smap", theta=2.0, device=one_device).rho
@@ -218,6 +225,7 @@ def test_does_not_depend_on_memory(one_device, monkeypatch):
         ({"method": "lasso"}, "method='lasso'"), ({"knn": 4}, "knn=4.*theta"),
         ({"theta": -1.0, "method": "simplex"}, "theta"),
         ({"theta": [0.0, 1.0], "out": "map"}, "out="), ({"theta": "best", "out": "map"}, "out="),
+        ({"theta": "best", "keep": "top:1"}, "keep="),
     ],
 )  # fmt: skip
 def test_bad_arguments_are_refused(one_device, tmp_path, given, words):
