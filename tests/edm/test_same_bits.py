@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from fnmatch import fnmatch
 from pathlib import Path
 
@@ -10,6 +11,8 @@ import numpy as np
 import pytest
 
 import pyedmcl
+from pyedmcl.codegen import build
+from pyedmcl.device.quirks import quirks_for
 from pyedmcl.simulate import coupled_maps
 
 RESULTS = Path(__file__).parents[2] / "bench" / "results"
@@ -78,3 +81,15 @@ def test_what_was_recorded_of_both_runtimes_agrees():
     for name, outputs in intel.items():
         for part, output in outputs.items():
             assert output[1] == pocl[name][part][1], f"{name}: {part}"
+
+
+@pytest.mark.parametrize("name", ["simplex", "xmap", "ccm"])
+def test_a_device_that_divides_roughly_agrees(one_device, monkeypatch, name):
+    """Its quotients and roots are corrected: as kernels would be built where the driver promises nothing."""
+    wanted = CALLS[name](series("gaps"), device=one_device)
+    monkeypatch.setattr(build, "quirks_for", lambda info: replace(quirks_for(info), exact_division=False))
+    texts, text_for = [], build.text_for
+    monkeypatch.setattr(build, "text_for", lambda *given: texts.append(text_for(*given)) or texts[-1])
+    for one, other in zip(wanted, CALLS[name](series("gaps"), device=one_device), strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert texts and all("#define DIVISION_EXACT 0" in text for text in texts)
