@@ -93,3 +93,14 @@ def test_a_device_that_divides_roughly_agrees(one_device, monkeypatch, name):
     for one, other in zip(wanted, CALLS[name](series("gaps"), device=one_device), strict=True):
         np.testing.assert_array_equal(one, other)
     assert texts and all("#define DIVISION_EXACT 0" in text for text in texts)
+
+
+@pytest.mark.parametrize("neighbors", ["pruned", "kdtree"])
+def test_every_exact_search_gives_the_same_predictions(device, neighbors):
+    """Weights are computed by another kernel then."""
+    if neighbors == "kdtree":
+        pytest.importorskip("scipy")
+    for kind in ("plain", "ties"):
+        wanted = simplex(series(kind), device=device)
+        for one, other in zip(wanted, simplex(series(kind), device=device, neighbors=neighbors), strict=True):
+            np.testing.assert_array_equal(one, other)
