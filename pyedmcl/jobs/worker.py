@@ -50,10 +50,11 @@ def identity() -> dict[str, str]:
 
     package = Path(__file__).resolve().parents[1]
     digest = hashlib.sha256()
-    beside = [package.parent / name for name in ("clkernels", "templates")]
-    for folder in (package, *beside):
+    packed = package / "_data"  # of a wheel; a checkout has its kernels beside the package
+    kernels = [(packed if packed.is_dir() else package.parent) / name for name in ("clkernels", "templates")]
+    for folder in (package, *kernels):
         for file in sorted(folder.rglob("*")):
-            if file.suffix in (".py", ".mako", ".clh") and "_data" not in file.parts:
+            if file.suffix in (".py", ".mako", ".clh") and not (folder == package and packed in file.parents):
                 digest.update(file.name.encode() + hashlib.sha256(file.read_bytes()).digest())
     return {
         "version of pyedmcl": __version__,
