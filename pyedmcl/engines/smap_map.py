@@ -19,7 +19,7 @@ from ..kernels.smap_map import MOST_COLUMNS, MOST_ROWS, MOST_STEP, local_numbers
 from ..launch.invariants import require_rho
 from ..launch.pacing import Pacer
 from ..launch.pool import Pool
-from ..launch.sizes import round_up
+from ..launch.sizes import open_size, round_up
 from ..launch.staging import Staging
 from ..tuning.parameters import adjusted, parameters
 
@@ -340,7 +340,7 @@ class SmapMap:
             pacer.launched(event, cost * some)
             begin += some
         launch(
-            score, (round_up(each.end - each.begin, 16), n), None, target_of=get("target_of", 0), first_library=0,
+            score, open_size(each.end - each.begin, n), None, target_of=get("target_of", 0), first_library=0,
             rho_stride=self.n, rho=rho, **where,
         )  # fmt: skip
 

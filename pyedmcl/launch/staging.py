@@ -46,12 +46,13 @@ class Staging:
         self._scored_from = np.ascontiguousarray(np.broadcast_to(first, self.n_series), np.int32)
         self._columns = max(min(room, _RAW_BYTES_MOST) // max(self.n_steps * values.itemsize, 1), 1)
         self._held = (0, 0)
+        self._centred = False  # shift and exponent are those of the columns that are held
         self._pool = Pool(executor)
 
     def _kernel(self, name: str) -> Any:
         return build(self.executor, spec("stage"), {"dtype": self.dtype}, name)
 
-    def _load(self, a: int, b: int) -> tuple[int, int, tuple[Buffer, Buffer, Buffer]]:
+    def _load(self, a: int, b: int, *, centred: bool = True) -> tuple[int, int, tuple[Buffer, Buffer, Buffer]]:
         """Have columns a to b on the device: (first column there, columns there, (raw, shift, exponent))."""
         held = self._held[0] <= a and b <= self._held[1]
         if not held:
@@ -62,7 +63,10 @@ class Staging:
         raw, shift, exponent, scored_from = (self._pool.get(name, nbytes) for name, nbytes in pieces)
         if not held:
             self.executor.upload(np.ascontiguousarray(self.values[:, first : first + n]), raw)
+            self._centred = False
+        if centred and not self._centred:
             self.executor.upload(self._scored_from[first : first + n], scored_from)
+            self._centred = True
             self.executor.launch(
                 self._kernel("centre"), open_size(n), None, raw=raw, n_series=n, n_steps=self.n_steps,
                 scored_from=scored_from, n_scored=self._n_scored, shift=shift, exponent=exponent,
@@ -71,7 +75,7 @@ class Staging:
 
     def series(self, a: int, b: int, front: int, end: int, stride: int, into: Buffer, *, centred: bool = False) -> None:
         """Write columns a to b series-major: row 0 at column ``front``, gaps before it and from row ``end`` on."""
-        first, n, (raw, shift, exponent) = self._load(a, b)
+        first, n, (raw, shift, exponent) = self._load(a, b, centred=centred)
         self.executor.launch(
             self._kernel("stage_series"), open_size(stride, b - a), None, raw=raw, n_series=n, first=a - first,
             front=front, end=end, stride=stride, centred=centred, shift=shift, exponent=exponent, series=into,
