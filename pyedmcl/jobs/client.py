@@ -21,6 +21,7 @@ from ..errors import ClientError, DeviceMemoryError, LaunchError, PyedmclError, 
 from ..launch.progress import told
 from ..tuning.parameters import source
 from .blocks import Block, BlockResult, Problem, Record, Wait
+from .manifest import same_kind
 from .pools import Pool, likely_workers, pool_of
 from .runner import kept_told, of_job, of_one_kind
 from .sinks import Sink
@@ -324,7 +325,8 @@ class _Job:
         self._pool, self._problem, self._sink, self._file, self._kernels = pool, problem, sink, file, kernels
         #: Tuned parameters that the job has settled on for each kind of device: the first that came. A store keeps
         #: those of the kind that it names.
-        self._settled: dict[str, Any] = {kind_of(first): {} if sink.answers is None else sink.answers}
+        named = sink.answers is not None and same_kind(sink.device, device_key(first).as_dict())
+        self._settled: dict[str, Any] = {kind_of(first): sink.answers if named else {}}
         self._common: Message = {
             **common, "problem": file.digest, "path": str(file.path), "job": secrets.token_hex(4),
             "tune": source.asked(),

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError
+from ..kernels import NAMES, spec
 
 #: Formats that can be read, the one that is written last. Format 1 had no checksums of the manifest, of tuned
 #: parameters and of records of searches.
@@ -184,9 +185,19 @@ def _differences(prefix: str, stored: Mapping[str, Any], asked: Mapping[str, Any
 _SPEED_ONLY = ("compute_units",)
 
 
-def _deciding(device: Mapping[str, Any]) -> dict[str, Any]:
-    """What decides bits, of a device's key."""
+def same_kind(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Whether keys of devices differ in nothing but what decides speed only."""
+    return _same(_kind(one), _kind(other))
+
+
+def _kind(device: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in device.items() if name not in _SPEED_ONLY}
+
+
+def _deciding(manifest: Manifest) -> dict[str, Any]:
+    """What decides bits, of a manifest's device: nothing where kernels give the same bits on all of them."""
+    same_bits = all(name in NAMES and spec(name).same_bits for name in manifest.kernels)
+    return {} if same_bits else _kind(manifest.device)
 
 
 def mismatch(path: str, stored: Manifest, asked: Manifest) -> str | None:
@@ -206,7 +217,7 @@ def mismatch(path: str, stored: Manifest, asked: Manifest) -> str | None:
         if getattr(stored, name) != getattr(asked, name):
             label = "dtype of rho" if name == "dtype" else name
             work.append(_difference(label, getattr(stored, name), getattr(asked, name)))
-    device = _differences("device ", _deciding(stored.device), _deciding(asked.device))
+    device = _differences("device ", _deciding(stored), _deciding(asked))
     code = _differences("kernel ", stored.kernels, asked.kernels)
     if stored.version != asked.version:
         code.insert(0, _difference("version of pyedmcl", stored.version, asked.version))

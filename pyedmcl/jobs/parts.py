@@ -141,6 +141,7 @@ class PartsSink:
         self, folder: Path, kind: str, blocks: Sequence[Block], member: Member, begin: float, job: Sink | None = None
     ) -> None:
         self.answers = None if job is None else job.answers
+        self.device: Mapping[str, Any] = {} if job is None else job.device
         self.folder: Path | None = folder if job is None else job.folder
         self._job, self._blocks, self._folder = job, list(blocks), folder
         self._left = {block.number for block in blocks}

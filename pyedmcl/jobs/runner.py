@@ -10,9 +10,10 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar
 
-from ..device.fingerprint import device_key
+from ..device.fingerprint import DeviceKey, device_key
 from ..device.memory import host_refusal, memory_share
 from ..errors import DeviceMemoryError, InputError, Interrupted, LaunchError, warn
 from ..kernels import spec
@@ -20,6 +21,7 @@ from ..launch.progress import told
 from ..tuning.parameters import expect, keeping
 from ..tuning.parameters import record as recorded
 from .blocks import Arrays, Block, BlockResult, Engine, Problem, Record, Report, Wait
+from .manifest import same_kind
 from .provenance import provenance
 from .sinks import Sink
 
@@ -136,7 +138,7 @@ class LocalRunner:
         """Compute all blocks that the sink lacks; see :meth:`Runner.run`."""
         expect(problem.operations, self.executors[0].info)
         run = _Run(problem, sink)
-        with kept_told(sink), keeping(sink.answers) if sink.answers is not None else contextlib.nullcontext():
+        with kept_told(sink):
             if len(self.executors) == 1:
                 run.work(self.executors[0])
             else:
@@ -249,6 +251,7 @@ class _Run:
         #: Where blocks were computed: first row, end, and id of the device.
         self.places: list[dict[str, Any]] = []
         self._lost: dict[str, DeviceMemoryError | LaunchError] = {}  # devices that failed, by their ids
+        self._own: dict[DeviceKey, dict[str, dict[str, Any]]] = {}  # tuned parameters of other kinds than the job's
         self._done = problem.total - sum(problem.size(block) for block in sink.pending())
         self._parts: dict[int, int] = {}  # of blocks that are being computed
         self._reported = -1
@@ -259,9 +262,10 @@ class _Run:
         worker = OpenProblem(self._problem, executor)
         block: Block | None = None
         try:
-            while (block := self._claim()) is not None:
-                result = worker.block(block, self._sink.room(block), functools.partial(self._part, block))
-                self._finish(block, result, executor.info.id)
+            with self._keeping(executor.info):
+                while (block := self._claim()) is not None:
+                    result = worker.block(block, self._sink.room(block), functools.partial(self._part, block))
+                    self._finish(block, result, executor.info.id)
         except (DeviceMemoryError, LaunchError) as error:
             # What names a kernel may be the fault of its parameters: tuning.retry calls again with others.
             if not spare or error.kernel or block is None:
@@ -276,6 +280,15 @@ class _Run:
             raise
         finally:
             worker.release()
+
+    def _keeping(self, info: DeviceInfo) -> AbstractContextManager[None]:
+        """The job's tuned parameters, on devices of its kind; others have their own, since these decide speed only."""
+        answers, key = self._sink.answers, device_key(info)
+        if answers is None:
+            return contextlib.nullcontext()
+        if not same_kind(self._sink.device, key.as_dict()):
+            answers = self._own.setdefault(key, {})
+        return keeping(answers)
 
     def stop(self) -> None:
         """Have no further block begun."""

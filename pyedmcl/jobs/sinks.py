@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import MutableMapping, Sequence
+from collections.abc import Mapping, MutableMapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -26,6 +26,10 @@ class Sink(Protocol):
     @property
     def answers(self) -> Answers | None:
         """Tuned parameters of the job, see :func:`pyedmcl.tuning.parameters.keeping`; None where none are kept."""
+
+    @property
+    def device(self) -> Mapping[str, Any]:
+        """Key of the kind of device that these parameters are for; empty where none are kept."""
 
     @property
     def folder(self) -> Path | None:
@@ -101,6 +105,7 @@ class ListSink:
         self._results: dict[int, Any] = {}
         self.record = Record()
         self.answers = None if job is None else job.answers
+        self.device: Mapping[str, Any] = {} if job is None else job.device
         self.folder: Path | None = None if job is None else job.folder
 
     def results(self) -> list[Any]:
@@ -180,6 +185,7 @@ class StoreSink:
     def __init__(self, stores: Sequence[XmapStore], where: Any) -> None:
         self._stores = stores
         self._where = where
+        self.device: Mapping[str, Any] = stores[0].manifest.device
         self.folder = Path(where)
         self._searched = [store.searched for store in stores]
         self.record = Record()

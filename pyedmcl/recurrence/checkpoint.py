@@ -90,6 +90,7 @@ class CheckpointSink:
     def __init__(self, file: Path, identity: dict[str, str], problem: CountingProblem) -> None:
         self.problem, self.record = problem, Record()
         self.folder = file.absolute().parent
+        self.device: Mapping[str, Any] = {}
         self._file, self._identity = file, identity
         self._state = read(file, identity)
         self._claimed = self._done

@@ -99,6 +99,14 @@ def test_E_is_searched_in_blocks_of_which_some_are_there(one_device, tmp_path):
     np.testing.assert_array_equal(found.E, E)
 
 
+def test_processes_on_unlike_devices_make_the_map_of_one(both_devices, table, tmp_path):
+    rho, E = JOBS["xmap"](None, both_devices[0])
+    out = tmp_path / "out.zarr"
+    together(*(["xmap", table, "-o", out, "--E-max", 3, "--device", device, "--join"] for device in both_devices))
+    np.testing.assert_array_equal(np.asarray(pyedmcl.open_xmap(out).rho), rho)
+    np.testing.assert_array_equal(pyedmcl.open_xmap(out).E, E)
+
+
 # Runs the command line on one core.
 PINNED = """
 import os, sys

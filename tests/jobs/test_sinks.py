@@ -9,13 +9,14 @@ import pytest
 from job_helpers import FakeProblem, executor
 from store_helpers import ROWS, N, chunks, make_manifest, values
 
+from pyedmcl.device.fingerprint import device_key
 from pyedmcl.errors import Interrupted, StoreMismatchError
 from pyedmcl.jobs.blocks import BlockResult, Record
 from pyedmcl.jobs.runner import LocalRunner
 from pyedmcl.jobs.sinks import StoreSink
 from pyedmcl.jobs.store import XmapStore, open_store
 from pyedmcl.kernels import spec
-from pyedmcl.tuning.parameters import parameters
+from pyedmcl.tuning.parameters import keeping, parameters
 
 E = np.arange(1, N + 1)
 SEARCHED = {"E": 1, "used": "kdtree", "interval": (0.9, 1.0)}
@@ -28,7 +29,9 @@ def ask():
 
 
 def store_at(path, layer=0, **options):
-    return XmapStore.create_or_resume(path, make_manifest(parameters={"layer": layer}), **options)
+    device = device_key(executor().info).as_dict()
+    manifest = make_manifest(parameters={"layer": layer}, device=device)
+    return XmapStore.create_or_resume(path, manifest, **options)
 
 
 class RhoProblem:
@@ -37,7 +40,7 @@ class RhoProblem:
     unit, total, operations = "series", N, 0.0
 
     def __init__(self, stop=None, asks=False):
-        self.stop, self.asks, self.computed = stop, asks, []
+        self.stop, self.asks, self.computed, self.asked = stop, asks, [], []
 
     def size(self, block):
         return len(block)
@@ -49,7 +52,7 @@ class RhoProblem:
         if block.number == self.stop:
             raise KeyboardInterrupt
         if self.asks:
-            ask()
+            self.asked.append(ask())
         self.computed.append((block.number, block.layers))
         rows = [values()[block.begin : block.end] + layer for layer in block.layers]
         return BlockResult(rows, Record({}, "", (SEARCHED,)))
@@ -89,6 +92,23 @@ def test_an_interrupted_job_continues_with_the_same_parameters(tmp_path):
     with store_at(tmp_path / "b") as store:
         run(RhoProblem(asks=True), [store])
     assert chunks(tmp_path / "a") == chunks(tmp_path / "b")
+
+
+def test_a_device_of_another_kind_takes_parameters_of_its_own(tmp_path):
+    """They decide speed only; those of the store stay as they are."""
+    answers = {}
+    with keeping(answers):
+        plain = ask()
+    kept = {question: {**plain, "stage": not plain["stage"]} for question in answers}
+    with store_at(tmp_path / "a") as store, pytest.raises(Interrupted):
+        store.set_parameters(kept)
+        store.write(0, values()[:ROWS])
+        run(problem := RhoProblem(stop=3, asks=True), [store])
+    assert problem.asked == [*kept.values()] * 2
+    with store_at(tmp_path / "a") as store:
+        sink, problem = StoreSink([store], "FOLDER"), RhoProblem(asks=True)
+        LocalRunner([executor("another")]).run(problem, sink)
+        assert problem.asked == [plain] * 5 and store.parameters == kept
 
 
 def test_parameters_and_searches_are_on_disk_before_the_block(tmp_path, monkeypatch):

@@ -111,14 +111,16 @@ def test_mismatch_of_number_of_series(finished):
 
 
 def test_mismatch_of_device_and_version(finished):
-    changes = {"device": {"name": "GPU B", "driver": "1.0"}, "version": "0.2.0", "kernels": {"knn": "z" * 16}}
+    changes = {"device": {"name": "GPU B", "driver": "1.0"}, "version": "0.2.0", "kernels": {"smap": "z" * 16}}
+    path = finished.with_name("smap.zarr")
+    XmapStore.create_or_resume(path, make_manifest(kernels={"smap": "k" * 16})).close()
     with pytest.raises(StoreMismatchError) as caught:
-        XmapStore.create_or_resume(finished, make_manifest(**changes))
+        XmapStore.create_or_resume(path, make_manifest(**changes))
     message = str(caught.value)
     for text in (
         "device name: stored 'GPU A', asked for 'GPU B'",
         "version of pyedmcl: stored '0.1.0', asked for '0.2.0'",
-        "kernel knn: stored",
+        "kernel smap: stored",
         "not be bit-identical",
         "Choose the stored device (--device, device=) and install pyedmcl 0.1.0, choose another",
         "another output path",
@@ -128,10 +130,27 @@ def test_mismatch_of_device_and_version(finished):
     assert "driver" not in message and "input data" not in message
 
 
-def test_mismatch_of_work_and_device(finished):
+@pytest.mark.parametrize("kernels, same", [(["knn", "lookup"], True), (["knn", "smap"], False), (["of old"], False)])
+def test_another_device_continues_where_bits_are_the_same(path, kernels, same):
+    """Kernels say of themselves whether they are; what is not known any more is taken for different."""
+    digests = dict.fromkeys(kernels, "k" * 16)
+    XmapStore.create_or_resume(path, make_manifest(kernels=digests)).close()
+    other = make_manifest(kernels=digests, device={"name": "GPU B", "driver": "2.0"})
+    if same:
+        with XmapStore.create_or_resume(path, other) as store:
+            assert store.manifest.device["name"] == "GPU A"
+    else:
+        with pytest.raises(StoreMismatchError, match="device name: stored 'GPU A', asked for 'GPU B'"):
+            XmapStore.create_or_resume(path, other)
+
+
+def test_mismatch_of_work_and_device(path):
     """Another device is listed, but choosing the stored one would not help."""
+    kernels = {"smap": "k" * 16}
+    XmapStore.create_or_resume(path, make_manifest(kernels=kernels)).close()
+    other = make_manifest(input_digest="cd" * 32, device={"name": "B"}, version="2", kernels=kernels)
     with pytest.raises(StoreMismatchError) as caught:
-        XmapStore.create_or_resume(finished, make_manifest(input_digest="cd" * 32, device={"name": "B"}, version="2"))
+        XmapStore.create_or_resume(path, other)
     message = str(caught.value)
     for text in ("input data differ", "device name", "device driver: stored '1.0', not asked for", "bit-identical"):
         assert text in message
