@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from .. import config
+from ..device.fingerprint import device_key
 from ..device.select import DeviceNames
 from ..device.session import open_device
 from ..errors import ClientError, DeviceMemoryError, LaunchError, PyedmclError, warn
