@@ -201,7 +201,7 @@ def test_damage_is_found_and_computed_anew(data, one_device, tmp_path):
     assert cells_of(pyedmcl.xmap(data, E=2, keep="top:2", out=out, device=one_device)) == edges
 
 
-def test_another_rule_is_refused(data, one_device, tmp_path):
+def test_another_rule_is_refused_unless_started_afresh(data, whole, one_device, tmp_path):
     out = tmp_path / "edges.zarr"
     pyedmcl.xmap(data, E=2, keep="top:2", out=out, device=one_device)
     pyedmcl.xmap(data, E=2, keep="top : 2 : library", out=out, device=one_device)  # the same one
@@ -210,6 +210,9 @@ def test_another_rule_is_refused(data, one_device, tmp_path):
             pyedmcl.xmap(data, E=2, keep=rule, out=out, device=one_device)
     with pytest.raises(InputError, match="holds edges only"):
         _ = open_store(out).rho
+    fresh = pyedmcl.xmap(data, E=2, out=out, resume=False, device=one_device)
+    np.testing.assert_array_equal(np.asarray(fresh.rho), whole.rho)
+    assert not list(out.rglob("*.npy"))
 
 
 def test_a_store_refuses_what_are_no_edges(tmp_path):
