@@ -46,6 +46,11 @@ class KeptProblem:
     def operations(self) -> float:
         return self.problem.operations
 
+    @property
+    def kernels(self) -> Sequence[str]:
+        """Kernels that the answer depends on, as far as the problem tells."""
+        return getattr(self.problem, "kernels", ())
+
     def size(self, block: Block) -> int:
         return self.problem.size(block)
 

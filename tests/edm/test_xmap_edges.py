@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 import pyedmcl
-from pyedmcl.edm.kept_problem import EdgeSink
+from pyedmcl.edm.keep import Keep
+from pyedmcl.edm.kept_problem import EdgeSink, KeptProblem
 from pyedmcl.engines.crossmap import CrossMap
 from pyedmcl.errors import InputError, Interrupted, MissingExtraError, StoreError, StoreMismatchError
 from pyedmcl.jobs import XmapStore, open_store
@@ -78,6 +79,17 @@ def test_the_device_gives_the_same_edges(data, device):
     result, rho = pyedmcl.xmap(data, E=2, keep="top:3", device=device), pyedmcl.xmap(data, E=2, device=device).rho
     assert cells_of(result) == expected(rho, "top:3")
     np.testing.assert_array_equal(result.rho, rho[result.library, result.target])
+
+
+@pytest.mark.parametrize("rule", ["top:2", "top:2:target"])
+def test_several_devices_keep_the_edges_of_one(data, whole, both_devices, rule):
+    result = pyedmcl.xmap(data, E=2, keep=rule, device=list(both_devices))
+    assert cells_of(result) == expected(whole.rho, rule)
+
+
+def test_kernels_that_need_devices_of_one_kind_are_told():
+    problem = SimpleNamespace(kernels=("stage", "smap"), unit="series", total=3, operations=1.0)
+    assert KeptProblem(problem, Keep.parse("top:1"), "float32").kernels == ("stage", "smap")
 
 
 def test_workers_send_edges_only(data, whole, one_device, monkeypatch):
