@@ -89,9 +89,9 @@ def test_bits_are_the_cells_of_the_tile(sweep_of, shape, everywhere, parameters)
 def test_points_of_many_coordinates_are_staged_too(device):
     """Names of the staged terms once hid an argument from the 64th term on, and nothing compiled on a GPU."""
     x = series(400, 5)
-    wanted = pyedmcl.rqa(x, m=20, tau=3, radius=4.0, device=device)
+    wanted = pyedmcl.rqa(x, m=12, tau=3, radius=3.0, device=device)
     with source.watching(), source.using(recurrence_bits={**BITS[2], "most_shared": 96}):
-        found = pyedmcl.rqa(x, m=20, tau=3, radius=4.0, device=device)
+        found = pyedmcl.rqa(x, m=12, tau=3, radius=3.0, device=device)
     assert found.provenance["tuning"]["recurrence_bits"][0]["parameters"]["staged"]
     assert 0.05 < wanted.RR < 0.95
     np.testing.assert_array_equal(found.counts.diagonals, wanted.counts.diagonals)

@@ -67,7 +67,7 @@ def test_counts_of_given_points_are_those_of_the_matrix(device, metric):
 
 @EACH
 def test_windows_and_networks_are_those_of_the_matrix(device, metric):
-    x, m, tau = walk(160, 6), 2, 3
+    x, m, tau = walk(160, 6), 3, 2
     options = {"m": m, "tau": tau, "metric": metric, "radius": radius_of(metric, x, m, tau)}
     for start, found in zip(range(0, 101, 25), pyedmcl.windowed_rqa(x, 60, 25, device=device, **options), strict=True):
         assert found.counts == expected(x[start : start + 60], **options)
@@ -77,7 +77,7 @@ def test_windows_and_networks_are_those_of_the_matrix(device, metric):
 
 @EACH
 def test_selected_thresholds_are_order_statistics(device, metric):
-    x, m, tau = walk(170, 7), 3, 1
+    x, m, tau = walk(170, 7), 3, 2
     points = oracle_points(x, m, tau, metric=metric)
     d = compared(points, points, metric)
     options = {"m": m, "tau": tau, "metric": metric, "device": device}

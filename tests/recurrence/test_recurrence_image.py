@@ -73,7 +73,7 @@ def executor(device):
 def test_counts_are_those_of_the_matrix(executor, metric, dtype, exact):
     x, y = on_a_grid(400, 1), on_a_grid(313, 2)
     for other in (None, y):
-        p = problem(x, other, m=3, tau=4, metric=metric, dtype=dtype, exact=exact, radius=1.2)
+        p = problem(x, other, m=3, tau=2, metric=metric, dtype=dtype, exact=exact, radius=1.2)
         for pixels in ((40, 40), (37, 64), (p.n_rows, p.n_columns)):
             check(executor, p, x, other, pixels)
 
@@ -115,13 +115,13 @@ def test_each_column_has_its_own_limit(executor, strict):
 def test_an_offset_does_not_cost_exactness(executor, offset):
     x = offset + 1e-3 * noise(300, 5) * (2.0 if offset == 0 else max(abs(offset) * 1e-9, 1.0))
     radius = float(np.nanstd(x)) * 0.3
-    check(executor, problem(x, m=2, tau=3, radius=radius), x)
+    check(executor, problem(x, m=3, tau=2, radius=radius), x)
 
 
 @pytest.mark.parametrize("size", [1e-30, 1e-5, 1e15, 1e30])
 def test_extreme_magnitudes(executor, size):
     x = noise(200, 6) * size
-    check(executor, problem(x, m=2, radius=0.7 * size), x)
+    check(executor, problem(x, m=3, tau=2, radius=0.7 * size), x)
 
 
 @pytest.mark.parametrize("metric", PLAIN)
@@ -182,16 +182,16 @@ def test_without_double_precision_open_cells_are_decided_on_the_host(executor, m
     monkeypatch.setattr(executor, "build", lambda text, options: build(text, options) if "double" not in code(text)
                         else pytest.fail("this device knows no double"))  # fmt: skip
     x, y = on_a_grid(400, 22), on_a_grid(313, 23)
-    limits = np.round(np.random.default_rng(24).random(313 - 8), 1) ** 2
+    limits = np.round(np.random.default_rng(24).random(313 - 4), 1) ** 2
     for runs in (1 << 21, 1):
         monkeypatch.setattr(open_cells, "_RUNS_MOST", runs)
         monkeypatch.setattr(open_cells, "_CELLS", 10_000 if runs == 1 else 1 << 20)
         for other in (None, y):
-            check(single, problem(x, other, m=3, tau=4, radius=1.2), x, other, (37, 37))
+            check(single, problem(x, other, m=3, tau=2, radius=1.2), x, other, (37, 37))
         check(single, problem(x, m=2, radius=1.0, inner=0.5, strict=False), x)
-        own = replace(problem(x, y, m=3, tau=4), column_limits=limits)
+        own = replace(problem(x, y, m=3, tau=2), column_limits=limits)
         got = render_image(single, own, x, y, pixels=(40, 30)).values
-        np.testing.assert_array_equal(got, recurrence_counts(x, y, (40, 30), limit=limits, m=3, tau=4))
+        np.testing.assert_array_equal(got, recurrence_counts(x, y, (40, 30), limit=limits, m=3, tau=2))
     points = np.round(noise(150, 25, 4), 1)
     check(single, problem(points, radius=2.5, metric="manhattan"), points)
     with pytest.raises(InputError, match="no double precision"):
@@ -218,7 +218,7 @@ def test_launches_are_split(executor, monkeypatch):
     monkeypatch.setattr(executor, "launch", lambda *a, **k: launches.append(a) or launch(*a, **k))
     monkeypatch.setattr(sweep, "_GROUPS_MOST", 2)
     with using(recurrence_image={"piece": 32}):
-        check(executor, problem(x, m=2, radius=0.5), x, pixels=(90, 90))
+        check(executor, problem(x, m=3, tau=2, radius=0.5), x, pixels=(90, 90))
     assert len(launches) >= 1 + 90 // 6
     _, seen = reports_of(lambda: render_image(executor, problem(x, radius=0.5), x, pixels=(9, 9)))
     assert seen[-1] == (900, 900, "rows")
@@ -229,10 +229,10 @@ def test_launches_are_split(executor, monkeypatch):
 def test_mean_distances(executor, metric, dtype):
     x, y = on_a_grid(400, 14) + 50, on_a_grid(313, 15) + 50
     for other in (None, y):
-        p = problem(x, other, m=3, tau=4, metric=metric, dtype=dtype)
+        p = problem(x, other, m=3, tau=2, metric=metric, dtype=dtype)
         for pixels in ((40, 40), (37, 64), (p.n_rows, p.n_columns)):
             got = render_image(executor, p, x, other, pixels=pixels, mean=True).values
-            want = mean_distances(x, x if other is None else other, pixels, m=3, tau=4, metric=metric)
+            want = mean_distances(x, x if other is None else other, pixels, m=3, tau=2, metric=metric)
             np.testing.assert_array_equal(np.isnan(got), np.isnan(want))
             np.testing.assert_allclose(got, want, rtol=1e-5 if dtype == "float32" else 1e-6, atol=1e-5)
 
