@@ -129,15 +129,15 @@ def noisy(data: Data, rng: np.random.Generator, noise: float, season: float = 0.
 
 # name: (series, rows, links, system, strength, observation noise, season)
 CASES: dict[str, tuple[Any, ...]] = {
-    "maps, weak": (10, 500, random_links, maps, 0.2, 0.0, 0.0),
-    "maps, strong": (10, 500, random_links, maps, 0.4, 0.0, 0.0),
-    "maps, strong, 10 % noise": (10, 500, random_links, maps, 0.4, 0.1, 0.0),
-    "maps, strong, 20 % noise": (10, 500, random_links, maps, 0.4, 0.2, 0.0),
-    "maps, strong, season": (10, 500, random_links, maps, 0.4, 0.1, 0.5),
-    "chains": (6, 500, chain_links, maps, 0.4, 0.05, 0.0),
-    "forks": (8, 500, fork_links, maps, 0.4, 0.05, 0.0),
-    "Lotka-Volterra": (8, 500, random_links, lotka_volterra, 0.3, 0.05, 0.0),
-    "Hindmarsh-Rose": (6, 1000, random_links, neurons, 0.3, 0.0, 0.0),
+    "maps, weak": (8, 400, random_links, maps, 0.2, 0.0, 0.0),
+    "maps, strong": (8, 400, random_links, maps, 0.4, 0.0, 0.0),
+    "maps, strong, 10 % noise": (8, 400, random_links, maps, 0.4, 0.1, 0.0),
+    "maps, strong, 20 % noise": (8, 400, random_links, maps, 0.4, 0.2, 0.0),
+    "maps, strong, season": (8, 400, random_links, maps, 0.4, 0.1, 0.5),
+    "chains": (6, 400, chain_links, maps, 0.4, 0.05, 0.0),
+    "forks": (8, 400, fork_links, maps, 0.4, 0.05, 0.0),
+    "Lotka-Volterra": (8, 400, random_links, lotka_volterra, 0.3, 0.05, 0.0),
+    "Hindmarsh-Rose": (6, 800, random_links, neurons, 0.3, 0.0, 0.0),
     "no links": (6, 300, None, unlinked("noise"), 0.6, 0.0, 0.0),
     "no links, common season": (6, 300, None, unlinked("season"), 0.6, 0.0, 0.0),
     "no links, common trend": (6, 300, None, unlinked("trend"), 0.6, 0.0, 0.0),
@@ -163,9 +163,9 @@ def found_by_rules(data: Data, device: str | None, seed: int) -> tuple[dict[str,
 
 def pcmci(data: Data) -> Truth:
     """Links at any lag from 1 to 3."""
+    from tigramite import pcmci as methods
     from tigramite.data_processing import DataFrame
     from tigramite.independence_tests.parcorr import ParCorr
-    from tigramite import pcmci as methods
 
     method = methods.PCMCI(dataframe=DataFrame(data), cond_ind_test=ParCorr(), verbosity=0)
     result = method.run_pcmci(tau_min=1, tau_max=3, pc_alpha=0.05)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from .edm.ccm import ccm_lagged as ccm_lagged
     from .edm.ccm_matrix import ccm_matrix as ccm_matrix
     from .edm.ccm_matrix import open_ccm_matrix as open_ccm_matrix
+    from .edm.check import check as check
     from .edm.embed import embed as embed
     from .edm.embed_dimension import embed_dimension as embed_dimension
     from .edm.embedding_scan import embedding_scan as embedding_scan

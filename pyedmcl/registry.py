@@ -28,6 +28,7 @@ FUNCTIONS = {
     "open_ccm_matrix": "edm.ccm_matrix",
     "ccm_significance": "edm.significance",
     "partial_ccm": "edm.partial_ccm",
+    "check": "edm.check",
     "causal_network": "edm.causal_network",
     "false_discovery": "edm.false_discovery",
     "surrogate": "edm.surrogate",
@@ -43,6 +44,7 @@ FUNCTIONS = {
 #: Commands in the order of ``pyedmcl --help``: each is the function of its name, with underscores, in such a module of
 #: ``cli/``.
 COMMANDS = (
+    "check",
     "xmap",
     "embed-dimension",
     "embedding-scan",

@@ -31,6 +31,7 @@ from .partial_links import PartialLink, partial_skill
 from .sequential import FIRST, tell_reach
 from .surrogate import check_method
 from .surrogate_choice import reasons
+from .times import remarks_on_times
 from .verdicts import MOST_GIVEN, NONE, Evidence, intermediates, passes_through, verdict_of
 from .xmap_significance import surrogate_tests
 from .xmap_significance_problem import XmapSignificanceProblem
@@ -209,6 +210,8 @@ def _check_size(series: Series, fields: dict[str, Any], lags: Sequence[int]) -> 
             f"there are more series ({series.n_series:,}) than rows ({series.n_steps:,}). If the table is the other "
             "way round (a row for each series), transpose it"
         )
+    for _, text in remarks_on_times(series.time):
+        warn(f"data: {text}")
     highest = fields["E_max"] if fields["E"] is None else max(fields["E"])
     for Tp in {min(lags, default=0), max(lags, default=0)}:
         require_rows(series, E=highest, tau=fields["tau"], Tp=Tp, k=1)

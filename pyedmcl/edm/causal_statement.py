@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .verdicts import CARRIED, DIRECT, INDIRECT, LEFT, LINK, NEARLY_ALL, NONE, UNORDERED, WEAKER
+from .verdicts import CARRIED, DIRECT, FAR_WEAKER, INDIRECT, LEFT, LINK, NEARLY_ALL, NONE, UNORDERED, WEAKER
 
 if TYPE_CHECKING:
     from .causal_network_result import CausalNetwork
@@ -128,7 +128,7 @@ def methods(network: CausalNetwork) -> str:
             f"A link was called indirect if its skill was below {WEAKER:g} of that of each step through another series "
             f"and partial cross mapping (Leng et al. 2020) through that series kept {CARRIED:g} of it, or if it was "
             f"weaker than each step, {NEARLY_ALL:g} of it were kept, and the partial correlation was at most "
-            f"{LEFT:g} of it."
+            f"{LEFT:g} of it, or if it was below {FAR_WEAKER:g} of that of each step."
         )
     parts.append("Drivers that are not among the series cannot be excluded.")
     return " ".join(parts)

@@ -21,6 +21,8 @@ WEAKER, CARRIED = 0.8, 0.5
 #: Or if it is weaker than each step at all, that estimate has NEARLY_ALL of its skill, and of the skill no more than
 #: LEFT is left as partial correlation.
 NEARLY_ALL, LEFT = 0.9, 0.7
+#: Or if it is below FAR_WEAKER of each step's: the path explains as much, and a direct link beside it cannot be told.
+FAR_WEAKER = 0.5
 #: Series that a link may pass through are looked at up to this number, those with the strongest steps first.
 MOST_GIVEN = 5
 
@@ -130,7 +132,8 @@ def passes_through(
     """
     own, step = float(evidence.skill[effect, cause]), weaker_step(evidence, effect, cause, given)
     clearly = own < WEAKER * step and carried >= CARRIED * own
-    return clearly or (own < step and carried >= NEARLY_ALL * own and partial <= LEFT * own)
+    wholly = own < step and carried >= NEARLY_ALL * own and partial <= LEFT * own
+    return clearly or wholly or own < FAR_WEAKER * step
 
 
 def verdict_of(

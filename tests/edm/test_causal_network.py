@@ -106,6 +106,9 @@ def test_verdicts_by_rule():
     assert intermediates(one, 2, 0) == [1] and intermediates(one, 1, 0) == []
     assert passes_through(one, 2, 0, 1, 0.3, 0.4)
     assert not passes_through(one, 2, 0, 1, 0.2, 0.4)
+    weak = skill.copy()
+    weak[2, 0] = 0.39  # less than half of the weaker step
+    assert passes_through(evidence(weak, lag), 2, 0, 1, 0.0, 0.39)
     stronger = skill.copy()
     stronger[2, 0] = 0.7  # nearly as strong as the weaker step
     near = evidence(stronger, lag)

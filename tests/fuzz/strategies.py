@@ -69,7 +69,7 @@ LEGAL = {
     "E": st.integers(1, 2), "xmap.E": one_of("auto", 2, [1, 2, 1]), "xmap_significance.E": one_of("auto", 2),
     "causal_network.E": one_of("auto", 2), "causal_network.n": one_of(3, "auto"),
     "lags": one_of(None, [-1, 0], (-2, -1, 1)),
-    "latest": one_of(-1, 0), "convergence": st.booleans(), "partial": st.booleans(),
+    "check.E_max": st.integers(1, 5), "latest": one_of(-1, 0), "convergence": st.booleans(), "partial": st.booleans(),
     "causal_network.surrogate": one_of(None, "auto", "shuffle"),
     "ccm_matrix.E": one_of("auto", 2), "ccm.E": one_of(1, 2, (1, 2)), "E_max": one_of(1, 2), "D": one_of(None, 2),
     "tau": st.integers(1, 2), "Tp": st.integers(-1, 1), "predict_interval.Tp": one_of(1, (0, 1), [-1, 2]),

@@ -1,0 +1,34 @@
+"""``pyedmcl check``: what a table says about itself before anything is computed from it."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from . import options
+from .inputs import load, parse_columns
+from .talk import Talk
+
+
+def check(
+    input: options.Input,
+    E_max: Annotated[int, typer.Option("--E-max", help="Dimension for which there should be rows enough.")] = 10,
+    columns: options.Columns = None,
+    time_column: options.TimeColumn = None,
+    dataset: options.Dataset = None,
+    quiet: options.Quiet = False,
+    json: options.Json = False,
+    debug: options.Debug = False,
+) -> None:
+    """Look at a table before anything is computed from it: times, gaps, length, seasons, trends, ties, constants."""
+    talk = Talk(quiet=quiet, as_json=json)
+    series = load(input, parse_columns(columns), time_column, dataset)
+    import pyedmcl
+
+    found = pyedmcl.check(series, E_max=E_max)
+    talk.summary(f"{input}: {found.n_series:,} series of {found.n_steps:,} rows, {len(found.remarks):,} remarks")
+    for remark in found.remarks:
+        talk.summary(f"  {remark}")
+    talk.document({"n_series": found.n_series, "n_steps": found.n_steps, "remarks": [
+        {"code": remark.code, "series": remark.series, "text": remark.text} for remark in found.remarks]})  # fmt: skip

@@ -1,0 +1,176 @@
+"""What a table says about itself before anything is computed from it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..data.condition import near_one
+from ..data.series import Series, as_series
+from ..io.optional import pandas_for
+from . import arguments
+from .surrogate_choice import choose, explained, line, mean_cycle
+from .times import remarks_on_times
+
+_FEW_ROWS, _ROWS_PER_E = 50, 30
+_MANY_TIES = 0.5  # of the values occur more than once ...
+_FEW_VALUES = 0.1  # ... and there are so few different ones
+
+
+@dataclass(frozen=True)
+class Remark:
+    """Something worth knowing of a table.
+
+    Attributes
+    ----------
+    code : str
+    series : str
+        Name of the series; empty for what concerns all.
+    text : str
+    """
+
+    code: str
+    series: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.series}: {self.text}" if self.series else self.text
+
+
+@dataclass(frozen=True)
+class CheckResult:
+    """Remarks on a table, the most serious first.
+
+    Attributes
+    ----------
+    remarks : tuple of Remark
+    n_steps, n_series : int
+    """
+
+    remarks: tuple[Remark, ...]
+    n_steps: int
+    n_series: int
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.remarks)) or "nothing to remark"
+
+    def to_frame(self) -> Any:
+        """A pandas DataFrame: code, series, text."""
+        rows = [(remark.code, remark.series, remark.text) for remark in self.remarks]
+        return pandas_for("to_frame()").DataFrame(rows, columns=["code", "series", "text"])
+
+
+def check(data: Any, *, E_max: int = 10, columns: Sequence[str | int] | str | int | None = None) -> CheckResult:
+    """Look at a table before anything is computed from it: times, gaps, length, seasons, trends, ties, constants.
+
+    Parameters
+    ----------
+    data : array_like (n_steps, n_series)
+        Time along the first axis, NaN for gaps. Times are those of the container: the index of a frame, the coordinate
+        of an array, the time column of a file.
+    E_max : int
+        Dimension for which there should be rows enough.
+    columns : optional
+        Which series to take, by name or position.
+
+    Returns
+    -------
+    CheckResult
+
+    Raises
+    ------
+    InputError
+        Data cannot be used.
+
+    See Also
+    --------
+    surrogate : what to do about seasons and trends.
+    embed_dimension : whether E is at the end of its range.
+
+    Notes
+    -----
+    Cost: some hundred passes over each series, on the host.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pyedmcl
+    >>> rng = np.random.default_rng(1)
+    >>> season = np.sin(2 * np.pi * np.arange(240) / 12)
+    >>> found = pyedmcl.check({"a": season + rng.random(240), "b": 2 * season + rng.random(240)})
+    >>> [remark.code for remark in found.remarks]
+    ['season', 'season', 'common-season']
+    """
+    highest = arguments.integer("E_max", E_max, 1)
+    series = as_series(data, columns=columns)
+    found = [Remark(code, "", text) for code, text in remarks_on_times(series.time)]
+    found += _on_size(series, highest)
+    periods: dict[int, list[str]] = {}
+    for name, column in zip(series.names, series.values.T, strict=True):
+        own, period = _on_series(name, near_one(column.astype(np.float64))[0])
+        found += own
+        if period:
+            periods.setdefault(period, []).append(name)
+    for period, names in periods.items():
+        if len(names) > 1:
+            found.append(Remark(
+                "common-season", "",
+                f"{len(names)} series share a cycle of {period} rows ({arguments.shown(', '.join(names))}): they "
+                "predict each other without any link. Test with surrogates that keep it (surrogate='auto', or "
+                "'seasonal')",
+            ))  # fmt: skip
+    return CheckResult(tuple(found), series.n_steps, series.n_series)
+
+
+def _on_size(series: Series, E_max: int) -> list[Remark]:
+    n, found = series.n_steps, []
+    if n < _FEW_ROWS or n < _ROWS_PER_E * E_max:
+        found.append(Remark(
+            "few-rows", "",
+            f"there are {n:,} rows: states must come near each other many times, for which {_ROWS_PER_E} rows for each "
+            f"dimension are few; take E_max={max(n // _ROWS_PER_E, 1)} or less",
+        ))  # fmt: skip
+    if series.n_series > n:
+        found.append(Remark(
+            "on-its-side", "",
+            f"there are more series ({series.n_series:,}) than rows ({n:,}): if each row is a series, transpose the "
+            "table",
+        ))  # fmt: skip
+    return found
+
+
+def _on_series(name: str, values: NDArray[np.float64]) -> tuple[list[Remark], int]:
+    """Remarks on one series, and the rows of its cycle."""
+    there = np.isfinite(values)
+    present = values[there]
+    if not present.size or float(np.ptp(present)) == 0:
+        return [Remark("constant", name, "there is nothing but one value or gaps, which no skill can be had of")], 0
+    found = []
+    if not there.all():
+        found.append(Remark("gaps", name, f"{int((~there).sum()):,} of {len(values):,} rows are gaps"))
+    different, counts = np.unique(present, return_counts=True)
+    if float(counts[counts > 1].sum()) > _MANY_TIES * present.size and different.size < _FEW_VALUES * present.size:
+        found.append(Remark(
+            "ties", name,
+            f"there are {different.size:,} different values in {present.size:,} rows: many states are equal, and which "
+            "of them are nearest is decided by their rows",
+        ))  # fmt: skip
+    choice = choose(values)
+    if choice.steps:
+        found.append(Remark(
+            "wanders", name,
+            "it does not return to a mean: two such series seem to be linked by chance. Take differences, or "
+            "surrogates that wander too (surrogate='auto')",
+        ))  # fmt: skip
+    if choice.trend:
+        share = explained(values, line(values, there), there)
+        found.append(Remark("trend", name, f"a straight line explains {share:.0%} of its variance"))
+    if choice.period:
+        rest = values - line(values, there) if choice.trend else values
+        share = explained(rest, mean_cycle(rest, there, choice.period), there)
+        found.append(Remark("season", name, f"a cycle of {choice.period} rows explains {share:.0%} of its variance"))
+    return found, choice.period

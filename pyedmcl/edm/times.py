@@ -1,0 +1,66 @@
+"""What the times of a table say about its rows: whether these are equally spaced, complete and in order."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+# Months have 28 to 31 days: a step is a gap only where it is much longer than the usual one.
+_LONGER, _SHORTER = 1.5, 0.5
+
+
+def remarks_on_times(time: NDArray[Any] | None) -> list[tuple[str, str]]:
+    """(code, sentence) of whatever is wrong with times; nothing for text and where there are none."""
+    steps = _steps(time)
+    if time is None or steps is None:
+        return []
+    usual = float(np.median(steps[steps > 0])) if (steps > 0).any() else 0.0
+    back, double = int((steps < 0).sum()), int((steps == 0).sum())
+    found = []
+    if back:
+        row = int(np.argmax(steps < 0)) + 1
+        restart = f"the time goes back {back:,} times, first in row {row} ({time[row]})"
+        found.append((
+            "time-back",
+            f"{restart}: several recordings one below the other, or rows that are not sorted. Rows on both sides of "
+            "such a place become one state; split or sort the table first",
+        ))  # fmt: skip
+    if double:
+        row = int(np.argmax(steps == 0)) + 1
+        found.append((
+            "time-double",
+            f"{double:,} rows have the time of the row before, first row {row} ({time[row]}): each is taken for a step",
+        ))  # fmt: skip
+    long = steps > _LONGER * usual
+    if usual and long.any() and not back:
+        missing = int(np.rint(steps[long] / usual).sum()) - int(long.sum())
+        row = int(np.argmax(long)) + 1
+        found.append((
+            "time-gaps",
+            f"some {missing:,} rows are missing in {int(long.sum()):,} places, first before row {row} ({time[row]}): "
+            "states are made of rows, so that these places are passed over as if nothing were missing. Insert rows of "
+            "NaN",
+        ))  # fmt: skip
+    uneven = float(((steps > 0) & (steps < _SHORTER * usual)).mean()) if usual else 0.0
+    if uneven > 0.01:
+        found.append((
+            "time-uneven",
+            f"{uneven:.0%} of the steps are less than half as long as the usual one: states need equally spaced rows",
+        ))  # fmt: skip
+    return found
+
+
+def _steps(time: NDArray[Any] | None) -> NDArray[np.float64] | None:
+    """Differences of times as numbers; None where there is nothing to compare."""
+    if time is None or len(time) < 3:
+        return None
+    if time.dtype.kind == "M":
+        if np.isnat(time).any():
+            return None
+        return np.diff(time.astype("datetime64[us]").astype(np.int64)).astype(np.float64)
+    if time.dtype.kind in "iuf":
+        values = time.astype(np.float64)
+        return np.diff(values) if np.isfinite(values).all() else None
+    return None

@@ -1,0 +1,95 @@
+"""Remarks on tables: each thing that misleads in silence is named once, and sound tables are left alone."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import pyedmcl
+from pyedmcl.cli.app import app
+from pyedmcl.data.series import Series
+from pyedmcl.edm.times import remarks_on_times
+from pyedmcl.errors import InputError
+
+RNG = np.random.default_rng(5)
+NOISE = RNG.standard_normal((400, 2))
+MONTHS = np.arange("1990-01", "2023-05", dtype="datetime64[M]").astype("datetime64[D]")
+SEASON = 2 * np.sin(2 * np.pi * np.arange(400) / 12)
+
+
+def codes(data, **options):
+    return [remark.code for remark in pyedmcl.check(data, **options).remarks]
+
+
+def table(values, time=None):
+    return Series(np.ascontiguousarray(values), tuple("abcdefgh"[: values.shape[1]]), time)
+
+
+def test_a_sound_table_has_nothing_to_remark():
+    found = pyedmcl.check(table(NOISE, MONTHS))
+    assert found.remarks == () and str(found) == "nothing to remark" and (found.n_steps, found.n_series) == (400, 2)
+
+
+@pytest.mark.parametrize(
+    ("time", "code", "words"),
+    [
+        (np.delete(np.arange(403), [10, 11, 200])[:400], "time-gaps", "3 rows are missing in 2 places"),
+        (np.tile(np.arange(100.0), 4), "time-back", "goes back 3 times, first in row 100"),
+        (np.repeat(np.arange(200), 2), "time-double", "200 rows have the time"),
+        (np.cumsum(np.where(np.arange(400) % 5, 1.0, 0.2)), "time-uneven", "20% of the steps"),
+        (np.delete(MONTHS, 7)[:399], "time-gaps", "1 rows are missing"),
+    ],
+)
+def test_times(time, code, words):
+    found = pyedmcl.check(table(NOISE[: len(time)], time))
+    assert [remark.code for remark in found.remarks] == [code]
+    assert words in str(found)
+
+
+def test_times_that_say_nothing():
+    assert remarks_on_times(None) == [] and remarks_on_times(np.array(["x", "y", "z"])) == []
+    assert remarks_on_times(np.array([1.0, np.nan, 3.0])) == [] and remarks_on_times(np.arange(2)) == []
+    assert remarks_on_times(MONTHS) == [], "months and years differ in length"
+
+
+def test_seasons_trends_walks_ties_gaps_and_constants():
+    assert codes(NOISE + SEASON[:, None]) == ["season", "season", "common-season"]
+    assert codes(NOISE + np.column_stack([SEASON, 0 * SEASON])) == ["season"]
+    assert codes(NOISE[:, :1] + 0.01 * np.arange(400)[:, None]) == ["trend"]
+    assert codes(np.cumsum(NOISE[:, :1], axis=0)) == ["wanders"]
+    assert codes(np.round(NOISE[:, :1])) == ["ties"]
+    gaps = NOISE.copy()
+    gaps[3, 0] = np.nan
+    assert codes(gaps) == ["gaps"] and codes(np.ones((400, 1))) == ["constant"]
+    assert "of 12 rows explains" in str(pyedmcl.check(NOISE + SEASON[:, None]))
+
+
+def test_sizes():
+    assert codes(NOISE[:60]) == ["few-rows"] and codes(NOISE[:60], E_max=2) == []
+    assert codes(RNG.standard_normal((60, 61)), E_max=2)[0] == "on-its-side"
+    with pytest.raises(InputError, match="E_max=0"):
+        pyedmcl.check(NOISE, E_max=0)
+
+
+def test_networks_tell_of_times(one_device):
+    data = table(NOISE[:100], np.tile(np.arange(50.0), 2))
+    with pytest.warns(RuntimeWarning, match="the time goes back 1 times, first in row 50"):
+        pyedmcl.causal_network(
+            data, E=2, lags=None, surrogate=None, convergence=False, partial=False, device=one_device
+        )
+
+
+def test_the_command(tmp_path):
+    path = tmp_path / "x.csv"
+    rows = [f"{year}-{month:02}-01,{value}" for value, (year, month) in zip(
+        NOISE[:, 0], ((1990 + i // 12, 1 + i % 12) for i in range(401) if i != 30), strict=True)]  # fmt: skip
+    path.write_text("\n".join(["date,a", *rows]) + "\n")
+    said = CliRunner().invoke(app, ["check", str(path)]).stdout
+    assert "1 remarks" in said and "1 rows are missing" in said
+    answer = json.loads(CliRunner().invoke(app, ["check", str(path), "--json"]).stdout)
+    assert [remark["code"] for remark in answer["remarks"]] == ["time-gaps"]
+    pytest.importorskip("pandas", reason="pandas is not installed")
+    assert pyedmcl.check(NOISE[:60]).to_frame()["code"].tolist() == ["few-rows"]
