@@ -100,8 +100,8 @@ def check(data: Any, *, E_max: int = 10, columns: Sequence[str | int] | str | in
     >>> import numpy as np
     >>> import pyedmcl
     >>> rng = np.random.default_rng(1)
-    >>> season = np.sin(2 * np.pi * np.arange(240) / 12)
-    >>> found = pyedmcl.check({"a": season + rng.random(240), "b": 2 * season + rng.random(240)})
+    >>> season = np.sin(2 * np.pi * np.arange(480) / 12)
+    >>> found = pyedmcl.check({"a": season + rng.random(480), "b": 2 * season + rng.random(480)})
     >>> [remark.code for remark in found.remarks]
     ['season', 'season', 'common-season']
     """

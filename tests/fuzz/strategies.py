@@ -119,8 +119,8 @@ LEGAL = {
     "device": _none,
 }  # fmt: skip
 
-#: Given in every call: with their defaults nearly every call of so few rows is refused.
-_ALWAYS = ("E", "E_max")
+#: Given in every call: with their defaults nearly every call of so few rows is refused, or takes long.
+_ALWAYS = ("E", "E_max", "budget")
 #: Arguments that name what is written: text made up at random must not lead out of the test's own folder.
 PATHS = ("path", "out", "checkpoint")
 
