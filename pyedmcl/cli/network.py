@@ -45,8 +45,10 @@ def network(
                      help="Lags (Tp) at which skill is compared; none: no comparison."),
     ] = "-6:3",
     latest: Annotated[
-        int, typer.Option("--latest", help="The latest best lag at which a cause is believed.", rich_help_panel="Legs")
-    ] = -1,
+        int | None,
+        typer.Option("--latest", help="The latest best lag at which a cause is believed (default: 0 for smooth series, "
+                     "else -1).", show_default=False, rich_help_panel="Legs"),
+    ] = None,
     Tp: Annotated[
         int, typer.Option("--Tp", help="The only lag that is tested with --lags none.", rich_help_panel="Legs")
     ] = -1,

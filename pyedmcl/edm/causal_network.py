@@ -28,6 +28,7 @@ from .lagged_map_problem import LaggedMapProblem
 from .pair_predictions_problem import PairPredictionsProblem
 from .pairs import pairs_arguments, with_dimensions
 from .partial_links import PartialLink, partial_skill
+from .scores import pearson
 from .sequential import FIRST, tell_reach
 from .surrogate import check_method
 from .surrogate_choice import reasons
@@ -38,6 +39,7 @@ from .xmap_significance_problem import XmapSignificanceProblem
 
 Doubles = NDArray[np.float64]
 _LEAST_ROWS = 30
+_SMOOTH = 0.5  # lag-1 autocorrelation
 _LEAST_E = 2  # the state of a driven series needs more than its own value
 
 
@@ -48,7 +50,7 @@ def causal_network(
     E: str | int | Sequence[int] = "auto",
     tau: int = 1,
     lags: Sequence[int] | None = (-6, -5, -4, -3, -2, -1, 0, 1, 2, 3),
-    latest: int = -1,
+    latest: int | None = None,
     Tp: int = -1,
     surrogate: str | None = "auto",
     n: int | str = "auto",
@@ -86,10 +88,11 @@ def causal_network(
         self-prediction, at least 2.
     lags : sequence of int or None
         Steps from the states of the effect to the cause (Tp) at which skill is compared; None switches the leg off.
-    latest : int
+    latest : int, optional
         The latest best lag at which a cause is believed. Skill, convergence and surrogates are those of the best lag up
-        to there (for surrogates, of each one's own best lag). 0 suits series that are sampled so coarsely that effects
-        follow within a step; then common drivers are told less well.
+        to there (for surrogates, of each one's own best lag). By default 0 where the series are smooth (half of them
+        have a lag-1 autocorrelation above 0.5), since a row then hardly differs from the next one, and -1 elsewhere.
+        With 0 common drivers are told less well.
     Tp : int
         The only lag that is tested where ``lags`` is None.
     surrogate : str or None
@@ -147,7 +150,7 @@ def causal_network(
     legs = _Legs(
         None if surrogate is None else check_method(surrogate, "surrogate"), arguments.surrogates(n),
         arguments.share("rate", rate), arguments.draws("budget", budget), bool(convergence),
-        arguments.draws("sample", sample), *_lags(lags, latest), bool(partial),
+        arguments.draws("sample", sample), _lags(lags), 0, bool(partial),
         arguments.stream(seed), period, recurrence,
     )  # fmt: skip
     arguments.reporter(progress)
@@ -155,6 +158,7 @@ def causal_network(
         data, E=E, tau=tau, Tp=Tp, exclusion_radius=exclusion_radius, knn=knn, E_max=E_max, columns=columns, dtype=dtype
     )
     series = fields["data"].series
+    legs = replace(legs, latest=_latest(latest, legs.lags, series))
     _check_size(series, fields, legs.lags)
     runner = arguments.runner_on(device, fields["data"].dtype)
     problem = with_dimensions(LaggedMapProblem(**fields, lags=()), runner, ArraySink([], []))
@@ -183,17 +187,27 @@ class _Legs:
     recurrence: float
 
 
-def _lags(lags: Any, latest: Any) -> tuple[tuple[int, ...], int]:
-    """Lags that are compared, and the latest at which a cause is believed."""
-    limit = arguments.integer("latest", latest)
+def _lags(lags: Any) -> tuple[int, ...]:
+    """Lags that are compared."""
     if lags is None:
-        return (), limit
-    found = {arguments.integer("lags", lag) for lag in arguments.several("lags", lags)}
-    if not found or min(found) > limit or max(found) <= limit:
+        return ()
+    return tuple(sorted({arguments.integer("lags", lag) for lag in arguments.several("lags", lags)}))
+
+
+def _latest(latest: Any, lags: Sequence[int], series: Series) -> int:
+    """The latest lag at which a cause is believed, with lags on both sides of it."""
+    limit = (0 if _smooth(series) else -1) if latest is None else arguments.integer("latest", latest)
+    if lags and not min(lags) <= limit < max(lags):
         raise InputError(
-            f"lags={arguments.shown(lags)}: lags up to latest={limit} and later ones are needed, or None"
+            f"lags={arguments.shown(list(lags))}: lags up to latest={limit} and later ones are needed, or None"
         )
-    return tuple(sorted(found)), limit
+    return limit
+
+
+def _smooth(series: Series) -> bool:
+    """Whether half of the series have a lag-1 autocorrelation above 0.5."""
+    now, before = series.values[1:].T.astype(np.float64), series.values[:-1].T.astype(np.float64)
+    return float(np.median(np.nan_to_num(pearson(now, before)))) > _SMOOTH
 
 
 def _check_size(series: Series, fields: dict[str, Any], lags: Sequence[int]) -> None:

@@ -180,7 +180,8 @@ def test_a_constant_series_is_linked_to_nothing(one_device):
 @pytest.mark.parametrize(
     ("data", "options", "words"),
     [(np.zeros((20, 3)), {}, "20 rows, and at least 30"), (np.arange(50.0), {}, "one series"),
-     (None, {"lags": [-2, -1]}, "latest=-1"), (None, {"lags": [0, 1]}, "latest=-1"), (None, {"surrogate": "x"}, "'x'"),
+     (None, {"lags": [-2, -1], "latest": -1}, "latest=-1"), (None, {"lags": [0, 1], "latest": -1}, "latest=-1"),
+     (None, {"surrogate": "x"}, "'x'"),
      (None, {"rate": 0}, "rate=0"), (None, {"lags": [-1, 0.5]}, "lags=0.5")],
 )  # fmt: skip
 @pytest.mark.filterwarnings("ignore:constant series")
@@ -195,3 +196,12 @@ def test_a_table_on_its_side_is_told_of(one_device):
             np.random.default_rng(1).random((40, 41)), E=3, lags=(-1, 0), surrogate=None, convergence=False,
             partial=False, device=one_device,
         )  # fmt: skip
+
+
+def test_smooth_series_may_be_linked_within_a_row(one_device):
+    off = {"surrogate": None, "convergence": False, "partial": False, "E": 3, "lags": (-1, 0, 1), "device": one_device}
+    rough = maps(100, CHAIN, 3)
+    assert pyedmcl.causal_network(rough, **off).latest == -1
+    slow = np.sin(np.arange(100)[:, None] * 0.1 + np.arange(3))
+    assert pyedmcl.causal_network(slow, **off).latest == 0
+    assert pyedmcl.causal_network(slow, latest=-1, **off).latest == -1
