@@ -265,7 +265,7 @@ class Simulation:
                 self._take(worker, number := min(self.free_blocks))
                 yield Operations(CLAIM)
                 return number
-            yield WAIT + WAIT_OF_EACH * len(self.claims)
+            yield WAIT + WAIT_OF_EACH * (self.setting.workers + len(self.claims))
         return None
 
     def _look(self) -> Operations:
@@ -295,6 +295,7 @@ def table(quick: bool) -> Iterator[tuple[str, Setting]]:
             yield "rows and latency", replace(base, rows=rows, latency=latency, slower=2 * CORES)
     for slower in (1.0, 10.0, 20 * CORES):
         yield "pace", replace(base, rows=3, slower=slower)
+    yield "watches early", replace(base, rows=3, slower=20 * CORES, early=True)
     for lease in (15.0, 60.0, 240.0):
         for early in (False, True):
             some = replace(base, workers=100, lost=0.05, slower=5 * CORES, lease=lease, early=early)

@@ -70,6 +70,7 @@ def causal_network(
     progress: Progress | None = None,
     dtype: str = "float32",
     device: DeviceNames = None,
+    client: Any = None,
     tune: str | None = None,
 ) -> CausalNetwork:
     """Which series drives which, directly or through others, and how is that known?
@@ -111,7 +112,7 @@ def causal_network(
         As for :func:`pyedmcl.surrogate`.
     progress : callable, optional
         Called as ``progress(done, total, unit)`` with units "dimensions", "lags", "series" and "predictions".
-    tau, exclusion_radius, knn, E_max, columns, dtype, device, tune
+    tau, exclusion_radius, knn, E_max, columns, dtype, device, client, tune
         As for :func:`pyedmcl.xmap`.
 
     Returns
@@ -126,6 +127,8 @@ def causal_network(
         Data or an argument cannot be used; there are fewer than 30 rows.
     DeviceNotFoundError, DeviceMemoryError
         No device matches; a table does not fit.
+    ClientError
+        Workers of ``client`` cannot be used, or were lost.
 
     See Also
     --------
@@ -160,7 +163,7 @@ def causal_network(
     series = fields["data"].series
     legs = replace(legs, latest=_latest(latest, legs.lags, series))
     _check_size(series, fields, legs.lags)
-    runner = arguments.runner_on(device, fields["data"].dtype)
+    runner = arguments.runner_on(device, fields["data"].dtype, client)
     problem = with_dimensions(LaggedMapProblem(**fields, lags=()), runner, ArraySink([], []))
     dims = np.array(problem.E, int)
     if problem.E_max is not None:

@@ -96,6 +96,7 @@ def partial_ccm(
     progress: Progress | None = None,
     dtype: str = "float32",
     device: DeviceNames = None,
+    client: Any = None,
     tune: str | None = None,
 ) -> PartialCcm:
     """Is a link between two variables direct, or does it pass through others? Partial cross mapping, both directions.
@@ -123,7 +124,7 @@ def partial_ccm(
         Chooses the surrogates; by default a fresh one, which the result names.
     progress : callable, optional
         Called as ``progress(done, total, "predictions")`` and, while E is searched, with unit "dimensions".
-    tau, exclusion_radius, knn, E_max, dtype, device, tune
+    tau, exclusion_radius, knn, E_max, dtype, device, client, tune
         As for :func:`pyedmcl.xmap`.
 
     Returns
@@ -136,6 +137,8 @@ def partial_ccm(
         An argument cannot be used.
     DeviceNotFoundError, DeviceMemoryError
         No device matches; a table does not fit.
+    ClientError
+        Workers of ``client`` cannot be used, or were lost.
 
     See Also
     --------
@@ -169,7 +172,7 @@ def partial_ccm(
         series, E=E, tau=tau, Tp=Tp, exclusion_radius=exclusion_radius, knn=knn, E_max=E_max, columns=None, dtype=dtype
     )
     problem = XmapProblem(**fields, block_rows=1)
-    runner = arguments.runner_on(device, fields["data"].dtype)
+    runner = arguments.runner_on(device, fields["data"].dtype, client)
     sink = ArraySink([], [])
     problem = with_dimensions(problem, runner, sink)
     dims, others = np.array(problem.E, int), tuple(range(2, series.n_series))

@@ -33,6 +33,9 @@ CALLS = {
     "ccm_significance": lambda x, **more: pyedmcl.ccm_significance(
         x[:, 0], x[:, 1], E=2, n=5, seed=1, **more
     ).surrogates,
+    "causal_network": lambda x, **more: pyedmcl.causal_network(
+        x[:, :3], E=[2, 3, 2], lags=(-1, 0), n=9, seed=2, partial=False, **more
+    ).rho,
     "rqa": lambda x, **more: pyedmcl.rqa(x[:, 0], m=2, radius=0.2, **more).counts.diagonals,
     "joint_rqa": lambda x, **more: pyedmcl.joint_rqa(x[:, 0], x[:, 1], m=2, radius=0.2, **more).counts.verticals,
     "windowed_rqa": lambda x, **more: [
