@@ -148,7 +148,8 @@ class BatchSweep:
             begin = 0
             while begin < len(shapes):
                 end = min(begin + max(self._pacer.units(cost), groups), len(shapes))
-                self.executor.upload(np.array([begin], np.uint32), buffers["taken"])
+                if begin:  # groups of the launch before asked for one matrix more each
+                    self.executor.upload(np.array([begin], np.uint32), buffers["taken"])
                 event = self.executor.launch(
                     self._kernel, (groups * self._wg,), (self._wg,), x=values[0], y=values[-1], step_x=steps[0],
                     step_y=steps[-1], theiler=p.theiler, dropped=p.theiler if p.theiler_everywhere else 0,

@@ -111,6 +111,18 @@ def test_blocks_and_memory_change_nothing(one_device, monkeypatch):
     assert_same(pyedmcl.rqa_batch(x, **options), list(whole))
 
 
+def test_short_launches_change_nothing(device, monkeypatch):
+    """More matrices than groups: a counter is set back, and results are appended to those of earlier launches."""
+    x = [series(n, n) for n in LENGTHS] * 6
+    options = {"m": 2, "radius": [0.8, 0.3], "device": device}
+    whole = list(pyedmcl.rqa_batch(x, **options))
+    monkeypatch.setattr("pyedmcl.recurrence.batch_sweep.Pacer.units", lambda self, cost: 1)
+    launches = []
+    monkeypatch.setattr("pyedmcl.recurrence.batch_sweep.Pacer.launched", lambda self, *what: launches.append(what))
+    assert_same(pyedmcl.rqa_batch(x, **options), whole)
+    assert len(launches) > 2
+
+
 def test_several_devices_share_the_series(both_devices, monkeypatch):
     x = [series(n, n) for n in LENGTHS]
     options = {"m": 2, "radius": [0.8, 0.3]}
