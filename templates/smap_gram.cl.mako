@@ -12,7 +12,8 @@
 ##   solve     A g = (1, z_t) in double, by L D L' of the matrix scaled to a unit diagonal
 ##
 ##   rest      what the numbers H that smap_map will have, summed, leave of (1, z_t); solved once more and added to g. It is
-##             the error of sums and roundings, most of which this takes back
+##             the error of sums and roundings, most of which this takes back. For groups in which some row is not well
+##             conditioned
 ##
 ## Regressors are taken around a centre near z_t, as smap_white says. Weights are relative to the nearest row's.
 ## ---- parameters (python -m pyedmcl.kernels.describe --write) ----
@@ -46,6 +47,8 @@ def value(e):
 #define LEAST_PIVOT (REAL_BITS == 64 ? 1e-13 : 1e-7)
 // Rows with a pivot below this one are too nearly singular for numbers of float32: errors of rho from 5e-6 on were seen.
 #define DOUBTFUL 1e-4
+// Rows whose pivots are all above this one gain nothing from the refinement.
+#define WELL_CONDITIONED 0.05
 #define LARGE_REST 2e-3  // of (1, z_t), likewise
 #include "smap_map.clh"
 #include "moment.clh"
@@ -195,6 +198,7 @@ void smap_gram(global const real* restrict states, global const real* restrict c
                global int* restrict doubtful) {
 %if staged:
   local real staged_states[CHUNK * STATE] __attribute__((aligned(64)));
+  local int any_refined;
 %endif
   const int which = get_group_id(1), t0 = ((first_tile + get_group_id(0)) * WG + get_local_id(0)) * LANES;
   states += (size_t)which * n_padded * STATE;
@@ -243,6 +247,8 @@ void smap_gram(global const real* restrict states, global const real* restrict c
   }
   realv g[K];
   for (int i = 0; i < K; ++i) g[i] = 0;
+  moment least[LANES];
+  int refined = 0;
   _Pragma("unroll 1") for (int again = 0; again < 2; ++again) {
     if (again) {
       for (int i = 0; i < K * LANES; ++i) left[i] = 0;
@@ -255,17 +261,32 @@ void smap_gram(global const real* restrict states, global const real* restrict c
             for (int j = 0; j < E; ++j) rest -= strength[l] * PENALTY(i - 1, j) * (moment)found[(j + 1) * LANES + l];
 %endif
           left[i * LANES + l] = rest;
-          if (!(fabs(rest) < LARGE_REST * fmax(fabs(ASKED(l, i)), (moment)1)) && t0 + l < n_rows) *doubtful = 1;
+          const int large = !(fabs(rest) < LARGE_REST * fmax(fabs(ASKED(l, i)), (moment)1));
+          if (large && least[l] < WELL_CONDITIONED && t0 + l < n_rows) *doubtful = 1;
         }
     }
     _Pragma("unroll 1") for (int l = 0; l < LANES; ++l) {
       moment a[N_SUMS], x[K];
       for (int i = 0; i < N_SUMS; ++i) a[i] = of_rows[i * LANES + l];
       for (int i = 0; i < K; ++i) x[i] = left[i * LANES + l];
-      if (solve_small(a, x) < DOUBTFUL && t0 + l < n_rows) *doubtful = 1;
-      for (int i = 0; i < K; ++i) found[i * LANES + l] = again ? (real)(found[i * LANES + l] + x[i]) : (real)x[i];
+      least[l] = solve_small(a, x);
+      if (least[l] < DOUBTFUL && t0 + l < n_rows) *doubtful = 1;
+      refined = refined || (least[l] < WELL_CONDITIONED && t0 + l < n_rows);
+      if (!again || least[l] < WELL_CONDITIONED)
+        for (int i = 0; i < K; ++i) found[i * LANES + l] = again ? (real)(found[i * LANES + l] + x[i]) : (real)x[i];
     }
     for (int i = 0; i < K; ++i) g[i] = LOADV(found + i * LANES);
+    // All rows of a group, or none, go through the library once more; each row takes from it what it would alone.
+%if staged:
+    if (!again) {
+      if (get_local_id(0) == 0) any_refined = 0;
+      barrier(CLK_LOCAL_MEM_FENCE);
+      if (refined) any_refined = 1;
+      barrier(CLK_LOCAL_MEM_FENCE);
+      refined = any_refined;
+    }
+%endif
+    if (!refined) break;
   }
   for (int i = 0; i < K; ++i) STOREV(g[i], fits + (size_t)i * n_padded);
   STOREV(nearest, fits + (size_t)K * n_padded);
