@@ -56,6 +56,7 @@ CALLS = {
     "ccm_matrix": partial(pyedmcl.ccm_matrix, TABLE, E=2, lib_sizes=[10, 40], sample=2, seed=1),
     "ccm_significance": partial(pyedmcl.ccm_significance, X, Y, E=2, n=3, seed=1, lib_size=20, sample=2),
     "xmap_significance": partial(pyedmcl.xmap_significance, TABLE, E=2, n=2, seed=1),
+    "partial_ccm": partial(pyedmcl.partial_ccm, X, Y, given=X * Y, E=2, Tp=-1, n=2, seed=1),
     "rqa": partial(pyedmcl.rqa, GAPS, m=2, radius=[0.2, 0.4]),
     "rqa_cross": partial(pyedmcl.rqa, X, Y[:40], m=2, radius=0.3, exact=False),
     "rqa_rate": partial(pyedmcl.rqa, X, m=2, radius=0.1, threshold="recurrence_rate"),
