@@ -46,7 +46,7 @@ def test_headers_and_fragments_count_wherever_they_are_included(monkeypatch):
     seen = []
     in_every_text(monkeypatch, lambda folder, name, text: seen.append(f"{folder}/{name}") or text)
     spec("ccm").digest()
-    headers = ("ccm", "order", "reduce", "weights", "numeric")
+    headers = ("ccm", "order", "reduce", "weights", "numeric", "division")
     assert seen == ["templates/ccm.cl.mako", *(f"clkernels/{name}.clh" for name in headers)]
 
     files = {
