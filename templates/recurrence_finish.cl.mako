@@ -2,6 +2,7 @@
 ## and so are the white cells at the border of the matrix. segments.clh explains segments; the same algebra is in NumPy in
 ## pyedmcl/recurrence/partial.py, for several devices and checkpoints.
 ##
+##   finish_join        the segments of rows that another device has walked, behind those of the rows before
 ##   finish_begin       zeros
 ##   finish_diagonals   the ends of diagonals
 ##   finish_columns     the ends of columns, which are joined with rows where the matrix is symmetric
@@ -34,6 +35,27 @@ inline void count_run(local uint* restrict bins, global uint* all, const int len
     atomic_inc(all + length);
 }
 
+// Segments s and then b of a line; what became final is counted. white_bins: null where white runs do not count.
+inline segment_ joined(segment_ s, const segment_ b, const int counted, local uint* restrict bins, global uint* black,
+                       local uint* white_bins, global uint* white) {
+  if (s.first_start < 0) return b;
+  if (b.first_start < 0) return s;
+  const int s_single = s.first_start == s.last_start, b_single = b.first_start == b.last_start;
+  s.count += b.count;
+  if (b.first_start == s.last_end) {  // one run
+    if (counted && !s_single && !b_single) count_run(bins, black, b.first_end - s.last_start);
+    if (s_single) s.first_end = b.first_end;
+    if (!b_single) s.last_start = b.last_start;
+  } else {
+    if (white_bins) count_run(white_bins, white, b.first_start - s.last_end);
+    if (counted && !s_single) count_run(bins, black, s.last_end - s.last_start);
+    if (counted && !b_single) count_run(bins, black, b.first_end - b.first_start);
+    s.last_start = b.last_start;
+  }
+  s.last_end = b.last_end;
+  return s;
+}
+
 inline void clear_bins(local uint* restrict bins, const int n) {
   for (int b = get_local_id(0); b < n; b += WG) bins[b] = 0;
   barrier(CLK_LOCAL_MEM_FENCE);
@@ -62,6 +84,29 @@ void finish_diagonals(global const int* restrict segments, const ulong n, const 
   flush_bins(bins, lengths);
 }
 
+// a, b: segments of n lines, [5][n], of neighbouring rows; a becomes those of both. k_first, theiler: of diagonals; those
+// within the Theiler window do not count.
+// counts: of all lines, as in finish_begin; verticals: whether a and b are columns or rows.
+kernel __attribute__((reqd_work_group_size(WG, 1, 1)))
+void finish_join(global int* restrict a, global const int* restrict b, const ulong n, const long k_first,
+                 const int theiler, const int verticals, global uint* counts, const ulong n_lengths) {
+  local uint bins[2 * BINS];
+  clear_bins(bins, 2 * BINS);
+  global uint* black = counts + (verticals ? n_lengths : 0);
+  global uint* white = counts + 2 * n_lengths;
+  for (size_t line = get_global_id(0); line < n; line += get_global_size(0)) {
+    const long k = k_first + (long)line;
+    const int counted = verticals || k >= theiler || -k >= theiler;
+    const segment_ s = joined(segment_at(a, n, line), segment_at(b, n, line), counted, bins, black,
+                              verticals ? bins + BINS : 0, white);
+    a[line] = s.first_start; a[line + n] = s.first_end; a[line + 2 * n] = s.last_start; a[line + 3 * n] = s.last_end;
+    a[line + 4 * n] = s.count;
+  }
+  barrier(CLK_LOCAL_MEM_FENCE);
+  flush_bins(bins, black);
+  flush_bins(bins + BINS, white);
+}
+
 // columns, rows: segments, [5][n]. Where the matrix is symmetric column i goes on as row i, and the column's number of black
 // cells becomes that of both. counts: as in finish_begin. totals: [group][number of columns that have black cells, sums over
 // these of the first black cell, of the start and of the end of the last run, and of black cells].
@@ -78,24 +123,7 @@ void finish_columns(global int* restrict columns, global const int* restrict row
   for (size_t line = get_global_id(0); line < n; line += get_global_size(0)) {
     segment_ s = segment_at(columns, n, line);
     if (symmetric) {
-      const segment_ b = segment_at(rows, n, line);
-      if (s.first_start < 0) {
-        s = b;
-      } else if (b.first_start >= 0) {
-        const int s_single = s.first_start == s.last_start, b_single = b.first_start == b.last_start;
-        s.count += b.count;
-        if (b.first_start == s.last_end) {  // one run
-          if (!s_single && !b_single) count_run(bins, black, b.first_end - s.last_start);
-          if (s_single) s.first_end = b.first_end;
-          if (!b_single) s.last_start = b.last_start;
-        } else {
-          count_run(bins + BINS, white, b.first_start - s.last_end);
-          if (!s_single) count_run(bins, black, s.last_end - s.last_start);
-          if (!b_single) count_run(bins, black, b.first_end - b.first_start);
-          s.last_start = b.last_start;
-        }
-        s.last_end = b.last_end;
-      }
+      s = joined(s, segment_at(rows, n, line), 1, bins, black, bins + BINS, white);
       columns[line + 4 * (size_t)n] = s.count;
     }
     if (s.first_start < 0) {

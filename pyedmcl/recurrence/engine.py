@@ -15,6 +15,7 @@ from ..jobs.runner import LocalRunner, Runner
 from ..jobs.sinks import ListSink
 from ..launch.invariants import wrong_result
 from .counts import Counts
+from .device_join import DeviceJoin
 from .partial import Partial, finish, join
 from .problem import RqaProblem
 from .sweep import TileSweep
@@ -134,11 +135,26 @@ def counted(runner: Runner, problem: RqaProblem, x: Any, y: Any = None, *, tile:
     sink = ListSink(counting.blocks(runner.devices))
     runner.run(counting, sink)
     results: list[Any] = sink.results()
-    return require_consistent(runner.infos, problem, combine(problem, results, x) if counting.partial else results[0])
+    if not counting.partial:
+        return require_consistent(runner.infos, problem, results[0])
+    executor = runner.executors[0] if isinstance(runner, LocalRunner) else None
+    return require_consistent(runner.infos, problem, combine(problem, results, x, executor))
 
 
-def combine(problem: RqaProblem, parts: Sequence[Sequence[Partial]], x: Any) -> list[Counts]:
-    """Counts of each radius from parts that cover all rows, in any order."""
+def combine(
+    problem: RqaProblem, parts: Sequence[Sequence[Partial]], x: Any, executor: Executor | None = None
+) -> list[Counts]:
+    """Counts of each radius from parts that cover all rows, in any order; by a device where one has room for them."""
+    lines = [getattr(parts[0][0], name).shape[1] for name in ("diagonals", "rows", "columns")]
+    if executor is not None and len(parts) > 1 and DeviceJoin.fits(executor, problem, lines):
+        joining = DeviceJoin(executor, problem, lines)
+        try:
+            return [
+                joining.counts([part[radius] for part in parts], identity_line(problem, x, radius))
+                for radius in range(problem.n_radii)
+            ]
+        finally:
+            joining.release()
     return [
         finish(
             part, n_rows=problem.n_rows, n_columns=problem.n_columns, symmetric=problem.symmetric,

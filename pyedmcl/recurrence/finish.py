@@ -60,7 +60,7 @@ class Finish:
         self.executor, self.problem, self.lengths = executor, problem, longest + 1
         self._wg, groups = _SHAPES[quirks_for(executor.info).defaults_for]
         self._groups = min(groups, -(-self.lengths // self._wg))
-        entries = ("finish_begin", "finish_diagonals", "finish_columns", "finish_end")
+        entries = ("finish_join", "finish_begin", "finish_diagonals", "finish_columns", "finish_end")
         values = {"wg": self._wg}
         self._kernels = {name: build(executor, spec("recurrence_finish"), values, name) for name in entries}
         self._longest = executor.allocate(4 * _KINDS)
@@ -95,6 +95,24 @@ class Finish:
             white_borders=border, columns=self._black_cells(buffers.columns).astype(np.int64),
             per_diagonal=per_diagonal.astype(np.int64), period_sum=last - first,
             period_count=int(black.sum()) - filled, gap_sum=end - first - filled, gap_count=points - filled,
+        )  # fmt: skip
+
+    def join(self, a: Buffer, b: Buffer, n: int, counts: Buffer, *, verticals: bool) -> None:
+        """Segments ``a`` of ``n`` lines become those of their rows and of the rows behind them, which ``b`` has.
+
+        Parameters
+        ----------
+        a, b : Buffer
+        n : int
+        counts : Buffer
+            Of all lines; those that become final are added.
+        verticals : bool
+            Columns or rows; else diagonals.
+        """
+        p = self.problem
+        self.executor.launch(
+            self._kernels["finish_join"], (self._groups * self._wg,), (self._wg,), a=a, b=b, n=n, k_first=p.k_first,
+            theiler=p.line_window, verticals=verticals, counts=counts, n_lengths=self.lengths,
         )  # fmt: skip
 
     def _launch(self, buffers: RadiusBuffers) -> None:

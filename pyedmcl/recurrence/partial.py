@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -41,6 +42,15 @@ class Partial:
     histograms: NDArray[np.int64]
 
 
+def in_order(parts: Sequence[Partial]) -> list[Partial]:
+    """Parts by their rows. Raises ValueError where they overlap or leave rows out."""
+    ordered = sorted(parts, key=lambda part: part.begin)
+    for before, part in itertools.pairwise(ordered):
+        if part.begin != before.end:
+            raise ValueError(f"rows {before.end} to {part.begin} of the matrix are missing or counted twice")
+    return ordered
+
+
 def join(parts: Sequence[Partial], theiler: int, k_first: int) -> Partial:
     """Neighbouring parts as one. The order in which they were found does not matter, nor how rows were split.
 
@@ -55,11 +65,8 @@ def join(parts: Sequence[Partial], theiler: int, k_first: int) -> Partial:
     ValueError
         Parts overlap or leave rows out.
     """
-    ordered = sorted(parts, key=lambda part: part.begin)
-    whole = ordered[0]
-    for part in ordered[1:]:
-        if part.begin != whole.end:
-            raise ValueError(f"rows {whole.end} to {part.begin} of the matrix are missing or counted twice")
+    whole, *others = in_order(parts)
+    for part in others:
         histograms = whole.histograms + part.histograms
         diagonals = join_lines(whole.diagonals, part.diagonals, histograms[DIAGONAL], None,
                                counted=_outside(whole.diagonals.shape[1], theiler, k_first))  # fmt: skip

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from recurrence_parts import cells_of, count_rows, differences, partial_of, problem_of, reports_of, series
@@ -236,6 +238,11 @@ def test_lines_finished_on_the_device_and_on_the_host(device, shape, theiler, ra
         whole = quantify(executor, problem, x, y, tile=64)
         assert whole == wanted, (groups, whole[0].differences(wanted[0]))
         assert all(getattr(whole[0], name)[0] == 0 for name in ("diagonals", "verticals", "whites", "white_borders"))
+        cuts = [*range(0, n, 32), n]
+        for bounds in (cuts, cuts[:1] + cuts[2:]) if len(cuts) > 2 else (cuts,):
+            parts = [count_rows(executor, problem, x, y, rows, tile=96) for rows in itertools.pairwise(bounds)]
+            joined = combine(problem, parts[::-1], x, executor)
+            assert joined == wanted, (groups, bounds, joined[0].differences(wanted[0]))
 
 
 def test_devices_take_rows_in_any_order_and_edge(both_devices):
