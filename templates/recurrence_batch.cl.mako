@@ -16,6 +16,8 @@
 ##   4. results    Nearly all lengths occur in no line: those that do are written one behind the other, with their numbers.
 ##
 ## Words of neighbouring columns, or diagonals, lie side by side, so that the work-items of a group read and write together.
+## No pointer is declared restrict: NVIDIA's compiler then takes numbers, to which other work-items of the group have added, for
+## the zeros that this one has written (driver 580).
 ## A cell is the compared distance of pyedmcl.recurrence.problem: terms joined in ascending order, no fused operations. Points
 ## that touch a gap are NaN and recur with nothing.
 ##
@@ -53,9 +55,9 @@ static uint ones(const int n) { return n >= 32 ? 0xffffffffu : (1u << n) - 1; }
 
 // ---- 1. Bits
 
-static void make_bits(global const real* restrict x, global const real* restrict y, const int step_x, const int step_y,
+static void make_bits(global const real* x, global const real* y, const int step_x, const int step_y,
                       const int n_a, const int n_b, const int stride, const real outer, const real inner,
-                      global uint* restrict bits) {
+                      global uint* bits) {
   for (int j = 0; 32 * j < n_b; ++j) {
     const uint within = ones(n_b - 32 * j);
     const int a_end = ${"32 * (j + 1)" if symmetric else "stride"};
@@ -70,7 +72,7 @@ static void make_bits(global const real* restrict x, global const real* restrict
 %endif
 #pragma unroll 8
       for (int b = 0; b < 32; ++b) {
-        global const real* restrict at = y + 32 * j + b;
+        global const real* at = y + 32 * j + b;
         realv s = 0;
 %for e in range(m):
         {
@@ -102,7 +104,7 @@ static void make_bits(global const real* restrict x, global const real* restrict
 
 %if symmetric:
 // Words below the diagonal of blocks, from those above it.
-static void mirror_bits(const int words, const int stride, global uint* restrict bits) {
+static void mirror_bits(const int words, const int stride, global uint* bits) {
   for (int at = get_local_id(0); at < words * (words - 1) / 2; at += WG) {
     int j = (int)((1 + sqrt((float)(8 * at + 1))) / 2);  // blocks (i, j), i < j, in sequence
     j -= j * (j - 1) / 2 > at;
@@ -117,7 +119,7 @@ static void mirror_bits(const int words, const int stride, global uint* restrict
 %endif
 
 // Cells with |b - a| < dropped become white.
-static void drop_bits(const int n_a, const int words, const int stride, const int dropped, global uint* restrict bits) {
+static void drop_bits(const int n_a, const int words, const int stride, const int dropped, global uint* bits) {
   for (int a = get_local_id(0); a < n_a; a += WG)
     for (int j = max(a - dropped + 1, 0) / 32; j < words && 32 * j < a + dropped; ++j)
       bits[(size_t)j * stride + a] &= ~(ones(clamp(a + dropped - 32 * j, 0, 32)) & ~ones(clamp(a - dropped + 1 - 32 * j, 0, 32)));
@@ -125,7 +127,7 @@ static void drop_bits(const int n_a, const int words, const int stride, const in
 
 // ---- 2. Diagonals: word w of diagonal k is diagonals[w * n_diagonals + k - k_first].
 static void make_diagonals(const int words_a, const int words_b, const int stride, const int n_diagonals,
-                           global const uint* restrict bits, global uint* restrict diagonals) {
+                           global const uint* bits, global uint* diagonals) {
   const int first = ${"0" if symmetric else "-1"}, across = words_b - first;
   for (int at = get_local_id(0); at < words_a * across; at += WG) {
     const int w = at / across, j = first + at % across;
@@ -139,7 +141,7 @@ static void make_diagonals(const int words_a, const int words_b, const int strid
       a[r] = (uint)(((ulong)high << 32 | low) >> r);
     }
     transpose32(a);
-    global uint* restrict to = diagonals + (size_t)w * n_diagonals + 32 * (j - w${"" if symmetric else " + words_a"});
+    global uint* to = diagonals + (size_t)w * n_diagonals + 32 * (j - w${"" if symmetric else " + words_a"});
     for (int r = 0; r < 32; ++r) to[r] = a[r];
   }
 }
@@ -152,9 +154,9 @@ static void make_diagonals(const int words_a, const int words_b, const int strid
 #define LOWEST(bits) ((int)popcount(((bits) & -(bits)) - 1))  // place of the lowest bit
 
 // sums: period, its count, gap, its count of pyedmcl.recurrence.counts.Counts, and recurrent cells
-static void count_columns(const int n_a, const int n_b, const int stride, global const uint* restrict bits,
-                          global uint* restrict vertical, global uint* restrict white, global uint* restrict border,
-                          global ushort* restrict per_column, ulong* restrict sums) {
+static void count_columns(const int n_a, const int n_b, const int stride, global const uint* bits,
+                          global uint* vertical, global uint* white, global uint* border,
+                          global ushort* per_column, ulong* sums) {
   for (int c = get_local_id(0); c < n_a; c += WG) {
     int begin = 0, first = -1, last_begin = 0, last = -1, points = 0, blacks = 0;
     ulong black = 0;
@@ -198,8 +200,8 @@ static void count_columns(const int n_a, const int n_b, const int stride, global
 }
 
 static void count_diagonals(const int n_a, const int n_b, const int n_diagonals, const int k_first, const int theiler,
-                            global const uint* restrict diagonals, global uint* restrict lengths,
-                            global ushort* restrict per_diagonal) {
+                            global const uint* diagonals, global uint* lengths,
+                            global ushort* per_diagonal) {
   const int least = ${"0" if symmetric else "1 - n_a"};
   for (int k = least + get_local_id(0); k < n_b; k += WG) {
     const int a_end = min(n_a, n_b - k), counted = k >= theiler || -k >= theiler;
@@ -225,8 +227,8 @@ static void count_diagonals(const int n_a, const int n_b, const int n_diagonals,
 
 // ---- 4. Results: (kind << 24 | length, number of lines) of all lengths that occur (0 never does), kind by kind and in
 // ascending order.
-static ulong write_lines(global const uint* restrict numbers, const int lengths, global uint* restrict taken,
-                         global uint* restrict lines, local uint* restrict places) {
+static ulong write_lines(global const uint* numbers, const int lengths, global uint* taken,
+                         global uint* lines, local uint* places) {
   const int all = 4 * lengths, share = (all + WG - 1) / WG;
   const int from = min((int)get_local_id(0) * share, all), to = min(from + share, all);
   uint here = 0;
@@ -269,25 +271,25 @@ static ulong write_lines(global const uint* restrict numbers, const int lengths,
 // taken    matrices that were begun, and lengths that were written
 // heads    of each matrix: where its lengths begin (upper half) and how many, recurrent cells, and the sums of Counts
 kernel __attribute__((reqd_work_group_size(WG, 1, 1)))
-void recurrence_batch(global const real* restrict x, global const real* restrict y, global const int* restrict shapes,
-                      global const real* restrict limits, const int step_x, const int step_y, const int theiler,
-                      const int dropped, global uint* restrict scratch, const ulong scratch_words, const int longest,
-                      global uint* restrict taken, const uint end, global ulong* restrict heads,
-                      global uint* restrict lines, global ushort* restrict per_column,
-                      global ushort* restrict per_diagonal) {
+void recurrence_batch(global const real* x, global const real* y, global const int* shapes,
+                      global const real* limits, const int step_x, const int step_y, const int theiler,
+                      const int dropped, global uint* scratch, const ulong scratch_words, const int longest,
+                      global uint* taken, const uint end, global ulong* heads,
+                      global uint* lines, global ushort* per_column,
+                      global ushort* per_diagonal) {
   local uint mine, places[WG + 2];
   local ulong totals[5 * WG];
   const int most_words = (longest + 31) / 32;
-  global uint* restrict bits = scratch + (size_t)get_group_id(0) * scratch_words;
-  global uint* restrict diagonals = bits + (size_t)32 * most_words * most_words;
-  global uint* restrict numbers = diagonals + (size_t)${"32" if symmetric else "64"} * most_words * most_words;
+  global uint* bits = scratch + (size_t)get_group_id(0) * scratch_words;
+  global uint* diagonals = bits + (size_t)32 * most_words * most_words;
+  global uint* numbers = diagonals + (size_t)${"32" if symmetric else "64"} * most_words * most_words;
   for (;;) {
     MEET;
     if (get_local_id(0) == 0) mine = atomic_inc(taken);
     MEET;
     const size_t g = mine;
     if (g >= end) break;
-    global const int* restrict shape = shapes + 6 * g;
+    global const int* shape = shapes + 6 * g;
     const int n_a = shape[1], n_b = shape[3], words_a = (n_a + 31) / 32, words_b = (n_b + 31) / 32, stride = 32 * words_a;
     const int n_diagonals = ${"stride" if symmetric else "32 * (words_a + words_b)"}, k_first = ${"0" if symmetric else "-stride"};
     const int lengths = max(n_a, n_b) + 1;
