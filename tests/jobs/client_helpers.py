@@ -56,8 +56,8 @@ class Plain:
     ``change`` may alter what the n-th task answers.
     """
 
-    def __init__(self, change=lambda number, answer: answer):
-        self.threads, self.change, self.tasks = ThreadPoolExecutor(2), change, []
+    def __init__(self, change=lambda number, answer: answer, threads=2):
+        self.threads, self.change, self.tasks = ThreadPoolExecutor(threads), change, []
 
     def submit(self, function, task):
         number = len(self.tasks)

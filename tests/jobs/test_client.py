@@ -236,15 +236,12 @@ def test_others_are_told_to_name_a_folder_that_workers_see(values, one_device):
 
 
 def test_a_worker_with_other_parameters_computes_again_with_those_of_the_job(values, one_device):
-    begun = []
-
     def tuned_otherwise(number, answer):
-        begun.append(number)
-        if len(begun) == 3 and answer["answers"]:
+        if number == 2:  # the second with blocks: what the first one answers is the job's
             answer["answers"] = {question: {"row_lanes": 99} for question in answer["answers"]}
         return answer
 
-    client = Plain(tuned_otherwise)
+    client = Plain(tuned_otherwise, threads=1)
     found = pyedmcl.xmap(values, E=3, device=one_device, client=client).rho
     np.testing.assert_array_equal(found, pyedmcl.xmap(values, E=3, device=one_device).rho)
     blocks = [block[0] for task in client.tasks[1:] for block in task["blocks"]]
