@@ -89,9 +89,10 @@ def skill_sums(
     if n_pairs == 0 or n_rows == 0:
         return sums
     kernel_spec = spec("skill")
-    values = {"dtype": dtype, **parameters(kernel_spec, {"dtype": dtype}, executor.info).parameters}
+    given = {"dtype": dtype, "chunk": CHUNK}
+    values = {**given, **parameters(kernel_spec, given, executor.info).parameters}
     kernel = build(executor, kernel_spec, values)
-    n_chunks, wg = -(-n_rows // values["chunk"]), values["wg"]
+    n_chunks, wg = -(-n_rows // CHUNK), values["wg"]
     pair_bytes = n_chunks * len(SUMS) * itemsize
     room = min(_SUMS_BYTES_MOST, budget(executor.info).largest)
     block = max(min(room // pair_bytes, n_pairs, _PAIRS_MOST), 1)

@@ -12,6 +12,7 @@ MEANINGS = {
     "centred": "the regressors were centred on the query row",
     "coordinates": "coordinates of a state",
     "corridor": "a cell counts between two radii, not up to one",
+    "chunk": "rows of which a work-item adds up skill",
     "counts": "k of each dimension",
     "dims": "embedding dimensions that one pass searches, ascending",
     "dtype": "number type of data and distances: float32 or float64",

@@ -14,9 +14,8 @@ SPEC = KernelSpec(
             n_pairs, n_chunks, n_rows, observed_stride, observed_offset)
     """,
     example="generated/skill-float32-chunk256-wg64.cl",
-    specialisation=("dtype",),
+    specialisation=("dtype", "chunk"),
     tunables=(
-        Tunable("chunk", (CHUNK,), {"cpu": CHUNK, "gpu": CHUNK}, "rows that a work-item adds up"),
         Tunable("wg", (1, 16, 32, 64, 128), {"cpu": 1, "gpu": 64}, "work-items of a group, a chunk each"),
     ),
     oracle="pyedmcl.reference.edm:pearson",

@@ -21,6 +21,7 @@ from pyedmcl.codegen.loopy_kernels import DTYPES, MAKERS, Maker
 from pyedmcl.device.session import open_device
 from pyedmcl.errors import BuildError, MissingExtraError
 from pyedmcl.kernels import spec
+from pyedmcl.kernels.skill import CHUNK
 from pyedmcl.tuning import defaults
 from pyedmcl.tuning.database import Database
 from pyedmcl.tuning.key import tuning_key
@@ -89,7 +90,7 @@ print(generate("skill", shaping_values("skill", {OTHER})))
 @pytest.mark.parametrize("defaults_for", ["cpu", "gpu"])
 def test_defaults_need_no_loopy(defaults_for, fresh, without_loopy):
     for dtype in DTYPES:
-        values = {"dtype": dtype, **spec("skill").defaults(defaults_for), **DEVICE}
+        values = {"dtype": dtype, "chunk": CHUNK, **spec("skill").defaults(defaults_for), **DEVICE}
         text = build.source(spec("skill"), values)
         assert re.search(r"__kernel .* skill\(", text)
     assert not fresh.exists()
@@ -110,18 +111,18 @@ def test_a_text_that_is_not_shipped_says_what_to_install(fresh, without_loopy):
 def test_tuned_parameters_without_a_text_are_passed_over(fresh, without_loopy, one_device, caplog):
     """They may come from other people, or from before loopy was uninstalled."""
     info = open_device(one_device).info
-    run_trial(Database(), tuning_key(spec("skill"), {"dtype": "float32"}, info), {"chunk": 256, "wg": 16}, final=True)
+    run_trial(Database(), tuning_key(spec("skill"), {"dtype": "float32", "chunk": 256}, info), {"wg": 16}, final=True)
     caplog.set_level("INFO", logger="pyedmcl.tuning")
     result = pyedmcl.embed_dimension(np.random.default_rng(1).standard_normal(200), E_max=2, device=one_device)
     assert [one["grade"] for one in result.provenance["tuning"]["skill"]] == ["default"]
     assert "pip install 'pyedmcl[loopy]'" in caplog.text
     # A device that takes small groups only is given one whose text there is.
-    assert defaults.defaults(spec("skill"), {"dtype": "float32"}, NVIDIA, 48)["wg"] == 1
+    assert defaults.defaults(spec("skill"), {"dtype": "float32", "chunk": 256}, NVIDIA, 48)["wg"] == 1
 
 
 @needs_loopy
 def test_with_loopy_groups_are_as_large_as_a_device_takes(fresh):
-    assert defaults.defaults(spec("skill"), {"dtype": "float32"}, NVIDIA, 48)["wg"] == 32
+    assert defaults.defaults(spec("skill"), {"dtype": "float32", "chunk": 256}, NVIDIA, 48)["wg"] == 32
 
 
 def test_a_loopy_that_cannot_be_imported_is_missing_too(fresh, monkeypatch):

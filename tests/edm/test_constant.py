@@ -27,7 +27,7 @@ CALLS = {
     "embed_dimension of a target": lambda **o: pyedmcl.embed_dimension(X, target=FLAT, E_max=2, **o).rho,
     "multiview": lambda **o: pyedmcl.multiview(TABLE, 2, D=2, **o).rho,
     "xmap": lambda **o: pyedmcl.xmap(TABLE, E=2, **o).rho[:, 2],
-    "xmap_significance": lambda **o: pyedmcl.xmap_significance(TABLE, E=2, n=3, seed=1, **o).rho[:, 2],
+    "xmap_significance": lambda **o: pyedmcl.xmap_significance(TABLE, E=2, n=200, seed=1, **o).rho[:, 2],
     "ccm": lambda **o: pyedmcl.ccm(X[:, 0], FLAT, E=2, lib_sizes=[20], sample=2, seed=1, **o).rho[0],
     "ccm_lagged": lambda **o: pyedmcl.ccm_lagged(X[:, 0], FLAT, E=2, Tp=[0], **o).rho[0],
     "ccm_significance": lambda **o: pyedmcl.ccm_significance(

@@ -132,7 +132,7 @@ def test_the_warning_names_the_line_that_called(data, one_device, tmp_path, monk
     calls = {
         "xmap": lambda: pyedmcl.xmap(flat, E=2),
         "xmap to a store": lambda: pyedmcl.xmap(flat, E="auto", E_max=2, out=tmp_path / "map"),
-        "xmap_significance": lambda: pyedmcl.xmap_significance(flat, E=2, n=2, seed=1, surrogate="shuffle"),
+        "xmap_significance": lambda: pyedmcl.xmap_significance(flat, E=2, n=200, seed=1, surrogate="shuffle"),
         "kedm": lambda: kedm.xmap(flat, [2, 2, 2]),
     }
     with pytest.warns(RuntimeWarning, match="constant.*x2") as caught:

@@ -11,6 +11,7 @@ import pyedmcl
 import pyedmcl.recurrence.result
 from pyedmcl.errors import InputError
 from pyedmcl.recurrence import batch_problem
+from pyedmcl.recurrence.batch_sweep import BatchSweep
 from pyedmcl.recurrence.measures import SHORT_NAMES
 
 
@@ -117,7 +118,13 @@ def test_short_launches_change_nothing(device, monkeypatch):
     options = {"m": 2, "radius": [0.8, 0.3], "device": device}
     whole = list(pyedmcl.rqa_batch(x, **options))
     monkeypatch.setattr("pyedmcl.recurrence.batch_sweep.Pacer.units", lambda self, cost: 1)
-    launches = []
+    opened, launches = BatchSweep.__init__, []
+
+    def with_two_groups(self, *arguments):
+        opened(self, *arguments)
+        self._groups = 2
+
+    monkeypatch.setattr(BatchSweep, "__init__", with_two_groups)
     monkeypatch.setattr("pyedmcl.recurrence.batch_sweep.Pacer.launched", lambda self, *what: launches.append(what))
     assert_same(pyedmcl.rqa_batch(x, **options), whole)
     assert len(launches) > 2
