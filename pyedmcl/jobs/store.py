@@ -17,6 +17,7 @@ from ..errors import InputError, StoreError, StoreForeignError, StoreMismatchErr
 from . import durable, layout, records, zarr3
 from .chunks import EdgeChunks, chunks_of
 from .claims import Member, remove_claims, require_alone
+from .finished import Finished
 from .manifest import Manifest, now
 
 _SEARCHED = "searched"  # in a line of a journal of joined runs
@@ -47,14 +48,11 @@ class XmapStore:
         self.names: tuple[str, ...] = tuple(manifest.names)
         self._chunks = chunks_of(manifest)
         self._row_bytes = self.shape[1] * zarr3.DTYPES[manifest.dtype].itemsize
-        self._entries: dict[int, dict[str, Any]] = {}
-        self._verified: set[int] = set()
+        self._done = Finished(path, self._chunks, self.n_blocks, checked=manifest.checked)
         self._lease: durable.Lease | None = None
         self._journal: durable.Journal | None = None
         self._member: Member | None = None
         self._searched_next: list[dict[str, Any]] = []
-        self._read: dict[Path, int] = {}  # bytes of journals that were taken
-        self._mark: tuple[int, ...] = ()  # of the journal of the whole, when it was
         self._mutex = threading.Lock()
 
     @classmethod
@@ -95,7 +93,8 @@ class XmapStore:
             layout.describe(path, store.manifest)
             layout.remove_temporaries(path)
             remove_claims(path)
-            store._verify()
+            if not store._done.verify() or layout.is_joined(path):
+                store._fold()
             store._journal = durable.Journal(path / "rho" / layout.JOURNAL)
         except BaseException as error:
             lease.release()
@@ -148,82 +147,28 @@ class XmapStore:
             advice = ", then run the same command again, or choose another output path"
             raise durable.write_failure(f"{path} cannot be written", advice, error) from error
         store = cls(path, stored or manifest)
-        store._load_journal()
+        store._done.load()
         store._member = member
         return store
 
-    def _take_entries(self) -> bool:
-        """Take what journals hold that was not taken before; True where every byte of them was an entry."""
-        clean = True
-        for journal in layout.journals(self.path):
-            begin = self._read.get(journal, 0)
-            if journal.name == layout.JOURNAL:  # which is replaced as a whole by who joins the others to it
-                mark = durable.mark_of(journal)
-                if begin and mark == self._mark:
-                    continue
-                begin, self._mark = 0, mark
-            try:
-                entries, end, whole = durable.read_journal_from(journal, begin, required=self.manifest.checked)
-            except OSError as error:
-                raise StoreError(f"{journal} cannot be read ({error.strerror}): check its permissions") from error
-            self._read[journal] = end
-            clean = clean and whole
-            for entry in entries:
-                block, digest = entry.get("block"), entry.get("sha256")
-                if isinstance(block, int) and 0 <= block < self.n_blocks and isinstance(digest, str):
-                    self._entries[block] = entry
-        return clean
-
     def entries(self) -> list[dict[str, Any]]:
         """What the journals say of finished blocks, by their numbers."""
-        return [self._entries[block] for block in sorted(self._entries)]
+        return self._done.ordered()
 
     def refresh(self) -> None:
         """Learn what others have finished since."""
         with self._mutex:
-            self._take_entries()
+            self._done.take()
 
     def unwritten(self) -> list[int]:
         """Blocks that nobody has written, by one look at the folder. What is written is nearly always done."""
-        try:
-            there = set(os.listdir(self.path / "rho"))
-        except OSError:
-            there = set()
-        return [block for block in self.pending() if self._chunk(block).name not in there]
+        return self._done.unwritten()
 
     def finished(self, block: int) -> bool:
         """Whether a block is done, also by somebody else a moment ago."""
-        if block not in self._entries and self._chunk(block).exists():
+        if block not in self._done.entries and self._done.file(block).exists():
             self.refresh()
-        return block in self._entries
-
-    def _load_journal(self) -> bool:
-        """Take the entries whose chunk is there in full size; True where the journal and the chunks hold no more."""
-        clean = self._take_entries()
-        for block in list(self._entries):
-            size = -1
-            with contextlib.suppress(OSError):
-                size = self._chunk(block).stat().st_size
-            if size != self._chunks.size(self._entries[block]):
-                del self._entries[block]
-                clean = False
-        journalled = {self._chunk(block).name for block in self._entries}
-        with contextlib.suppress(OSError):
-            clean = clean and journalled.issuperset(n for n in os.listdir(self.path / "rho") if n.startswith("c."))
-        return clean
-
-    def _verify(self) -> None:
-        """Load the journals, keep the blocks whose bytes are those once written, and mend the journal."""
-        clean = self._load_journal()
-        for block, entry in list(self._entries.items()):
-            with contextlib.suppress(OSError):  # what cannot be read is written anew
-                if layout.sha256(self._chunk(block)) == entry["sha256"]:
-                    self._verified.add(block)
-            if block not in self._verified:
-                del self._entries[block]
-                clean = False
-        if not clean or layout.is_joined(self.path):
-            self._fold()
+        return block in self._done.entries
 
     def _fold(self) -> None:
         """Write one journal, and put what joined runs kept apart in its place."""
@@ -233,9 +178,9 @@ class XmapStore:
                 records.write_tuning(self.path, parameters)
             if searched:
                 records.write_searched(self.path, searched)
-        for entry in self._entries.values():
+        for entry in self._done.entries.values():
             entry.pop(_SEARCHED, None)
-        lines = [durable.journal_line(self._entries[block]) for block in sorted(self._entries)]
+        lines = [durable.journal_line(entry) for entry in self._done.ordered()]
         durable.write_file(self.path / "rho" / layout.JOURNAL, b"".join(lines))
         layout.remove_joined(self.path / "rho")
 
@@ -256,7 +201,7 @@ class XmapStore:
                 if self._journal is not None:
                     self._journal.close()
                     self._journal = None
-                self._take_entries()
+                self._done.take()
                 layout.remove_temporaries(self.path)
                 if layout.is_joined(self.path):
                     self._fold()
@@ -269,9 +214,6 @@ class XmapStore:
             ) from error
         finally:
             lease.release()
-
-    def _chunk(self, block: int) -> Path:
-        return self.path / "rho" / self._chunks.name(block)
 
     def __enter__(self) -> XmapStore:
         return self
@@ -300,12 +242,12 @@ class XmapStore:
 
     def pending(self) -> list[int]:
         """Blocks not yet done, in order."""
-        return [block for block in range(self.n_blocks) if block not in self._entries]
+        return self._done.pending()
 
     @property
     def complete(self) -> bool:
         """Whether every block of rho is done."""
-        return len(self._entries) == self.n_blocks
+        return len(self._done.entries) == self.n_blocks
 
     def write(self, block: int, rows: ArrayLike) -> None:
         """Store a block; when this returns it is on the disk and counts as done.
@@ -328,18 +270,18 @@ class XmapStore:
         chunk, more = self._chunks.pack(rows, start, stop)
         entry: dict[str, Any] = {"block": block, "sha256": hashlib.sha256(chunk).hexdigest(), "time": now(), **more}
         with self._writing(f"block {block}"):
-            if self._entries.get(block, entry)["sha256"] != entry["sha256"]:
-                del self._entries[block]  # other values than before: not done until their sum is journalled
-            durable.write_file(self._chunk(block), chunk)
+            if self._done.entries.get(block, entry)["sha256"] != entry["sha256"]:
+                del self._done.entries[block]  # other values than before: not done until their sum is journalled
+            durable.write_file(self._done.file(block), chunk)
             if self._member is not None:
                 me = self._member.me
                 entry |= {"writer": me.id, "host": me.host, "device": me.device}
                 if self._searched_next:
                     entry[_SEARCHED] = self._searched_next
             self._own_journal().append(entry)
-            self._entries[block] = entry
+            self._done.entries[block] = entry
             self._searched_next = []
-            self._verified.add(block)
+            self._done.verified.add(block)
 
     def _own_journal(self) -> durable.Journal:
         """That of this process; who has joined makes it with the first block."""
@@ -368,10 +310,10 @@ class XmapStore:
         data, digest = records.pack_E(E, self.shape[1])
         with self._writing("E"):
             known = records.digests_of_E(self.path)
-            if self._entries and known and digest not in known:
+            if self._done.entries and known and digest not in known:
                 raise StoreMismatchError(
-                    f"{self.path}: {len(self._entries)} blocks were computed with another E than the one found now: "
-                    "choose another output path, or start again with --no-resume (resume=False)"
+                    f"{self.path}: {len(self._done.entries)} blocks were computed with another E than the one found "
+                    "now: choose another output path, or start again with --no-resume (resume=False)"
                 )
             records.write_E(self.path, data, digest)
 
@@ -417,7 +359,7 @@ class XmapStore:
         Raises StoreError where they are damaged.
         """
         # Who has joined takes those of others at once.
-        if not self._entries and self._member is None:
+        if not self._done.entries and self._member is None:
             return {}
         return records.read_answers(self.path) | records.read_tuning(self.path, required=self.manifest.checked)
 
@@ -455,8 +397,8 @@ class XmapStore:
                 raise
             warn(f"{error} It is left out here.")
             return []
-        for block in sorted(self._entries):
-            more = [records.as_searched(one) for one in self._entries[block].get(_SEARCHED, ())]
+        for block in sorted(self._done.entries):
+            more = [records.as_searched(one) for one in self._done.entries[block].get(_SEARCHED, ())]
             found += [one for one in more if one not in found]
         return found
 
@@ -474,8 +416,8 @@ class XmapStore:
             except OSError as error:
                 room = "" if self.keep else f" (a block needs {self.block_rows * self._row_bytes / 1e6:.3g} MB)"
                 raise durable.write_failure(
-                    f"{len(self._entries)} of {self.n_blocks} blocks are kept in {self.path}, but {what} could not "
-                    "be written",
+                    f"{len(self._done.entries)} of {self.n_blocks} blocks are kept in {self.path}, but {what} could "
+                    "not be written",
                     f"{room}, then run the same command again: it continues from there",
                     error,
                 ) from error
@@ -499,7 +441,7 @@ class XmapStore:
         Raises StoreError where it is damaged, or missing although blocks were computed with it.
         """
         E = self.E
-        if E is None and self._entries:
+        if E is None and self._done.entries:
             raise self._without_E(f"E of {self.path} is missing")
         return np.zeros(self.shape[1], int) if E is None else np.asarray(E, int)
 
@@ -521,13 +463,13 @@ class XmapStore:
         StoreError
             They cannot be read, or were changed since they were written.
         """
-        entry = self._entries.get(block)
+        entry = self._done.entries.get(block)
         if not isinstance(self._chunks, EdgeChunks):
             raise InputError(f"{self.path} holds a map, not edges")
         if entry is None:
             return None
         try:
-            data = self._chunk(block).read_bytes()
+            data = self._done.file(block).read_bytes()
         except OSError as error:
             raise self._unreadable(block, error) from error
         if hashlib.sha256(data).hexdigest() != entry["sha256"]:
@@ -565,15 +507,15 @@ class XmapStore:
         return found
 
     def _read_block(self, block: int, first: int, last: int) -> NDArray[Any] | None:
-        entry = self._entries.get(block)
+        entry = self._done.entries.get(block)
         if entry is None:
             return None
-        path = self._chunk(block)
+        path = self._done.file(block)
         try:
             # Opening for reading does not read it all; a block is checked when first used.
-            if block not in self._verified and layout.sha256(path) != entry["sha256"]:
+            if block not in self._done.verified and layout.sha256(path) != entry["sha256"]:
                 raise self._changed(block)
-            self._verified.add(block)
+            self._done.verified.add(block)
             stored = zarr3.DTYPES[self.manifest.dtype]
             data: NDArray[Any] = np.fromfile(
                 path, dtype=stored, count=(last - first) * self.shape[1], offset=first * self._row_bytes
@@ -633,7 +575,7 @@ def open_store(path: str | os.PathLike[str], mode: str = "r") -> XmapStore:
         raise StoreForeignError(f"{path} is no result of pyedmcl xmap: name the folder that xmap wrote (-o)")
     store = XmapStore(path, layout.read_manifest(path, attributes))
     # What joined runs are at work on is no damage.
-    if not store._load_journal() and store.pending() and not layout.is_joined(path):
+    if not store._done.load() and store.pending() and not layout.is_joined(path):
         gap = "rho is NaN" if store.keep is None else "edges are missing"
         warn(
             f"the journal of {path} and its files do not agree, as after a kill or damage: {len(store.pending())} of "
@@ -641,7 +583,7 @@ def open_store(path: str | os.PathLike[str], mode: str = "r") -> XmapStore:
         )
     if not store.manifest.checked:
         warn(f"{path} was written before every file of a store had a checksum: only rho and E can be verified")
-    if store._entries and not layout.is_described(path, store.manifest):
+    if store._done.entries and not layout.is_described(path, store.manifest):
         warn(
             f"{path / 'rho' / zarr3.METADATA} is damaged: what is read here is right, other readers of Zarr may be "
             "misled. Running the same command again mends it."

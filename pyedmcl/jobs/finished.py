@@ -1,0 +1,109 @@
+"""Which blocks of a store are done, as its journals and the files of blocks say."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from pathlib import Path
+from typing import Any
+
+from ..errors import StoreError
+from . import durable, layout
+from .chunks import Chunks
+
+
+class Finished:
+    """The finished blocks of a store.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+        Of the store.
+    chunks : Chunks
+    n_blocks : int
+    checked : bool
+        Whether every line of a journal has a checksum.
+
+    Attributes
+    ----------
+    entries : dict
+        What journals say of blocks, by their numbers.
+    verified : set of int
+        Blocks whose bytes were seen to be those once written.
+    """
+
+    def __init__(self, path: Path, chunks: Chunks, n_blocks: int, *, checked: bool) -> None:
+        self._path, self._chunks, self._n_blocks, self._checked = path, chunks, n_blocks, checked
+        self.entries: dict[int, dict[str, Any]] = {}
+        self.verified: set[int] = set()
+        self._read: dict[Path, int] = {}  # bytes of journals that were taken
+        self._mark: tuple[int, ...] = ()  # of the journal of the whole, when it was
+
+    def file(self, block: int) -> Path:
+        """Where a block is."""
+        return self._path / "rho" / self._chunks.name(block)
+
+    def ordered(self) -> list[dict[str, Any]]:
+        """Entries by the numbers of their blocks."""
+        return [self.entries[block] for block in sorted(self.entries)]
+
+    def pending(self) -> list[int]:
+        """Blocks not yet done, in order."""
+        return [block for block in range(self._n_blocks) if block not in self.entries]
+
+    def unwritten(self) -> list[int]:
+        """Blocks that nobody has written, by one look at the folder. What is written is nearly always done."""
+        try:
+            there = set(os.listdir(self._path / "rho"))
+        except OSError:
+            there = set()
+        return [block for block in self.pending() if self.file(block).name not in there]
+
+    def take(self) -> bool:
+        """Take what journals hold that was not taken before; True where every byte of them was an entry."""
+        clean = True
+        for journal in layout.journals(self._path):
+            begin = self._read.get(journal, 0)
+            if journal.name == layout.JOURNAL:  # which is replaced as a whole by who joins the others to it
+                mark = durable.mark_of(journal)
+                if begin and mark == self._mark:
+                    continue
+                begin, self._mark = 0, mark
+            try:
+                entries, end, whole = durable.read_journal_from(journal, begin, required=self._checked)
+            except OSError as error:
+                raise StoreError(f"{journal} cannot be read ({error.strerror}): check its permissions") from error
+            self._read[journal] = end
+            clean = clean and whole
+            for entry in entries:
+                block, digest = entry.get("block"), entry.get("sha256")
+                if isinstance(block, int) and 0 <= block < self._n_blocks and isinstance(digest, str):
+                    self.entries[block] = entry
+        return clean
+
+    def load(self) -> bool:
+        """Take the entries whose file is there in full size; True where the journals and the files hold no more."""
+        clean = self.take()
+        for block in list(self.entries):
+            size = -1
+            with contextlib.suppress(OSError):
+                size = self.file(block).stat().st_size
+            if size != self._chunks.size(self.entries[block]):
+                del self.entries[block]
+                clean = False
+        journalled = {self.file(block).name for block in self.entries}
+        with contextlib.suppress(OSError):
+            clean = clean and journalled.issuperset(n for n in os.listdir(self._path / "rho") if n.startswith("c."))
+        return clean
+
+    def verify(self) -> bool:
+        """Load, and keep the blocks whose bytes are those once written; True where these are all."""
+        clean = self.load()
+        for block, entry in list(self.entries.items()):
+            with contextlib.suppress(OSError):  # what cannot be read is written anew
+                if layout.sha256(self.file(block)) == entry["sha256"]:
+                    self.verified.add(block)
+            if block not in self.verified:
+                del self.entries[block]
+                clean = False
+        return clean
