@@ -30,8 +30,7 @@ from .pairs import pairs_arguments, with_dimensions
 from .partial_links import PartialLink, partial_skill
 from .scores import pearson
 from .sequential import FIRST, tell_reach
-from .surrogate import check_method
-from .surrogate_choice import reasons
+from .surrogate import SeriesMakers, check_method
 from .times import remarks_on_times
 from .verdicts import MOST_GIVEN, NONE, Evidence, intermediates, passes_through, verdict_of
 from .xmap_significance import surrogate_tests
@@ -249,6 +248,9 @@ class _Work:
         self._fields, self._legs, self._runner = fields, legs, runner
         self._series: Series = fields["data"].series
         self._dims = np.array(fields["E"], int)
+        self._makers = None if legs.surrogate is None else SeriesMakers(
+            self._series, legs.surrogate, fields["tau"], legs.period, legs.recurrence
+        )
         self._record = Record()
         self._kernels: tuple[str, ...] = ()
 
@@ -285,7 +287,7 @@ class _Work:
             p_convergence=missing if p_convergence is None else p_convergence, through=through, carried=carried,
             partial=left, E=self._dims, tau=self._fields["tau"], Tp=Tp, rate=legs.rate,
             latest=legs.latest, surrogate=legs.surrogate, seed=legs.seed, n_steps=series.n_steps,
-            reasons=() if legs.surrogate is None else reasons(series, legs.surrogate, legs.period),
+            reasons=() if self._makers is None else self._makers.reasons,
             provenance=self._runner.provenance(dict.fromkeys(self._kernels), self._record),
         )  # fmt: skip
 
@@ -306,11 +308,11 @@ class _Work:
     ) -> tuple[NDArray[np.int_] | None, Doubles | None, Doubles | None]:
         """Surrogates of each pair, p-values and q-values; None where the leg is off."""
         legs = self._legs
-        if legs.surrogate is None:
+        if self._makers is None:
             return None, None, None
         problem = XmapSignificanceProblem(
-            **self._fields, method=legs.surrogate, n=legs.n or min(FIRST, legs.budget), seed=legs.seed,
-            period=legs.period, recurrence=legs.recurrence, E_of_library=True, lags=lags,
+            **self._fields, makers=self._makers, n=legs.n or min(FIRST, legs.budget), seed=legs.seed,
+            E_of_library=True, lags=lags,
         )  # fmt: skip
         record, _, table = surrogate_tests(
             problem, self._runner, rate=legs.rate, budget=0 if legs.n else legs.budget

@@ -23,7 +23,7 @@ from .false_discovery import false_discovery
 from .sequential import FIRST, SequentialTests, tell_reach
 from .significance_problem import CcmSignificanceProblem
 from .surrogate import check_method, draw, maker
-from .surrogate_choice import reasons
+from .surrogate_choice import choices
 
 Doubles = NDArray[np.float64]
 
@@ -200,12 +200,13 @@ def ccm_significance(
     first, second, tau = sides(x, y, E, tau, False)
     directions = both_directions(first, second, tau, Tp=Tp, knn=k, lib_range=lib_range, valid_lib=valid_lib)
     targets = [_first(direction.target.series) for direction in directions]
+    chosen = [choices(target, surrogate, period) for target in targets]
     makers = [
         maker(
             target, surrogate, period=period, E=direction.target.lags, tau=tau, recurrence=recurrence,
-            what="xy"[1 - direction.number], name="surrogate",
+            what="xy"[1 - direction.number], name="surrogate", choice=own[0] if own else None,
         )
-        for target, direction in zip(targets, directions, strict=True)
+        for target, direction, own in zip(targets, directions, chosen, strict=True)
     ]  # fmt: skip
     sizes = tuple(  # of all rows there is one sample
         library_sizes(int(d.legal.sum()) if lib_size is None else lib_size, [d], "lib_size")[0] for d in directions
@@ -236,7 +237,7 @@ def ccm_significance(
     return CcmSignificance(
         links=((first.name, second.name), (second.name, first.name)), rho=rho, surrogates=surrogates, p_value=p_value,
         q_value=false_discovery(p_value), lib_size=lib_size, method=surrogate, seed=number, rate=limit,
-        reasons=sum((reasons(target, surrogate, period) for target in targets), ()),
+        reasons=tuple(each.reason for own in chosen for each in own),
         provenance=runner.provenance(first_round.kernels, record),
     )  # fmt: skip
 

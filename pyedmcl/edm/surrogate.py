@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -10,13 +14,15 @@ from numpy.typing import NDArray
 from ..data.condition import far_exponent
 from ..data.series import Series, build_series, check_embedding
 from ..errors import InputError
+from ..jobs.blocks import Block, cut
 from . import arguments
-from .surrogate_choice import choose
-from .surrogate_makers import Maker, adjusted, check_period, phases, placed, seasonal
+from .surrogate_choice import Choice, choices
+from .surrogate_makers import Maker, adjusted, one_by_one, phases, placed, seasonal
 from .twins import twin_groups, twin_path
 
 METHODS = ("shuffle", "phase", "iaaft", "twin", "seasonal", "auto")
 Doubles = NDArray[np.float64]
+_CELLS = 1 << 17  # of surrogates that are made together: what they are made of fits into a cache
 
 
 def surrogate(
@@ -98,9 +104,20 @@ def surrogate(
 def draw(make: Maker, n: int, seed: int, number: int, n_steps: int, first: int = 0) -> Doubles:
     """n surrogates (n, n_steps) of series ``number`` from ``first`` on, each from a random stream of its own."""
     out = arguments.room("n", (n, n_steps))
-    for i in range(n):
-        sequence = np.random.SeedSequence(entropy=seed, spawn_key=(number, first + i))
-        out[i] = make(np.random.Generator(np.random.Philox(sequence)))
+
+    def fill(part: Block) -> None:
+        sequences = (np.random.SeedSequence(seed, spawn_key=(number, first + i)) for i in range(part.begin, part.end))
+        out[part.begin : part.end] = make([np.random.Generator(np.random.Philox(each)) for each in sequences])
+
+    parts = cut(n, max(_CELLS // n_steps, 1))
+    threads = min(len(parts), os.cpu_count() or 1)
+    if threads < 2:
+        for part in parts:
+            fill(part)
+        return out
+    with ThreadPoolExecutor(threads) as pool:  # NumPy lets others work while it transforms an array
+        for done in [pool.submit(fill, part) for part in parts]:
+            done.result()
     return out
 
 
@@ -111,11 +128,11 @@ def check_method(method: Any, name: str = "method") -> str:
 
 def maker(
     series: Series, method: str, *, period: int | None = None, E: int = 2, tau: int = 1, recurrence: float = 0.1,
-    what: str = "x", name: str = "method",
+    what: str = "x", name: str = "method", choice: Choice | None = None,
 ) -> Maker:  # fmt: skip
-    """What makes a surrogate of a single series from a random generator; see :func:`surrogate`.
+    """What makes surrogates of a single series from random generators; see :func:`surrogate`.
 
-    ``what`` and ``name`` are what messages call the data and the method.
+    ``what`` and ``name`` are what messages call the data and the method; ``choice`` is what "auto" takes, if known.
     """
     check_method(method, name)
     E, tau = check_embedding(E, tau)
@@ -126,8 +143,10 @@ def maker(
     exponent = far_exponent(values)
     if exponent:  # sums and spectra are those of numbers near 1
         near_one = build_series(np.ldexp(values, -exponent), series.names)
-        make = maker(near_one, method, period=period, E=E, tau=tau, recurrence=recurrence, what=what, name=name)
-        return lambda rng: np.ldexp(make(rng), exponent)
+        make = maker(
+            near_one, method, period=period, E=E, tau=tau, recurrence=recurrence, what=what, name=name, choice=choice
+        )
+        return lambda generators: np.ldexp(make(generators), exponent)
     there = np.isfinite(values)
     if not there.all() and method not in ("shuffle", "seasonal", "auto"):
         raise InputError(
@@ -140,13 +159,13 @@ def maker(
             f"{what}: series {series.names[0]!r} has {int(there.sum())} values; surrogates need at least {least}"
         )
     if method == "shuffle":
-        return lambda rng: placed(rng.permutation(values[there]), there)
+        return one_by_one(lambda rng: placed(rng.permutation(values[there]), there))
     if method == "phase":
         return phases(values)
     if method == "iaaft":
         return adjusted(values)
     if method == "auto":
-        return choose(values, None if period is None else check_period(period, len(values))).maker(values)
+        return (choice or choices(series, method, period)[0]).maker(values)
     if method == "seasonal":
         return seasonal(values, there, period)
     if len(values) < (E - 1) * tau + least:
@@ -154,4 +173,55 @@ def maker(
             f"{what}: E={E}, tau={tau} needs at least {(E - 1) * tau + least} rows, there are {len(values)}"
         )
     group = twin_groups(values, E, tau, float(recurrence))
-    return lambda rng: values[(E - 1) * tau :][twin_path(group, len(values), rng)]
+    return one_by_one(lambda rng: values[(E - 1) * tau :][twin_path(group, len(values), rng)])
+
+
+@dataclass(frozen=True, eq=False)
+class SeriesMakers:
+    """What makes surrogates of each series of a table: found once, and shared by all rounds of a job.
+
+    Attributes
+    ----------
+    series : Series
+    method : str
+    tau : int
+    period, recurrence
+        As for :func:`surrogate`.
+    known : tuple of Choice, optional
+        What "auto" takes for each series, where it has been found before.
+    """
+
+    series: Series
+    method: str
+    tau: int
+    period: Any
+    recurrence: Any
+    known: tuple[Choice, ...] | None = None
+
+    @cached_property
+    def choices(self) -> tuple[Choice, ...]:
+        """What "auto" takes for each series; nothing for other methods."""
+        return choices(self.series, self.method, self.period) if self.known is None else self.known
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """What "auto" takes for each series, and why, in words; nothing for other methods."""
+        return tuple(choice.reason for choice in self.choices)
+
+    def of(self, number: int, E: int) -> Maker:
+        """That of a series, of which "twin" embeds E values."""
+        if (number, E) not in self._made:
+            column, names = np.ascontiguousarray(self.series.values[:, number]), [self.series.names[number]]
+            self._made[number, E] = maker(
+                build_series(column, names), self.method, period=self.period, E=E, tau=self.tau,
+                recurrence=self.recurrence, what="data", name="surrogate",
+                choice=self.choices[number] if self.choices else None,
+            )  # fmt: skip
+        return self._made[number, E]
+
+    @cached_property
+    def _made(self) -> dict[tuple[int, int], Maker]:
+        return {}
+
+    def __reduce__(self) -> tuple[Any, ...]:  # what was made stays here; what "auto" takes goes along
+        return SeriesMakers, (self.series, self.method, self.tau, self.period, self.recurrence, self.choices)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ..data.condition import near_one
 from ..data.series import Series
-from .surrogate_makers import Maker, phases
+from .surrogate_makers import Generators, Maker, check_period, phases
 
 Doubles = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -73,21 +73,22 @@ class Choice:
             base = base + mean_cycle(rest - base, kept, self.period)
         turned = phases(rest - base)
 
-        def make(rng: np.random.Generator) -> Doubles:
-            out = base + turned(rng)
+        def make(generators: Generators) -> Doubles:
+            out = base + turned(generators)
             if self.steps:
-                out = begin + np.concatenate([[0.0], np.cumsum(out)])
+                out = begin + np.concatenate([np.zeros((len(out), 1)), np.cumsum(out, axis=1)], axis=1)
             return np.where(there, out, np.nan)
 
         return make
 
 
-def reasons(series: Series, method: str, period: int | None) -> tuple[str, ...]:
-    """What "auto" takes for each series, and why; nothing for other methods."""
+def choices(series: Series, method: str, period: int | None) -> tuple[Choice, ...]:
+    """What "auto" takes for each series; nothing for other methods."""
     if method != "auto":
         return ()
+    length = None if period is None else check_period(period, series.n_steps)
     columns = (near_one(column.astype(np.float64))[0] for column in series.values.T)
-    return tuple(choose(values, period).reason for values in columns)
+    return tuple(choose(values, length) for values in columns)
 
 
 def choose(values: Doubles, period: int | None = None) -> Choice:
@@ -148,13 +149,19 @@ def explained(values: Doubles, fitted: Doubles, there: Mask) -> float:
 def cycle(values: Doubles, there: Mask) -> int:
     """The shortest period whose mean cycle in each half of the rows explains the other half; 0 for none."""
     n = len(values)
-    half = np.arange(n) < n // 2
+    rows = np.flatnonzero(there)
+    halves = [rows[rows < n // 2], rows[rows >= n // 2]]
+    parts = [values[half] for half in halves]
+    totals = [float(((part - part.mean()) ** 2).sum()) if part.size else 0.0 for part in parts]
     shares = {}
     for period in range(2, min(_LONGEST_CYCLE, n // _LEAST_CYCLES) + 1):
-        found = [
-            explained(values, mean_cycle(values, there & one, period), there & ~one) for one in (half, ~half)
-        ]  # fmt: skip
-        shares[period] = min(found)
+        phases_of = [half % period for half in halves]
+        means = [
+            np.bincount(phase, part, period) / np.maximum(np.bincount(phase, minlength=period), 1)
+            for phase, part in zip(phases_of, parts, strict=True)
+        ]
+        left = [float(((parts[one] - means[1 - one][phases_of[one]]) ** 2).sum()) for one in (0, 1)]
+        shares[period] = min(1 - own / total if total > 0 else 0.0 for own, total in zip(left, totals, strict=True))
     best = max(shares.values(), default=0.0)
     if best < _CYCLE_SHARE:
         return 0

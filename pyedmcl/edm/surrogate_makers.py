@@ -1,8 +1,8 @@
-"""What makes a surrogate of a series of numbers near 1 from a random generator, a function for each kind."""
+"""What makes surrogates of a series of numbers near 1 from random generators, a function for each kind."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,8 +11,15 @@ from ..errors import InputError
 from . import arguments
 
 Doubles = NDArray[np.float64]
-Maker = Callable[[np.random.Generator], Doubles]
+Generators = Sequence[np.random.Generator]
+#: Surrogates (n, n_steps), one from each of n generators.
+Maker = Callable[[Generators], Doubles]
 _MOST_ROUNDS = 1000
+
+
+def one_by_one(make: Callable[[np.random.Generator], Doubles]) -> Maker:
+    """What makes surrogates by a function of a single generator."""
+    return lambda generators: np.stack([make(rng) for rng in generators])
 
 
 def placed(values: Doubles, there: NDArray[np.bool_]) -> Doubles:
@@ -27,12 +34,15 @@ def phases(values: Doubles) -> Maker:
     n, mean = len(values), values.mean()
     spectrum = np.abs(np.fft.rfft(values - mean))
 
-    def make(rng: np.random.Generator) -> Doubles:
-        turned = spectrum * np.exp(2j * np.pi * rng.random(len(spectrum)))
-        turned[0] = 0.0
+    def make(generators: Generators) -> Doubles:
+        shares = np.empty((len(generators), len(spectrum)))
+        for row, rng in zip(shares, generators, strict=True):
+            rng.random(out=row)
+        turned = spectrum * np.exp(2j * np.pi * shares)
+        turned[:, 0] = 0.0
         if n % 2 == 0:  # the highest frequency is real: its variance is kept on average
-            turned[-1] = np.sqrt(2.0) * turned[-1].real
-        out: Doubles = np.fft.irfft(turned, n) + mean
+            turned[:, -1] = np.sqrt(2.0) * turned[:, -1].real
+        out: Doubles = np.fft.irfft(turned, n, axis=1) + mean
         return out
 
     return make
@@ -57,7 +67,7 @@ def adjusted(values: Doubles) -> Maker:
             before = order
         return out
 
-    return make
+    return one_by_one(make)
 
 
 def seasonal(values: Doubles, there: NDArray[np.bool_], period: int | None) -> Maker:
@@ -69,7 +79,7 @@ def seasonal(values: Doubles, there: NDArray[np.bool_], period: int | None) -> M
     counts = np.bincount(phase[there], minlength=length)
     cycle = np.bincount(phase[there], values[there], length) / np.maximum(counts, 1)
     rest = values[there] - cycle[phase[there]]
-    return lambda rng: placed(cycle[phase[there]] + rng.permutation(rest), there)
+    return one_by_one(lambda rng: placed(cycle[phase[there]] + rng.permutation(rest), there))
 
 
 def check_period(period: int, n: int) -> int:

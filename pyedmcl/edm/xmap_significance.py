@@ -22,8 +22,7 @@ from .exceedance import p_values
 from .false_discovery import false_discovery
 from .pairs import pairs_arguments, with_dimensions
 from .sequential import FIRST, SequentialTests, decided, tell_reach
-from .surrogate import check_method
-from .surrogate_choice import reasons
+from .surrogate import SeriesMakers, check_method
 from .xmap_significance_problem import XmapSignificanceProblem
 
 Doubles = NDArray[np.float64]
@@ -222,16 +221,15 @@ def xmap_significance(
     series = fields["data"].series
     if series.n_series < 2:
         raise InputError("data: there is one series; pairs need two at least")
-    problem = XmapSignificanceProblem(
-        **fields, method=surrogate, n=count or min(FIRST, most), seed=number, period=period, recurrence=recurrence
-    )
+    makers = SeriesMakers(series, surrogate, fields["tau"], period, recurrence)
+    problem = XmapSignificanceProblem(**fields, makers=makers, n=count or min(FIRST, most), seed=number)
     runner = arguments.runner_on(device, problem.data.dtype, client)
     record, dims, table = surrogate_tests(problem, runner, rate=limit, budget=0 if count else most)
     p_value = p_values(table.reached, table.n)
     tell_reach(p_value, int(table.n.max(initial=0)), limit)
     return XmapSignificance(
         table.rho, p_value, false_discovery(p_value), dims, series.names, count or int(table.n.max(initial=0)),
-        surrogate, number, table.n, limit, reasons(series, surrogate, period),
+        surrogate, number, table.n, limit, makers.reasons,
         runner.provenance(problem.kernels, record),
     )  # fmt: skip
 

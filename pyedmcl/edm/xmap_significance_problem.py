@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..data.condition import Prepared
-from ..data.series import Series, build_series
+from ..data.series import Series
 from ..device.memory import budget
 from ..engines.crossmap import CrossMap
 from ..jobs.blocks import Arrays, Block, BlockResult, Record, Report, cut
 from .effort import operations
 from .exceedance import counts
 from .pairs import PairsProblem
-from .surrogate import draw, maker
+from .surrogate import SeriesMakers, draw
 from .xmap_problem import map_data
 
 if TYPE_CHECKING:
@@ -36,14 +36,12 @@ class XmapSignificanceProblem(PairsProblem):
 
     Attributes
     ----------
-    method : str
+    makers : SeriesMakers
         Of the surrogates.
     n : int
         Surrogates of each target.
     seed : int
         Chooses them.
-    period, recurrence
-        As for :func:`pyedmcl.surrogate`.
     first : int
         Number of the first surrogate.
     pairs : ndarray of bool (n_series, n_series), optional
@@ -54,11 +52,9 @@ class XmapSignificanceProblem(PairsProblem):
         Skills are the highest of these Tp, those of surrogates too; the field Tp alone by default.
     """
 
-    method: str
+    makers: SeriesMakers
     n: int
     seed: int
-    period: Any
-    recurrence: Any
     first: int = 0
     pairs: NDArray[np.bool_] | None = None
     E_of_library: bool = False
@@ -88,16 +84,7 @@ class XmapSignificanceEngine:
     def __init__(self, problem: XmapSignificanceProblem, executor: Executor) -> None:
         self._problem, self._executor = problem, executor
         p, series = problem, problem.data.series
-        targets = [
-            build_series(np.ascontiguousarray(series.values[:, j]), [name]) for j, name in enumerate(series.names)
-        ]
-        self._makers = [
-            maker(
-                target, p.method, E=E, tau=p.tau, period=p.period, recurrence=p.recurrence, what="data",
-                name="surrogate",
-            )
-            for target, E in zip(targets, p.E or (), strict=True)
-        ]
+        self._makers = [p.makers.of(number, E) for number, E in enumerate(p.E or ())]
         # All series are libraries; of targets, as many surrogates at a time as fit into an eighth of the memory.
         fit = int(budget(executor.info).total // 8 // (series.n_steps * np.dtype(p.data.dtype).itemsize))
         self._batch = max((fit - p.total) // p.n, 1)

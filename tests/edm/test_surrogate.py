@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 import pyedmcl
+from pyedmcl.data.series import build_series
+from pyedmcl.edm.surrogate import draw, maker
 from pyedmcl.edm.twins import twin_groups, twin_path
 from pyedmcl.errors import InputError
 
@@ -32,6 +34,18 @@ def test_seeds(method):
     assert not np.array_equal(pyedmcl.surrogate(x, method, n=6, seed=4, period=12), one)
     fresh = [pyedmcl.surrogate(x, method, n=1, period=12) for _ in range(2)]
     assert not np.array_equal(*fresh)
+
+
+@pytest.mark.parametrize("method", ["shuffle", "phase", "iaaft", "twin", "seasonal", "auto"])
+def test_many_surrogates_are_those_that_are_drawn_one_by_one(method, monkeypatch):
+    """However many are made together, and by however many threads."""
+    values = np.cumsum(red(120))
+    x = build_series(values * 1e200 if method == "auto" else values, ["x"])  # a wandering series that is far from 1
+    make = maker(x, method, period=12)
+    alone = np.concatenate([draw(make, 1, 3, 0, 120, first) for first in range(20)])
+    monkeypatch.setattr("pyedmcl.edm.surrogate._CELLS", 3 * 120)
+    monkeypatch.setattr("os.cpu_count", lambda: 4)
+    np.testing.assert_array_equal(draw(make, 20, 3, 0, 120), alone)
 
 
 def test_shuffled_values_stay_the_same():

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 
 import pyedmcl
+from pyedmcl.data.series import build_series
+from pyedmcl.edm import surrogate_choice
+from pyedmcl.edm.surrogate import SeriesMakers, draw
 from pyedmcl.edm.surrogate_choice import choose
 
 
@@ -58,6 +63,22 @@ def test_gaps_stay_and_are_told_of():
     walk[[0, 50, 239]] = np.nan
     drawn = pyedmcl.surrogate(walk, "auto", n=3, seed=1)
     assert (np.isnan(drawn) == np.isnan(walk)).all() and choose(walk).steps
+
+
+def test_each_series_is_looked_at_once(one_device, monkeypatch):
+    """However many rounds of surrogates there are; on a worker not at all."""
+    seen = []
+    monkeypatch.setattr(surrogate_choice, "choose", lambda *given: seen.append(given) or choose(*given))
+    data = np.column_stack([red(120, i, 0.3) for i in range(4)])
+    found = pyedmcl.xmap_significance(data, E=2, surrogate="auto", seed=1, device=one_device)
+    assert found.n > 39 and len(found.reasons) == len(seen) == 4
+    makers = pickle.loads(pickle.dumps(SeriesMakers(build_series(data, "abcd"), "auto", 1, None, 0.1)))
+    assert len(seen) == 8
+    assert makers.reasons == found.reasons
+    np.testing.assert_array_equal(
+        draw(makers.of(1, 2), 2, 5, 0, 120), pyedmcl.surrogate(data[:, 1], "auto", n=2, seed=5)
+    )  # the latter looks at its series
+    assert len(seen) == 9
 
 
 @pytest.mark.parametrize("kind", ["season", "trend", "walk"])
