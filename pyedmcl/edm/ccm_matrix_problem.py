@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..engines.ccm import SampledSkill
+from ..engines.future_targets import FutureTargets
 from ..engines.sub_libraries import CcmPair
 from ..jobs.blocks import Arrays, Block, BlockResult, Record, Report, cut
 from .ccm_problem import KERNELS
@@ -70,7 +71,7 @@ class CcmMatrixEngine:
     def __init__(self, problem: CcmMatrixProblem, executor: Executor) -> None:
         self._problem, self._executor = problem, executor
         values = problem.data.series.values
-        self._targets = np.array([future(column, problem.Tp) for column in values.T])
+        self._targets = FutureTargets(np.array([future(column, problem.Tp) for column in values.T]))
         self._E = np.array(problem.E, int)
 
     def block(self, block: Block, into: Arrays | None, report: Report) -> BlockResult:

@@ -21,6 +21,7 @@ from ..neighbors.searcher import Searcher, open_searcher
 from ..neighbors.series import SearchSeries
 from ..neighbors.tables import Tables
 from .ccm_columns import ColumnKernels, LaidOut
+from .future_targets import FutureTargets
 from .sub_libraries import CcmPair, Columns, Field, columns_of, split_sizes, stream_keys
 
 if TYPE_CHECKING:
@@ -57,8 +58,9 @@ class SampledSkill:
     ----------
     executor : Executor
     states : States
-    future_targets : ndarray (n_targets, n_steps) of float64
-        What row t is to predict (the target's value at t + Tp), NaN where there is none.
+    future_targets : ndarray (n_targets, n_steps) of float64, or FutureTargets
+        What row t is to predict (the target's value at t + Tp), NaN where there is none. Engines that are opened one
+        after the other for the same targets share the object.
     library_mask : ndarray of bool (n_steps,), optional
         Rows that may be drawn, and be neighbours.
     least : int
@@ -73,15 +75,15 @@ class SampledSkill:
     """
 
     def __init__(
-        self, executor: Executor, states: States, future_targets: NDArray[np.float64],
+        self, executor: Executor, states: States, future_targets: NDArray[np.float64] | FutureTargets,
         library_mask: Mask | None = None, *, least: int = 1, request: SearchRequest | None = None,
     ) -> None:  # fmt: skip
         self.executor = executor
         self.states, self.problem = states, states.problem
         self.n = states.problem.n_library
-        self.future_targets = future_targets
+        self._targets = future_targets if isinstance(future_targets, FutureTargets) else FutureTargets(future_targets)
         self.k, self.E = self.problem.ks[0], self.problem.dims[0]
-        self._present = np.isfinite(future_targets)
+        self._present = self._targets.present
         self._gapless = bool(self._present[:, self._span()].all()) and library_mask is None
         self._library_mask = library_mask
         info = executor.info
@@ -255,11 +257,7 @@ class SampledSkill:
         """Targets of some pairs, centred on the rows that are predicted, one row of the buffer each."""
         values = np.full((len(numbers), self._device.future_stride), GAP, self.problem.dtype)
         for place, i in enumerate(numbers):
-            target, present = self.future_targets[pairs[i].target], self._present[pairs[i].target]
-            mean = target[present].mean() if present.any() else 0.0
-            centred = target[present] - mean
-            reach = float(np.abs(centred).max(initial=0.0))
-            values[place, : self.n][present] = np.ldexp(centred, -int(np.frexp(reach)[1]))
+            values[place, : self.n] = self._targets.centred(pairs[i].target, self.problem.dtype)
         row_of = np.zeros(len(pairs), np.int32)
         row_of[list(numbers)] = np.arange(len(numbers))
         columns.numbers[:, Field.FUTURE] = row_of[columns.pair]
@@ -307,5 +305,5 @@ def _among(pairs: Sequence[CcmPair], numbers: Sequence[int], libraries: Sequence
     place_of = {library: place for place, library in enumerate(libraries)}
     local = list(pairs)
     for i in numbers:
-        local[i] = replace(pairs[i], library=place_of[pairs[i].library])
+        local[i] = CcmPair(place_of[pairs[i].library], pairs[i].target, pairs[i].stream)
     return local
