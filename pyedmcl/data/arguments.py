@@ -156,18 +156,18 @@ def folder(name: str, path: Any) -> Any:
     return None if path is None else path_of(path, name)
 
 
-def room(name: str, shape: tuple[int, ...]) -> NDArray[np.float64]:
-    """An array of float64 for a result whose size ``name`` decides.
+def room(name: str, shape: tuple[int, ...], dtype: Any = np.float64) -> NDArray[Any]:
+    """An array for a result whose size ``name`` decides.
 
     Raises
     ------
     InputError
         This machine has not that much memory.
     """
-    needed, there = 8 * math.prod(shape), _host_bytes()
+    needed, there = np.dtype(dtype).itemsize * math.prod(shape), _host_bytes()
     if needed <= there:
         try:
-            return np.empty(shape)
+            return np.empty(shape, dtype)
         except (MemoryError, ValueError, OverflowError):
             pass
     raise InputError(

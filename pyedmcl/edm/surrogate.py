@@ -104,6 +104,13 @@ def surrogate(
 def draw(make: Maker, n: int, seed: int, number: int, n_steps: int, first: int = 0) -> Doubles:
     """n surrogates (n, n_steps) of series ``number`` from ``first`` on, each from a random stream of its own."""
     out = arguments.room("n", (n, n_steps))
+    draw_into(out, make, seed, number, first)
+    return out
+
+
+def draw_into(out: NDArray[Any], make: Maker, seed: int, number: int, first: int) -> None:
+    """As :func:`draw`, into an array (n, n_steps) of any type and layout."""
+    n, n_steps = out.shape
 
     def fill(part: Block) -> None:
         sequences = (np.random.SeedSequence(seed, spawn_key=(number, first + i)) for i in range(part.begin, part.end))
@@ -114,11 +121,10 @@ def draw(make: Maker, n: int, seed: int, number: int, n_steps: int, first: int =
     if threads < 2:
         for part in parts:
             fill(part)
-        return out
+        return
     with ThreadPoolExecutor(threads) as pool:  # NumPy lets others work while it transforms an array
         for done in [pool.submit(fill, part) for part in parts]:
             done.result()
-    return out
 
 
 def check_method(method: Any, name: str = "method") -> str:

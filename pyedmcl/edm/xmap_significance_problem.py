@@ -14,10 +14,11 @@ from ..data.series import Series
 from ..device.memory import budget
 from ..engines.crossmap import CrossMap
 from ..jobs.blocks import Arrays, Block, BlockResult, Record, Report, cut
+from . import arguments
 from .effort import operations
 from .exceedance import counts
 from .pairs import PairsProblem
-from .surrogate import SeriesMakers, draw
+from .surrogate import SeriesMakers, draw_into
 from .xmap_problem import map_data
 
 if TYPE_CHECKING:
@@ -142,19 +143,21 @@ class XmapSignificanceEngine:
     def _skill(self, libraries: Numbers, targets: Numbers) -> tuple[NDArray[np.float64], NDArray[np.float64], Record]:
         """Skill (n_libraries, n_targets) of some targets, and (n_libraries, n_targets, n) of their surrogates."""
         p, series, M = self._problem, self._problem.data.series, len(libraries)
-        drawn = np.concatenate([draw(self._makers[j], p.n, p.seed, j, series.n_steps, p.first) for j in targets])
         # Libraries that are all of the series hold the targets, too.
         also = targets if p.total > M else targets[:0]
         columns = np.concatenate([libraries, also])
-        values = np.concatenate([series.values[:, columns], drawn.T.astype(series.values.dtype)], axis=1)
+        own = len(columns)
+        values = arguments.room("n", (series.n_steps, own + len(targets) * p.n), series.values.dtype)
+        values[:, :own] = series.values[:, columns]
+        for place, j in enumerate(targets):
+            begin = own + place * p.n
+            draw_into(values[:, begin : begin + p.n].T, self._makers[j], p.seed, int(j), p.first)
         names = (*(series.names[i] for i in columns), *(f"{series.names[j]}~{i}" for j in targets for i in range(p.n)))
         E = np.array(p.E, int)
         dims = np.concatenate([E[columns], np.repeat(E[targets], p.n)])
         if p.E_of_library:
             dims[:] = E[libraries[0]]
-        together = replace(
-            p, data=Prepared(Series(np.ascontiguousarray(values), names), p.data.dtype), E=tuple(dims.tolist())
-        )
+        together = replace(p, data=Prepared(Series(values, names), p.data.dtype), E=tuple(dims.tolist()))
         rho, record = np.full((M, len(dims)), np.nan), Record()
         for Tp in p.lags or (p.Tp,):
             mapping = CrossMap(self._executor, replace(map_data(replace(together, Tp=Tp)), n_libraries=M))
@@ -163,8 +166,8 @@ class XmapSignificanceEngine:
                 record = Record(mapping.parameters)
             finally:
                 mapping.release()
-        own = rho[:, M : M + len(also)] if len(also) else rho[:, targets]
-        return own, rho[:, len(columns) :].reshape(M, len(targets), p.n), record
+        skill = rho[:, M : M + len(also)] if len(also) else rho[:, targets]
+        return skill, rho[:, own:].reshape(M, len(targets), p.n), record
 
     def release(self) -> None:
         """Nothing is held."""
