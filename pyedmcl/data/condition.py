@@ -7,6 +7,7 @@ keeps squares from overflowing and marks of gaps far away from data. Most data n
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 _LARGEST, _SMALLEST = 1e13, 1e-6
 _MOST_EXPONENT = 1000  # 2**1000 and 2**-1000 are numbers with all their digits, and enough for any float64
 FAR_EXPONENT = 100  # beyond it, products of some numbers may vanish or overflow
-_BLOCK = 1 << 22
+_BLOCK = 1 << 20  # numbers that are looked at together
 _SAMPLE = 1000
 
 
@@ -68,17 +69,8 @@ def condition(
     """
     target = np.dtype(dtype)
     low, high, gaps = bounds(values, known)
-    shift = np.zeros(values.shape[1])
-    if target.itemsize < values.dtype.itemsize:
-        # Digits will be lost; the fewest where the bulk of the values lies around zero.
-        for each in range(values.shape[1]):
-            x = values[:, each]
-            with np.errstate(over="ignore", under="ignore"):
-                exact = np.array_equal(x.astype(target), x, equal_nan=True)
-            if not exact:
-                sample = x[:: max(len(x) // _SAMPLE, 1)]
-                sample = sample[~np.isnan(sample)]
-                shift[each] = np.median(sample) if sample.size else 0.0
+    # Where digits will be lost, the fewest are if the bulk of the values lies around zero.
+    shift = _middles(values, target) if target.itemsize < values.dtype.itemsize else np.zeros(values.shape[1])
     offset = shift != 0
     reach = np.maximum(np.abs(low - shift), np.abs(high - shift))
     scaled = (reach > _LARGEST) | ((reach > 0) & (reach < _SMALLEST))
@@ -88,11 +80,32 @@ def condition(
     if not (offset.any() or scaled.any()):
         return Conditioned(np.ascontiguousarray(values, target), shift, exponent, gaps)
     out = np.empty(values.shape, target)
-    step = max(_BLOCK // max(len(values), 1), 1)
-    for a in range(0, values.shape[1], step):
-        part = slice(a, a + step)
+    for part in _parts(values):
         out[:, part] = np.ldexp(values[:, part].astype(np.float64) - shift[part], -exponent[part])
     return Conditioned(out, shift, exponent, gaps)
+
+
+def _parts(values: NDArray[Any]) -> Iterator[slice]:
+    """Ranges of columns that are looked at together."""
+    step = max(_BLOCK // max(len(values), 1), 1)
+    return (slice(a, a + step) for a in range(0, values.shape[1], step))
+
+
+def _middles(values: NDArray[Any], target: np.dtype[Any]) -> NDArray[np.float64]:
+    """The median of each series, or of a sample of its rows; 0 where a shorter type holds the series as it is."""
+    out = np.zeros(values.shape[1])
+    for part in _parts(values):
+        x = values[:, part]
+        with np.errstate(over="ignore", under="ignore"):
+            exact = ((x.astype(target) == x) | np.isnan(x)).all(axis=0)
+        sample = np.ascontiguousarray(x[:: max(len(x) // _SAMPLE, 1)].T)
+        gaps = np.isnan(sample).any(axis=1)
+        whole = np.flatnonzero(~exact & ~gaps)
+        out[part.start + whole] = np.median(sample[whole], axis=1)
+        for each in np.flatnonzero(~exact & gaps):
+            there = sample[each][~np.isnan(sample[each])]
+            out[part.start + each] = np.median(there) if there.size else 0.0
+    return out
 
 
 def _tell_of_outliers(
