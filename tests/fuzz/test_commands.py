@@ -142,6 +142,7 @@ def inputs(tmp_path_factory, one_device):
     (folder / "header.csv").write_text("a,b\n")
     (folder / "odd.csv").write_text("$\\frac{$,\x1b[31m\n" + "\n".join(f"{a},{b}" for a, b in values.tolist()))
     (folder / "folder").mkdir()
+    (folder / "folder" / "own.txt").write_text("no result is written here")  # as it may be into an empty folder
     (folder / "folder.csv").mkdir()
     (folder / "db.jsonl").write_text("")
     line = ["xmap", folder / "good.csv", "--columns", "a,b", "--E", 1, "-o", folder / "map.zarr"]

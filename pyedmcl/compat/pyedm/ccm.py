@@ -14,7 +14,7 @@ from ...edm.convergence import means
 from ...edm.states import future, given_states
 from ...engines.ccm import SampledSkill
 from ...engines.sub_libraries import CcmPair
-from ...errors import InputError
+from ...errors import InputError, shown
 from ..checked import checked
 from . import frames
 from .embed import Embed
@@ -59,14 +59,14 @@ def library_sizes(given: Any, E: int, n: int) -> list[int]:
         start, stop, step = sizes
         if step < 1 or start > stop or start < max(E, 3):
             raise InputError(
-                f"CCM: libSizes={given!r}: an increment of at least 1 and a start of at least {max(E, 3)}, not above "
-                "the stop, are needed"
+                f"CCM: libSizes={shown(given)}: an increment of at least 1 and a start of at least {max(E, 3)}, not "
+                "above the stop, are needed"
             )
         sizes = list(range(start, stop + 1, step))
-    if sizes[-1] > n:
-        raise InputError(f"CCM: libSizes goes up to {sizes[-1]}; there are {n} rows")
-    if sizes[0] < E + 2:
-        raise InputError(f"CCM: libSizes begins with {sizes[0]}; at least {E + 2} rows are needed for E={E}")
+    if max(sizes) > n:
+        raise InputError(f"CCM: libSizes goes up to {shown(max(sizes))}; there are {n} rows")
+    if min(sizes) < E + 2:
+        raise InputError(f"CCM: libSizes begins with {shown(min(sizes))}; at least {E + 2} rows are needed for E={E}")
     return sizes
 
 

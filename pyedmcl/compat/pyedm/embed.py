@@ -44,5 +44,5 @@ def Embed(
         raise InputError(f"Embed: E={E} and tau={tau} reach over all {len(data)} rows, so that no state is whole")
     sign = "-" if tau < 0 else "+"
     lags = {f"{name}(t{sign}{e * abs(tau)})": data[name].shift(-e * tau) for e in range(E) for name in chosen}
-    table = frames.pandas().DataFrame(lags)
+    table = frames.pandas().DataFrame(lags, index=data.index)
     return data.iloc[:, [0]].join(table) if includeTime else table

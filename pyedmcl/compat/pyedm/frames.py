@@ -31,6 +31,8 @@ def frame(data: Any, who: str) -> Any:
     """``data`` if it is a DataFrame. Raises InputError for anything else."""
     if data is None or not isinstance(data, pandas().DataFrame):
         raise InputError(f"{who}: dataFrame is {type(data).__name__}; a pandas DataFrame is needed")
+    if not data.columns.is_unique:
+        raise InputError(f"{who}: the dataFrame has several columns of one name; give each its own")
     return data
 
 

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...data.arguments import integer, several
 from ...edm.convergence import means
 from ...edm.states import future
-from ...errors import InputError, MissingExtraError
+from ...errors import InputError, MissingExtraError, shown
 from ..checked import checked
 from . import frames
 from .ccm import sampled_skill
@@ -27,10 +28,10 @@ def _features(data: Any, noTime: bool) -> list[str]:
 
 
 def _dimensions(E: Any, n: int, who: str) -> list[int]:
-    dims = [int(e) for e in np.atleast_1d(np.asarray(E))]
+    dims = [integer(f"{who}: E", e, 1) for e in several(f"{who}: E", E)]
     dims = dims * n if len(dims) == 1 else dims
-    if len(dims) != n or min(dims) < 1:
-        raise InputError(f"{who}: E={E!r}; one dimension of at least 1, or one for each of the {n} columns, is needed")
+    if len(dims) != n:
+        raise InputError(f"{who}: E={shown(E)}; one dimension, or one for each of the {n} columns, is needed")
     return dims
 
 

@@ -6,12 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from ...data.arguments import integer
 from ...edm.scores import errors, pearson
 from ...errors import InputError, warn
 from ..checked import checked
 from . import frames
 
 _LEAST = 5
+_MOST_DIGITS = 300
 
 
 @checked
@@ -29,6 +31,7 @@ def ComputeError(obs: Any, pred: Any, digits: int = 6) -> dict[str, float]:
     -------
     dict
     """
+    integer("ComputeError: digits", digits, most=_MOST_DIGITS)
     observed, predicted = (
         frames.reals(values, name, "ComputeError") for values, name in ((obs, "obs"), (pred, "pred"))
     )

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ...errors import InputError
 from ..checked import checked
 from . import frames
 from .layout import put_frames
@@ -90,6 +91,8 @@ def PredictNonlinear(
 ) -> Any:  # fmt: skip
     """Skill of :func:`SMap` for several theta: a frame with columns theta and rho."""
     thetas = list(_THETAS) if theta is None else frames.numbers(theta, "theta", "PredictNonlinear", float)
+    if not thetas:
+        raise InputError("PredictNonlinear: theta is empty; at least one number is needed")
     task = SMap(
         dataFrame, columns, target, lib, pred, E=E, Tp=Tp, knn=knn, tau=tau, theta=thetas[0],
         exclusionRadius=exclusionRadius, solver=solver, embedded=embedded, validLib=validLib, noTime=noTime,
