@@ -172,6 +172,11 @@ class SmapXmapEngine:
     def __init__(self, problem: PairsProblem, fits: LinearFits, executor: Executor) -> None:
         self._fits = fits
         self._constant = np.isin(problem.data.series.names, problem.data.series.constant)
+        if not executor.info.fp64:
+            raise InputError(
+                f"method='smap': {executor.info.name} lacks double precision, which sums of products need; choose "
+                "another device, such as device='cpu'"
+            )
         self._map = SmapMap(executor, smap_map_data(problem, fits))
 
     def block(self, block: Block, into: Arrays | None, report: Report) -> BlockResult:

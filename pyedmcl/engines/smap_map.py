@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ..codegen.build import build
 from ..device.memory import budget, memory_share
 from ..device.quirks import quirks_for
-from ..errors import DeviceMemoryError, InputError
+from ..errors import DeviceMemoryError
 from ..kernels import spec
 from ..kernels.smap_map import MOST_COLUMNS, MOST_ROWS, MOST_STEP, local_numbers, tile_columns, tile_rows
 from ..launch.invariants import require_rho
@@ -99,18 +99,11 @@ class SmapMap:
 
     Raises
     ------
-    InputError
-        The device has no double precision, which regressors and sums of products need.
     DeviceMemoryError
         Targets, or one library, do not fit on the device.
     """
 
     def __init__(self, executor: Executor, data: SmapMapData) -> None:
-        if not executor.info.fp64:
-            raise InputError(
-                f"method='smap': {executor.info.name} lacks double precision, which sums of products need; choose "
-                "another device, such as device='cpu'"
-            )
         self.executor, self._data = executor, data
         self._n_steps, self.n = data.values.shape
         self.dtype = data.values.dtype.name

@@ -74,13 +74,17 @@ def recorded(device):
     return {name: found for name, found in cases.items() if not any(fnmatch(name, solved) for solved in SOLVED)}
 
 
-def test_what_was_recorded_of_both_runtimes_agrees():
+@pytest.mark.parametrize("device", ["pocl", "h200"])
+def test_what_was_recorded_of_devices_agrees(device):
     """All cases of bench/digests.py, some 200, of which this file computes a few."""
-    intel, pocl = recorded("intel"), recorded("pocl")
-    assert len(intel) > 150 and list(intel) == list(pocl)
-    for name, outputs in intel.items():
-        for part, output in outputs.items():
-            assert output[1] == pocl[name][part][1], f"{name}: {part}"
+    intel, other = recorded("intel"), recorded(device)
+    # Of the H200: what needs packages that were not there, and a limit of memory below what a GPU's parameters take.
+    absent = {"pocl": set(), "h200": {"knn/ivf", "knn/hnsw", "ccm/blocks"}}[device]
+    compared = [name for name in intel if name in other and name not in absent]
+    assert len(compared) > 150 and set(intel) - set(compared) <= absent
+    for name in compared:
+        for part, output in intel[name].items():
+            assert output[1] == other[name][part][1], f"{name}: {part}"
 
 
 @pytest.mark.parametrize("name", ["simplex", "xmap", "ccm"])
