@@ -115,6 +115,8 @@ def CCM(
         E = len(one)
     elif E < 1:
         raise InputError(f"CCM: E={E}; an embedding dimension of at least 1 is needed")
+    if seed is not None and seed < 0:
+        raise InputError(f"CCM: seed={seed}; a number of at least 0 is needed")
     if sample < 1:
         raise InputError(f"CCM: sample={sample}; at least 1 is needed")
     room("CCM: sample", (sample, len(data)))
@@ -150,8 +152,8 @@ def _direction(
     radius: int, seed: int | None, embedded: bool, valid: Mask | None,
 ) -> Doubles:  # fmt: skip
     """rho (n_sizes, samples) of one direction."""
-    states = (data[library] if embedded else Embed(data, E=E, tau=tau, columns=library)).to_numpy().astype(np.float64)
-    future_target = future(data[goal[0]].to_numpy().astype(np.float64), Tp)
+    states = frames.doubles(data[library] if embedded else Embed(data, E=E, tau=tau, columns=library), "CCM")
+    future_target = future(frames.doubles(data[goal[0]], "CCM"), Tp)
     usable = np.isfinite(states).all(axis=1) & np.isfinite(future_target) & np.isfinite(data[library[0]].to_numpy())
     if valid is not None:
         usable &= valid

@@ -77,6 +77,15 @@ def reals(given: Any, what: str, who: str) -> NDArray[np.float64]:
         raise InputError(f"{who}: {what}={shown(given)}; a sequence of real numbers is needed") from None
 
 
+def doubles(table: Any, who: str) -> NDArray[np.float64]:
+    """The numbers of some columns. Raises InputError where they hold something else."""
+    try:
+        values: NDArray[np.float64] = table.to_numpy().astype(np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InputError(f"{who}: columns of the dataFrame hold something else than numbers ({error})") from None
+    return values
+
+
 def pairs(given: Any, what: str, who: str, n: int) -> list[tuple[int, int]]:
     """1-based inclusive (start, stop) pairs as 0-based half-open ones.
 

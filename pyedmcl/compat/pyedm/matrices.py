@@ -187,12 +187,12 @@ class CCM_Matrix:
 
     def Run(self) -> dict[str, Any]:
         """Compute tensor, slope and rate: a dict with these, "columns" and "libSizes"."""
-        values = self._data[self.column_names].to_numpy().astype(np.float64)
+        values = frames.doubles(self._data[self.column_names], "CCM_Matrix")
         n, m = len(values), len(self.column_names)
         future_targets = np.array([future(column, self.Tp) for column in values.T])
         tensor = np.full((m, m, len(self.libSizes)), np.nan, np.float32)
         for i, (name, E) in enumerate(zip(self.column_names, self.E_vec, strict=True)):
-            states = Embed(self._data, E=E, tau=self.tau, columns=[name]).to_numpy().astype(np.float64)
+            states = frames.doubles(Embed(self._data, E=E, tau=self.tau, columns=[name]), "CCM_Matrix")
             rows = np.flatnonzero(np.isfinite(states).all(axis=1))
             if len(rows) < E + 2:
                 continue

@@ -126,7 +126,7 @@ def growing(task: Task, lib: Any, options: dict[str, Any], steps: int) -> Any:
     pandas = frames.pandas()
     column, n = task.columns[0], len(task.Data)
     end = frames.numbers(lib, "lib", task.name)[-1]
-    values = task.Data[column].to_numpy().astype(np.float64)
+    values = frames.doubles(task.Data[column], task.name)
     when = np.arange(1, n + 1, dtype=np.float64) if task.noTime else numeric_time(task.time).astype(np.float64)
     valid = options["validLib"]
     for step in range(steps):

@@ -50,7 +50,7 @@ def SurrogateData(
     data = frames.frame(dataFrame, "SurrogateData")
     if not isinstance(column, str) or column not in data.columns:
         raise InputError(f"SurrogateData: column={column!r} is no column of the dataFrame")
-    x = data[column].to_numpy().astype(np.float64)
+    x = frames.doubles(data[column], "SurrogateData")
     if numSurrogates < 1:
         raise InputError(f"SurrogateData: numSurrogates={numSurrogates}; at least 1 is needed")
     room("SurrogateData: numSurrogates", (numSurrogates, len(x)))

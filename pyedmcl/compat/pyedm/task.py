@@ -99,10 +99,10 @@ def make_task(
         exclusionRadius=exclusionRadius, embedded=embedded, noTime=noTime, validLib=frames.mask(validLib, n, name),
         lib=frames.pairs(lib, "lib", name, n), pred=frames.pairs(pred, "pred", name, n),
     )  # fmt: skip
-    task.targetVec = data[goal[0]].to_numpy().astype(np.float64)
+    task.targetVec = frames.doubles(data[goal[0]], name)
     task.time = np.arange(1, n + 1) if noTime else data.iloc[:, 0].to_numpy()
     task.Embedding = data[chosen] if embedded else Embed(data, E=E, tau=tau, columns=chosen)
-    task.states = task.Embedding.to_numpy().astype(np.float64)
+    task.states = frames.doubles(task.Embedding, name)
     _rows(task, n)
     return task
 
