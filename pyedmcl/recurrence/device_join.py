@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class DeviceJoin:
-    """Joins and finishes on a device, in a tenth of the time that a host takes.
+    """Joins and finishes on a device, so that the host, which all devices would wait for, only hands parts on.
 
     Parameters
     ----------
