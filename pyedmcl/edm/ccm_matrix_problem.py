@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from ..engines.ccm import SampledSkill
 from ..engines.future_targets import FutureTargets
-from ..engines.sub_libraries import CcmPair
 from ..jobs.blocks import Arrays, Block, BlockResult, Record, Report, cut
 from .ccm_problem import KERNELS
 from .convergence import means
@@ -22,8 +21,8 @@ from .states import delay_states, future
 if TYPE_CHECKING:
     from ..device.executor import Executor
 
-_BLOCK_PAIRS = 1024  # pairs of a block: some seconds to minutes of work
-_PAIRS = 256  # pairs whose targets are on the device together
+_BLOCK_PAIRS = 2048  # pairs of a block: some seconds to minutes of work
+_PAIRS = 2048  # pairs that are computed together, so that what each call costs is shared
 
 
 @dataclass(frozen=True)
@@ -50,7 +49,7 @@ class CcmMatrixProblem(PairsProblem):
         return KERNELS
 
     def blocks(self) -> list[Block]:
-        return cut(self.total, max(min(_BLOCK_PAIRS // self.total, 16), 1), len(self.lib_sizes))
+        return cut(self.total, max(min(_BLOCK_PAIRS // self.total, 8), 1), len(self.lib_sizes))
 
     @property
     def operations(self) -> float:
@@ -91,10 +90,7 @@ class CcmMatrixEngine:
                 if self._problem.pairs is not None:
                     wanted &= self._problem.pairs[libraries]
                 places, targets = np.nonzero(wanted)
-                pairs = [
-                    CcmPair(place, j, (int(libraries[place]), j))
-                    for place, j in zip(places.tolist(), targets.tolist(), strict=True)
-                ]
+                pairs = np.stack([places, targets, libraries[places], targets], axis=1)
                 skill, own = self._skill(libraries, int(dim), pairs, [self._problem.lib_sizes[i] for i in block.layers])
                 for layer, values in zip(rho, skill.T, strict=True):
                     layer[libraries[places] - block.begin, targets] = values
@@ -103,7 +99,7 @@ class CcmMatrixEngine:
         return BlockResult(rho, record)
 
     def _skill(
-        self, libraries: NDArray[np.int_], E: int, pairs: Sequence[CcmPair], sizes: Sequence[int]
+        self, libraries: NDArray[np.int_], E: int, pairs: NDArray[np.int_], sizes: Sequence[int]
     ) -> tuple[NDArray[np.float64], Record]:
         """Mean skill (n_links, n_sizes) of libraries of one dimension."""
         p = self._problem

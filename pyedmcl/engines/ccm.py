@@ -21,8 +21,8 @@ from ..neighbors.searcher import Searcher, open_searcher
 from ..neighbors.series import SearchSeries
 from ..neighbors.tables import Tables
 from .ccm_columns import ColumnKernels, LaidOut
-from .future_targets import FutureTargets
-from .sub_libraries import CcmPair, Columns, Field, columns_of, split_sizes, stream_keys
+from .future_targets import FutureTargets, patterns
+from .sub_libraries import CcmPair, Columns, Field, Of, columns_of, split_sizes, stream_keys, table_of
 
 if TYPE_CHECKING:
     from ..device.executor import Buffer, Executor
@@ -102,7 +102,10 @@ class SampledSkill:
 
     def library_mask(self, pair: CcmPair) -> Mask:
         """Rows (n_steps,) that may be drawn for a pair: states of the library that lead to a value of the target."""
-        mask: Mask = self.states.embedded[pair.library] & self._present[pair.target]
+        return self._legal(pair.library, pair.target)
+
+    def _legal(self, library: int, target: int) -> Mask:
+        mask: Mask = self.states.embedded[library] & self._present[target]
         return mask if self._library_mask is None else mask & self._library_mask
 
     def release(self) -> None:
@@ -112,13 +115,15 @@ class SampledSkill:
         self._pool.release()
 
     def skill(
-        self, pairs: Sequence[CcmPair], sizes: Sequence[int], samples: int, seed: int, members: Mask | None = None
-    ) -> NDArray[np.float64]:
+        self, pairs: Sequence[CcmPair] | NDArray[np.int_], sizes: Sequence[int], samples: int, seed: int,
+        members: Mask | None = None,
+    ) -> NDArray[np.float64]:  # fmt: skip
         """rho (n_pairs, n_sizes, samples); NaN where fewer than three rows are predicted or nothing varies.
 
         Parameters
         ----------
-        pairs : sequence of CcmPair
+        pairs : sequence of CcmPair, or ndarray of int (n_pairs, 4)
+            Many pairs are best given as a table, see :class:`pyedmcl.engines.sub_libraries.Of`.
         sizes : sequence of int
             Different library sizes, each at most the number of rows that may be drawn for any pair.
         samples : int
@@ -126,34 +131,34 @@ class SampledSkill:
         members : ndarray of bool (n_pairs, n_sizes, samples, n_steps), optional
             Sub-libraries that the caller has drawn: as many rows as ``sizes`` says, of those that may be drawn.
         """
-        out = np.full((len(pairs), len(sizes), samples), np.nan)
-        if not len(pairs):
-            return out
-        keys = stream_keys(seed, sizes)
-        for numbers, library_mask in self._groups(pairs):
-            libraries = sorted({pairs[i].library for i in numbers})
-            local = _among(pairs, numbers, libraries)
-            rows, row_lists = self._row_lists(pairs, numbers)
-            direct, entries = self._split(sizes, min(n for n, _ in row_lists))
+        table, keys = table_of(pairs), stream_keys(seed, sizes)
+        out = np.full((len(table), len(sizes), samples), np.nan)
+        for numbers, library_mask in self._groups(table):
+            local = table[numbers]
+            rows, row_lists = self._row_lists(local)
+            libraries, local[:, Of.LIBRARY] = np.unique(local[:, Of.LIBRARY], return_inverse=True)
+            direct, entries = self._split(sizes, int(row_lists[:, 0].min()))
             searcher, series = self._open(libraries, entries)
             data = self._data(series, rows)
             for first, last, tables in self._parts(searcher, series, entries, library_mask):
-                places = [c for c, i in enumerate(numbers) if first <= local[i].library < last]
-                part = [numbers[c] for c in places]
-                lists = [row_lists[c] for c in places]
-                columns = columns_of(local, part, sizes, keys, samples, lists, first, SAMPLES)
+                places = np.flatnonzero((first <= local[:, Of.LIBRARY]) & (local[:, Of.LIBRARY] < last))
+                part = local[places]
+                columns = columns_of(part, sizes, keys, samples, row_lists[places], first, SAMPLES)
                 at_hand = self._at_hand(data, libraries, first, last)
-                at_hand.future_targets = self._put_targets(local, part, columns)
-                self._compute(at_hand, tables, entries, columns, direct, out, members)
+                at_hand.future_targets = self._put_targets(part, columns)
+                drawn = None if members is None else members[numbers[places]]
+                rho = self._compute(at_hand, tables, entries, columns, direct, drawn)
+                out[numbers[places]] = columns.by_pair(rho, samples)
             self._note(searcher)
         return out
 
     def members(self, pair: CcmPair, sizes: Sequence[int], samples: int, seed: int) -> Iterator[Mask]:
         """Whose rows the sub-libraries of each size hold, one size after the other: (samples, n_steps)."""
-        rows, row_lists = self._row_lists([pair], [0])
+        table = table_of([pair])
+        rows, row_lists = self._row_lists(table)
         device, rows_of = self._device, self._device.put("rows_of", rows)
         for size, key in zip(sizes, stream_keys(seed, sizes), strict=True):
-            columns = columns_of([pair], [0], [size], key[None], samples, row_lists, 0, SAMPLES)
+            columns = columns_of(table, [size], key[None], samples, row_lists, int(table[0, Of.LIBRARY]), SAMPLES)
             n = len(columns.numbers)
             words = np.empty((n, device.word_stride), np.uint16)
             drawn = device.draw(device.put("columns", columns.numbers), columns.numbers, rows_of)
@@ -162,40 +167,31 @@ class SampledSkill:
             # Rows that cannot be drawn are never written.
             yield (bits.reshape(n * SAMPLES, self.n)[:samples] > 0) & self.library_mask(pair)
 
-    def _groups(self, pairs: Sequence[CcmPair]) -> list[tuple[list[int], Mask | None]]:
+    def _groups(self, table: NDArray[np.int_]) -> list[tuple[NDArray[np.int_], Mask | None]]:
         """Pairs that share a search, and the rows that may be neighbours in it; None where all may."""
-        if self._gapless:
-            return [(list(range(len(pairs))), None)]
+        if self._gapless or not len(table):
+            return [(np.arange(len(table)), None)] if len(table) else []
         span = self._span()
-        groups: dict[bytes, tuple[list[int], Mask | None]] = {}
-        for i, pair in enumerate(pairs):
+        pattern = self._targets.pattern[table[:, Of.TARGET]]
+        groups: dict[bytes, tuple[list[NDArray[np.int_]], Mask | None]] = {}
+        for number, first in zip(*np.unique(pattern, return_index=True), strict=True):
             mask = np.ones(self.n, bool)
-            mask[span] = self._present[pair.target][span]
+            mask[span] = self._present[table[first, Of.TARGET]][span]
             if self._library_mask is not None:
                 mask[span] &= self._library_mask[span]
-            key = mask.tobytes()
-            if key not in groups:
-                groups[key] = ([], None if mask.all() else mask)
-            groups[key][0].append(i)
-        return list(groups.values())
+            pairs, _ = groups.setdefault(mask.tobytes(), ([], None if mask.all() else mask))
+            pairs.append(np.flatnonzero(pattern == number))
+        return [(np.sort(np.concatenate(pairs)), mask) for pairs, mask in groups.values()]
 
-    def _row_lists(
-        self, pairs: Sequence[CcmPair], numbers: Sequence[int]
-    ) -> tuple[NDArray[np.int32], list[tuple[int, int]]]:
+    def _row_lists(self, table: NDArray[np.int_]) -> tuple[NDArray[np.int32], NDArray[np.int_]]:
         """Lists of rows that may be drawn, one behind another, and (length, begin) of that of each pair."""
-        lists: list[NDArray[np.int32]] = []
-        place_of: dict[bytes, tuple[int, int]] = {}
-        row_lists, end = [], 0
-        for i in numbers:
-            mask = self.library_mask(pairs[i])
-            key = mask.tobytes()
-            if key not in place_of:
-                rows = np.flatnonzero(mask).astype(np.int32)
-                place_of[key] = (len(rows), end)
-                lists.append(rows)
-                end += len(rows)
-            row_lists.append(place_of[key])
-        return np.concatenate([*lists, np.zeros(1, np.int32)]), row_lists
+        embedded = patterns(self.states.embedded)[table[:, Of.LIBRARY]]
+        kind = embedded * len(self._present) + self._targets.pattern[table[:, Of.TARGET]]
+        _, firsts, list_of = np.unique(kind, return_index=True, return_inverse=True)
+        lists = [np.flatnonzero(self._legal(*table[i, : Of.STREAM])).astype(np.int32) for i in firsts]
+        lengths = np.array([len(rows) for rows in lists])
+        begins = np.cumsum(lengths) - lengths
+        return np.concatenate([*lists, np.zeros(1, np.int32)]), np.stack([lengths, begins], axis=1)[list_of]
 
     def _split(self, sizes: Sequence[int], n_rows: int) -> tuple[Mask, int]:
         # A table of one library must fit into a quarter of the memory and into one buffer.
@@ -203,7 +199,7 @@ class SampledSkill:
         most = room // max(self.n * (4 + self.problem.itemsize), 1)
         return split_sizes(sizes, max(n_rows, 1), self.E, self.k, most)
 
-    def _open(self, libraries: Sequence[int], entries: int) -> tuple[Searcher, SearchSeries]:
+    def _open(self, libraries: NDArray[np.int_], entries: int) -> tuple[Searcher, SearchSeries]:
         """The searcher of sorted neighbours, and the libraries on the device."""
         if self._searcher is not None:
             self._searcher.release()
@@ -222,7 +218,7 @@ class SampledSkill:
         rows_of = self._device.put("rows_of", rows)
         return LaidOut(series.library, series.query, series.strides, rows_of, series.library)
 
-    def _at_hand(self, data: LaidOut, libraries: Sequence[int], first: int, last: int) -> LaidOut:
+    def _at_hand(self, data: LaidOut, libraries: NDArray[np.int_], first: int, last: int) -> LaidOut:
         """The data of the libraries of one part alone, as columns number them where tables are cut by memory."""
         if not first:
             return data
@@ -253,20 +249,18 @@ class SampledSkill:
         why = "sub-libraries are so small that rows are compared with all their members"
         add(self.searched, searcher.decisions or without_search(self.E, self._request, why))
 
-    def _put_targets(self, pairs: Sequence[CcmPair], numbers: Sequence[int], columns: Columns) -> Buffer:
-        """Targets of some pairs, centred on the rows that are predicted, one row of the buffer each."""
-        values = np.full((len(numbers), self._device.future_stride), GAP, self.problem.dtype)
-        for place, i in enumerate(numbers):
-            values[place, : self.n] = self._targets.centred(pairs[i].target, self.problem.dtype)
-        row_of = np.zeros(len(pairs), np.int32)
-        row_of[list(numbers)] = np.arange(len(numbers))
+    def _put_targets(self, pairs: NDArray[np.int_], columns: Columns) -> Buffer:
+        """The targets of some pairs, centred on the rows that are predicted, each once."""
+        targets, row_of = np.unique(pairs[:, Of.TARGET], return_inverse=True)
+        values = np.full((len(targets), self._device.future_stride), GAP, self.problem.dtype)
+        values[:, : self.n] = self._targets.centred(targets, self.problem.dtype)
         columns.numbers[:, Field.FUTURE] = row_of[columns.pair]
         return self._device.put("future_targets", values)
 
     def _compute(
-        self, data: LaidOut, tables: Tables | None, entries: int, columns: Columns, direct: Mask,
-        out: NDArray[np.float64], members: Mask | None,
-    ) -> None:  # fmt: skip
+        self, data: LaidOut, tables: Tables | None, entries: int, columns: Columns, direct: Mask, members: Mask | None
+    ) -> NDArray[Any]:
+        """rho (n_columns, SAMPLES)."""
         if tables is not None:
             self._device.prepare(tables, entries)
         each = self._device.column_bytes
@@ -280,14 +274,12 @@ class SampledSkill:
             )
         # As many columns at a time as memory allows.
         batch = np.cumsum(each + lists) // min(most, _MOST_BYTES)
+        found = []
         for number in np.unique(batch):
             part = columns.take(np.flatnonzero(batch == number))
             words = None if members is None else self._words(part, members)
-            rho = self._device.skill(data, tables, entries, part, direct, words)
-            for place in range(SAMPLES):
-                filled = part.numbers[:, Field.SAMPLES] > place
-                samples = part.numbers[filled, Field.SAMPLE] + place
-                out[part.pair[filled], part.size[filled], samples] = rho[filled, place]
+            found.append(self._device.skill(data, tables, entries, part, direct, words))
+        return np.concatenate(found)
 
     def _words(self, columns: Columns, members: Mask) -> NDArray[np.uint16]:
         """Members that the caller has drawn, as the words of columns."""
@@ -299,11 +291,3 @@ class SampledSkill:
             out[filled, : self.n] |= bits.astype(np.uint16) << np.uint16(place)
         return out
 
-
-def _among(pairs: Sequence[CcmPair], numbers: Sequence[int], libraries: Sequence[int]) -> list[CcmPair]:
-    """The pairs, some of them with their library's place among ``libraries`` in place of its number."""
-    place_of = {library: place for place, library in enumerate(libraries)}
-    local = list(pairs)
-    for i in numbers:
-        local[i] = CcmPair(place_of[pairs[i].library], pairs[i].target, pairs[i].stream)
-    return local

@@ -22,21 +22,32 @@ class FutureTargets:
     ----------
     present : ndarray of bool (n_targets, n_steps)
         Where there is one.
+    pattern : ndarray of int (n_targets,)
+        Targets that are present in the same rows have the same number.
     """
 
     def __init__(self, values: NDArray[np.float64]) -> None:
         self.values, self.present = values, np.isfinite(values)
-        self._centred: dict[int, NDArray[Any]] = {}
+        self.pattern = patterns(self.present)
+        self._centred: NDArray[Any] | None = None
+        self._known = np.zeros(len(values), bool)  # rows of it that have been computed
 
-    def centred(self, target: int, dtype: DTypeLike) -> NDArray[Any]:
-        """A target (n_steps,) around its mean and below 1 in magnitude; ``GAP`` where there is none."""
-        row = self._centred.get(target)
-        if row is None or row.dtype != dtype:
+    def centred(self, targets: NDArray[np.int_], dtype: DTypeLike) -> NDArray[Any]:
+        """Targets (n, n_steps) around their means and below 1 in magnitude; ``GAP`` where there is none."""
+        if self._centred is None or self._centred.dtype != dtype:
+            self._centred = np.full(self.values.shape, GAP, dtype)
+            self._known[:] = False
+        for target in targets[~self._known[targets]].tolist():
             values, present = self.values[target], self.present[target]
             mean = values[present].mean() if present.any() else 0.0
             centred = values[present] - mean
             reach = float(np.abs(centred).max(initial=0.0))
-            row = np.full(len(values), GAP, dtype)
-            row[present] = np.ldexp(centred, -int(np.frexp(reach)[1]))
-            self._centred[target] = row
-        return row
+            self._centred[target, present] = np.ldexp(centred, -int(np.frexp(reach)[1]))
+            self._known[target] = True
+        return self._centred[targets]
+
+
+def patterns(masks: NDArray[np.bool_]) -> NDArray[np.int_]:
+    """Numbers (n,) of masks (n, n_steps), the same for masks that are alike, in the order in which they appear."""
+    number_of: dict[bytes, int] = {}
+    return np.array([number_of.setdefault(mask.tobytes(), len(number_of)) for mask in masks], int)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,6 +49,21 @@ class CcmPair:
     library: int
     target: int
     stream: tuple[int, int]
+
+
+class Of(IntEnum):
+    """Columns of a table of pairs (n, 4): the fields of :class:`CcmPair`."""
+
+    LIBRARY = 0
+    TARGET = 1
+    STREAM = 2  # and 3
+
+
+def table_of(pairs: Sequence[CcmPair] | NDArray[np.int_]) -> NDArray[np.int_]:
+    """Pairs as a table of :class:`Of` columns, which is what many of them are handled as."""
+    if isinstance(pairs, np.ndarray):
+        return pairs
+    return np.array([(pair.library, pair.target, *pair.stream) for pair in pairs], int).reshape(-1, len(Of) + 1)
 
 
 @lru_cache(maxsize=4096)
@@ -137,23 +153,30 @@ class Columns:
         """Some of them."""
         return Columns(self.numbers[which], self.pair[which], self.size[which])
 
+    def by_pair(self, rho: NDArray[Any], samples: int) -> NDArray[np.float64]:
+        """What all columns gave (n, width), as (n_pairs, n_sizes, samples)."""
+        width = rho.shape[1]
+        shape = int(self.pair.max()) + 1, int(self.size.max()) + 1, -(-samples // width)
+        out = np.empty((*shape, width))
+        out[self.pair, self.size, self.numbers[:, Field.SAMPLE] // width] = rho
+        return out.reshape(*shape[:2], -1)[..., :samples]
+
 
 def columns_of(
-    pairs: Sequence[CcmPair], numbers: Sequence[int], sizes: Sequence[int], keys: NDArray[np.uint32], samples: int,
-    row_lists: Sequence[tuple[int, int]], first_library: int, width: int,
+    pairs: NDArray[np.int_], sizes: Sequence[int], keys: NDArray[np.uint32], samples: int,
+    row_lists: NDArray[np.int_], first_library: int, width: int,
 ) -> Columns:  # fmt: skip
     """Columns of some pairs, the smallest libraries, which take longest, first.
 
     Parameters
     ----------
-    pairs : sequence of CcmPair
-    numbers : sequence of int
-        Which of them.
+    pairs : ndarray of int (n, 4)
+        By :class:`Of`.
     sizes, keys
         Library sizes and their keys.
     samples : int
-    row_lists : sequence of (int, int)
-        Of each of these pairs: how many rows may be drawn, and where their list begins.
+    row_lists : ndarray of int (n, 2)
+        Of each pair: how many rows may be drawn, and where their list begins.
     first_library : int
         Library of the first neighbour table.
     width : int
@@ -161,17 +184,15 @@ def columns_of(
     """
     starts = np.arange(0, samples, width)
     order = np.argsort(sizes, kind="stable")
-    shape = (len(order), len(numbers), len(starts))
+    shape = (len(order), len(pairs), len(starts))
     out = np.zeros((*shape, len(Field)), np.int32)
-    out[..., Field.TABLE] = np.array([pairs[i].library - first_library for i in numbers])[None, :, None]
-    out[..., Field.FUTURE] = np.array(numbers)[None, :, None]
-    out[..., Field.CHOICES : Field.ROWS + 1] = np.array(row_lists).reshape(1, -1, 1, 2)
+    out[..., Field.TABLE] = (pairs[:, Of.LIBRARY] - first_library)[None, :, None]
+    out[..., Field.CHOICES : Field.ROWS + 1] = row_lists[None, :, None]
     out[..., Field.SIZE] = np.array(sizes)[order][:, None, None]
     out[..., Field.SAMPLE] = starts
     out[..., Field.SAMPLES] = np.minimum(samples - starts, width)
     out[..., Field.KEY0 : Field.KEY1 + 1] = keys[order].view(np.int32)[:, None, None]
-    streams = np.array([pairs[i].stream for i in numbers], np.int32)
-    out[..., Field.LIBRARY : Field.TARGET + 1] = streams.reshape(1, -1, 1, 2)
-    pair = np.broadcast_to(np.array(numbers)[None, :, None], shape).reshape(-1)
+    out[..., Field.LIBRARY : Field.TARGET + 1] = pairs[:, Of.STREAM :][None, :, None]
+    pair = np.broadcast_to(np.arange(len(pairs))[None, :, None], shape).reshape(-1)
     size = np.broadcast_to(order[:, None, None], shape).reshape(-1)
     return Columns(out.reshape(-1, len(Field)), pair, size)
