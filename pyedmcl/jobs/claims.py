@@ -18,166 +18,19 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from .. import config
 from ..errors import StoreError
-from ..files import PRIVATE_PREFIX, TEMPORARY_PREFIX, write_new
+from ..files import write_new
 from . import durable
 from .manifest import now
+from .watch import FOLDER, GONE, MEMBER, Holder, Watch, place
 
-#: The private folder of those who share a folder.
-FOLDER = PRIVATE_PREFIX + "join"
-_MEMBER = "member-"
-_GONE = "gone-"
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
-_READ = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
 _RENEWALS = 4  # of a claim within its lease
-_LONGEST_LEASE = 86400.0
-
-
-def _place() -> str:
-    """Where the pids of this machine are known: its boot and the namespace of pids; empty where nothing tells."""
-    try:
-        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-        return f"{boot} {os.readlink('/proc/self/ns/pid')}"
-    except OSError:
-        return ""
-
-
-@dataclass(frozen=True)
-class Holder:
-    """Who holds a claim, as the claim tells.
-
-    Attributes
-    ----------
-    id : str
-        Of the process; no other one ever has it.
-    host, place, device : str
-        ``place``: where ``pid`` means something.
-    pid : int
-    time : str
-        When it was claimed, by the clock of the host; only shown.
-    lease : float
-        Seconds after which an untouched claim is stale.
-    """
-
-    id: str = ""
-    host: str = "?"
-    pid: int = 0
-    place: str = ""
-    device: str = ""
-    time: str = ""
-    lease: float = 60.0
-
-    def ended(self) -> bool:
-        """Whether it is known to have ended: it ran on this machine, where there is no such process any more."""
-        return bool(self.place) and self.place == _place() and not durable.runs(self.pid)
-
-    def __str__(self) -> str:
-        return f"pid {self.pid} on {self.host}"
-
-
-def _holder(data: bytes) -> Holder:
-    """What a claim says; its maker may have been killed before it said anything."""
-    try:
-        found = json.loads(data)
-        lease = min(max(float(found["lease"]), 0.0), _LONGEST_LEASE)
-        texts = {name: str(found[name]) for name in ("id", "host", "place", "device", "time")}
-        return Holder(**texts, pid=int(found["pid"]), lease=lease)
-    except (ValueError, LookupError, TypeError, RecursionError):
-        return Holder(lease=config.current().lease)
-
-
-@dataclass(frozen=True)
-class _Seen:
-    """What a claim was like when it was last seen to differ from before, when that was, and whether it was a touch.
-
-    ``since``: when this holder was first seen to hold it.
-    """
-
-    holder: Holder
-    mtime: int
-    moment: float
-    touched: bool
-    since: float
-
-    @property
-    def unchanged(self) -> float:
-        """Seconds since then."""
-        return time.monotonic() - self.moment
-
-
-@dataclass
-class Watch:
-    """Looks at the claims of a folder, again and again.
-
-    Attributes
-    ----------
-    folder : Path
-        Of the claims; it need not be there.
-    """
-
-    folder: Path
-    _seen: dict[str, _Seen] = field(default_factory=dict)
-
-    def names(self) -> set[str]:
-        """What is claimed."""
-        try:
-            return {name for name in os.listdir(self.folder) if not name.startswith((_GONE, TEMPORARY_PREFIX))}
-        except (FileNotFoundError, NotADirectoryError):
-            return set()
-
-    def members(self) -> list[str]:
-        """Claims that say who works here, and nothing else."""
-        return sorted(name for name in self.names() if name.startswith(_MEMBER))
-
-    def look(self, name: str) -> tuple[Holder, int] | None:
-        """Who holds a claim, and when it was touched (in nanoseconds, by the file system); None where there is none."""
-        try:
-            descriptor = os.open(self.folder / name, _READ)  # opening has NFS ask its server
-        except OSError:
-            return None
-        try:
-            return _holder(os.read(descriptor, 4096)), os.fstat(descriptor).st_mtime_ns
-        except OSError:
-            return None
-        finally:
-            os.close(descriptor)
-
-    def _watched(self, name: str) -> _Seen | None:
-        found = self.look(name)
-        if found is None:
-            self._seen.pop(name, None)
-            return None
-        holder, mtime = found
-        before = self._seen.get(name)
-        if before is None or before.holder != holder or before.mtime != mtime:
-            moment, touched = time.monotonic(), before is not None and before.holder == holder
-            since = before.since if before is not None and touched else moment
-            self._seen[name] = before = _Seen(holder, mtime, moment, touched, since)
-        return before
-
-    def held_for(self, name: str) -> float:
-        """Seconds for which this process has seen somebody hold a claim; 0 where nobody does."""
-        seen = self._watched(name)
-        return 0.0 if seen is None else time.monotonic() - seen.since
-
-    def stale(self, name: str) -> Holder | None:
-        """Who held a claim and is gone: he ended on this machine, or has not touched it for its lease. Else None."""
-        seen = self._watched(name)
-        gone = seen is not None and (seen.holder.ended() or seen.unchanged > seen.holder.lease)
-        return seen.holder if seen is not None and gone else None
-
-    def alive(self, name: str) -> Holder | None:
-        """Who surely lives: he was seen to touch the claim, or runs on this machine."""
-        seen = self._watched(name)
-        if seen is None or seen.holder.ended() or seen.unchanged > seen.holder.lease:
-            return None
-        here = bool(seen.holder.place) and seen.holder.place == _place()
-        return seen.holder if here or seen.touched else None
 
 
 def require_alone(path: Path) -> None:
@@ -225,7 +78,7 @@ class Member(Watch):
     def __init__(self, path: Path, device: str = "") -> None:
         super().__init__(path / FOLDER)
         host = socket.gethostname()
-        self.me = Holder(f"{host}-{os.getpid()}-{secrets.token_hex(4)}", host, os.getpid(), _place(), device,
+        self.me = Holder(f"{host}-{os.getpid()}-{secrets.token_hex(4)}", host, os.getpid(), place(), device,
                          lease=config.current().lease)  # fmt: skip
         self._held: set[str] = set()
         self._mutex = threading.Lock()
@@ -249,7 +102,7 @@ class Member(Watch):
         if self._renewal is None:
             with self._telling():
                 durable.make_folder(self.folder)
-            self.take(_MEMBER + self.me.id)
+            self.take(MEMBER + self.me.id)
             self._renewal = threading.Thread(target=self._renew, name="pyedmcl-claims", daemon=True)
             self._renewal.start()
 
@@ -316,7 +169,7 @@ class Member(Watch):
         gone = self.stale(name)
         if gone is None:
             return False
-        aside = self.folder / f"{_GONE}{secrets.token_hex(8)}"
+        aside = self.folder / f"{GONE}{secrets.token_hex(8)}"
         try:
             os.rename(self.folder / name, aside)  # of several who do this, one finds it there
             found = self.look(aside.name)
@@ -361,12 +214,12 @@ class Member(Watch):
 
     def others(self) -> bool:
         """Whether anybody else works here, or may."""
-        mine = _MEMBER + self.me.id
+        mine = MEMBER + self.me.id
         return any(self.stale(name) is None for name in self.members() if name != mine)
 
     def withdraw(self) -> None:
         """Say that this process does no more work here; it may still clear up."""
-        self.give(_MEMBER + self.me.id)
+        self.give(MEMBER + self.me.id)
 
     def settle(self, finish: Callable[[], None]) -> None:
         """Clear up behind all who shared a complete result, if this process is the last one.
@@ -383,7 +236,7 @@ class Member(Watch):
             if not self.others():
                 finish()
                 for name in os.listdir(self.folder):
-                    if not (name in self._held or (name.startswith(_MEMBER) and self.stale(name) is None)):
+                    if not (name in self._held or (name.startswith(MEMBER) and self.stale(name) is None)):
                         _remove(self.folder / name)
 
     def close(self) -> None:

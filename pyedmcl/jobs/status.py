@@ -15,11 +15,11 @@ from typing import Any
 from ..errors import StoreError, StoreForeignError
 from ..files import temporary_name
 from . import layout
-from .claims import FOLDER, Holder, Watch
 from .manifest import default_block_rows
 from .parts import IDENTITY, blocks_in, read_identity
 from .records import DamagedError
 from .store import XmapStore
+from .watch import FOLDER, Holder, Watch
 
 _RECENT = 600.0  # seconds before the last block in which blocks are counted for the rate
 

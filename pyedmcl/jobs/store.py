@@ -5,55 +5,31 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import threading
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ..errors import InputError, StoreError, StoreForeignError, StoreMismatchError, warn
 from . import durable, layout, records, zarr3
-from .chunks import EdgeChunks, chunks_of
 from .claims import Member, remove_claims, require_alone
-from .finished import Finished
 from .manifest import Manifest, now
+from .stored import SEARCHED, StoredMap
 
-_SEARCHED = "searched"  # in a line of a journal of joined runs
 
-
-class XmapStore:
+class XmapStore(StoredMap):
     """A result on disk; made by :meth:`create_or_resume` (to write) or :func:`open_store` (to read).
 
     A context manager; :meth:`close` gives the lease of a writer back. :meth:`write` may be called from several threads.
-
-    Attributes
-    ----------
-    path : pathlib.Path
-    manifest : Manifest
-        As stored (a resumed run sees the first run's).
-    shape : (int, int)
-        (N, N): row = library, column = target.
-    block_rows, n_blocks : int
-    names : tuple of str
     """
 
     def __init__(self, path: Path, manifest: Manifest) -> None:
-        self.path = path
-        self.manifest = manifest
-        self.shape = manifest.shape
-        self.block_rows = manifest.block_rows
-        self.n_blocks = -(-self.shape[0] // self.block_rows)
-        self.names: tuple[str, ...] = tuple(manifest.names)
-        self._chunks = chunks_of(manifest)
-        self._row_bytes = self.shape[1] * zarr3.DTYPES[manifest.dtype].itemsize
-        self._done = Finished(path, self._chunks, self.n_blocks, checked=manifest.checked)
+        super().__init__(path, manifest)
         self._lease: durable.Lease | None = None
         self._journal: durable.Journal | None = None
         self._member: Member | None = None
         self._searched_next: list[dict[str, Any]] = []
-        self._mutex = threading.Lock()
 
     @classmethod
     def create_or_resume(cls, path: str | os.PathLike[str], manifest: Manifest, *, resume: bool = True) -> XmapStore:
@@ -151,25 +127,6 @@ class XmapStore:
         store._member = member
         return store
 
-    def entries(self) -> list[dict[str, Any]]:
-        """What the journals say of finished blocks, by their numbers."""
-        return self._done.ordered()
-
-    def refresh(self) -> None:
-        """Learn what others have finished since."""
-        with self._mutex:
-            self._done.take()
-
-    def unwritten(self) -> list[int]:
-        """Blocks that nobody has written, by one look at the folder. What is written is nearly always done."""
-        return self._done.unwritten()
-
-    def finished(self, block: int) -> bool:
-        """Whether a block is done, also by somebody else a moment ago."""
-        if block not in self._done.entries and self._done.file(block).exists():
-            self.refresh()
-        return block in self._done.entries
-
     def _fold(self) -> None:
         """Write one journal, and put what joined runs kept apart in its place."""
         if layout.is_joined(self.path):
@@ -179,7 +136,7 @@ class XmapStore:
             if searched:
                 records.write_searched(self.path, searched)
         for entry in self._done.entries.values():
-            entry.pop(_SEARCHED, None)
+            entry.pop(SEARCHED, None)
         lines = [durable.journal_line(entry) for entry in self._done.ordered()]
         durable.write_file(self.path / "rho" / layout.JOURNAL, b"".join(lines))
         layout.remove_joined(self.path / "rho")
@@ -234,21 +191,6 @@ class XmapStore:
                 self._lease.release()
             self._journal = self._lease = self._member = None
 
-    def rows(self, block: int) -> tuple[int, int]:
-        """First library row of ``block`` and the one after its last."""
-        if not 0 <= block < self.n_blocks:
-            raise InputError(f"block {block} does not exist: there are blocks 0 to {self.n_blocks - 1}")
-        return block * self.block_rows, min((block + 1) * self.block_rows, self.shape[0])
-
-    def pending(self) -> list[int]:
-        """Blocks not yet done, in order."""
-        return self._done.pending()
-
-    @property
-    def complete(self) -> bool:
-        """Whether every block of rho is done."""
-        return len(self._done.entries) == self.n_blocks
-
     def write(self, block: int, rows: ArrayLike) -> None:
         """Store a block; when this returns it is on the disk and counts as done.
 
@@ -277,7 +219,7 @@ class XmapStore:
                 me = self._member.me
                 entry |= {"writer": me.id, "host": me.host, "device": me.device}
                 if self._searched_next:
-                    entry[_SEARCHED] = self._searched_next
+                    entry[SEARCHED] = self._searched_next
             self._own_journal().append(entry)
             self._done.entries[block] = entry
             self._searched_next = []
@@ -348,21 +290,6 @@ class XmapStore:
         with self._writing("tuned parameters"):
             return records.keep_answer(self.path, question, answer)
 
-    def kept_answer(self, question: str) -> dict[str, Any] | None:
-        """The answer that the first one of those who have joined gave; None where nobody has asked."""
-        return records.kept_answer(self.path, question)
-
-    @property
-    def parameters(self) -> dict[str, dict[str, Any]]:
-        """Tuned parameters of the blocks that are there; empty where none are, or none were recorded.
-
-        Raises StoreError where they are damaged.
-        """
-        # Who has joined takes those of others at once.
-        if not self._done.entries and self._member is None:
-            return {}
-        return records.read_answers(self.path) | records.read_tuning(self.path, required=self.manifest.checked)
-
     def set_searched(self, entries: Sequence[Mapping[str, Any]]) -> None:
         """Store durably which searches found the neighbours, as :attr:`searched` gives it back.
 
@@ -384,27 +311,12 @@ class XmapStore:
                 self._searched_next = plain
 
     @property
-    def searched(self) -> list[dict[str, Any]]:
-        """Which searches found the neighbours, why, and how good they were; empty where none were recorded.
-
-        A damaged record is told to a reader by a warning, since rho can be read without it. For a writer it is an error
-        (StoreError), since the blocks that are added must go on with it.
-        """
-        try:
-            found = records.read_searched(self.path, required=self.manifest.checked)
-        except StoreError as error:
-            if self._writable:
-                raise
-            warn(f"{error} It is left out here.")
-            return []
-        for block in sorted(self._done.entries):
-            more = [records.as_searched(one) for one in self._done.entries[block].get(_SEARCHED, ())]
-            found += [one for one in more if one not in found]
-        return found
-
-    @property
     def _writable(self) -> bool:
         return self._journal is not None or self._member is not None
+
+    @property
+    def _joined(self) -> bool:
+        return self._member is not None
 
     @contextlib.contextmanager
     def _writing(self, what: str) -> Iterator[None]:
@@ -421,120 +333,6 @@ class XmapStore:
                     f"{room}, then run the same command again: it continues from there",
                     error,
                 ) from error
-
-    @property
-    def E(self) -> NDArray[np.int32] | None:
-        """E of each target, shape (N,), int32; None until set, and for a writer where it is damaged and must be set.
-
-        Raises StoreError for a reader where it is damaged.
-        """
-        try:
-            return records.read_E(self.path, self.shape[1])
-        except (records.DamagedError, OSError) as error:
-            if not self._writable:
-                raise self._without_E(error) from error
-            return None
-
-    def dimensions(self) -> NDArray[np.int_]:
-        """:attr:`E` as integers; 0 where it was not found yet.
-
-        Raises StoreError where it is damaged, or missing although blocks were computed with it.
-        """
-        E = self.E
-        if E is None and self._done.entries:
-            raise self._without_E(f"E of {self.path} is missing")
-        return np.zeros(self.shape[1], int) if E is None else np.asarray(E, int)
-
-    def _without_E(self, why: Exception | str) -> StoreError:
-        return StoreError(f"{why}: run the same command again, it finds E anew and keeps the blocks that are there")
-
-    @property
-    def keep(self) -> str | None:
-        """Which edges were kept; None where all pairs were."""
-        return self.manifest.keep
-
-    def edges(self, block: int) -> NDArray[Any] | None:
-        """Edges that were kept of a block's rows, of type :func:`.chunks.edge_dtype`; None where not yet done.
-
-        Raises
-        ------
-        InputError
-            The store holds a map.
-        StoreError
-            They cannot be read, or were changed since they were written.
-        """
-        entry = self._done.entries.get(block)
-        if not isinstance(self._chunks, EdgeChunks):
-            raise InputError(f"{self.path} holds a map, not edges")
-        if entry is None:
-            return None
-        try:
-            data = self._done.file(block).read_bytes()
-        except OSError as error:
-            raise self._unreadable(block, error) from error
-        if hashlib.sha256(data).hexdigest() != entry["sha256"]:
-            raise self._changed(block)
-        return self._chunks.unpack(data)
-
-    @property
-    def rho(self) -> zarr3.LazyMatrix:
-        """The result, shape (N, N), read when indexed; NaN where not yet done.
-
-        Raises InputError where edges were kept instead.
-        """
-        if self.keep is not None:
-            raise InputError(
-                f"{self.path} holds edges only (keep={self.keep!r}), no map: open_xmap reads them, and "
-                "'pyedmcl export' writes them as a list"
-            )
-        # Made anew each time: kept, it would tie a knot that keeps an abandoned writer's lock until the next
-        # garbage collection.
-        return zarr3.LazyMatrix(self.shape, self.manifest.dtype, self.block_rows, self._read_block)
-
-    def read_rows(self, start: int, stop: int) -> NDArray[Any]:
-        """Library rows ``start`` to ``stop - 1`` of rho, shape (stop - start, N); NaN where not yet done.
-
-        Raises
-        ------
-        InputError
-            There are no such rows.
-        StoreError
-            A finished block cannot be read or was changed since it was written.
-        """
-        if not 0 <= start <= stop <= self.shape[0]:
-            raise InputError(f"rows {start} to {stop} do not exist: there are rows 0 to {self.shape[0]}")
-        found: NDArray[Any] = self.rho[start:stop]
-        return found
-
-    def _read_block(self, block: int, first: int, last: int) -> NDArray[Any] | None:
-        entry = self._done.entries.get(block)
-        if entry is None:
-            return None
-        path = self._done.file(block)
-        try:
-            # Opening for reading does not read it all; a block is checked when first used.
-            if block not in self._done.verified and layout.sha256(path) != entry["sha256"]:
-                raise self._changed(block)
-            self._done.verified.add(block)
-            stored = zarr3.DTYPES[self.manifest.dtype]
-            data: NDArray[Any] = np.fromfile(
-                path, dtype=stored, count=(last - first) * self.shape[1], offset=first * self._row_bytes
-            )
-        except OSError as error:
-            raise self._unreadable(block, error) from error
-        if data.size != (last - first) * self.shape[1]:
-            raise StoreError(f"block {block} of {self.path} became shorter while it was in use: check the disk")
-        return data.reshape(last - first, self.shape[1])
-
-    def _changed(self, block: int) -> StoreError:
-        return StoreError(
-            f"block {block} of {self.path} has changed since it was written (its checksum differs): "
-            "run the same xmap command again, it computes such blocks anew"
-        )
-
-    def _unreadable(self, block: int, error: OSError) -> StoreError:
-        return StoreError(f"block {block} of {self.path} cannot be read ({error.strerror}): check the disk")
-
 
 def open_to_write(path: Path, manifest: Manifest, member: Member | None, *, resume: bool = True) -> XmapStore:
     """A store that this process writes alone, or as one of several."""

@@ -27,7 +27,7 @@ from ..device.session import open_devices
 from ..tuning.parameters import expect, keeping, record
 from ..tuning.retry import tunable
 from .blocks import Block, BlockResult, Problem
-from .runner import OpenProblem
+from .running import OpenProblem
 
 if TYPE_CHECKING:
     from ..device.executor import Executor

@@ -15,9 +15,10 @@ import pytest
 from pyedmcl import config
 from pyedmcl.errors import InputError, StoreError, StoreWriteError
 from pyedmcl.files import write_new
-from pyedmcl.jobs import claims, turns
-from pyedmcl.jobs.claims import FOLDER, Holder, Member, Watch, require_alone
+from pyedmcl.jobs import claims, turns, watch
+from pyedmcl.jobs.claims import Member, require_alone
 from pyedmcl.jobs.turns import SharedBlocks, Wait, part_of
+from pyedmcl.jobs.watch import FOLDER, Holder, Watch
 
 ELSEWHERE = Holder("far-1", "far", 1, "another boot", "GPU", lease=60.0)
 
@@ -38,7 +39,8 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch):
     found = Clock()
-    monkeypatch.setattr(claims, "time", found)
+    for module in (claims, watch):
+        monkeypatch.setattr(module, "time", found)
     return found
 
 

@@ -13,8 +13,8 @@ from client_helpers import Deadly, Plain, Silent
 
 import pyedmcl
 from pyedmcl.errors import ClientError, InputError, Interrupted
+from pyedmcl.jobs import answers, runner
 from pyedmcl.jobs import client as clients
-from pyedmcl.jobs import runner
 from pyedmcl.jobs.client import ClientRunner
 from pyedmcl.jobs.pools import DaskPool, pool_of
 from pyedmcl.jobs.sinks import ArraySink
@@ -195,7 +195,8 @@ def test_a_client_without_workers_is_waited_for_and_given_up(values, monkeypatch
 
 
 def test_a_worker_with_another_pyedmcl_is_refused(values, monkeypatch):
-    monkeypatch.setattr(clients, "identity", lambda: {**identity(), "version of pyedmcl": "0.0.7"})
+    for module in (clients, answers):
+        monkeypatch.setattr(module, "identity", lambda: {**identity(), "version of pyedmcl": "0.0.7"})
     with pytest.raises(ClientError, match=rf"version of pyedmcl is {pyedmcl.__version__} there and 0\.0\.7 here"):
         pyedmcl.xmap(values, E=3, client=Plain())
 

@@ -22,10 +22,11 @@ from store_helpers import chunks, make_manifest, tree, values, write_blocks
 from pyedmcl.errors import StoreError, StoreMismatchError, StoreWriteError
 from pyedmcl.jobs import XmapStore, claims, open_store
 from pyedmcl.jobs.blocks import Record, cut
-from pyedmcl.jobs.claims import FOLDER, Member
+from pyedmcl.jobs.claims import Member
 from pyedmcl.jobs.parts import PartsSink
 from pyedmcl.jobs.shared import SharedAnswers, SharedSink
 from pyedmcl.jobs.sinks import StoreSink
+from pyedmcl.jobs.watch import FOLDER
 from pyedmcl.kernels import spec
 from pyedmcl.tuning.parameters import keeping, parameters
 

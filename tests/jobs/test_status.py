@@ -16,9 +16,10 @@ from pyedmcl.cli.app import app
 from pyedmcl.errors import StoreForeignError
 from pyedmcl.jobs import XmapStore, status
 from pyedmcl.jobs.blocks import BlockResult, cut
-from pyedmcl.jobs.claims import FOLDER, Holder, Member
+from pyedmcl.jobs.claims import Member
 from pyedmcl.jobs.parts import IDENTITY, PartsSink, identity_file
 from pyedmcl.jobs.status import Observer, rate
+from pyedmcl.jobs.watch import FOLDER, Holder
 
 ELSEWHERE = Holder("far-7-ab", "far", 7, "another boot", "GPU", lease=60.0)
 

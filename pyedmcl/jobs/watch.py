@@ -1,0 +1,168 @@
+"""Who holds the claims of a shared folder, as somebody sees who looks at it again and again; see :mod:`.claims`.
+
+What is not touched any more for as long as its lease says is stale. That is observed: a file whose time does not change
+while this process watches it. So no two clocks are compared.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from .. import config
+from ..files import PRIVATE_PREFIX, TEMPORARY_PREFIX
+from . import durable
+
+#: The private folder of those who share a folder.
+FOLDER = PRIVATE_PREFIX + "join"
+#: First part of the names of claims that say who works here, and nothing else.
+MEMBER = "member-"
+#: First part of the names of claims that are being taken over.
+GONE = "gone-"
+_READ = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+_LONGEST_LEASE = 86400.0
+
+
+def place() -> str:
+    """Where the pids of this machine are known: its boot and the namespace of pids; empty where nothing tells."""
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        return f"{boot} {os.readlink('/proc/self/ns/pid')}"
+    except OSError:
+        return ""
+
+
+@dataclass(frozen=True)
+class Holder:
+    """Who holds a claim, as the claim tells.
+
+    Attributes
+    ----------
+    id : str
+        Of the process; no other one ever has it.
+    host, place, device : str
+        ``place``: where ``pid`` means something.
+    pid : int
+    time : str
+        When it was claimed, by the clock of the host; only shown.
+    lease : float
+        Seconds after which an untouched claim is stale.
+    """
+
+    id: str = ""
+    host: str = "?"
+    pid: int = 0
+    place: str = ""
+    device: str = ""
+    time: str = ""
+    lease: float = 60.0
+
+    def ended(self) -> bool:
+        """Whether it is known to have ended: it ran on this machine, where there is no such process any more."""
+        return bool(self.place) and self.place == place() and not durable.runs(self.pid)
+
+    def __str__(self) -> str:
+        return f"pid {self.pid} on {self.host}"
+
+
+def _holder(data: bytes) -> Holder:
+    """What a claim says; its maker may have been killed before it said anything."""
+    try:
+        found = json.loads(data)
+        lease = min(max(float(found["lease"]), 0.0), _LONGEST_LEASE)
+        texts = {name: str(found[name]) for name in ("id", "host", "place", "device", "time")}
+        return Holder(**texts, pid=int(found["pid"]), lease=lease)
+    except (ValueError, LookupError, TypeError, RecursionError):
+        return Holder(lease=config.current().lease)
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """What a claim was like when it was last seen to differ from before, when that was, and whether it was a touch.
+
+    ``since``: when this holder was first seen to hold it.
+    """
+
+    holder: Holder
+    mtime: int
+    moment: float
+    touched: bool
+    since: float
+
+    @property
+    def unchanged(self) -> float:
+        """Seconds since then."""
+        return time.monotonic() - self.moment
+
+
+@dataclass
+class Watch:
+    """Looks at the claims of a folder, again and again.
+
+    Attributes
+    ----------
+    folder : Path
+        Of the claims; it need not be there.
+    """
+
+    folder: Path
+    _seen: dict[str, _Seen] = field(default_factory=dict)
+
+    def names(self) -> set[str]:
+        """What is claimed."""
+        try:
+            return {name for name in os.listdir(self.folder) if not name.startswith((GONE, TEMPORARY_PREFIX))}
+        except (FileNotFoundError, NotADirectoryError):
+            return set()
+
+    def members(self) -> list[str]:
+        """Claims that say who works here, and nothing else."""
+        return sorted(name for name in self.names() if name.startswith(MEMBER))
+
+    def look(self, name: str) -> tuple[Holder, int] | None:
+        """Who holds a claim, and when it was touched (in nanoseconds, by the file system); None where there is none."""
+        try:
+            descriptor = os.open(self.folder / name, _READ)  # opening has NFS ask its server
+        except OSError:
+            return None
+        try:
+            return _holder(os.read(descriptor, 4096)), os.fstat(descriptor).st_mtime_ns
+        except OSError:
+            return None
+        finally:
+            os.close(descriptor)
+
+    def _watched(self, name: str) -> _Seen | None:
+        found = self.look(name)
+        if found is None:
+            self._seen.pop(name, None)
+            return None
+        holder, mtime = found
+        before = self._seen.get(name)
+        if before is None or before.holder != holder or before.mtime != mtime:
+            moment, touched = time.monotonic(), before is not None and before.holder == holder
+            since = before.since if before is not None and touched else moment
+            self._seen[name] = before = _Seen(holder, mtime, moment, touched, since)
+        return before
+
+    def held_for(self, name: str) -> float:
+        """Seconds for which this process has seen somebody hold a claim; 0 where nobody does."""
+        seen = self._watched(name)
+        return 0.0 if seen is None else time.monotonic() - seen.since
+
+    def stale(self, name: str) -> Holder | None:
+        """Who held a claim and is gone: he ended on this machine, or has not touched it for its lease. Else None."""
+        seen = self._watched(name)
+        gone = seen is not None and (seen.holder.ended() or seen.unchanged > seen.holder.lease)
+        return seen.holder if seen is not None and gone else None
+
+    def alive(self, name: str) -> Holder | None:
+        """Who surely lives: he was seen to touch the claim, or runs on this machine."""
+        seen = self._watched(name)
+        if seen is None or seen.holder.ended() or seen.unchanged > seen.holder.lease:
+            return None
+        here = bool(seen.holder.place) and seen.holder.place == place()
+        return seen.holder if here or seen.touched else None
