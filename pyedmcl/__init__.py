@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from .edm.false_neighbors import false_neighbors as false_neighbors
     from .edm.knn import knn as knn
     from .edm.multiview import multiview as multiview
+    from .edm.open_result import open_result as open_result
     from .edm.partial_ccm import partial_ccm as partial_ccm
     from .edm.predict_exclusion_radius import predict_exclusion_radius as predict_exclusion_radius
     from .edm.predict_interval import predict_interval as predict_interval

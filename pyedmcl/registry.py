@@ -39,6 +39,55 @@ FUNCTIONS = {
     "recurrence_plot": "recurrence.image.recurrence_plot",
     "distance_plot": "recurrence.image.recurrence_plot",
     "recurrence_network": "recurrence.network",
+    "open_result": "edm.open_result",
+}
+
+#: Classes of what functions return, and their modules: those that a saved result may hold as a whole.
+RESULTS = {
+    "CheckResult": "edm.check",
+    "XmapSignificance": "edm.xmap_significance",
+    "EmbedDimensionResult": "edm.embed_dimension_result",
+    "SkillResult": "edm.skill_result",
+    "XmapEdges": "edm.xmap_edges",
+    "CausalNetwork": "edm.causal_network_result",
+    "KnnResult": "edm.knn_result",
+    "SmapResult": "edm.smap_result",
+    "NonlinearResult": "edm.smap_result",
+    "XmapResult": "edm.xmap_result",
+    "CcmSignificance": "edm.significance",
+    "SimplexResult": "edm.simplex_result",
+    "EmbedResult": "edm.embed",
+    "PartialCcm": "edm.partial_ccm",
+    "CcmMatrixResult": "edm.ccm_matrix_result",
+    "CcmResult": "edm.ccm_result",
+    "LaggedCcmResult": "edm.ccm_result",
+    "FalseNeighbors": "edm.false_neighbors",
+    "EmbeddingScan": "edm.embedding_scan_result",
+    "MutualInformation": "recurrence.mutual_information",
+    "RecurrencePlot": "recurrence.image.plots",
+    "DistancePlot": "recurrence.image.plots",
+    "RqaBatch": "recurrence.batch_result",
+    "RecurrenceTable": "recurrence.table",
+    "RecurrenceNetwork": "recurrence.network",
+    "RecurrenceResult": "recurrence.result",
+    "MultiviewResult": "edm.multiview",
+}
+
+#: Classes of what results consist of, and their modules.
+PARTS = {
+    "Remark": "edm.check",
+    "HeldParts": "edm.xmap_edges",
+    "Counts": "recurrence.counts",
+    "BatchCounts": "recurrence.batch_counts",
+    "Side": "recurrence.batch_sides",
+    "Embedding": "recurrence.points",
+    "Spread": "recurrence.units",
+}
+
+#: Classes whose objects are rows of a table: the module and the function that finds one by its ``name``.
+NAMED = {
+    "Metric": ("recurrence.metrics", "metric_named"),
+    "Convention": ("recurrence.conventions", "convention_named"),
 }
 
 #: Commands in the order of ``pyedmcl --help``: each is the function of its name, with underscores, in such a module of

@@ -96,7 +96,7 @@ def kept_edges(store: XmapStore) -> XmapEdges | None:
         return None
     from ..edm.xmap_edges import edges_of_store
 
-    return edges_of_store(store, store.dimensions(), {"manifest": store.manifest})
+    return edges_of_store(store, store.dimensions(), store.manifest.provenance())
 
 
 def open_result(path: Path, *, partial: bool) -> XmapStore:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from ..errors import InputError, missing_extra, shown
 from ..files import output_path, writing
 from ..io.optional import pandas_for
+from ..io.result import Result
 from .causal_statement import statement
 from .verdicts import DIRECT, INDIRECT, LINK, MEANINGS, NONE, UNORDERED
 
@@ -27,8 +28,8 @@ _GRAPHS = (".graphml", ".gexf")
 _ORDER = (DIRECT, LINK, INDIRECT, UNORDERED, NONE)
 
 
-@dataclass(frozen=True)
-class CausalNetwork:
+@dataclass(frozen=True, repr=False)
+class CausalNetwork(Result):
     """The evidence of each pair of series, and the verdict on it.
 
     All tables are (n_series, n_series) with **row = effect** (the library, whose states estimate) and **column =

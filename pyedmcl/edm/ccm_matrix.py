@@ -219,7 +219,7 @@ def open_ccm_matrix(path: str | os.PathLike[str]) -> CcmMatrixResult:
     own = first.manifest.parameters
     return CcmMatrixResult(
         np.array(list(stores)), tuple(store.rho for store in stores.values()), first.dimensions(), first.names,
-        int(own["sample"]), int(own["seed"]), {"manifest": first.manifest, "neighbors": _searched(stores)},
+        int(own["sample"]), int(own["seed"]), first.manifest.provenance(neighbors=_searched(stores)),
     )  # fmt: skip
 
 

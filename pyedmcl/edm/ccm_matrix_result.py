@@ -12,14 +12,15 @@ from numpy.typing import NDArray
 from ..data.arguments import real
 from ..errors import InputError
 from ..io.optional import pandas_for
+from ..io.result import Result
 from .convergence import kendall
 from .false_discovery import false_discovery
 
 Doubles = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class CcmMatrixResult:
+@dataclass(frozen=True, repr=False)
+class CcmMatrixResult(Result):
     """Cross-map skill of all pairs against library size.
 
     Attributes

@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 
 from ..errors import InputError
 from ..io.optional import pandas_for
+from ..io.result import Result
 from .convergence import Convergence, convergence, means
 
 
-@dataclass(frozen=True)
-class CcmResult:
+@dataclass(frozen=True, repr=False)
+class CcmResult(Result):
     """Cross-map skill of two series in both directions against library size.
 
     Attributes
@@ -101,8 +102,8 @@ class CcmResult:
         return skill_against_library(self, path)
 
 
-@dataclass(frozen=True)
-class LaggedCcmResult:
+@dataclass(frozen=True, repr=False)
+class LaggedCcmResult(Result):
     """Cross-map skill of two series in both directions against the interval Tp between state and target.
 
     A driver is best seen at Tp < 0: the state of what it drives remembers it.

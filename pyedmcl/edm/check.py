@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ..data.condition import near_one
 from ..data.series import Series, as_series
 from ..io.optional import pandas_for
+from ..io.result import Result
 from . import arguments
 from .surrogate_choice import choose, explained, line, mean_cycle
 from .times import remarks_on_times
@@ -41,8 +42,8 @@ class Remark:
         return f"{self.series}: {self.text}" if self.series else self.text
 
 
-@dataclass(frozen=True)
-class CheckResult:
+@dataclass(frozen=True, repr=False)
+class CheckResult(Result):
     """Remarks on a table, the most serious first.
 
     Attributes

@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 from ..data.series import as_series, check_embedding
 from ..errors import InputError
 from ..io.optional import pandas_for
+from ..io.result import Result
 from .states import embed as delays
 
 
-@dataclass(frozen=True)
-class EmbedResult:
+@dataclass(frozen=True, repr=False)
+class EmbedResult(Result):
     """Delay coordinates.
 
     Attributes

@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..io.optional import pandas_for
+from ..io.result import Result
 
 
-@dataclass(frozen=True)
-class EmbedDimensionResult:
+@dataclass(frozen=True, repr=False)
+class EmbedDimensionResult(Result):
     """Forecast skill against embedding dimension.
 
     Attributes

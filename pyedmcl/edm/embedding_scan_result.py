@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 from ..data.arguments import real
 from ..errors import InputError, shown
 from ..io.optional import pandas_for
+from ..io.result import Result
 
 
-@dataclass(frozen=True, eq=False)
-class EmbeddingScan:
+@dataclass(frozen=True, eq=False, repr=False)
+class EmbeddingScan(Result):
     """Skill of predicting series by themselves over embedding dimension, lag and steps ahead.
 
     Attributes

@@ -14,6 +14,7 @@ from ..data.condition import Prepared
 from ..data.series import as_series, build_series, check_embedding, require_rows, tell_constant
 from ..device.select import DeviceNames
 from ..io.optional import pandas_for
+from ..io.result import Result
 from ..jobs.function import public_function
 from ..jobs.sinks import ArraySink
 from ..launch.progress import Progress
@@ -21,8 +22,8 @@ from . import arguments
 from .false_neighbors_problem import FalseNeighborsProblem
 
 
-@dataclass(frozen=True, eq=False)
-class FalseNeighbors:
+@dataclass(frozen=True, eq=False, repr=False)
+class FalseNeighbors(Result):
     """Shares of false nearest neighbours.
 
     Attributes

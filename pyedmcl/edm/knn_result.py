@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..io.result import Result
 
-@dataclass(frozen=True)
-class KnnResult:
+
+@dataclass(frozen=True, repr=False)
+class KnnResult(Result):
     """Nearest neighbours of every row.
 
     Attributes

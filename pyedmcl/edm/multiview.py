@@ -28,7 +28,7 @@ Doubles = NDArray[np.float64]
 _MOST_VIEWS = 1_000_000
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class MultiviewResult(SimplexResult):
     """Average of the best views' predictions, and the views.
 

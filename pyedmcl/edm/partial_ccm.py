@@ -13,6 +13,7 @@ from ..data.series import Series, as_series, build_series
 from ..device.select import DeviceNames
 from ..errors import InputError
 from ..io.optional import pandas_for
+from ..io.result import Result
 from ..jobs.function import public_function
 from ..jobs.sinks import ArraySink
 from ..launch.progress import Progress
@@ -27,8 +28,8 @@ from .xmap_problem import XmapProblem
 Doubles = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class PartialCcm:
+@dataclass(frozen=True, repr=False)
+class PartialCcm(Result):
     """Cross-map skill of two variables in both directions, with and without what passes through others.
 
     Attributes

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ..data.series import Series, build_series
 from ..device.select import DeviceNames
 from ..io.optional import pandas_for
+from ..io.result import Result
 from ..jobs.blocks import Record
 from ..jobs.function import public_function
 from ..jobs.runner import Runner
@@ -28,8 +29,8 @@ from .surrogate_choice import choices
 Doubles = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class CcmSignificance:
+@dataclass(frozen=True, repr=False)
+class CcmSignificance(Result):
     """Cross-map skill of two series against that of surrogates of the target.
 
     Attributes

@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..io.optional import pandas_for
+from ..io.result import Result
 
 
-@dataclass(frozen=True)
-class SimplexResult:
+@dataclass(frozen=True, repr=False)
+class SimplexResult(Result):
     """Simplex projection of one series; one entry per embedded query row t = (E-1)*tau, ..., n-1.
 
     Attributes

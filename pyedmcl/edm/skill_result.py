@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..io.optional import pandas_for
+from ..io.result import Result
 
 
-@dataclass(frozen=True)
-class SkillResult:
+@dataclass(frozen=True, repr=False)
+class SkillResult(Result):
     """Forecast skill against a parameter.
 
     Attributes

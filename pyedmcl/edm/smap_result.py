@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 
 from ..errors import InputError
 from ..io.optional import pandas_for
+from ..io.result import Result
 
 
-@dataclass(frozen=True)
-class SmapResult:
+@dataclass(frozen=True, repr=False)
+class SmapResult(Result):
     """Locally weighted linear predictions, one entry per predicted row t; of several theta along a first axis.
 
     Attributes
@@ -111,8 +112,8 @@ class SmapResult:
         return skill_against_parameter(self, path)
 
 
-@dataclass(frozen=True)
-class NonlinearResult:
+@dataclass(frozen=True, repr=False)
+class NonlinearResult(Result):
     """Forecast skill against theta: a rise from theta = 0 says that the dynamics depend on the state.
 
     Attributes

@@ -282,4 +282,4 @@ def open_xmap(path: str | os.PathLike[str]) -> XmapResult | XmapEdges:
             f"{path} is not finished: {len(store.pending())} of {store.n_blocks} blocks of libraries are missing, and "
             "so are their edges; run the same xmap call again, which continues it"
         )
-    return _stored(store, store.dimensions(), {"manifest": store.manifest, "neighbors": store.searched})
+    return _stored(store, store.dimensions(), store.manifest.provenance(neighbors=store.searched))

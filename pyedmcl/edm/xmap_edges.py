@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..files import path_of
 from ..io.edges import Strongest, edges_of, write_edge_parts
 from ..io.optional import need, pandas_for
+from ..io.result import Result
+from ..io.saved import SUFFIX
 from .keep import Edges, Keep, TargetTop, joined
 
 
-@dataclass(frozen=True)
-class XmapEdges:
+@dataclass(frozen=True, repr=False)
+class XmapEdges(Result):
     """The pairs of a cross map that were kept.
 
     Edges come by library, falling rho and target; of "top:K:target" by target, falling rho and library; of "rho>X" by
@@ -102,12 +106,17 @@ class XmapEdges:
             )
         return graph
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def held(self) -> XmapEdges:
+        """The same edges in memory, without their store."""
+        return replace(self, parts=HeldParts((self._all,)), store=None)
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
         """Write all of them to a file, part by part.
 
         Parameters
         ----------
         path : path
+            ``.edm``: the result, for :func:`pyedmcl.open_result`.
             ``.csv``, ``.tsv``, ``.json`` or ``.parquet``: library, target, rho, E. ``.npz``: arrays of library and
             target (positions), rho, E (of each series) and names.
 
@@ -118,7 +127,11 @@ class XmapEdges:
         StoreWriteError
             If the file cannot be written; a file that was there is kept then.
         """
-        write_edge_parts(path, self.parts, self.names, self.E, {"keep": self.keep})
+        place = path_of(path)
+        if place.suffix.lower() == SUFFIX:
+            return super().save(place)
+        write_edge_parts(place, self.parts, self.names, self.E, {"keep": self.keep})
+        return place
 
     def plot(self, path: str | os.PathLike[str] | None = None, *, title: str | None = None, dpi: int = 150) -> Any:
         """Heat map of the edges; saved to ``path`` if given. Needs matplotlib."""

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..io.optional import pandas_for
+from ..io.result import Result
 
 
-@dataclass(frozen=True)
-class XmapResult:
+@dataclass(frozen=True, repr=False)
+class XmapResult(Result):
     """All-pairs cross-map skill.
 
     Attributes
@@ -37,6 +38,10 @@ class XmapResult:
     store: Any = field(default=None, repr=False)
     provenance: Mapping[str, Any] = field(default_factory=dict, repr=False)
     theta: Any = field(default=None, repr=False)
+
+    def held(self) -> XmapResult:
+        """The same result in memory, without its store."""
+        return self if self.store is None else replace(self, rho=np.asarray(self.rho), store=None)
 
     def to_frame(self) -> Any:
         """A pandas DataFrame, rows = libraries, columns = targets."""

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ..device.select import DeviceNames
 from ..errors import InputError
 from ..io.optional import pandas_for
+from ..io.result import Result
 from ..jobs.blocks import Record
 from ..jobs.function import public_function
 from ..jobs.runner import Runner
@@ -28,8 +29,8 @@ from .xmap_significance_problem import XmapSignificanceProblem
 Doubles = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class XmapSignificance:
+@dataclass(frozen=True, repr=False)
+class XmapSignificance(Result):
     """All-pairs cross-map skill and its significance.
 
     Attributes

@@ -141,6 +141,19 @@ class Manifest:
             },
         }
 
+    def provenance(self, **more: Any) -> dict[str, Any]:
+        """What of a result's provenance the store keeps, in the same shape."""
+        return {
+            "version": self.version,
+            "data": {"data": {"series": len(self.names), "digest": self.input_digest}},
+            "seed": self.parameters.get("seed"),
+            "arguments": dict(self.parameters),
+            "device": self.device.get("name"),
+            "device_key": dict(self.device),
+            "kernels": dict(self.kernels),
+            **more,
+        }
+
     @classmethod
     def from_attributes(cls, attributes: Mapping[str, Any]) -> Manifest:
         """The inverse of :meth:`attributes`. Raises KeyError, TypeError or InputError where that is damaged."""

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ..errors import InputError, shown
 from ..io.optional import need
+from ..io.result import Result, brief
 from .arguments import minimum
 from .batch_counts import BatchCounts, Ints
 from .batch_measures import MeasuresOfMany
@@ -23,7 +24,7 @@ from .result import RecurrenceResult
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RqaBatch(Sequence[RecurrenceResult]):
+class RqaBatch(Result, Sequence[RecurrenceResult]):
     """Recurrence quantification of many series: a row for each series and radius.
 
     Item ``i`` is the :class:`RecurrenceResult` of row ``i``, series by series and radius by radius of each.
@@ -63,6 +64,9 @@ class RqaBatch(Sequence[RecurrenceResult]):
     def __repr__(self) -> str:
         series, radii = len(self.x), len(self.radii)
         return f"RqaBatch({series:,} series, {radii} {'radius' if radii == 1 else 'radii'}, {self.convention.name!r})"
+
+    def _facts(self) -> dict[str, str]:
+        return {"series": f"{len(self.x):,}", "radii": brief(self.radii), "convention": self.convention.name}
 
     def __len__(self) -> int:
         return len(self.places)
@@ -130,8 +134,8 @@ class RqaBatch(Sequence[RecurrenceResult]):
         out["radius"] = list(self.radii) * len(self.x)
         used = self.used.reshape(len(self), -1)
         out["radius_used"] = used[:, 0].tolist() if used.shape[1] == 1 else list(map(tuple, used.tolist()))
-        for brief, name in SHORT_NAMES.items():
-            out[brief if short else name] = self.measure(name).tolist()
+        for symbol, name in SHORT_NAMES.items():
+            out[symbol if short else name] = self.measure(name).tolist()
         return out
 
     def to_frame(self) -> Any:

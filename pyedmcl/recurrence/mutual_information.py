@@ -15,6 +15,7 @@ from ..data.series import as_series, tell_constant
 from ..device.session import open_devices
 from ..errors import InputError
 from ..io.optional import pandas_for
+from ..io.result import Result
 from ..jobs.blocks import Arrays, Block, BlockResult, Record, Report, cut
 from ..jobs.client import ClientRunner
 from ..jobs.function import public_function
@@ -33,8 +34,8 @@ _LAGS = 50  # that are tried where none are asked for, as far as the series allo
 Doubles = NDArray[np.float64]
 
 
-@dataclass(frozen=True, eq=False)
-class MutualInformation:
+@dataclass(frozen=True, eq=False, repr=False)
+class MutualInformation(Result):
     """Mutual information in nats against lag.
 
     Attributes

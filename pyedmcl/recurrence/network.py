@@ -13,6 +13,7 @@ from ..codegen.build import build
 from ..device.memory import budget
 from ..errors import DeviceMemoryError, InputError, shown
 from ..io.optional import need
+from ..io.result import Result
 from ..jobs.function import public_function
 from ..kernels import spec
 from ..launch.pacing import Pacer
@@ -27,8 +28,8 @@ if TYPE_CHECKING:
     from ..device.executor import Executor
 
 
-@dataclass(frozen=True, eq=False)
-class RecurrenceNetwork:
+@dataclass(frozen=True, eq=False, repr=False)
+class RecurrenceNetwork(Result):
     """Measures of a recurrence network (Donner et al., New Journal of Physics 12, 033025, 2010).
 
     Attributes

@@ -7,12 +7,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..io.optional import need
+from ..io.result import Result, brief
 from .arguments import minimum
 from .measures import SHORT_NAMES, Measures
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RecurrenceResult(Measures):
+class RecurrenceResult(Measures, Result):
     """Recurrence quantification of one matrix.
 
     Every measure is an attribute by its long and its short name (``result.determinism``, ``result.DET``) and an item
@@ -41,6 +42,11 @@ class RecurrenceResult(Measures):
         shown = ", ".join(f"{name}={self[name]:.6g}" for name in ("RR", "DET", "L", "Lmax", "ENTR", "LAM", "TT"))
         size = f"{self.counts.n_rows} x {self.counts.n_columns}"
         return f"RecurrenceResult({size}, radius={self.radius!r}, convention={self.convention.name!r}, {shown})"
+
+    def _facts(self) -> dict[str, str]:
+        size = f"{self.counts.n_rows} x {self.counts.n_columns}"
+        facts = {"points": size, "radius": brief(self.radius), "convention": self.convention.name}
+        return facts | {name: brief(value) for name, value in self.to_dict().items()}
 
     def __getattr__(self, name: str) -> Any:
         if name in SHORT_NAMES:

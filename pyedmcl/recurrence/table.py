@@ -11,12 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
+from ..io.result import Result
 from .measures import SHORT_NAMES
 from .result import RecurrenceResult, labelled_frame
 
 
-@dataclass(frozen=True, eq=False)
-class RecurrenceTable(Sequence[RecurrenceResult]):
+@dataclass(frozen=True, eq=False, repr=False)
+class RecurrenceTable(Result, Sequence[RecurrenceResult]):
     """Recurrence quantification of several matrices: of several radii, or of windows along a series.
 
     Attributes

@@ -192,7 +192,7 @@ def test_a_store_holds_the_same_map_and_knows_its_theta(one_device, tmp_path):
     np.testing.assert_array_equal(np.asarray(there.rho), pyedmcl.xmap(x, **given).rho)
     again = pyedmcl.open_xmap(tmp_path / "map")
     assert again.theta == 2.0
-    named = again.provenance["manifest"].parameters
+    named = again.provenance["arguments"]
     assert (named["method"], named["theta"], named["ridge"]) == ("smap", 2.0, 0.7)
     with pytest.raises(pyedmcl.errors.StoreMismatchError, match=r"theta: stored 2\.0, asked for 3.0"):
         pyedmcl.xmap(x, out=tmp_path / "map", **{**given, "theta": 3.0})

@@ -12,13 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import InputError
+from ...files import path_of
+from ...io.result import Result
+from ...io.saved import SUFFIX
 from .sweep import pixel_edges
 
 _FAR = 99.0  # percentile of the distances that is drawn white
 
 
-@dataclass(frozen=True, eq=False)
-class RecurrencePlot:
+@dataclass(frozen=True, eq=False, repr=False)
+class RecurrencePlot(Result):
     """Recurrent cells, counted per pixel. Row p holds points of y (of x where there is no y), column q points of x.
 
     Attributes
@@ -54,7 +57,8 @@ class RecurrencePlot:
         Parameters
         ----------
         path : path
-            Ends in .png. A file that is there is replaced.
+            Ends in .png, or in .edm for the result itself, which :func:`pyedmcl.open_result` opens. A file that is
+            there is replaced.
         black : float, optional
             Density that is drawn black, in (0, 1]; lower ones are shades of grey in proportion. By default 1 for single
             cells, else the 99th percentile of the densities above 0.
@@ -69,6 +73,8 @@ class RecurrencePlot:
         from ...plot.png import save_png
         from ...plot.recurrence import shades
 
+        if path_of(path).suffix.lower() == SUFFIX:
+            return super().save(path)
         density = self.density
         return save_png(shades(density, 0.0, _black(black, density)), path)
 
@@ -88,8 +94,8 @@ class RecurrencePlot:
         )  # fmt: skip
 
 
-@dataclass(frozen=True, eq=False)
-class DistancePlot:
+@dataclass(frozen=True, eq=False, repr=False)
+class DistancePlot(Result):
     """Mean distances per pixel, without a threshold; rows and columns as in :class:`RecurrencePlot`.
 
     Attributes
@@ -118,7 +124,8 @@ class DistancePlot:
         Parameters
         ----------
         path : path
-            Ends in .png. A file that is there is replaced.
+            Ends in .png, or in .edm for the result itself, which :func:`pyedmcl.open_result` opens. A file that is
+            there is replaced.
         white : float, optional
             Distance that is drawn white, positive; 0 is black. By default the 99th percentile. NaN is white.
 
@@ -132,6 +139,8 @@ class DistancePlot:
         from ...plot.png import save_png
         from ...plot.recurrence import shades
 
+        if path_of(path).suffix.lower() == SUFFIX:
+            return super().save(path)
         return save_png(shades(self.means, _white(white, self.means), 0.0), path)
 
     def plot(

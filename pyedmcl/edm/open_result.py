@@ -1,0 +1,78 @@
+"""One way to open whatever a function of ours has written."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from ..errors import InputError, StoreForeignError
+from ..files import path_of
+from ..io.saved import read_result
+from ..jobs.zarr3 import METADATA
+from .ccm_matrix import open_ccm_matrix
+from .ccm_matrix_store import sizes_there
+from .xmap import open_xmap
+
+
+def open_result(path: str | os.PathLike[str]) -> Any:
+    """Open a result that ``result.save(path)`` wrote, or the folder of ``xmap(out=...)`` or ``ccm_matrix(out=...)``.
+
+    Parameters
+    ----------
+    path : path
+        A file that ends in ``.edm``, or such a folder.
+
+    Returns
+    -------
+    XmapResult, SimplexResult, ...
+        An object of the class that was saved, with the same values.
+
+    Raises
+    ------
+    InputError
+        There is nothing of that name.
+    StoreForeignError
+        It is no result of ours.
+    StoreMismatchError
+        Another version of pyedmcl wrote it, in a way that this one does not know.
+    StoreError
+        It is damaged: a checksum differs, or something is missing.
+
+    See Also
+    --------
+    open_xmap, open_ccm_matrix : open a folder of that kind only.
+
+    Notes
+    -----
+    Cost: reads a file as a whole, of a folder the manifest only. Nothing in a file is executed, so that one from
+    elsewhere may be opened. The file is a zip archive of NumPy arrays and a description in JSON: ``numpy.load`` reads
+    its arrays, too.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import pyedmcl
+    >>> from pyedmcl.simulate import coupled_maps
+    >>> network = coupled_maps(n_series=4, n_steps=400)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     saved = pyedmcl.xmap(network.values, E=3).save(f"{folder}/map.edm")
+    ...     pyedmcl.open_result(saved).rho.shape
+    (4, 4)
+    """
+    place = path_of(path)
+    if not os.path.lexists(place):
+        raise InputError(f"{place}: there is no such file or folder")
+    if not place.is_dir():
+        return read_result(place)
+    if (place / METADATA).exists():
+        return open_xmap(place)
+    try:
+        stored = bool(sizes_there(place))
+    except StoreForeignError:
+        stored = False
+    if not stored:
+        raise StoreForeignError(
+            f"{place} is a folder that neither pyedmcl xmap nor pyedmcl ccm-matrix wrote; name a folder of theirs, or "
+            "a file that save() wrote"
+        )
+    return open_ccm_matrix(place)

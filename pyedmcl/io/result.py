@@ -1,0 +1,95 @@
+"""What all results have in common: a short text in a terminal, a table in a notebook, and a file."""
+
+from __future__ import annotations
+
+import dataclasses
+import html
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+_FEW = 4  # values of an array, or names, that are shown one by one
+_MANY = 1_000_000  # values of an array whose range would take a while to find
+
+
+class Result:
+    """Base of the frozen dataclasses that functions return."""
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the whole result to a file that :func:`pyedmcl.open_result` opens.
+
+        Parameters
+        ----------
+        path : path
+            Ends in ``.edm``. A file that is there is replaced, once the new one is complete.
+
+        Returns
+        -------
+        pathlib.Path
+
+        Raises
+        ------
+        OutputError
+            Another suffix, or a folder that is not there.
+        StoreWriteError
+            The file cannot be written.
+        """
+        from .saved import save_result
+
+        return save_result(self, path)
+
+    def held(self) -> Any:
+        """The same result without references to files of a run."""
+        return self
+
+    def _facts(self) -> dict[str, str]:
+        """What there is to say in a line, by the names of the fields."""
+        shown = (field for field in dataclasses.fields(self) if field.repr and field.name != "provenance")  # type: ignore[arg-type]
+        values = ((field.name, getattr(self, field.name)) for field in shown)
+        return {name: brief(value) for name, value in values if value is not None}
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{name}={text}' for name, text in self._facts().items())})"
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><th style='text-align:left'>{html.escape(name)}</th>"
+            f"<td style='text-align:left'>{html.escape(text)}</td></tr>"
+            for name, text in self._facts().items()
+        )
+        return f"<table><caption><b>{html.escape(type(self).__name__)}</b></caption>{rows}</table>"
+
+
+def brief(value: Any) -> str:
+    """A value in a few words: small ones as they are, arrays by shape and range, sequences by their first items."""
+    shape = getattr(value, "shape", None)
+    if isinstance(shape, tuple) and shape:
+        return _brief_array(value, shape)
+    if isinstance(value, (float, np.floating)):
+        return f"{value:.6g}"
+    if isinstance(value, (tuple, list)):
+        items = [brief(item) for item in value[:_FEW]]
+        more = f", ... {len(value)} in all" if len(value) > _FEW else ""
+        ends = "()" if isinstance(value, tuple) else "[]"
+        return f"{ends[0]}{', '.join(items)}{more}{ends[1]}"
+    if isinstance(value, np.generic):
+        return str(value)
+    if isinstance(value, (str, int, type(None))):
+        text = repr(value)
+        return text if len(text) <= 60 else f"{text[:57]}..."
+    return type(value).__name__
+
+
+def _brief_array(value: Any, shape: tuple[int, ...]) -> str:
+    size = " x ".join(map(str, shape))
+    if not isinstance(value, np.ndarray):
+        return f"<{size}>"
+    if value.ndim == 1 and value.size <= _FEW:
+        return f"[{', '.join(brief(item) for item in value)}]"
+    if value.dtype.kind not in "biuf" or value.size > _MANY or not value.size:
+        return f"<{size}>"
+    known = value[np.isfinite(value)] if value.dtype.kind == "f" else value
+    ends = f" {brief(known.min())} to {brief(known.max())}" if known.size else " all NaN"
+    return f"<{size}:{ends}>"

@@ -1,0 +1,236 @@
+"""Results that are saved and opened again are the same; what was damaged or is not ours is refused."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import typing
+import zipfile
+from functools import cache
+
+import numpy as np
+import pytest
+
+import pyedmcl
+from pyedmcl.errors import InputError, OutputError, StoreError, StoreForeignError, StoreMismatchError, StoreWriteError
+from pyedmcl.io import saved
+from pyedmcl.io.result import Result, brief
+from pyedmcl.registry import FUNCTIONS, RESULTS
+from pyedmcl.simulate import coupled_maps
+
+VALUES = coupled_maps(n_series=4, n_steps=400).values.astype(np.float32)
+X, Y = VALUES[:, 0], VALUES[:, 1]
+
+MAKERS = {
+    "CheckResult": lambda d: pyedmcl.check({"a": X, "b": np.zeros(400)}),
+    "XmapSignificance": lambda d: pyedmcl.xmap_significance(VALUES, E=3, n=19, seed=1, device=d),
+    "EmbedDimensionResult": lambda d: pyedmcl.embed_dimension(VALUES, E_max=4, device=d),
+    "SkillResult": lambda d: pyedmcl.predict_interval(X, E=3, Tp=[1, 2], device=d),
+    "XmapEdges": lambda d: pyedmcl.xmap(VALUES, E=3, keep="top:2", device=d),
+    "CausalNetwork": lambda d: pyedmcl.causal_network(
+        VALUES[:, :3], E=3, lags=None, convergence=False, n=19, seed=1, device=d
+    ),
+    "KnnResult": lambda d: pyedmcl.knn(X, E=3, device=d),
+    "SmapResult": lambda d: pyedmcl.smap(X, E=3, theta=[0.0, 2.0], device=d),
+    "NonlinearResult": lambda d: pyedmcl.predict_nonlinear(X, E=3, theta=[0.0, 2.0], device=d),
+    "XmapResult": lambda d: pyedmcl.xmap(VALUES, E=3, device=d),
+    "CcmSignificance": lambda d: pyedmcl.ccm_significance(X, Y, E=3, n=19, seed=1, device=d),
+    "SimplexResult": lambda d: pyedmcl.simplex(X, E=3, device=d),
+    "EmbedResult": lambda d: pyedmcl.embed(X, E=3),
+    "PartialCcm": lambda d: pyedmcl.partial_ccm(X, Y, given=VALUES[:, 2], E=3, n=19, seed=1, device=d),
+    "CcmMatrixResult": lambda d: pyedmcl.ccm_matrix(VALUES, E=3, lib_sizes=[30, 60], sample=5, seed=1, device=d),
+    "CcmResult": lambda d: pyedmcl.ccm(X, Y, E=3, lib_sizes=[30, 60], sample=5, seed=1, device=d),
+    "LaggedCcmResult": lambda d: pyedmcl.ccm_lagged(X, Y, E=3, Tp=[-1, 0], seed=1, device=d),
+    "FalseNeighbors": lambda d: pyedmcl.false_neighbors(X, E_max=3, device=d),
+    "EmbeddingScan": lambda d: pyedmcl.embedding_scan(X, E=[1, 2], tau=[1], device=d),
+    "MutualInformation": lambda d: pyedmcl.mutual_information(X, lags=5),
+    "RecurrencePlot": lambda d: pyedmcl.recurrence_plot(X, radius=0.1, pixels=20, device=d),
+    "DistancePlot": lambda d: pyedmcl.distance_plot(X, pixels=20, device=d),
+    "RqaBatch": lambda d: pyedmcl.rqa_batch([X[:100], Y[:90]], radius=[0.1, 0.2], device=d),
+    "RecurrenceTable": lambda d: pyedmcl.rqa(X, radius=[0.1, 0.2], device=d),
+    "RecurrenceNetwork": lambda d: pyedmcl.recurrence_network(X, radius=0.1, device=d),
+    "RecurrenceResult": lambda d: pyedmcl.rqa(X, radius=0.1, device=d),
+    "MultiviewResult": lambda d: pyedmcl.multiview(VALUES[:, :3], target=0, D=2, E=2, device=d),
+}
+
+
+@cache
+def made(name, device):
+    return MAKERS[name](device)
+
+
+def same(one, other):
+    """Whether two values are alike in class, type and bits."""
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, np.ndarray) and one.dtype == object:
+        return one.shape == other.shape and all(map(same, one.ravel(), other.ravel()))
+    if isinstance(one, (np.ndarray, np.generic)):
+        return one.dtype == other.dtype and one.shape == other.shape and one.tobytes() == other.tobytes()
+    if dataclasses.is_dataclass(one):
+        return all(same(getattr(one, f.name), getattr(other, f.name)) for f in dataclasses.fields(one) if f.init)
+    if isinstance(one, dict):
+        return list(one) == list(other) and all(same(one[key], other[key]) for key in one)
+    if isinstance(one, (list, tuple)):
+        return len(one) == len(other) and all(map(same, one, other))
+    return one == other or (one != one and other != other)
+
+
+def test_every_class_that_a_function_returns_can_be_saved():
+    returned = set()
+    for name in FUNCTIONS:
+        hint = typing.get_type_hints(getattr(pyedmcl, name)).get("return")
+        for cls in typing.get_args(hint) or (hint,):
+            if dataclasses.is_dataclass(cls):
+                returned.add(cls)
+    assert len(returned) > 15
+    assert all(issubclass(cls, Result) and RESULTS.get(cls.__name__) for cls in returned)
+    assert set(MAKERS) == set(RESULTS)
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_what_is_opened_is_what_was_saved(name, one_device, tmp_path):
+    result = made(name, one_device)
+    path = result.save(tmp_path / "result.edm")
+    again = pyedmcl.open_result(path)
+    assert type(again).__name__ == name
+    assert same(result, again)
+    if hasattr(result, "to_frame"):
+        assert result.to_frame().equals(again.to_frame())
+    again.save(tmp_path / "again.edm")
+    assert (tmp_path / "again.edm").read_bytes() == path.read_bytes()
+    assert [each.name for each in tmp_path.iterdir() if each.suffix != ".edm"] == []
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_results_are_short_in_a_terminal_and_escaped_in_a_notebook(name, one_device):
+    result = made(name, one_device)
+    assert len(repr(result)) < 600 and "\n" not in repr(result)
+    page = result._repr_html_()
+    assert page.startswith("<table>") and name in page and len(page) < 8000
+
+
+def test_names_cannot_write_into_a_notebook():
+    page = pyedmcl.embed({"<script>alert(1)</script>": X}, E=1)._repr_html_()
+    assert "<script>" not in page and "&lt;script&gt;" in page
+
+
+def test_values_are_shown_in_few_words():
+    assert brief(np.arange(3)) == "[0, 1, 2]"
+    assert brief(np.array([[1.5, np.nan], [0.25, 2.0]])) == "<2 x 2: 0.25 to 2>"
+    assert brief(np.full((5, 5), np.nan)) == "<5 x 5: all NaN>"
+    assert brief(tuple("abcdef")) == "('a', 'b', 'c', 'd', ... 6 in all)"
+    assert len(brief("x" * 500)) == 60
+
+
+def test_numpy_reads_the_arrays(one_device, tmp_path):
+    result = made("XmapResult", one_device)
+    with np.load(result.save(tmp_path / "map.edm"), allow_pickle=False) as arrays:
+        np.testing.assert_array_equal(arrays["rho"], result.rho)
+
+
+def test_special_values_survive(tmp_path):
+    found = dataclasses.replace(
+        pyedmcl.embed(X, E=1), time=np.arange("2001-01", "2034-05", dtype="datetime64[M]"), names=("ä \n \U0001f600",)
+    )
+    again = pyedmcl.open_result(found.save(tmp_path / "x.edm"))
+    assert same(found, again)
+    remark = pyedmcl.check({"a": X})
+    assert pyedmcl.open_result(remark.save(tmp_path / "y.edm")) == remark
+
+
+def test_maps_on_disk_are_saved_whole_and_folders_are_opened(one_device, tmp_path):
+    stored = pyedmcl.xmap(VALUES, E=3, out=tmp_path / "map.zarr", device=one_device)
+    again = pyedmcl.open_result(stored.save(tmp_path / "map.edm"))
+    np.testing.assert_array_equal(again.rho, np.asarray(stored.rho))
+    assert again.store is None
+    folder = pyedmcl.open_result(tmp_path / "map.zarr")
+    np.testing.assert_array_equal(np.asarray(folder.rho), again.rho)
+    pyedmcl.ccm_matrix(VALUES, E=3, lib_sizes=[30, 60], sample=5, seed=1, out=tmp_path / "ccm", device=one_device)
+    matrices = pyedmcl.open_result(tmp_path / "ccm")
+    np.testing.assert_array_equal(matrices.rho, made("CcmMatrixResult", one_device).rho)
+    assert same(pyedmcl.open_result(matrices.save(tmp_path / "ccm.edm")).rho, matrices.rho)
+
+
+def test_a_group_stays_one_object(one_device, tmp_path):
+    again = pyedmcl.open_result(made("RqaBatch", one_device).save(tmp_path / "batch.edm"))
+    assert again.x is again.y and again[0].symmetric
+
+
+def rewritten(path, change):
+    """The archive with its description changed, and the checksum made anew."""
+    with zipfile.ZipFile(path) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    description = json.loads(parts["result.json"])
+    description.pop("sha256")
+    change(description, parts)
+    parts["result.json"] = json.dumps({**description, "sha256": saved._digest(description)}).encode()
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, data in parts.items():
+            archive.writestr(name, data)
+
+
+def test_other_files_are_refused(tmp_path):
+    def refused(error, path, words):
+        with pytest.raises(error, match=words):
+            pyedmcl.open_result(path)
+
+    refused(InputError, tmp_path / "nothing.edm", "no such file")
+    (tmp_path / "text.edm").write_text("a,b\n1,2\n")
+    refused(StoreForeignError, tmp_path / "text.edm", "no result that pyedmcl saved")
+    np.savez(tmp_path / "arrays.npz", rho=X)
+    refused(StoreForeignError, tmp_path / "arrays.npz", "holds no result.json")
+    refused(StoreForeignError, tmp_path, "neither pyedmcl xmap nor")
+    with pytest.raises(OutputError, match=r"written as \.edm"):
+        pyedmcl.embed(X, E=1).save(tmp_path / "result.pkl")
+    with pytest.raises(StoreWriteError, match="no folder"):
+        pyedmcl.embed(X, E=1).save(tmp_path / "nowhere" / "result.edm")
+
+
+def test_every_changed_byte_is_found(tmp_path):
+    path = pyedmcl.embed(X[:40].astype(float), E=2).save(tmp_path / "result.edm")
+    whole = path.read_bytes()
+    first = pyedmcl.open_result(path)
+    for place in range(0, len(whole), 7):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 0x15]) + whole[place + 1 :])
+        try:
+            again = pyedmcl.open_result(path)
+        except StoreError:
+            continue
+        assert same(first, again), place  # a byte of the archive's own that nothing depends on
+    for size in range(0, len(whole), 97):
+        path.write_bytes(whole[:size])
+        with pytest.raises(StoreError):
+            pyedmcl.open_result(path)
+
+
+def test_what_another_version_wrote_is_told(tmp_path):
+    def refused(words, change):
+        path = pyedmcl.embed(X, E=1).save(tmp_path / "result.edm")
+        rewritten(path, change)
+        with pytest.raises(StoreMismatchError, match=words):
+            pyedmcl.open_result(path)
+
+    refused("has format 9", lambda description, parts: description.update(format=9))
+    refused("with colour", lambda description, parts: description["content"]["part"][2].update(colour="red"))
+    refused("kind 'set'", lambda description, parts: description["content"]["part"][2].update(names={"set": []}))
+    refused("'Popen', which is no result", lambda description, parts: description["content"].update(
+        part=[0, "Popen", {}]
+    ))  # fmt: skip
+
+
+def test_nothing_is_unpickled(tmp_path):
+    import hashlib
+    import io
+
+    memory = io.BytesIO()
+    np.lib.format.write_array(memory, np.array([{"a": 1}], object), allow_pickle=True)
+
+    def smuggle(description, parts):
+        parts["values.npy"] = memory.getvalue()
+        description["arrays"]["values"] = hashlib.sha256(memory.getvalue()).hexdigest()
+
+    path = pyedmcl.embed(X, E=1).save(tmp_path / "result.edm")
+    rewritten(path, smuggle)
+    with pytest.raises(StoreError, match="damaged"):
+        pyedmcl.open_result(path)
