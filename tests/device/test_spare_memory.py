@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pyedmcl.device.opencl_memory import SpareMemory
+from pyedmcl.device.buffers import SpareMemory
 from pyedmcl.device.session import open_device
 
 
@@ -76,7 +76,7 @@ def test_what_is_spare_is_freed_before_the_driver_is_out_of_memory(one_device, m
         def Buffer(*arguments):  # noqa: N802 - the name that PyOpenCL uses
             tries.append(arguments)
             if len(tries) == 1:
-                raise executor.errors("MEM_OBJECT_ALLOCATION_FAILURE")
+                raise real.Error("MEM_OBJECT_ALLOCATION_FAILURE")
             return real.Buffer(*arguments)
 
     real = executor.cl

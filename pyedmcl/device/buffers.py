@@ -1,4 +1,4 @@
-"""Device memory through PyOpenCL, and the account of it."""
+"""Device memory, whatever binding it comes from, and the account of it."""
 
 from __future__ import annotations
 
@@ -79,11 +79,15 @@ class SpareMemory:
                 each.release()
 
 
-class OpenCLBuffer:
+class DeviceBuffer:
     """Device memory; released when asked or when the last reference goes.
+
+    Each executor has a class of its own below this one, so that it knows its buffers from those of another.
 
     Attributes
     ----------
+    memory
+        The binding's object, which has ``release()`` and frees its memory with its last reference; None once released.
     nbytes : int
     itemsize : int
         Bytes of an element of the array that was copied into it last; 0 where none was.

@@ -1,0 +1,257 @@
+"""What all executors share: programs that are kept, checked copies, memory with its account, and what errors say.
+
+A binding derives its executor from :class:`CommonExecutor` and says how it compiles, allocates, copies and launches.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import threading
+from abc import ABC, abstractmethod
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..errors import BuildError, DeviceMemoryError, LaunchError
+from .buffers import DeviceBuffer, MemoryUse, SpareMemory
+from .common_program import CommonProgram
+from .executor import Buffer
+from .info import DeviceInfo
+from .quirks import quirks_for
+
+BASELINE = "-cl-std=CL1.2"
+_PROGRAMS_KEPT = 256
+# Drivers that take memory when it is first used may run out of it in the middle of work.
+_MUCH = 4
+
+
+class CommonExecutor(ABC):
+    """What an executor of any binding does alike; see :class:`pyedmcl.device.executor.Executor`.
+
+    Parameters
+    ----------
+    info : DeviceInfo
+    errors : tuple of type
+        What the binding raises.
+
+    Attributes
+    ----------
+    memory : MemoryUse
+    buffer : type
+        The class of its buffers.
+    memory_codes, late_memory_codes : tuple of str
+        What the binding's errors say where memory is lacking: at once, and where the cause may be another, too.
+    """
+
+    buffer: ClassVar[type[DeviceBuffer]]
+    memory_codes: ClassVar[tuple[str, ...]]
+    late_memory_codes: ClassVar[tuple[str, ...]]
+
+    def __init__(self, info: DeviceInfo, errors: tuple[type[Exception], ...]) -> None:
+        self._info = info
+        self._pid = os.getpid()
+        self._lock = threading.Lock()
+        self._programs: OrderedDict[tuple[str, tuple[str, ...]], CommonProgram] = OrderedDict()
+        self._queue: Any = None
+        self._context: Any = None
+        self.errors = errors
+        self.memory = MemoryUse()
+        quirks = quirks_for(info)
+        self._spare = SpareMemory() if quirks.reuse_buffers else None
+        self._group_left_open = quirks.group_left_open
+
+    @property
+    def info(self) -> DeviceInfo:
+        return self._info
+
+    # What a binding does in its own way; all may raise what is in ``errors``.
+
+    @abstractmethod
+    def _compile(self, source: str, flags: tuple[str, ...]) -> CommonProgram:
+        """Compile a text. Raises BuildError."""
+
+    @abstractmethod
+    def _new_memory(self, nbytes: int) -> Any:
+        """New device memory."""
+
+    @abstractmethod
+    def _put(self, memory: Any, offset: int, array: np.ndarray[Any, Any]) -> None:
+        """Copy to the device, and wait until the array is free."""
+
+    @abstractmethod
+    def _get(self, memory: Any, offset: int, array: np.ndarray[Any, Any]) -> None:
+        """Copy from the device, and wait for the values."""
+
+    @abstractmethod
+    def _wait(self) -> None:
+        """Wait for the queue."""
+
+    def build(self, source: str, options: Sequence[str] = ()) -> CommonProgram:
+        """Compile OpenCL C (1.2 unless ``options`` name another ``-cl-std``); the same text is compiled once.
+
+        Raises
+        ------
+        BuildError
+            With the driver's raw log in ``.log`` and the text in ``.source``.
+        """
+        self._check()
+        flags = tuple(options)
+        if not any(flag.startswith("-cl-std") for flag in flags):
+            flags = (BASELINE, *flags)
+        key = (source, flags)
+        # One build at a time: some drivers' compilers are not safe to enter twice.
+        with self._lock:
+            program = self._programs.get(key)
+            if program is None:
+                program = self._programs[key] = self._compile(source, flags)
+                if len(self._programs) > _PROGRAMS_KEPT:
+                    self._programs.popitem(last=False)
+            else:
+                self._programs.move_to_end(key)
+        return program
+
+    def _refused(self, source: str, log: str) -> BuildError:
+        """The error for a text that the compiler refused."""
+        return BuildError(
+            f"the compiler of {self.info.name} ({self.info.platform}) refused a kernel:\n{log}",
+            log=log,
+            source=source,
+        )
+
+    def allocate(self, nbytes: int) -> DeviceBuffer:
+        """Uninitialised memory of ``nbytes`` bytes (at least 1). Raises DeviceMemoryError where there is none left."""
+        self._check()
+        if nbytes < 0:
+            raise ValueError(f"a buffer cannot have {nbytes:,} bytes")
+        size = max(int(nbytes), 1)
+        reason: Exception | str = "it is more than all of the device's memory"
+        # NVIDIA takes memory at the first use only, so it has to be told no here.
+        if size <= self.info.global_bytes:
+            try:
+                return self.buffer(self._memory_of(size), size, self.memory, self._spare)
+            except self.errors as error:
+                reason = error
+        failure = DeviceMemoryError(
+            f"{self.info.name} cannot give {size:,} bytes in one piece: {reason}. Its memory has "
+            f"{self.info.global_bytes:,} bytes, its largest piece {self.info.max_alloc_bytes:,}; lower "
+            f"PYEDMCL_MEMORY_FRACTION or free other users of the device."
+        )
+        failure.refused = True
+        raise failure from (reason if isinstance(reason, Exception) else None)
+
+    def _memory_of(self, size: int) -> Any:
+        """Memory of a size: what was given back, else new. Raises the driver's errors."""
+        spare = None if self._spare is None else self._spare.take(size)
+        if spare is not None:
+            return spare
+        try:
+            return self._new_memory(size)
+        except self.errors:
+            if self._spare is None:
+                raise
+            self._spare.clear()
+            return self._new_memory(size)
+
+    def upload(self, array: np.ndarray[Any, Any], into: Buffer | None = None, offset: int = 0) -> DeviceBuffer:
+        """Copy a C-contiguous host array to byte ``offset`` of ``into``, or to a new buffer; the array is free after.
+
+        Raises
+        ------
+        DeviceMemoryError
+            There is no room for a new buffer.
+        LaunchError
+            The copy failed, or would pass the end of ``into``.
+        """
+        array = np.ascontiguousarray(array)
+        buffer = self.allocate(offset + array.nbytes) if into is None else self._own(into)
+        self._copy(self._put, "to", buffer, array, offset)
+        buffer.itemsize = array.itemsize
+        return buffer
+
+    def download(self, buffer: Buffer, into: np.ndarray[Any, Any], offset: int = 0) -> np.ndarray[Any, Any]:
+        """Copy from byte ``offset`` of ``buffer`` into a C-contiguous host array; blocks until done."""
+        if not into.flags.c_contiguous or not into.flags.writeable:
+            raise LaunchError("a download needs a writable, C-contiguous host array")
+        self._copy(self._get, "from", self._own(buffer), into, offset)
+        return into
+
+    def _copy(
+        self, copy: Callable[..., None], way: str, buffer: DeviceBuffer, array: np.ndarray[Any, Any], offset: int
+    ) -> None:
+        self._check()
+        if offset < 0 or offset + array.nbytes > buffer.nbytes:
+            raise LaunchError(
+                f"a copy of {array.nbytes:,} bytes at {offset:,} passes the end of a buffer of {buffer.nbytes:,} bytes"
+            )
+        if array.nbytes == 0:
+            return
+        try:
+            copy(buffer.memory, offset, array)
+        except self.errors as error:
+            raise self.failure(f"a copy of {array.nbytes:,} bytes {way} the device failed", error) from error
+
+    def _own(self, buffer: Buffer) -> DeviceBuffer:
+        if not isinstance(buffer, self.buffer) or buffer.memory is None:
+            raise LaunchError("the buffer was released, or belongs to another kind of executor")
+        return buffer
+
+    def _group(self, global_size: Sequence[int], local_size: Sequence[int] | None) -> tuple[int, ...] | None:
+        """The work-group of a launch, where its size is not left to the driver."""
+        if local_size is not None:
+            return tuple(local_size)
+        if not self._group_left_open:
+            return None
+        return (math.gcd(global_size[0], self._group_left_open), *(1 for _ in global_size[1:]))
+
+    def finish(self) -> None:
+        """Wait for everything queued. Raises LaunchError where something failed on the device."""
+        self._check()
+        try:
+            self._wait()
+        except self.errors as error:
+            raise self.failure("work on the device failed", error) from error
+
+    def failure(self, what: str, error: Exception, *, memory: bool = False) -> DeviceMemoryError | LaunchError:
+        """The typed error for a driver's ``error``.
+
+        Where ``memory`` is set, "out of resources" can mean memory. Later, while work runs, it does where this process
+        holds much of the device's memory; else a kernel has crashed.
+        """
+        device = f"{self.info.name} ({self.info.platform}, driver {self.info.driver})"
+        text = str(error)
+        memory = memory or self.memory.held > self.info.global_bytes // _MUCH
+        codes = (*self.memory_codes, *(self.late_memory_codes if memory else ()))
+        if any(code in text for code in codes):
+            refused = DeviceMemoryError(
+                f"{what}: {text}. {device} has {self.info.global_bytes:,} bytes of memory and "
+                f"{self.info.local_bytes:,} of local memory per work-group; smaller blocks or a lower "
+                f"PYEDMCL_MEMORY_FRACTION need less."
+            )
+            refused.refused = True
+            return refused
+        return LaunchError(f"{what}: {text}. Device: {device}.")
+
+    def _check(self) -> None:
+        if os.getpid() != self._pid:
+            raise LaunchError(
+                f"{self.info.name} was opened before this process was forked, and its driver does not survive a fork. "
+                f"Open the device in the worker, or start workers with the 'spawn' or 'forkserver' method."
+            )
+        if self._queue is None:
+            raise LaunchError(f"the session on {self.info.name} was closed; open the device again")
+
+    def close(self) -> None:
+        """Wait for the queue, then drop programs, queue and context; a second call does nothing."""
+        if self._queue is None or os.getpid() != self._pid:
+            return
+        try:
+            self.finish()
+        finally:
+            if self._spare is not None:
+                self._spare.clear()
+            self._programs.clear()
+            self._queue = None
+            self._context = None
