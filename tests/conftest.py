@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 PUBLISHED = Path(__file__).with_name("data")
+# "sycl" is the first device of dpctl.
 RUNTIMES = {"intel": "intel-cpu", "pocl": "pocl", "nvidia": "nvidia", "amd": "amd", "rusticl": "rusticl"}
 # Two runtimes for processors; on one with a GPU set PYEDMCL_TEST_RUNTIMES=nvidia,pocl, say.
 TESTED = [name.strip() for name in os.environ.get("PYEDMCL_TEST_RUNTIMES", "intel,pocl").split(",")]
@@ -28,6 +29,8 @@ def _device_id(name):
     from pyedmcl.device.quirks import POCL_FROM, quirks_for
     from pyedmcl.device.select import rank
 
+    if name == "sycl":
+        return sycl_device()
     found = sorted((info for info in discover() if info.runtime == RUNTIMES[name]), key=rank)
     usable = [info for info in found if quirks_for(info).unusable is None]
     if usable:
@@ -36,6 +39,17 @@ def _device_id(name):
         pytest.skip(f"{found[0].name}: {quirks_for(found[0]).unusable}")
     source = {"intel": "pip install 'pyedmcl[cpu]'", "pocl": POCL_FROM}.get(name, "its driver brings it")
     pytest.skip(f"the OpenCL runtime {RUNTIMES[name]!r} is not on this machine: {source}")
+
+
+def sycl_device():
+    """Id of the first device of dpctl; skips where there is none."""
+    from pyedmcl.device.select import select
+    from pyedmcl.errors import DeviceNotFoundError
+
+    try:
+        return select("sycl").device.id
+    except DeviceNotFoundError as error:
+        pytest.skip(str(error))
 
 
 @pytest.fixture(scope="session", autouse=True)

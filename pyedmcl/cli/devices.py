@@ -26,7 +26,7 @@ def devices(
     json: options.Json = False,
     debug: options.Debug = False,
 ) -> None:
-    """List the OpenCL devices, the one that would be chosen (with --device: for that request), and why."""
+    """List the devices, the one that would be chosen (with --device: for that request), and why."""
     talk = Talk(as_json=json)
     from ..device import discover
 
@@ -35,7 +35,7 @@ def devices(
     choice: Choice | None = None
     findings: list[Finding] = []
     try:
-        found = discover.discover()
+        found = discover.discover_every()
         choice = _choose(device, found)
     except DeviceNotFoundError as error:
         trouble = error

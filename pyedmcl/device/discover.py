@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from ..errors import DeviceNotFoundError
 from . import registry
 from .info import DeviceInfo
 
 
-def discover(*, refresh: bool = False) -> list[DeviceInfo]:
-    """All devices, simulators included and marked as such.
+def discover(*, executor: str | None = None, refresh: bool = False) -> list[DeviceInfo]:
+    """All OpenCL devices, simulators included and marked as such; or those of the executor that is named.
 
     The list is made once per process.
 
     Parameters
     ----------
+    executor : str, optional
+        A name in :data:`pyedmcl.device.registry.EXECUTORS`.
     refresh : bool
         Ask the drivers again.
 
@@ -23,8 +26,20 @@ def discover(*, refresh: bool = False) -> list[DeviceInfo]:
     Raises
     ------
     DeviceNotFoundError
-        PyOpenCL cannot be imported.
+        PyOpenCL, or the binding of the executor, cannot be imported.
     LaunchError
         This process was forked from one that had already loaded OpenCL.
     """
-    return registry.devices(refresh=refresh)
+    return registry.devices(executor, refresh=refresh)
+
+
+def discover_every() -> list[DeviceInfo]:
+    """The devices of all executors, without those of a binding that is not there and need not be."""
+    found: list[DeviceInfo] = []
+    for name, row in registry.EXECUTORS.items():
+        try:
+            found += discover(executor=name)
+        except DeviceNotFoundError:
+            if not row.when_named:
+                raise
+    return found

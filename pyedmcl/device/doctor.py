@@ -13,6 +13,7 @@ from ..errors import PyedmclError
 from . import runtimes
 from .info import DeviceInfo
 from .quirks import POCL_FROM, quirks_for
+from .sycl_devices import Found, found
 
 _PROCESSOR = f"for an x86-64 processor: pip install 'pyedmcl[cpu]'; for any other: {POCL_FROM}"
 _NODES = ("dev/dri/renderD*", "dev/nvidia[0-9]*", "dev/nvidiactl", "dev/kfd")
@@ -87,6 +88,8 @@ class System:
         Text of the failure to import PyOpenCL, or None.
     devices : callable
         The devices that are seen.
+    sycl : callable
+        What dpctl lists.
     accessible : callable
         Whether this user may open a device node for reading and writing.
     """
@@ -97,6 +100,7 @@ class System:
     installed: Callable[[str], bool] = _installed
     import_error: Callable[[], str | None] = _import_error
     devices: Callable[[], Sequence[DeviceInfo]] = _devices
+    sycl: Callable[[], Found] = found
     accessible: Callable[[Path], bool] = lambda path: os.access(path, os.R_OK | os.W_OK)
 
     @property
@@ -114,7 +118,7 @@ def diagnose(system: System | None = None) -> list[Finding]:
     findings = [*_pyopencl(system), *_wheels(system)]
     if sys.platform.startswith("linux"):
         findings += [*_icd_files(system), *_nvidia(system), *_permissions(system)]
-    findings += _seen(system)
+    findings += [*_seen(system), *_sycl(system)]
     order = {"error": 0, "warning": 1, "info": 2, "ok": 3}
     return sorted(findings, key=lambda finding: order[finding.level])
 
@@ -228,4 +232,20 @@ def _seen(system: System) -> list[Finding]:
             findings.append(Finding("ok", seen))
         else:
             findings.append(Finding("warning", f"{seen}: {quirks.unusable}", quirks.instead))
+    return findings
+
+
+def _sycl(system: System) -> list[Finding]:
+    if not system.installed("dpctl"):
+        return []  # nothing needs it
+    try:
+        listed = system.sycl()
+    except PyedmclError as error:
+        return [Finding("warning", str(error), "pip install --upgrade 'pyedmcl[sycl]'")]
+    findings = [Finding("ok", f"{info.id}  {info.name} through SYCL (dpctl)") for info, _ in listed.devices]
+    findings += [Finding("info", f"{name} cannot be used as device='sycl': {why}") for name, why in listed.left_out]
+    if not findings:
+        hidden = system.environ.get("ONEAPI_DEVICE_SELECTOR")
+        mend = f"unset ONEAPI_DEVICE_SELECTOR, which is {hidden!r}" if hidden else _PROCESSOR
+        findings.append(Finding("warning", "dpctl lists no device", mend))
     return findings

@@ -1,7 +1,7 @@
 """The executor protocol: all that the rest of pyedmcl may ask of a device.
 
-PyOpenCL implements it in :mod:`pyedmcl.device.opencl`; nothing above this room imports an OpenCL
-binding, so that another runtime that accepts OpenCL C source (a SYCL queue, say) can take its place.
+PyOpenCL implements it in :mod:`pyedmcl.device.opencl`, dpctl in :mod:`pyedmcl.device.sycl`; nothing above this room
+imports a binding, so that another one that accepts OpenCL C source can take its place.
 """
 
 from __future__ import annotations

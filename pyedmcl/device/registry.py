@@ -25,22 +25,40 @@ class ExecutorRow:
         ``executor`` set to the row's name and an id ``"name:p:d"`` ("p:d" in the first row).
     executor : str
         ``module:class`` of this room, called with a device of that list.
+    when_named : bool
+        Whether its devices count only where a request names the executor ("name", "name:gpu", "name:0:0"), so that its
+        binding is not even imported otherwise.
     """
 
     devices: str
     executor: str
+    when_named: bool = False
 
 
 #: Name to row, in the order in which devices are listed.
 EXECUTORS: dict[str, ExecutorRow] = {
     "opencl": ExecutorRow("opencl_devices:devices", "opencl:OpenCLExecutor"),
+    "sycl": ExecutorRow("sycl_devices:devices", "sycl:SyclExecutor", when_named=True),
 }
 
 
-def devices(*, refresh: bool = False) -> list[DeviceInfo]:
-    """The devices of all executors."""
+def named_in(request: str) -> tuple[str | None, str]:
+    """The executor that a request names, if it does, and the rest of the request."""
+    name, _, rest = request.strip().partition(":")
+    return (name.lower(), rest.strip()) if name.lower() in EXECUTORS else (None, request.strip())
+
+
+def devices(executor: str | None = None, *, refresh: bool = False) -> list[DeviceInfo]:
+    """The devices of an executor, or of all whose devices count unless they are named.
+
+    Raises
+    ------
+    DeviceNotFoundError
+        A binding cannot be imported.
+    """
+    rows = [row for row in EXECUTORS.values() if not row.when_named] if executor is None else [EXECUTORS[executor]]
     found: list[DeviceInfo] = []
-    for row in EXECUTORS.values():
+    for row in rows:
         found += _load(row.devices)(refresh)
     return found
 

@@ -1,4 +1,4 @@
-"""Make pip-installed and unregistered OpenCL runtimes visible, then load PyOpenCL.
+"""Make pip-installed and unregistered OpenCL runtimes visible, then load PyOpenCL or dpctl.
 
 An OpenCL loader finds runtimes ("ICDs") through small text files in ``/etc/OpenCL/vendors``. Wheels cannot write
 there, and containers often lack the file of the driver they were given. Before the loader reads its list, which it
@@ -13,6 +13,7 @@ import contextlib
 import ctypes
 import hashlib
 import os
+import re
 import sys
 import tempfile
 import threading
@@ -43,6 +44,7 @@ _INTEL_COMPANIONS = (
 
 _lock = threading.Lock()
 _module: Any = None
+_sycl: Any = None
 _pid: int | None = None
 
 
@@ -250,3 +252,45 @@ def opencl() -> Any:
             _module = pyopencl
             caches.tell()
     return _module
+
+
+#: The oldest dpctl that serves: those before leak, or hold arrays of their own.
+DPCTL_FROM = (0, 22, 1)
+
+
+def sycl() -> Any:
+    """The module dpctl, imported with every OpenCL runtime visible; it fixes what it sees when it first lists devices.
+
+    Raises
+    ------
+    DeviceNotFoundError
+        dpctl cannot be imported, or is too old; the message says so.
+    LaunchError
+        This process was forked from one that had already loaded OpenCL.
+    """
+    global _sycl, _pid
+    check_fork()
+    if _sycl is not None:
+        return _sycl
+    with _lock:
+        if _sycl is None:
+            with visible(), caches.for_runtimes():
+                try:
+                    import dpctl
+                    import dpctl.memory
+                    import dpctl.program
+                except ImportError as error:
+                    raise DeviceNotFoundError(
+                        f"device='sycl' needs dpctl, which cannot be imported ({error}). Install it with: "
+                        "pip install 'pyedmcl[sycl]'"
+                    ) from error
+                version = tuple(int(part) for part in re.findall(r"\d+", dpctl.__version__)[:3])
+                if version < DPCTL_FROM:
+                    raise DeviceNotFoundError(
+                        f"device='sycl' needs dpctl {'.'.join(map(str, DPCTL_FROM))} or newer, and "
+                        f"{dpctl.__version__} is installed: pip install --upgrade 'pyedmcl[sycl]'"
+                    )
+                _pid = os.getpid()
+                dpctl.get_devices()
+            _sycl = dpctl
+    return _sycl

@@ -5,10 +5,11 @@ from __future__ import annotations
 import fnmatch
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .. import config
 from ..errors import DeviceNotFoundError, InputError, shown
+from . import registry
 from .info import DeviceInfo
 from .quirks import POCL_FROM, quirks_for
 
@@ -39,7 +40,8 @@ def select(request: str | None = None, *, devices: Sequence[DeviceInfo] | None =
     ----------
     request : str, optional
         "gpu", "cpu", "accelerator", "simulator", "nvidia", "amd", "intel", "pocl" or another runtime, an id
-        ``"p:d"``, or a part or glob pattern of a name, platform or vendor in any case. Without one,
+        ``"p:d"``, or a part or glob pattern of a name, platform or vendor in any case; "sycl", alone or before any of
+        these ("sycl:gpu"), for the devices that dpctl reaches. Without one,
         ``PYEDMCL_DEVICE`` counts; without that, a GPU comes before an accelerator before a processor. Of what names
         several, see :func:`select_several`, the first.
     devices : sequence of DeviceInfo, optional
@@ -50,10 +52,6 @@ def select(request: str | None = None, *, devices: Sequence[DeviceInfo] | None =
     DeviceNotFoundError
         Nothing matches; the message lists the devices there are, or how to get one.
     """
-    if devices is None:
-        from . import discover
-
-        devices = discover.discover()
     source = "asked for"
     if request is not None and not isinstance(request, str):
         raise InputError(
@@ -62,14 +60,19 @@ def select(request: str | None = None, *, devices: Sequence[DeviceInfo] | None =
     if request is None or not request.strip():
         request = config.current().device
         source = "PYEDMCL_DEVICE is"
-    if not devices:
-        raise DeviceNotFoundError(f"there is no OpenCL device on this machine. {HOW_TO_GET_ONE}")
-    if request is None:
-        return _automatic(devices)
-    request = request.strip()
-    if _is_several(request):
+    if request is not None and _is_several(request.strip()):
         return select_several(request, devices=devices)[0]
-    matches = sorted(filter(_matcher(request), devices), key=rank)
+    executor, wanted = registry.named_in(request or "")
+    devices = _of_executor(executor, devices)
+    if not devices:
+        raise DeviceNotFoundError(
+            f"there is no OpenCL device on this machine. {HOW_TO_GET_ONE}" if executor is None else
+            f"device={shown(request)}: there is no device that {executor} reaches; 'pyedmcl devices --doctor' says why"
+        )  # fmt: skip
+    if not wanted:
+        choice = _automatic(devices)
+        return choice if executor is None else replace(choice, reason=f"{source} {request!r}: {choice.reason}")
+    matches = sorted(filter(_matcher(wanted), devices), key=rank)
     if not matches:
         raise DeviceNotFoundError(
             f"no device matches {shown(request)}. There are:\n{table(devices)}\n"
@@ -81,6 +84,16 @@ def select(request: str | None = None, *, devices: Sequence[DeviceInfo] | None =
 
 #: What a function's ``device`` may be: one name, or several.
 DeviceNames = str | Sequence[str | None] | None
+
+def _of_executor(executor: str | None, devices: Sequence[DeviceInfo] | None) -> Sequence[DeviceInfo]:
+    """The devices of an executor, or of all that count unless they are named; of a list, or of those there are."""
+    if devices is None:
+        from . import discover
+
+        return discover.discover(executor=executor)
+    names = [name for name, row in registry.EXECUTORS.items() if not row.when_named] if executor is None else [executor]
+    return [info for info in devices if info.executor in names]
+
 
 _IDS = re.compile(r"\s*(\w+:)?\d+:\d+\s*(,\s*(\w+:)?\d+:\d+\s*)+")
 
@@ -102,10 +115,6 @@ def select_several(request: DeviceNames = None, *, devices: Sequence[DeviceInfo]
     DeviceNotFoundError
         A name matches nothing.
     """
-    if devices is None:
-        from . import discover
-
-        devices = discover.discover()
     if request is None:
         request = config.current().device
     if isinstance(request, (list, tuple)):
@@ -120,18 +129,18 @@ def select_several(request: DeviceNames = None, *, devices: Sequence[DeviceInfo]
 
 
 def _is_several(name: str) -> bool:
-    return name.lower() in ("gpus", "all", "gpu:local") or _IDS.fullmatch(name) is not None
+    return registry.named_in(name)[1].lower() in ("gpus", "all", "gpu:local") or _IDS.fullmatch(name) is not None
 
 
-def _named(request: str | None, devices: Sequence[DeviceInfo]) -> list[Choice]:
+def _named(request: str | None, devices: Sequence[DeviceInfo] | None) -> list[Choice]:
     name = (request or "").strip().lower()
     if not _is_several(name):
         return [select(request, devices=devices)]
-    if name in ("gpus", "all"):
-        return _all(name, devices)
-    if name == "gpu:local":
-        return [_local(devices)]
-    return [select(each, devices=devices) for each in name.split(",")]
+    if _IDS.fullmatch(name):
+        return [select(each, devices=devices) for each in name.split(",")]
+    executor, name = registry.named_in(name)
+    devices = _of_executor(executor, devices)
+    return [_local(devices)] if name == "gpu:local" else _all(name, devices)
 
 
 def _usable(devices: Sequence[DeviceInfo]) -> list[DeviceInfo]:
@@ -204,8 +213,8 @@ def rank(info: DeviceInfo) -> tuple[object, ...]:
 
 def _matcher(request: str) -> Callable[[DeviceInfo], bool]:
     wanted = request.lower()
-    if re.fullmatch(r"(\w+:)?\d+:\d+", wanted):
-        return lambda info: info.id == wanted
+    if re.fullmatch(r"\d+:\d+", wanted):
+        return lambda info: info.id in (wanted, f"{info.executor}:{wanted}")
     if wanted in _KINDS:
         return lambda info: info.kind == wanted
     if wanted in _RUNTIME_NAMES:

@@ -1,4 +1,4 @@
-"""The executor on every usable OpenCL device of this machine."""
+"""Every executor on every usable device of this machine."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 from pyedmcl.codegen.arguments import declared
-from pyedmcl.device import discover, session
+from pyedmcl.device import discover, registry, session
+from pyedmcl.device.executor import Executor
 from pyedmcl.device.info import DeviceInfo
-from pyedmcl.device.opencl import OpenCLExecutor
 from pyedmcl.device.quirks import quirks_for
 from pyedmcl.errors import BuildError, DeviceMemoryError, DeviceNotFoundError, LaunchError
 
@@ -59,7 +59,7 @@ __kernel void both(__global const float *a, __global const float *b, __global co
 
 def usable() -> list[DeviceInfo]:
     try:
-        return [info for info in discover.discover() if quirks_for(info).unusable is None]
+        return [info for info in discover.discover_every() if quirks_for(info).unusable is None]
     except DeviceNotFoundError:
         return []
 
@@ -70,13 +70,13 @@ if not DEVICES:
 
 
 @pytest.fixture(params=DEVICES, ids=lambda info: f"{info.runtime}-{info.id}", scope="module")
-def executor(request: pytest.FixtureRequest) -> Iterator[OpenCLExecutor]:
-    made = OpenCLExecutor(request.param)
+def executor(request: pytest.FixtureRequest) -> Iterator[Executor]:
+    made = registry.open_executor(request.param)
     yield made
     made.close()
 
 
-def run_scale(executor: OpenCLExecutor, x: np.ndarray, factor: float, shift: int) -> np.ndarray:
+def run_scale(executor: Executor, x: np.ndarray, factor: float, shift: int) -> np.ndarray:
     kernel = executor.build(SCALE).kernel("scale", SLOTS["scale"])
     source = executor.upload(x)
     target = executor.upload(np.full_like(x, -1))
@@ -84,13 +84,13 @@ def run_scale(executor: OpenCLExecutor, x: np.ndarray, factor: float, shift: int
     return executor.download(target, np.empty_like(x))
 
 
-def test_a_kernel_runs_with_every_kind_of_argument(executor: OpenCLExecutor) -> None:
+def test_a_kernel_runs_with_every_kind_of_argument(executor: Executor) -> None:
     x = np.arange(64, dtype=np.float32)
     np.testing.assert_array_equal(run_scale(executor, x, 2.0, 3), 2 * x + 3)
     np.testing.assert_array_equal(run_scale(executor, x, -0.5, -1), -0.5 * x - 1)
 
 
-def test_arguments_that_are_remembered_are_still_replaced(executor: OpenCLExecutor) -> None:
+def test_arguments_that_are_remembered_are_still_replaced(executor: Executor) -> None:
     kernel = executor.build(SCALE).kernel("scale", SLOTS["scale"])
     x = np.arange(32, dtype=np.float32)
     source, first, second = executor.upload(x), executor.upload(-x), executor.upload(-x)
@@ -105,7 +105,7 @@ def test_arguments_that_are_remembered_are_still_replaced(executor: OpenCLExecut
     np.testing.assert_array_equal(executor.download(fresh, np.empty_like(x)), x)
 
 
-def test_copies_with_offsets(executor: OpenCLExecutor) -> None:
+def test_copies_with_offsets(executor: Executor) -> None:
     buffer = executor.upload(np.zeros(10, dtype=np.int32))
     assert executor.upload(np.array([7, 8], dtype=np.int32), into=buffer, offset=12) is buffer
     np.testing.assert_array_equal(executor.download(buffer, np.empty(3, dtype=np.int32), offset=8), [0, 7, 8])
@@ -117,7 +117,7 @@ def test_copies_with_offsets(executor: OpenCLExecutor) -> None:
         executor.download(buffer, np.empty((4, 4), dtype=np.int32)[:, :2])
 
 
-def test_an_upload_takes_strided_and_empty_arrays(executor: OpenCLExecutor) -> None:
+def test_an_upload_takes_strided_and_empty_arrays(executor: Executor) -> None:
     x = np.arange(20, dtype=np.float64).reshape(4, 5).T
     np.testing.assert_array_equal(executor.download(executor.upload(x), np.empty((5, 4))), x)
     empty = executor.upload(np.empty(0))
@@ -125,7 +125,7 @@ def test_an_upload_takes_strided_and_empty_arrays(executor: OpenCLExecutor) -> N
     assert executor.download(empty, np.empty(0)).size == 0
 
 
-def test_a_released_buffer_is_refused(executor: OpenCLExecutor) -> None:
+def test_a_released_buffer_is_refused(executor: Executor) -> None:
     buffer = executor.upload(np.zeros(16, dtype=np.float32))
     buffer.release()
     buffer.release()
@@ -136,7 +136,7 @@ def test_a_released_buffer_is_refused(executor: OpenCLExecutor) -> None:
         executor.launch(kernel, (16,), (16,), x=buffer, y=buffer, n=1, factor=1, shift=0)
 
 
-def test_a_build_failure_holds_the_log_and_the_source(executor: OpenCLExecutor) -> None:
+def test_a_build_failure_holds_the_log_and_the_source(executor: Executor) -> None:
     source = "__kernel void k(__global float *x) { x[0] = no_such_name; }"
     with pytest.raises(BuildError) as caught:
         executor.build(source)
@@ -147,7 +147,7 @@ def test_a_build_failure_holds_the_log_and_the_source(executor: OpenCLExecutor) 
     np.testing.assert_array_equal(run_scale(executor, np.ones(16, dtype=np.float32), 2.0, 0), np.full(16, 2.0))
 
 
-def test_builds_are_kept_per_source_and_options(executor: OpenCLExecutor) -> None:
+def test_builds_are_kept_per_source_and_options(executor: Executor) -> None:
     source = "__kernel void k(__global int *x) { x[0] = VALUE; }"
     first = executor.build(source, ["-DVALUE=1"])
     assert executor.build(source, ("-DVALUE=1",)) is first
@@ -160,19 +160,19 @@ def test_builds_are_kept_per_source_and_options(executor: OpenCLExecutor) -> Non
     assert values == [1, 2]
 
 
-def test_the_language_is_opencl_c_1_2(executor: OpenCLExecutor) -> None:
+def test_the_language_is_opencl_c_1_2(executor: Executor) -> None:
     source = "__kernel void k(__global int *x) { x[0] = __OPENCL_C_VERSION__; }"
     buffer = executor.allocate(4)
     executor.launch(executor.build(source).kernel("k", SLOTS["k"]), (1,), None, x=buffer)
     assert executor.download(buffer, np.empty(1, dtype=np.int32))[0] == 120
 
 
-def test_a_missing_kernel_is_named(executor: OpenCLExecutor) -> None:
+def test_a_missing_kernel_is_named(executor: Executor) -> None:
     with pytest.raises(BuildError, match="no_such_kernel"):
         executor.build(SCALE).kernel("no_such_kernel", SLOTS["k"])
 
 
-def test_wrong_arguments_are_explained(executor: OpenCLExecutor) -> None:
+def test_wrong_arguments_are_explained(executor: Executor) -> None:
     kernel = executor.build(SCALE).kernel("scale", SLOTS["scale"])
     buffer = executor.allocate(64)
     right = {"x": buffer, "y": buffer, "n": 3, "factor": 1, "shift": 0}
@@ -196,7 +196,7 @@ def test_wrong_arguments_are_explained(executor: OpenCLExecutor) -> None:
     executor.launch(kernel, (16,), (16,), **right).wait()
 
 
-def test_numbers_are_given_as_the_kernel_declares_them(executor: OpenCLExecutor) -> None:
+def test_numbers_are_given_as_the_kernel_declares_them(executor: Executor) -> None:
     kernel = executor.build(SCALE).kernel("scale", SLOTS["scale"])
     x = np.ones(16, np.float32)
     kinds = (16, 2, 1), (np.int64(16), np.float64(2), True), (np.uint8(16), np.float32(2), np.int8(1))
@@ -206,12 +206,12 @@ def test_numbers_are_given_as_the_kernel_declares_them(executor: OpenCLExecutor)
         np.testing.assert_array_equal(executor.download(target, np.empty_like(x)), np.full(16, 3, np.float32))
 
 
-def test_a_kernel_that_is_declared_otherwise_is_refused(executor: OpenCLExecutor) -> None:
+def test_a_kernel_that_is_declared_otherwise_is_refused(executor: Executor) -> None:
     with pytest.raises(BuildError, match="kernel scale takes 5 arguments, and 4 are declared"):
         executor.build(f"{SCALE}// again\n").kernel("scale", SLOTS["scale"][:4])
 
 
-def test_too_large_an_allocation_names_the_numbers(executor: OpenCLExecutor) -> None:
+def test_too_large_an_allocation_names_the_numbers(executor: Executor) -> None:
     with pytest.raises(DeviceMemoryError) as caught:
         executor.allocate(1 << 50)
     with pytest.raises(ValueError, match="-1 bytes"):
@@ -220,7 +220,7 @@ def test_too_large_an_allocation_names_the_numbers(executor: OpenCLExecutor) -> 
         assert part in str(caught.value)
 
 
-def test_time_on_the_device_is_measured(executor: OpenCLExecutor) -> None:
+def test_time_on_the_device_is_measured(executor: Executor) -> None:
     source = """__kernel void spin(__global float *x) {
         float v = x[get_global_id(0)];
         for (int i = 0; i < 20000; ++i) v = v * 0.999f + 0.5f;
@@ -235,7 +235,7 @@ def test_time_on_the_device_is_measured(executor: OpenCLExecutor) -> None:
     executor.finish()
 
 
-def test_the_quirk_for_fused_multiply_add_rounds_once(executor: OpenCLExecutor) -> None:
+def test_the_quirk_for_fused_multiply_add_rounds_once(executor: Executor) -> None:
     rng = np.random.default_rng(5)
     a, b = rng.standard_normal((2, 1024)).astype(np.float32)
     # The product cancels all but its rounding error, which only a fused operation can return.
@@ -252,7 +252,7 @@ def test_the_quirk_for_fused_multiply_add_rounds_once(executor: OpenCLExecutor) 
     np.testing.assert_array_equal(executor.download(two, np.empty_like(a)), a * b + c)
 
 
-def test_groups_that_are_left_open_have_few_sizes(executor: OpenCLExecutor) -> None:
+def test_groups_that_are_left_open_have_few_sizes(executor: Executor) -> None:
     """Where a runtime compiles a kernel for each of them, one size serves all launches of whole groups."""
     source = "__kernel void k(__global int *x) { x[get_global_id(0)] = get_local_size(0) * get_local_size(1); }"
     kernel = executor.build(source).kernel("k", SLOTS["k"])
@@ -266,7 +266,7 @@ def test_groups_that_are_left_open_have_few_sizes(executor: OpenCLExecutor) -> N
         assert math.prod(size) % group == 0
 
 
-def test_threads_have_kernels_of_their_own(executor: OpenCLExecutor) -> None:
+def test_threads_have_kernels_of_their_own(executor: Executor) -> None:
     if executor.info.runtime == "oclgrind":
         pytest.skip("Oclgrind crashes when two threads use it")
     program = executor.build(SCALE)
@@ -294,7 +294,7 @@ def test_threads_have_kernels_of_their_own(executor: OpenCLExecutor) -> None:
 
 
 def test_a_closed_executor_says_so() -> None:
-    executor = OpenCLExecutor(DEVICES[0])
+    executor = registry.open_executor(DEVICES[-1])
     executor.close()
     executor.close()
     with pytest.raises(LaunchError, match="closed"):
@@ -322,7 +322,7 @@ FORK = """
 import os, sys
 import numpy as np
 from pyedmcl.codegen.arguments import declared
-from pyedmcl.device import discover, session
+from pyedmcl.device import discover, registry, session
 from pyedmcl.errors import LaunchError
 used_before = sys.argv[1] == "used"
 if used_before:

@@ -1,0 +1,288 @@
+"""The executor on dpctl: OpenCL C on an in-order, profiled SYCL queue, with memory of the device (USM)."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ..errors import BuildError, LaunchError
+from . import runtimes, sycl_devices
+from .buffers import DeviceBuffer
+from .common import CommonExecutor
+from .common_program import CommonKernel, CommonProgram
+from .executor import Argument, Kernel
+from .info import DeviceInfo
+from .opencl_program import log_on_twin
+from .slots import Slot
+
+_CTYPES = {
+    "b": ctypes.c_int8, "B": ctypes.c_uint8, "h": ctypes.c_int16, "H": ctypes.c_uint16, "i": ctypes.c_int32,
+    "I": ctypes.c_uint32, "l": ctypes.c_int64, "L": ctypes.c_uint64, "q": ctypes.c_int64, "Q": ctypes.c_uint64,
+    "f": ctypes.c_float, "d": ctypes.c_double,
+}  # fmt: skip
+# dpctl's errors have no code and mostly no text.
+_HINT = "dpctl keeps the reason to itself; with DPCTL_VERBOSITY=warning it prints it"
+
+
+def errors_of(dpctl: Any) -> tuple[type[Exception], ...]:
+    """What dpctl raises: its own errors, and those of the C++ library that it passes on."""
+    modules = (dpctl, dpctl.memory, *(getattr(dpctl, name) for name in ("program", "compiler") if hasattr(dpctl, name)))
+    own = [value for module in modules for name, value in vars(module).items()
+           if name.endswith("Error") and isinstance(value, type) and issubclass(value, Exception)]  # fmt: skip
+    return (*dict.fromkeys(own), RuntimeError, ValueError)
+
+
+def compiler_of(dpctl: Any) -> Callable[..., Any]:
+    """dpctl's function that compiles OpenCL C, whose name and module differ between its versions."""
+    for name in ("create_kernel_bundle_from_source", "create_program_from_source"):
+        for module in ("compiler", "program"):
+            function = getattr(getattr(dpctl, module, None), name, None)
+            if function is not None:
+                found: Callable[..., Any] = function
+                return found
+    raise BuildError(f"dpctl {dpctl.__version__} has no function that compiles OpenCL C; pip install 'pyedmcl[sycl]'")
+
+
+class LateFree:
+    """Memory that was given back while the queue may still use it.
+
+    A SYCL queue does not keep the memory of what is queued on it, and freeing it may wait for the queue or not: so it
+    is freed once what was queued before has ended.
+
+    Attributes
+    ----------
+    last
+        The event that was queued last.
+    """
+
+    def __init__(self, complete: Any) -> None:
+        self.last: Any = None
+        self._complete = complete
+        self._waiting: deque[tuple[Any, Any]] = deque()
+
+    def give(self, memory: Any) -> None:
+        if self.last is not None and not self._ended(self.last):
+            self._waiting.append((self.last, memory))
+
+    def sweep(self) -> None:
+        """Free what nothing uses any more. No lock is taken, since the collector of garbage may call :meth:`give`."""
+        while self._waiting:
+            try:
+                entry = self._waiting.popleft()
+            except IndexError:  # another thread was faster
+                return
+            if not self._ended(entry[0]):
+                self._waiting.appendleft(entry)
+                return
+
+    def _ended(self, event: Any) -> bool:
+        return bool(event.execution_status == self._complete)
+
+
+class UsmMemory:
+    """A block of the device's memory, as :class:`pyedmcl.device.buffers.DeviceBuffer` holds it."""
+
+    __slots__ = ("_late", "usm")
+
+    def __init__(self, usm: Any, late: LateFree) -> None:
+        self.usm = usm
+        self._late = late
+
+    def release(self) -> None:
+        usm, self.usm = self.usm, None
+        if usm is not None:
+            self._late.give(usm)
+
+    __del__ = release
+
+
+class _Part:
+    """Memory from a byte on, as dpctl takes it."""
+
+    def __init__(self, usm: Any, offset: int, nbytes: int, queue: Any) -> None:
+        address, read_only = usm.__sycl_usm_array_interface__["data"]
+        self.__sycl_usm_array_interface__ = {
+            "data": (address + offset, read_only), "shape": (nbytes,), "strides": None, "typestr": "|u1", "version": 1,
+            "syclobj": queue,
+        }  # fmt: skip
+
+
+class SyclBuffer(DeviceBuffer):
+    """Device memory through dpctl."""
+
+    __slots__ = ()
+
+
+class SyclKernel(CommonKernel):
+    """A kernel of dpctl, whose arguments go with each launch."""
+
+    buffer = SyclBuffer
+
+    __slots__ = ("values",)
+
+    def __init__(self, kernel: Any, name: str, slots: Sequence[Slot]) -> None:
+        super().__init__(kernel, name, slots)
+        self.values: list[Any] = [None] * len(self.slots)
+        types = [_CTYPES[slot.dtype.char] for slot in self.slots]
+
+        def set_bytes(index: int, packed: bytes) -> None:
+            self.values[index] = types[index].from_buffer_copy(packed)
+
+        def set_memory(index: int, memory: UsmMemory) -> None:
+            self.values[index] = memory.usm
+
+        self._set_bytes, self._set_memory = set_bytes, set_memory
+
+    def forget_memory(self) -> None:
+        """Hold no memory after a launch, so that what is given back is freed."""
+        for index, slot in enumerate(self.slots):
+            if slot.is_buffer:
+                self.values[index] = None
+                self._held[index] = None
+
+
+class SyclProgram(CommonProgram):
+    """A source that dpctl compiled."""
+
+    def _bare(self, name: str) -> tuple[Any, int]:
+        if not self.program.has_sycl_kernel(name):  # without the question, dpctl gives a kernel that crashes
+            raise ValueError("dpctl finds none of this name")
+        kernel = self.program.get_sycl_kernel(name)
+        return kernel, kernel.num_args
+
+    def _wrap(self, kernel: Any, name: str, slots: Sequence[Slot]) -> SyclKernel:
+        return SyclKernel(kernel, name, slots)
+
+
+class SyclEvent:
+    """A queued launch."""
+
+    __slots__ = ("_event", "_executor")
+
+    def __init__(self, event: Any, executor: SyclExecutor) -> None:
+        self._event = event
+        self._executor = executor
+
+    def wait(self) -> None:
+        """Block until the launch has ended. Raises LaunchError where it failed on the device."""
+        try:
+            self._event.wait()
+        except self._executor.errors as error:
+            raise self._executor.failure("a kernel failed while it ran", error) from error
+
+    @property
+    def seconds(self) -> float:
+        """Time on the device in seconds; waits for the end."""
+        self.wait()
+        return float(self._event.profiling_info_end - self._event.profiling_info_start) * 1e-9
+
+
+class SyclExecutor(CommonExecutor):
+    """Executor for one device through dpctl; see :class:`pyedmcl.device.executor.Executor`.
+
+    Parameters
+    ----------
+    info : DeviceInfo
+        A device from :func:`pyedmcl.device.sycl_devices.devices`.
+
+    Raises
+    ------
+    DeviceNotFoundError
+        The device is not on this machine.
+    LaunchError
+        The driver refuses a queue, or this process is a fork of one that used a device.
+    """
+
+    buffer = SyclBuffer
+    memory_codes = ("USM allocation failed",)
+    late_memory_codes = ()
+
+    def __init__(self, info: DeviceInfo) -> None:
+        self.dpctl: Any = runtimes.sycl()
+        super().__init__(info, errors_of(self.dpctl))
+        self._build = compiler_of(self.dpctl)
+        self._late = LateFree(self.dpctl.event_status_type.complete)
+        self._order = threading.Lock()  # what was queued last must be known as such
+        device = sycl_devices.handle(info)
+        try:
+            self._context = self.dpctl.SyclContext(device)
+            # By default a queue is neither in order nor does it measure times.
+            self._queue = self.dpctl.SyclQueue(self._context, device, property=["in_order", "enable_profiling"])
+        except self.errors as error:
+            raise self.failure("SYCL gave no queue", error) from error
+
+    def _compile(self, source: str, flags: tuple[str, ...]) -> SyclProgram:
+        try:
+            program = self._build(self._queue, source, " ".join(flags))
+        except self.errors as error:
+            twin = replace(self.info, id=self.info.id.removeprefix("sycl:"), executor="opencl")
+            raise self._refused(source, log_on_twin(twin, source, flags) or f"{error} ({_HINT})") from error
+        return SyclProgram(program, "", self.errors)
+
+    def _new_memory(self, nbytes: int) -> UsmMemory:
+        self._late.sweep()
+        try:
+            return self._usm(nbytes)
+        except self.errors:
+            self._wait()  # what was given back can be freed then
+            return self._usm(nbytes)
+
+    def _usm(self, nbytes: int) -> UsmMemory:
+        return UsmMemory(self.dpctl.memory.MemoryUSMDevice(nbytes, queue=self._queue), self._late)
+
+    def _put(self, memory: UsmMemory, offset: int, array: np.ndarray[Any, Any]) -> None:
+        self._queue.memcpy(self._from(memory, offset, array.nbytes), array, array.nbytes)
+
+    def _get(self, memory: UsmMemory, offset: int, array: np.ndarray[Any, Any]) -> None:
+        self._queue.memcpy(array, self._from(memory, offset, array.nbytes), array.nbytes)
+
+    def _from(self, memory: UsmMemory, offset: int, nbytes: int) -> Any:
+        if not offset:
+            return memory.usm
+        return self.dpctl.memory.as_usm_memory(_Part(memory.usm, offset, nbytes, self._queue))
+
+    def _wait(self) -> None:
+        self._queue.wait()
+        self._late.sweep()
+
+    def launch(
+        self, kernel: Kernel, global_size: Sequence[int], local_size: Sequence[int] | None, /, **arguments: Argument
+    ) -> SyclEvent:
+        """Queue a kernel of this thread, its arguments by name.
+
+        Raises
+        ------
+        LaunchError
+            The arguments are not those of the kernel, or the driver refuses the launch.
+        """
+        self._check()
+        if not isinstance(kernel, SyclKernel):
+            raise LaunchError(f"{kernel!r} is no kernel of this executor")
+        kernel.set(arguments)
+        group = self._group(global_size, local_size)
+        # SYCL counts dimensions from the slowest, OpenCL from the fastest.
+        sizes = [int(size) for size in reversed(global_size)]
+        local = None if group is None else [int(size) for size in reversed(group)]
+        try:
+            with self._order:
+                event = self._late.last = self._queue.submit_async(kernel.kernel, kernel.values, sizes, local)
+        except self.errors as error:
+            failure = self.failure(
+                f"{kernel.name} with global size {tuple(global_size)} and local size {local_size} was refused "
+                f"({_HINT})",
+                error,
+            )
+            if group is not None and all(size % part == 0 for size, part in zip(global_size, group, strict=True)):
+                failure.kernel, failure.work_group = kernel.name, math.prod(group)
+            raise failure from error
+        finally:
+            kernel.forget_memory()
+        self._late.sweep()
+        return SyclEvent(event, self)
