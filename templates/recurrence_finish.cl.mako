@@ -84,20 +84,21 @@ void finish_diagonals(global const int* restrict segments, const ulong n, const 
   flush_bins(bins, lengths);
 }
 
-// a, b: segments of n lines, [5][n], of neighbouring rows; a becomes those of both. k_first, theiler: of diagonals; those
-// within the Theiler window do not count.
+// a: segments of n lines, [5][n]; b: of the rows behind them, [5][held], from line `first` on, the others have no black cell
+// there. a becomes the segments of both. k_first, theiler: of diagonals; those within the Theiler window do not count.
 // counts: of all lines, as in finish_begin; verticals: whether a and b are columns or rows.
 kernel __attribute__((reqd_work_group_size(WG, 1, 1)))
-void finish_join(global int* restrict a, global const int* restrict b, const ulong n, const long k_first,
-                 const int theiler, const int verticals, global uint* counts, const ulong n_lengths) {
+void finish_join(global int* restrict a, global const int* restrict b, const ulong n, const ulong first, const ulong held,
+                 const long k_first, const int theiler, const int verticals, global uint* counts, const ulong n_lengths) {
   local uint bins[2 * BINS];
   clear_bins(bins, 2 * BINS);
   global uint* black = counts + (verticals ? n_lengths : 0);
   global uint* white = counts + 2 * n_lengths;
-  for (size_t line = get_global_id(0); line < n; line += get_global_size(0)) {
+  for (size_t at = get_global_id(0); at < held; at += get_global_size(0)) {
+    const size_t line = first + at;
     const long k = k_first + (long)line;
     const int counted = verticals || k >= theiler || -k >= theiler;
-    const segment_ s = joined(segment_at(a, n, line), segment_at(b, n, line), counted, bins, black,
+    const segment_ s = joined(segment_at(a, n, line), segment_at(b, held, at), counted, bins, black,
                               verticals ? bins + BINS : 0, white);
     a[line] = s.first_start; a[line + n] = s.first_end; a[line + 2 * n] = s.last_start; a[line + 3 * n] = s.last_end;
     a[line + 4 * n] = s.count;

@@ -9,6 +9,8 @@ from numpy.typing import DTypeLike, NDArray
 
 from ..codegen.sentinels import GAP
 
+_TOGETHER = 256  # targets that are centred at once, for the memory that it takes
+
 
 class FutureTargets:
     """What each row is to predict, for several targets.
@@ -37,14 +39,22 @@ class FutureTargets:
         if self._centred is None or self._centred.dtype != dtype:
             self._centred = np.full(self.values.shape, GAP, dtype)
             self._known[:] = False
-        for target in targets[~self._known[targets]].tolist():
-            values, present = self.values[target], self.present[target]
-            mean = values[present].mean() if present.any() else 0.0
-            centred = values[present] - mean
-            reach = float(np.abs(centred).max(initial=0.0))
-            self._centred[target, present] = np.ldexp(centred, -int(np.frexp(reach)[1]))
-            self._known[target] = True
+        missing = np.unique(targets[~self._known[targets]])
+        for number in np.unique(self.pattern[missing]):
+            alike = missing[self.pattern[missing] == number]
+            for first in range(0, len(alike), _TOGETHER):
+                self._centre(alike[first : first + _TOGETHER], self._centred)
+        self._known[missing] = True
         return self._centred[targets]
+
+    def _centre(self, targets: NDArray[np.int_], out: NDArray[Any]) -> None:
+        """Targets that are present in the same rows."""
+        present = np.flatnonzero(self.present[targets[0]])
+        if len(present):
+            values = self.values[np.ix_(targets, present)]
+            values -= values.mean(axis=1, keepdims=True)
+            reach = np.abs(values).max(axis=1, keepdims=True)
+            out[np.ix_(targets, present)] = np.ldexp(values, -np.frexp(reach)[1])
 
 
 def patterns(masks: NDArray[np.bool_]) -> NDArray[np.int_]:

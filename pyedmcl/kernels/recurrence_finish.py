@@ -11,7 +11,8 @@ SPEC = KernelSpec(
     text="recurrence_finish.cl.mako",
     arguments="""
         finish_diagonals(const int* segments; ulong n; long k_first; int theiler; uint* lengths)
-        finish_join(int* a; const int* b; ulong n; long k_first; int theiler, verticals; uint* counts; ulong n_lengths)
+        finish_join(int* a; const int* b; ulong n, first, held; long k_first; int theiler, verticals; uint* counts;
+            ulong n_lengths)
         finish_columns(int* columns; const int* rows; int n, n_rows, symmetric; uint* counts; ulong n_lengths;
             ulong* totals)
         finish_begin(uint* counts; int* longest; ulong n)

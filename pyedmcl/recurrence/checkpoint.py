@@ -27,7 +27,7 @@ from .engine import CountingProblem, combine, join_rows, require_consistent
 from .partial import Partial
 from .problem import RqaProblem
 
-_FORMAT = "pyedmcl recurrence checkpoint 1"
+_FORMAT = "pyedmcl recurrence checkpoint 2"
 _BLOCK_SECONDS = 20.0  # between two writes, once the speed is known
 _FIRST_CELLS = 1 << 32
 _FIELDS = tuple(f.name for f in fields(Partial))

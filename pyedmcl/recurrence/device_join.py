@@ -8,10 +8,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from ..codegen.build import build
 from ..device.memory import budget
+from ..kernels import spec
+from ..launch.sizes import open_size
+from ..tuning.parameters import parameters
 from .counts import Counts
 from .finish import Finish, RadiusBuffers
-from .partial import Partial, in_order
+from .partial import KINDS, Partial, in_order
 
 if TYPE_CHECKING:
     from ..device.executor import Buffer, Executor
@@ -40,6 +44,9 @@ class DeviceJoin:
             new(32 * (self._longest + 1)),
         )  # fmt: skip
         self._other = new(20 * max(lines))
+        values = dict(parameters(spec("recurrence_lines"), {}, executor.info).parameters)
+        entries = ("recurrence_clear", "recurrence_zero")
+        self._kernels = {entry: build(executor, spec("recurrence_lines"), values, entry) for entry in entries}
 
     @staticmethod
     def fits(executor: Executor, problem: RqaProblem, lines: Sequence[int]) -> bool:
@@ -63,21 +70,24 @@ class DeviceJoin:
             As for :meth:`Finish.counts`.
         """
         upload, buffers = self._executor.upload, self._buffers
-        first, *others = in_order(parts)
-        sums = np.zeros((4, self._longest + 1), np.uint64)
-        for part in (first, *others):
-            sums[:3, : part.histograms.shape[1]] += part.histograms.view(np.uint64)
-        upload(sums, buffers.sums)
-        upload(np.zeros(buffers.counts.nbytes // 4, np.uint32), buffers.counts)
-        segments = (("diagonals", buffers.diagonals), ("rows", buffers.rows), ("columns", buffers.columns))
-        for name, buffer in segments:
-            n = getattr(first, name).shape[1]
-            if n == 0:  # rows of a matrix that is not symmetric
-                continue
-            upload(np.ascontiguousarray(getattr(first, name)), buffer)
-            for part in others:
-                upload(np.ascontiguousarray(getattr(part, name)), self._other)
-                self._finish.join(buffer, self._other, n, buffers.counts, verticals=name != "diagonals")
+        ordered = in_order(parts)
+        for numbers in (buffers.counts, buffers.sums):
+            n = numbers.nbytes // 4
+            self._executor.launch(self._kernels["recurrence_zero"], open_size(n), None, numbers=numbers, n=n)
+        sums = np.zeros((3, max(part.histograms.shape[1] for part in ordered)), np.int64)
+        for part in ordered:
+            sums[:, : part.histograms.shape[1]] += part.histograms
+        for number, row in enumerate(sums):
+            upload(row, buffers.sums, 8 * number * (self._longest + 1))
+        for number, kind in enumerate(KINDS):
+            buffer: Buffer = getattr(buffers, kind)
+            n = buffer.nbytes // 20
+            self._executor.launch(self._kernels["recurrence_clear"], open_size(n), None, segments=buffer, n=n)
+            for part in ordered:
+                segments = np.ascontiguousarray(getattr(part, kind))
+                upload(segments, self._other)
+                held = int(part.lines[number, 0]), segments.shape[1]
+                self._finish.join(buffer, self._other, n, buffers.counts, verticals=number > 0, held=held)
         return self._finish.counts(buffers, identity)
 
     def release(self) -> None:

@@ -145,7 +145,7 @@ def combine(
     problem: RqaProblem, parts: Sequence[Sequence[Partial]], x: Any, executor: Executor | None = None
 ) -> list[Counts]:
     """Counts of each radius from parts that cover all rows, in any order; by a device where one has room for them."""
-    lines = [getattr(parts[0][0], name).shape[1] for name in ("diagonals", "rows", "columns")]
+    lines = parts[0][0].lines[:, 1].tolist()
     if executor is not None and len(parts) > 1 and DeviceJoin.fits(executor, problem, lines):
         joining = DeviceJoin(executor, problem, lines)
         try:

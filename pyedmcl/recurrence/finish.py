@@ -97,7 +97,16 @@ class Finish:
             period_count=int(black.sum()) - filled, gap_sum=end - first - filled, gap_count=points - filled,
         )  # fmt: skip
 
-    def join(self, a: Buffer, b: Buffer, n: int, counts: Buffer, *, verticals: bool) -> None:
+    def histograms(self, buffers: RadiusBuffers) -> NDArray[np.int64]:
+        """What all tiles gave (3, longest + 1), up to the longest line; the counts since the last fold are zero."""
+        self._sum(buffers, begin=True)
+        longest = self.executor.download(self._longest, np.empty(4, np.int32)).tolist()[:3]
+        out = np.zeros((3, max(longest) + 1), np.int64)
+        for kind, end in enumerate(longest):
+            out[kind, : end + 1] = self._histogram(buffers.sums, kind, end)
+        return out
+
+    def join(self, a: Buffer, b: Buffer, n: int, counts: Buffer, *, verticals: bool, held: tuple[int, int]) -> None:
         """Segments ``a`` of ``n`` lines become those of their rows and of the rows behind them, which ``b`` has.
 
         Parameters
@@ -108,19 +117,21 @@ class Finish:
             Of all lines; those that become final are added.
         verticals : bool
             Columns or rows; else diagonals.
+        held : (int, int)
+            The first line that ``b`` has, and how many it has.
         """
         p = self.problem
         self.executor.launch(
-            self._kernels["finish_join"], (self._groups * self._wg,), (self._wg,), a=a, b=b, n=n, k_first=p.k_first,
-            theiler=p.line_window, verticals=verticals, counts=counts, n_lengths=self.lengths,
+            self._kernels["finish_join"], (self._groups * self._wg,), (self._wg,), a=a, b=b, n=n,
+            first=held[0], held=held[1], k_first=p.k_first, theiler=p.line_window, verticals=verticals, counts=counts,
+            n_lengths=self.lengths,
         )  # fmt: skip
 
     def _launch(self, buffers: RadiusBuffers) -> None:
         p, launch, kernels = self.problem, self.executor.launch, self._kernels
         counts, n = buffers.counts, self.lengths
-        # A matrix of two points has fewer lengths than kinds of lines, each of which begins without a longest one.
         size, local = (self._groups * self._wg,), (self._wg,)
-        launch(kernels["finish_begin"], open_size(max(n, _KINDS)), None, counts=counts, longest=self._longest, n=n)
+        self._begin(buffers)
         launch(
             kernels["finish_diagonals"], size, local, segments=buffers.diagonals, n=buffers.diagonals.nbytes // 20,
             k_first=p.k_first, theiler=p.line_window, lengths=counts,
@@ -129,10 +140,24 @@ class Finish:
             kernels["finish_columns"], size, local, columns=buffers.columns, rows=buffers.rows, n=p.n_columns,
             n_rows=p.n_rows, symmetric=p.symmetric, counts=counts, n_lengths=n, totals=self._totals,
         )  # fmt: skip
-        launch(
-            kernels["finish_end"], (*size, _KINDS), (*local, 1), counts=counts, sums=buffers.sums,
-            longest=self._longest, n=n,
+        self._sum(buffers)
+
+    def _sum(self, buffers: RadiusBuffers, *, begin: bool = False) -> None:
+        """Add the counts since the last fold to the sums, and find the longest lines."""
+        n = self.lengths
+        if begin:
+            self._begin(buffers)
+        self.executor.launch(
+            self._kernels["finish_end"], (self._groups * self._wg, _KINDS), (self._wg, 1), counts=buffers.counts,
+            sums=buffers.sums, longest=self._longest, n=n,
         )  # fmt: skip
+
+    def _begin(self, buffers: RadiusBuffers) -> None:
+        # A matrix of two points has fewer lengths than kinds of lines, each of which begins without a longest one.
+        size = open_size(max(self.lengths, _KINDS))
+        self.executor.launch(
+            self._kernels["finish_begin"], size, None, counts=buffers.counts, longest=self._longest, n=self.lengths
+        )
 
     def _histogram(self, sums: Buffer, kind: int, longest: int) -> Histogram:
         """Up to the longest line; length 0 counts for nothing."""

@@ -14,6 +14,7 @@ from .counts import Counts, Histogram, trimmed
 
 FIRST_START, FIRST_END, LAST_START, LAST_END, COUNT = range(5)
 DIAGONAL, BLACK, WHITE = range(3)
+KINDS = ("diagonals", "rows", "columns")
 
 Segments = NDArray[np.int32]  # (5, lines), see segments.clh
 
@@ -26,12 +27,16 @@ class Partial:
     ----------
     begin, end : int
         Rows, half open.
-    diagonals, rows, columns : ndarray of int32 (5, number of lines)
+    diagonals, rows, columns : ndarray of int32 (5, lines held)
         Per line the first black run [start, end), the last one, and the number of black cells; a first start of -1
         where there is none. ``rows`` has no lines unless the matrix is symmetric: below its diagonal column i goes on
         as row i, so that only cells above the diagonal are looked at.
     histograms : ndarray of int64 (3, longest + 1)
-        Diagonal lines, black verticals and white verticals that lie between the first and the last run of their line.
+        Diagonal lines, black verticals and white verticals that lie between the first and the last run of their line;
+        up to the longest of these.
+    lines : ndarray of int64 (3, 2)
+        Of diagonals, rows and columns: the first line that is held, and how many lines the matrix has. These rows have
+        no cells of the others. All are held where nothing is given.
     """
 
     begin: int
@@ -40,6 +45,29 @@ class Partial:
     rows: Segments
     columns: Segments
     histograms: NDArray[np.int64]
+    lines: NDArray[np.int64] = None  # type: ignore[assignment]  # see __post_init__
+
+    def __post_init__(self) -> None:
+        if self.lines is None:
+            held = self.diagonals, self.rows, self.columns
+            object.__setattr__(self, "lines", np.array([[0, segments.shape[1]] for segments in held]))
+
+    def segments(self, kind: str, first: int = 0, end: int | None = None) -> Segments:
+        """Lines ``first`` to ``end`` of a kind ("diagonals", "rows" or "columns"), all by default, held or not."""
+        held, (at, n) = getattr(self, kind), self.lines[KINDS.index(kind)].tolist()
+        end = n if end is None else end
+        if (first, end) == (at, at + held.shape[1]):
+            return np.asarray(held)
+        out = np.zeros((5, end - first), np.int32)
+        out[FIRST_START] = -1
+        out[:, at - first : at - first + held.shape[1]] = held
+        return out
+
+    def counts(self) -> NDArray[np.int64]:
+        """The histograms with room for the longest line that is possible; a copy."""
+        out = np.zeros((3, int(self.lines[:, 1].max()) + 1), np.int64)
+        out[:, : self.histograms.shape[1]] = self.histograms
+        return out
 
 
 def in_order(parts: Sequence[Partial]) -> list[Partial]:
@@ -67,12 +95,22 @@ def join(parts: Sequence[Partial], theiler: int, k_first: int) -> Partial:
     """
     whole, *others = in_order(parts)
     for part in others:
-        histograms = whole.histograms + part.histograms
-        diagonals = join_lines(whole.diagonals, part.diagonals, histograms[DIAGONAL], None,
-                               counted=_outside(whole.diagonals.shape[1], theiler, k_first))  # fmt: skip
-        columns = join_lines(whole.columns, part.columns, histograms[BLACK], histograms[WHITE])
-        rows = join_lines(whole.rows, part.rows, histograms[BLACK], histograms[WHITE])
-        whole = Partial(whole.begin, part.end, diagonals, rows, columns, histograms)
+        histograms = whole.counts()
+        histograms[:, : part.histograms.shape[1]] += part.histograms
+        lines, joined = whole.lines.copy(), {}
+        for number, kind in enumerate(KINDS):
+            of = [(int(p.lines[number, 0]), getattr(p, kind).shape[1]) for p in (whole, part)]
+            first, end = min(at for at, _ in of), max(at + n for at, n in of)
+            a, b = whole.segments(kind, first, end), part.segments(kind, first, end)
+            if kind == "diagonals":
+                counted = _outside(end - first, theiler, k_first + first)
+                joined[kind] = join_lines(a, b, histograms[DIAGONAL], None, counted=counted)
+            else:
+                joined[kind] = join_lines(a, b, histograms[BLACK], histograms[WHITE])
+            lines[number, 0] = first
+        longest = int(np.flatnonzero(histograms.any(axis=0)).max(initial=0))
+        kept = histograms[:, : longest + 1].copy()
+        whole = Partial(whole.begin, part.end, histograms=kept, lines=lines, **joined)
     return whole
 
 
@@ -117,24 +155,24 @@ def finish(part: Partial, *, n_rows: int, n_columns: int, symmetric: bool, theil
     identity : ndarray of bool (n_rows,) or None
         Recurrent cells of the main diagonal of a symmetric matrix, where its lines count: once, others twice.
     """
-    histograms = part.histograms.copy()
+    histograms, part_diagonals = part.counts(), part.segments("diagonals")
     k_first = 0 if symmetric else 1 - n_rows
-    outside = _outside(part.diagonals.shape[1], max(theiler, 1) if symmetric else theiler, k_first)
+    outside = _outside(part_diagonals.shape[1], max(theiler, 1) if symmetric else theiler, k_first)
     inner = np.flatnonzero(~outside)
     if len(inner):  # the window's offsets lie side by side
-        for some in (part.diagonals[:, : inner[0]], part.diagonals[:, inner[-1] + 1 :]):
+        for some in (part_diagonals[:, : inner[0]], part_diagonals[:, inner[-1] + 1 :]):
             _add_ends(histograms[DIAGONAL], some)
     else:
-        _add_ends(histograms[DIAGONAL], part.diagonals)
-    diagonals, per_diagonal = histograms[DIAGONAL], part.diagonals[COUNT].astype(np.int64)
-    columns = part.columns
+        _add_ends(histograms[DIAGONAL], part_diagonals)
+    diagonals, per_diagonal = histograms[DIAGONAL], part_diagonals[COUNT].astype(np.int64)
+    columns = part.segments("columns")
     if symmetric:
         diagonals = 2 * diagonals
         if identity is not None:
             lines = identity_lines(identity)
             diagonals[: len(lines)] += lines
         per_diagonal = np.concatenate([per_diagonal[:0:-1], per_diagonal])
-        columns = join_lines(part.columns, part.rows, histograms[BLACK], histograms[WHITE])
+        columns = join_lines(columns, part.segments("rows"), histograms[BLACK], histograms[WHITE])
     _add_ends(histograms[BLACK], columns)
     black = columns[FIRST_START] >= 0
     filled = columns if black.all() else columns[:, black]

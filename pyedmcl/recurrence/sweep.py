@@ -197,7 +197,11 @@ class TileSweep:
         ``report`` is given the number of cells done so far by this call.
         """
         done = self._sweep(begin, end, report)
-        partials = [self._partial(buffers, begin, end) for buffers in self._radii]
+        finish = Finish(self.executor, self.problem, self._longest)
+        try:
+            partials = [self._partial(buffers, begin, end, finish) for buffers in self._radii]
+        finally:
+            finish.release()
         if report is not None:
             report(done)
         return partials
@@ -306,13 +310,17 @@ class TileSweep:
         for buffers in self._radii:
             self._launch("recurrence_fold", open_size(n), None, counts=buffers.counts, sums=buffers.sums, n=n)
 
-    def _partial(self, buffers: RadiusBuffers, begin: int, end: int) -> Partial:
-        diagonals, rows, columns = (
-            self.executor.download(buffer, np.empty((5, buffer.nbytes // 20), np.int32))
-            for buffer in (buffers.diagonals, buffers.rows, buffers.columns)
-        )
-        sums = self.executor.download(buffers.sums, np.empty(3 * (self._longest + 1), np.uint64))
-        return Partial(begin, end, diagonals, rows, columns, sums.view(np.int64).reshape(3, -1))
+    def _partial(self, buffers: RadiusBuffers, begin: int, end: int, finish: Finish) -> Partial:
+        lines, held = [], {}
+        for kind, (first, stop) in lines_of_rows(self.problem, begin, end).items():
+            buffer: Buffer = getattr(buffers, kind)
+            n = buffer.nbytes // 20
+            segments = np.empty((5, stop - first), np.int32)
+            for of, row in enumerate(segments):
+                self.executor.download(buffer, row, 4 * (of * n + first))
+            held[kind] = segments
+            lines.append((first, n))
+        return Partial(begin, end, histograms=finish.histograms(buffers), lines=np.array(lines), **held)
 
     def release(self) -> None:
         """Give the device memory back."""
@@ -321,6 +329,15 @@ class TileSweep:
         for buffer in self._held:
             buffer.release()
         self._held.clear()
+
+
+def lines_of_rows(p: RqaProblem, begin: int, end: int) -> dict[str, tuple[int, int]]:
+    """Kind of lines -> the range of those that cells of rows ``begin`` to ``end`` can be on."""
+    if p.symmetric:  # cells on and above the main diagonal
+        n = p.n_columns
+        return {"diagonals": (0, n - begin), "rows": (begin, end), "columns": (begin, n)}
+    diagonals = p.n_rows - end, p.n_rows + p.n_columns - 1 - begin
+    return {"diagonals": diagonals, "rows": (0, 1), "columns": (0, p.n_columns)}
 
 
 def _radii(n: int) -> str:
