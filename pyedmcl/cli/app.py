@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import shlex
 import sys
 from typing import Annotated
 
@@ -53,4 +54,7 @@ app.add_typer(db_bar.app)  # that of db, with two more commands
 
 def main() -> None:
     """Run the command line; the entry point of the console script."""
+    from ..data.call import ran_by
+
+    ran_by(shlex.join(["pyedmcl", *sys.argv[1:]]))
     sys.exit(run(lambda: app(prog_name="pyedmcl"), code_of, message_of))

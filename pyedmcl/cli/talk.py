@@ -7,12 +7,14 @@ import math
 import sys
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from .progress import Report, bar, lines
 from .streams import printable
+
+if TYPE_CHECKING:
+    from ..launch.bars import Report
 
 
 class Talk:
@@ -71,6 +73,8 @@ class Talk:
         terminal = sys.stderr.isatty()
         if self.quiet or self._progress is False or (self._progress is None and not terminal):
             return nullcontext(None)
+        from ..launch.bars import bar, lines
+
         return bar(label) if terminal else lines(label)
 
 

@@ -147,7 +147,7 @@ def reporter(progress: Any, unit: str = "") -> Any:
     """``progress`` if it can be called, or None; ``unit`` is what it is given to count."""
     if progress is not None and not callable(progress):
         called = f"which is given {unit} done, all {unit} and {unit!r}" if unit else "to be called (done, total, unit)"
-        raise InputError(f"progress={shown(progress)}: a function is needed, {called}; or None")
+        raise InputError(f"progress={shown(progress)}: a function is needed, {called}; or True for a bar, or None")
     return progress
 
 

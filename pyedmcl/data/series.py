@@ -6,7 +6,7 @@ import hashlib
 import json
 import numbers
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -14,6 +14,7 @@ import numpy as np
 
 from ..errors import InputError, shown, warn
 from .arguments import MOST_STEPS, column_names, integer
+from .call import noticed
 from .extent import bounds, extent
 from .unpack import Array, NotNumericError, Table, float_type, numeric_column, of_array, unpack
 
@@ -34,6 +35,8 @@ class Series:
         N different names.
     time : ndarray or None
         Shape (L,): dates, numbers or text, kept for the results and never computed with.
+    source : str or None
+        The file they were read from.
 
     Raises
     ------
@@ -44,6 +47,7 @@ class Series:
     values: Array
     names: tuple[str, ...]
     time: Array | None = None
+    source: str | None = None
 
     def __post_init__(self) -> None:
         fits = self.values.ndim == 2 and self.values.dtype in (np.float32, np.float64)
@@ -77,6 +81,14 @@ class Series:
 
     def digest(self) -> str:
         """SHA-256 (hex) over dtype, shape, names and the bytes of the values; time does not enter."""
+        return self._digest
+
+    def described(self) -> dict[str, Any]:
+        """For the provenance of what is made of them."""
+        return {"file": self.source, "rows": self.n_steps, "series": self.n_series, "digest": self.digest()}
+
+    @cached_property
+    def _digest(self) -> str:
         head = json.dumps([self.values.dtype.name, list(self.values.shape), list(self.names)])
         state = hashlib.sha256(head.encode())
         little = self.values.astype(self.values.dtype.newbyteorder("<"), copy=False)  # the same on every machine
@@ -110,10 +122,14 @@ def as_series(data: Any, *, columns: Sequence[str | int] | str | int | None = No
         For columns that are missing, repeated or not numeric, infinite values, and shapes that hold no series.
     """
     if isinstance(data, Series):
-        if columns is None:
-            return data
-        return build_series(data.values, data.names, data.time, columns=columns, what=what)
-    return _assemble(unpack(data, what), columns, what)
+        series = data
+        if columns is not None:
+            chosen = build_series(data.values, data.names, data.time, columns=columns, what=what)
+            series = replace(chosen, source=data.source)
+    else:
+        series = _assemble(unpack(data, what), columns, what)
+    noticed(what, series.described)
+    return series
 
 
 def build_series(values: Array, names: Sequence[object] | None = None, time: Array | None = None, *,

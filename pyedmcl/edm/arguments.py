@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data.arguments import MOST_STEPS, choice, folder, integer, precision, real, reporter, room, several, shown
+from ..data.call import noticed_seed
 from ..data.series import Series, as_series, tell_constant
 from ..device.select import DeviceNames
 from ..device.session import open_devices
@@ -84,9 +85,9 @@ def share(name: str, value: object) -> float:
 
 def stream(seed: Any) -> int:
     """``seed`` as an int from 0 to 2^63 - 1; a random one for None."""
-    if seed is None:
-        return secrets.randbits(63)
-    return integer("seed", seed, 0, most=_MOST_SEED)
+    number = secrets.randbits(63) if seed is None else integer("seed", seed, 0, most=_MOST_SEED)
+    noticed_seed(number)
+    return number
 
 
 def runner_on(device: DeviceNames, dtype: str, client: Any = None) -> Runner:

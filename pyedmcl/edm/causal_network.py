@@ -90,7 +90,7 @@ def causal_network(
         Chooses surrogates and sub-libraries; by default a fresh one, which the result names.
     period, recurrence
         As for :func:`pyedmcl.surrogate`.
-    progress : callable, optional
+    progress : callable or True, optional
         Called as ``progress(done, total, unit)`` with units "dimensions", "lags", "series" and "predictions".
     tau, exclusion_radius, knn, E_max, columns, dtype, device, client, tune
         As for :func:`pyedmcl.xmap`.

@@ -91,7 +91,7 @@ def ccm(
         :func:`pyedmcl.knn`. Small sub-libraries and method "smap" need no such search, which the result says.
     recall : float
         Share of those rows, in (0, 1], that an approximate search must find.
-    progress : callable, optional
+    progress : callable or True, optional
         Called within a long search as ``progress(done, total, "queries")``, with unit "states" while an index is built,
         and with unit "predictions" within many sub-libraries.
     dtype, device, tune
@@ -190,6 +190,7 @@ def ccm_lagged(
     valid_lib: Any = None,
     neighbors: str = "exact",
     recall: float = 0.99,
+    progress: Progress | None = None,
     dtype: str = "float32",
     device: str | None = None,
     tune: str | None = None,
@@ -207,6 +208,8 @@ def ccm_lagged(
         Rows of random sub-libraries; by default all rows, of which there is only one sample.
     sample : int
         Sub-libraries for each Tp, where ``lib_size`` is given.
+    progress : callable or True, optional
+        Called as ``progress(done, total, "predictions")``; True shows a bar.
     x, y, E, tau, seed, exclusion_radius, knn, lib_range, valid_lib, neighbors, recall, dtype, device, tune
         As for :func:`pyedmcl.ccm`.
 
@@ -239,6 +242,7 @@ def ccm_lagged(
     >>> [int(Tp) for Tp in result.Tp]
     [-2, -1, 0, 1]
     """
+    arguments.reporter(progress)
     lags = [arguments.integer("Tp", lag) for lag in arguments.several("Tp", Tp)]
     if not lags or len(set(lags)) != len(lags):
         raise InputError(f"Tp={arguments.shown(Tp)}: at least one integer is needed, and none twice")

@@ -85,7 +85,7 @@ def ccm_matrix(
         As for :func:`pyedmcl.xmap`.
     neighbors, recall
         As for :func:`pyedmcl.ccm`; a result that is continued keeps its search.
-    progress : callable, optional
+    progress : callable or True, optional
         Called as ``progress(done, total, "series")`` and, while E is searched, with unit "dimensions"; within
         long computations also as :func:`pyedmcl.ccm` calls it.
     tau, Tp, exclusion_radius, knn, E_max, columns, dtype, device, tune

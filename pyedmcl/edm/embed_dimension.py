@@ -66,7 +66,7 @@ def embed_dimension(
         Library rows that may be used, in addition to ``lib_range`` (conditional embedding).
     neighbors, recall
         How neighbours are searched; as for :func:`pyedmcl.knn`.
-    progress : callable, optional
+    progress : callable or True, optional
         Called as ``progress(done, total, "series")``, and within long searches with unit "queries" or "states".
     dtype, device, tune
         As for :func:`pyedmcl.knn`.

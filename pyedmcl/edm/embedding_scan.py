@@ -57,7 +57,7 @@ def embedding_scan(
         Neighbours; E + 1 by default.
     neighbors, recall
         How neighbours are searched; as for :func:`pyedmcl.knn`.
-    progress : callable, optional
+    progress : callable or True, optional
         Called as ``progress(done, total, "series")``, where a series counts once for each lag and step ahead.
     dtype, device, client, tune
         As for :func:`pyedmcl.embed_dimension`.

@@ -101,7 +101,7 @@ def false_neighbors(
         Rows with |t - j| up to this are no neighbours (0: the row itself).
     neighbors, recall
         How neighbours are searched; as for :func:`pyedmcl.knn`.
-    progress : callable, optional
+    progress : callable or True, optional
         Called as ``progress(done, total, "series")``.
     dtype, device, client, tune
         As for :func:`pyedmcl.embed_dimension`.

@@ -54,7 +54,7 @@ def knn(
         miss some; "auto" takes the fastest. ``provenance["neighbors"]`` says which ran, why, and its recall.
     recall : float
         Share of the true neighbours, in (0, 1], that an approximate search must find.
-    progress : callable, optional
+    progress : callable or True, optional
         Called within a long search as ``progress(done, total, "queries")``, and with unit "states" while an index is
         built.
     dtype : {"float32", "float64"}

@@ -18,6 +18,7 @@ from ..errors import InputError
 from ..io.optional import pandas_for
 from ..jobs.function import public_function
 from ..jobs.sinks import ArraySink
+from ..launch.progress import Progress
 from . import arguments, ranges, scores
 from .multiview_problem import ViewsProblem
 from .simplex_fit import check_library
@@ -78,6 +79,7 @@ def multiview(
     lib_range: Any = None,
     pred_range: Any = None,
     valid_lib: Any = None,
+    progress: Progress | None = None,
     dtype: str = "float32",
     device: DeviceNames = None,
     client: Any = None,
@@ -112,6 +114,8 @@ def multiview(
         Series that views are made of, by name or position; all by default.
     lib_range, pred_range, valid_lib
         Rows of the library and rows that are predicted, as for :func:`pyedmcl.simplex`.
+    progress : callable or True, optional
+        Called as ``progress(done, total, "queries")``; True shows a bar.
     dtype, device, tune
         As for :func:`pyedmcl.knn`.
     client : optional
@@ -148,6 +152,7 @@ def multiview(
     >>> result.rho > 0.5
     True
     """
+    arguments.reporter(progress)
     E, tau = check_embedding(E, tau)
     Tp = arguments.integer("Tp", Tp)
     radius = arguments.exclusion(exclusion_radius)

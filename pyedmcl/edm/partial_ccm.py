@@ -123,7 +123,7 @@ def partial_ccm(
         Surrogates of each cause; None for no test.
     seed : int, optional
         Chooses the surrogates; by default a fresh one, which the result names.
-    progress : callable, optional
+    progress : callable or True, optional
         Called as ``progress(done, total, "predictions")`` and, while E is searched, with unit "dimensions".
     tau, exclusion_radius, knn, E_max, dtype, device, client, tune
         As for :func:`pyedmcl.xmap`.

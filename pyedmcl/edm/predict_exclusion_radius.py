@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ..jobs.function import public_function
+from ..launch.progress import Progress
+from . import arguments
 from .options import PredictionOptions
 from .skill_result import SkillResult
 from .vary import integers, skill_over
@@ -26,6 +28,7 @@ def predict_exclusion_radius(
     lib_range: Any = None,
     pred_range: Any = None,
     valid_lib: Any = None,
+    progress: Progress | None = None,
     dtype: str = "float32",
     device: str | None = None,
     tune: str | None = None,
@@ -40,6 +43,8 @@ def predict_exclusion_radius(
     ----------
     exclusion_radius : int or sequence of int
         Rows with |t - j| up to this are no neighbours.
+    progress : callable or True, optional
+        Called as ``progress(done, total, "queries")``; True shows a bar.
     lib, target, E, tau, Tp, knn, embedded, lib_range, pred_range, valid_lib, dtype, device, tune
         As for :func:`pyedmcl.simplex`.
 
@@ -71,6 +76,7 @@ def predict_exclusion_radius(
     >>> pyedmcl.predict_exclusion_radius(x, exclusion_radius=[0, 5], E=2).rho.shape
     (2,)
     """
+    arguments.reporter(progress)
     options = PredictionOptions(
         E, tau, Tp, knn, embedded=embedded, lib_range=lib_range, pred_range=pred_range, valid_lib=valid_lib
     )

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ..jobs.function import public_function
+from ..launch.progress import Progress
+from . import arguments
 from .options import PredictionOptions
 from .skill_result import SkillResult
 from .vary import integers, skill_over
@@ -25,6 +27,7 @@ def predict_interval(
     lib_range: Any = None,
     pred_range: Any = None,
     valid_lib: Any = None,
+    progress: Progress | None = None,
     dtype: str = "float32",
     device: str | None = None,
     tune: str | None = None,
@@ -38,6 +41,8 @@ def predict_interval(
     ----------
     Tp : int or sequence of int
         Steps ahead; 0 or negative are allowed.
+    progress : callable or True, optional
+        Called as ``progress(done, total, "queries")``; True shows a bar.
     lib, pred, target, E, tau, knn, exclusion_radius, embedded, lib_range, pred_range, valid_lib, dtype, device, tune
         As for :func:`pyedmcl.simplex`.
 
@@ -71,6 +76,7 @@ def predict_interval(
     >>> bool(result.rho[0] > result.rho[2])  # chaos: skill falls with Tp
     True
     """
+    arguments.reporter(progress)
     options = PredictionOptions(
         E, tau, knn=knn, exclusion_radius=exclusion_radius, embedded=embedded, lib_range=lib_range,
         pred_range=pred_range, valid_lib=valid_lib,

@@ -6,6 +6,7 @@ from typing import Any
 
 from ..jobs.function import public_function
 from ..jobs.sinks import ListSink
+from ..launch.progress import Progress
 from . import arguments
 from .options import PredictionOptions
 from .regression import check_knn, check_thetas, prepare
@@ -35,6 +36,7 @@ def predict_nonlinear(
     lib_range: Any = None,
     pred_range: Any = None,
     valid_lib: Any = None,
+    progress: Progress | None = None,
     dtype: str = "float32",
     device: str | None = None,
     tune: str | None = None,
@@ -49,6 +51,8 @@ def predict_nonlinear(
     ----------
     theta : sequence of float
         Localisations, each at least 0.
+    progress : callable or True, optional
+        Called as ``progress(done, total, "predictions")``; True shows a bar.
     lib, pred, target, E, tau, Tp, knn, exclusion_radius, solver, alpha, embedded, lib_range, pred_range, valid_lib,
     dtype, device, tune
         As for :func:`pyedmcl.smap`.
@@ -83,6 +87,7 @@ def predict_nonlinear(
     >>> bool(result.rho[2] > result.rho[0])  # local fits are better: the map is nonlinear
     True
     """
+    arguments.reporter(progress)
     thetas = check_thetas(theta)
     neighbours = check_knn(knn)
     dtype = arguments.precision(dtype)

@@ -17,6 +17,7 @@ from ..jobs.blocks import Record
 from ..jobs.function import public_function
 from ..jobs.runner import Runner
 from ..jobs.sinks import ArraySink
+from ..launch.progress import Progress
 from . import arguments
 from .ccm_directions import both_directions, library_sizes, sides
 from .exceedance import counts, p_values
@@ -125,6 +126,7 @@ def ccm_significance(
     recurrence: float = 0.1,
     lib_range: Any = None,
     valid_lib: Any = None,
+    progress: Progress | None = None,
     dtype: str = "float32",
     device: DeviceNames = None,
     client: Any = None,
@@ -153,6 +155,8 @@ def ccm_significance(
         Chooses surrogates and sub-libraries; by default a fresh one, which the result names.
     period, recurrence
         As for :func:`pyedmcl.surrogate`; "twin" takes E and tau of the target.
+    progress : callable or True, optional
+        Called as ``progress(done, total, "predictions")``; True shows a bar.
     x, y, E, tau, Tp, exclusion_radius, knn, lib_range, valid_lib, dtype, device, tune
         As for :func:`pyedmcl.ccm`.
     client : optional
@@ -190,6 +194,7 @@ def ccm_significance(
     >>> bool(((result.p_value >= 1 / 20) & (result.p_value <= 1)).all())
     True
     """
+    arguments.reporter(progress)
     Tp = arguments.integer("Tp", Tp)
     radius = arguments.exclusion(exclusion_radius)
     count = arguments.surrogates(n)

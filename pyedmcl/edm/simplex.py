@@ -71,7 +71,7 @@ def simplex(
         library. For a single series with Tp = 1.
     neighbors, recall
         How neighbours are searched; as for :func:`pyedmcl.knn`.
-    progress : callable, optional
+    progress : callable or True, optional
         Called within a long search as ``progress(done, total, "queries")``, and with unit "states" while an index is
         built.
     dtype, device, tune

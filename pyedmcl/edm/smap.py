@@ -8,6 +8,7 @@ import numpy as np
 
 from ..jobs.function import public_function
 from ..jobs.sinks import ListSink
+from ..launch.progress import Progress
 from . import arguments
 from .options import PredictionOptions
 from .regression import check_knn, check_thetas, prepare
@@ -37,6 +38,7 @@ def smap(
     valid_lib: Any = None,
     generate_steps: int = 0,
     singular_values: bool = False,
+    progress: Progress | None = None,
     dtype: str = "float32",
     device: str | None = None,
     tune: str | None = None,
@@ -86,6 +88,8 @@ def smap(
         Also return those of each weighted fit (costs more than the fits).
     dtype : {"float32", "float64"}
         What distances and weights are computed in. Normal equations are float64 in either case.
+    progress : callable or True, optional
+        Called as ``progress(done, total, "predictions")``; True shows a bar.
     device, tune
         As for :func:`pyedmcl.knn`.
 
@@ -123,6 +127,7 @@ def smap(
     >>> float(result.rho) > 0.8
     True
     """
+    arguments.reporter(progress)
     thetas = check_thetas(theta)
     neighbours = check_knn(knn)
     steps = arguments.integer("generate_steps", generate_steps, 0, most=arguments.MOST_GENERATED)

@@ -114,7 +114,7 @@ def xmap(
         what others leave. Implies ``join``; by default as the scheduler says (SLURM, Grid Engine, LSF, MPI).
     neighbors, recall
         How neighbours are searched; as for :func:`pyedmcl.knn`.
-    progress : callable, optional
+    progress : callable or True, optional
         Called as ``progress(done, total, "series")`` and, while E is searched, with unit "dimensions"; within long
         searches with unit "queries" or "states" (an index is built).
     dtype, device, tune

@@ -169,7 +169,7 @@ def xmap_significance(
         Chooses the surrogates; by default a fresh one, which the result names.
     period, recurrence
         As for :func:`pyedmcl.surrogate`; "twin" takes each target's E, and tau.
-    progress : callable, optional
+    progress : callable or True, optional
         Called as ``progress(done, total, "series")`` with targets whose surrogates are done and, while E is searched,
         with unit "dimensions"; within long searches with unit "queries".
     E, tau, Tp, exclusion_radius, knn, E_max, columns, dtype, device, tune

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data.condition import near_one, squares
+from ..launch.progress import told_part
 from .smap_basis import basis_of
 from .smap_device import Solved, Sweeps
 from .smap_exact import Library
@@ -188,6 +189,7 @@ class LocalFits:
                 sizes = self._singular_values(points[at], thetas, layout)
                 sizes[:, solved.counts == 0] = np.nan
                 out.singular_values[:, at] = sizes
+            told_part(min(a + step, len(chosen)), len(chosen), len(chosen), a, "predictions")
         return bad
 
     def _take(self, solved: Solved, points: Doubles, out: Fits, at: Any) -> NDArray[np.bool_]:

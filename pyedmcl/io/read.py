@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -70,7 +71,7 @@ def read_series(path: str | os.PathLike[str], *, columns: Sequence[str | int] | 
     try:
         if not path.exists():
             raise InputError(_not_there(path))
-        return _read(path, wanted, time_column, dataset, what)
+        return replace(_read(path, wanted, time_column, dataset, what), source=what)
     except (PyedmclError, NameError):  # the latter is a mistake of ours
         raise
     except Exception as error:  # of the library that knows the format, about a damaged file

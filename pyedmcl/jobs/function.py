@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
+from types import TracebackType
 from typing import ParamSpec, TypeVar
 
 from ..data.arguments import flags_checked
+from ..data.call import recorded
 from ..launch.progress import reporting
 from ..tuning.retry import tunable
 
@@ -18,6 +21,30 @@ def public_function(function: Callable[P, R]) -> Callable[P, R]:
 
     What loops within report goes to ``progress``, see :func:`pyedmcl.launch.progress.reporting`. ``tune`` says which
     parameters kernels take, and a device that refuses what it was given gets less, see
-    :func:`pyedmcl.tuning.retry.tunable`: so the function must be one that can be called again.
+    :func:`pyedmcl.tuning.retry.tunable`: so the function must be one that can be called again. What it is called with
+    is kept for provenance, see :mod:`pyedmcl.data.call`.
     """
-    return flags_checked(tunable(reporting(function)))
+    called = flags_checked(tunable(reporting(recorded(function))))
+
+    @functools.wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return called(*args, **kwargs)
+        except Exception as found:
+            error = found
+        try:  # in a traceback the function follows the caller's line, not what was wrapped around it
+            raise error.with_traceback(_below(error.__traceback__, function))
+        finally:
+            del error  # which holds this frame
+
+    return call
+
+
+def _below(traceback: TracebackType | None, function: Callable[..., object]) -> TracebackType | None:
+    """The traceback from ``function`` on; all of it where that is not in it."""
+    place = traceback
+    while place is not None:
+        if place.tb_frame.f_code is function.__code__:
+            return place
+        place = place.tb_next
+    return traceback

@@ -144,9 +144,12 @@ class Manifest:
     def provenance(self, **more: Any) -> dict[str, Any]:
         """What of a result's provenance the store keeps, in the same shape."""
         return {
-            "version": self.version,
-            "data": {"data": {"series": len(self.names), "digest": self.input_digest}},
+            "data": {"data": {"file": None, "rows": None, "series": len(self.names), "digest": self.input_digest}},
             "seed": self.parameters.get("seed"),
+            "command": None,
+            "version": self.version,
+            "versions": {},
+            "function": None,
             "arguments": dict(self.parameters),
             "device": self.device.get("name"),
             "device_key": dict(self.device),

@@ -6,11 +6,16 @@ import functools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ..data.call import described_call, versions
 from ..device.fingerprint import device_key
 from ..kernels import spec
 
 if TYPE_CHECKING:
     from ..device.info import DeviceInfo
+
+
+#: What a job adds that stands behind the kernels.
+_LAST = ("parameters", "grade", "neighbors", "seconds", "blocks")
 
 
 @functools.cache
@@ -38,14 +43,21 @@ def provenance(
     Returns
     -------
     dict
-        Plain data. ``tuning`` lists, for each kernel, the tuned parameters that it was given and how well they are
-        known to suit (their grade).
+        Plain data. First come the data (file, rows, series and digest of each argument), the seed, the command line
+        (None in Python), versions, the function and its arguments; then ``more``, and devices. ``tuning`` lists, for
+        each kernel, the tuned parameters that it was given and how well they are known to suit (their grade).
     """
     from .. import __version__
 
-    first = infos[0]
+    first, call = infos[0], described_call()
+    call["arguments"] = {**call["arguments"], **more.pop("arguments", {})}
+    last = {name: more.pop(name) for name in _LAST if name in more}
     return {
+        **{name: call.pop(name) for name in ("data", "seed", "command")},
         "version": __version__,
+        "versions": versions(),
+        **call,
+        **more,
         "device": first.name,
         "device_id": first.id,
         "driver": first.driver,
@@ -55,5 +67,5 @@ def provenance(
         "drivers": [info.driver for info in infos],
         "kernels": {name: _digest(name) for name in kernels},
         "tuning": dict(tuning),
-        **more,
+        **last,
     }

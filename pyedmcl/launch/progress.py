@@ -8,19 +8,22 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from typing import Any, ParamSpec, TypeVar
 
-Progress = Callable[[int, int, str], None]
+from . import bars
+
+Report = Callable[[int, int, str], None]
+Progress = Report | bool  # True is a bar
 P = ParamSpec("P")
 R = TypeVar("R")
 
-_report: ContextVar[Progress | None] = ContextVar("report", default=None)
+_report: ContextVar[Report | None] = ContextVar("report", default=None)
 
 
 def reporting(function: Callable[P, R]) -> Callable[P, R]:
-    """Let long loops within a public function call what it gets as the keyword ``progress``.
+    """Let long loops within a public function call what it gets as the keyword ``progress``; True is a bar.
 
     They call it as ``progress(done, total, unit)``: "queries" are rows whose neighbours are found, "states" are rows
     of the library that an index holds, "predictions" are rows and samples of convergent cross mapping, "cells" pairs of
@@ -31,6 +34,10 @@ def reporting(function: Callable[P, R]) -> Callable[P, R]:
     @functools.wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
         given: Any = kwargs.get("progress")
+        if isinstance(given, bool):
+            with bars.shown(function.__name__) if given else nullcontext() as report:
+                kwargs["progress"] = report
+                return call(*args, **kwargs)
         # What cannot be called is refused by the function itself, with its other arguments.
         token = _report.set(given if callable(given) else None)
         try:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..data.call import noticed
 from ..errors import InputError
 from ..jobs.function import public_function
 from ..jobs.sinks import ListSink
@@ -85,7 +86,7 @@ def rqa_batch(
         launch of its own.
     normalize, radius_unit
         As for :func:`pyedmcl.rqa`, of each series by itself.
-    progress : callable, optional
+    progress : callable or True, optional
         Called as ``progress(done, total, "series")``.
     m, tau, metric, theiler, lmin, vmin, wmin, convention, embedded, dtype, exact, tile, device, client, tune
         As for :func:`pyedmcl.rqa`. Several devices, or workers, share the series.
@@ -154,6 +155,7 @@ def _sides(
     """Columns and rows of all matrices, near 1; the same object without y."""
     measured = options.radius_unit in ("std", "range")
     first = side_of(found.series, found.names(), embedding, measured=measured)
+    noticed("series", first.described)
     if y is None:
         (side,) = near_one(options.arithmetic, first)
         return side, side
@@ -162,6 +164,7 @@ def _sides(
     if len(second) != len(found):
         raise InputError(f"y: {len(second):,} series, and there are {len(found):,} of series; one for each is needed")
     other = side_of(second.series, second.names(), embedding, measured=measured)
+    noticed("y", other.described)
     if other.coordinates != first.coordinates:
         raise InputError(
             f"y: its points have {other.coordinates} coordinates and those of series have {first.coordinates}; cross "

@@ -107,7 +107,7 @@ def mutual_information(
         At least 2.
     k : int
         Neighbours of each pair; more give less noise and more bias.
-    progress : callable, optional
+    progress : callable or True, optional
         Called as ``progress(done, total, "series")``.
     device, client, tune
         As for :func:`pyedmcl.rqa`. "binned" is computed by this processor.

@@ -95,7 +95,7 @@ def rqa(
         the same integers on every device. Otherwise series and radius are rounded to ``dtype``.
     tile : int, optional
         Edge of the parts the matrix is divided into; changes speed and memory, never the counts.
-    progress : callable, optional
+    progress : callable or True, optional
         Called as ``progress(done, total, "cells")``.
     checkpoint : path, optional
         A file for very long runs: finished rows are kept there, and the same call continues behind them after it was

@@ -72,7 +72,7 @@ def windowed_rqa(
         One radius, or one corridor.
     threshold : {"fixed", "corridor"}
         Thresholds that are selected among distances would differ from window to window.
-    progress : callable, optional
+    progress : callable or True, optional
         Called as ``progress(done, total, "windows")``.
     normalize, radius_unit
         As for :func:`pyedmcl.rqa`, of the whole series, so that windows share scale and radius.

@@ -18,9 +18,9 @@ import pyedmcl
 from pyedmcl import errors
 from pyedmcl.cli.app import app
 from pyedmcl.cli.inputs import parse_columns, parse_E
-from pyedmcl.cli.progress import duration_text, lines, rate_text
 from pyedmcl.cli.talk import plain
 from pyedmcl.jobs import XmapStore, open_store
+from pyedmcl.launch.bars import duration_text, lines, rate_text
 from pyedmcl.simulate import coupled_maps
 
 N, L = 6, 300
@@ -265,7 +265,7 @@ def test_json_has_no_nan():
 
 def test_progress_lines(monkeypatch, capsys):
     now = [100.0]
-    monkeypatch.setattr("pyedmcl.cli.progress.time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr("pyedmcl.launch.bars.time", SimpleNamespace(monotonic=lambda: now[0]))
     with lines("cross mapping") as report:
         for done in (40, 50, 60, 90, 100):
             report(done, 100, "rows")
@@ -281,7 +281,7 @@ def test_progress_lines(monkeypatch, capsys):
 
 def test_progress_lines_within_a_part(monkeypatch, capsys):
     now = [100.0]
-    monkeypatch.setattr("pyedmcl.cli.progress.time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr("pyedmcl.launch.bars.time", SimpleNamespace(monotonic=lambda: now[0]))
     with lines("cross mapping") as report:
         for done in (10, 20, 30, 30, 10, 20, 30, 15):
             report(done, 30, "queries")

@@ -59,7 +59,7 @@ def recurrence_plot(
     pixels : int or (int, int), optional
         Pixels of the longer side, or of (y, x). By default a cell each up to 2,000 points, else 2,000. Never more than
         points.
-    progress : callable, optional
+    progress : callable or True, optional
         Called as ``progress(done, total, "rows")``.
 
     Returns

@@ -1,14 +1,12 @@
-"""Progress of a long job: a bar on a terminal, a line now and then in a log."""
+"""Progress of a long job as people see it: a bar on a terminal or in a notebook, a line now and then in a log."""
 
 from __future__ import annotations
 
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
-
-import typer
 
 Report = Callable[[int, int, str], None]
 _SECONDS_PER_LINE = 10.0
@@ -115,7 +113,11 @@ def lines(label: str) -> Iterator[Report]:
         if done > already and now > start:
             rate = (done - already) / (now - start)
             text += f", {rate_text(rate, counted)}, {duration_text((total - done) / rate)} left"
-        typer.echo(text, err=True)
-        sys.stderr.flush()
+        print(text, file=sys.stderr, flush=True)
 
     yield report
+
+
+def shown(label: str) -> AbstractContextManager[Report]:
+    """A bar where stderr is a terminal or a notebook, else lines."""
+    return bar(label) if sys.stderr.isatty() or "ipykernel" in sys.modules else lines(label)
