@@ -22,6 +22,7 @@ __all__ = [
     "MOST_DRAWS",
     "MOST_GENERATED",
     "MOST_NEIGHBOURS",
+    "MOST_THETA",
     "choice",
     "count",
     "draws",
@@ -41,6 +42,7 @@ __all__ = [
     "shown",
     "stream",
     "surrogates",
+    "theta_of_fit",
 ]  # fmt: skip
 
 # The lists of a work-item lie in its private memory, and a CPU runtime's threads have small stacks.
@@ -48,6 +50,8 @@ MOST_NEIGHBOURS = 1024
 #: Sub-libraries or surrogates, and steps that a series is continued by: beyond these a mistake is more likely.
 MOST_DRAWS = 10_000_000
 MOST_GENERATED = 1_000_000
+#: No weight but the nearest row's is left long before; beyond it, products in single precision overflow.
+MOST_THETA = 1e20
 _MOST_SEED = 2**63 - 1
 
 
@@ -81,6 +85,12 @@ def surrogates(n: object) -> int:
 def share(name: str, value: object) -> float:
     """A number between 0 and 1, without these."""
     return real(name, value, "a number between 0 and 1", lambda number: 0 < number < 1)
+
+
+def theta_of_fit(name: str, value: object) -> float:
+    """The localisation of an S-map."""
+    needed = f"a number from 0 (one global fit) to {MOST_THETA:g}, or several of them,"
+    return real(name, value, needed, lambda theta: 0 <= theta <= MOST_THETA)
 
 
 def stream(seed: Any) -> int:

@@ -166,12 +166,9 @@ def _rows(table: Doubles, rows: Integers) -> Doubles:
 
 
 def check_thetas(theta: Any) -> Doubles:
-    """theta as an array (n_thetas,) of finite numbers of at least 0."""
-    needed = "a finite number of at least 0 (0: one global fit), or several of them,"
+    """One theta, or several of them, as an array (n_thetas,)."""
     values = arguments.several("theta", theta)
-    if not values:
-        raise InputError(f"theta={arguments.shown(theta)}: {needed} is needed")
-    return np.array([arguments.real("theta", value, needed, lambda v: 0 <= v < np.inf) for value in values])
+    return np.array([arguments.theta_of_fit("theta", value) for value in values or [theta]])
 
 
 def check_knn(knn: Any) -> int | None:

@@ -25,6 +25,8 @@ def pearson(predicted: NDArray[Any], observed: NDArray[Any], noise: float = 0.0)
     p, o = np.asarray(predicted, np.float64), np.asarray(observed, np.float64)
     both = np.isfinite(p) & np.isfinite(o)
     n = both.sum(axis=-1)
+    if not both.shape[-1]:
+        return np.full(n.shape, np.nan)
     with np.errstate(invalid="ignore", divide="ignore"):
         p, o = np.where(both, p, 0.0), np.where(both, o, 0.0)
         (p, range_p), (o, range_o) = _near_one(p, both), _near_one(o, both)

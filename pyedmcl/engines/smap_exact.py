@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from ..data.condition import far_exponent
 
 Doubles = NDArray[np.float64]
+# The nearest row's weight stays 1 where theta / mean is infinite; of a NaN among the weights LAPACK comes to no end.
+_MOST_RATE = float(np.finfo(np.float64).max)
 
 
 @dataclass(frozen=True)
@@ -57,10 +59,11 @@ class Library:
         if not len(legal):
             return legal, d, 1.0
         mean = d.mean()
-        rate = theta / mean if mean > 0 else 0.0
         there = np.isfinite(self.y[legal])
-        w: Doubles = np.exp(-rate * (d - d.min()))[there]
-        return legal[there], w, float(np.exp(-rate * d.min()))
+        with np.errstate(over="ignore"):
+            rate = min(theta / mean, _MOST_RATE) if mean > 0 else 0.0
+            w: Doubles = np.exp(-rate * (d - d.min()))[there]
+            return legal[there], w, float(np.exp(-rate * d.min()))
 
     def fit(
         self, point: Doubles, row: int, theta: float, *, singular_values: bool = True, unit: int = 0

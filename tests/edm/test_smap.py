@@ -8,6 +8,7 @@ import pytest
 
 import pyedmcl
 from pyedmcl.edm.regression import embed
+from pyedmcl.engines.smap_exact import Library
 from pyedmcl.errors import InputError
 from pyedmcl.reference.smap import smap_rows
 
@@ -165,6 +166,12 @@ def test_constant_series(device, theta):
     np.testing.assert_allclose(result.predicted, 0.1, rtol=1e-12)
     assert np.isnan(result.rho)
     assert result.mae == pytest.approx(0, abs=1e-12)
+
+
+def test_weights_are_numbers_where_theta_over_the_mean_distance_is_none():
+    x = np.arange(20) * 2.0**-12
+    near, weights, top = Library(x[:, None], x, np.arange(20), 0, None).weights(x[3:4], 3, 1e308)
+    assert near[:2].tolist() == [2, 4] and weights[:3].tolist() == [1, 1, 0] and top == 0
 
 
 def test_a_huge_theta_is_the_nearest_neighbour(device):

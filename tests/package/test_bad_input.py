@@ -42,7 +42,7 @@ WRONG = {
     "Tp": (0.5, None, "1"),
     "knn": (0, "x", 2.5),
     "exclusion_radius": (-1, 0.5, None),
-    "theta": (-1, "x", None, np.inf),
+    "theta": (-1, "x", None, np.inf, 1e21),
     "solver": ("qr", None),
     "lib_range": ((0, 100), (9, 3), "0:9", np.ones(5, bool), np.zeros(N, bool)),
     "pred_range": ((0, 100), 5, np.zeros(N, bool)),

@@ -314,14 +314,21 @@ def test_errors_begin_with_its_words(kedm, adapter, name, arguments, options, wo
         ("simplex", (X, np.append(Y, np.inf)), {}, r"pred is infinite at \[40\]"),
         ("simplex", (np.ones((9, 2)), np.ones((9, 2))), {}, "target=None"),
         ("simplex", (np.ones((9, 2)), np.ones((9, 3))), {"target": X}, "2 columns and pred 3"),
-        ("smap", (X, X), {"theta": -1}, "theta=-1"),
+        ("smap", (X, X), {"theta": -1}, "theta=-1"), ("eval_smap", (X, X), {"theta": 1e308}, r"theta=1e\+308"),
         ("ccm", (X, X), {"lib_sizes": 5}, "lib_sizes=5; a sequence"),
+        ("ccm", (X, X), {"lib_sizes": [5], "sample": 2**31}, "ccm: sample=2147483648"),
+        ("ccm_naive", (X, X), {"lib_sizes": [5], "sample": 2**62}, "ccm_naive: sample=4611686018427387904"),
         ("ccm", (X, X), {"lib_sizes": [5], "Tp": -1}, "Tp must be greater or equal to zero"),
     ],
 )  # fmt: skip
 def test_what_kedm_lets_pass_is_named(adapter, name, arguments, options, words):
     with pytest.raises(InputError, match=words):
         getattr(adapter, name)(*arguments, **options)
+
+
+def test_without_a_step_to_compare_skill_is_nan(adapter):
+    for function in (adapter.eval_simplex, adapter.eval_smap):
+        assert np.isnan(function(X, Y[:1]))
 
 
 def test_configuration_names_the_device(adapter):

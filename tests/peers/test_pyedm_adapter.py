@@ -201,6 +201,7 @@ def test_surrogates_have_its_columns(adapter):
         ("CCM", {"columns": "a", "target": "b", "libSizes": "3", "E": 2}, "at least 4"),
         ("CCM", {"columns": "a", "target": "b", "libSizes": "20 900", "E": 2}, "up to 900"),
         ("Multiview", {"columns": "a b", "target": "a", "lib": "1 50"}, "lib and pred"),
+        ("ComputeError", {"pred": [], "digits": -(10**9)}, "digits=-1000000000"),
     ],
 )
 def test_bad_input_is_named(adapter, name, options, words):

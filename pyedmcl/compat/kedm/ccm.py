@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...data.arguments import real
+from ...data.arguments import real, room
 from ...device.session import open_device
+from ...edm.arguments import draws
 from ...edm.states import delay_states, future
 from ...engines.ccm import SampledSkill
 from ...engines.sub_libraries import CcmPair
@@ -116,6 +117,9 @@ def _checked(
     samples = whole(sample, "sample", name)
     if samples < 1:
         raise InputError(f"sample must be larger than zero: {name} got sample={samples}")
+    samples = draws(f"{name}: sample", samples)
+    # The masks of sub-libraries, and copies of them on their way to the device.
+    room(f"{name}: sample", (len(sizes), samples, len(series)), np.float32)
     return series, goal, sizes, samples, whole(seed, "seed", name)
 
 

@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...device.session import open_device
+from ...edm.arguments import theta_of_fit
 from ...edm.states import embed
 from ...engines.smap import LocalFits
-from ...errors import InputError, shown
+from ...errors import InputError
 from .arguments import Floats, check_rows, embedding, numbers
 from .nearest import same
 from .simplex import check_flat, skill
@@ -93,12 +94,7 @@ def _checked(
 
 def fit(lib: Floats, pred: Floats, target: Floats, E: int, tau: int, Tp: int, theta: Any, name: str) -> Doubles:
     """Predictions of checked series; NaN where a row touches a gap."""
-    try:
-        local = float(theta)
-    except (TypeError, ValueError, OverflowError):
-        local = float("nan")
-    if not (np.isfinite(local) and local >= 0):
-        raise InputError(f"{name}: theta={shown(theta)}; a finite number of at least 0 is needed")
+    local = theta_of_fit(f"{name}: theta", theta)
     executor = open_device(None)
     if not executor.info.fp64:
         raise InputError(f"{name}: {executor.info.name} lacks double precision, which sums of products need")

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ...data.arguments import room
 from ...device.session import open_device
+from ...edm.arguments import draws
 from ...edm.convergence import means
 from ...edm.states import future, given_states
 from ...engines.ccm import SampledSkill
@@ -117,8 +118,7 @@ def CCM(
         raise InputError(f"CCM: E={E}; an embedding dimension of at least 1 is needed")
     if seed is not None and seed < 0:
         raise InputError(f"CCM: seed={seed}; a number of at least 0 is needed")
-    if sample < 1:
-        raise InputError(f"CCM: sample={sample}; at least 1 is needed")
+    draws("CCM: sample", sample)
     room("CCM: sample", (sample, len(data)))
     if abs(Tp) >= max(len(data), 1):
         raise InputError(f"CCM: Tp={Tp} leads beyond all {len(data)} rows")

@@ -50,8 +50,9 @@ def nearest(states: Doubles, library: Rows, asked: Rows, k: int, radius: int) ->
         there = rows >= 0
         found[:, :wanted] = np.where(there, rows, library[0])
         distance[:, :wanted] = np.where(there, _distances(states, asked, found[:, :wanted]), np.inf)
-        order = np.lexsort((found, np.abs(found - asked[:, None]), distance), axis=1)
-        found, distance = np.take_along_axis(found, order, 1), np.take_along_axis(distance, order, 1)
+        near, far = found[:, :wanted], distance[:, :wanted]  # beyond are pads, which k may have very many of
+        order = np.lexsort((near, np.abs(near - asked[:, None]), far), axis=1)
+        near[:], far[:] = np.take_along_axis(near, order, 1), np.take_along_axis(far, order, 1)
         undecided = np.empty(0, np.int64)
         if found.shape[1] > k:
             tied = distance[:, k] <= distance[:, k - 1] * (1 + _NEAR[dtype])

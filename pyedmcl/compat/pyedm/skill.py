@@ -31,7 +31,7 @@ def ComputeError(obs: Any, pred: Any, digits: int = 6) -> dict[str, float]:
     -------
     dict
     """
-    integer("ComputeError: digits", digits, most=_MOST_DIGITS)
+    integer("ComputeError: digits", digits, -_MOST_DIGITS, most=_MOST_DIGITS)
     observed, predicted = (
         frames.reals(values, name, "ComputeError") for values, name in ((obs, "obs"), (pred, "pred"))
     )

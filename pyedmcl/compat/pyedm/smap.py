@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...device.session import open_device
+from ...edm.arguments import theta_of_fit
 from ...engines.smap import LocalFits
 from ...errors import InputError
 from ..checked import checked
@@ -96,8 +97,8 @@ class SMapTask(Task):
 
     def sweep(self, thetas: Sequence[float]) -> Iterator[tuple[Any, Any]]:
         """Predictions and variances of all rows for each theta."""
-        if any(not np.isfinite(theta) or theta < 0 for theta in thetas):
-            raise InputError(f"SMap: theta={thetas!r}; numbers of at least 0 are needed")
+        for theta in thetas:
+            theta_of_fit("SMap: theta", theta)
         if not len(self.pred_i):
             yield from ((np.empty(0), np.empty(0)) for _ in thetas)
         elif self.solver is None:
@@ -167,8 +168,7 @@ def SMap(
     InputError
         An argument cannot be used.
     """
-    if theta is None or not np.isfinite(theta) or theta < 0:
-        raise InputError(f"SMap: theta={theta!r}; a number of at least 0 is needed")
+    theta = theta_of_fit("SMap: theta", theta)
     if not embedded and len(frames.names(columns, "columns", "SMap", frames.frame(dataFrame, "SMap"))) > 1:
         raise InputError(f"SMap: columns={columns!r}; several columns need embedded=True")
     if solver is not None and not hasattr(solver, "fit"):
@@ -176,7 +176,7 @@ def SMap(
     options = {"E": E, "Tp": Tp, "knn": knn, "tau": tau, "exclusionRadius": exclusionRadius, "embedded": embedded,
                "validLib": validLib, "noTime": noTime}  # fmt: skip
     task: SMapTask = make_task(SMapTask, "SMap", dataFrame, columns, target, lib, pred, **options)
-    task.theta, task.solver = float(theta), solver
+    task.theta, task.solver = theta, solver
     if generateSteps:
         check_generation(task, generateSteps)
         _generate(task, lib, options, generateSteps, generateConcat)
