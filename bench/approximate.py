@@ -6,7 +6,7 @@ white noise and a noisy series, where trees fail. Usage::
     python bench/approximate.py --logs 10,14,16 --data lorenz,noisy,noise --out FILE.jsonl [--device DEVICE]
 
 A line holds seconds of the whole call (the shortest of ``--repeat`` or more, of one beyond 5 s; in turns), what
-ran and why, recall by the result's own measurement, and the mean absolute percentage error over that of exact search.
+ran and why, recall by the result's own measurement, and mean absolute percentage error over that of the first search.
 Exhaustive runs that would take longer than ``--most`` seconds are extrapolated from the length before (a factor of four
 for each doubling) and marked ``"extrapolated": true``; their error is that of the k-d tree, which finds the same
 neighbours.
@@ -29,12 +29,12 @@ from pruned import series
 
 import pyedmcl
 
-SEARCHES = ("exact", "kdtree", "pruned", "ivf", "hnsw", "auto")
+SEARCHES = ("exhaustive", "kdtree", "pruned", "ivf", "hnsw", "exact")
 SHORT, SHORT_RUNS = 0.25, 30  # seconds for which each search of short calls is repeated, and how often at most
 KINDS = {"lorenz": "Lorenz", "noisy": "Lorenz with noise", "noise": "white noise"}
 # Colours that people with any kind of sight tell apart (Okabe & Ito), and dashes for what may miss neighbours.
 STYLES = {
-    "auto": ("#000000", "-"), "exact": ("#0072B2", "-"), "pruned": ("#D55E00", "-"), "kdtree": ("#009E73", "-"),
+    "exact": ("#000000", "-"), "exhaustive": ("#0072B2", "-"), "pruned": ("#D55E00", "-"), "kdtree": ("#009E73", "-"),
     "ivf": ("#CC79A7", "--"), "hnsw": ("#E69F00", "--"),
 }  # fmt: skip
 
@@ -81,8 +81,8 @@ def plot(path: Path, source: Path) -> None:
             if not some:
                 continue
             length, seconds, _ = zip(*some, strict=True)
-            wide = name == "auto"
-            # Auto, wide and pale, lies below the search that it took.
+            wide = name == "exact"
+            # Exact, wide and pale, lies below the search that it took.
             place.plot(length, seconds, style, color=colour, label=name, linewidth=6 if wide else 1.5,
                        alpha=0.4 if wide else 1.0, zorder=1 if wide else 2)  # fmt: skip
             for hollow in (False, True):
@@ -137,9 +137,9 @@ def main() -> None:
                 for name in given.searches.split(","):
                     line: dict[str, Any] = {"data": label, "L": 1 << log, "E": E, "search": name}
                     last = before.get((label, name))
-                    expected = last[1] * (4.0 if name == "exact" else 2.2) ** (log - last[0]) if last else 0.0
+                    expected = last[1] * (4.0 if name == "exhaustive" else 2.2) ** (log - last[0]) if last else 0.0
                     if expected > given.most:
-                        if name == "exact":
+                        if name == "exhaustive":
                             save(given.out, {**line, "seconds": expected, "extrapolated": True})
                         continue
                     call(x[: min(len(x), 4096)], E, name, given.device)  # compile

@@ -49,7 +49,7 @@ def calls(device: str | None, shrink: int) -> Iterator[tuple[str, str, Callable[
     for E, tau, dtype in ((20, 1, "float32"), (20, 100, "float32"), (20, 300, "float32"), (10, 100, "float64")):
         def knn(tune: str, E: int = E, tau: int = tau, dtype: str = dtype) -> Any:
             x = noise if dtype == "float32" else noise[: len(noise) // 2].astype(float)
-            return pyedmcl.knn(x, E=E, tau=tau, neighbors="exact", dtype=dtype, device=device, tune=tune)
+            return pyedmcl.knn(x, E=E, tau=tau, neighbors="exhaustive", dtype=dtype, device=device, tune=tune)
 
         yield "knn", f"E={E}, tau={tau}, {dtype}", knn
     weather = weather_like(100_000 // shrink)

@@ -53,7 +53,7 @@ def calls(device: str | None, most: int) -> Iterator[tuple[str, str, Callable[[s
     for n in (1 << 16, 1 << 18, 1 << 20):
         for E in (1, 10, 20):
             if n <= most:
-                part = dict(E=E, neighbors="exact", device=device)
+                part = dict(E=E, neighbors="exhaustive", device=device)
                 yield "simplex", f"{n:,} steps, E={E}", (
                     lambda tune, n=n, part=part: pyedmcl.simplex(noise[:n], tune=tune, **part))  # fmt: skip
     for series, n in ((154, 1600), (500, 3780), (500, 8528), (2000, 96), (20, 20_000)):

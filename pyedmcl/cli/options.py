@@ -53,7 +53,7 @@ Neighbors = Annotated[
     str,
     typer.Option(
         "--neighbors", metavar="SEARCH",
-        help="exact, kdtree, pruned (the same neighbours), ivf, hnsw (may miss some) or auto.",
+        help="exact (the fastest of exhaustive, pruned, kdtree, with the same bits), auto, ivf, hnsw (may miss some).",
         rich_help_panel=_RUN,
     ),
 ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""``pyedmcl tune neighbors``: measure what the searches for neighbours cost here, for ``neighbors="auto"``."""
+"""``pyedmcl tune neighbors``: measure what the searches for neighbours cost here, for ``neighbors="exact"``."""
 
 from __future__ import annotations
 

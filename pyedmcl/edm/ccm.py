@@ -86,7 +86,7 @@ def ccm(
         Rows that may be drawn: ranges begin <= t < end, 0-based, in which lags and targets lie, too. All by default.
     valid_lib : mask of bool (n,), optional
         Rows that may be drawn, in addition.
-    neighbors : {"exact", "auto", "kdtree", "ivf", "hnsw", "pruned"}
+    neighbors : {"exact", "auto", "exhaustive", "pruned", "kdtree", "ivf", "hnsw"}
         How the nearest rows of the whole library are searched, among which each sub-library's are then found; see
         :func:`pyedmcl.knn`. Small sub-libraries and method "smap" need no such search, which the result says.
     recall : float

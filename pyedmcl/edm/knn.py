@@ -49,9 +49,11 @@ def knn(
         Rows with |t - j| up to this are no neighbours (0: the row itself). Without effect with ``query``.
     query : array_like (m,), optional
         Another series whose rows are looked up in ``x``.
-    neighbors : {"exact", "auto", "kdtree", "ivf", "hnsw", "pruned"}
-        How neighbours are searched. "kdtree" and "pruned" find the same neighbours as "exact"; "ivf" and "hnsw" may
-        miss some; "auto" takes the fastest. ``provenance["neighbors"]`` says which ran, why, and its recall.
+    neighbors : {"exact", "auto", "exhaustive", "pruned", "kdtree", "ivf", "hnsw"}
+        How neighbours are searched. "exact" takes the fastest of "exhaustive" (compares all pairs), "pruned" and
+        "kdtree", which find the same neighbours; so does "auto", to which an approximate search would be allowed, too.
+        "ivf" and "hnsw" may miss some. Where there was a choice, ``provenance["neighbors"]`` says which ran, why, and
+        its recall.
     recall : float
         Share of the true neighbours, in (0, 1], that an approximate search must find.
     progress : callable or True, optional

@@ -1,4 +1,4 @@
-"""Which search finds the neighbours: what the caller asks for, and what "auto" makes of it."""
+"""Which search finds the neighbours: what the caller asks for, and what "exact" makes of it."""
 
 from __future__ import annotations
 
@@ -8,14 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
-from .costs import SearchDecision, cheapest, surely_exact
+from .costs import SearchDecision, cheapest, surely_exhaustive
 from .plan import SearchProblem
 from .shared_sums import shared_sums_pay
 
 if TYPE_CHECKING:
     from ..device.info import DeviceInfo
 
-SEARCHES = ("auto", "exact", "kdtree", "ivf", "hnsw", "pruned")
+SEARCHES = ("auto", "exact", "exhaustive", "kdtree", "ivf", "hnsw", "pruned")
+#: Those that stand for the fastest of several. An approximate search would be a candidate of "auto" alone; so far none
+#: was faster than the best exact one by the time that its recall had been shown.
+CHOOSING = ("auto", "exact")
 _LEAST = {"kdtree": 64, "pruned": 64, "ivf": 1024, "hnsw": 1024}  # states below which an index has nothing to leave out
 
 
@@ -34,15 +37,27 @@ class SearchRequest:
     search: str = "exact"
     recall: float = 0.99
 
+    @property
+    def chooses(self) -> bool:
+        """Whether the fastest of the searches with the same bits is to be found out."""
+        return self.search in CHOOSING
+
 
 def decided_beforehand(request: SearchRequest, info: DeviceInfo, problem: SearchProblem) -> list[SearchDecision] | None:
-    """Decisions for all dimensions where every one is to compare all pairs, whatever the data; else None."""
-    if request.search == "exact":
-        return None if shares_sums(info, problem, problem.n_library, problem.n_query) else []
-    if request.search != "auto" or problem.coordinates:
+    """Decisions for all dimensions where every one is to compare all pairs, whatever the data; else None.
+
+    They are an empty list where there is nothing to tell.
+    """
+    if request.search != "exhaustive" and not request.chooses:
         return None
-    decisions = [surely_exact(info, problem.restrict((E,))) for E in problem.dims]
-    return None if any(decision is None for decision in decisions) else [d for d in decisions if d is not None]
+    if shares_sums(info, problem, problem.n_library, problem.n_query):
+        return None
+    if request.search == "exhaustive":
+        return []
+    decisions = [surely_exhaustive(info, problem.restrict((E,))) for E in problem.dims]
+    if any(decision is None for decision in decisions):
+        return None
+    return [] if request.search == "exact" else [d for d in decisions if d is not None]
 
 
 def shares_sums(info: DeviceInfo, problem: SearchProblem, n_states: int, n_queries: int) -> bool:
@@ -52,30 +67,30 @@ def shares_sums(info: DeviceInfo, problem: SearchProblem, n_states: int, n_queri
 
 def decide(
     request: SearchRequest, info: DeviceInfo, problem: SearchProblem, n_states: int, n_queries: int,
-    sample: Callable[[int], NDArray[Any]] | None = None, probe: Callable[[float], float] | None = None,
+    sample: Callable[[int], NDArray[Any]] | None = None, probe: Callable[[float], float] | None = None, *,
+    together: int = 1, informed: int = 1,
 ) -> SearchDecision:  # fmt: skip
-    """The search for one library and dimension.
+    """The search for one library.
 
     Parameters
     ----------
     request : SearchRequest
     info : DeviceInfo
     problem : SearchProblem
-        Of one dimension.
+        Of one dimension, or, where the request leaves the choice, of all that are searched together.
     n_states, n_queries : int
         Library rows and query rows that have a state.
-    sample : callable, optional
-        Gives about so many of the states.
-    probe : callable, optional
-        Gives the share of pairs that the pruned search would compute, as far as that is below its argument.
+    sample, probe, together, informed
+        See :func:`~pyedmcl.neighbors.costs.cheapest`.
     """
     name, k = request.search, problem.ks[0]
-    if name == "auto":
-        return cheapest(info, problem, n_states, n_queries, sample, None if problem.coordinates else probe)
-    if name == "exact":
-        return SearchDecision("exact", "asked for")
+    if request.chooses:
+        probe = None if problem.coordinates else probe
+        return cheapest(info, problem, n_states, n_queries, sample, probe, together=together, informed=informed)
+    if name == "exhaustive":
+        return SearchDecision("exhaustive", "asked for")
     if n_states < max(_LEAST[name], 2 * k):
-        return SearchDecision("exact", f"{n_states:,} states are too few for {name} with k = {k}")
+        return SearchDecision("exhaustive", f"{n_states:,} states are too few for {name} with k = {k}")
     if name == "pruned" and problem.coordinates:
-        return SearchDecision("exact", "the pruned search takes delays of one series only")
+        return SearchDecision("exhaustive", "the pruned search takes delays of one series only")
     return SearchDecision(name, "asked for")

@@ -1,4 +1,4 @@
-"""What searches cost, roughly, and which is the cheapest: the rule behind neighbors="auto"."""
+"""What searches with the same bits cost, roughly, and which is the cheapest: the rule behind neighbors="exact"."""
 
 from __future__ import annotations
 
@@ -11,15 +11,18 @@ from numpy.typing import NDArray
 
 from ..errors import DeviceMemoryError
 from .plan import SearchProblem
-from .rates import KnownRates, Rates, has_tree, least_share, rates_of
+from .rates import DEFAULT, KnownRates, has_tree, least_share, rates_of
 from .shared_sums import shared_sums_pay
 
 if TYPE_CHECKING:
     from ..device.info import DeviceInfo
 
 _SAMPLED, _SAMPLED_QUERIES = 4096, 256  # states of an estimate of their dimension, and those whose neighbours it takes
-_MARGIN = 0.9  # the exhaustive search wins ties, and estimates are no better than this
-_PROBE_MOST = 0.25  # of the exhaustive search: what may be lost by a probe that finds that nothing can be pruned
+_MARGIN = 0.8  # of the exhaustive search's estimate: others have to be below that, since estimates are no better
+_MARGIN_UNMEASURED = 0.6  # the same, where nobody measured the device or one like it
+_PROBE_MOST = 0.12  # of the exhaustive search: what may be lost by a probe that finds that nothing can be pruned
+_K_MOST = 32  # neighbours that the rates of lists were measured with, and some more
+_TIED_MOST = 0.1  # of a sample: states with equally near neighbours, beyond which a tree has to propose too many rows
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,11 @@ def intrinsic_dimension(points: NDArray[Any]) -> float:
     """
     if len(points) < 3:
         return float(points.shape[1])
+    return _dimension(_three_nearest(points), points.shape[1])
+
+
+def _three_nearest(points: NDArray[Any]) -> NDArray[np.float64]:
+    """Distances (some of the states, 3) to the three nearest states, of which the first is the state itself."""
     queries = points[:: max(len(points) // _SAMPLED_QUERIES, 1)].astype(np.float64)
     cloud = points.astype(np.float64)
     squared = np.zeros((len(queries), len(cloud)))
@@ -45,129 +53,204 @@ def intrinsic_dimension(points: NDArray[Any]) -> float:
         difference = queries[:, e, None] - cloud[:, e]
         squared += difference * difference
     three = np.sqrt(np.partition(squared, 2, axis=1)[:, :3])
-    three.sort(axis=1)  # the first is the state itself
+    three.sort(axis=1)
+    return three
+
+
+def _dimension(three: NDArray[np.float64], E: int) -> float:
     apart = three[:, 1] > 0
     if apart.sum() < 8:
         return 0.0
     mean = float(np.log(three[apart, 2] / three[apart, 1]).mean())
-    return min(1.0 / mean if mean > 0 else np.inf, float(points.shape[1]))
+    return min(1.0 / mean if mean > 0 else np.inf, float(E))
+
+
+@dataclass(frozen=True)
+class _Costs:
+    """Estimates for the searches of one library in the dimensions that are searched together.
+
+    Attributes
+    ----------
+    known : KnownRates
+    problem : SearchProblem
+    n, queries : int
+        States and queries.
+    shared : bool
+        Whether the exhaustive search shares sums along diagonals.
+    together : int
+        Libraries that the exhaustive search would compare in the same launches.
+    """
+
+    known: KnownRates
+    problem: SearchProblem
+    n: int
+    queries: int
+    shared: bool = False
+    together: int = 1
+
+    @property
+    def margin(self) -> float:
+        return _MARGIN_UNMEASURED if self.known.source == DEFAULT else _MARGIN
+
+    @property
+    def exhaustive(self) -> float:
+        """Seconds of the exhaustive search; several dimensions share their sweeps."""
+        rates, p = self.known.rates, self.problem
+        if len(p.dims) == 1:
+            seconds = rates.exact(self.n, self.queries, p.dims[0], p.ks[0], self.shared)
+        else:
+            seconds = rates.sweep(self.n, self.queries, p.dims, p.ks)
+        return seconds if self.together == 1 else seconds - rates.exact_call
+
+    @property
+    def order(self) -> float:
+        """Seconds of putting the states of the largest dimension in order, as a probe does."""
+        return self.known.rates.order(self.n, max(self.problem.dims))
+
+    def probe(self, share: float) -> float:
+        """Seconds of a probe in the largest dimension that gives up beyond a share of the pairs."""
+        p = self.problem
+        return self.known.rates.probe(self.n, self.queries, p.dims[-1], p.ks[-1], share, self.known.at_once)
+
+    def pruned(self, share: float) -> float:
+        """Seconds of the pruned search in all dimensions, once the largest is in order.
+
+        ``share``: of the pairs, that it computes in the largest dimension, and so at most in the others.
+        """
+        rates, p = self.known.rates, self.problem
+        walks = sum(rates.walk(self.n, self.queries, E, k, share) for E, k in zip(p.dims, p.ks, strict=True))
+        return walks + sum(rates.order(self.n, E) for E in p.dims[:-1])
+
+    def share_of(self, seconds: Callable[[float], float], most: float) -> float:
+        """The share of pairs at which ``seconds`` of it come to ``most``, by bisection."""
+        low, high = 0.0, 1.0
+        for _ in range(12):
+            middle = (low + high) / 2
+            low, high = (low, middle) if seconds(middle) > most else (middle, high)
+        return high
+
+    def told(self, **seconds: float) -> str:
+        """What is estimated, and from which rates."""
+        words = ", ".join(f"{name} {_seconds(value)}" for name, value in seconds.items())
+        return f"estimated {words} (rates: {self.known.source})"
+
+    @property
+    def size(self) -> str:
+        return f"{self.n:,} states and {self.queries:,} queries"
 
 
 def cheapest(
     info: DeviceInfo, problem: SearchProblem, n: int, queries: int,
-    sample: Callable[[int], NDArray[Any]] | None = None, probe: Callable[[float], float] | None = None,
+    sample: Callable[[int], NDArray[Any]] | None = None, probe: Callable[[float], float] | None = None, *,
+    together: int = 1, informed: int = 1,
 ) -> SearchDecision:  # fmt: skip
-    """The search with the lowest estimate; the exhaustive one wins ties.
+    """The search with the lowest estimate for one library; the exhaustive one wins ties.
 
     Parameters
     ----------
     info : DeviceInfo
     problem : SearchProblem
-        Of one dimension.
+        Of the dimensions that the exhaustive search would look at together.
     n, queries : int
         States and queries.
     sample : callable, optional
         Gives about so many states, from which their dimension is estimated; it runs only where a tree may pay.
     probe : callable, optional
-        Gives the share of pairs that the pruned search would compute; None where it cannot be used. Its argument is the
-        share from which on pruning does not pay, beyond which it need not look. It runs only where pruning may pay,
-        and may raise DeviceMemoryError.
+        Gives the share of pairs that the pruned search would compute in the largest dimension, or a larger one; None
+        where it cannot be used. Its argument is the share at which it gives up. It runs only where pruning may pay, and
+        may raise DeviceMemoryError.
+    together : int
+        Libraries that the exhaustive search would compare in the same launches.
+    informed : int
+        Libraries that follow the outcome of this probe, where it finds that pruning does not pay.
     """
-    known = rates_of(info)
+    shared = len(problem.dims) == 1 and shared_sums_pay(info, problem, n, queries)
+    costs = _Costs(rates_of(info), problem, n, queries, shared, together)
     if probe is not None:
         try:
-            return _pruned_or_exact(known, problem, n, queries, probe, shared_sums_pay(info, problem, n, queries))
+            return _pruned_or_exhaustive(costs, probe, informed)
         except DeviceMemoryError as error:
-            other = _tree_or_exact(known, problem, n, queries, sample)
+            other = _tree_or_exhaustive(costs, sample)
             return SearchDecision(
                 other.search, f"the pruned search does not fit the device ({error}); {other.why}"
             )  # fmt: skip
-    return _tree_or_exact(known, problem, n, queries, sample)
+    return _tree_or_exhaustive(costs, sample)
 
 
-def surely_exact(info: DeviceInfo, problem: SearchProblem) -> SearchDecision | None:
-    """The decision for a search of one dimension among lags, where no look at the data is needed: exact, or None."""
+def surely_exhaustive(info: DeviceInfo, problem: SearchProblem) -> SearchDecision | None:
+    """The decision for a search of one dimension where no look at the data is needed: exhaustive, or None."""
     n, queries = problem.n_library, problem.n_query
-    if shared_sums_pay(info, problem, n, queries):
+    if problem.coordinates:
+        return _no_tree(_Costs(rates_of(info), problem, n, queries))
+    return _not_worth_it(_Costs(rates_of(info), problem, n, queries))
+
+
+def _not_worth_it(costs: _Costs) -> SearchDecision | None:
+    """Exhaustive search where pruning costs as much at best; None where that depends on the data."""
+    k = costs.problem.ks[-1]
+    if k > _K_MOST:
+        return SearchDecision("exhaustive", f"what lists of {k} neighbours cost the pruned search is not known")
+    least = least_share(costs.n, k)
+    best = costs.order + costs.probe(least) + costs.pruned(least)
+    if best < costs.margin * costs.exhaustive:
         return None
-    known = rates_of(info)
-    exact = known.rates.exact(n, queries, problem.dims[0], problem.ks[0])
-    return _not_worth_it(known, problem, n, queries, exact)
+    why = f"{costs.size}: {costs.told(exhaustive=costs.exhaustive)}, pruned {_seconds(best)} at best"
+    return SearchDecision("exhaustive", why)
 
 
-def _not_worth_it(
-    known: KnownRates, problem: SearchProblem, n: int, queries: int, exact: float
-) -> SearchDecision | None:
-    """Exact search where pruning costs as much at best; None where that depends on the data."""
-    rates, E, k = known.rates, problem.dims[0], problem.ks[0]
-    least = least_share(n, k)
-    best = rates.order(n, E) + rates.probe(n, queries, E, k, least) + rates.walk(n, queries, E, k, least)
-    if best < _MARGIN * exact:
-        return None
-    why = f"{_size(n, queries)}: {_estimates(known, exact=exact)}, pruned {_seconds(best)} at best"
-    return SearchDecision("exact", why)
-
-
-def _pruned_or_exact(
-    known: KnownRates, problem: SearchProblem, n: int, queries: int, probe: Callable[[float], float], shared: bool
-) -> SearchDecision:
-    """Pruned or exact search: by what the probe finds, unless finding out costs too much."""
-    rates, E, k = known.rates, problem.dims[0], problem.ks[0]
-    exact, order = rates.exact(n, queries, E, k, shared), rates.order(n, E)
-    decision = _not_worth_it(known, problem, n, queries, exact)
+def _pruned_or_exhaustive(costs: _Costs, probe: Callable[[float], float], informed: int) -> SearchDecision:
+    """Pruned or exhaustive search: by what the probe finds, unless finding out costs too much."""
+    decision = _not_worth_it(costs)
     if decision is not None:
         return decision
-    hopeless = _break_even(rates, n, queries, E, k, _MARGIN * exact)
-    # Numbers can always be put in order; of states of several lags it may be that none can be left out.
-    most = order + rates.probe(n, queries, E, k, min(2 * hopeless, 1.0) if E > 1 else least_share(n, k))
-    if most > _PROBE_MOST * exact:
-        cost = f"up to {_seconds(most)} to find out whether pruning pays"
-        return SearchDecision("exact", f"{_size(n, queries)}: {_estimates(known, exact=exact)}, and {cost}")
-    share = probe(hopeless)
+    exhaustive = costs.exhaustive
+    hopeless = costs.share_of(costs.pruned, costs.margin * exhaustive)
+    # A probe gives up where pruning is hopeless, or sooner where it must not take that long.
+    left = _PROBE_MOST * exhaustive * informed - costs.order
+    limit = min(2 * hopeless, costs.share_of(costs.probe, left), 1.0)
+    needed = 2 * least_share(costs.n, costs.problem.ks[-1])
+    if left < costs.probe(needed):
+        cost = f"up to {_seconds(costs.order + costs.probe(min(2 * hopeless, 1.0)))} to find out whether pruning pays"
+        return SearchDecision("exhaustive", f"{costs.size}: {costs.told(exhaustive=exhaustive)}, and {cost}")
+    share = probe(limit)
     # The states are in order now, whichever search uses that.
-    walk = rates.walk(n, queries, E, k, share)
-    name = "pruned" if walk < _MARGIN * exact else "exact"
-    more = " or more" if share > hopeless else ""
-    return SearchDecision(
-        name, f"pruning would compute {share:.1%}{more} of all pairs: {_estimates(known, exact=exact, pruned=walk)}"
-    )  # fmt: skip
+    pruned = costs.pruned(share)
+    name = "pruned" if pruned < costs.margin * exhaustive else "exhaustive"
+    told = costs.told(exhaustive=exhaustive, pruned=pruned)
+    return SearchDecision(name, f"pruning would compute up to {share:.1%} of all pairs: {told}")
 
 
-def _break_even(rates: Rates, n: int, queries: int, E: int, k: int, seconds: float) -> float:
-    """The share of pairs at which the pruned search takes so many seconds, by bisection."""
-    low, high = 0.0, 1.0
-    for _ in range(12):
-        middle = (low + high) / 2
-        low, high = (low, middle) if rates.walk(n, queries, E, k, middle) > seconds else (middle, high)
-    return high
-
-
-def _tree_or_exact(
-    known: KnownRates, problem: SearchProblem, n: int, queries: int, sample: Callable[[int], NDArray[Any]] | None
-) -> SearchDecision:
-    """K-d tree or exact search, by the dimension of the cloud of states."""
+def _no_tree(costs: _Costs) -> SearchDecision | None:
+    """Exhaustive search where a k-d tree cannot pay; None where that depends on the data."""
     if not has_tree():
-        return SearchDecision("exact", "scipy, which the k-d tree needs, is not installed")
-    rates, E, k = known.rates, problem.dims[0], problem.ks[0]
-    exact, best = rates.exact(n, queries, E, k), rates.tree(n, queries, E, k, 1.0)
-    if best >= _MARGIN * exact:
-        why = f"{n:,} states: {_estimates(known, exact=exact)}, a tree {_seconds(best)} at best"
-        return SearchDecision("exact", why)
-    dimension = float(E) if sample is None else intrinsic_dimension(sample(_SAMPLED))
-    tree = rates.tree(n, queries, E, k, dimension)
-    name = "kdtree" if tree < _MARGIN * exact else "exact"
-    why = f"intrinsic dimension {dimension:.1f}: {_estimates(known, exact=exact, kdtree=tree)}"
-    return SearchDecision(name, why)
+        return SearchDecision("exhaustive", "scipy, which the k-d tree needs, is not installed")
+    best = costs.known.rates.tree(costs.n, costs.queries, costs.problem.dims[0], costs.problem.ks[0], 1.0)
+    if best < costs.margin * costs.exhaustive:
+        return None
+    why = f"{costs.n:,} states: {costs.told(exhaustive=costs.exhaustive)}, a tree {_seconds(best)} at best"
+    return SearchDecision("exhaustive", why)
 
 
-def _estimates(known: KnownRates, **seconds: float) -> str:
-    """What is estimated, and from which rates."""
-    words = ", ".join(f"{name} {_seconds(value)}" for name, value in seconds.items())
-    return f"estimated {words} (rates: {known.source})"
-
-
-def _size(n: int, queries: int) -> str:
-    return f"{n:,} states and {queries:,} queries"
+def _tree_or_exhaustive(costs: _Costs, sample: Callable[[int], NDArray[Any]] | None) -> SearchDecision:
+    """K-d tree or exhaustive search, by the dimension of the cloud of states."""
+    if len(costs.problem.dims) > 1:
+        return SearchDecision("exhaustive", "several dimensions are searched together")
+    decision = _no_tree(costs)
+    if decision is not None:
+        return decision
+    E, k = costs.problem.dims[0], costs.problem.ks[0]
+    dimension = float(E)
+    points = None if sample is None else sample(_SAMPLED)
+    if points is not None and len(points) > 2:
+        three = _three_nearest(points)
+        dimension = _dimension(three, E)
+        tied = float((three[:, 1] >= three[:, 2]).mean())
+        if tied > _TIED_MOST:
+            return SearchDecision("exhaustive", f"{tied:.0%} of a sample of states have neighbours that tie")
+    tree = costs.known.rates.tree(costs.n, costs.queries, E, k, dimension)
+    name = "kdtree" if tree < costs.margin * costs.exhaustive else "exhaustive"
+    told = costs.told(exhaustive=costs.exhaustive, kdtree=tree)
+    return SearchDecision(name, f"intrinsic dimension {dimension:.1f}: {told}")
 
 
 def _seconds(seconds: float) -> str:

@@ -81,12 +81,15 @@ class ExhaustiveSearcher:
         """
         return self.space.tables(series.n, lambda tables: self.fill(tables, series, library_mask))
 
-    def fill(self, tables: Tables, series: SearchSeries, library_mask: NDArray[np.bool_] | None) -> None:
-        """Write the neighbours of all libraries and dimensions of some tables."""
+    def fill(
+        self, tables: Tables, series: SearchSeries, library_mask: NDArray[np.bool_] | None, part: range | None = None
+    ) -> None:
+        """Write the neighbours in all dimensions of some tables, of all their libraries or those of a ``part``."""
         executor, problem, knn_pass = self.executor, tables.problem, tables.knn_pass
         kernel = build(executor, spec("knn"), knn_pass.values(library_mask is not None))
         penalty = series.library if library_mask is None else self.space.penalty(library_mask)
-        tiles, cost = knn_pass.tiles * tables.n_libraries, knn_pass.tile_cost()
+        part = range(tables.n_libraries) if part is None else part
+        tiles, cost = knn_pass.tiles * len(part), knn_pass.tile_cost()
         wg, pacer = int(knn_pass.parameters["wg"]), self._pacers[problem.dims]
         # Never fewer groups than the device takes at once: side by side they take no longer than one.
         groups = self._groups(knn_pass, tiles)
@@ -102,12 +105,14 @@ class ExhaustiveSearcher:
             "table_rows": knn_pass.table_rows, "rows_per_slot": knn_pass.table_rows * tables.n_libraries,
             "scratch": scratch,
         }  # fmt: skip
-        begin = 0
+        first, begin = knn_pass.tiles * part.start, 0
         while begin < tiles:
             end = min(begin + max(pacer.units(cost), groups), tiles)
-            event = executor.launch(kernel, (groups * wg,), (wg,), task_begin=begin, task_end=end, **fixed)
+            event = executor.launch(
+                kernel, (groups * wg,), (wg,), task_begin=first + begin, task_end=first + end, **fixed
+            )  # fmt: skip
             pacer.launched(event, cost * (end - begin))
-            told_part(end, tiles, problem.n_query * tables.n_libraries, begin)
+            told_part(end, tiles, problem.n_query * len(part), begin)
             begin = end
 
     def _groups(self, knn_pass: KnnPass, tiles: int) -> int:

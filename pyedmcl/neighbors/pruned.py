@@ -110,25 +110,21 @@ class PrunedSearcher:
             + self._cells * (4 + problem.itemsize) + 5 * problem.n_query
         )  # fmt: skip
 
-    def probe(self, hopeless: float = 1.0) -> float:
+    def probe(self, limit: float = 1.0) -> float:
         """Share of pairs that a search would evaluate, from a sample of the queries; the order is kept for it.
 
-        A share above ``hopeless`` is not found out exactly, where that saves time: a probe of states that cannot be
-        pruned is long.
+        A probe of states that cannot be pruned is long. Therefore a tile of queries is given up beyond a share of
+        ``limit``, and counts as one that computes all pairs.
         """
         orders = self._prepare()
         if orders is None:
             return 0.0
         tiles = orders.tiles(self._tile)
         step = tiles * self._tile // probed(tiles * self._tile)
-        for most in (max(int(2 * hopeless * orders.leaves), 1), orders.leaves):
-            # Query tiles are given up at twice the share that is of interest; if few of them are, they count.
-            counts = self._launch(orders, 0, step, -(-tiles // step), most)[1]
-            visited = self._counted(counts, tiles)[::step]
-            share = _share(orders, np.minimum(visited, most))
-            if visited.max() <= most or share > hopeless:
-                break
-        return share
+        most = max(int(limit * orders.leaves), 1)
+        counts = self._launch(orders, 0, step, -(-tiles // step), most)[1]
+        visited = self._counted(counts, tiles)[::step]
+        return _share(orders, np.where(visited > most, orders.leaves, visited))
 
     def fill(self, tables: Tables, place: int) -> SearchOutcome:
         """Write the table; see :class:`~pyedmcl.neighbors.library_searcher.LibrarySearcher`."""

@@ -38,8 +38,8 @@ def record(E: int, request: SearchRequest, decision: SearchDecision, measured: M
 
 
 def without_search(E: int, request: SearchRequest, why: str) -> list[Record]:
-    """The record where another search was asked for and none was needed; none for exact search."""
-    return [] if request.search == "exact" else [record(E, request, SearchDecision("exact", why))]
+    """The record where a search was asked for by its name and none was needed."""
+    return [] if request.search in ("exact", "exhaustive") else [record(E, request, SearchDecision("exhaustive", why))]
 
 
 def add(records: list[Record], more: Iterable[Record]) -> None:

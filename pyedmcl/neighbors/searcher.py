@@ -75,11 +75,11 @@ def open_searcher(
     emit : str
         "neighbours" or "weights".
     request : SearchRequest, optional
-        Exact search by default.
+        All pairs are compared by default.
     **options
         Of :class:`~pyedmcl.neighbors.tables.TableSpace`.
     """
-    request = request or SearchRequest()
+    request = request or SearchRequest("exhaustive")
     decisions = decided_beforehand(request, executor.info, problem)
     if decisions is None:
         return SelectingSearcher(executor, problem, emit, request, **options)

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..device.memory import budget
+from ..errors import DeviceMemoryError
 from ..launch.pool import Pool
 from .choose import SearchRequest, decide, shares_sums
 from .costs import SearchDecision
 from .exhaustive import ExhaustiveSearcher
 from .indexed import IndexedSearcher
 from .library_searcher import LibrarySearcher, NotSearchedError
+from .patience import Patience
 from .plan import SearchProblem
 from .pruned import PrunedSearcher
 from .recall import Measured
@@ -32,7 +35,7 @@ Mask = NDArray[np.bool_]
 class SelectingSearcher:
     """All nearest neighbours by whichever search suits, library by library.
 
-    Where one library of some tables is to be searched exhaustively, all of them are: that takes a few launches.
+    Libraries that are to be searched exhaustively are so in as few launches as may be, in all dimensions of a pass.
 
     Parameters
     ----------
@@ -47,7 +50,8 @@ class SelectingSearcher:
     Attributes
     ----------
     decisions : list of dict
-        What ran for each library and dimension, why, and its recall; equal ones once.
+        What ran for each library and dimension, why, and its recall; equal ones once. Where the request leaves the
+        choice, of the libraries of one dimension that were searched alike the first.
     """
 
     def __init__(
@@ -57,6 +61,11 @@ class SelectingSearcher:
         self.decisions: list[dict[str, Any]] = []
         self._exhaustive = ExhaustiveSearcher(executor, problem, emit, **options)
         self._pool = Pool(executor)  # for candidates of an index
+        self._orders = Pool(executor)  # for the pruned search
+        room = options.get("room")
+        self._room = (budget(executor.info).total if room is None else room) // 4
+        self._libraries = max(options.get("data_bytes", 0) // (problem.n_library * problem.itemsize), 1)
+        self._patience: dict[tuple[int, ...], Patience] = {}
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -79,63 +88,112 @@ class SelectingSearcher:
         """Tables of each pass in turn; see :class:`ExhaustiveSearcher`."""
 
         def fill(tables: Tables) -> None:
-            each = ((place, E) for place in range(tables.n_libraries) for E in tables.problem.dims)
-            if not all(self._fill(tables, series, place, E, library_mask) for place, E in each):
-                self._exhaustive.fill(tables, series, library_mask)
+            own = self._fastest if self.request.chooses else self._asked_for
+            left = [p for p in range(tables.n_libraries) if not own(tables, series, p, library_mask)]
+            for part in _runs(left):
+                self._exhaustive.fill(tables, series, library_mask, part)
 
         return self._exhaustive.space.tables(series.n, fill)
 
-    def _fill(self, tables: Tables, series: SearchSeries, place: int, E: int, library_mask: Mask | None) -> bool:
-        """Write the table of one library and dimension; False where the exhaustive search is to be taken."""
+    def _asked_for(self, tables: Tables, series: SearchSeries, place: int, library_mask: Mask | None) -> bool:
+        """Write the tables of one library by the search that was asked for; False: by the exhaustive one."""
+        return all(self._named(tables, series, place, E, library_mask) for E in tables.problem.dims)
+
+    def _named(self, tables: Tables, series: SearchSeries, place: int, E: int, library_mask: Mask | None) -> bool:
         states = series.states(tables.first + place, E, library_mask)
-        pruned = PrunedSearcher(self.executor, states)
-        try:
-            decision = decide(
-                self.request, self.executor.info, states.problem, len(states.library.rows), len(states.query.rows),
-                states.library.sample, pruned.probe,
-            )  # fmt: skip
-            if decision.search == "pruned":
-                return self._run(pruned, tables, place, decision)  # in the order that the probe made
-        finally:
-            pruned.release()
-        searcher = self._searcher(decision, states)
-        if searcher is None:
-            self._note(E, decision)
+        decision = decide(
+            self.request, self.executor.info, states.problem, len(states.library.rows), len(states.query.rows)
+        )
+        return self._run(self._searcher(decision, states), tables, place, E, decision)
+
+    def _fastest(self, tables: Tables, series: SearchSeries, place: int, library_mask: Mask | None) -> bool:
+        """Write the tables of one library by what is estimated to be the fastest; False: by the exhaustive search."""
+        problem, info = tables.problem, self.executor.info
+        *others, largest = problem.dims
+        patience = self._patience.setdefault(problem.dims, Patience(self._libraries))
+        if not patience.due() and not shares_sums(info, self.problem, problem.n_library, problem.n_query):
             return False
-        try:
-            return self._run(searcher, tables, place, decision)
-        finally:
-            searcher.release()
+        states = series.states(tables.first + place, largest, library_mask)
+        pruned = PrunedSearcher(self.executor, states, room=self._room, pool=self._orders)
+        decision = decide(
+            self.request, info, problem, len(states.library.rows), len(states.query.rows), states.library.sample,
+            pruned.probe, together=tables.n_libraries, informed=patience.informed,
+        )  # fmt: skip
+        patience.heard(decision.search != "exhaustive")
+        # In the order that the probe made, before another dimension's takes its place.
+        searcher = pruned if decision.search == "pruned" else self._searcher(decision, states)
+        if not self._run(searcher, tables, place, largest, decision):
+            for E in others:
+                self._note(E, SearchDecision("exhaustive", decision.why))
+            return False
+        for E in others:
+            more = PrunedSearcher(
+                self.executor, series.states(tables.first + place, E, library_mask), room=self._room, pool=self._orders
+            )
+            if not self._run(more, tables, place, E, decision):
+                return False
+        return True
 
     def _searcher(self, decision: SearchDecision, states: LibraryStates) -> LibrarySearcher | None:
-        """What searches one library where the pruned search is not to; None for the exhaustive search."""
-        if decision.search != "exact":
+        """What searches one library; None for the exhaustive search."""
+        if decision.search == "pruned":
+            return PrunedSearcher(self.executor, states, pool=self._orders)
+        if decision.search != "exhaustive":
             return IndexedSearcher(self.executor, states, decision.search, self.request.recall, self._pool)
         if shares_sums(self.executor.info, self.problem, len(states.library.rows), len(states.query.rows)):
             return SharedSumsSearcher(self.executor, states)
         return None
 
-    def _run(self, searcher: LibrarySearcher, tables: Tables, place: int, decision: SearchDecision) -> bool:
-        """Write the table of one library, if the search can, and keep how that went."""
-        E = searcher.states.E
+    def _run(
+        self, searcher: LibrarySearcher | None, tables: Tables, place: int, E: int, decision: SearchDecision
+    ) -> bool:
+        """Write the table of one library and dimension, if the search can, and keep how that went."""
+        if searcher is None:
+            self._note(E, decision)
+            return False
         try:
             outcome = searcher.fill(tables, place)
         except NotSearchedError as reason:
-            self._note(E, SearchDecision("exact", str(reason) or decision.why), reason.measured)
+            self._note(E, SearchDecision("exhaustive", str(reason) or decision.why), reason.measured)
             return False
+        except DeviceMemoryError as error:
+            self._orders.release()
+            if not self.request.chooses:
+                raise
+            self._note(E, SearchDecision("exhaustive", f"the {decision.search} search does not fit: {error}"))
+            return False
+        finally:
+            searcher.release()
         why = f"{decision.why}; {outcome.remark}" if outcome.remark else decision.why
         self._note(E, SearchDecision(decision.search, why), outcome.measured)
         return True
 
     def _note(self, E: int, decision: SearchDecision, measured: Measured | None = None) -> None:
         """Keep what searches a library, for the result to tell."""
-        add(self.decisions, [record(E, self.request, decision, measured)])
+        told = any((one["E"], one["used"]) == (E, decision.search) for one in self.decisions)
+        if not (self.request.chooses and told):
+            add(self.decisions, [record(E, self.request, decision, measured)])
 
     def spare(self) -> None:
         """Give back the memory that nothing but a running search needs; tables stay."""
         self._pool.release()
+        self._orders.release()
 
     def release(self) -> None:
         """Give all device memory of the search back."""
         self.spare()
         self._exhaustive.release()
+
+
+def _runs(places: Iterable[int]) -> Iterator[range]:
+    """Ascending places as ranges without a gap."""
+    run: range | None = None
+    for place in places:
+        if run is not None and place == run.stop:
+            run = range(run.start, place + 1)
+            continue
+        if run is not None:
+            yield run
+        run = range(place, place + 1)
+    if run is not None:
+        yield run

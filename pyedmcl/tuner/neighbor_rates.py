@@ -1,4 +1,4 @@
-"""Measures what the searches for neighbours cost on this machine and device, for the choice of neighbors="auto".
+"""Measures what the searches for neighbours cost on this machine and device, for the choice of neighbors="exact".
 
 Series that prune well (Lorenz' system) and not at all (noise), few lags and many, from short to as long as the time
 allows; each through the engine that a call uses, with the parameters that it would be given.
@@ -189,7 +189,7 @@ class DeviceRunner:
             if search == "pruned":
                 with self._pruned(problem) as pruned:
                     self._shares[problem] = pruned.find().visited
-            with self._whole(problem, "kdtree" if search == "tree" else search) as go:
+            with self._whole(problem, {"tree": "kdtree", "exact": "exhaustive"}.get(search, search)) as go:
                 yield go
 
     @contextmanager

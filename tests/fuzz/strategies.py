@@ -92,7 +92,7 @@ LEGAL = {
     "keep": one_of("all", "top:1", "top:2:target", "rho>0.1"),
     "out": st.one_of(_none, st.builds(new_path)), "resume": st.booleans(),
     "join": st.booleans(), "part": one_of(None, None, "1/2"),
-    "neighbors": one_of("exact", "auto", "kdtree"),
+    "neighbors": one_of("exact", "exhaustive", "auto", "kdtree"),
     "recall": st.floats(0.5, 1), "progress": one_of(None, True, False, lambda done, total, unit: None),
     "dtype": one_of("float32", "float64"), "tune": one_of(None, "never", "cached"),
     "embedded": one_of(False, False, True),

@@ -60,10 +60,11 @@ def test_simplex_predicts_the_same(device, name):
 def test_a_tree_of_several_columns(device):
     pytest.importorskip("scipy", reason="the k-d tree is SciPy's")
     x = np.asarray(lorenz(1500), np.float32)
-    want, found = (pyedmcl.simplex(x, target=x[:, 0], E=2, neighbors=n, device=device) for n in ("exact", "kdtree"))
+    names = ("exhaustive", "kdtree")
+    want, found = (pyedmcl.simplex(x, target=x[:, 0], E=2, neighbors=n, device=device) for n in names)
     np.testing.assert_allclose(found.predicted, want.predicted, rtol=2e-6)
     pruned = pyedmcl.simplex(x, target=x[:, 0], E=2, neighbors="pruned", device=device)
-    assert pruned.provenance["neighbors"][0]["used"] == "exact"
+    assert pruned.provenance["neighbors"][0]["used"] == "exhaustive"
     assert "delays of one series" in pruned.provenance["neighbors"][0]["why"]
 
 
@@ -107,18 +108,19 @@ def test_exact_is_used_where_the_recall_is_not_reached(one_device, name, monkeyp
     found = pyedmcl.knn(x, E=3, neighbors=name, device=one_device)
     assert np.array_equal(found.indices, pyedmcl.knn(x, E=3, device=one_device).indices)
     (record,) = found.provenance["neighbors"]
-    assert record["used"] == "exact" and "recall of 0." in record["why"]
+    assert record["used"] == "exhaustive" and "recall of 0." in record["why"]
 
 
 def test_short_libraries_are_searched_exhaustively(one_device):
     for name in (*EXACT, *FAISS):
         found = pyedmcl.knn(lorenz_x(60), E=2, neighbors=name, device=one_device)
         (record,) = found.provenance["neighbors"]
-        assert record["used"] == "exact" and "too few" in record["why"]
+        assert record["used"] == "exhaustive" and "too few" in record["why"]
 
 
 def test_more_neighbours_than_rows(one_device):
-    want, found = (pyedmcl.knn(lorenz_x(100), E=1, k=200, neighbors=n, device=one_device) for n in ("exact", "kdtree"))
+    names = ("exhaustive", "kdtree")
+    want, found = (pyedmcl.knn(lorenz_x(100), E=1, k=200, neighbors=n, device=one_device) for n in names)
     assert np.array_equal(want.indices, found.indices)
 
 
@@ -164,17 +166,17 @@ def test_maps_and_dimensions_are_the_same(device, name, tmp_path):
     data = np.asarray(lorenz(900), np.float32)
     data[100:103, 1] = np.nan
     options = {"E": [2, 3, 2], "tau": 2, "exclusion_radius": 3, "device": device}
-    want, found = (pyedmcl.xmap(data, neighbors=n, **options) for n in ("exact", name))
+    want, found = (pyedmcl.xmap(data, neighbors=n, **options) for n in ("exhaustive", name))
     np.testing.assert_allclose(found.rho, want.rho, atol=2e-6)
     assert {record["used"] for record in found.provenance["neighbors"]} == {name}
     stored = pyedmcl.xmap(data, neighbors=name, out=tmp_path / "map", **options)
     assert np.array_equal(np.asarray(stored.rho), found.rho)
-    want, found = (pyedmcl.embed_dimension(data, E_max=4, neighbors=n, device=device) for n in ("exact", name))
+    want, found = (pyedmcl.embed_dimension(data, E_max=4, neighbors=n, device=device) for n in ("exhaustive", name))
     np.testing.assert_allclose(found.rho, want.rho, atol=2e-6)
     assert {record["E"] for record in found.provenance["neighbors"]} == {1, 2, 3, 4}
 
 
-def test_auto_runs_what_it_chose(one_device, monkeypatch):
+def test_exact_runs_what_it_chose(one_device, monkeypatch):
     from dataclasses import replace
 
     from pyedmcl.neighbors.rates import DEFAULTS, KnownRates
@@ -184,11 +186,14 @@ def test_auto_runs_what_it_chose(one_device, monkeypatch):
                     walk_lag=3e-11)  # fmt: skip
     monkeypatch.setattr(costs, "rates_of", lambda info: KnownRates(quick, "invented"))
     noise = np.random.default_rng(1).standard_normal(3000).astype(np.float32)
-    for x, E, used in ((lorenz_x(3000), 2, "pruned"), (noise, 12, "exact")):
-        want, found = (pyedmcl.knn(x, E=E, neighbors=n, device=one_device) for n in ("exact", "auto"))
-        assert np.array_equal(want.indices, found.indices)
-        (record,) = found.provenance["neighbors"]
-        assert record["used"] == used and "of all pairs" in record["why"] and "rates: invented" in record["why"]
+    for x, E, used in ((lorenz_x(3000), 2, "pruned"), (noise, 12, "exhaustive")):
+        want = pyedmcl.knn(x, E=E, neighbors="exhaustive", device=one_device)
+        for name in ("exact", "auto"):
+            found = pyedmcl.knn(x, E=E, neighbors=name, device=one_device)
+            assert np.array_equal(want.indices, found.indices) and np.array_equal(want.distances, found.distances)
+            (record,) = found.provenance["neighbors"]
+            assert (record["asked"], record["used"]) == (name, used)
+            assert "of all pairs" in record["why"] and "rates: invented" in record["why"]
 
 
 @pytest.mark.parametrize("name", ["kdtree", *FAISS])
@@ -199,11 +204,11 @@ def test_exact_is_used_where_an_index_does_not_fit(one_device, name, monkeypatch
     x = lorenz_x(2000)
     found = pyedmcl.knn(x, E=3, neighbors=name, device=one_device)
     (record,) = found.provenance["neighbors"]
-    assert record["used"] == "exact" and "bytes on the host" in record["why"]
+    assert record["used"] == "exhaustive" and "bytes on the host" in record["why"]
     assert np.array_equal(found.indices, pyedmcl.knn(x, E=3, device=one_device).indices)
 
 
-@pytest.mark.parametrize("name", ["exact", "kdtree", "auto"])
+@pytest.mark.parametrize("name", ["exact", "exhaustive", "kdtree"])
 def test_tables_that_do_not_fit_the_device_are_refused(one_device, name, monkeypatch):
     monkeypatch.setenv("PYEDMCL_MEMORY_LIMIT", "100000")
     with pytest.raises(DeviceMemoryError, match=r"\d,\d{3} bytes"):

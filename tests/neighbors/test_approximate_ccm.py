@@ -69,7 +69,7 @@ def test_what_needs_no_search_says_so(one_device):
                         device=one_device)  # fmt: skip
     for result, word in ((small, "compared with all"), (local, "linear fits")):
         (record,) = result.provenance["neighbors"]
-        assert (record["asked"], record["used"]) == ("pruned", "exact") and word in record["why"]
+        assert (record["asked"], record["used"]) == ("pruned", "exhaustive") and word in record["why"]
 
 
 def test_lags_take_other_searches(one_device):

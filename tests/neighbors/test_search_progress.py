@@ -15,7 +15,7 @@ from pyedmcl.launch import pacing
 from pyedmcl.launch.progress import reporting, told, told_part
 from pyedmcl.neighbors import indexed
 
-SEARCHES = ("exact", "pruned", "kdtree", "ivf", "hnsw")
+SEARCHES = ("exhaustive", "pruned", "kdtree", "ivf", "hnsw")
 
 
 @pytest.fixture

@@ -83,7 +83,7 @@ def test_long_searches_take_it_and_give_the_same(device, given, monkeypatch):
     if given == "target":
         options["target"] = np.where(rng.random(700) < 0.1, np.nan, rng.standard_normal(700))
     if given == "explicit":
-        options["neighbors"] = "exact"
+        options["neighbors"] = "exhaustive"
     before = pyedmcl.simplex(x, device=device, **options)
     asked = []
 
@@ -97,7 +97,7 @@ def test_long_searches_take_it_and_give_the_same(device, given, monkeypatch):
     # Weights come from another kernel: an exponential may be rounded otherwise.
     np.testing.assert_allclose(after.predicted, before.predicted, rtol=1e-5, atol=1e-5)
     (record,) = after.provenance["neighbors"]
-    assert record["used"] == "exact" and "shared along diagonals" in record["why"]
+    assert record["used"] == "exhaustive" and "shared along diagonals" in record["why"]
     assert before.provenance["neighbors"] == [] or given == "explicit"
 
 

@@ -56,16 +56,16 @@ def check(up, down, k, *series):
     assert all(array.dtype == np.int32 and array.size <= N // 8 for array in rest)
 
 
-@pytest.mark.parametrize("name", ["exact", "pruned", "auto"])
+@pytest.mark.parametrize("name", ["exhaustive", "pruned", "exact"])
 def test_a_search_of_a_series_in_itself(one_device, transfers, name, monkeypatch):
-    # "auto" is to look at the data: its probe and its search read the same copy of the series.
-    monkeypatch.setattr(choose, "surely_exact", lambda info, problem: None)
+    # "exact" is to look at the data: its probe and its search read the same copy of the series.
+    monkeypatch.setattr(choose, "surely_exhaustive", lambda info, problem: None)
     monkeypatch.setattr(costs, "_not_worth_it", lambda *_: None)
     monkeypatch.setattr(costs, "_PROBE_MOST", np.inf)
     x = smooth(N)
     result = pyedmcl.knn(x, E=3, neighbors=name, device=one_device)
     why = {record["asked"]: record["why"] for record in result.provenance["neighbors"]}
-    assert set(why) == ({name} if name != "exact" else set())
+    assert set(why) == ({name} if name != "exhaustive" else set())
     assert all("of all pairs" in reason for reason in why.values())  # pairs were probed, or searched
     check(*transfers, 4, x)
 
