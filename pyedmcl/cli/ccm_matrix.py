@@ -13,7 +13,7 @@ from .cluster import client_at
 from .files import check_picture, check_table, write_table
 from .inputs import load, parse_columns, parse_E
 from .talk import Talk
-from .xmap import _FILES
+from .xmap import FILES
 
 _HEADER = ("library", "target", "rho", "gain", "tau", "p_value", "q_value", "E")
 
@@ -74,7 +74,7 @@ def ccm_matrix(
         check_table(pairs)
     check_picture(picture)
     check_picture(network)
-    if output.suffix.lower() in _FILES:
+    if output.suffix.lower() in FILES:
         raise typer.BadParameter(f"{output}: -o names the folder of the result; --pairs writes a file")
     sizes, dimension = parse_sizes(lib_sizes), parse_E(E)
     series = load(input, parse_columns(columns), time_column, dataset)

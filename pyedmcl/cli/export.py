@@ -47,7 +47,10 @@ def export(
     kept = kept_edges(store)
     target = None if output is None else str(output)
     if edges:
-        found = strongest_edges(store.rho, store.names, store.E, top) if kept is None else kept.edges(top)
+        if kept is None:
+            found = strongest_edges(store.rho, store.names, store.E, top, store.targets)
+        else:
+            found = list(kept.edges(top))
         if output is None:
             print_edges(talk, found)
         else:
@@ -61,6 +64,7 @@ def export(
         talk.summary(f"{output}: {len(kept):,} pairs of {len(store.names):,} series (--keep {kept.keep})")
         talk.document({"output": target, "n_series": len(store.names), "complete": store.complete, "pairs": len(kept)})
         return
-    write_matrix(output, store.rho, store.names, store.E, attrs=store.manifest.attributes()["pyedmcl"])
-    talk.summary(f"{output}: {len(store.names):,} x {len(store.names):,} map")
+    attributes = store.manifest.attributes()["pyedmcl"]
+    write_matrix(output, store.rho, store.names, store.E, attrs=attributes, targets=store.targets)
+    talk.summary(f"{output}: {store.shape[0]:,} x {store.shape[1]:,} map")
     talk.document({"output": target, "n_series": len(store.names), "complete": store.complete})

@@ -45,10 +45,10 @@ def plot(
     elif network:
         from ..plot.network import causal_network
 
-        causal_network(store.rho, store.names, output, top=top, title=title, dpi=dpi)
+        causal_network(store.rho, store.names, output, targets=store.targets, top=top, title=title, dpi=dpi)
     else:
         from ..plot import heat_map
 
-        heat_map(store.rho, store.names, output, title=title, dpi=dpi)
+        heat_map(store.rho, store.names, output, targets=store.targets, title=title, dpi=dpi)
     talk.summary(f"{output}: {'network' if network else 'map'} of {len(store.names):,} series")
     talk.document({"output": str(output), "n_series": len(store.names), "complete": store.complete})

@@ -9,15 +9,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ..errors import InputError
 from . import options
 from .cluster import client_at
 from .inputs import load, parse_columns, parse_E
 from .talk import Talk
 
 if TYPE_CHECKING:
+    from ..data.series import Series
     from ..io.edges import Edge
 
-_FILES = (".csv", ".tsv", ".txt", ".npy", ".npz", ".h5", ".hdf5", ".parquet", ".feather", ".png", ".pdf", ".json")
+FILES = (".csv", ".tsv", ".txt", ".npy", ".npz", ".h5", ".hdf5", ".parquet", ".feather", ".png", ".pdf", ".json")
 EDGE_HEADER = ("library (effect)", "target (cause)", "rho", "E")
 
 
@@ -60,6 +62,13 @@ def xmap(
     ] = 0.0,
     E_max: options.EMax = 20,
     columns: options.Columns = None,
+    targets: Annotated[
+        str | None,
+        typer.Option(
+            "--targets", metavar="FILE|NAME,...", show_default=False,
+            help="What is predicted, where that is not the libraries: a file of series over the same rows, or columns.",
+        ),
+    ] = None,
     time_column: options.TimeColumn = None,
     dataset: options.Dataset = None,
     resume: Annotated[
@@ -99,12 +108,13 @@ def xmap(
     talk = Talk(quiet=quiet, as_json=json, progress=progress)
     wanted = parse_columns(columns)
     dimension = parse_E(E)
-    if output.suffix.lower() in _FILES:
+    if output.suffix.lower() in FILES:
         raise typer.BadParameter(
             f"{output}: -o names the folder of the result, such as {output.with_suffix('.zarr')}; afterwards "
             "'pyedmcl export' and 'pyedmcl plot' write files from it"
         )
     series = load(input, wanted, time_column, dataset)
+    aimed = None if targets is None else _targets(input, targets, time_column, dataset)
     flat = list(series.constant)
     talk.remark(f"{input}: {series.n_series:,} series of {series.n_steps:,} steps")
     if flat:
@@ -114,8 +124,9 @@ def xmap(
     with warnings.catch_warnings(), client_at(client) as workers, talk.progress("cross mapping") as report:
         warnings.filterwarnings("ignore", "constant series")  # told above
         result = pyedmcl.xmap(
-            series, E=dimension, tau=tau, Tp=Tp, exclusion_radius=exclusion_radius, knn=knn, method=method, theta=theta,
-            ridge=ridge, E_max=E_max, keep=keep, out=output, resume=resume, join=join, part=part, progress=report,
+            series, targets=aimed, E=dimension, tau=tau, Tp=Tp, exclusion_radius=exclusion_radius, knn=knn,
+            method=method, theta=theta, ridge=ridge, E_max=E_max, keep=keep, out=output, resume=resume, join=join,
+            part=part, progress=report,
             neighbors=neighbors, recall=recall, dtype=dtype, device=device, client=workers,
         )  # fmt: skip
     best = result.edges(top=edges) if edges else []
@@ -128,12 +139,22 @@ def xmap(
             "n_series": series.n_series,
             "n_steps": series.n_steps,
             "names": list(result.names),
+            **({} if result.targets is None else {"targets": list(result.targets)}),
             "E": result.E,
             "constant": flat,
             "edges": [edge._asdict() for edge in best],
             "provenance": dict(result.provenance),
         }
     )
+
+
+def _targets(input: Path, targets: str, time_column: str | None, dataset: str | None) -> Series:
+    """The series of a file, where there is one of this name, or columns of the input."""
+    if Path(targets).exists():
+        return load(Path(targets), None, time_column, dataset)
+    if Path(targets).suffix.lower() in FILES:
+        raise InputError(f"--targets {targets}: there is no such file")
+    return load(input, parse_columns(targets), time_column, dataset)
 
 
 def print_edges(talk: Talk, edges: Sequence[Edge]) -> None:
@@ -143,7 +164,7 @@ def print_edges(talk: Talk, edges: Sequence[Edge]) -> None:
 
 
 def _size(result: Any) -> str:
-    pairs = f"{len(result.names):,} x {len(result.names):,} pairs"
+    pairs = f"{len(result.names):,} x {len(result.E):,} pairs"
     return f"{len(result):,} of {pairs} kept ({result.keep})" if hasattr(result, "keep") else pairs
 
 

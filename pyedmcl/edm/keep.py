@@ -11,9 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError, shown
+from ..io.edges import blank_itself
 from ..jobs.chunks import edge_dtype
 
 Edges = NDArray[Any]  # of edge_dtype: library, target, rho
+Places = NDArray[np.int_]
 
 _TOP = re.compile(r"top:(\d{1,18})(?::(library|target))?")
 _ABOVE = re.compile(r"rho>([+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)", re.IGNORECASE)
@@ -30,7 +32,8 @@ _FEWEST_BLOCKS = 16
 class Keep:
     """A rule that says which pairs are kept: the strongest of each series, or all above a threshold.
 
-    Of equal rho the smaller library wins, then the smaller target. NaN and the diagonal are never kept.
+    Of equal rho the smaller library wins, then the smaller target. NaN, and pairs of a series with itself, are never
+    kept.
 
     Attributes
     ----------
@@ -82,14 +85,24 @@ class Keep:
             return rows
         return max(rows, min(_ROWS_FOR_EACH_EDGE * self.most, n // _FEWEST_BLOCKS))
 
-    def rows_at_a_time(self, n: int, dtype: str) -> int:
-        """Rows of a map of ``n`` series that are held and reduced together."""
-        rows = max(_ROWS_BYTES // (n * np.dtype(dtype).itemsize), 1)
-        return rows if not self.merges or self.most is None else max(rows, min(_ROWS_AT_A_TIME * self.most, n))
+    def rows_at_a_time(self, shape: tuple[int, int], dtype: str) -> int:
+        """Rows of a map of such a shape that are held and reduced together."""
+        rows = max(_ROWS_BYTES // (shape[1] * np.dtype(dtype).itemsize), 1)
+        return rows if not self.merges or self.most is None else max(rows, min(_ROWS_AT_A_TIME * self.most, shape[0]))
 
-    def selection(self, n: int, dtype: str) -> Selection:
-        """What finds the edges to keep among rows that come one after the other."""
-        return TargetTop(self.most or 1, n, dtype) if self.merges else _RowSelection(self, dtype)
+    def selection(self, itself: Places, n_targets: int, dtype: str) -> Selection:
+        """What finds the edges to keep among rows that come one after the other.
+
+        Parameters
+        ----------
+        itself : ndarray of int (n_libraries,)
+            Which target each library is; -1 for none.
+        n_targets : int
+        dtype : str
+        """
+        if self.merges:
+            return TargetTop(self.most or 1, itself, n_targets, dtype)
+        return _RowSelection(self, itself, dtype)
 
 
 class Selection(Protocol):
@@ -105,13 +118,13 @@ class Selection(Protocol):
 class _RowSelection:
     """Keeps of each row what it holds, whatever other rows hold."""
 
-    def __init__(self, keep: Keep, dtype: str) -> None:
-        self._keep = keep
+    def __init__(self, keep: Keep, itself: Places, dtype: str) -> None:
+        self._keep, self._itself = keep, itself
         self._dtype = np.dtype(dtype)
         self._parts: list[Edges] = []
 
     def add_rows(self, rho: NDArray[Any], first: int) -> None:
-        _blank_diagonal(rho, first)
+        blank_itself(rho, self._itself, first)
         most = self._keep.most
         least = _least_above(self._keep.above or 0.0, rho.dtype) if most is None else _least_of_rows(rho, most)
         cells = np.flatnonzero(rho >= least)  # NaN is not; ten times as fast as of two axes
@@ -135,19 +148,20 @@ class TargetTop:
     ----------
     most : int
         Edges of a target.
-    n : int
-        Series.
+    itself : ndarray of int (n_libraries,)
+        Which target each library is; -1 for none.
+    n_targets : int
     dtype : str
         Of rho.
     """
 
-    def __init__(self, most: int, n: int, dtype: str) -> None:
-        self._most, self._dtype = min(most, n), np.dtype(dtype)
-        self._best = np.full((n, self._most), complex(-np.inf, 0))
+    def __init__(self, most: int, itself: Places, n_targets: int, dtype: str) -> None:
+        self._most, self._dtype, self._itself = min(most, len(itself)), np.dtype(dtype), itself
+        self._best = np.full((n_targets, self._most), complex(-np.inf, 0))
         self._weakest = self._best[:, 0].copy()
 
     def add_rows(self, rho: NDArray[Any], first: int) -> None:
-        _blank_diagonal(rho, first)
+        blank_itself(rho, self._itself, first)
         libraries = np.arange(first, first + len(rho))
 
         def candidates(targets: NDArray[Any], out: NDArray[Any]) -> None:
@@ -201,11 +215,6 @@ def _edges(libraries: NDArray[Any], targets: NDArray[Any], rho: NDArray[Any], dt
     edges = np.empty(len(rho), edge_dtype(dtype))
     edges["library"], edges["target"], edges["rho"] = libraries, targets, rho
     return edges
-
-
-def _blank_diagonal(rho: NDArray[Any], first: int) -> None:
-    rows = np.arange(len(rho))
-    rho[rows, rows + first] = np.nan
 
 
 def _least_above(threshold: float, dtype: Any) -> Any:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..jobs.blocks import Arrays, Block, BlockResult, Engine, Problem, Record, Report, cut
 from ..jobs.sinks import ArraySink
-from .keep import Edges, Keep, TargetTop
+from .keep import Edges, Keep, Places, TargetTop
 
 if TYPE_CHECKING:
     from ..device.executor import Executor
@@ -24,15 +24,20 @@ class KeptProblem:
     Attributes
     ----------
     problem : Problem
-        Its unit is a library, and all libraries are targets.
+        Its unit is a library.
     keep : Keep
     dtype : str
         Of rho.
+    itself : ndarray of int (n_libraries,)
+        Which target each library is; -1 for none.
+    n_targets : int
     """
 
     problem: Problem
     keep: Keep
     dtype: str
+    itself: Places
+    n_targets: int
 
     @property
     def unit(self) -> str:
@@ -63,13 +68,13 @@ class _KeptEngine:
 
     def __init__(self, kept: KeptProblem, engine: Engine) -> None:
         self._engine = engine
-        self._keep, self._n = kept.keep, kept.total
-        self._dtype = kept.dtype
-        self._rows = kept.keep.rows_at_a_time(self._n, self._dtype)
+        self._kept = kept
+        self._rows = kept.keep.rows_at_a_time((kept.total, kept.n_targets), kept.dtype)
 
     def block(self, block: Block, into: Arrays | None, report: Report) -> BlockResult:
         """The kept edges of the block's libraries."""
-        selection = self._keep.selection(self._n, self._dtype)
+        kept = self._kept
+        selection = kept.keep.selection(kept.itself, kept.n_targets, kept.dtype)
         record = Record()
         for part in cut(len(block), self._rows):
             begin, end = block.begin + part.begin, block.begin + part.end
@@ -95,15 +100,13 @@ class EdgeSink(ArraySink):
     ----------
     blocks : sequence of Block
     keep : Keep
-    n : int
-        Series.
-    dtype : str
-        Of rho.
+    itself, n_targets, dtype
+        As of :class:`KeptProblem`.
     """
 
-    def __init__(self, blocks: Sequence[Block], keep: Keep, n: int, dtype: str) -> None:
+    def __init__(self, blocks: Sequence[Block], keep: Keep, itself: Places, n_targets: int, dtype: str) -> None:
         super().__init__(blocks, [])
-        self._top = TargetTop(keep.most or 1, n, dtype) if keep.merges else None
+        self._top = TargetTop(keep.most or 1, itself, n_targets, dtype) if keep.merges else None
 
     def room(self, block: Block) -> None:  # type: ignore[override]  # edges have no place of their own
         return None

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..data.arguments import shown
 from ..data.condition import Prepared
@@ -23,19 +24,22 @@ from ..kernels import spec
 from ..neighbors.choose import SearchRequest
 from . import arguments
 from .embed_dimension_problem import EmbedDimensionProblem, best_dimensions
+from .masks import library_mask_of
+from .targets import targets_of
 
 _P = TypeVar("_P", bound="PairsProblem")
 
 
 @dataclass(frozen=True)
 class PairsProblem:
-    """A problem of all pairs of some series, cut into blocks of libraries.
+    """A problem of all pairs of some series, or of these and other ones, cut into blocks of libraries.
 
     Attributes
     ----------
     data : Prepared
+        The libraries.
     E : tuple of int or None
-        Embedding dimension of each series; None while it is to be found.
+        Embedding dimension of each target; None while it is to be found.
     E_max : int or None
         Largest dimension that is tried where E is to be found, or was; None where E was asked for.
     tau, Tp, exclusion_radius : int
@@ -43,6 +47,8 @@ class PairsProblem:
         Neighbours; E + 1 if None.
     search : SearchRequest
         How neighbours are searched.
+    targets : Prepared or None
+        The targets, where these are not the libraries.
     """
 
     data: Prepared
@@ -53,6 +59,12 @@ class PairsProblem:
     exclusion_radius: int
     knn: int | None
     search: SearchRequest
+    targets: Prepared | None = field(default=None, kw_only=True)
+
+    @property
+    def aimed(self) -> Prepared:
+        """The targets, whichever they are."""
+        return self.data if self.targets is None else self.targets
 
     @property
     def unit(self) -> str:
@@ -103,8 +115,11 @@ class PairsProblem:
         """What a store of the result is made from, on a device; ``more`` are further parameters."""
         from .. import __version__
 
+        digest = self.data.series.digest()
+        if self.targets is not None:
+            digest = hashlib.sha256((digest + self.targets.series.digest()).encode()).hexdigest()
         return Manifest(
-            input_digest=self.data.series.digest(),
+            input_digest=digest,
             names=self.data.series.names,
             block_rows=len(self.blocks()[0]),
             parameters=self.arguments() | more,
@@ -112,20 +127,21 @@ class PairsProblem:
             kernels={name: spec(name).digest() for name in self.kernels},
             device=device_key(info).as_dict(),
             dtype=self.data.dtype,
+            targets=None if self.targets is None else self.targets.series.names,
         )
 
     def first_stage(self) -> EmbedDimensionProblem:
-        """How E is found: by the skill of each series predicting itself one step ahead."""
+        """How E is found: by the skill of each target predicting itself one step ahead."""
         return EmbedDimensionProblem(
-            self.data, self.E_max or 1, self.tau, 1, self.exclusion_radius, self.knn, self.search, "dimensions"
+            self.aimed, self.E_max or 1, self.tau, 1, self.exclusion_radius, self.knn, self.search, "dimensions"
         )
 
 
 def pairs_arguments(
     data: Any, *, E: Any, tau: Any, Tp: Any, exclusion_radius: Any, knn: Any, E_max: Any, columns: Any, dtype: Any,
-    neighbors: Any = "exact", recall: Any = 0.99,
+    neighbors: Any = "exact", recall: Any = 0.99, targets: Any = None,
 ) -> dict[str, Any]:  # fmt: skip
-    """The fields of a :class:`PairsProblem` from what the user gave.
+    """The fields of a :class:`PairsProblem` from what the user gave; that of targets only where there are other ones.
 
     Raises
     ------
@@ -141,10 +157,27 @@ def pairs_arguments(
     dtype = arguments.precision(dtype)
     E_max = arguments.integer("E_max", E_max, 1)
     series = as_series(data, columns=columns)
-    dims = _dimensions(E, series, tau)
-    tell_constant(data=series)
+    fields["data"], aimed = Prepared(series, dtype), series
+    if targets is not None:
+        aimed = targets_of(data, series, targets)
+        fields["targets"] = Prepared(aimed, dtype)
+    dims = _dimensions(E, aimed, tau, "series" if aimed is series else "targets")
+    tell_constant(data=series, **({} if aimed is series else {"targets": aimed}))
     require_rows(series, E=E_max if dims is None else max(dims), tau=tau, Tp=fields["Tp"], k=1)
-    return {**fields, "data": Prepared(series, dtype), "E": dims, "E_max": E_max if dims is None else None}
+    return {**fields, "E": dims, "E_max": E_max if dims is None else None}
+
+
+def gap_patterns(problem: PairsProblem) -> tuple[NDArray[np.int_], dict[int, NDArray[np.bool_]]]:
+    """Of each target the number of its pattern of gaps, 0 for none, and the library rows that each pattern allows."""
+    values, gaps = problem.aimed.series.values, problem.aimed.conditioned.gaps
+    patterns, masks = np.zeros(len(gaps), int), {}
+    numbers: dict[bytes, int] = {}
+    for column in np.flatnonzero(gaps):
+        mask = library_mask_of(values[:, column], problem.Tp)
+        assert mask is not None
+        patterns[column] = number = numbers.setdefault(mask.tobytes(), len(numbers) + 1)
+        masks[number] = mask
+    return patterns, masks
 
 
 def with_dimensions(problem: _P, runner: Runner, sink: PairsSink) -> _P:
@@ -161,18 +194,18 @@ def with_dimensions(problem: _P, runner: Runner, sink: PairsSink) -> _P:
     return replace(problem, E=tuple(np.asarray(E).tolist()))
 
 
-def _dimensions(E: Any, series: Series, tau: int) -> tuple[int, ...] | None:
+def _dimensions(E: Any, series: Series, tau: int, what: str = "series") -> tuple[int, ...] | None:
     """Dimension of each series, or None for "auto"."""
     n = series.n_series
     if isinstance(E, str):
         if E != "auto":
-            raise InputError(f"E={shown(E)}: 'auto', an integer of at least 1, or one for each of the {n} series")
+            raise InputError(f"E={shown(E)}: 'auto', an integer of at least 1, or one for each of the {n} {what}")
         return None
     values = arguments.several("E", E)
     if len(values) == 1 and not hasattr(E, "__len__"):
         return (check_embedding(E, tau)[0],) * n
     if len(values) != n:
-        raise InputError(f"E has {len(values)} values, but there are {n} series")
+        raise InputError(f"E has {len(values)} values, but there are {n} {what}")
     return tuple(check_embedding(value, tau)[0] for value in values)
 
 

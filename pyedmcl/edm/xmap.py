@@ -14,6 +14,7 @@ import numpy as np
 from ..device.select import DeviceNames
 from ..errors import InputError, warn
 from ..files import path_of
+from ..io.edges import own_targets
 from ..jobs.blocks import rows_of_a_block
 from ..jobs.function import public_function
 from ..jobs.manifest import default_block_rows
@@ -48,6 +49,7 @@ def xmap(
     ridge: float = 0.0,
     E_max: int = 20,
     columns: Sequence[str | int] | str | int | None = None,
+    targets: Any = None,
     keep: str = "all",
     out: str | os.PathLike[str] | None = None,
     resume: bool = True,
@@ -96,11 +98,15 @@ def xmap(
         Largest dimension for E = "auto".
     columns : optional
         Which series to take, by name or position.
+    targets : optional
+        What is predicted, where that is not the libraries themselves: names or positions of columns of ``data``, or
+        other series over the same rows, in any of the forms of ``data``. The map is then (n_libraries, n_targets), and
+        costs a search for each library and a lookup for each pair. Series without names are called y0, y1, and so on.
     keep : str
         Which pairs are kept: "all"; "top:50", the 50 strongest of each library, so the strongest causes of each effect;
         "top:50:target", the 50 strongest of each target, so the strongest effects of each cause; or "rho>0.3". All but
         "all" give a list of edges, and neither memory nor disk ever holds the n_series x n_series map. Of equal rho the
-        smaller library is kept, then the smaller target; NaN and the diagonal never are.
+        smaller library is kept, then the smaller target; NaN and pairs of a series with itself never are.
     out : path, optional
         A folder for the result (Zarr v3), written block by block; the same call continues after an interruption, and
         the result may be larger than memory. Blocks that are added later take the tuned parameters of the first ones.
@@ -127,8 +133,8 @@ def xmap(
     Returns
     -------
     XmapResult
-        ``rho`` (n_series, n_series) with row = library and column = target; ``E``, ``names``. With a sequence of
-        theta a first axis over it, and with "best" also ``theta`` (n_series, n_series). With ``keep`` other than
+        ``rho`` (n_libraries, n_targets) with row = library and column = target; ``E``, ``names``, ``targets``. With a
+        sequence of theta a first axis over it, and with "best" also ``theta`` of each pair. With ``keep`` other than
         "all" an ``XmapEdges``: ``library``, ``target`` (positions) and ``rho`` of each edge, ``edges()``,
         ``to_frame()``, ``to_scipy()``, ``to_networkx()``, ``save(path)``.
 
@@ -169,6 +175,8 @@ def xmap(
     >>> result = pyedmcl.xmap(network.values, E=3)
     >>> result.rho.shape  # row = library, column = target: rho[i, j] is evidence that j drives i
     (4, 4)
+    >>> pyedmcl.xmap(network.values, targets=[0], E=3).rho.shape  # all of them as libraries, one target
+    (4, 1)
     >>> len(pyedmcl.xmap(network.values, E=3, keep="top:1"))  # the strongest cause of each series
     4
     >>> from pyedmcl.simulate import link_auc
@@ -185,16 +193,19 @@ def xmap(
         raise InputError(f"theta={arguments.shown(theta)} with {what} of one map; give a single theta")
     fields = pairs_arguments(
         data, E=E, tau=tau, Tp=Tp, exclusion_radius=exclusion_radius, knn=knn, E_max=E_max, columns=columns,
-        neighbors=neighbors, recall=recall, dtype=dtype,
+        neighbors=neighbors, recall=recall, dtype=dtype, targets=targets,
     )  # fmt: skip
     series = fields["data"].series
+    aimed = fields["targets"].series if "targets" in fields else None
+    shape = series.n_series, (aimed or series).n_series
     runner = arguments.runner_on(device, fields["data"].dtype, client)
     block_rows = rows_of_a_block(series.n_series, _BLOCK_SERIES, runner.devices)
     if out is not None:  # whatever devices work on it, a store is cut alike
-        block_rows = default_block_rows(series.n_series)
+        block_rows = default_block_rows(*(shape if aimed else shape[:1]))
         block_rows = block_rows if rule is None else rule.block_rows(series.n_series, block_rows)
     problem = XmapProblem(**fields, block_rows=block_rows, fits=fits)
     named = {} if rule is None else {"keep": str(rule)}
+    itself = own_targets(series.names, aimed and aimed.names)
     layers: Any = None
     with contextlib.ExitStack() as stack:
         sink: PairsSink
@@ -205,31 +216,33 @@ def xmap(
                 folder, info.name, begin, lambda member: [open_to_write(folder, manifest, member, resume=resume)]
             ))  # fmt: skip
         elif rule is not None:
-            sink = EdgeSink(problem.blocks(), rule, series.n_series, problem.data.dtype)
+            sink = EdgeSink(problem.blocks(), rule, itself, shape[1], problem.data.dtype)
         else:
-            layers = np.empty((problem.layers, series.n_series, series.n_series), np.dtype(problem.data.dtype))
+            layers = np.empty((problem.layers, *shape), np.dtype(problem.data.dtype))
             sink = ArraySink(problem.blocks(), list(layers))
         problem = with_dimensions(problem, runner, sink)
-        record = runner.run(problem if rule is None else KeptProblem(problem, rule, problem.data.dtype), sink)
+        job = problem if rule is None else KeptProblem(problem, rule, problem.data.dtype, itself, shape[1])
+        record = runner.run(job, sink)
     store = None if out is None else open_store(out)
     # Those of E, and of blocks that were there or that others computed.
     searched = sink.record.searched if store is None or begin is None else tuple(store.searched)
     record = replace(record, searched=searched)
     used = runner.provenance(problem.kernels, record, arguments=problem.arguments() | named)
-    dims = np.array(problem.E, int)
+    dims, names = np.array(problem.E, int), aimed and aimed.names
     if store is not None:
         return _stored(store, dims, used)
     if isinstance(sink, EdgeSink):
-        return XmapEdges(str(rule), dims, series.names, problem.data.dtype, HeldParts(sink.parts()), None, used)
+        return XmapEdges(str(rule), dims, series.names, problem.data.dtype, HeldParts(sink.parts()), None, used, names)
     chosen = layers[1] if fits is not None and fits.best else theta_of(problem.arguments())
     rho = layers if fits is not None and fits.several else layers[0]
-    return XmapResult(rho, dims, series.names, None, used, chosen)
+    return XmapResult(rho, dims, series.names, None, used, chosen, names)
 
 
 def _stored(store: XmapStore, E: Any, provenance: dict[str, Any]) -> XmapResult | XmapEdges:
     if store.keep is not None:
         return edges_of_store(store, E, provenance)
-    return XmapResult(store.rho, E, store.names, store, provenance, theta_of(store.manifest.parameters))
+    theta = theta_of(store.manifest.parameters)
+    return XmapResult(store.rho, E, store.names, store, provenance, theta, store.targets)
 
 
 def open_xmap(path: str | os.PathLike[str]) -> XmapResult | XmapEdges:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..files import path_of
-from ..io.edges import Strongest, edges_of, write_edge_parts
+from ..io.edges import Strongest, edges_of, own_targets, write_edge_parts
 from ..io.optional import need, pandas_for
 from ..io.result import Result
 from ..io.saved import SUFFIX
@@ -31,9 +31,10 @@ class XmapEdges(Result):
     ----------
     keep : str
         The rule by which they were kept.
-    E : ndarray of int (n_series,)
+    E : ndarray of int (n_targets,)
         Embedding dimension of each target.
     names : tuple of str
+        Of the libraries.
     dtype : str
         Of rho.
     parts : callable
@@ -41,6 +42,8 @@ class XmapEdges(Result):
         than memory.
     store : object or None
         The result store, where there is one.
+    targets : tuple of str or None
+        Names of the targets, where these are not the libraries.
     """
 
     keep: str
@@ -50,6 +53,7 @@ class XmapEdges(Result):
     parts: Callable[[], Iterator[Edges]] = field(repr=False)
     store: Any = field(default=None, repr=False)
     provenance: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    targets: tuple[str, ...] | None = None
 
     @cached_property
     def _all(self) -> Edges:
@@ -75,34 +79,39 @@ class XmapEdges(Result):
 
     def edges(self, top: int = 100) -> Sequence[Any]:
         """The ``top`` strongest of them, as (library, target, rho, E)."""
-        strongest, n = Strongest(top), len(self.names)
+        strongest, n = Strongest(top), len(self.E)
         for part in self.parts():
             strongest.add(part["rho"].astype(np.float64), part["library"].astype(np.int64) * n + part["target"])
-        return edges_of(strongest, self.names, self.E)
+        return edges_of(strongest, self.names, self.E, self.targets)
 
     def to_frame(self) -> Any:
         """A pandas DataFrame of all of them: library, target, rho and E of the target."""
-        names = np.array(self.names, object)
+        libraries, targets = (np.array(names, object) for names in (self.names, self.targets or self.names))
         return pandas_for("to_frame()").DataFrame(
-            {"library": names[self.library], "target": names[self.target], "rho": self.rho, "E": self.E[self.target]}
-        )
+            {
+                "library": libraries[self.library], "target": targets[self.target], "rho": self.rho,
+                "E": self.E[self.target],
+            }
+        )  # fmt: skip
 
     def to_scipy(self) -> Any:
-        """A sparse array of SciPy (CSR) of shape (n_series, n_series): row = library, column = target."""
-        sparse, n = need("scipy.sparse", "to_scipy()", "approximate"), len(self.names)
-        return sparse.csr_array((self.rho, (self.library, self.target)), shape=(n, n))
+        """A sparse array of SciPy (CSR) of the map's shape: row = library, column = target."""
+        sparse = need("scipy.sparse", "to_scipy()", "approximate")
+        return sparse.csr_array((self.rho, (self.library, self.target)), shape=(len(self.names), len(self.E)))
 
     def to_networkx(self) -> Any:
         """A networkx.DiGraph of all series, with an edge from cause (target) to effect (library) for each kept pair.
 
-        Nodes hold E, edges rho. Needs networkx.
+        Nodes of targets hold E, edges rho. Needs networkx.
         """
         graph = need("networkx", "to_networkx()", "graph").DiGraph()
-        graph.add_nodes_from((name, {"E": int(E)}) for name, E in zip(self.names, self.E, strict=True))
+        graph.add_nodes_from((name, {}) for name in self.names)  # a name of two letters alone would be taken for a pair
+        targets = self.targets or self.names
+        graph.add_nodes_from((name, {"E": int(E)}) for name, E in zip(targets, self.E, strict=True))
         for part in self.parts():
             ends = (part["target"].tolist(), part["library"].tolist(), part["rho"].tolist())
             graph.add_weighted_edges_from(
-                ((self.names[cause], self.names[effect], rho) for cause, effect, rho in zip(*ends, strict=True)), "rho"
+                ((targets[cause], self.names[effect], rho) for cause, effect, rho in zip(*ends, strict=True)), "rho"
             )
         return graph
 
@@ -118,7 +127,7 @@ class XmapEdges(Result):
         path : path
             ``.edm``: the result, for :func:`pyedmcl.open_result`.
             ``.csv``, ``.tsv``, ``.json`` or ``.parquet``: library, target, rho, E. ``.npz``: arrays of library and
-            target (positions), rho, E (of each series) and names.
+            target (positions), rho, E (of each edge's target) and names, those of targets too where these differ.
 
         Raises
         ------
@@ -130,14 +139,16 @@ class XmapEdges(Result):
         place = path_of(path)
         if place.suffix.lower() == SUFFIX:
             return super().save(place)
-        write_edge_parts(place, self.parts, self.names, self.E, {"keep": self.keep})
+        write_edge_parts(place, self.parts, self.names, self.E, {"keep": self.keep}, self.targets)
         return place
 
     def plot(self, path: str | os.PathLike[str] | None = None, *, title: str | None = None, dpi: int = 150) -> Any:
         """Heat map of the edges; saved to ``path`` if given. Needs matplotlib."""
         from ..plot.maps import edge_map
 
-        return edge_map(self.parts, self.names, path, keep=self.keep, title=title, dpi=dpi)
+        return edge_map(
+            self.parts, self.names, path, keep=self.keep, targets=self.targets, title=title, dpi=dpi
+        )
 
     def plot_network(
         self, path: str | os.PathLike[str] | None = None, *, top: int = 40, title: str | None = None, dpi: int = 150
@@ -145,12 +156,13 @@ class XmapEdges(Result):
         """The ``top`` strongest as arrows from cause to effect; saved to ``path`` if given. Needs matplotlib."""
         from ..plot.network import network_of_edges
 
-        return network_of_edges(self.parts, self.names, path, top=top, title=title, dpi=dpi)
+        return network_of_edges(self.parts, self.names, path, targets=self.targets, top=top, title=title, dpi=dpi)
 
 
 def edges_of_store(store: Any, E: Any, provenance: Mapping[str, Any]) -> XmapEdges:
     """The edges that a store kept, which are read when they are used."""
-    return XmapEdges(store.keep, E, store.names, store.manifest.dtype, StoredParts(store), store, provenance)
+    parts = StoredParts(store)
+    return XmapEdges(store.keep, E, store.names, store.manifest.dtype, parts, store, provenance, store.targets)
 
 
 @dataclass(frozen=True)
@@ -186,7 +198,9 @@ class StoredParts:
     @cached_property
     def _merged(self) -> Edges:
         keep = Keep.parse(self.store.keep) or Keep()
-        top = TargetTop(keep.most or 1, len(self.store.names), self.store.manifest.dtype)
+        store = self.store
+        itself = own_targets(store.names, store.targets)
+        top = TargetTop(keep.most or 1, itself, store.shape[1], store.manifest.dtype)
         for edges in self._blocks():
             top.add(edges)
         return top.edges()

@@ -10,8 +10,7 @@ import numpy as np
 from ..engines.crossmap import CrossMap, MapData
 from ..jobs.blocks import Arrays, Block, BlockResult, Record, Report, cut
 from .effort import operations
-from .masks import library_mask_of
-from .pairs import PairsProblem
+from .pairs import PairsProblem, gap_patterns
 from .xmap_smap import KERNELS, LinearFits, SmapXmapEngine
 
 if TYPE_CHECKING:
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class XmapProblem(PairsProblem):
-    """Cross-map skill of each series as library against each as target.
+    """Cross-map skill of each series as library against each target.
 
     Attributes
     ----------
@@ -52,23 +51,23 @@ class XmapProblem(PairsProblem):
 
     @property
     def operations(self) -> float:
-        n = self.data.series.n_steps
+        n, n_targets = self.data.series.n_steps, self.aimed.series.n_series
         if self.fits is not None:
-            return self.fits.operations(n, self.total, self.highest)
-        return operations(self.dims, n_library=n, n_query=n, n_series=self.total, n_targets=self.total)
+            return self.fits.operations(n, self.total, n_targets, self.highest)
+        return operations(self.dims, n_library=n, n_query=n, n_series=self.total, n_targets=n_targets)
 
     def open(self, executor: Executor) -> XmapEngine | SmapXmapEngine:
         return XmapEngine(self, executor) if self.fits is None else SmapXmapEngine(self, self.fits, executor)
 
 
 class XmapEngine:
-    """All series on a device, as libraries and as targets."""
+    """All libraries and targets on a device."""
 
     def __init__(self, problem: XmapProblem, executor: Executor) -> None:
         self._map = CrossMap(executor, map_data(problem))
 
     def block(self, block: Block, into: Arrays | None, report: Report) -> BlockResult:
-        """rho (libraries of the block, n_series)."""
+        """rho (libraries of the block, n_targets)."""
         rho = self._map.skill(block.begin, block.end, None if into is None else into[0], report)
         return BlockResult([rho], Record(self._map.parameters, "", tuple(self._map.searched)))
 
@@ -80,17 +79,11 @@ class XmapEngine:
 def map_data(problem: PairsProblem) -> MapData:
     """What the device gets of a problem whose E is known: targets grouped by dimension and pattern of gaps."""
     series, conditioned, E = problem.data.series, problem.data.conditioned, np.array(problem.E, int)
-    gap_pattern = np.zeros(series.n_series, int)
-    library_masks: dict[int, Any] = {}
-    numbers: dict[bytes, int] = {}
-    for column in np.flatnonzero(conditioned.gaps):
-        mask = library_mask_of(series.values[:, column], problem.Tp)
-        assert mask is not None
-        number = numbers.setdefault(mask.tobytes(), len(numbers) + 1)
-        gap_pattern[column] = number
-        library_masks[number] = mask
+    gap_pattern, library_masks = gap_patterns(problem)
     rows = series.n_steps - (int(E.max()) - 1) * problem.tau - abs(problem.Tp) - 2 * problem.exclusion_radius - 1
+    gaps = conditioned.gaps.any() or problem.aimed.conditioned.gaps.any()
     return MapData(
         conditioned.values, E, problem.tau, problem.Tp, problem.exclusion_radius, problem.knn, gap_pattern,
-        library_masks, gaps=bool(conditioned.gaps.any()) or rows < 1, search=problem.search,
+        library_masks, gaps=bool(gaps) or rows < 1, search=problem.search,
+        targets=None if problem.targets is None else problem.targets.conditioned.values,
     )  # fmt: skip

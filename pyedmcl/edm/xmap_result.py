@@ -19,17 +19,20 @@ class XmapResult(Result):
 
     Attributes
     ----------
-    rho : array_like (n_series, n_series)
+    rho : array_like (n_libraries, n_targets)
         Row = library, column = target: rho[i, j] is the skill with which the embedding of series i predicts series j,
         hence evidence that j drives i. An array, or a lazy one read from ``store`` where ``out=`` was given.
-    E : ndarray of int (n_series,)
+    E : ndarray of int (n_targets,)
         Embedding dimension of each target.
     names : tuple of str
+        Of the libraries.
     store : object or None
         The result store, where there is one.
     theta : float, ndarray or None
-        Localisation of method "smap": a number, one for each of several maps, or (n_series, n_series) that of the
+        Localisation of method "smap": a number, one for each of several maps, or (n_libraries, n_targets) that of the
         largest rho of each pair. None for method "simplex".
+    targets : tuple of str or None
+        Names of the targets, where these are not the libraries.
     """
 
     rho: Any
@@ -38,6 +41,7 @@ class XmapResult(Result):
     store: Any = field(default=None, repr=False)
     provenance: Mapping[str, Any] = field(default_factory=dict, repr=False)
     theta: Any = field(default=None, repr=False)
+    targets: tuple[str, ...] | None = None
 
     def held(self) -> XmapResult:
         """The same result in memory, without its store."""
@@ -45,23 +49,23 @@ class XmapResult(Result):
 
     def to_frame(self) -> Any:
         """A pandas DataFrame, rows = libraries, columns = targets."""
-        names = list(self.names)
-        return pandas_for("to_frame()").DataFrame(np.asarray(self.rho), index=names, columns=names)
+        targets = list(self.targets or self.names)
+        return pandas_for("to_frame()").DataFrame(np.asarray(self.rho), index=list(self.names), columns=targets)
 
     def edges(self, top: int = 100) -> Sequence[Any]:
-        """The ``top`` strongest pairs off the diagonal, as (library, target, rho, E)."""
+        """The ``top`` strongest pairs of a series with another, as (library, target, rho, E)."""
         from ..io.edges import strongest_edges
 
-        return strongest_edges(self.rho, self.names, self.E, top)
+        return strongest_edges(self.rho, self.names, self.E, top, self.targets)
 
     def plot(self, path: str | None = None) -> Any:
         """Heat map; saved to ``path`` if given. Needs matplotlib."""
         from ..plot import heat_map
 
-        return heat_map(self.rho, self.names, path)
+        return heat_map(self.rho, self.names, path, targets=self.targets)
 
     def plot_network(self, path: str | None = None, *, top: int = 40) -> Any:
         """The ``top`` strongest pairs as arrows from cause to effect; saved to ``path`` if given. Needs matplotlib."""
         from ..plot.network import causal_network
 
-        return causal_network(self.rho, self.names, path, top=top)
+        return causal_network(self.rho, self.names, path, targets=self.targets, top=top)

@@ -16,13 +16,12 @@ from ..errors import InputError
 from ..jobs.blocks import Arrays, Block, BlockResult, Record, Report
 from . import arguments
 from .ccm_directions import METHODS
-from .masks import library_mask_of
+from .pairs import PairsProblem, gap_patterns
 from .predict_nonlinear import THETAS
 from .regression import MOST_COORDINATES, check_thetas
 
 if TYPE_CHECKING:
     from ..device.executor import Executor
-    from .pairs import PairsProblem
 
 KERNELS = ("stage", "smap_white", "smap_gram", "smap_map")
 _NAMED = 5
@@ -59,10 +58,10 @@ class LinearFits:
         theta: Any = "best" if self.best else list(self.thetas) if self.several else self.thetas[0]
         return {"method": "smap", "theta": theta, "ridge": self.ridge}
 
-    def operations(self, n_rows: int, n_series: int, E: int) -> float:
+    def operations(self, n_rows: int, n_series: int, n_targets: int, E: int) -> float:
         """Arithmetic operations of a whole map, roughly."""
         pairs = float(n_rows) ** 2 * n_series * len(self.thetas)
-        return pairs * (2.0 * n_series + 11 * E + 24 + (E + 1) * (E + 2))
+        return pairs * (2.0 * n_targets + 11 * E + 24 + (E + 1) * (E + 2))
 
 
 def linear_fits(method: Any, theta: Any, ridge: Any, knn: Any) -> LinearFits | None:
@@ -102,18 +101,16 @@ def smap_map_data(problem: PairsProblem, fits: LinearFits) -> SmapMapData:
     InputError
         Some fit has fewer rows than coefficients.
     """
-    series, conditioned, E = problem.data.series, problem.data.conditioned, np.array(problem.E, int)
-    gap_pattern, masks = np.zeros(series.n_series, int), {}
-    numbers: dict[bytes, int] = {}
-    for column in np.flatnonzero(conditioned.gaps):
-        mask = library_mask_of(series.values[:, column], problem.Tp)
-        assert mask is not None
-        gap_pattern[column] = number = numbers.setdefault(mask.tobytes(), len(numbers) + 1)
-        masks[number] = mask
+    series, aimed, E = problem.data.series, problem.aimed, np.array(problem.E, int)
+    gap_pattern, masks = gap_patterns(problem)
     libraries = condition(series.values, "float64", series.extent, quiet=True)
+    in_double = libraries
+    if problem.targets is not None:
+        in_double = condition(aimed.series.values, "float64", aimed.series.extent, quiet=True)
+    gaps = problem.data.conditioned.gaps.any() or aimed.conditioned.gaps.any()
     data = SmapMapData(
-        conditioned.values, libraries.values, libraries.exponent, E, problem.tau, problem.Tp, problem.exclusion_radius,
-        gap_pattern, masks, bool(conditioned.gaps.any()), fits.thetas, fits.ridge,
+        aimed.conditioned.values, libraries.values, libraries.exponent, E, problem.tau, problem.Tp,
+        problem.exclusion_radius, gap_pattern, masks, bool(gaps), fits.thetas, fits.ridge, in_double.values,
     )  # fmt: skip
     require_fits(problem, data)
     return data
@@ -134,15 +131,15 @@ def require_fits(problem: PairsProblem, data: SmapMapData) -> None:
         first, end = max((E - 1) * tau, -Tp), min(n, n - Tp)
         mask = data.library_masks.get(pattern, np.ones(n, bool))
         # Libraries without gaps are alike.
-        alike = np.flatnonzero(~gappy)[:1].tolist() + np.flatnonzero(gappy).tolist()
-        for library in alike:
+        for library in np.flatnonzero(~gappy)[:1].tolist() + np.flatnonzero(gappy).tolist():
             there = np.isfinite(series.values[:, library])
             states = np.ones(max(end - first, 0), bool)
             for e in range(E):
                 states &= there[first - e * tau : end - e * tau]
             least = fewest(states & mask[first:end], states, radius)
             if least <= E:
-                target = series.names[int(np.flatnonzero((data.E == E) & (data.gap_pattern == pattern))[0])]
+                alike = np.flatnonzero((data.E == E) & (data.gap_pattern == pattern))
+                target = problem.aimed.series.names[int(alike[0])]
                 short.append(f"{series.names[library]} -> {target} (E={E}: {least})")
     if short:
         more = f" and {len(short) - _NAMED} more" if len(short) > _NAMED else ""
@@ -167,11 +164,10 @@ def fewest(legal: NDArray[np.bool_], asked: NDArray[np.bool_], radius: int) -> i
 
 
 class SmapXmapEngine:
-    """All series on a device, as libraries and as targets of local linear fits."""
+    """All libraries and targets of local linear fits on a device."""
 
     def __init__(self, problem: PairsProblem, fits: LinearFits, executor: Executor) -> None:
         self._fits = fits
-        self._constant = np.isin(problem.data.series.names, problem.data.series.constant)
         if not executor.info.fp64:
             raise InputError(
                 f"method='smap': {executor.info.name} lacks double precision, which sums of products need; choose "
@@ -180,7 +176,7 @@ class SmapXmapEngine:
         self._map = SmapMap(executor, smap_map_data(problem, fits))
 
     def block(self, block: Block, into: Arrays | None, report: Report) -> BlockResult:
-        """A matrix (libraries of the block, n_series) for each theta; or the largest rho, and its theta."""
+        """A matrix (libraries of the block, n_targets) for each theta; or the largest rho, and its theta."""
         shape, fits = (len(block), self._map.n), self._fits
         dtype = np.dtype(self._map.dtype)
         if into is None:

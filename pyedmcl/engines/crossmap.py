@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -41,28 +41,28 @@ class TargetClass:
 
 @dataclass
 class _Group:
-    """Targets of one gap pattern: their search and their classes by dimension."""
+    """Targets of one pattern of library rows: their search, and for each dimension what is looked up in its tables."""
 
     searcher: Searcher
-    classes: dict[int, TargetClass]
+    lookups: dict[int, list[tuple[int, TargetClass]]]  # dimension -> layer and class
     library_mask: NDArray[np.bool_] | None
 
 
 @dataclass(frozen=True)
 class MapData:
-    """What a cross map is computed from.
+    """What a cross map is computed from; maps of several layers, which differ in E only.
 
     Attributes
     ----------
     values : ndarray (n_steps, n_series)
-        All series, libraries and targets, from :func:`pyedmcl.data.condition.condition`.
-    E : ndarray of int (n_series,)
-        Embedding dimension of each target.
+        All libraries, from :func:`pyedmcl.data.condition.condition`.
+    E : ndarray of int (n_targets,) or (n_layers, n_targets)
+        Embedding dimension of each target, in each layer.
     tau, Tp, exclusion_radius : int
     k : int or None
         Neighbours; E + 1 if None.
-    gap_pattern : ndarray of int (n_series,), optional
-        0 for targets without gaps, else the number of the target's gap pattern.
+    gap_pattern : ndarray of int (n_targets,) or (n_layers, n_targets), optional
+        0 for targets all of whose rows may be neighbours, else the number of their pattern.
     library_masks : mapping
         Pattern number -> library rows (n_steps,) that may be neighbours; see :mod:`pyedmcl.edm.masks`.
     gaps : bool
@@ -72,6 +72,10 @@ class MapData:
     n_libraries : int, optional
         Libraries of the whole map, whether this device computes all of them or not; as many as there are series by
         default.
+    targets : ndarray (n_steps, n_targets), optional
+        All targets, conditioned alike; the libraries by default.
+    predicted : (int, int), optional
+        First of the rows that are predicted, and one past the last; all by default.
     """
 
     values: NDArray[Any]
@@ -85,6 +89,15 @@ class MapData:
     gaps: bool = False
     search: SearchRequest | None = None
     n_libraries: int | None = None
+    targets: NDArray[Any] | None = None
+    predicted: tuple[int, int] | None = None
+
+    def rows(self, E: Any) -> tuple[Any, int]:
+        """First row that is predicted in dimension ``E``, one or several, and one past the last."""
+        n = len(self.values)
+        begin, end = self.predicted or (0, n)
+        first = np.maximum((np.asarray(E) - 1) * self.tau, max(-self.Tp, begin))
+        return first, min(end, n, n - self.Tp)
 
 
 class CrossMap:
@@ -97,18 +110,22 @@ class CrossMap:
     """
 
     def __init__(self, executor: Executor, data: MapData) -> None:
-        self.executor = executor
+        self.executor, self._data = executor, data
         values = data.values
-        self.n_steps, self.n = values.shape
+        targets = values if data.targets is None else data.targets
+        self.n_steps, self.n = targets.shape
         self.tau, self.Tp, self.gaps = data.tau, data.Tp, data.gaps
         self.dtype = values.dtype.name
-        self._shapes = Shapes(executor.info, self.n_steps, self.dtype, data.n_libraries or self.n)
+        self._E = np.atleast_2d(data.E)
+        self.layers = len(self._E)
+        self._shapes = Shapes(executor.info, self.n_steps, self.dtype, data.n_libraries or values.shape[1])
         self._pool = Pool(executor)
         self._pacers: dict[int, Pacer] = defaultdict(lambda: Pacer(executor.info))
         self._groups: list[_Group] = []
         room = self._allocate_targets(values.itemsize)
-        scored = (np.maximum((data.E - 1) * self.tau, -self.Tp) + self.Tp, min(self.n_steps, self.n_steps + self.Tp))
-        self.data = Staging(executor, values, scored=scored, room=room // 8)
+        self.data = self._observed = Staging(executor, values, room=room // 8)
+        if data.targets is not None:
+            self._observed = Staging(executor, targets, room=room // 8)
         try:
             self._group_targets(data, room)
         except BaseException:
@@ -116,20 +133,26 @@ class CrossMap:
             raise
         # Padded libraries (perhaps twice) and their rows of rho take an eighth of the room each.
         wide = max(group.searcher.problem.stride(self.n_steps) for group in self._groups)
-        self._batch = max(min(room // 8 // (2 * wide * values.itemsize), room // 8 // (self.n * values.itemsize)), 1)
+        row = self.layers * self.n * values.itemsize
+        self._batch = max(min(room // 8 // (2 * wide * values.itemsize), room // 8 // row), 1)
 
     def _group_targets(self, data: MapData, room: int) -> None:
         """Upload targets, those of one gap pattern and dimension side by side, and open a search for each pattern."""
-        E = data.E
-        gap_pattern = np.zeros(self.n, int) if data.gap_pattern is None else data.gap_pattern
-        order = np.lexsort((np.arange(self.n), E, gap_pattern))
-        self._stage_targets(order)
-        for number in np.unique(gap_pattern):
-            classes = {}
-            for dim in np.unique(E[gap_pattern == number]):
-                columns = np.flatnonzero((E[order] == dim) & (gap_pattern[order] == number))
-                classes[int(dim)] = TargetClass(int(dim), int(columns[0]), int(columns[-1]) + 1)
-            dims = tuple(sorted(classes))
+        pattern = np.zeros(self.n, int) if data.gap_pattern is None else data.gap_pattern
+        pattern = np.broadcast_to(pattern, self._E.shape)
+        self._orders = [
+            np.lexsort((np.arange(self.n), E, own)) for E, own in zip(self._E, pattern, strict=True)
+        ]
+        self._staged = -1
+        self._stage_targets(0)
+        for number in np.unique(pattern):
+            lookups: dict[int, list[tuple[int, TargetClass]]] = defaultdict(list)
+            for layer, order in enumerate(self._orders):
+                E, own = self._E[layer][order], pattern[layer][order] == number
+                for dim in np.unique(E[own]).tolist():
+                    columns = np.flatnonzero(own & np.equal(E, dim))
+                    lookups[dim].append((layer, TargetClass(dim, int(columns[0]), int(columns[-1]) + 1)))
+            dims = tuple(sorted(lookups))
             ks = tuple(data.k or dim + 1 for dim in dims)
             problem = SearchProblem(
                 dims, ks, self.tau, self.Tp, data.exclusion_radius, self.n_steps, self.n_steps, self.dtype
@@ -138,7 +161,7 @@ class CrossMap:
                 self.executor, problem, "weights", data.search, data_bytes=data.values.nbytes, room=room,
                 pool=self._pool,
             )  # fmt: skip
-            self._groups.append(_Group(searcher, classes, data.library_masks.get(int(number))))
+            self._groups.append(_Group(searcher, dict(lookups), data.library_masks.get(int(number))))
 
     def _allocate_targets(self, itemsize: int) -> int:
         """Make room for the targets; returns the bytes that are left for everything else."""
@@ -156,11 +179,17 @@ class CrossMap:
         self.targets = self._pool.get("targets", nbytes)
         return int(limit.total - nbytes)
 
-    def _stage_targets(self, order: NDArray[np.int_]) -> None:
-        """Targets time-major: a neighbour is then one contiguous load for a whole vector of targets."""
+    def _stage_targets(self, layer: int) -> None:
+        """Targets of a layer time-major: a neighbour is then one contiguous load for a whole vector of targets."""
+        if layer == self._staged:
+            return
+        order = self._orders[layer]
+        first, end = self._data.rows(self._E[layer])
+        self._observed.score(first + self.Tp, end + self.Tp)  # targets are centred on what is predicted
         column_of = np.empty(self.n, np.int32)
         column_of[order] = np.arange(self.n)
-        self.data.targets(column_of, self.stride, self.targets, self._rows)
+        self._observed.targets(column_of, self.stride, self.targets, self._rows)
+        self._staged = layer
         target_of = np.concatenate([order, np.zeros(MOST_COLUMNS, int)]).astype(np.int32)
         self.target_of = self.executor.upload(target_of, self._pool.get("target_of", target_of.nbytes))
 
@@ -168,7 +197,8 @@ class CrossMap:
     def parameters(self) -> dict[str, Any]:
         """Tuned parameters of the search and of the lookup."""
         group = self._groups[0]
-        widest = max(group.classes.values(), key=lambda targets: targets.end - targets.begin)
+        classes = [targets for lookups in group.lookups.values() for _, targets in lookups]
+        widest = max(classes, key=lambda targets: targets.end - targets.begin)
         lookup = self._shapes.chosen(group.searcher.problem.k(widest.E), widest.end - widest.begin)
         return {"knn": group.searcher.parameters, "lookup": dict(lookup.parameters)}
 
@@ -180,33 +210,43 @@ class CrossMap:
     def skill(
         self, a: int, b: int, out: NDArray[Any] | None = None, report: Callable[[int], None] | None = None
     ) -> NDArray[Any]:
-        """rho (b - a, n_series) of libraries a to b against all targets, in ``out`` (contiguous) where it is given.
+        """rho (b - a, n_targets) of libraries a to b against all targets, in ``out`` (contiguous) where it is given.
 
         ``report`` is called with the libraries that are done, batch by batch.
         """
         if out is None:
             out = np.empty((b - a, self.n), np.dtype(self.dtype))
+        return self.skills(a, b, [out], report)[0]
+
+    def skills(
+        self, a: int, b: int, out: Sequence[NDArray[Any]], report: Callable[[int], None] | None = None
+    ) -> Sequence[NDArray[Any]]:
+        """rho (b - a, n_targets) of libraries a to b in each layer, in the arrays of ``out`` (contiguous)."""
         for first in range(a, b, self._batch):
-            self._skill(first, out[first - a : first - a + self._batch])
+            begin, end = first - a, min(first - a + self._batch, b - a)
+            self._skill(first, [layer[begin:end] for layer in out])
             if report is not None:
-                report(min(first - a + self._batch, b - a))
+                report(end)
         return out
 
-    def _skill(self, a: int, out: NDArray[Any]) -> None:
-        n = len(out)
-        rho = self._pool.get("rho", out.nbytes)
+    def _skill(self, a: int, out: Sequence[NDArray[Any]]) -> None:
+        n, nbytes = len(out[0]), out[0].nbytes
+        rho = self._pool.get("rho", self.layers * nbytes)
         for group in self._groups:
             series = group.searcher.load(self.data, a, a + n)
             for tables in group.searcher.tables(series, group.library_mask):
                 for dim in tables.problem.dims:
-                    self._lookup(tables, group.classes[dim], rho)
-        self.executor.download(rho, out)
-        require_rho(self.executor, out, "lookup")
+                    for layer, targets in group.lookups[dim]:
+                        self._stage_targets(layer)
+                        self._lookup(tables, targets, rho, layer * n)
+        for layer, rows in enumerate(out):
+            self.executor.download(rho, rows, layer * nbytes)
+            require_rho(self.executor, rows, "lookup")
 
-    def _lookup(self, tables: Tables, targets: TargetClass, rho: Buffer) -> None:
+    def _lookup(self, tables: Tables, targets: TargetClass, rho: Buffer, first_row: int) -> None:
         k = tables.problem.k(targets.E)
         width = targets.end - targets.begin
-        t_begin, t_end = max((targets.E - 1) * self.tau, -self.Tp), min(self.n_steps, self.n_steps - self.Tp)
+        t_begin, t_end = (int(row) for row in self._data.rows(targets.E))
         pacer, predictions = self._pacers[targets.E], float(max(t_end - t_begin, 1) * tables.n_libraries)
         shape = self._shapes.shape(k, width, tables.n_libraries, lambda cost: pacer.units(cost * predictions))
         values = {**shape.parameters, "k": k, "dtype": self.dtype, "gaps": self.gaps, "stage_rows": shape.stage_rows,
@@ -216,7 +256,7 @@ class CrossMap:
             "targets": self.targets, "rows": tables.rows, "weights": tables.values, "target_of": self.target_of,
             "rho": rho, "target_stride": self.stride, "column_end": targets.end, "n_rows": self.n_steps,
             "t_begin": t_begin, "t_end": t_end, "Tp": self.Tp, "n_libraries": tables.n_libraries,
-            "first_library": tables.first, "rho_stride": self.n, "table_begin": tables.begin(targets.E),
+            "first_library": first_row + tables.first, "rho_stride": self.n, "table_begin": tables.begin(targets.E),
             "table_rows": tables.knn_pass.table_rows, "n_slices": shape.slices,
         }  # fmt: skip
         blocks = -(-width // shape.columns)
@@ -235,3 +275,4 @@ class CrossMap:
             group.searcher.release()
         self._pool.release()
         self.data.release()
+        self._observed.release()

@@ -38,16 +38,16 @@ class SmapMapData:
 
     Attributes
     ----------
-    values : ndarray (n_steps, n_series)
-        All series as targets, from :func:`pyedmcl.data.condition.condition` for the working precision.
+    values : ndarray (n_steps, n_targets)
+        All targets, from :func:`pyedmcl.data.condition.condition` for the working precision.
     libraries : ndarray (n_steps, n_series) of float64
-        The same as libraries: regressors are made in double.
+        All libraries: regressors are made in double.
     exponents : ndarray of int (n_series,)
         ``libraries`` are the data times ``2**-exponent``, less a shift.
-    E : ndarray of int (n_series,)
+    E : ndarray of int (n_targets,)
         Embedding dimension of each target.
     tau, Tp, exclusion_radius : int
-    gap_pattern : ndarray of int (n_series,)
+    gap_pattern : ndarray of int (n_targets,)
         0 for targets without gaps, else the number of the target's gap pattern.
     library_masks : mapping
         Pattern number -> library rows (n_steps,) that may be neighbours; see :mod:`pyedmcl.edm.masks`.
@@ -57,6 +57,8 @@ class SmapMapData:
         Localisations; a map for each.
     ridge : float
         Penalty on the squared slopes, in units of the data.
+    in_double : ndarray (n_steps, n_targets) of float64, optional
+        The targets for what is done again in float64; ``libraries`` by default.
     """
 
     values: NDArray[Any]
@@ -71,6 +73,7 @@ class SmapMapData:
     gaps: bool
     thetas: tuple[float, ...]
     ridge: float = 0.0
+    in_double: NDArray[np.float64] | None = None
 
 
 @dataclass(frozen=True)
@@ -207,7 +210,7 @@ class SmapMap:
     def skill(
         self, a: int, b: int, out: Sequence[NDArray[Any]], report: Callable[[int], None] | None = None
     ) -> Sequence[NDArray[Any]]:
-        """rho (b - a, n_series) of libraries a to b against all targets, for each theta, into ``out`` (contiguous).
+        """rho (b - a, n_targets) of libraries a to b against all targets, for each theta, into ``out`` (contiguous).
 
         ``report`` is called with the libraries that are done, batch by batch.
         """
@@ -246,7 +249,8 @@ class SmapMap:
 
     def _in_double(self, a: int, libraries: NDArray[np.int_], theta: float, out: NDArray[Any]) -> None:
         """Once more, and in float64, for libraries (places in ``out``) whose fits are too nearly singular."""
-        data = replace(self._data, values=self._data.libraries, thetas=(theta,))
+        targets = self._data.libraries if self._data.in_double is None else self._data.in_double
+        data = replace(self._data, values=targets, thetas=(theta,))
         with memory_share(_SHARE_OF_DOUBLE):
             other = SmapMap(self.executor, data)
         try:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ..errors import InputError
 from ..files import output_path, writing
 from .cells import text_cell
-from .export import checked_map, row_blocks, text_of, write_members
+from .export import Ends, checked_map, row_blocks, text_of, write_members
 from .optional import need
 
 #: Gives edges part by part, as arrays with the fields library and target (positions) and rho; may be called again.
@@ -77,44 +77,67 @@ class Strongest:
         self.values, self.cells = merged[order], places[order]
 
 
-def strongest_edges(rho: Any, names: Sequence[str], E: Any, top: int) -> list[Edge]:
-    """The ``top`` largest values off the diagonal.
+def strongest_edges(
+    rho: Any, names: Sequence[str], E: Any, top: int, targets: Sequence[str] | None = None
+) -> list[Edge]:
+    """The ``top`` largest values of a series with another.
 
     Parameters
     ----------
     rho : array_like
-        Shape (N, N), row = library, column = target; an object with ``shape`` and slicing over rows is read in blocks.
+        Shape (N, N) or (N, targets), row = library, column = target; an object with ``shape`` and slicing over rows is
+        read in blocks.
     names : sequence of str
         N names.
     E : int or array_like
-        Embedding dimension of each target, shape (N,) or one for all.
+        Embedding dimension of each target, or one for all.
     top : int
-        How many edges at most; memory grows with it and with a block of rows, not with N x N.
+        How many edges at most; memory grows with it and with a block of rows, not with the map.
+    targets : sequence of str, optional
+        Names of the targets, where these are not the N series.
 
     Returns
     -------
     list of Edge
         By falling rho, then by position of the library, then of the target. NaN never appears.
     """
-    rho, names, dims = checked_map(rho, names, E)
+    rho, names, columns, dims = checked_map(rho, names, E, targets)
     strongest = Strongest(top)
-    for start, values in off_diagonal(rho):
-        strongest.add(values.reshape(-1), start * len(names))
-    return edges_of(strongest, names, dims)
+    for start, values in between_series(rho, own_targets(names, targets)):
+        strongest.add(values.reshape(-1), start * len(columns))
+    return edges_of(strongest, names, dims, columns)
 
 
-def off_diagonal(rho: Any) -> Iterator[tuple[int, NDArray[np.float64]]]:
-    """Blocks of rows (start, float64) of a map, with NaN on its diagonal."""
+def own_targets(names: Sequence[str], targets: Sequence[str] | None) -> NDArray[np.int_]:
+    """Which target each library is, -1 for none: itself, or among other targets the one of its name."""
+    if targets is None:
+        return np.arange(len(names))
+    place = {name: column for column, name in enumerate(targets)}
+    return np.array([place.get(name, -1) for name in names], int)
+
+
+def blank_itself(rho: NDArray[Any], itself: NDArray[np.int_], first: int) -> None:
+    """Write NaN where library rows, ``first`` and on, meet themselves as targets; see :func:`own_targets`."""
+    columns = itself[first : first + len(rho)]
+    rows = np.flatnonzero(columns >= 0)
+    rho[rows, columns[rows]] = np.nan
+
+
+def between_series(rho: Any, itself: NDArray[np.int_]) -> Iterator[tuple[int, NDArray[np.float64]]]:
+    """Blocks of rows (start, float64) of a map, with NaN where a series meets itself."""
     for start, block in row_blocks(rho, 8):
         values = block.astype(np.float64)
-        values[np.arange(len(block)), np.arange(start, start + len(block))] = np.nan
+        blank_itself(values, itself, start)
         yield start, values
 
 
-def edges_of(strongest: Strongest, names: Sequence[str], E: Any) -> list[Edge]:
-    """The cells of a map of ``names`` as edges."""
-    n = len(names)
-    return [Edge(names[cell // n], names[cell % n], float(value), int(E[cell % n]))
+def edges_of(
+    strongest: Strongest, names: Sequence[str], E: Any, targets: Sequence[str] | None = None
+) -> list[Edge]:
+    """The cells of a map of ``names``, and of ``targets`` where these are others, as edges."""
+    targets = names if targets is None else targets
+    n = len(targets)
+    return [Edge(names[cell // n], targets[cell % n], float(value), int(E[cell % n]))
             for value, cell in zip(strongest.values, strongest.cells.tolist(), strict=True)]  # fmt: skip
 
 
@@ -142,8 +165,9 @@ def write_edges(path: str | os.PathLike[str], edges: Sequence[Edge]) -> None:
 
 
 def write_edge_parts(
-    path: str | os.PathLike[str], parts: Parts, names: Sequence[str], E: Any, attrs: Mapping[str, Any]
-) -> None:
+    path: str | os.PathLike[str], parts: Parts, names: Sequence[str], E: Any, attrs: Mapping[str, Any],
+    targets: Sequence[str] | None = None,
+) -> None:  # fmt: skip
     """Write edges part by part; the suffix chooses the format.
 
     Parameters
@@ -154,9 +178,11 @@ def write_edge_parts(
         See :data:`Parts`.
     names : sequence of str
     E : ndarray of int
-        Of each name.
+        Of each target.
     attrs : mapping
         Provenance for the format that has a place for it (Parquet).
+    targets : sequence of str, optional
+        Names of the targets, where ``names`` are those of libraries alone.
 
     Raises
     ------
@@ -165,14 +191,15 @@ def write_edge_parts(
     """
     path = output_path(path, tuple(_WRITERS), "a list of edges")
     with writing(path, "the list of edges") as draft:
-        _WRITERS[path.suffix.lower()](draft, path.suffix.lower(), parts, names, np.asarray(E, np.int32), attrs)
+        ends = Ends(names, names if targets is None else targets, targets is None)
+        _WRITERS[path.suffix.lower()](draft, path.suffix.lower(), parts, ends, np.asarray(E, np.int32), attrs)
 
 
-def _rows(parts: Parts, names: Sequence[str], E: Any) -> Iterator[Edge]:
+def _rows(parts: Parts, names: Ends, E: Any) -> Iterator[Edge]:
     for piece in _pieces(parts):
         columns = piece["library"].tolist(), piece["target"].tolist(), piece["rho"]
         for library, target, rho in zip(*columns, strict=True):
-            yield Edge(names[library], names[target], rho, int(E[target]))
+            yield Edge(names.libraries[library], names.targets[target], rho, int(E[target]))
 
 
 def _pieces(parts: Parts) -> Iterator[NDArray[Any]]:
@@ -188,14 +215,14 @@ def _pieces(parts: Parts) -> Iterator[NDArray[Any]]:
         yield np.concatenate(held)
 
 
-def _write_text(draft: IO[bytes], suffix: str, parts: Parts, names: Any, E: Any, attrs: Any) -> None:
+def _write_text(draft: IO[bytes], suffix: str, parts: Parts, names: Ends, E: Any, attrs: Any) -> None:
     with text_of(draft) as handle:
         writer = csv.writer(handle, delimiter="\t" if suffix == ".tsv" else ",", lineterminator="\n")
         writer.writerow(Edge._fields)
         writer.writerows(map(text_cell, edge) for edge in _rows(parts, names, E))
 
 
-def _write_json(draft: IO[bytes], suffix: str, parts: Parts, names: Any, E: Any, attrs: Any) -> None:
+def _write_json(draft: IO[bytes], suffix: str, parts: Parts, names: Ends, E: Any, attrs: Any) -> None:
     with text_of(draft) as handle:
         separator = "[\n "
         for edge in _rows(parts, names, E):
@@ -204,22 +231,25 @@ def _write_json(draft: IO[bytes], suffix: str, parts: Parts, names: Any, E: Any,
         handle.write("[]\n" if separator[0] == "[" else "\n]\n")
 
 
-def _write_parquet(draft: IO[bytes], suffix: str, parts: Parts, names: Any, E: Any, attrs: Any) -> None:
+def _write_parquet(draft: IO[bytes], suffix: str, parts: Parts, names: Ends, E: Any, attrs: Any) -> None:
     pyarrow = need("pyarrow", "writing Parquet")
     parquet = need("pyarrow.parquet", "writing Parquet")
-    labels = pyarrow.array([str(name) for name in names], pyarrow.string())
+    labels = [pyarrow.array([str(name) for name in side], pyarrow.string()) for side in names[:2]]
     kinds = [("library", pyarrow.string()), ("target", pyarrow.string()),
              ("rho", pyarrow.from_numpy_dtype(_rho_type(parts))), ("E", pyarrow.int32())]  # fmt: skip
     schema = pyarrow.schema(kinds, {"pyedmcl": json.dumps(dict(attrs), default=str)})
     with parquet.ParquetWriter(draft, schema) as writer:
         for piece in _pieces(parts):
-            columns = [labels.take(pyarrow.array(np.ascontiguousarray(piece[end]))) for end in ("library", "target")]
+            columns = [
+                side.take(pyarrow.array(np.ascontiguousarray(piece[end])))
+                for side, end in zip(labels, ("library", "target"), strict=True)
+            ]
             columns.append(pyarrow.array(np.ascontiguousarray(piece["rho"])))
             columns.append(pyarrow.array(E[piece["target"]]))
             writer.write_table(pyarrow.Table.from_arrays(columns, schema=schema))
 
 
-def _write_npz(draft: IO[bytes], suffix: str, parts: Parts, names: Any, E: Any, attrs: Any) -> None:
+def _write_npz(draft: IO[bytes], suffix: str, parts: Parts, names: Ends, E: Any, attrs: Any) -> None:
     n = sum(map(len, parts()))
     columns: dict[str, tuple[Any, Callable[[NDArray[Any]], NDArray[Any]]]] = {
         "library": (np.int32, lambda piece: piece["library"]),
@@ -235,13 +265,14 @@ def _write_npz(draft: IO[bytes], suffix: str, parts: Parts, names: Any, E: Any, 
                 np.lib.format.write_array_header_1_0(member, head)
                 for piece in _pieces(parts):
                     member.write(np.ascontiguousarray(column(piece), dtype).data)
-        write_members(archive, {"names": np.array([str(name) for name in names])})
+        members = names.members().items()
+        write_members(archive, {key: np.array([str(name) for name in side]) for key, side in members})
 
 
 def _rho_type(parts: Parts) -> np.dtype[Any]:
     return next((part.dtype["rho"] for part in parts()), np.dtype(np.float32))
 
 
-_WRITERS: dict[str, Callable[[IO[bytes], str, Parts, Any, Any, Any], None]] = {
+_WRITERS: dict[str, Callable[[IO[bytes], str, Parts, Ends, Any, Any], None]] = {
     ".csv": _write_text, ".tsv": _write_text, ".json": _write_json, ".parquet": _write_parquet, ".npz": _write_npz,
 }  # fmt: skip

@@ -1,4 +1,4 @@
-"""Write an N x N map to files, block of rows after block of rows; it may be larger than memory."""
+"""Write a map to files, block of rows after block of rows; it may be larger than memory."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import os
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 
@@ -26,27 +26,30 @@ _CHUNK_LIMIT = 256 << 20  # a stored chunk up to this size is read whole rather 
 
 
 def write_matrix(path: str | os.PathLike[str], rho: Any, names: Sequence[str], E: Any,
-                 attrs: Mapping[str, Any] | None = None) -> None:
+                 attrs: Mapping[str, Any] | None = None, targets: Sequence[str] | None = None) -> None:
     """Write a map, block of rows after block of rows; the suffix chooses the format.
 
     ``.csv`` and ``.tsv``: a header of targets, the library first in each row, shortest digits that restore the value,
     NaN where there is none. ``.npy``: the values alone; ``.npz``: rho, E and names. ``.h5`` and ``.hdf5``: /rho, /e and
     /names as kEDM's edm-xmap writes them, ``attrs`` as attributes of the file. ``.parquet``: a column "library", then
-    one per target.
+    one per target. Where targets are other series, ``.npz`` and ``.h5`` also hold their names as "targets".
 
     Parameters
     ----------
     path : path
         A file that is there is replaced once the new one is complete.
     rho : array_like
-        Shape (N, N), row = library, column = target; an object with ``shape`` and slicing over rows is read in blocks.
+        Shape (N, N) or (N, targets), row = library, column = target; an object with ``shape`` and slicing over rows is
+        read in blocks.
     names : sequence of str
         N names.
     E : int or array_like
-        Embedding dimension of each target, shape (N,) or one for all.
+        Embedding dimension of each target, or one for all.
     attrs : mapping, optional
         Provenance for the formats that have a place for it (HDF5, Parquet); values other than text and numbers are
         stored as JSON.
+    targets : sequence of str, optional
+        Names of the targets, where these are not the N series.
 
     Raises
     ------
@@ -59,9 +62,22 @@ def write_matrix(path: str | os.PathLike[str], rho: Any, names: Sequence[str], E
         If HDF5 or Parquet needs a package that is not installed.
     """
     path = output_path(path, tuple(_WRITERS), "a map")
-    rho, names, dims = checked_map(rho, names, E)
+    rho, libraries, columns, dims = checked_map(rho, names, E, targets)
+    ends = Ends(libraries, columns, targets is None)
     with writing(path, "the map") as draft:
-        _WRITERS[path.suffix.lower()](draft, path.suffix.lower(), rho, names, dims, attrs or {})
+        _WRITERS[path.suffix.lower()](draft, path.suffix.lower(), rho, ends, dims, attrs or {})
+
+
+class Ends(NamedTuple):
+    """Names of libraries and of targets, and whether these are the same series."""
+
+    libraries: Sequence[str]
+    targets: Sequence[str]
+    alike: bool
+
+    def members(self) -> dict[str, Sequence[str]]:
+        """What files that have a place for it hold of names."""
+        return {"names": self.libraries} if self.alike else {"names": self.libraries, "targets": self.targets}
 
 
 @contextmanager
@@ -72,11 +88,12 @@ def text_of(draft: IO[bytes]) -> Iterator[IO[str]]:
     handle.detach()
 
 
-def _write_text(draft: File, suffix: str, rho: Any, names: list[str], dims: Array, attrs: Mapping[str, Any]) -> None:
+def _write_text(draft: File, suffix: str, rho: Any, names: Ends, dims: Array, attrs: Mapping[str, Any]) -> None:
     separator = "\t" if suffix == ".tsv" else ","
-    cells_of_names = [text_cell(name) for name in names]
+    cells_of_names = [text_cell(name) for name in names.libraries]
     with text_of(draft) as handle:
-        csv.writer(handle, delimiter=separator, lineterminator="\n").writerow(["library", *cells_of_names])
+        header = ["library", *map(text_cell, names.targets)]
+        csv.writer(handle, delimiter=separator, lineterminator="\n").writerow(header)
         for start, block in row_blocks(rho):
             for i, row in enumerate(block):
                 cells = separator.join(row.astype(np.str_).tolist()).replace("nan", "NaN")
@@ -84,7 +101,7 @@ def _write_text(draft: File, suffix: str, rho: Any, names: list[str], dims: Arra
                 handle.write(cells + "\n")
 
 
-def _write_npy(draft: File, suffix: str, rho: Any, names: list[str], dims: Array, attrs: Mapping[str, Any]) -> None:
+def _write_npy(draft: File, suffix: str, rho: Any, names: Ends, dims: Array, attrs: Mapping[str, Any]) -> None:
     kind = _dtype(rho)
     head = {"descr": np.lib.format.dtype_to_descr(kind), "fortran_order": False, "shape": tuple(rho.shape)}
     np.lib.format.write_array_header_1_0(draft, head)  # no memory map: a full disk would kill the process
@@ -92,11 +109,12 @@ def _write_npy(draft: File, suffix: str, rho: Any, names: list[str], dims: Array
         draft.write(np.ascontiguousarray(block, kind).data)
 
 
-def _write_npz(draft: File, suffix: str, rho: Any, names: list[str], dims: Array, attrs: Mapping[str, Any]) -> None:
+def _write_npz(draft: File, suffix: str, rho: Any, names: Ends, dims: Array, attrs: Mapping[str, Any]) -> None:
     with zipfile.ZipFile(draft, "w") as archive:
         with archive.open("rho.npy", "w", force_zip64=True) as member:
             _write_npy(member, suffix, rho, names, dims, attrs)
-        write_members(archive, {"E": dims.astype(np.int32), "names": np.array(names)})
+        members = {name: np.array(side) for name, side in names.members().items()}
+        write_members(archive, {"E": dims.astype(np.int32), **members})
 
 
 def write_members(archive: zipfile.ZipFile, arrays: Mapping[str, Array]) -> None:
@@ -106,55 +124,64 @@ def write_members(archive: zipfile.ZipFile, arrays: Mapping[str, Array]) -> None
             np.lib.format.write_array(member, np.ascontiguousarray(array), (1, 0), allow_pickle=False)
 
 
-def _write_hdf5(draft: File, suffix: str, rho: Any, names: list[str], dims: Array, attrs: Mapping[str, Any]) -> None:
+def _write_hdf5(draft: File, suffix: str, rho: Any, names: Ends, dims: Array, attrs: Mapping[str, Any]) -> None:
     h5py = need("h5py", "writing HDF5")
     with h5py.File(draft, "w") as file:
         out = file.create_dataset("rho", shape=tuple(rho.shape), dtype=_dtype(rho))
         for start, block in row_blocks(rho):
             out[start:start + len(block)] = block
         file.create_dataset("e", data=dims.astype(np.int32))
-        file.create_dataset("names", data=names, dtype=h5py.string_dtype())
+        for name, side in names.members().items():
+            file.create_dataset(name, data=side, dtype=h5py.string_dtype())
         for key, value in attrs.items():
             file.attrs[key] = value if isinstance(value, (str, int, float)) else json.dumps(value, default=str)
 
 
-def _write_parquet(draft: File, suffix: str, rho: Any, names: list[str], dims: Array, attrs: Mapping[str, Any]) -> None:
+def _write_parquet(draft: File, suffix: str, rho: Any, names: Ends, dims: Array, attrs: Mapping[str, Any]) -> None:
     pyarrow = need("pyarrow", "writing Parquet")
     parquet = need("pyarrow.parquet", "writing Parquet")
-    note = json.dumps({"E": dict(zip(names, dims.tolist(), strict=True)), **attrs}, default=str)
+    columns = names.targets
+    note = json.dumps({"E": dict(zip(columns, dims.tolist(), strict=True)), **attrs}, default=str)
     steps = sum(1 for _ in row_ranges(rho))
-    if steps * len(names) > _PARQUET_PIECES:
+    if steps * len(columns) > _PARQUET_PIECES:
         raise InputError(
-            f"a Parquet file of {len(names):,} columns in {steps:,} parts would have {steps * len(names):,} entries in "
-            "its directory, which readers hold in memory: write .npy, .npz, .h5 or .csv, or a list of edges"
+            f"a Parquet file of {len(columns):,} columns in {steps:,} parts would have {steps * len(columns):,} "
+            "entries in its directory, which readers hold in memory: write .npy, .npz, .h5 or .csv, or a list of edges"
         )
     kind = pyarrow.from_numpy_dtype(_dtype(rho))
-    schema = pyarrow.schema([("library", pyarrow.string()), *((name, kind) for name in names)], {"pyedmcl": note})
+    schema = pyarrow.schema([("library", pyarrow.string()), *((name, kind) for name in columns)], {"pyedmcl": note})
     with parquet.ParquetWriter(draft, schema) as writer:
         for start, block in row_blocks(rho):
-            columns = [names[start:start + len(block)], *np.ascontiguousarray(block.T)]
-            writer.write_table(pyarrow.table([pyarrow.array(column) for column in columns], schema=schema))
+            held = [names.libraries[start:start + len(block)], *np.ascontiguousarray(block.T)]
+            writer.write_table(pyarrow.table([pyarrow.array(column) for column in held], schema=schema))
 
 
-_WRITERS: dict[str, Callable[[File, str, Any, list[str], Array, Mapping[str, Any]], None]] = {
+_WRITERS: dict[str, Callable[[File, str, Any, Ends, Array, Mapping[str, Any]], None]] = {
     ".csv": _write_text, ".tsv": _write_text, ".npy": _write_npy, ".npz": _write_npz, ".h5": _write_hdf5,
     ".hdf5": _write_hdf5, ".parquet": _write_parquet,
 }
 
 
-def checked_map(rho: Any, names: Sequence[str], E: Any) -> tuple[Any, list[str], Array]:
-    """A map, its names and E of each target. Raises InputError where they do not fit each other."""
+def checked_map(
+    rho: Any, names: Sequence[str], E: Any, targets: Sequence[str] | None = None
+) -> tuple[Any, list[str], list[str], Array]:
+    """A map, names of its libraries and targets, and E of each target; InputError where they do not fit each other."""
     if not hasattr(rho, "shape"):
         rho = np.asarray(rho)
     shape = tuple(rho.shape)
-    if len(shape) != 2 or shape[0] != shape[1] or shape[0] == 0:
-        raise InputError(f"a map has shape (N, N), this one {shape}")
+    if len(shape) != 2 or 0 in shape or (targets is None and shape[0] != shape[1]):
+        wanted = "(N, N)" if targets is None else f"({len(names)}, {len(targets)})"
+        raise InputError(f"a map has shape {wanted}, this one {shape}")
     if len(names) != shape[0]:
         raise InputError(f"{len(names)} names for a map of {shape[0]} series; one name each is needed")
+    if targets is not None and len(targets) != shape[1]:
+        raise InputError(f"{len(targets)} names for a map of {shape[1]} targets; one name each is needed")
     dims = np.asarray(E)
-    if dims.shape not in ((), (shape[0],)):
-        raise InputError(f"E has shape {dims.shape}; one value, or one for each of the {shape[0]} targets, is needed")
-    return rho, [str(name) for name in names], np.broadcast_to(dims, (shape[0],))
+    if dims.shape not in ((), (shape[1],)):
+        raise InputError(f"E has shape {dims.shape}; one value, or one for each of the {shape[1]} targets, is needed")
+    libraries = [str(name) for name in names]
+    columns = libraries if targets is None else [str(name) for name in targets]
+    return rho, libraries, columns, np.broadcast_to(dims, (shape[1],))
 
 
 def _dtype(rho: Any) -> np.dtype[Any]:

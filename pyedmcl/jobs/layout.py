@@ -2,8 +2,8 @@
 
 A Zarr v3 group::
 
-    zarr.json            group; attributes: names, pyedmcl (the manifest)
-    rho/zarr.json        N x N, one chunk = one block of library rows x all targets
+    zarr.json            group; attributes: names, targets where these are other series, pyedmcl (the manifest)
+    rho/zarr.json        N x N, or N x targets; one chunk = one block of library rows x all targets
     rho/c.<block>.0      chunks
     rho/c.<block>.npy    instead of them, where the strongest pairs were kept only: edges of a block of library rows
     rho/blocks.jsonl     journal: one line per finished block (in here since Zarr readers list the group's folder
@@ -92,6 +92,8 @@ def read_manifest(path: Path, attributes: dict[str, Any]) -> Manifest:
     try:
         # Those who look at the result with other tools may add attributes beside ours.
         own = {"names": attributes["names"], "pyedmcl": record}
+        if record["format"] == FORMATS[-1]:
+            own["targets"] = attributes["targets"]
         stored = record.pop(_SUM, None)  # format 1 had none
         if stored != (None if record["format"] == FORMATS[0] else digest_of(own)):
             raise DamagedError("its checksum differs")

@@ -13,9 +13,10 @@ import numpy as np
 from ..errors import InputError
 from ..kernels import NAMES, spec
 
-#: Formats that can be read, the one that is written last. Format 1 had no checksums of the manifest, of tuned
-#: parameters and of records of searches.
-FORMATS = (1, 2)
+#: Formats that can be read. Format 1 had no checksums of the manifest, of tuned parameters and of records of searches;
+#: format 3 is that of maps whose targets are other series, which older versions would read wrongly.
+FORMATS = (1, 2, 3)
+_SQUARE, _RECTANGULAR = 2, 3
 KIND = "xmap"
 _BLOCK_BYTES = 8 << 20
 
@@ -39,15 +40,18 @@ def _plain(value: Any) -> Any:
         raise InputError(f"a manifest holds finite numbers only: {error}") from error
 
 
-def default_block_rows(n_series: int) -> int:
+def default_block_rows(n_series: int, n_targets: int | None = None) -> int:
     """Library rows per block for ``n_series`` series: 16 to 64, fewer where a row is so long that 8 MiB hold fewer.
 
-    Depends on nothing else: blocks of another size would make a store that another run cannot continue.
+    With fewer targets than libraries, rows are shorter and blocks have more of them, up to 1,024. Depends on nothing
+    else: blocks of another size would make a store that another run cannot continue.
     """
     if n_series < 1:
         raise InputError(f"a result needs at least one series, got {n_series}")
-    fine = min(max(n_series // 16, 16), 64)
-    return min(fine, max(_BLOCK_BYTES // (4 * n_series), 1), n_series)
+    columns = n_series if n_targets is None else n_targets
+    most = min(max(64 * (n_series // columns), 64), 1024)
+    fine = min(max(n_series // 16, 16), most)
+    return min(fine, max(_BLOCK_BYTES // (4 * columns), 1), n_series)
 
 
 @dataclass(frozen=True)
@@ -76,6 +80,8 @@ class Manifest:
         UTC time, ISO 8601; not compared.
     format : int
         Of the store, one of :data:`FORMATS`; not compared.
+    targets : sequence of str, optional
+        Names of the targets, where these are not the N series.
 
     Raises
     ------
@@ -92,10 +98,16 @@ class Manifest:
     device: Mapping[str, Any] = field(default_factory=dict)
     dtype: str = "float32"
     created: str = field(default_factory=now)
-    format: int = FORMATS[-1]
+    format: int = _SQUARE
+    targets: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "names", tuple(str(name) for name in self.names))
+        if self.targets is not None:
+            object.__setattr__(self, "targets", tuple(str(name) for name in self.targets))
+            object.__setattr__(self, "format", _RECTANGULAR)
+            if not self.targets:
+                raise InputError("a result needs at least one target")
         for name in ("parameters", "kernels", "device"):
             object.__setattr__(self, name, _plain(dict(getattr(self, name))))
         if not self.names:
@@ -113,8 +125,8 @@ class Manifest:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """(N, N)."""
-        return len(self.names), len(self.names)
+        """(N, N), or (N, targets)."""
+        return len(self.names), len(self.names if self.targets is None else self.targets)
 
     @property
     def keep(self) -> str | None:
@@ -126,6 +138,7 @@ class Manifest:
         """The group attributes: the names by themselves (any Zarr reader shows them), the rest under "pyedmcl"."""
         return {
             "names": list(self.names),
+            **({} if self.targets is None else {"targets": list(self.targets)}),
             "pyedmcl": {
                 "format": self.format,
                 "kind": KIND,
@@ -163,7 +176,8 @@ class Manifest:
         record = attributes["pyedmcl"]
         wanted = ("input_digest", "block_rows", "parameters", "version", "kernels", "device", "dtype", "created",
                   "format")  # fmt: skip
-        return cls(names=attributes["names"], **{name: record[name] for name in wanted})
+        fields = {name: record[name] for name in wanted}
+        return cls(names=attributes["names"], targets=attributes.get("targets"), **fields)
 
 
 def _short(value: Any, limit: int = 60) -> str:
@@ -228,6 +242,9 @@ def mismatch(path: str, stored: Manifest, asked: Manifest) -> str | None:
         work.append(f"number of series: stored {len(stored.names)}, asked for {len(asked.names)}")
     elif stored.names != asked.names:
         work.append(_difference("names of the series", list(stored.names), list(asked.names)))
+    if stored.targets != asked.targets:
+        were, are = ("the series themselves" if one is None else list(one) for one in (stored.targets, asked.targets))
+        work.append(_difference("targets", were, are))
     work += _differences("", stored.parameters, asked.parameters)
     for name in ("block_rows", "dtype"):
         if getattr(stored, name) != getattr(asked, name):

@@ -167,7 +167,7 @@ class Observer:
     def _search_for_E(self, store: XmapStore) -> tuple[int, int]:
         if store.E is not None:
             return 0, 0
-        n, names = store.shape[0], [name for name in self._watch.names() if name.startswith("E-")]
+        n, names = store.shape[1], [name for name in self._watch.names() if name.startswith("E-")]
         done = 0
         for name in names:
             done += blocks_in(self._watch.folder / name)  # most are claims, and one is the folder

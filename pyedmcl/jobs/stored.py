@@ -33,9 +33,11 @@ class StoredMap:
     ----------
     path, manifest
     shape : (int, int)
-        (N, N): row = library, column = target.
+        (N, N), or (N, targets): row = library, column = target.
     block_rows, n_blocks : int
     names : tuple of str
+    targets : tuple of str or None
+        Names of the targets, where these are not the N series.
     """
 
     def __init__(self, path: Path, manifest: Manifest) -> None:
@@ -45,6 +47,7 @@ class StoredMap:
         self.block_rows = manifest.block_rows
         self.n_blocks = -(-self.shape[0] // self.block_rows)
         self.names: tuple[str, ...] = tuple(manifest.names)
+        self.targets: tuple[str, ...] | None = None if manifest.targets is None else tuple(manifest.targets)
         self._chunks = chunks_of(manifest)
         self._row_bytes = self.shape[1] * zarr3.DTYPES[manifest.dtype].itemsize
         self._done = Finished(path, self._chunks, self.n_blocks, checked=manifest.checked)

@@ -49,6 +49,12 @@ class Staging:
         self._centred = False  # shift and exponent are those of the columns that are held
         self._pool = Pool(executor)
 
+    def score(self, first: Any, end: int) -> None:
+        """Have other rows count in a score: see ``scored``."""
+        scored_from = np.ascontiguousarray(np.broadcast_to(first, self.n_series), np.int32)
+        if end != self._n_scored or not np.array_equal(scored_from, self._scored_from):
+            self._n_scored, self._scored_from, self._centred = int(end), scored_from, False
+
     def _kernel(self, name: str) -> Any:
         return build(self.executor, spec("stage"), {"dtype": self.dtype}, name)
 

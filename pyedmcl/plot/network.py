@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError
-from ..io.edges import Strongest, off_diagonal
+from ..io.edges import Strongest, between_series, own_targets
 from .figure import as_label, new_figure, save_figure
 from .palette import DARK
 
@@ -23,6 +23,7 @@ def causal_network(
     names: Sequence[str],
     path: str | os.PathLike[str] | None = None,
     *,
+    targets: Sequence[str] | None = None,
     keep: Any = None,
     top: int = 40,
     title: str | None = None,
@@ -35,12 +36,14 @@ def causal_network(
     Parameters
     ----------
     rho : array_like
-        Shape (N, N), as of :func:`pyedmcl.xmap`; links of skill 0 or less, or NaN, are not drawn.
+        Shape (N, N) or (N, targets), as of :func:`pyedmcl.xmap`; links of skill 0 or less, or NaN, are not drawn.
     names : sequence of str
     path : path, optional
         Also write the picture there; the suffix chooses the format.
+    targets : sequence of str, optional
+        Names of the targets, where these are not the N series; one of equal name is the same series.
     keep : array_like of bool, optional
-        Shape (N, N): draw these links only, significant ones, say.
+        Of the map's shape: draw these links only, significant ones, say.
     top : int
         Draw at most so many links, the strongest; of 1 to 400. Series without a link are left out where more than 60
         would have to share the circle.
@@ -63,18 +66,27 @@ def causal_network(
     """
     if not hasattr(rho, "shape"):
         rho = np.asarray(rho)
-    n = len(names)
-    if tuple(rho.shape) != (n, n):
-        raise InputError(f"the map has shape {tuple(rho.shape)}: {(n, n)} is needed for {n} names")
+    everyone, place = _together(names, targets)
+    n, shape = len(everyone), (len(names), len(place))
+    if tuple(rho.shape) != shape:
+        raise InputError(f"the map has shape {tuple(rho.shape)}: {shape} is needed for these names")
     chosen = None if keep is None else np.asarray(keep, bool)
-    if chosen is not None and chosen.shape != (n, n):
-        raise InputError(f"keep has shape {chosen.shape}, the map has {(n, n)}")
+    if chosen is not None and chosen.shape != shape:
+        raise InputError(f"keep has shape {chosen.shape}, the map has {shape}")
     links = _Links(top, n)
-    for start, values in off_diagonal(rho):
+    for start, values in between_series(rho, own_targets(names, targets)):
         if chosen is not None:
             values[~chosen[start : start + len(values)]] = np.nan
-        links.add(values.reshape(-1), start * n)
-    return _network(links, names, path, title, dpi)
+        cells = np.arange(start, start + len(values))[:, None] * n + place
+        links.add(values.reshape(-1), cells.reshape(-1))
+    return _network(links, everyone, path, title, dpi)
+
+
+def _together(names: Sequence[str], targets: Sequence[str] | None) -> tuple[list[str], Any]:
+    """All series of a map, libraries first, and where each target stands among them."""
+    everyone = list(dict.fromkeys([*names, *(names if targets is None else targets)]))
+    place = {name: i for i, name in enumerate(everyone)}
+    return everyone, np.array([place[name] for name in (names if targets is None else targets)], np.int64)
 
 
 def network_of_edges(
@@ -82,6 +94,7 @@ def network_of_edges(
     names: Sequence[str],
     path: str | os.PathLike[str] | None = None,
     *,
+    targets: Sequence[str] | None = None,
     top: int = 40,
     title: str | None = None,
     dpi: int = 150,
@@ -92,14 +105,15 @@ def network_of_edges(
     ----------
     parts : callable
         Gives arrays with the fields library, target (positions) and rho.
-    names, path, top, title, dpi
+    names, path, targets, top, title, dpi
         As for :func:`causal_network`, and so are what it returns and raises.
     """
-    n = len(names)
+    everyone, place = _together(names, targets)
+    n = len(everyone)
     links = _Links(top, n)
     for part in parts():
-        links.add(part["rho"].astype(np.float64), part["library"].astype(np.int64) * n + part["target"])
-    return _network(links, names, path, title, dpi)
+        links.add(part["rho"].astype(np.float64), part["library"].astype(np.int64) * n + place[part["target"]])
+    return _network(links, everyone, path, title, dpi)
 
 
 class _Links:

@@ -20,28 +20,28 @@ def block_means(matrix: Any, limit: int) -> tuple[NDArray[np.float64], int]:
     Parameters
     ----------
     matrix : array_like
-        Shape (N, N); anything with ``shape`` that can be sliced over rows is read in parts.
+        Shape (N, M); anything with ``shape`` that can be sliced over rows is read in parts.
     limit : int
         At least 1.
 
     Returns
     -------
     means : ndarray of float64
-        Shape (ceil(N / size), ceil(N / size)). NaN cells are left out of a mean; a block of NaN only is NaN.
+        Shape (ceil(N / size), ceil(M / size)). NaN cells are left out of a mean; a block of NaN only is NaN.
     size : int
         Edge of a block; 1 where nothing had to be reduced. The last blocks may be narrower.
     """
     shape = tuple(matrix.shape)
-    if len(shape) != 2 or shape[0] != shape[1] or not shape[0]:
-        raise InputError(f"a map has shape (N, N), this one {shape}")
-    n = shape[0]
-    size = -(-n // limit)
+    if len(shape) != 2 or 0 in shape:
+        raise InputError(f"a map has libraries and targets, this one shape {shape}")
+    n, width = shape
+    size = -(-max(shape) // limit)
     if size == 1:
         return np.asarray(matrix[:], np.float64), 1
-    starts = np.arange(0, n, size)
-    total = np.zeros((len(starts), len(starts)))
+    starts = np.arange(0, width, size)
+    total = np.zeros((-(-n // size), len(starts)))
     count = np.zeros(total.shape, np.int32)
-    step = max(1, _READ_BYTES // (8 * n))
+    step = max(1, _READ_BYTES // (8 * width))
     for first in range(0, n, step):
         part = np.asarray(matrix[first : first + step], np.float64)
         blocks = np.arange(first, first + len(part)) // size
@@ -54,28 +54,27 @@ def block_means(matrix: Any, limit: int) -> tuple[NDArray[np.float64], int]:
     return total, size
 
 
-def block_maxima(parts: Iterable[NDArray[Any]], n: int, limit: int) -> tuple[NDArray[np.float64], int]:
+def block_maxima(parts: Iterable[NDArray[Any]], shape: tuple[int, int], limit: int) -> tuple[NDArray[np.float64], int]:
     """The largest edge of each square block of a map, of at most ``limit`` rows and columns of blocks.
 
     Parameters
     ----------
     parts : iterable of ndarray
         With the fields library, target and rho.
-    n : int
-        Series.
+    shape : (int, int)
+        Libraries and targets.
     limit : int
         At least 1.
 
     Returns
     -------
     maxima : ndarray of float64
-        Shape (ceil(n / size), ceil(n / size)); NaN where there is no edge.
+        Libraries and targets divided by ``size``, rounded up; NaN where there is no edge.
     size : int
         Edge of a block.
     """
-    size = -(-n // limit)
-    blocks = -(-n // size)
-    maxima = np.full((blocks, blocks), -np.inf)
+    size = -(-max(shape) // limit)
+    maxima = np.full([-(-n // size) for n in shape], -np.inf)
     for part in parts:
         np.maximum.at(maxima, (part["library"] // size, part["target"] // size), part["rho"])
     maxima[np.isneginf(maxima)] = np.nan

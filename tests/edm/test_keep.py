@@ -42,14 +42,14 @@ def of_blocks(rho, rule, rows, order=None):
     """What is kept of blocks of rows, which are computed by themselves and come in any order."""
     keep, parts = Keep.parse(rule), []
     for begin in range(0, N, rows):
-        selection = keep.selection(N, "float32")
+        selection = keep.selection(np.arange(N), N, "float32")
         for first in range(begin, min(begin + rows, N), 3):
             selection.add_rows(rho[first : min(first + 3, begin + rows)].copy(), first)
         parts.append(selection.edges())
     parts = [parts[place] for place in (range(len(parts)) if order is None else order(len(parts)))]
     if not keep.merges:
         return np.concatenate(parts)
-    top = TargetTop(keep.most, N, "float32")
+    top = TargetTop(keep.most, np.arange(N), N, "float32")
     for part in parts:
         top.add(part)
     return top.edges()
@@ -96,7 +96,7 @@ def test_a_map_of_nothing(rule):
 def test_a_threshold_that_the_type_cannot_hold_is_meant_exactly(dtype):
     nearest = np.dtype(dtype).type(0.3)  # above 0.3 as float32, and 0.3 itself as float64
     row = np.array([[0, nearest, np.nextafter(nearest, nearest.dtype.type(0)), 0.2]], dtype)
-    selection = Keep.parse("rho>0.3").selection(4, dtype)
+    selection = Keep.parse("rho>0.3").selection(np.arange(4), 4, dtype)
     selection.add_rows(row, 0)
     assert selection.edges()["target"].tolist() == ([1] if float(nearest) > 0.3 else [])
 
@@ -106,7 +106,7 @@ def test_what_is_weaker_than_all_that_is_kept_is_not_merged(monkeypatch):
     merged, take = [], TargetTop._take
     monkeypatch.setattr(TargetTop, "_take", lambda self, targets, *rest: (merged.append(len(targets)),
                                                                          take(self, targets, *rest))[1])  # fmt: skip
-    selection = Keep.parse("top:2:target").selection(n, "float32")
+    selection = Keep.parse("top:2:target").selection(np.arange(n), n, "float32")
     for first in range(0, n, 2):
         selection.add_rows(rng.random((2, n), np.float32), first)
     assert merged[0] == n and max(merged[-10:]) < n / 4

@@ -89,7 +89,7 @@ def test_several_devices_keep_the_edges_of_one(data, whole, both_devices, rule):
 
 def test_kernels_that_need_devices_of_one_kind_are_told():
     problem = SimpleNamespace(kernels=("stage", "smap"), unit="series", total=3, operations=1.0)
-    assert KeptProblem(problem, Keep.parse("top:1"), "float32").kernels == ("stage", "smap")
+    assert KeptProblem(problem, Keep.parse("top:1"), "float32", np.arange(3), 3).kernels == ("stage", "smap")
 
 
 def test_workers_send_edges_only(data, whole, one_device, monkeypatch):

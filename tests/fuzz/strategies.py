@@ -89,6 +89,7 @@ LEGAL = {
     "surrogate": one_of("shuffle", "phase", "auto"), "period": one_of(None, 5),
     "recurrence": st.floats(0.05, 0.5),
     "columns": one_of(None, [0, 1], [1, 0]), "embed.columns": one_of(None, 0), "path": st.builds(new_path),
+    "targets": one_of(None, None, [0], TABLE[:, 1:], Y),
     "keep": one_of("all", "top:1", "top:2:target", "rho>0.1"),
     "out": st.one_of(_none, st.builds(new_path)), "resume": st.booleans(),
     "join": st.booleans(), "part": one_of(None, None, "1/2"),
