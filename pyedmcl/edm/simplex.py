@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..data.dates import times_at
+from ..data.series import name_of, time_of
 from ..jobs.function import public_function
 from ..jobs.sinks import ListSink
 from ..launch.progress import Progress
@@ -122,8 +124,9 @@ def simplex(
     runner, sink = arguments.runner_on(device, dtype), ListSink(problem.blocks())
     record = runner.run(problem, sink)
     (((projection, forecast),),) = sink.results()
+    rows = projection.rows + projection.Tp
     return SimplexResult(
-        time=projection.rows + projection.Tp,
+        time=rows,
         observed=projection.observed,
         predicted=forecast.predicted,
         variance=forecast.variance,
@@ -132,4 +135,6 @@ def simplex(
         rmse=forecast.rmse,
         E=projection.E,
         provenance=runner.provenance(problem.kernels, record),
+        dates=times_at(time_of(lib if pred is None else pred), rows),
+        name=name_of(lib if target is None else target),
     )

@@ -27,6 +27,10 @@ class SimplexResult(Result):
         Weighted mean of the neighbours' targets, and the weighted variance around it; NaN where there is no neighbour.
     rho, mae, rmse : float
         Pearson correlation (NaN for fewer than 3 pairs or zero variance), mean absolute error, root mean square error.
+    dates : ndarray or None
+        The times that the data have for these rows, continued beyond their ends; None where they have none.
+    name : str
+        What is predicted.
     """
 
     time: NDArray[np.int_]
@@ -38,11 +42,14 @@ class SimplexResult(Result):
     rmse: float
     E: int
     provenance: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    dates: NDArray[Any] | None = field(default=None, repr=False)
+    name: str = ""
 
     def to_frame(self) -> Any:
-        """A pandas DataFrame with columns time, observed, predicted, variance."""
-        columns = ("time", "observed", "predicted", "variance")
-        return pandas_for("to_frame()").DataFrame({name: getattr(self, name) for name in columns})
+        """A pandas DataFrame with columns time, observed, predicted, variance; the time as in the data."""
+        columns = {name: getattr(self, name) for name in ("time", "observed", "predicted", "variance")}
+        columns["time"] = self.time if self.dates is None else self.dates
+        return pandas_for("to_frame()").DataFrame(columns)
 
     def plot(self, path: str | None = None) -> Any:
         """Observed against predicted over time; saved to ``path`` if given. Needs matplotlib."""

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from ..data.dates import times_at
+from ..data.series import name_of, time_of
 from ..jobs.function import public_function
 from ..jobs.sinks import ListSink
 from ..launch.progress import Progress
@@ -151,8 +153,9 @@ def smap(
         return values if several else values[0]
 
     sizes = fits.singular_values
+    rows = regression.rows + regression.Tp
     return SmapResult(
-        time=regression.rows + regression.Tp,
+        time=rows,
         observed=regression.observed,
         theta=thetas if several else float(thetas[0]),
         predicted=one(fits.predicted),
@@ -166,4 +169,6 @@ def smap(
         E=regression.E,
         redone=fits.redone,
         provenance=runner.provenance(problem.kernels, record, solver=chosen.described),
+        dates=times_at(time_of(lib if pred is None else pred), rows),
+        name=name_of(lib if target is None else target),
     )
