@@ -70,7 +70,7 @@ class CcmMatrixEngine:
     def __init__(self, problem: CcmMatrixProblem, executor: Executor) -> None:
         self._problem, self._executor = problem, executor
         values = problem.data.series.values
-        self._targets = FutureTargets(np.array([future(column, problem.Tp) for column in values.T]))
+        self._targets = FutureTargets(future(values.T, problem.Tp))
         self._E = np.array(problem.E, int)
 
     def block(self, block: Block, into: Arrays | None, report: Report) -> BlockResult:

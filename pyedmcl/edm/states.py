@@ -69,8 +69,10 @@ def condition_together(coordinates: NDArray[Any], dtype: str) -> NDArray[Any]:
 
 
 def future(target: NDArray[Any], Tp: int) -> NDArray[np.float64]:
-    """``target[t + Tp]`` for each row t (n_steps,), NaN where there is none."""
-    n = len(target)
-    at = np.arange(n) + Tp
-    inside = (at >= 0) & (at < n)
-    return np.where(inside, np.asarray(target, np.float64)[np.where(inside, at, 0)], np.nan)
+    """``target[..., t + Tp]`` for each row t (..., n_steps), NaN where there is none."""
+    n = target.shape[-1]
+    out = np.full(target.shape, np.nan)
+    first, end = max(-Tp, 0), min(n - Tp, n)
+    if first < end:
+        out[..., first:end] = target[..., first + Tp : end + Tp]
+    return out

@@ -49,15 +49,19 @@ class FutureTargets:
 
     def _centre(self, targets: NDArray[np.int_], out: NDArray[Any]) -> None:
         """Targets that are present in the same rows."""
-        present = np.flatnonzero(self.present[targets[0]])
-        if len(present):
-            values = self.values[np.ix_(targets, present)]
+        present = self.present[targets[0]]
+        if present.any():
+            values = np.ascontiguousarray(self.values[targets][:, present])
             values -= values.mean(axis=1, keepdims=True)
-            reach = np.abs(values).max(axis=1, keepdims=True)
-            out[np.ix_(targets, present)] = np.ldexp(values, -np.frexp(reach)[1])
+            reach = np.maximum(values.max(axis=1, keepdims=True), -values.min(axis=1, keepdims=True))
+            rows = np.full((len(targets), out.shape[1]), GAP, out.dtype)
+            rows[:, present] = np.ldexp(values, -np.frexp(reach)[1])
+            out[targets] = rows
 
 
 def patterns(masks: NDArray[np.bool_]) -> NDArray[np.int_]:
     """Numbers (n,) of masks (n, n_steps), the same for masks that are alike, in the order in which they appear."""
+    if masks.all():
+        return np.zeros(len(masks), int)
     number_of: dict[bytes, int] = {}
     return np.array([number_of.setdefault(mask.tobytes(), len(number_of)) for mask in masks], int)

@@ -189,7 +189,7 @@ class CCM_Matrix:
         """Compute tensor, slope and rate: a dict with these, "columns" and "libSizes"."""
         values = frames.doubles(self._data[self.column_names], "CCM_Matrix")
         n, m = len(values), len(self.column_names)
-        future_targets = np.array([future(column, self.Tp) for column in values.T])
+        future_targets = future(values.T, self.Tp)
         tensor = np.full((m, m, len(self.libSizes)), np.nan, np.float32)
         for i, (name, E) in enumerate(zip(self.column_names, self.E_vec, strict=True)):
             states = frames.doubles(Embed(self._data, E=E, tau=self.tau, columns=[name]), "CCM_Matrix")

@@ -86,7 +86,7 @@ class CcmProblem(OneWayProblem):
         """Skill, and for small problems, of which the legal rows are known, also the members of each sample."""
         (x, sizes, samples, Tp, radius, legal), g = small, case.given
         states = delay_states(x, g["E"], 1, k=g["k"], Tp=Tp, exclusion_radius=radius, dtype=g["dtype"])
-        engine = SampledSkill(executor, states, np.array([future(column, Tp) for column in x.T]))
+        engine = SampledSkill(executor, states, future(x.T, Tp))
 
         def go() -> Answer:
             rho = engine.skill(_LINKS, sizes, samples, _SEED)
