@@ -10,7 +10,7 @@ import typer
 from . import options
 from .ccm_options import First, Interval, LibSizes, Sample, Second, Seed, parse_pair_E, parse_sizes
 from .files import check_picture, check_table, write_table
-from .inputs import load
+from .inputs import load, load_groups
 from .talk import Talk
 
 if TYPE_CHECKING:
@@ -66,6 +66,13 @@ def ccm(
         str, typer.Option("--method", metavar="simplex|smap", help="How rows are predicted.")
     ] = "simplex",
     theta: Annotated[float, typer.Option("--theta", help="Localisation of --method smap.")] = 1.0,
+    groups: options.Groups = None,
+    draw: Annotated[
+        str,
+        typer.Option(
+            "--draw", metavar="rows|groups", help="Draw libraries from single rows, or from whole groups of --groups."
+        ),
+    ] = "rows",
     time_column: options.TimeColumn = None,
     dataset: options.Dataset = None,
     neighbors: options.Neighbors = "exact",
@@ -86,14 +93,15 @@ def ccm(
         check_table(output)
     check_picture(picture)
     dims, sizes = parse_pair_E(E), parse_sizes(lib_sizes)
+    labels = load_groups(input, None if x is None else [x], groups, dataset, needed="--x and --y")
     one, other = two_series(input, x, y, time_column, dataset)
     import pyedmcl
 
     with talk.progress("cross mapping") as report:
         result = pyedmcl.ccm(
             one, other, E=dims, tau=tau, Tp=Tp, lib_sizes=sizes, sample=sample, seed=seed,
-            exclusion_radius=exclusion_radius, knn=knn, method=method, theta=theta, neighbors=neighbors,
-            recall=recall, progress=report, dtype=dtype, device=device,
+            exclusion_radius=exclusion_radius, knn=knn, method=method, theta=theta, groups=labels,
+            draw=draw, neighbors=neighbors, recall=recall, progress=report, dtype=dtype, device=device,
         )  # fmt: skip
     if output is not None:
         write_table(output, _HEADER, _rows(result))

@@ -11,7 +11,7 @@ from . import options
 from .ccm_options import Interval, LibSizes, Sample, Seed, parse_sizes
 from .cluster import client_at
 from .files import check_picture, check_table, write_table
-from .inputs import load, parse_columns, parse_E
+from .inputs import load, load_groups, parse_columns, parse_E
 from .talk import Talk
 from .xmap import FILES
 
@@ -39,6 +39,7 @@ def ccm_matrix(
     knn: options.Knn = None,
     E_max: options.EMax = 20,
     columns: options.Columns = None,
+    groups: options.Groups = None,
     time_column: options.TimeColumn = None,
     dataset: options.Dataset = None,
     resume: Annotated[
@@ -77,6 +78,7 @@ def ccm_matrix(
     if output.suffix.lower() in FILES:
         raise typer.BadParameter(f"{output}: -o names the folder of the result; --pairs writes a file")
     sizes, dimension = parse_sizes(lib_sizes), parse_E(E)
+    labels = load_groups(input, parse_columns(columns), groups, dataset)
     series = load(input, parse_columns(columns), time_column, dataset)
     talk.remark(f"{input}: {series.n_series:,} series of {series.n_steps:,} steps")
     import pyedmcl
@@ -84,8 +86,9 @@ def ccm_matrix(
     with client_at(client) as workers, talk.progress("cross mapping") as report:
         result = pyedmcl.ccm_matrix(
             series, lib_sizes=sizes, sample=sample, E=dimension, tau=tau, Tp=Tp, seed=seed,
-            exclusion_radius=exclusion_radius, knn=knn, E_max=E_max, out=output, resume=resume, join=join, part=part,
-            progress=report, neighbors=neighbors, recall=recall, dtype=dtype, device=device, client=workers,
+            exclusion_radius=exclusion_radius, knn=knn, E_max=E_max, groups=labels, out=output, resume=resume,
+            join=join, part=part, progress=report, neighbors=neighbors, recall=recall, dtype=dtype,
+            device=device, client=workers,
         )  # fmt: skip
     shown = ", ".join(f"{size:,}" for size in result.lib_sizes)
     talk.summary(f"{output}: {series.n_series:,} x {series.n_series:,} pairs for libraries of {shown} rows, "

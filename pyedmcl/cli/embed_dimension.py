@@ -10,7 +10,7 @@ import typer
 from . import options
 from .cluster import client_at
 from .files import check_picture, check_table, write_table
-from .inputs import load, parse_columns, parse_ranges
+from .inputs import load, load_groups, parse_columns, parse_ranges
 from .talk import Talk
 
 
@@ -40,6 +40,7 @@ def embed_dimension(
     lib: options.Library = None,
     pred: options.Predicted = None,
     columns: options.Columns = None,
+    groups: options.Groups = None,
     time_column: options.TimeColumn = None,
     dataset: options.Dataset = None,
     neighbors: options.Neighbors = "exact",
@@ -58,6 +59,7 @@ def embed_dimension(
     if output is not None:
         check_table(output)
     check_picture(plot)
+    labels = load_groups(input, wanted, groups, dataset)
     series = load(input, wanted, time_column, dataset)
     goal = None if target is None else load(input, [target], time_column, dataset)
     import numpy as np
@@ -67,8 +69,8 @@ def embed_dimension(
     with client_at(client) as workers, talk.progress("finding E") as report:
         result = pyedmcl.embed_dimension(
             series, target=goal, E_max=E_max, tau=tau, Tp=Tp, exclusion_radius=exclusion_radius, knn=knn,
-            lib_range=parse_ranges(lib, "--lib"), pred_range=parse_ranges(pred, "--pred"), progress=report,
-            neighbors=neighbors, recall=recall, dtype=dtype, device=device, client=workers,
+            groups=labels, lib_range=parse_ranges(lib, "--lib"), pred_range=parse_ranges(pred, "--pred"),
+            progress=report, neighbors=neighbors, recall=recall, dtype=dtype, device=device, client=workers,
         )  # fmt: skip
     best = np.atleast_1d(np.asarray(result.E))
     skill = np.atleast_2d(np.asarray(result.rho))

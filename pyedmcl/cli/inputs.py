@@ -6,7 +6,7 @@ import csv
 import os
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -88,6 +88,30 @@ def load(path: Path, columns: list[str] | None, time_column: str | None, dataset
             return read_series(path, columns=columns, time_column=time_column, dataset=dataset)
         except InputError:
             raise first from None
+
+
+def load_groups(
+    path: Path, columns: list[str] | None, groups: str | None, dataset: str | None, *, needed: str = "--columns"
+) -> list[Any] | None:
+    """Of each row its values in the columns that name its group, which may be text; None without ``groups``.
+
+    Parameters
+    ----------
+    columns : list of str or None
+        Columns that hold values.
+    needed : str
+        The option that says so.
+    """
+    keys = parse_columns(groups)
+    if keys is None:
+        return None
+    if columns is None:
+        raise typer.BadParameter(f"--groups needs {needed}, which says which columns hold values")
+    held = []
+    for key in keys:
+        time = load(path, columns[:1], key, dataset).time
+        held.append([] if time is None else time.tolist())
+    return held[0] if len(held) == 1 else list(zip(*held, strict=True))
 
 
 def kept_edges(store: XmapStore) -> XmapEdges | None:

@@ -29,6 +29,14 @@ Columns = Annotated[
         help="Series to use, by name; digits are positions from 0. A name with a comma goes in double quotes.",
     ),
 ]
+Groups = Annotated[
+    str | None,
+    typer.Option(
+        "--groups", metavar="A,B,...", show_default=False,
+        help="Columns whose combinations tell recordings apart that stand one below the other, such as site,plot: no "
+        "state crosses a border. Say which columns hold values, too.",
+    ),
+]  # fmt: skip
 TimeColumn = Annotated[
     str | None, typer.Option("--time-column", metavar="NAME", help="The column of the time, if it is not recognised.")
 ]

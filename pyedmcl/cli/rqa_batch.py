@@ -10,7 +10,7 @@ import typer
 from . import options
 from . import recurrence as shared
 from .files import check_table, write_table
-from .inputs import load, parse_columns
+from .inputs import load, load_groups, parse_columns
 from .talk import Talk
 
 _SHOWN = ("RR", "DET", "L", "ENTR", "LAM", "TT")
@@ -26,13 +26,7 @@ def rqa_batch(
             rich_help_panel="Recurrence",
         ),
     ],
-    groups: Annotated[
-        str | None,
-        typer.Option(
-            "--groups", metavar="A,B,...", help="Columns whose combinations tell recordings apart that stand one "
-            "behind the other, such as subject,channel. Needs --columns.", show_default=False,
-        ),
-    ] = None,
+    groups: options.Groups = None,
     columns: options.Columns = None,
     against: Annotated[
         str | None,
@@ -73,15 +67,13 @@ def rqa_batch(
     talk = Talk(quiet=quiet, as_json=json, progress=progress)
     wanted = shared.parse_radius(radius, threshold)
     chosen, keys, others = (parse_columns(text) for text in (columns, groups, against))
-    if keys is not None and chosen is None:
-        raise typer.BadParameter("--groups needs --columns, which say which columns hold values")
     if others is not None and (chosen is None or len(chosen) != len(others)):
         raise typer.BadParameter("--against needs --columns, and as many series as these")
     if output is not None:
         check_table(output)
+    labels = load_groups(input, chosen, groups, dataset)
     series = load(input, chosen, time_column, dataset)
     y = None if others is None else load(input, others, time_column, dataset)
-    labels = None if keys is None else _labels(input, chosen, keys, dataset)
     import pyedmcl
 
     with talk.progress("counting lines") as report:
@@ -103,21 +95,15 @@ def rqa_batch(
     })  # fmt: skip
 
 
-def _labels(path: Path, chosen: list[str] | None, keys: list[str], dataset: str | None) -> list[tuple[Any, ...]]:
-    """Of each row: its values in the columns that name groups, which may be text."""
-    columns = []
-    for key in keys:
-        time = load(path, (chosen or [])[:1], key, dataset).time
-        columns.append([] if time is None else time.tolist())
-    return list(zip(*columns, strict=True))
-
-
 def _table(found: Any, keys: list[str], names: tuple[str, ...]) -> dict[str, list[Any]]:
     """Columns of all results, with the names of groups and series."""
     out = found.to_dict()
     groups = out.pop("group", [])
+    named = {keys[0]: groups} if len(keys) == 1 else {
+        key: [group[at] for group in groups] for at, key in enumerate(keys)
+    }  # fmt: skip
     out["series"] = [names[place] for place in out["series"]]
-    return {**{key: [group[at] for group in groups] for at, key in enumerate(keys)}, **out}
+    return {**named, **out}
 
 
 def _show(talk: Talk, found: Any, table: dict[str, list[Any]], first: list[str]) -> None:

@@ -9,7 +9,7 @@ import typer
 
 from . import options
 from .files import check_picture, check_table, write_table
-from .inputs import load, parse_ranges
+from .inputs import load, load_groups, parse_ranges
 from .talk import Talk
 
 if TYPE_CHECKING:
@@ -50,6 +50,7 @@ def simplex(
     knn: options.Knn = None,
     lib: options.Library = None,
     pred: options.Predicted = None,
+    groups: options.Groups = None,
     time_column: options.TimeColumn = None,
     dataset: options.Dataset = None,
     neighbors: options.Neighbors = "exact",
@@ -67,6 +68,7 @@ def simplex(
         check_table(output)
     check_picture(picture)
     wanted = None if column is None else [column, *([target] if target not in (None, column) else [])]
+    labels = load_groups(input, wanted, groups, dataset, needed="--column")
     series = load(input, wanted, time_column, dataset)
     if column is None and (series.n_series > 1 or target is not None):
         shown = ", ".join(series.names[:8]) + (", ..." if series.n_series > 8 else "")
@@ -81,12 +83,14 @@ def simplex(
         result = pyedmcl.simplex(
             states, target=None if of.names == states.names else of, E=E, tau=tau, Tp=Tp, knn=knn,
             exclusion_radius=exclusion_radius, lib_range=parse_ranges(lib, "--lib"),
-            pred_range=parse_ranges(pred, "--pred"), neighbors=neighbors, recall=recall, progress=report,
+            pred_range=parse_ranges(pred, "--pred"), groups=labels, neighbors=neighbors, recall=recall, progress=report,
             dtype=dtype, device=device,
         )  # fmt: skip
     if output is not None:
         values = [np.asarray(getattr(result, name)).tolist() for name in _HEADER[1:]]
-        write_table(output, _HEADER, zip(_when(series, np.asarray(result.time)), *values, strict=True))
+        when = _when(series, np.asarray(result.time)) if result.group is None else result.time.tolist()
+        groups_of = [] if result.group is None else [result.group.tolist()]
+        write_table(output, ("group",) * len(groups_of) + _HEADER, zip(*groups_of, when, *values, strict=True))
     if picture is not None:
         result.plot(str(picture))
     both = np.isfinite(np.asarray(result.predicted)) & np.isfinite(np.asarray(result.observed))
@@ -102,15 +106,16 @@ def simplex(
 
 
 def _one(series: Series, place: int) -> Series:
-    from ..data.series import as_series
+    from ..data.series import build_series
 
-    return as_series(series, columns=[place])
+    return build_series(series.values[:, place], [series.names[place]], series.time)
 
 
 def _when(series: Series, rows: Any) -> list[Any]:
-    """The file's own time for each row, continued beyond its ends; the row numbers where the file has no time."""
-    from ..data.dates import times_at
-
-    times = times_at(series.time, rows)
-    found: list[Any] = (rows if times is None else times.astype(str) if times.dtype.kind == "M" else times).tolist()
-    return ["" if when in ("NaT",) or when != when else when for when in found]
+    """The file's own time for each row, empty beyond its end; the row numbers where the file has no time."""
+    if series.time is None:
+        found: list[Any] = rows.tolist()
+        return found
+    labels = series.time.astype(str) if series.time.dtype.kind == "M" else series.time
+    values = labels.tolist()
+    return [values[row] if 0 <= row < len(values) else "" for row in rows.tolist()]

@@ -9,7 +9,7 @@ import typer
 
 from . import options
 from .files import check_picture, check_table, write_table
-from .inputs import load, parse_columns, parse_ranges
+from .inputs import load, load_groups, parse_columns, parse_ranges
 from .simplex import _when
 from .talk import Talk
 
@@ -110,6 +110,7 @@ def smap(
     generate: Annotated[
         int, typer.Option("--generate", metavar="STEPS", help="Continue the series by so many steps instead.")
     ] = 0,
+    groups: options.Groups = None,
     time_column: options.TimeColumn = None,
     dataset: options.Dataset = None,
     dtype: options.Dtype = "float32",
@@ -125,6 +126,7 @@ def smap(
     check_picture(picture)
     check_picture(coefficients)
     thetas = parse_thetas(theta)
+    labels = load_groups(input, parse_columns(column), groups, dataset, needed="--column")
     series, embedded_series, goal = chosen(input, column, target, time_column, dataset)
     import numpy as np
 
@@ -133,7 +135,7 @@ def smap(
     result = pyedmcl.smap(
         embedded_series, target=goal, E=E, tau=tau, Tp=Tp, theta=thetas, knn=knn, exclusion_radius=exclusion_radius,
         solver=solver, alpha=alpha, embedded=embedded, lib_range=parse_ranges(lib, "--lib"),
-        pred_range=parse_ranges(pred, "--pred"), generate_steps=generate, dtype=dtype, device=device,
+        pred_range=parse_ranges(pred, "--pred"), groups=labels, generate_steps=generate, dtype=dtype, device=device,
     )  # fmt: skip
     if output is not None:
         _write(output, series, result)
@@ -162,13 +164,14 @@ def smap(
 def _write(output: Path, series: Series, result: Any) -> None:
     import numpy as np
 
-    several = np.ndim(result.theta) > 0
-    header = [*(["theta"] if several else []), "time", "observed", "predicted", "variance", "C0",
-              *(f"d/d{name}" for name in result.names)]  # fmt: skip
+    several, grouped = np.ndim(result.theta) > 0, result.group is not None
+    header = [*(["theta"] if several else []), *(["group"] if grouped else []), "time", "observed", "predicted",
+              "variance", "C0", *(f"d/d{name}" for name in result.names)]  # fmt: skip
     rows = []
-    when = _when(series, np.asarray(result.time))
+    when = result.time.tolist() if grouped else _when(series, np.asarray(result.time))
+    labels = [result.group.tolist()] if grouped else []
     for one in (result.at(float(value)) for value in np.atleast_1d(result.theta)):
         columns = [one.observed.tolist(), one.predicted.tolist(), one.variance.tolist(), *one.coefficients.T.tolist()]
         head = [[one.theta] * len(when)] if several else []
-        rows += list(zip(*head, when, *columns, strict=True))
+        rows += list(zip(*head, *labels, when, *columns, strict=True))
     write_table(output, header, rows)

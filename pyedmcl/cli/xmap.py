@@ -12,7 +12,7 @@ import typer
 from ..errors import InputError
 from . import options
 from .cluster import client_at
-from .inputs import load, parse_columns, parse_E
+from .inputs import load, load_groups, parse_columns, parse_E
 from .talk import Talk
 
 if TYPE_CHECKING:
@@ -69,6 +69,7 @@ def xmap(
             help="What is predicted, where that is not the libraries: a file of series over the same rows, or columns.",
         ),
     ] = None,
+    groups: options.Groups = None,
     time_column: options.TimeColumn = None,
     dataset: options.Dataset = None,
     resume: Annotated[
@@ -113,6 +114,7 @@ def xmap(
             f"{output}: -o names the folder of the result, such as {output.with_suffix('.zarr')}; afterwards "
             "'pyedmcl export' and 'pyedmcl plot' write files from it"
         )
+    labels = load_groups(input, wanted, groups, dataset)
     series = load(input, wanted, time_column, dataset)
     aimed = None if targets is None else _targets(input, targets, time_column, dataset)
     flat = list(series.constant)
@@ -125,9 +127,9 @@ def xmap(
         warnings.filterwarnings("ignore", "constant series")  # told above
         result = pyedmcl.xmap(
             series, targets=aimed, E=dimension, tau=tau, Tp=Tp, exclusion_radius=exclusion_radius, knn=knn,
-            method=method, theta=theta, ridge=ridge, E_max=E_max, keep=keep, out=output, resume=resume, join=join,
-            part=part, progress=report,
-            neighbors=neighbors, recall=recall, dtype=dtype, device=device, client=workers,
+            method=method, theta=theta, ridge=ridge, E_max=E_max, groups=labels, keep=keep, out=output, resume=resume,
+            join=join, part=part, progress=report, neighbors=neighbors, recall=recall, dtype=dtype, device=device,
+            client=workers,
         )  # fmt: skip
     best = result.edges(top=edges) if edges else []
     talk.summary(f"{output}: {_size(result)}, {_dimensions(result.E)}{_seconds(result.provenance)}")

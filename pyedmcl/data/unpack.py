@@ -145,8 +145,8 @@ def _pandas_time(index: Any, what: str) -> Array | None:
     if kind == "RangeIndex":
         return None
     if kind == "MultiIndex":
-        raise InputError(f"{what}: the index has several levels; use .unstack() or pass one group at a time, so that "
-                         "rows follow each other in time")
+        raise InputError(f"{what}: the index has several levels; name those that tell recordings apart in groups=, or "
+                         "use .unstack(), so that rows follow each other in time")
     if kind == "PeriodIndex":
         index = index.to_timestamp()
     return time_array(np.asarray(index.values))

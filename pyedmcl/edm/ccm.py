@@ -15,7 +15,7 @@ from ..jobs.runner import Runner
 from ..jobs.sinks import ArraySink
 from ..launch.progress import Progress
 from . import arguments
-from .ccm_directions import METHODS, Direction, both_directions, library_sizes, sides
+from .ccm_directions import METHODS, Direction, drawn_from, library_sizes, variables
 from .ccm_problem import KERNELS, CcmProblem
 from .ccm_result import CcmResult, LaggedCcmResult
 from .convergence import means
@@ -40,6 +40,8 @@ def ccm(
     embedded: bool = False,
     lib_range: Any = None,
     valid_lib: Any = None,
+    groups: Any = None,
+    draw: str = "rows",
     neighbors: str = "exact",
     recall: float = 0.99,
     progress: Progress | None = None,
@@ -86,6 +88,13 @@ def ccm(
         Rows that may be drawn: ranges begin <= t < end, 0-based, in which lags and targets lie, too. All by default.
     valid_lib : mask of bool (n,), optional
         Rows that may be drawn, in addition.
+    groups : str, sequence of str, or labels (n,), optional
+        Recordings (subjects, plots, replicates) that stand one below the other: a column of x or a level of its index,
+        or a label for each row. No state and no target crosses a border between groups.
+    draw : {"rows", "groups"}
+        What sub-libraries are drawn from: single rows of all groups, or whole groups in random order until there are
+        enough rows, the last of them in part (Clark et al., Ecology 96, 1174, 2015). Rows of a group resemble each
+        other: whole groups tell what so many plots or subjects would have told.
     neighbors : {"exact", "auto", "exhaustive", "pruned", "kdtree", "ivf", "hnsw"}
         How the nearest rows of the whole library are searched, among which each sub-library's are then found; see
         :func:`pyedmcl.knn`. Small sub-libraries and method "smap" need no such search, which the result says.
@@ -134,7 +143,6 @@ def ccm(
     (2, 3)
     """
     Tp = arguments.integer("Tp", Tp)
-    radius = arguments.exclusion(exclusion_radius)
     samples = arguments.draws("sample", sample)
     k = arguments.count("knn", knn)
     number = arguments.stream(seed)
@@ -145,21 +153,25 @@ def ccm(
     thetas = check_thetas(theta)
     if len(thetas) != 1:
         raise InputError(f"theta={arguments.shown(theta)}: one number of at least 0 is needed")
-    first, second, tau = sides(x, y, E, tau, embedded)
-    directions = both_directions(first, second, tau, Tp=Tp, knn=k, lib_range=lib_range, valid_lib=valid_lib)
+    both = variables(
+        x, y, E=E, tau=tau, Tp=[Tp], exclusion_radius=exclusion_radius, embedded=embedded, lib_range=lib_range,
+        valid_lib=valid_lib, groups=groups,
+    )  # fmt: skip
+    directions = both.directions(Tp, k)
     sizes = library_sizes(lib_sizes, directions)
     problem = CcmProblem(
-        directions, sizes, samples, number, Tp, radius, search, dtype, None if method == "simplex" else float(thetas[0])
+        directions, sizes, samples, number, Tp, both.exclusion_radius, search, dtype,
+        None if method == "simplex" else float(thetas[0]), drawn_from(both, draw),
     )
     runner = arguments.runner_on(device, dtype)
     rho, record = _skill(problem, runner)
     return CcmResult(
         lib_sizes=np.array(sizes),
         rho=rho,
-        links=((first.name, second.name), (second.name, first.name)),
+        links=both.links,
         n_rows=(directions[0].n_predicted(Tp), directions[1].n_predicted(Tp)),
-        E=(first.E, second.E),
-        tau=tau,
+        E=(both.x.E, both.y.E),
+        tau=both.tau,
         Tp=Tp,
         seed=number,
         method=method,
@@ -188,6 +200,7 @@ def ccm_lagged(
     knn: int | None = None,
     lib_range: Any = None,
     valid_lib: Any = None,
+    groups: Any = None,
     neighbors: str = "exact",
     recall: float = 0.99,
     progress: Progress | None = None,
@@ -210,7 +223,8 @@ def ccm_lagged(
         Sub-libraries for each Tp, where ``lib_size`` is given.
     progress : callable or True, optional
         Called as ``progress(done, total, "predictions")``; True shows a bar.
-    x, y, E, tau, seed, exclusion_radius, knn, lib_range, valid_lib, neighbors, recall, dtype, device, tune
+    x, y, E, tau, seed, exclusion_radius, knn, lib_range, valid_lib, groups, neighbors, recall,
+    dtype, device, tune
         As for :func:`pyedmcl.ccm`.
 
     Returns
@@ -246,24 +260,26 @@ def ccm_lagged(
     lags = [arguments.integer("Tp", lag) for lag in arguments.several("Tp", Tp)]
     if not lags or len(set(lags)) != len(lags):
         raise InputError(f"Tp={arguments.shown(Tp)}: at least one integer is needed, and none twice")
-    radius = arguments.exclusion(exclusion_radius)
     samples = arguments.draws("sample", sample)
     k, number = arguments.count("knn", knn), arguments.stream(seed)
     search = arguments.neighbor_search(neighbors, recall)
     dtype = arguments.precision(dtype)
-    first, second, tau = sides(x, y, E, tau, False)
+    both = variables(
+        x, y, E=E, tau=tau, Tp=lags, exclusion_radius=exclusion_radius, lib_range=lib_range, valid_lib=valid_lib,
+        groups=groups,
+    )  # fmt: skip
     runner = arguments.runner_on(device, dtype)
     rho, record = np.empty((2, len(lags))), Record()
     for place, lag in enumerate(lags):
-        directions = both_directions(first, second, tau, Tp=lag, knn=k, lib_range=lib_range, valid_lib=valid_lib)
+        directions = both.directions(lag, k)
         parts: list[tuple[Sequence[Direction], tuple[int, ...], int]]
         if lib_size is not None:
             parts = [(directions, library_sizes(lib_size, directions, "lib_size"), samples)]
         else:  # all rows: gaps may leave different numbers of them
             parts = [([d], library_sizes([int(d.legal.sum())], [d]), 1) for d in directions]
         for part, sizes, count in parts:
-            found, own = _skill(CcmProblem(tuple(part), sizes, count, number, lag, radius, search, dtype), runner)
+            problem = CcmProblem(tuple(part), sizes, count, number, lag, both.exclusion_radius, search, dtype)
+            found, own = _skill(problem, runner)
             rho[[d.number for d in part], place] = means(found[:, 0])
             record = record.joined(own)
-    links = ((first.name, second.name), (second.name, first.name))
-    return LaggedCcmResult(np.array(lags), rho, links, lib_size, number, runner.provenance(KERNELS, record))
+    return LaggedCcmResult(np.array(lags), rho, both.links, lib_size, number, runner.provenance(KERNELS, record))

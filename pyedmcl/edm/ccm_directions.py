@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..data.arguments import shown
+from ..data.groups import Layout, take_groups
 from ..data.series import Series, as_series, check_embedding, require_rows, tell_constant
 from ..engines.ccm import States
 from ..errors import InputError
@@ -17,6 +18,7 @@ from . import arguments, ranges
 from .states import delay_states, embed, future, given_states
 
 METHODS = ("simplex", "smap")
+DRAWS = ("rows", "groups")
 _SIZES = 12  # library sizes where the caller names none
 
 
@@ -97,6 +99,75 @@ def sides(x: Any, y: Any, E: Any, tau: Any, embedded: bool) -> tuple[Side, Side,
     lags = [check_embedding(one, tau) for one in dims]
     found = [Side(series, lag[0] * series.n_series, lag[0]) for series, lag in zip(given, lags, strict=True)]
     return found[0], found[1], lags[0][1]
+
+
+@dataclass(frozen=True, eq=False)
+class Variables:
+    """Both variables, and what was said of their rows.
+
+    Attributes
+    ----------
+    x, y : Side
+        Groups of rows with gaps between them.
+    tau, exclusion_radius : int
+    lib_range, valid_lib
+        Of the rows as they lie now.
+    layout : Layout or None
+        How groups lie among the rows.
+    """
+
+    x: Side
+    y: Side
+    tau: int
+    exclusion_radius: int
+    lib_range: Any
+    valid_lib: Any
+    layout: Layout | None
+
+    @property
+    def links(self) -> tuple[tuple[str, str], tuple[str, str]]:
+        """(library, target) of each direction."""
+        return (self.x.name, self.y.name), (self.y.name, self.x.name)
+
+    def directions(self, Tp: int, knn: int | None) -> tuple[Direction, Direction]:
+        """x predicts y, and y predicts x."""
+        return both_directions(
+            self.x, self.y, self.tau, Tp=Tp, knn=knn, lib_range=self.lib_range, valid_lib=self.valid_lib
+        )
+
+
+def variables(
+    x: Any, y: Any, *, E: Any, tau: Any, Tp: Sequence[int], exclusion_radius: Any, embedded: bool = False,
+    lib_range: Any = None, valid_lib: Any = None, groups: Any = None,
+) -> Variables:  # fmt: skip
+    """Both variables, checked, for some prediction intervals.
+
+    Raises
+    ------
+    InputError
+        An argument cannot be used.
+    """
+    radius = arguments.exclusion(exclusion_radius)
+    x, of = take_groups(x, groups, "x")
+    y = take_groups(y, groups, "y", required=False)[0]
+    first, second, tau = sides(x, y, E, tau, embedded)
+    if of is None:
+        return Variables(first, second, tau, radius, lib_range, valid_lib, None)
+    layout = of.layout(E=max(first.lags, second.lags), tau=tau, Tp=Tp, exclusion_radius=radius)
+    laid = [replace(side, series=layout.series(side.series, name)) for side, name in ((first, "x"), (second, "y"))]
+    return Variables(
+        laid[0], laid[1], tau, layout.exclusion_radius, ranges.in_layout("lib_range", lib_range, layout),
+        ranges.in_layout("valid_lib", valid_lib, layout), layout,
+    )  # fmt: skip
+
+
+def drawn_from(both: Variables, draw: Any) -> NDArray[np.int64] | None:
+    """Group of each row where sub-libraries are drawn from whole groups, as ``draw`` says; else None."""
+    if arguments.choice("draw", draw, DRAWS) == "rows":
+        return None
+    if both.layout is None:
+        raise InputError("draw='groups': groups= is needed, which says where each row belongs")
+    return both.layout.code
 
 
 def _predicted(series: Series) -> Series:

@@ -16,12 +16,14 @@ from ..neighbors.records import without_search
 from .ccm_directions import Direction, states_of
 from .ccm_smap import smap_skill
 from .effort import operations
+from .group_draws import drawn_groups
 from .states import delay_states, future
 
 if TYPE_CHECKING:
     from ..device.executor import Executor
 
 KERNELS = ("knn", "ccm_draw", "ccm", "ccm_direct")
+_MEMBER_BYTES = 1 << 28  # of sub-libraries that the host draws together
 SMAP_KERNELS = ("ccm_draw", "smap_scale", "smap", "smap_solve")
 
 
@@ -43,6 +45,8 @@ class CcmProblem:
         What kernels compute in.
     theta : float or None
         Localisation of local linear fits; None where rows are predicted by their neighbours.
+    group_of : ndarray of int (n,) or None
+        Group of each row, where whole groups are drawn.
     """
 
     directions: tuple[Direction, ...]
@@ -54,6 +58,7 @@ class CcmProblem:
     search: SearchRequest
     dtype: str
     theta: float | None = None
+    group_of: NDArray[np.int64] | None = None
 
     unit: ClassVar[str] = ""  # the engine itself reports
 
@@ -88,6 +93,11 @@ class CcmProblem:
         """Room for rho (directions, sizes, samples)."""
         return np.empty((self.total, len(self.lib_sizes), self.sample))
 
+    def members(self, legal: NDArray[np.bool_], pair: CcmPair, size: int) -> NDArray[np.bool_]:
+        """Sub-libraries (samples, n) of whole groups."""
+        assert self.group_of is not None
+        return drawn_groups(self.group_of, legal, pair, size, self.sample, self.seed)
+
     def open(self, executor: Executor) -> CcmEngine:
         return CcmEngine(self, executor)
 
@@ -106,7 +116,7 @@ class CcmEngine:
         pairs = [CcmPair(place, place, direction.stream) for place, direction in enumerate(directions)]
         try:
             if p.theta is None:
-                rho = engine.skill(pairs, p.lib_sizes, p.sample, p.seed)
+                rho = _skill(engine, pairs, p)
                 searched = engine.searched
             else:
                 rho = np.array([smap_skill(engine, pair, p, d) for pair, d in zip(pairs, directions, strict=True)])
@@ -117,6 +127,19 @@ class CcmEngine:
 
     def release(self) -> None:
         """Nothing is held."""
+
+
+def _skill(engine: SampledSkill, pairs: list[CcmPair], p: CcmProblem) -> NDArray[np.float64]:
+    """rho (pairs, sizes, samples)."""
+    if p.group_of is None:
+        return engine.skill(pairs, p.lib_sizes, p.sample, p.seed)
+    step = max(_MEMBER_BYTES // (len(pairs) * p.sample * len(p.group_of)), 1)
+    parts = []
+    for first in range(0, len(p.lib_sizes), step):
+        sizes = p.lib_sizes[first : first + step]
+        members = np.array([[p.members(engine.library_mask(pair), pair, size) for size in sizes] for pair in pairs])
+        parts.append(engine.skill(pairs, sizes, p.sample, p.seed, members))
+    return np.concatenate(parts, axis=1)
 
 
 def _states(problem: CcmProblem, directions: tuple[Direction, ...]) -> States:

@@ -40,7 +40,11 @@ def smap_skill(
     target = future(direction.target.series.values[:, 0], p.Tp)
     queries = np.flatnonzero(np.isfinite(coordinates).all(axis=1) & np.isfinite(target))
     rho = np.full((len(p.lib_sizes), p.sample), np.nan)
-    for place, members in enumerate(engine.members(pair, p.lib_sizes, p.sample, p.seed)):
+    if p.group_of is None:
+        sampled = engine.members(pair, p.lib_sizes, p.sample, p.seed)
+    else:
+        sampled = (p.members(engine.library_mask(pair), pair, size) for size in p.lib_sizes)
+    for place, members in enumerate(sampled):
         for number, drawn in enumerate(members):
             rows = np.flatnonzero(drawn)
             fits = LocalFits(

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..data.condition import Prepared
+from ..data.groups import take_groups
 from ..data.series import as_series, check_embedding, require_rows, tell_constant
 from ..device.select import DeviceNames
 from ..jobs.function import public_function
@@ -32,6 +33,7 @@ def embed_dimension(
     lib_range: Any = None,
     pred_range: Any = None,
     valid_lib: Any = None,
+    groups: Any = None,
     neighbors: str = "exact",
     recall: float = 0.99,
     progress: Progress | None = None,
@@ -64,6 +66,8 @@ def embed_dimension(
         range each E uses the rows that have E lags.
     valid_lib : mask of bool (n_steps,), optional
         Library rows that may be used, in addition to ``lib_range`` (conditional embedding).
+    groups : str, sequence of str, or labels (n_steps,), optional
+        Recordings that stand one below the other, as for :func:`pyedmcl.simplex`.
     neighbors, recall
         How neighbours are searched; as for :func:`pyedmcl.knn`.
     progress : callable or True, optional
@@ -115,22 +119,29 @@ def embed_dimension(
     search = arguments.neighbor_search(neighbors, recall)
     dtype = arguments.precision(dtype)
     arguments.reporter(progress)
-    series = as_series(x, what="x")
+    rest, of = take_groups(x, groups, "x")
+    series = as_series(rest, what="x")
     require_rows(series, E=E_max, tau=tau, Tp=Tp, k=1, what="x")
+    if target is not None and of is not None:
+        target = take_groups(target, groups, "target", required=False)[0]
     tell_constant(**({"x": series} if target is None else {"target": arguments.one_series(target, "target")}))
     problem: EmbedDimensionProblem | EmbedDimensionRowsProblem
     if any(given is not None for given in (target, lib_range, pred_range, valid_lib)):
         options = PredictionOptions(
-            None, tau, Tp, k, radius, lib_range=lib_range, pred_range=pred_range, valid_lib=valid_lib
+            None, tau, Tp, k, radius, lib_range=lib_range, pred_range=pred_range, valid_lib=valid_lib,
+            groups=of,
         )
         problem = EmbedDimensionRowsProblem(Prepared(series, dtype), E_max, target, options, search)
         problem.check()
     else:
+        if of is not None:
+            layout = of.layout(E=E_max, tau=tau, Tp=[Tp], exclusion_radius=radius)
+            series, radius = layout.series(series, "x"), layout.exclusion_radius
         problem = EmbedDimensionProblem(Prepared(series, dtype), E_max, tau, Tp, radius, k, search)
     runner = arguments.runner_on(device, dtype, client)
     rho = np.empty((series.n_series, E_max))
     record = runner.run(problem, ArraySink(problem.blocks(runner.devices), [rho]))
     best = best_dimensions(rho)
-    single = getattr(x, "ndim", 2 if series.n_series > 1 else 1) == 1
+    single = getattr(rest, "ndim", 2 if series.n_series > 1 else 1) == 1
     used = runner.provenance(problem.kernels, record)
     return EmbedDimensionResult(int(best[0]) if single else best, rho[0] if single else rho, series.names, used)

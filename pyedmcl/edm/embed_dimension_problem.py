@@ -115,7 +115,8 @@ class SelfSkill:
         """rho (series of the block, E_max)."""
         rho = np.empty((len(block), self._problem.E_max)) if into is None else into[0]
         rho[...] = np.nan
-        for a, b in _runs(self._gaps[block.begin : block.end], self._batch):
+        there = self._problem.data.series.values[:, block.begin : block.end]
+        for a, b in _runs(there, self._gaps[block.begin : block.end], self._batch):
             self._skill(block.begin + a, block.begin + b, rho[a:b])
             report(b)
         return BlockResult([rho], self._record())
@@ -151,12 +152,18 @@ class SelfSkill:
         self._pool.release()
 
 
-def _runs(gaps: NDArray[np.bool_], most: int) -> Iterator[tuple[int, int]]:
-    """Ranges of series: each with gaps alone, since these rule out rows of their own series only, others together."""
+def _runs(values: NDArray[Any], gaps: NDArray[np.bool_], most: int) -> Iterator[tuple[int, int]]:
+    """Ranges of series that have the same gaps, which rule out the same rows."""
+
+    def alike(a: int, b: int) -> bool:
+        return bool(gaps[a] == gaps[b]) and (
+            not gaps[a] or np.array_equal(np.isnan(values[:, a]), np.isnan(values[:, b]))
+        )
+
     a = 0
     while a < len(gaps):
         b = a + 1
-        while not gaps[a] and b < len(gaps) and not gaps[b] and b - a < most:
+        while b < len(gaps) and b - a < most and alike(a, b):
             b += 1
         yield a, b
         a = b

@@ -19,3 +19,4 @@ class PredictionOptions:
     lib_range: Any = None
     pred_range: Any = None
     valid_lib: Any = None
+    groups: Any = None

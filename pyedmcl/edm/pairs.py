@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ..data.arguments import shown
 from ..data.condition import Prepared
+from ..data.groups import take_groups
 from ..data.series import Series, as_series, check_embedding, require_rows, tell_constant
 from ..device.fingerprint import device_key
 from ..device.info import DeviceInfo
@@ -139,7 +140,7 @@ class PairsProblem:
 
 def pairs_arguments(
     data: Any, *, E: Any, tau: Any, Tp: Any, exclusion_radius: Any, knn: Any, E_max: Any, columns: Any, dtype: Any,
-    neighbors: Any = "exact", recall: Any = 0.99, targets: Any = None,
+    neighbors: Any = "exact", recall: Any = 0.99, targets: Any = None, groups: Any = None,
 ) -> dict[str, Any]:  # fmt: skip
     """The fields of a :class:`PairsProblem` from what the user gave; that of targets only where there are other ones.
 
@@ -156,14 +157,23 @@ def pairs_arguments(
     }  # fmt: skip
     dtype = arguments.precision(dtype)
     E_max = arguments.integer("E_max", E_max, 1)
-    series = as_series(data, columns=columns)
-    fields["data"], aimed = Prepared(series, dtype), series
+    rest, of = take_groups(data, groups, "data")
+    series = as_series(rest, columns=columns)
+    aimed = series
     if targets is not None:
-        aimed = targets_of(data, series, targets)
-        fields["targets"] = Prepared(aimed, dtype)
+        aimed = targets_of(rest, series, take_groups(targets, groups, "targets", required=False)[0])
     dims = _dimensions(E, aimed, tau, "series" if aimed is series else "targets")
     tell_constant(data=series, **({} if aimed is series else {"targets": aimed}))
-    require_rows(series, E=E_max if dims is None else max(dims), tau=tau, Tp=fields["Tp"], k=1)
+    highest = E_max if dims is None else max(dims)
+    require_rows(series, E=highest, tau=tau, Tp=fields["Tp"], k=1)
+    if of is not None:  # E is found one step ahead
+        ahead = [fields["Tp"]] if dims is not None else [fields["Tp"], 1]
+        layout = of.layout(E=highest, tau=tau, Tp=ahead, exclusion_radius=fields["exclusion_radius"])
+        laid, fields["exclusion_radius"] = layout.series(series), layout.exclusion_radius
+        series, aimed = laid, laid if aimed is series else layout.series(aimed, "targets")
+    fields["data"] = Prepared(series, dtype)
+    if targets is not None:
+        fields["targets"] = Prepared(aimed, dtype)
     return {**fields, "E": dims, "E_max": E_max if dims is None else None}
 
 

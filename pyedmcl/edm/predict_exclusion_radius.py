@@ -28,6 +28,7 @@ def predict_exclusion_radius(
     lib_range: Any = None,
     pred_range: Any = None,
     valid_lib: Any = None,
+    groups: Any = None,
     progress: Progress | None = None,
     dtype: str = "float32",
     device: str | None = None,
@@ -45,7 +46,8 @@ def predict_exclusion_radius(
         Rows with |t - j| up to this are no neighbours.
     progress : callable or True, optional
         Called as ``progress(done, total, "queries")``; True shows a bar.
-    lib, target, E, tau, Tp, knn, embedded, lib_range, pred_range, valid_lib, dtype, device, tune
+    lib, target, E, tau, Tp, knn, embedded, lib_range, pred_range, valid_lib, groups, dtype,
+    device, tune
         As for :func:`pyedmcl.simplex`.
 
     Returns
@@ -78,7 +80,8 @@ def predict_exclusion_radius(
     """
     arguments.reporter(progress)
     options = PredictionOptions(
-        E, tau, Tp, knn, embedded=embedded, lib_range=lib_range, pred_range=pred_range, valid_lib=valid_lib
-    )
+        E, tau, Tp, knn, embedded=embedded, lib_range=lib_range, pred_range=pred_range, valid_lib=valid_lib,
+        groups=groups,
+    )  # fmt: skip
     radii = integers("exclusion_radius", exclusion_radius, 0)
     return skill_over("exclusion_radius", radii, (lib, None, target), options, dtype, device)

@@ -27,6 +27,7 @@ def predict_interval(
     lib_range: Any = None,
     pred_range: Any = None,
     valid_lib: Any = None,
+    groups: Any = None,
     progress: Progress | None = None,
     dtype: str = "float32",
     device: str | None = None,
@@ -43,7 +44,8 @@ def predict_interval(
         Steps ahead; 0 or negative are allowed.
     progress : callable or True, optional
         Called as ``progress(done, total, "queries")``; True shows a bar.
-    lib, pred, target, E, tau, knn, exclusion_radius, embedded, lib_range, pred_range, valid_lib, dtype, device, tune
+    lib, pred, target, E, tau, knn, exclusion_radius, embedded, lib_range, pred_range, valid_lib, groups, dtype,
+    device, tune
         As for :func:`pyedmcl.simplex`.
 
     Returns
@@ -79,6 +81,6 @@ def predict_interval(
     arguments.reporter(progress)
     options = PredictionOptions(
         E, tau, knn=knn, exclusion_radius=exclusion_radius, embedded=embedded, lib_range=lib_range,
-        pred_range=pred_range, valid_lib=valid_lib,
+        pred_range=pred_range, valid_lib=valid_lib, groups=groups,
     )  # fmt: skip
     return skill_over("Tp", integers("Tp", Tp), (lib, pred, target), options, dtype, device)

@@ -36,6 +36,7 @@ def predict_nonlinear(
     lib_range: Any = None,
     pred_range: Any = None,
     valid_lib: Any = None,
+    groups: Any = None,
     progress: Progress | None = None,
     dtype: str = "float32",
     device: str | None = None,
@@ -54,7 +55,7 @@ def predict_nonlinear(
     progress : callable or True, optional
         Called as ``progress(done, total, "predictions")``; True shows a bar.
     lib, pred, target, E, tau, Tp, knn, exclusion_radius, solver, alpha, embedded, lib_range, pred_range, valid_lib,
-    dtype, device, tune
+    groups, dtype, device, tune
         As for :func:`pyedmcl.smap`.
 
     Returns
@@ -94,7 +95,7 @@ def predict_nonlinear(
     chosen = solver_of(solver, alpha)
     options = PredictionOptions(
         E, tau, Tp, exclusion_radius=exclusion_radius, embedded=embedded, lib_range=lib_range, pred_range=pred_range,
-        valid_lib=valid_lib,
+        valid_lib=valid_lib, groups=groups,
     )  # fmt: skip
     problem = SmapProblem(prepare(lib, pred, target, options), thetas, neighbours, chosen, dtype)
     runner, sink = arguments.runner_on(device, dtype), ListSink(problem.blocks())

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data.arguments import shown
+from ..data.groups import Layout
 from ..errors import InputError
 from . import arguments
 
@@ -66,6 +67,15 @@ def mask(name: str, given: Any, n: int) -> Mask | None:
         raise InputError(f"{name} is a mask of shape {array.shape}; one boolean for each of the {n} rows is needed")
     found: Mask = array
     return found
+
+
+def in_layout(name: str, given: Any, layout: Layout | None) -> Any:
+    """Ranges or a mask of rows of the data as ranges or a mask of the places of a layout."""
+    if given is None or layout is None:
+        return given
+    n = len(layout.groups.codes)
+    as_mask = mask(name, given, n)
+    return layout.segments(segments(name, given, n)) if as_mask is None else layout.mask(as_mask)
 
 
 def library_mask(

@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data.series import as_series, check_embedding, require_rows
+from ..data.groups import Entries, Layout
+from ..data.series import check_embedding
 from ..errors import InputError
 from . import arguments, ranges
 from .options import PredictionOptions
+from .rows import library_of, sides_of
 
 Doubles = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -38,6 +40,10 @@ class Regression:
     names : tuple of str
         Of the D coordinates.
     E, tau, Tp : int
+    layout : Layout or None
+        How groups lie among the predicted rows.
+    lags : int
+        Of each column.
     """
 
     library: Doubles
@@ -51,6 +57,12 @@ class Regression:
     E: int
     tau: int
     Tp: int
+    layout: Layout | None = None
+    lags: int = 1
+
+    def entries(self) -> Entries:
+        """Which predictions a result shows."""
+        return Entries.of(self.rows, self.Tp, (self.lags - 1) * self.tau, self.layout)
 
 
 def embed(values: NDArray[Any], E: int, tau: int) -> Doubles:
@@ -90,7 +102,7 @@ def prepare(
     InputError
         An argument cannot be used; the message names it, its value, and what is legal.
     """
-    series = as_series(lib, what="lib")
+    series, groups = library_of(lib, options)
     E, tau, embedded = options.E, options.tau, options.embedded
     if embedded:
         if E is not None and arguments.integer("E", E, 1) != series.n_series:
@@ -103,58 +115,42 @@ def prepare(
         E, tau = check_embedding(E, tau)
     lags = 1 if embedded else E
     Tp = arguments.integer("Tp", options.Tp)
-    radius = arguments.exclusion(options.exclusion_radius)
     if series.n_series * lags > MOST_COORDINATES:
         raise InputError(
             f"lib: {series.n_series} columns with E={lags} are {series.n_series * lags} coordinates; at most "
             f"{MOST_COORDINATES} are supported"
         )
-    require_rows(series, E=lags, tau=tau, Tp=Tp, k=1, what="lib")
-    goal = arguments.goal_of(series, target)
-    n, first = series.n_steps, (lags - 1) * tau
-    coordinates = embed(series.values, lags, tau)
+    sides = sides_of(series, groups, pred, target, options, lags=lags, tau=tau, Tp=Tp)
+    goal, coordinates = sides.goal, embed(sides.library.values, lags, tau)
     aimed = ranges.finite_target(goal, Tp)
     legal = np.isfinite(coordinates).all(axis=1)
     if count_gaps:  # inside the series all the same
-        legal &= ranges.finite_target(np.zeros(n), Tp)
+        legal &= ranges.finite_target(np.zeros(len(goal)), Tp)
     else:
         legal &= aimed
-    allowed = ranges.library_mask(
-        n, E=lags, tau=tau, Tp=Tp, lib_range=options.lib_range, valid_lib=options.valid_lib
-    )
-    if allowed is not None:
-        legal &= allowed
+    if sides.allowed is not None:
+        legal &= sides.allowed
     library_rows = np.flatnonzero(legal)
     if not aimed[library_rows].any():
         raise InputError(
             f"lib: no row has all its {series.n_series * lags} coordinates and a target {Tp} steps on; too many gaps, "
             "or lib_range and valid_lib leave only rows with gaps"
         )
-    if pred is None:
-        asked, points, observed_in = series, coordinates, goal
-    else:
-        asked = as_series(pred, what="pred")
-        if asked.n_series != series.n_series:
-            raise InputError(f"pred has {asked.n_series} columns and lib {series.n_series}: they must be the same")
-        if asked.n_steps <= first:
-            raise InputError(f"pred: E={E}, tau={tau} needs at least {first + 1} rows, there are {asked.n_steps}")
-        points = embed(asked.values, lags, tau)
-        # Nobody has observed another target beside the new series.
-        own = target is None
-        observed_in = asked.values[:, 0].astype(np.float64) if own else np.full(asked.n_steps, np.nan)
-    rows = ranges.prediction_rows(asked.n_steps, first, options.pred_range)
+    points = coordinates if pred is None else embed(sides.asked.values, lags, tau)
     return Regression(
         library=_rows(coordinates, library_rows),
         target=goal[library_rows + Tp],
         library_rows=library_rows,
-        points=_rows(points, rows),
-        rows=rows,
-        observed=ranges.observed_at(observed_in, rows, Tp),
-        exclusion_radius=radius if pred is None else -1,
+        points=_rows(points, sides.rows),
+        rows=sides.rows,
+        observed=sides.observed,
+        exclusion_radius=sides.exclusion_radius,
         names=coordinate_names(series.names, lags, tau, embedded),
         E=E,
         tau=tau,
         Tp=Tp,
+        layout=sides.layout,
+        lags=lags,
     )
 
 

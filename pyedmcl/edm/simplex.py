@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..data.dates import times_at
-from ..data.series import name_of, time_of
 from ..jobs.function import public_function
 from ..jobs.sinks import ListSink
 from ..launch.progress import Progress
@@ -31,6 +29,7 @@ def simplex(
     lib_range: Any = None,
     pred_range: Any = None,
     valid_lib: Any = None,
+    groups: Any = None,
     generate_steps: int = 0,
     neighbors: str = "exact",
     recall: float = 0.99,
@@ -68,6 +67,11 @@ def simplex(
         row lie inside its own range. A mask's rows are taken as they are.
     valid_lib : mask of bool (n,), optional
         Library rows that may be used, in addition to ``lib_range`` (conditional embedding).
+    groups : str, sequence of str, or labels (n,), optional
+        Recordings (subjects, plots, replicates) that stand one below the other: a column of ``lib`` or a level of its
+        index, or a label for each row. No state and no target crosses a border between groups. Predictions
+        are of each row with all its lags, group by group. With ``pred``, that is in groups where it has that column
+        or level.
     generate_steps : int
         Continue the series instead: predict the step after its last one, append it, and so on, with an unchanging
         library. For a single series with Tp = 1.
@@ -116,7 +120,7 @@ def simplex(
     search = arguments.neighbor_search(neighbors, recall)
     arguments.reporter(progress)
     dtype = arguments.precision(dtype)
-    options = PredictionOptions(E, tau, Tp, knn, exclusion_radius, embedded, lib_range, pred_range, valid_lib)
+    options = PredictionOptions(E, tau, Tp, knn, exclusion_radius, embedded, lib_range, pred_range, valid_lib, groups)
     projection = prepare(lib, pred, target, options)
     if steps:
         check_generation(projection, target is not None, options, steps)
@@ -124,17 +128,16 @@ def simplex(
     runner, sink = arguments.runner_on(device, dtype), ListSink(problem.blocks())
     record = runner.run(problem, sink)
     (((projection, forecast),),) = sink.results()
-    rows = projection.rows + projection.Tp
+    shown = projection.entries()
     return SimplexResult(
-        time=rows,
-        observed=projection.observed,
-        predicted=forecast.predicted,
-        variance=forecast.variance,
+        time=shown.time,
+        observed=projection.observed[shown.kept],
+        predicted=forecast.predicted[shown.kept],
+        variance=forecast.variance[shown.kept],
         rho=forecast.rho,
         mae=forecast.mae,
         rmse=forecast.rmse,
         E=projection.E,
+        group=shown.group,
         provenance=runner.provenance(problem.kernels, record),
-        dates=times_at(time_of(lib if pred is None else pred), rows),
-        name=name_of(lib if target is None else target),
     )

@@ -10,15 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data.condition import condition
-from ..data.series import as_series, check_embedding, require_rows
+from ..data.groups import Entries, Layout
+from ..data.series import check_embedding
 from ..engines.projected import Projector
 from ..errors import InputError
 from ..jobs.blocks import Record
 from ..neighbors.choose import SearchRequest
 from ..neighbors.coordinates import coordinate_problem, delay_problem, lay_out, lay_out_states
 from ..neighbors.plan import SearchProblem
-from . import arguments, ranges, scores
+from . import arguments, scores
 from .options import PredictionOptions
+from .rows import library_of, sides_of
 from .states import condition_together, embed, future
 
 if TYPE_CHECKING:
@@ -49,6 +51,8 @@ class Projection:
         Query rows that are predicted.
     observed : ndarray of float64
         Value at each row + Tp, NaN where there is none.
+    layout : Layout or None
+        How groups lie among the query rows.
     """
 
     library: NDArray[Any]
@@ -62,6 +66,11 @@ class Projection:
     allowed: Mask | None
     rows: NDArray[np.int64]
     observed: Doubles
+    layout: Layout | None = None
+
+    def entries(self) -> Entries:
+        """Which predictions a result shows."""
+        return Entries.of(self.rows, self.Tp, (self.lags - 1) * self.tau, self.layout)
 
     @property
     def E(self) -> int:
@@ -93,7 +102,7 @@ def prepare(
     InputError
         An argument cannot be used; the message names it, its value, and what is legal.
     """
-    series = as_series(lib, what="lib")
+    series, groups = library_of(lib, options)
     E, embedded = options.E, options.embedded
     if embedded:
         if E is not None and arguments.integer("E", E, 1) != series.n_series:
@@ -107,33 +116,14 @@ def prepare(
         lags, tau = check_embedding(E, options.tau)
     Tp = arguments.integer("Tp", options.Tp)
     k = arguments.count("knn", options.knn) or lags * series.n_series + 1
-    radius = arguments.exclusion(options.exclusion_radius)
-    require_rows(series, E=lags, tau=tau, Tp=Tp, k=1, what="lib")
-    goal = arguments.goal_of(series, target, quiet=quiet)
-    first = (lags - 1) * tau
-    asked = series
-    if pred is not None:
-        asked = as_series(pred, what="pred")
-        if asked.n_series != series.n_series:
-            raise InputError(f"pred has {asked.n_series} columns and lib {series.n_series}: they must be the same")
-        if asked.n_steps <= first:
-            raise InputError(f"pred: E={lags}, tau={tau} needs at least {first + 1} rows, there are {asked.n_steps}")
-    if pred is None:
-        seen = goal
-    elif target is None:
-        seen = asked.values[:, 0].astype(np.float64)
-    else:  # nobody has observed another target beside the new series
-        seen = np.full(asked.n_steps, np.nan)
-    rows = ranges.prediction_rows(asked.n_steps, first, options.pred_range)
-    allowed = ranges.library_mask(
-        series.n_steps, E=lags, tau=tau, Tp=Tp, lib_range=options.lib_range, valid_lib=options.valid_lib
-    )
+    sides = sides_of(series, groups, pred, target, options, lags=lags, tau=tau, Tp=Tp, quiet=quiet)
+    library = sides.library.values
     if not gaps_only:
-        check_library(series.values, goal, lags, tau, Tp, allowed, None if options.knn is None else k, "lib")
+        check_library(library, sides.goal, lags, tau, Tp, sides.allowed, None if options.knn is None else k, "lib")
     return Projection(
-        library=series.values, query=asked.values, goal=goal, lags=lags, tau=tau, Tp=Tp, k=k,
-        exclusion_radius=radius if pred is None else -1,
-        allowed=allowed, rows=rows, observed=ranges.observed_at(seen, rows, Tp),
+        library=library, query=library if pred is None else sides.asked.values, goal=sides.goal, lags=lags, tau=tau,
+        Tp=Tp, k=k, exclusion_radius=sides.exclusion_radius, allowed=sides.allowed, rows=sides.rows,
+        observed=sides.observed, layout=sides.layout,
     )  # fmt: skip
 
 
@@ -254,6 +244,7 @@ def check_generation(p: Projection, other_target: bool, options: PredictionOptio
         (options.embedded, "embedded=True: coordinates cannot be continued by a prediction of one of them"),
         (other_target, "target=...: the predicted series must be the embedded one"),
         (p.library.shape[1] > 1, "lib has several columns; a single series is needed"),
+        (p.layout is not None, "groups=...: continue one group at a time"),
         (p.Tp != 1, f"Tp={p.Tp}: each prediction must be the next value, Tp=1"),
         (options.pred_range is not None, "pred_range=...: what is predicted follows the end of the series"),
     )

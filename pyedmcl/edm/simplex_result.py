@@ -17,20 +17,20 @@ from ..io.result import Result
 class SimplexResult(Result):
     """Simplex projection of one series; one entry per embedded query row t = (E-1)*tau, ..., n-1.
 
+    Of groups the entries are those of each group in turn.
+
     Attributes
     ----------
     time : ndarray
-        Row number t + Tp that is predicted.
+        Row number t + Tp that is predicted; of groups, counted within the group.
     observed : ndarray of float64
         Value there, NaN outside the series.
     predicted, variance : ndarray of float64
         Weighted mean of the neighbours' targets, and the weighted variance around it; NaN where there is no neighbour.
     rho, mae, rmse : float
         Pearson correlation (NaN for fewer than 3 pairs or zero variance), mean absolute error, root mean square error.
-    dates : ndarray or None
-        The times that the data have for these rows, continued beyond their ends; None where they have none.
-    name : str
-        What is predicted.
+    group : ndarray of numbers or text, or None
+        Label of each entry's group.
     """
 
     time: NDArray[np.int_]
@@ -42,14 +42,12 @@ class SimplexResult(Result):
     rmse: float
     E: int
     provenance: Mapping[str, Any] = field(default_factory=dict, repr=False)
-    dates: NDArray[Any] | None = field(default=None, repr=False)
-    name: str = ""
+    group: NDArray[Any] | None = None
 
     def to_frame(self) -> Any:
-        """A pandas DataFrame with columns time, observed, predicted, variance; the time as in the data."""
-        columns = {name: getattr(self, name) for name in ("time", "observed", "predicted", "variance")}
-        columns["time"] = self.time if self.dates is None else self.dates
-        return pandas_for("to_frame()").DataFrame(columns)
+        """A pandas DataFrame with columns (group,) time, observed, predicted, variance."""
+        columns = (*(() if self.group is None else ("group",)), "time", "observed", "predicted", "variance")
+        return pandas_for("to_frame()").DataFrame({name: getattr(self, name) for name in columns})
 
     def plot(self, path: str | None = None) -> Any:
         """Observed against predicted over time; saved to ``path`` if given. Needs matplotlib."""

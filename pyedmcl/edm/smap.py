@@ -6,8 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from ..data.dates import times_at
-from ..data.series import name_of, time_of
 from ..jobs.function import public_function
 from ..jobs.sinks import ListSink
 from ..launch.progress import Progress
@@ -38,6 +36,7 @@ def smap(
     lib_range: Any = None,
     pred_range: Any = None,
     valid_lib: Any = None,
+    groups: Any = None,
     generate_steps: int = 0,
     singular_values: bool = False,
     progress: Progress | None = None,
@@ -83,6 +82,11 @@ def smap(
         row lie inside its own range. A mask's rows are taken as they are.
     valid_lib : mask of bool (n,), optional
         Library rows that may be used, in addition to ``lib_range``.
+    groups : str, sequence of str, or labels (n,), optional
+        Recordings (subjects, plots, replicates) that stand one below the other: a column of ``lib`` or a level of its
+        index, or a label for each row. No state and no target crosses a border between groups. Predictions
+        are of each row with all its lags, group by group. With ``pred``, that is in groups where it has that column
+        or level.
     generate_steps : int
         Continue the series instead: predict the step after its last one, append it, and so on, with an unchanging
         library. For a single series with Tp = 1.
@@ -137,7 +141,7 @@ def smap(
     chosen = solver_of(solver, alpha)
     options = PredictionOptions(
         E, tau, Tp, exclusion_radius=exclusion_radius, embedded=embedded, lib_range=lib_range, pred_range=pred_range,
-        valid_lib=valid_lib,
+        valid_lib=valid_lib, groups=groups,
     )  # fmt: skip
     regression = prepare(lib, pred, target, options)
     if steps:
@@ -153,22 +157,21 @@ def smap(
         return values if several else values[0]
 
     sizes = fits.singular_values
-    rows = regression.rows + regression.Tp
+    shown = regression.entries()
     return SmapResult(
-        time=rows,
-        observed=regression.observed,
+        time=shown.time,
+        observed=regression.observed[shown.kept],
         theta=thetas if several else float(thetas[0]),
-        predicted=one(fits.predicted),
-        variance=one(fits.variance),
-        coefficients=one(fits.coefficients),
-        singular_values=None if sizes is None else one(sizes),
+        predicted=one(fits.predicted[:, shown.kept]),
+        variance=one(fits.variance[:, shown.kept]),
+        coefficients=one(fits.coefficients[:, shown.kept]),
+        singular_values=None if sizes is None else one(sizes[:, shown.kept]),
         rho=rho if several else float(rho[0]),
         mae=mae if several else float(mae[0]),
         rmse=rmse if several else float(rmse[0]),
         names=regression.names,
         E=regression.E,
         redone=fits.redone,
+        group=shown.group,
         provenance=runner.provenance(problem.kernels, record, solver=chosen.described),
-        dates=times_at(time_of(lib if pred is None else pred), rows),
-        name=name_of(lib if target is None else target),
     )

@@ -69,6 +69,7 @@ def check_generation(
         (other_target, "target=...: the predicted series must be the embedded one"),
         (len(regression.names) != regression.E, "lib has several columns; a single series is needed"),
         (regression.Tp != 1, f"Tp={regression.Tp}: each prediction must be the next value, Tp=1"),
+        (regression.layout is not None, "groups=...: continue one group at a time"),
         (by_estimator, "solver: forecasts that feed themselves are made with 'svd' or 'ridge'"),
     )
     for applies, why in reasons:

@@ -25,7 +25,7 @@ def remarks_on_times(time: NDArray[Any] | None) -> list[tuple[str, str]]:
         found.append((
             "time-back",
             f"{restart}: several recordings one below the other, or rows that are not sorted. Rows on both sides of "
-            "such a place become one state; split or sort the table first",
+            "such a place become one state; sort the table first, or say in groups= which rows belong together",
         ))  # fmt: skip
     if double:
         row = int(np.argmax(steps == 0)) + 1

@@ -50,6 +50,7 @@ def xmap(
     E_max: int = 20,
     columns: Sequence[str | int] | str | int | None = None,
     targets: Any = None,
+    groups: Any = None,
     keep: str = "all",
     out: str | os.PathLike[str] | None = None,
     resume: bool = True,
@@ -102,6 +103,8 @@ def xmap(
         What is predicted, where that is not the libraries themselves: names or positions of columns of ``data``, or
         other series over the same rows, in any of the forms of ``data``. The map is then (n_libraries, n_targets), and
         costs a search for each library and a lookup for each pair. Series without names are called y0, y1, and so on.
+    groups : str, sequence of str, or labels (n_steps,), optional
+        Recordings that stand one below the other, as for :func:`pyedmcl.simplex`.
     keep : str
         Which pairs are kept: "all"; "top:50", the 50 strongest of each library, so the strongest causes of each effect;
         "top:50:target", the 50 strongest of each target, so the strongest effects of each cause; or "rho>0.3". All but
@@ -193,7 +196,7 @@ def xmap(
         raise InputError(f"theta={arguments.shown(theta)} with {what} of one map; give a single theta")
     fields = pairs_arguments(
         data, E=E, tau=tau, Tp=Tp, exclusion_radius=exclusion_radius, knn=knn, E_max=E_max, columns=columns,
-        neighbors=neighbors, recall=recall, dtype=dtype, targets=targets,
+        groups=groups, neighbors=neighbors, recall=recall, dtype=dtype, targets=targets,
     )  # fmt: skip
     series = fields["data"].series
     aimed = fields["targets"].series if "targets" in fields else None

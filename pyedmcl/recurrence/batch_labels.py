@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..data.arguments import column_names, integer, several
+from ..data.groups import groups_of, hashable
 from ..data.unpack import NotNumericError, numeric_column
 from ..errors import InputError, shown
 
@@ -128,15 +129,15 @@ def _of_array(data: Any, what: str, groups: Any, axis: Any) -> Labelled:
     table = np.ascontiguousarray(values.reshape(-1, values.shape[-1]))
     if groups is None:
         return _checked(Labelled(table, columns, what))
-    codes, keys = _codes(groups, table.shape[1], what)
-    return _split(list(table), columns, codes, {"group": keys}, what)
+    found = groups_of(groups, table.shape[1], what)
+    return _split(list(table), columns, found.codes, {"group": found.labels}, what)
 
 
 def _of_frame(data: Any, what: str, groups: Any, columns: Any) -> Labelled:
     keys = several("groups", groups) if groups is not None else []
     there = list(data.columns)
     levels = [name for name in data.index.names if name is not None]
-    by_name = bool(keys) and all(_hashable(key) and (key in there or key in levels) for key in keys)
+    by_name = bool(keys) and all(hashable(key) and (key in there or key in levels) for key in keys)
     chosen = [name for name in there if not (by_name and name in keys)] if columns is None else list(
         column_names("columns", columns) or []
     )  # fmt: skip
@@ -156,46 +157,12 @@ def _of_frame(data: Any, what: str, groups: Any, columns: Any) -> Labelled:
         return _checked(Labelled(values, labels, what))
     if by_name:
         rows = [(data[key] if key in there else data.index.get_level_values(key)).tolist() for key in keys]
-        codes, found = _codes(list(zip(*rows, strict=True)), len(data), what)
-        by = {str(key): tuple(one[at] for one in found) for at, key in enumerate(keys)}
+        found = groups_of(list(zip(*rows, strict=True)), len(data), what)
+        by = {str(key): tuple(one[at] for one in found.labels) for at, key in enumerate(keys)}
     else:
-        codes, found = _codes(groups, len(data), what)
-        by = {"group": found}
-    return _split(values, labels, codes, by, what)
-
-
-def _hashable(value: Any) -> bool:
-    try:
-        hash(value)
-    except TypeError:
-        return False
-    return True
-
-
-def _codes(groups: Any, n_steps: int, what: str) -> tuple[np.ndarray[Any, Any], tuple[Any, ...]]:
-    """The group of each row, counted by first appearance, and the label of each group."""
-    labels = list(groups) if isinstance(groups, Sequence) and not isinstance(groups, str) else None
-    if hasattr(groups, "tolist"):
-        listed = groups.tolist()
-        labels = listed if isinstance(listed, list) else None
-    if labels is None or len(labels) != n_steps or not all(map(_hashable, labels)):
-        raise InputError(
-            f"groups={shown(groups)}: names of columns of a DataFrame, or a label for each of the {n_steps:,} rows of "
-            f"{what}, are needed"
-        )
-    seen: dict[Any, int] = {}
-    codes = np.array([seen.setdefault(_key(label), len(seen)) for label in labels], np.int64)
-    first: dict[int, Any] = {}
-    for code, label in zip(codes.tolist(), labels, strict=True):
-        first.setdefault(code, label)
-    return codes, tuple(first[code] for code in range(len(seen)))
-
-
-def _key(label: Any) -> Any:
-    """Labels that are NaN are one label."""
-    if isinstance(label, tuple):
-        return tuple(map(_key, label))
-    return ("missing",) if label != label else label
+        found = groups_of(groups, len(data), what)
+        by = {"group": found.labels}
+    return _split(values, labels, found.codes, by, what)
 
 
 def _split(
