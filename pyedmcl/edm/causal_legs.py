@@ -22,13 +22,13 @@ from .ccm_matrix_result import CcmMatrixResult
 from .exceedance import p_values
 from .false_discovery import false_discovery
 from .lagged_map_problem import LaggedMapProblem
+from .lagged_significance_problem import LaggedSignificanceProblem
 from .pair_predictions_problem import PairPredictionsProblem
 from .partial_links import PartialLink, partial_skill
 from .sequential import FIRST, tell_reach
 from .surrogate import SeriesMakers
+from .surrogate_tests import surrogate_tests
 from .verdicts import MOST_GIVEN, NONE, Evidence, intermediates, passes_through, verdict_of
-from .xmap_significance import surrogate_tests
-from .xmap_significance_problem import XmapSignificanceProblem
 
 Doubles = NDArray[np.float64]
 
@@ -119,10 +119,9 @@ class LegsOfNetwork:
         legs = self._legs
         if self._makers is None:
             return None, None, None
-        problem = XmapSignificanceProblem(
-            **self._fields, makers=self._makers, n=legs.n or min(FIRST, legs.budget), seed=legs.seed,
-            E_of_library=True, lags=lags,
-        )  # fmt: skip
+        problem = LaggedSignificanceProblem(
+            **self._fields, makers=self._makers, n=legs.n or min(FIRST, legs.budget), seed=legs.seed, lags=lags
+        )
         record, _, table = surrogate_tests(
             problem, self._runner, rate=legs.rate, budget=0 if legs.n else legs.budget
         )  # fmt: skip

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ..data.condition import Prepared
-from ..data.series import Series
-from ..engines.crossmap import CrossMap
+from ..engines.lagged_map import LaggedMap, Libraries, Span, centred, laid_out, room_for
 from ..jobs.blocks import Arrays, Block, BlockResult, Record, Report, cut
 from .effort import operations
 from .pairs import PairsProblem
-from .xmap_problem import map_data
 
 if TYPE_CHECKING:
     from ..device.executor import Executor
@@ -57,38 +55,48 @@ class LaggedMapProblem(PairsProblem):
 
 
 class LaggedMapEngine:
-    """The engine of :class:`LaggedMapProblem`; it holds nothing on the device between blocks."""
+    """The engine of :class:`LaggedMapProblem`: all series on a device, as libraries and as targets."""
 
     def __init__(self, problem: LaggedMapProblem, executor: Executor) -> None:
-        self._problem, self._executor = problem, executor
-        # Libraries of one dimension lie side by side.
-        self._E = np.array(problem.E, int)
-        self._order = np.argsort(self._E, kind="stable")
-        series = problem.data.series
-        sorted_series = Series(
-            np.ascontiguousarray(series.values[:, self._order]), tuple(series.names[i] for i in self._order)
-        )
-        self._data = Prepared(sorted_series, problem.data.dtype)
+        self._problem, self._n = problem, problem.data.series.n_series
+        self._map = LaggedMap(executor, libraries_of(problem, np.arange(self._n), problem.lags))
+        series = problem.data.series.values
+        values = room_for(len(series), self._n, problem.data.dtype)
+        for j in range(self._n):
+            values[: len(series), j] = laid_out(series[:, j].astype(np.float64), *centred(series[:, j]))
+        try:
+            self._map.load(values, [Span(j, j + 1, missing_of(series[:, j])) for j in range(self._n)])
+        except BaseException:
+            self._map.release()
+            raise
 
     def block(self, block: Block, into: Arrays | None, report: Report) -> BlockResult:
         """rho (lags of the block, n_series, n_series)."""
-        N, record = len(self._E), Record()
-        (out,) = [np.empty((len(block), N, N))] if into is None else into
-        dims = self._E[self._order]
+        (out,) = [np.empty((len(block), self._n, self._n))] if into is None else into
+        everything = np.ones((self._n, self._n), bool)
         for place, Tp in enumerate(self._problem.lags[block.begin : block.end]):
-            sorted_rho = np.full((N, N), np.nan)
-            for E in np.unique(dims).tolist():
-                a, b = np.searchsorted(dims, E), np.searchsorted(dims, E, side="right")
-                part = replace(self._problem, data=self._data, E=(E,) * N, Tp=Tp)
-                mapping = CrossMap(self._executor, replace(map_data(part), n_libraries=int(b - a)))
-                try:
-                    sorted_rho[a:b] = mapping.skill(int(a), int(b))
-                    record = record.joined(Record(mapping.parameters))
-                finally:
-                    mapping.release()
-            out[place][np.ix_(self._order, self._order)] = sorted_rho
+            out[place] = self._map.skill(Tp, everything)
             report(place + 1)
-        return BlockResult([out], record)
+        return BlockResult([out], Record(self._map.parameters))
 
     def release(self) -> None:
-        """Nothing is held."""
+        """Give the device memory back."""
+        self._map.release()
+
+
+def missing_of(values: NDArray[np.floating]) -> NDArray[np.bool_] | None:
+    """Rows of a series that are gaps; None where there is none."""
+    missing = np.isnan(values)
+    return missing if missing.any() else None
+
+
+def libraries_of(problem: PairsProblem, which: NDArray[np.int_], lags: tuple[int, ...]) -> Libraries:
+    """Some series of a problem as libraries, each with its own E."""
+    conditioned, n_steps = problem.data.conditioned, problem.data.series.n_steps
+    E = np.array(problem.E, int)
+    far = max(abs(lag) for lag in lags)
+    rows = n_steps - (int(E.max()) - 1) * problem.tau - far - 2 * problem.exclusion_radius - 1
+    return Libraries(
+        conditioned.values[:, which], E[which], problem.tau, problem.exclusion_radius, problem.knn,
+        bool(conditioned.gaps.any()) or rows < 1, problem.search,
+    )  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,11 +19,12 @@ from ..jobs.blocks import Block, cut
 from . import arguments
 from .surrogate_choice import Choice, choices
 from .surrogate_makers import Maker, adjusted, one_by_one, phases, placed, seasonal
+from .surrogate_streams import Streams
 from .twins import twin_groups, twin_path
 
 METHODS = ("shuffle", "phase", "iaaft", "twin", "seasonal", "auto")
 Doubles = NDArray[np.float64]
-_CELLS = 1 << 17  # of surrogates that are made together: what they are made of fits into a cache
+_CELLS = 1 << 16  # of surrogates that are made together: what they are made of fits into a cache, and is used again
 
 
 def surrogate(
@@ -110,20 +112,28 @@ def draw(make: Maker, n: int, seed: int, number: int, n_steps: int, first: int =
 
 def draw_into(out: NDArray[Any], make: Maker, seed: int, number: int, first: int) -> None:
     """As :func:`draw`, into an array (n, n_steps) of any type and layout."""
-    n, n_steps = out.shape
+    draw_together([(out, make, number)], seed, first)
 
-    def fill(part: Block) -> None:
-        sequences = (np.random.SeedSequence(seed, spawn_key=(number, first + i)) for i in range(part.begin, part.end))
-        out[part.begin : part.end] = make([np.random.Generator(np.random.Philox(each)) for each in sequences])
 
-    parts = cut(n, max(_CELLS // n_steps, 1))
+def draw_together(several: Sequence[tuple[NDArray[Any], Maker, int]], seed: int, first: int) -> None:
+    """As :func:`draw_into`, of several series: (out, make, number) of each."""
+
+    def fill(out: NDArray[Any], make: Maker, number: int, part: Block) -> None:
+        made = make(Streams(seed, number, first + part.begin, first + part.end))
+        # Where time runs along the first axis of an array, whole rows of it are written.
+        out.T[:, part.begin : part.end] = np.ascontiguousarray(made.T, out.dtype)
+
+    parts = [
+        (out, make, number, part)
+        for out, make, number in several for part in cut(len(out), max(_CELLS // out.shape[1], 1))
+    ]  # fmt: skip
     threads = min(len(parts), os.cpu_count() or 1)
     if threads < 2:
-        for part in parts:
-            fill(part)
+        for each in parts:
+            fill(*each)
         return
     with ThreadPoolExecutor(threads) as pool:  # NumPy lets others work while it transforms an array
-        for done in [pool.submit(fill, part) for part in parts]:
+        for done in [pool.submit(fill, *each) for each in parts]:
             done.result()
 
 
@@ -136,7 +146,7 @@ def maker(
     series: Series, method: str, *, period: int | None = None, E: int = 2, tau: int = 1, recurrence: float = 0.1,
     what: str = "x", name: str = "method", choice: Choice | None = None,
 ) -> Maker:  # fmt: skip
-    """What makes surrogates of a single series from random generators; see :func:`surrogate`.
+    """What makes surrogates of a single series from random streams; see :func:`surrogate`.
 
     ``what`` and ``name`` are what messages call the data and the method; ``choice`` is what "auto" takes, if known.
     """
@@ -152,7 +162,7 @@ def maker(
         make = maker(
             near_one, method, period=period, E=E, tau=tau, recurrence=recurrence, what=what, name=name, choice=choice
         )
-        return lambda generators: np.ldexp(make(generators), exponent)
+        return lambda streams: np.ldexp(make(streams), exponent)
     there = np.isfinite(values)
     if not there.all() and method not in ("shuffle", "seasonal", "auto"):
         raise InputError(

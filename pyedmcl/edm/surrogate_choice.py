@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from ..data.condition import near_one
 from ..data.series import Series
-from .surrogate_makers import Generators, Maker, check_period, phases
+from .surrogate_makers import Maker, check_period, phases
+from .surrogate_streams import Streams
 
 Doubles = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -73,11 +74,15 @@ class Choice:
             base = base + mean_cycle(rest - base, kept, self.period)
         turned = phases(rest - base)
 
-        def make(generators: Generators) -> Doubles:
-            out = base + turned(generators)
+        def make(streams: Streams) -> Doubles:
+            out = turned(streams)
+            if self.period or self.trend:
+                out += base
             if self.steps:
                 out = begin + np.concatenate([np.zeros((len(out), 1)), np.cumsum(out, axis=1)], axis=1)
-            return np.where(there, out, np.nan)
+            if self.gaps:
+                out[:, ~there] = np.nan
+            return out
 
         return make
 

@@ -1,25 +1,25 @@
-"""What makes surrogates of a series of numbers near 1 from random generators, a function for each kind."""
+"""What makes surrogates of a series of numbers near 1 from random streams, a function for each kind."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
 from . import arguments
+from .surrogate_streams import Streams
 
 Doubles = NDArray[np.float64]
-Generators = Sequence[np.random.Generator]
-#: Surrogates (n, n_steps), one from each of n generators.
-Maker = Callable[[Generators], Doubles]
+#: Surrogates (n, n_steps) from n streams.
+Maker = Callable[[Streams], Doubles]
 _MOST_ROUNDS = 1000
 
 
 def one_by_one(make: Callable[[np.random.Generator], Doubles]) -> Maker:
     """What makes surrogates by a function of a single generator."""
-    return lambda generators: np.stack([make(rng) for rng in generators])
+    return lambda streams: np.stack([make(rng) for rng in streams.generators()])
 
 
 def placed(values: Doubles, there: NDArray[np.bool_]) -> Doubles:
@@ -34,15 +34,14 @@ def phases(values: Doubles) -> Maker:
     n, mean = len(values), values.mean()
     spectrum = np.abs(np.fft.rfft(values - mean))
 
-    def make(generators: Generators) -> Doubles:
-        shares = np.empty((len(generators), len(spectrum)))
-        for row, rng in zip(shares, generators, strict=True):
-            rng.random(out=row)
-        turned = spectrum * np.exp(2j * np.pi * shares)
+    def make(streams: Streams) -> Doubles:
+        turned = streams.turns(len(spectrum))
+        turned *= spectrum
         turned[:, 0] = 0.0
         if n % 2 == 0:  # the highest frequency is real: its variance is kept on average
             turned[:, -1] = np.sqrt(2.0) * turned[:, -1].real
-        out: Doubles = np.fft.irfft(turned, n, axis=1) + mean
+        out: Doubles = np.fft.irfft(turned, n, axis=1)
+        out += mean
         return out
 
     return make

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -13,17 +13,15 @@ from ..device.select import DeviceNames
 from ..errors import InputError
 from ..io.optional import pandas_for
 from ..io.result import Result
-from ..jobs.blocks import Record
 from ..jobs.function import public_function
-from ..jobs.runner import Runner
-from ..jobs.sinks import ArraySink
 from ..launch.progress import Progress
 from . import arguments
 from .exceedance import p_values
 from .false_discovery import false_discovery
-from .pairs import pairs_arguments, with_dimensions
-from .sequential import FIRST, SequentialTests, decided, tell_reach
+from .pairs import pairs_arguments
+from .sequential import FIRST, decided, tell_reach
 from .surrogate import SeriesMakers, check_method
+from .surrogate_tests import surrogate_tests
 from .xmap_significance_problem import XmapSignificanceProblem
 
 Doubles = NDArray[np.float64]
@@ -233,48 +231,3 @@ def xmap_significance(
         surrogate, number, table.n, limit, makers.reasons,
         runner.provenance(problem.kernels, record),
     )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class SurrogateTable:
-    """Skill of all pairs, and how many surrogates reach it; each (n_series, n_series), row = library."""
-
-    rho: Doubles
-    reached: NDArray[np.int_]
-    n: NDArray[np.int_]
-
-
-def surrogate_tests(
-    problem: XmapSignificanceProblem, runner: Runner, *, rate: float, budget: int
-) -> tuple[Record, NDArray[np.int_], SurrogateTable]:
-    """Run the problem, and then rounds of more surrogates for the pairs that are open at ``rate``.
-
-    Parameters
-    ----------
-    problem : XmapSignificanceProblem
-        Of the first round.
-    runner : Runner
-    rate : float
-    budget : int
-        0 for the first round alone.
-
-    Returns
-    -------
-    Record, ndarray of int (n_series,), SurrogateTable
-        How it came about; E of the series; the counts.
-    """
-    N = problem.total
-
-    def of(part: XmapSignificanceProblem) -> tuple[XmapSignificanceProblem, Record, list[NDArray[Any]]]:
-        layers = [np.empty((N, N)), *np.empty((2, N, N), int)]
-        sink = ArraySink(part.blocks(), [layer.T for layer in layers])
-        part = with_dimensions(part, runner, sink)
-        return part, runner.run(part, sink), layers
-
-    problem, record, (rho, reached, n) = of(problem)
-    tests = SequentialTests(rate, budget, problem.n, reached, n)
-    while step := tests.step(problem.data.series.n_steps):
-        _, own, (_, reached, n) = of(replace(problem, first=tests.drawn, n=step, pairs=tests.open))
-        tests.add(step, reached, n)
-        record = record.joined(own)
-    return record, np.array(problem.E, int), SurrogateTable(rho, tests.reached, tests.n)

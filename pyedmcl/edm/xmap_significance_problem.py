@@ -18,7 +18,7 @@ from . import arguments
 from .effort import operations
 from .exceedance import counts
 from .pairs import PairsProblem
-from .surrogate import SeriesMakers, draw_into
+from .surrogate import SeriesMakers, draw_together
 from .xmap_problem import map_data
 
 if TYPE_CHECKING:
@@ -47,10 +47,6 @@ class XmapSignificanceProblem(PairsProblem):
         Number of the first surrogate.
     pairs : ndarray of bool (n_series, n_series), optional
         Row = library, column = target: which pairs are computed; the others get NaN and 0. All pairs by default.
-    E_of_library : bool
-        E is that of the library instead of the target.
-    lags : tuple of int
-        Skills are the highest of these Tp, those of surrogates too; the field Tp alone by default.
     """
 
     makers: SeriesMakers
@@ -58,8 +54,6 @@ class XmapSignificanceProblem(PairsProblem):
     seed: int
     first: int = 0
     pairs: NDArray[np.bool_] | None = None
-    E_of_library: bool = False
-    lags: tuple[int, ...] = ()
 
     @property
     def kernels(self) -> tuple[str, ...]:
@@ -72,8 +66,7 @@ class XmapSignificanceProblem(PairsProblem):
     @property
     def operations(self) -> float:
         L, N = self.data.series.n_steps, self.total
-        once = operations(self.dims, n_library=L, n_query=L, n_series=N, n_targets=N * (self.n + 1))
-        return once * max(len(self.lags), 1)
+        return operations(self.dims, n_library=L, n_query=L, n_series=N, n_targets=N * (self.n + 1))
 
     def open(self, executor: Executor) -> XmapSignificanceEngine:
         return XmapSignificanceEngine(self, executor)
@@ -112,10 +105,8 @@ class XmapSignificanceEngine:
         """Libraries and targets of each map that a block is computed by."""
         p, N = self._problem, self._problem.total
         wanted = np.ones((N, N), bool) if p.pairs is None else p.pairs
-        for dim in np.unique(p.E or ()) if p.E_of_library else (None,):
-            alike = np.ones(N, bool) if dim is None else np.array(p.E) == dim
-            for targets in self._together(wanted & alike[:, None], block):
-                yield np.flatnonzero(wanted[:, targets].any(axis=1) & alike), targets
+        for targets in self._together(wanted, block):
+            yield np.flatnonzero(wanted[:, targets].any(axis=1)), targets
 
     def _together(self, wanted: NDArray[np.bool_], block: Block) -> Iterator[Numbers]:
         """Targets that share a map: where the search that they share costs more than the pairs that nobody wants."""
@@ -149,23 +140,18 @@ class XmapSignificanceEngine:
         own = len(columns)
         values = arguments.room("n", (series.n_steps, own + len(targets) * p.n), series.values.dtype)
         values[:, :own] = series.values[:, columns]
-        for place, j in enumerate(targets):
-            begin = own + place * p.n
-            draw_into(values[:, begin : begin + p.n].T, self._makers[j], p.seed, int(j), p.first)
+        begins = own + np.arange(len(targets)) * p.n
+        draws = [(values[:, a : a + p.n].T, self._makers[j], int(j)) for a, j in zip(begins, targets, strict=True)]
+        draw_together(draws, p.seed, p.first)
         names = (*(series.names[i] for i in columns), *(f"{series.names[j]}~{i}" for j in targets for i in range(p.n)))
         E = np.array(p.E, int)
         dims = np.concatenate([E[columns], np.repeat(E[targets], p.n)])
-        if p.E_of_library:
-            dims[:] = E[libraries[0]]
         together = replace(p, data=Prepared(Series(values, names), p.data.dtype), E=tuple(dims.tolist()))
-        rho, record = np.full((M, len(dims)), np.nan), Record()
-        for Tp in p.lags or (p.Tp,):
-            mapping = CrossMap(self._executor, replace(map_data(replace(together, Tp=Tp)), n_libraries=M))
-            try:
-                rho = np.fmax(rho, mapping.skill(0, M).astype(np.float64))
-                record = Record(mapping.parameters)
-            finally:
-                mapping.release()
+        mapping = CrossMap(self._executor, replace(map_data(together), n_libraries=M))
+        try:
+            rho, record = mapping.skill(0, M).astype(np.float64), Record(mapping.parameters)
+        finally:
+            mapping.release()
         skill = rho[:, M : M + len(also)] if len(also) else rho[:, targets]
         return skill, rho[:, own:].reshape(M, len(targets), p.n), record
 

@@ -10,24 +10,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..codegen.build import build
 from ..device.memory import budget
 from ..errors import DeviceMemoryError
-from ..kernels import spec
 from ..kernels.lookup import MOST_COLUMNS
 from ..launch.invariants import require_rho
-from ..launch.pacing import Pacer
 from ..launch.pool import Pool
 from ..launch.sizes import round_up
 from ..launch.staging import Staging
 from ..neighbors.choose import SearchRequest
 from ..neighbors.plan import SearchProblem
 from ..neighbors.searcher import Searcher, open_searcher, report
-from ..neighbors.tables import Tables
-from .lookup import Shapes
+from .lookups import Lookups, TargetColumns
 
 if TYPE_CHECKING:
-    from ..device.executor import Buffer, Executor
+    from ..device.executor import Executor
 
 
 @dataclass(frozen=True)
@@ -114,13 +110,13 @@ class CrossMap:
         values = data.values
         targets = values if data.targets is None else data.targets
         self.n_steps, self.n = targets.shape
-        self.tau, self.Tp, self.gaps = data.tau, data.Tp, data.gaps
+        self.tau, self.Tp = data.tau, data.Tp
         self.dtype = values.dtype.name
         self._E = np.atleast_2d(data.E)
         self.layers = len(self._E)
-        self._shapes = Shapes(executor.info, self.n_steps, self.dtype, data.n_libraries or values.shape[1])
+        n_libraries = data.n_libraries or values.shape[1]
+        self._lookups = Lookups(executor, self.n_steps, self.dtype, n_libraries, data.gaps)
         self._pool = Pool(executor)
-        self._pacers: dict[int, Pacer] = defaultdict(lambda: Pacer(executor.info))
         self._groups: list[_Group] = []
         room = self._allocate_targets(values.itemsize)
         self.data = self._observed = Staging(executor, values, room=room // 8)
@@ -191,7 +187,8 @@ class CrossMap:
         self._observed.targets(column_of, self.stride, self.targets, self._rows)
         self._staged = layer
         target_of = np.concatenate([order, np.zeros(MOST_COLUMNS, int)]).astype(np.int32)
-        self.target_of = self.executor.upload(target_of, self._pool.get("target_of", target_of.nbytes))
+        on_device = self.executor.upload(target_of, self._pool.get("target_of", target_of.nbytes))
+        self._columns = TargetColumns(self.targets, on_device, self.stride)
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -199,7 +196,7 @@ class CrossMap:
         group = self._groups[0]
         classes = [targets for lookups in group.lookups.values() for _, targets in lookups]
         widest = max(classes, key=lambda targets: targets.end - targets.begin)
-        lookup = self._shapes.chosen(group.searcher.problem.k(widest.E), widest.end - widest.begin)
+        lookup = self._lookups.chosen(group.searcher.problem.k(widest.E), widest.end - widest.begin)
         return {"knn": group.searcher.parameters, "lookup": dict(lookup.parameters)}
 
     @property
@@ -236,38 +233,16 @@ class CrossMap:
             series = group.searcher.load(self.data, a, a + n)
             for tables in group.searcher.tables(series, group.library_mask):
                 for dim in tables.problem.dims:
+                    begin, end = (int(row) for row in self._data.rows(dim))
                     for layer, targets in group.lookups[dim]:
                         self._stage_targets(layer)
-                        self._lookup(tables, targets, rho, layer * n)
+                        self._lookups.run(
+                            tables, dim, self._columns, (targets.begin, targets.end), (begin, end), rho,
+                            row=layer * n + tables.first, stride=self.n,
+                        )  # fmt: skip
         for layer, rows in enumerate(out):
             self.executor.download(rho, rows, layer * nbytes)
             require_rho(self.executor, rows, "lookup")
-
-    def _lookup(self, tables: Tables, targets: TargetClass, rho: Buffer, first_row: int) -> None:
-        k = tables.problem.k(targets.E)
-        width = targets.end - targets.begin
-        t_begin, t_end = (int(row) for row in self._data.rows(targets.E))
-        pacer, predictions = self._pacers[targets.E], float(max(t_end - t_begin, 1) * tables.n_libraries)
-        shape = self._shapes.shape(k, width, tables.n_libraries, lambda cost: pacer.units(cost * predictions))
-        values = {**shape.parameters, "k": k, "dtype": self.dtype, "gaps": self.gaps, "stage_rows": shape.stage_rows,
-                  "table_tile": tables.knn_pass.table_tile}  # fmt: skip
-        kernel = build(self.executor, spec("lookup"), values)
-        fixed: dict[str, Any] = {
-            "targets": self.targets, "rows": tables.rows, "weights": tables.values, "target_of": self.target_of,
-            "rho": rho, "target_stride": self.stride, "column_end": targets.end, "n_rows": self.n_steps,
-            "t_begin": t_begin, "t_end": t_end, "Tp": self.Tp, "n_libraries": tables.n_libraries,
-            "first_library": first_row + tables.first, "rho_stride": self.n, "table_begin": tables.begin(targets.E),
-            "table_rows": tables.knn_pass.table_rows, "n_slices": shape.slices,
-        }  # fmt: skip
-        blocks = -(-width // shape.columns)
-        # A launch takes whole blocks of columns: the groups of one share it, so it stays in cache.
-        for block in range(0, blocks, shape.blocks):
-            some = min(shape.blocks, blocks - block)
-            event = self.executor.launch(
-                kernel, (some * shape.slices * shape.group,), (shape.group,),
-                column_begin=targets.begin + block * shape.columns, **fixed,
-            )  # fmt: skip
-            pacer.launched(event, shape.cost * predictions * some)
 
     def release(self) -> None:
         """Give the device memory back."""

@@ -52,9 +52,10 @@ class Tables:
         """The search, restricted to the dimensions of the pass."""
         return self.knn_pass.problem
 
-    def begin(self, E: int) -> int:
-        """Element where the table of dimension ``E`` begins."""
-        return self.knn_pass.table_begin(E, self.n_libraries)
+    def begin(self, E: int, place: int = 0) -> int:
+        """Element where the table of dimension ``E`` of a library begins; ``place`` counts those of these tables."""
+        knn_pass = self.knn_pass
+        return knn_pass.table_begin(E, self.n_libraries) + place * knn_pass.table_rows * knn_pass.stride(E)
 
     def arguments_of(self, place: int, E: int) -> dict[str, Any]:
         """What a kernel takes that writes the table of one library; ``place`` counts the libraries of these tables.
@@ -64,8 +65,7 @@ class Tables:
         knn_pass = self.knn_pass
         return {
             "stride": knn_pass.stride(E), "tile": knn_pass.table_tile, "spare": self.problem.library_begin,
-            "table": self.begin(E) + place * knn_pass.table_rows * knn_pass.stride(E), "out_row": self.rows,
-            "out_value": self.values,
+            "table": self.begin(E, place), "out_row": self.rows, "out_value": self.values,
         }  # fmt: skip
 
     def read(self, executor: Executor, E: int, libraries: int) -> tuple[NDArray[np.int32], NDArray[Any]]:

@@ -80,6 +80,36 @@ def test_dimensions_are_those_of_the_effect(one_device):
     assert found.p_value[1, 0] == (1 + (np.array(skill) >= found.rho[1, 0]).sum()) / 10
 
 
+def test_gaps_are_left_out_of_every_lag(one_device):
+    data = maps(200, CHAIN, 5)
+    data[[20, 21, 90], 0] = data[60, 2] = np.nan
+    data[:, 2] *= 1e6
+    found = pyedmcl.causal_network(data, E=[2, 3, 2], lags=(-2, -1, 0), n=9, seed=2, partial=False, device=one_device)
+    for place, Tp in enumerate((-2, -1, 0)):
+        for E in (2, 3):
+            rows = np.array([2, 3, 2]) == E
+            whole = pyedmcl.xmap(data, E=E, Tp=Tp, device=one_device).rho
+            np.testing.assert_allclose(found.by_lag[place][rows], whole[rows], atol=1e-6)
+    drawn = pyedmcl.surrogate(data[:, 0], "auto", n=9, seed=2)
+    skill = [
+        max(pyedmcl.simplex(data[:, 1], target=row, E=3, Tp=Tp, device=one_device).rho for Tp in (-2, -1))
+        for row in drawn
+    ]
+    assert found.p_value[1, 0] == (1 + (np.array(skill) >= found.rho[1, 0]).sum()) / 10
+
+
+def test_surrogates_of_a_target_do_not_depend_on_what_is_computed_with_them(chain, one_device, monkeypatch):
+    data, _ = chain
+    options = {"E": 3, "lags": (-2, -1, 0), "seed": 1, "partial": False, "convergence": False, "device": one_device}
+    one = pyedmcl.causal_network(data, **options)
+    monkeypatch.setattr("pyedmcl.engines.lagged_map.LaggedMap.most_targets", 112)  # of one to two targets
+    monkeypatch.setattr("pyedmcl.engines.lagged_map.LaggedMap._keep", lambda *_: None)  # tables are made again
+    other = pyedmcl.causal_network(data, **options, n=99)
+    np.testing.assert_array_equal(other.rho, one.rho)
+    first = pyedmcl.causal_network(data, **options, n=39)
+    assert ((other.p_value * 100 - 1) - (first.p_value * 40 - 1) >= -1e-9)[~np.eye(3, dtype=bool)].all()
+
+
 def test_switched_off_legs_are_said(chain, one_device):
     data, _ = chain
     found = pyedmcl.causal_network(

@@ -1,0 +1,49 @@
+"""The random numbers of surrogates: those of each are the same, whatever is drawn with it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+# Surrogates whose phases come from one random stream: to begin a stream takes longer than to draw the phases of one.
+_TOGETHER = 16
+#: The phases that there are: random ones are 16-bit numbers of these. Sines and cosines take ten times as long.
+TURNS = np.exp(2j * np.pi * np.arange(1 << 16) / (1 << 16))
+
+
+@dataclass(frozen=True)
+class Streams:
+    """Of the surrogates ``begin`` to ``end - 1`` of series ``number``.
+
+    Attributes
+    ----------
+    seed, number, begin, end : int
+    """
+
+    seed: int
+    number: int
+    begin: int
+    end: int
+
+    def __len__(self) -> int:
+        return self.end - self.begin
+
+    def generators(self) -> list[np.random.Generator]:
+        """One for each surrogate."""
+        return [self._generator(self.number, i) for i in range(self.begin, self.end)]
+
+    def turns(self, width: int) -> NDArray[np.complex128]:
+        """Random complex numbers (n, width) of magnitude 1."""
+        parts = []
+        for group in range(self.begin // _TOGETHER, -(-self.end // _TOGETHER)):
+            first = group * _TOGETHER
+            rows = min(self.end - first, _TOGETHER)
+            drawn = self._generator(self.number, group, 1).integers(0, len(TURNS), (rows, width), np.uint16)
+            parts.append(drawn[max(self.begin - first, 0) :])
+        out: NDArray[np.complex128] = TURNS.take(np.concatenate(parts) if len(parts) > 1 else parts[0])
+        return out
+
+    def _generator(self, *place: int) -> np.random.Generator:
+        return np.random.Generator(np.random.Philox(np.random.SeedSequence(self.seed, spawn_key=place)))

@@ -1,0 +1,64 @@
+"""Tests of all pairs against surrogates, in rounds: the loop that functions with such tests share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..jobs.blocks import Record
+from ..jobs.runner import Runner
+from ..jobs.sinks import ArraySink
+from .lagged_significance_problem import LaggedSignificanceProblem
+from .pairs import with_dimensions
+from .sequential import SequentialTests
+from .xmap_significance_problem import XmapSignificanceProblem
+
+Tested = TypeVar("Tested", bound="XmapSignificanceProblem | LaggedSignificanceProblem")
+
+
+@dataclass(frozen=True)
+class SurrogateTable:
+    """Skill of all pairs, and how many surrogates reach it; each (n_series, n_series), row = library."""
+
+    rho: NDArray[np.float64]
+    reached: NDArray[np.int_]
+    n: NDArray[np.int_]
+
+
+def surrogate_tests(
+    problem: Tested, runner: Runner, *, rate: float, budget: int
+) -> tuple[Record, NDArray[np.int_], SurrogateTable]:
+    """Run the problem, and then rounds of more surrogates for the pairs that are open at ``rate``.
+
+    Parameters
+    ----------
+    problem : XmapSignificanceProblem or LaggedSignificanceProblem
+        Of the first round.
+    runner : Runner
+    rate : float
+    budget : int
+        0 for the first round alone.
+
+    Returns
+    -------
+    Record, ndarray of int (n_series,), SurrogateTable
+        How it came about; E of the series; the counts.
+    """
+    N = problem.total
+
+    def of(part: Tested) -> tuple[Tested, Record, list[NDArray[Any]]]:
+        layers = [np.empty((N, N)), *np.empty((2, N, N), int)]
+        sink = ArraySink(part.blocks(), [layer.T for layer in layers])
+        part = with_dimensions(part, runner, sink)
+        return part, runner.run(part, sink), layers
+
+    problem, record, (rho, reached, n) = of(problem)
+    tests = SequentialTests(rate, budget, problem.n, reached, n)
+    while step := tests.step(problem.data.series.n_steps):
+        _, own, (_, reached, n) = of(replace(problem, first=tests.drawn, n=step, pairs=tests.open))
+        tests.add(step, reached, n)
+        record = record.joined(own)
+    return record, np.array(problem.E, int), SurrogateTable(rho, tests.reached, tests.n)

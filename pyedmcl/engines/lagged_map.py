@@ -1,0 +1,300 @@
+"""Skill of libraries at several lags against many targets, which are uploaded once and share every search."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..codegen.sentinels import GAP
+from ..device.memory import budget
+from ..errors import DeviceMemoryError
+from ..kernels.lookup import MOST_COLUMNS
+from ..launch.invariants import require_rho
+from ..launch.pool import Pool
+from ..launch.sizes import round_up
+from ..launch.staging import Staging
+from ..neighbors.choose import SearchRequest
+from ..neighbors.plan import SearchProblem
+from ..neighbors.searcher import Searcher, open_searcher
+from ..neighbors.tables import Tables
+from .lookups import Lookups, TargetColumns
+
+if TYPE_CHECKING:
+    from ..device.executor import Buffer, Executor
+
+Mask = NDArray[np.bool_]
+Numbers = NDArray[np.int_]
+# Lookups of a target that take as long as to begin another launch, for each compute unit.
+_LAUNCH = 64
+
+
+@dataclass(frozen=True)
+class Libraries:
+    """Series whose states predict.
+
+    Attributes
+    ----------
+    values : ndarray (n_steps, n_libraries)
+        From :func:`pyedmcl.data.condition.condition`.
+    E : ndarray of int (n_libraries,)
+    tau, exclusion_radius : int
+    k : int or None
+        Neighbours; E + 1 if None.
+    gaps : bool
+        Whether any prediction or observation may be missing, those of targets too.
+    search : SearchRequest, optional
+        How neighbours are searched.
+    """
+
+    values: NDArray[Any]
+    E: Numbers
+    tau: int = 1
+    exclusion_radius: int = 0
+    k: int | None = None
+    gaps: bool = False
+    search: SearchRequest | None = None
+
+
+@dataclass(frozen=True)
+class Span:
+    """Columns ``begin`` to ``end - 1`` of targets that are gaps in the same rows.
+
+    Attributes
+    ----------
+    begin, end : int
+    missing : ndarray of bool (n_steps,) or None
+        Those rows; None where there is none.
+    """
+
+    begin: int
+    end: int
+    missing: Mask | None = None
+
+
+class LaggedMap:
+    """Skill at any lag; tables of neighbours are kept, as far as there is memory, and serve all targets.
+
+    Parameters
+    ----------
+    executor : Executor
+    libraries : Libraries
+    """
+
+    def __init__(self, executor: Executor, libraries: Libraries) -> None:
+        self.executor, self._libraries = executor, libraries
+        self.n_steps, self.n = libraries.values.shape
+        self.dtype = libraries.values.dtype.name
+        # Libraries of one dimension lie side by side.
+        self._order = np.argsort(libraries.E, kind="stable")
+        self._dims = libraries.E[self._order]
+        self._lookups = Lookups(executor, self.n_steps, self.dtype, self.n, libraries.gaps)
+        self._limit = budget(executor.info)
+        self._pool = Pool(executor)
+        self._data = Staging(executor, np.ascontiguousarray(libraries.values[:, self._order]))
+        self._kept: dict[tuple[Any, ...], tuple[Tables, _TablePool]] = {}
+        self._kept_bytes = 0
+        self.parameters: dict[str, Any] = {}
+
+    def rows_of(self, stride: int) -> int:
+        """Rows of targets on the device: vectors reach into some behind the last."""
+        return round_up(self.n_steps + -(-MOST_COLUMNS // stride), 16)
+
+    @property
+    def most_targets(self) -> int:
+        """Columns of targets that there is room for."""
+        most = min(self._limit.largest, self._limit.total // 4)
+        return int(most // (round_up(self.n_steps + MOST_COLUMNS // 16, 16) * np.dtype(self.dtype).itemsize)) // 16 * 16
+
+    def load(self, values: NDArray[Any], spans: Sequence[Span]) -> None:
+        """Put targets on the device.
+
+        Parameters
+        ----------
+        values : ndarray (rows_of(stride), stride)
+            From :func:`room_for`.
+        spans : sequence of Span
+            One behind another, from column 0 on.
+        """
+        stride, width = values.shape[1], spans[-1].end
+        if width > self.most_targets:
+            raise DeviceMemoryError(
+                f"{width:,} targets of {self.n_steps:,} steps need {values.nbytes:,} bytes on the device; "
+                f"{min(self._limit.largest, self._limit.total // 4):,} may be used for them on "
+                f"{self.executor.info.name} (raise PYEDMCL_MEMORY_FRACTION or PYEDMCL_MEMORY_LIMIT)"
+            )
+        on_device = self.executor.upload(values, self._pool.get("targets", values.nbytes))
+        itself = np.arange(stride + MOST_COLUMNS, dtype=np.int32)
+        target_of = self.executor.upload(itself, self._pool.get("target_of", itself.nbytes))
+        self._targets, self._spans, self._width = TargetColumns(on_device, target_of, stride), list(spans), width
+        self._masks: dict[bytes, list[int]] = {}
+        for number, span in enumerate(spans):
+            self._masks.setdefault(b"" if span.missing is None else span.missing.tobytes(), []).append(number)
+
+    def skill(self, Tp: int, wanted: Mask) -> NDArray[Any]:
+        """rho (n_libraries, n_columns) at a lag; NaN where (n_libraries, n_spans) a span is not wanted."""
+        out = np.empty((self.n, self._width), self.dtype)
+        rho = self._pool.get("rho", out.nbytes)
+        ordered = wanted[self._order]
+        for E in np.unique(self._dims).tolist():
+            a, b = np.searchsorted(self._dims, E), np.searchsorted(self._dims, E, side="right")
+            for numbers in self._masks.values():
+                asked = ordered[a:b][:, numbers]
+                if asked.any():
+                    self._look_up(E, int(a), int(b), Tp, numbers, asked, rho)
+        self.executor.download(rho, out)
+        widths = [span.end - span.begin for span in self._spans]
+        out[~np.repeat(ordered, widths, axis=1)] = np.nan
+        require_rho(self.executor, out, "lookup")
+        found = np.empty_like(out)
+        found[self._order] = out
+        return found
+
+    def _look_up(self, E: int, a: int, b: int, Tp: int, numbers: Sequence[int], asked: Mask, rho: Buffer) -> None:
+        """Write rho of libraries ``a`` to ``b - 1`` and of spans that have the same gaps."""
+        missing, launch = self._spans[numbers[0]].missing, _LAUNCH * self.executor.info.compute_units
+        predicted = max((E - 1) * self._libraries.tau, -Tp), min(self.n_steps, self.n_steps - Tp)
+        widest = max(self._spans[number].end - self._spans[number].begin for number in numbers)
+        for tables in self._tables(E, a, b, Tp, missing):
+            own = asked[tables.first : tables.first + tables.n_libraries]
+            self.parameters["lookup"] = dict(self._lookups.chosen(tables.problem.k(E), widest).parameters)
+            for libraries, begin, end in rectangles(own, [self._spans[number] for number in numbers], launch):
+                self._lookups.run(
+                    tables, E, self._targets, (begin, end), predicted, rho, row=a + tables.first, stride=self._width,
+                    libraries=libraries,
+                )  # fmt: skip
+
+    def _tables(self, E: int, a: int, b: int, Tp: int, missing: Mask | None) -> Iterator[Tables]:
+        """Neighbours of libraries ``a`` to ``b - 1``, which lead to values of the targets."""
+        key = E, Tp, b"" if missing is None else missing.tobytes()
+        if key in self._kept:
+            yield self._kept[key][0]
+            return
+        own, n = self._libraries, self.n_steps
+        problem = SearchProblem((E,), (own.k or E + 1,), own.tau, Tp, own.exclusion_radius, n, n, self.dtype)
+        pool = _TablePool(self.executor, self._pool)
+        searcher = open_searcher(
+            self.executor, problem, "weights", own.search, data_bytes=self._data.values.nbytes,
+            room=self._limit.total // 2, pool=pool,
+        )  # fmt: skip
+        kept = None
+        try:
+            self.parameters["knn"] = searcher.parameters
+            for tables in searcher.tables(searcher.load(self._data, a, b), _library_mask(missing, Tp)):
+                kept = tables if tables.n_libraries == b - a else None
+                yield tables
+            self._keep(key, kept, pool, searcher)
+        finally:
+            searcher.release()
+            if key not in self._kept:
+                pool.release()
+
+    def _keep(self, key: tuple[Any, ...], tables: Tables | None, pool: _TablePool, searcher: Searcher) -> None:
+        """Keep tables for other targets, as long as all that are kept take a quarter of the memory at most."""
+        if tables is not None and self._kept_bytes + pool.own_bytes <= self._limit.total // 4:
+            self._kept[key] = tables, pool
+            self._kept_bytes += pool.own_bytes
+
+    def release(self) -> None:
+        """Give the device memory back."""
+        for _, pool in self._kept.values():
+            pool.release()
+        self._kept.clear()
+        self._pool.release()
+        self._data.release()
+
+
+class _TablePool(Pool):
+    """Tables of its own, and what a search works with beside them from a pool that searches share."""
+
+    _OWN = ("rows", "values")
+
+    def __init__(self, executor: Executor, shared: Pool) -> None:
+        super().__init__(executor)
+        self._shared = shared
+
+    def get(self, name: str, nbytes: int) -> Buffer:
+        return super().get(name, nbytes) if name in self._OWN else self._shared.get(name, nbytes)
+
+    def drop(self, *names: str) -> None:
+        super().drop(*names)
+        self._shared.drop(*(name for name in names if name not in self._OWN))
+
+    @property
+    def own_bytes(self) -> int:
+        return sum(held.nbytes for held in self._held.values())
+
+
+def room_for(n_steps: int, width: int, dtype: str) -> NDArray[Any]:
+    """An array for ``width`` targets as the device reads them; zeros behind the last row and column."""
+    stride = round_up(width, 16)
+    values = np.empty((round_up(n_steps + -(-MOST_COLUMNS // stride), 16), stride), dtype)
+    values[n_steps:] = 0
+    values[:, width:] = 0
+    return values
+
+
+def centred(values: NDArray[Any]) -> tuple[float, int]:
+    """Shift and binary exponent by which a target (n_steps,) is brought around 0 and below 1 in magnitude."""
+    there = values[np.isfinite(values)].astype(np.float64)
+    shift = float(there.mean()) if there.size else 0.0
+    return shift, int(np.frexp(np.abs(there - shift).max(initial=0.0))[1])
+
+
+def laid_out(values: NDArray[np.float64], shift: float, exponent: int) -> NDArray[np.float64]:
+    """Targets of one series as the device reads them; ``values`` are written over."""
+    values -= shift
+    if exponent:
+        np.ldexp(values, -exponent, out=values)
+    gaps = np.isnan(values)
+    if gaps.any():
+        values[gaps] = GAP
+    return values
+
+
+def rectangles(wanted: Mask, spans: Sequence[Span], launch: int) -> Iterator[tuple[tuple[int, int], int, int]]:
+    """Launches that compute what is wanted: ((first library, end), first column, end).
+
+    Parameters
+    ----------
+    wanted : ndarray of bool (n_libraries, n_spans)
+    spans : sequence of Span
+        Those beside each other may share a launch.
+    launch : int
+        Lookups that nobody wants take less time than another launch, up to this number.
+    """
+    held: tuple[tuple[int, int], int, int] | None = None
+    for number, span in enumerate(spans):
+        width = span.end - span.begin
+        rows = np.flatnonzero(wanted[:, number])
+        if not len(rows):
+            continue
+        ends = np.flatnonzero((np.diff(rows) - 1) * width > launch)
+        runs = list(zip(rows[np.append(0, ends + 1)].tolist(), (rows[np.append(ends, -1)] + 1).tolist(), strict=True))
+        for first, end in runs:
+            if held is not None:
+                (a, b), begin, last = held
+                both = min(a, first), max(b, end)
+                apart = (b - a) * (last - begin) + (end - first) * width
+                if last == span.begin and (both[1] - both[0]) * (span.end - begin) <= apart + launch:
+                    held = both, begin, span.end
+                    continue
+                yield held
+            held = (first, end), span.begin, span.end
+    if held is not None:
+        yield held
+
+
+def _library_mask(missing: Mask | None, Tp: int) -> Mask | None:
+    """Rows j whose target at j + Tp is there; rows that lead outside the series are left out by the search itself."""
+    if missing is None:
+        return None
+    mask = np.ones(len(missing), bool)
+    if Tp >= 0:
+        mask[: max(len(mask) - Tp, 0)] = ~missing[Tp:]
+    else:
+        mask[-Tp:] = ~missing[: max(len(mask) + Tp, 0)]
+    return mask

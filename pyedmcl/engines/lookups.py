@@ -1,0 +1,104 @@
+"""Launches of the lookup: tables of a search against columns of targets, both on the device."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ..codegen.build import build
+from ..kernels import spec
+from ..launch.pacing import Pacer
+from ..neighbors.tables import Tables
+from ..tuning.parameters import ParameterChoice
+from .lookup import Shapes
+
+if TYPE_CHECKING:
+    from ..device.executor import Buffer, Executor
+
+
+@dataclass(frozen=True)
+class TargetColumns:
+    """Targets on the device, time-major, in the layout of the kernel.
+
+    Attributes
+    ----------
+    values : Buffer
+        [step][stride], around 0 and of magnitudes near 1, GAP where there is no value.
+    target_of : Buffer
+        Column of rho of each column.
+    stride : int
+    """
+
+    values: Buffer
+    target_of: Buffer
+    stride: int
+
+
+class Lookups:
+    """Launches the lookups of one job.
+
+    Parameters
+    ----------
+    executor : Executor
+    n_steps : int
+    dtype : str
+    n_libraries : int
+        Of the whole job.
+    gaps : bool
+        Whether any prediction or observation may be missing.
+    """
+
+    def __init__(self, executor: Executor, n_steps: int, dtype: str, n_libraries: int, gaps: bool) -> None:
+        self._executor, self._n_steps, self._dtype, self._gaps = executor, n_steps, dtype, gaps
+        self._shapes = Shapes(executor.info, n_steps, dtype, n_libraries)
+        self._pacers: dict[int, Pacer] = defaultdict(lambda: Pacer(executor.info))
+
+    def chosen(self, k: int, width: int) -> ParameterChoice:
+        """Tuned parameters for ``width`` targets with ``k`` neighbours."""
+        return self._shapes.chosen(k, width)
+
+    def run(
+        self, tables: Tables, E: int, targets: TargetColumns, columns: tuple[int, int], predicted: tuple[int, int],
+        rho: Buffer, *, row: int, stride: int, libraries: tuple[int, int] | None = None,
+    ) -> None:  # fmt: skip
+        """Write rho of libraries of some tables against some targets.
+
+        Parameters
+        ----------
+        tables : Tables
+        E : int
+        targets : TargetColumns
+        columns : (int, int)
+            The first of the targets, and one past the last.
+        predicted : (int, int)
+            The first row that is predicted, and one past the last.
+        rho : Buffer
+        row, stride : int
+            Row of rho of the tables' first library; columns of rho.
+        libraries : (int, int), optional
+            The first of the tables' libraries that are looked up, and one past the last; all by default.
+        """
+        (begin, end), (t_begin, t_end), (first, last) = columns, predicted, libraries or (0, tables.n_libraries)
+        k, n = tables.problem.k(E), last - first
+        pacer, predictions = self._pacers[E], float(max(t_end - t_begin, 1) * n)
+        shape = self._shapes.shape(k, end - begin, n, lambda cost: pacer.units(cost * predictions))
+        values = {**shape.parameters, "k": k, "dtype": self._dtype, "gaps": self._gaps, "stage_rows": shape.stage_rows,
+                  "table_tile": tables.knn_pass.table_tile}  # fmt: skip
+        kernel = build(self._executor, spec("lookup"), values)
+        fixed: dict[str, Any] = {
+            "targets": targets.values, "rows": tables.rows, "weights": tables.values, "target_of": targets.target_of,
+            "rho": rho, "target_stride": targets.stride, "column_end": end, "n_rows": self._n_steps,
+            "t_begin": t_begin, "t_end": t_end, "Tp": tables.problem.Tp, "n_libraries": n, "first_library": row + first,
+            "rho_stride": stride, "table_begin": tables.begin(E, first),
+            "table_rows": tables.knn_pass.table_rows, "n_slices": shape.slices,
+        }  # fmt: skip
+        blocks = -(-(end - begin) // shape.columns)
+        # A launch takes whole blocks of columns: the groups of one share it, so it stays in cache.
+        for block in range(0, blocks, shape.blocks):
+            some = min(shape.blocks, blocks - block)
+            event = self._executor.launch(
+                kernel, (some * shape.slices * shape.group,), (shape.group,),
+                column_begin=begin + block * shape.columns, **fixed,
+            )  # fmt: skip
+            pacer.launched(event, shape.cost * predictions * some)
