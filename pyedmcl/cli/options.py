@@ -84,6 +84,11 @@ Predicted = Annotated[
     typer.Option("--pred", metavar="A:B[,C:D]", help="Rows that are predicted, likewise.", show_default=False,
                  rich_help_panel="Rows"),
 ]  # fmt: skip
+Folds = Annotated[
+    int | None,
+    typer.Option("--folds", metavar="K", help="Predict K stretches of rows, each from the others; the mean skill.",
+                 show_default=False, rich_help_panel="Rows"),
+]  # fmt: skip
 Picture = Annotated[
     Path | None,
     typer.Option("--plot", metavar="FILE", help="Draw the result (.png, .pdf, .svg).", show_default=False),

@@ -12,7 +12,7 @@ import typer
 from ..errors import InputError
 from . import options
 from .cluster import client_at
-from .inputs import load, load_groups, parse_columns, parse_E
+from .inputs import load, load_groups, parse_columns, parse_E, parse_ranges
 from .talk import Talk
 
 if TYPE_CHECKING:
@@ -70,6 +70,9 @@ def xmap(
         ),
     ] = None,
     groups: options.Groups = None,
+    lib: options.Library = None,
+    pred: options.Predicted = None,
+    folds: options.Folds = None,
     time_column: options.TimeColumn = None,
     dataset: options.Dataset = None,
     resume: Annotated[
@@ -127,9 +130,9 @@ def xmap(
         warnings.filterwarnings("ignore", "constant series")  # told above
         result = pyedmcl.xmap(
             series, targets=aimed, E=dimension, tau=tau, Tp=Tp, exclusion_radius=exclusion_radius, knn=knn,
-            method=method, theta=theta, ridge=ridge, E_max=E_max, groups=labels, keep=keep, out=output, resume=resume,
-            join=join, part=part, progress=report, neighbors=neighbors, recall=recall, dtype=dtype, device=device,
-            client=workers,
+            method=method, theta=theta, ridge=ridge, E_max=E_max, groups=labels, lib=parse_ranges(lib, "--lib"),
+            pred=parse_ranges(pred, "--pred"), folds=folds, keep=keep, out=output, resume=resume, join=join, part=part,
+            progress=report, neighbors=neighbors, recall=recall, dtype=dtype, device=device, client=workers,
         )  # fmt: skip
     best = result.edges(top=edges) if edges else []
     talk.summary(f"{output}: {_size(result)}, {_dimensions(result.E)}{_seconds(result.provenance)}")

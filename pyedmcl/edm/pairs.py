@@ -25,6 +25,7 @@ from ..kernels import spec
 from ..neighbors.choose import SearchRequest
 from . import arguments
 from .embed_dimension_problem import EmbedDimensionProblem, best_dimensions
+from .map_rows import MapRows
 from .masks import library_mask_of
 from .targets import targets_of
 
@@ -50,6 +51,8 @@ class PairsProblem:
         How neighbours are searched.
     targets : Prepared or None
         The targets, where these are not the libraries.
+    rows : MapRows or None
+        Rows of the library, and rows that are predicted; None for all.
     """
 
     data: Prepared
@@ -61,6 +64,7 @@ class PairsProblem:
     knn: int | None
     search: SearchRequest
     targets: Prepared | None = field(default=None, kw_only=True)
+    rows: MapRows | None = field(default=None, kw_only=True)
 
     @property
     def aimed(self) -> Prepared:
@@ -102,7 +106,7 @@ class PairsProblem:
         named: dict[str, Any] = {
             "E": "auto" if self.E_max is not None else _digest(self.E or ()), "tau": self.tau, "Tp": self.Tp,
             "exclusion_radius": self.exclusion_radius, "knn": self.knn, "E_max": self.E_max, "dtype": self.data.dtype,
-            **self.own_arguments(),
+            **self.own_arguments(), **({} if self.rows is None else self.rows.arguments()),
         }  # fmt: skip
         if self.search.search != "exact":  # the first stores knew no other
             named |= {"neighbors": self.search.search, "recall": self.search.recall}

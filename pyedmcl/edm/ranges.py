@@ -79,7 +79,7 @@ def in_layout(name: str, given: Any, layout: Layout | None) -> Any:
 
 
 def library_mask(
-    n: int, *, E: int, tau: int, Tp: int, lib_range: Any = None, valid_lib: Any = None
+    n: int, *, E: int, tau: int, Tp: int, lib_range: Any = None, valid_lib: Any = None, name: str = "lib_range"
 ) -> Mask | None:
     """Rows that may be neighbours as far as ranges and masks say; None if all those inside the series may.
 
@@ -96,6 +96,8 @@ def library_mask(
         Segments, 0-based and half-open; or a mask, whose rows are taken as they are.
     valid_lib : mask (n,), optional
         Rows that may be used, in addition (conditional embedding).
+    name : str
+        How messages call ``lib_range``.
 
     Returns
     -------
@@ -110,19 +112,19 @@ def library_mask(
         return None
     allowed = np.ones(n, bool)
     if lib_range is not None:
-        as_mask = mask("lib_range", lib_range, n)
+        as_mask = mask(name, lib_range, n)
         if as_mask is not None:
             allowed = as_mask.copy()
             if not allowed.any():
-                raise InputError(f"lib_range is a mask of {n} rows, none of which is True; at least one row is needed")
+                raise InputError(f"{name} is a mask of {n} rows, none of which is True; at least one row is needed")
         else:
             allowed[:] = False
-            for begin, end in segments("lib_range", lib_range, n):
+            for begin, end in segments(name, lib_range, n):
                 first = max(begin + (E - 1) * tau, begin - Tp)
                 allowed[first : max(min(end, end - Tp), first)] = True
             if not allowed.any():
                 raise InputError(
-                    f"lib_range={shown(lib_range)} holds no library row for E={E}, tau={tau}, Tp={Tp}: a segment needs "
+                    f"{name}={shown(lib_range)} holds no library row for E={E}, tau={tau}, Tp={Tp}: a segment needs "
                     f"more than {max((E - 1) * tau + max(Tp, 0), -Tp)} rows"
                 )
     if valid_lib is not None:
@@ -137,7 +139,7 @@ def library_mask(
     return allowed
 
 
-def prediction_rows(n: int, first: int, pred_range: Any = None) -> Rows:
+def prediction_rows(n: int, first: int, pred_range: Any = None, name: str = "pred_range") -> Rows:
     """Rows t that are predicted, ascending: those of ``pred_range`` from ``first`` = (E-1) tau on.
 
     Lags of a predicted row may lie before its range: they are observed.
@@ -150,6 +152,8 @@ def prediction_rows(n: int, first: int, pred_range: Any = None) -> Rows:
         First row that has an embedding.
     pred_range : (int, int), sequence of (int, int), or mask (n,), optional
         All rows by default.
+    name : str
+        How messages call ``pred_range``.
 
     Raises
     ------
@@ -158,18 +162,18 @@ def prediction_rows(n: int, first: int, pred_range: Any = None) -> Rows:
     """
     chosen = np.ones(n, bool)
     if pred_range is not None:
-        as_mask = mask("pred_range", pred_range, n)
+        as_mask = mask(name, pred_range, n)
         if as_mask is not None:
             chosen = as_mask.copy()
         else:
             chosen[:] = False
-            for begin, end in segments("pred_range", pred_range, n):
+            for begin, end in segments(name, pred_range, n):
                 chosen[begin:end] = True
     chosen[:first] = False
     rows: Rows = np.flatnonzero(chosen)
     if not len(rows):
         raise InputError(
-            f"pred_range={shown(pred_range)}: none of its rows is embedded; the first that is is row {first}"
+            f"{name}={shown(pred_range)}: none of its rows is embedded; the first that is is row {first}"
         )
     return rows
 

@@ -26,6 +26,7 @@ from ..launch.progress import Progress
 from . import arguments
 from .keep import Keep
 from .kept_problem import EdgeSink, KeptProblem
+from .map_rows import rows_of
 from .pairs import pairs_arguments, with_dimensions
 from .xmap_edges import HeldParts, XmapEdges, edges_of_store
 from .xmap_problem import XmapProblem
@@ -51,6 +52,9 @@ def xmap(
     columns: Sequence[str | int] | str | int | None = None,
     targets: Any = None,
     groups: Any = None,
+    lib: Any = None,
+    pred: Any = None,
+    folds: int | None = None,
     keep: str = "all",
     out: str | os.PathLike[str] | None = None,
     resume: bool = True,
@@ -105,6 +109,14 @@ def xmap(
         costs a search for each library and a lookup for each pair. Series without names are called y0, y1, and so on.
     groups : str, sequence of str, or labels (n_steps,), optional
         Recordings that stand one below the other, as for :func:`pyedmcl.simplex`.
+    lib : (int, int), sequence of (int, int), or mask (n_steps,), optional
+        Rows of the library, 0-based and half-open; lags and targets of a row lie inside its own range. Of method
+        "simplex", as are ``pred`` and ``folds``. E = "auto" is found from all rows.
+    pred : (int, int), optional
+        Rows that are predicted, without holes; their lags may lie before them.
+    folds : int, optional
+        Cross-validation: so many equal stretches of rows are predicted, each from all others that are farther away than
+        the width of an embedding, (E - 1) tau + abs(Tp). ``rho`` is the mean over folds.
     keep : str
         Which pairs are kept: "all"; "top:50", the 50 strongest of each library, so the strongest causes of each effect;
         "top:50:target", the 50 strongest of each target, so the strongest effects of each cause; or "rho>0.3". All but
@@ -137,7 +149,8 @@ def xmap(
     -------
     XmapResult
         ``rho`` (n_libraries, n_targets) with row = library and column = target; ``E``, ``names``, ``targets``. With a
-        sequence of theta a first axis over it, and with "best" also ``theta`` of each pair. With ``keep`` other than
+        sequence of theta a first axis over it, and with "best" also ``theta`` of each pair. With ``folds``, and without
+        ``out`` or ``keep``, also ``folds`` (folds, n_libraries, n_targets), rho of each fold. With ``keep`` other than
         "all" an ``XmapEdges``: ``library``, ``target`` (positions) and ``rho`` of each edge, ``edges()``,
         ``to_frame()``, ``to_scipy()``, ``to_networkx()``, ``save(path)``.
 
@@ -206,7 +219,16 @@ def xmap(
     if out is not None:  # whatever devices work on it, a store is cut alike
         block_rows = default_block_rows(*(shape if aimed else shape[:1]))
         block_rows = block_rows if rule is None else rule.block_rows(series.n_series, block_rows)
+    if groups is not None and (lib is not None or pred is not None or folds is not None):
+        raise InputError("groups= with lib=, pred= or folds=: a map takes recordings whole; leave one of them out")
+    chosen_rows = rows_of(lib, pred, folds, series.n_steps, method)
     problem = XmapProblem(**fields, block_rows=block_rows, fits=fits)
+    if folds is not None:
+        problem = replace(problem, folds=chosen_rows, each_fold=out is None and rule is None)
+    elif chosen_rows:
+        problem = replace(problem, rows=chosen_rows[0])
+    for rows in chosen_rows:
+        rows.require(series.n_steps, problem.dims, problem.tau, problem.Tp)
     named = {} if rule is None else {"keep": str(rule)}
     itself = own_targets(series.names, aimed and aimed.names)
     layers: Any = None
@@ -238,7 +260,7 @@ def xmap(
         return XmapEdges(str(rule), dims, series.names, problem.data.dtype, HeldParts(sink.parts()), None, used, names)
     chosen = layers[1] if fits is not None and fits.best else theta_of(problem.arguments())
     rho = layers if fits is not None and fits.several else layers[0]
-    return XmapResult(rho, dims, series.names, None, used, chosen, names)
+    return XmapResult(rho, dims, series.names, None, used, chosen, names, layers[1:] if problem.folds else None)
 
 
 def _stored(store: XmapStore, E: Any, provenance: dict[str, Any]) -> XmapResult | XmapEdges:

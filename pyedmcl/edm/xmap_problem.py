@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..engines.crossmap import CrossMap, MapData
+from ..engines.crossmap import CrossMap
 from ..jobs.blocks import Arrays, Block, BlockResult, Record, Report, cut
 from .effort import operations
-from .pairs import PairsProblem, gap_patterns
+from .map_cells import MapCells
+from .map_rows import MapRows
+from .pairs import PairsProblem
+from .xmap_data import map_data
 from .xmap_smap import KERNELS, LinearFits, SmapXmapEngine
 
 if TYPE_CHECKING:
@@ -27,10 +30,16 @@ class XmapProblem(PairsProblem):
         Libraries of a block.
     fits : LinearFits or None
         How rows are predicted by local linear fits; None where they are predicted by their neighbours.
+    folds : tuple of MapRows
+        Each is predicted from the others, and the map is the mean of theirs.
+    each_fold : bool
+        Whether the maps of all folds are part of the result, after their mean.
     """
 
     block_rows: int
     fits: LinearFits | None = None
+    folds: tuple[MapRows, ...] = ()
+    each_fold: bool = False
 
     @property
     def kernels(self) -> tuple[str, ...]:
@@ -41,10 +50,13 @@ class XmapProblem(PairsProblem):
     @property
     def layers(self) -> int:
         """Matrices of the result: several where there are several theta."""
+        if self.each_fold:
+            return 1 + len(self.folds)
         return 1 if self.fits is None else self.fits.layers
 
     def own_arguments(self) -> dict[str, Any]:
-        return {} if self.fits is None else self.fits.arguments()
+        folds = {"folds": len(self.folds)} if self.folds else {}
+        return folds if self.fits is None else self.fits.arguments()
 
     def blocks(self) -> list[Block]:
         return cut(self.total, self.block_rows, self.layers)
@@ -54,9 +66,12 @@ class XmapProblem(PairsProblem):
         n, n_targets = self.data.series.n_steps, self.aimed.series.n_series
         if self.fits is not None:
             return self.fits.operations(n, self.total, n_targets, self.highest)
-        return operations(self.dims, n_library=n, n_query=n, n_series=self.total, n_targets=n_targets)
+        once = operations(self.dims, n_library=n, n_query=n, n_series=self.total, n_targets=n_targets)
+        return once * max(len(self.folds), 1)
 
-    def open(self, executor: Executor) -> XmapEngine | SmapXmapEngine:
+    def open(self, executor: Executor) -> XmapEngine | FoldedEngine | SmapXmapEngine:
+        if self.folds:
+            return FoldedEngine(self, executor)
         return XmapEngine(self, executor) if self.fits is None else SmapXmapEngine(self, self.fits, executor)
 
 
@@ -76,14 +91,26 @@ class XmapEngine:
         self._map.release()
 
 
-def map_data(problem: PairsProblem) -> MapData:
-    """What the device gets of a problem whose E is known: targets grouped by dimension and pattern of gaps."""
-    series, conditioned, E = problem.data.series, problem.data.conditioned, np.array(problem.E, int)
-    gap_pattern, library_masks = gap_patterns(problem)
-    rows = series.n_steps - (int(E.max()) - 1) * problem.tau - abs(problem.Tp) - 2 * problem.exclusion_radius - 1
-    gaps = conditioned.gaps.any() or problem.aimed.conditioned.gaps.any()
-    return MapData(
-        conditioned.values, E, problem.tau, problem.Tp, problem.exclusion_radius, problem.knn, gap_pattern,
-        library_masks, gaps=bool(gaps) or rows < 1, search=problem.search,
-        targets=None if problem.targets is None else problem.targets.conditioned.values,
-    )  # fmt: skip
+class FoldedEngine:
+    """The mean of the maps of all folds, and these maps where they are asked for."""
+
+    def __init__(self, problem: XmapProblem, executor: Executor) -> None:
+        self._n = problem.aimed.series.n_series
+        self._dtype = np.dtype(problem.data.dtype)
+        self._folds = range(len(problem.folds))
+        self._cells = MapCells(executor, [replace(problem, rows=fold, folds=()) for fold in problem.folds])
+
+    def block(self, block: Block, into: Arrays | None, report: Report) -> BlockResult:
+        """Mean rho (libraries of the block, n_targets), then rho of each fold."""
+        shape = len(block), self._n
+        if into is None:
+            into = [np.empty(shape, self._dtype) for _ in block.layers]
+        each = into[1:] if len(into) > 1 else [np.empty(shape, self._dtype) for _ in self._folds]
+        n = len(self._folds)
+        record = self._cells.maps(block.begin, block.end, self._folds, each, lambda done: report(done // n))
+        into[0][...] = np.mean(each, axis=0, dtype=np.float64)
+        return BlockResult(into, record)
+
+    def release(self) -> None:
+        """Give the device memory back."""
+        self._cells.release()

@@ -33,6 +33,8 @@ class XmapResult(Result):
         largest rho of each pair. None for method "simplex".
     targets : tuple of str or None
         Names of the targets, where these are not the libraries.
+    folds : ndarray or None
+        rho of each fold (folds, n_libraries, n_targets), of which ``rho`` is the mean, where there are folds in memory.
     """
 
     rho: Any
@@ -42,6 +44,7 @@ class XmapResult(Result):
     provenance: Mapping[str, Any] = field(default_factory=dict, repr=False)
     theta: Any = field(default=None, repr=False)
     targets: tuple[str, ...] | None = None
+    folds: NDArray[Any] | None = field(default=None, repr=False)
 
     def held(self) -> XmapResult:
         """The same result in memory, without its store."""

@@ -19,7 +19,7 @@ from .effort import operations
 from .exceedance import counts
 from .pairs import PairsProblem
 from .surrogate import SeriesMakers, draw_together
-from .xmap_problem import map_data
+from .xmap_data import map_data
 
 if TYPE_CHECKING:
     from ..device.executor import Executor

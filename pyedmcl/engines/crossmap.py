@@ -61,7 +61,7 @@ class MapData:
         0 for targets all of whose rows may be neighbours, else the number of their pattern.
     library_masks : mapping
         Pattern number -> library rows (n_steps,) that may be neighbours; see :mod:`pyedmcl.edm.masks`.
-    gaps : bool
+    gaps : bool or ndarray of bool (n_layers,)
         Whether any prediction or observation may be missing.
     search : SearchRequest, optional
         How neighbours are searched.
@@ -82,7 +82,7 @@ class MapData:
     k: int | None = None
     gap_pattern: NDArray[np.int_] | None = None
     library_masks: Mapping[int, NDArray[np.bool_]] = field(default_factory=dict)
-    gaps: bool = False
+    gaps: bool | NDArray[np.bool_] = False
     search: SearchRequest | None = None
     n_libraries: int | None = None
     targets: NDArray[Any] | None = None
@@ -115,7 +115,8 @@ class CrossMap:
         self._E = np.atleast_2d(data.E)
         self.layers = len(self._E)
         n_libraries = data.n_libraries or values.shape[1]
-        self._lookups = Lookups(executor, self.n_steps, self.dtype, n_libraries, data.gaps)
+        self._lookups = Lookups(executor, self.n_steps, self.dtype, n_libraries)
+        self._gaps = np.broadcast_to(data.gaps, self.layers)
         self._pool = Pool(executor)
         self._groups: list[_Group] = []
         room = self._allocate_targets(values.itemsize)
@@ -238,7 +239,7 @@ class CrossMap:
                         self._stage_targets(layer)
                         self._lookups.run(
                             tables, dim, self._columns, (targets.begin, targets.end), (begin, end), rho,
-                            row=layer * n + tables.first, stride=self.n,
+                            gaps=bool(self._gaps[layer]), row=layer * n + tables.first, stride=self.n,
                         )  # fmt: skip
         for layer, rows in enumerate(out):
             self.executor.download(rho, rows, layer * nbytes)

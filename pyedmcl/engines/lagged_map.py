@@ -91,7 +91,7 @@ class LaggedMap:
         # Libraries of one dimension lie side by side.
         self._order = np.argsort(libraries.E, kind="stable")
         self._dims = libraries.E[self._order]
-        self._lookups = Lookups(executor, self.n_steps, self.dtype, self.n, libraries.gaps)
+        self._lookups = Lookups(executor, self.n_steps, self.dtype, self.n)
         self._limit = budget(executor.info)
         self._pool = Pool(executor)
         self._data = Staging(executor, np.ascontiguousarray(libraries.values[:, self._order]))
@@ -163,8 +163,8 @@ class LaggedMap:
             self.parameters["lookup"] = dict(self._lookups.chosen(tables.problem.k(E), widest).parameters)
             for libraries, begin, end in rectangles(own, [self._spans[number] for number in numbers], launch):
                 self._lookups.run(
-                    tables, E, self._targets, (begin, end), predicted, rho, row=a + tables.first, stride=self._width,
-                    libraries=libraries,
+                    tables, E, self._targets, (begin, end), predicted, rho, gaps=self._libraries.gaps,
+                    row=a + tables.first, stride=self._width, libraries=libraries,
                 )  # fmt: skip
 
     def _tables(self, E: int, a: int, b: int, Tp: int, missing: Mask | None) -> Iterator[Tables]:

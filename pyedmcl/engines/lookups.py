@@ -45,12 +45,10 @@ class Lookups:
     dtype : str
     n_libraries : int
         Of the whole job.
-    gaps : bool
-        Whether any prediction or observation may be missing.
     """
 
-    def __init__(self, executor: Executor, n_steps: int, dtype: str, n_libraries: int, gaps: bool) -> None:
-        self._executor, self._n_steps, self._dtype, self._gaps = executor, n_steps, dtype, gaps
+    def __init__(self, executor: Executor, n_steps: int, dtype: str, n_libraries: int) -> None:
+        self._executor, self._n_steps, self._dtype = executor, n_steps, dtype
         self._shapes = Shapes(executor.info, n_steps, dtype, n_libraries)
         self._pacers: dict[int, Pacer] = defaultdict(lambda: Pacer(executor.info))
 
@@ -60,7 +58,7 @@ class Lookups:
 
     def run(
         self, tables: Tables, E: int, targets: TargetColumns, columns: tuple[int, int], predicted: tuple[int, int],
-        rho: Buffer, *, row: int, stride: int, libraries: tuple[int, int] | None = None,
+        rho: Buffer, *, gaps: bool, row: int, stride: int, libraries: tuple[int, int] | None = None,
     ) -> None:  # fmt: skip
         """Write rho of libraries of some tables against some targets.
 
@@ -74,6 +72,8 @@ class Lookups:
         predicted : (int, int)
             The first row that is predicted, and one past the last.
         rho : Buffer
+        gaps : bool
+            Whether any prediction or observation may be missing.
         row, stride : int
             Row of rho of the tables' first library; columns of rho.
         libraries : (int, int), optional
@@ -83,7 +83,7 @@ class Lookups:
         k, n = tables.problem.k(E), last - first
         pacer, predictions = self._pacers[E], float(max(t_end - t_begin, 1) * n)
         shape = self._shapes.shape(k, end - begin, n, lambda cost: pacer.units(cost * predictions))
-        values = {**shape.parameters, "k": k, "dtype": self._dtype, "gaps": self._gaps, "stage_rows": shape.stage_rows,
+        values = {**shape.parameters, "k": k, "dtype": self._dtype, "gaps": gaps, "stage_rows": shape.stage_rows,
                   "table_tile": tables.knn_pass.table_tile}  # fmt: skip
         kernel = build(self._executor, spec("lookup"), values)
         fixed: dict[str, Any] = {

@@ -90,6 +90,7 @@ LEGAL = {
     "recurrence": st.floats(0.05, 0.5),
     "columns": one_of(None, [0, 1], [1, 0]), "embed.columns": one_of(None, 0), "path": st.builds(new_path),
     "targets": one_of(None, None, [0], TABLE[:, 1:], Y),
+    "xmap.lib": _rows, "xmap.pred": one_of(None, None, (0, 30)), "folds": one_of(None, None, 2),
     "keep": one_of("all", "top:1", "top:2:target", "rho>0.1"),
     "out": st.one_of(_none, st.builds(new_path)), "resume": st.booleans(),
     "join": st.booleans(), "part": one_of(None, None, "1/2"),

@@ -42,6 +42,7 @@ LEGAL = {
     "--E-max": st.just("2"),
     "--tau": _INT, "--Tp": _INT, "--exclusion-radius": _INT, "--knn": _INT, "--columns": _SEVERAL, "--column": _SERIES,
     "--time-column": st.just("t"), "--dataset": st.just("values"), "--edges": _INT,
+    "--folds": st.sampled_from(["2", "3"]),
     "--targets": st.sampled_from(["a", "1", "good.npz", "none.csv"]),
     "--keep": st.sampled_from(["all", "top:1", "top:1:target", "rho>0.5"]),
     "--neighbors": st.sampled_from(["exact", "auto", "kdtree"]), "--recall": st.just("0.9"),
