@@ -106,16 +106,16 @@ def simplex(
 
 
 def _one(series: Series, place: int) -> Series:
-    from ..data.series import build_series
+    from ..data.series import as_series
 
-    return build_series(series.values[:, place], [series.names[place]], series.time)
+    return as_series(series, columns=[place])
 
 
 def _when(series: Series, rows: Any) -> list[Any]:
-    """The file's own time for each row, empty beyond its end; the row numbers where the file has no time."""
-    if series.time is None:
-        found: list[Any] = rows.tolist()
-        return found
-    labels = series.time.astype(str) if series.time.dtype.kind == "M" else series.time
-    values = labels.tolist()
-    return [values[row] if 0 <= row < len(values) else "" for row in rows.tolist()]
+    """The file's own time for each row, continued beyond its ends; the row numbers where the file has no time."""
+    from ..data.dates import times_at
+
+    times = times_at(series.time, rows)
+    dated = times is not None and times.dtype.kind == "M"
+    found: list[Any] = (rows if times is None else times.astype(str) if dated else times).tolist()
+    return ["" if when == "NaT" or when != when else when for when in found]

@@ -132,6 +132,20 @@ def as_series(data: Any, *, columns: Sequence[str | int] | str | int | None = No
     return series
 
 
+def time_of(data: Any, what: str = "data") -> Array | None:
+    """The time of what :func:`as_series` takes, without looking at its values; None where it has none."""
+    return data.time if isinstance(data, Series) else unpack(data, what).time
+
+
+def name_of(data: Any, what: str = "data") -> str:
+    """The name of the first series of what :func:`as_series` takes; empty where it has none of its own."""
+    if isinstance(data, Series):
+        return data.names[0]
+    table = unpack(data, what)
+    name = str(table.labels[0]) if table.labels else ""
+    return "" if name == "x0" else name
+
+
 def build_series(values: Array, names: Sequence[object] | None = None, time: Array | None = None, *,
                  columns: Sequence[str | int] | str | int | None = None, what: str = "data") -> Series:
     """Validate an array (L,) or (L, N) whose names and time are known; otherwise as :func:`as_series`."""

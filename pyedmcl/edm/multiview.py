@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data.condition import near_one, squares
+from ..data.dates import times_at
 from ..data.series import as_series, check_embedding, require_rows, select, tell_constant
 from ..device.select import DeviceNames
 from ..errors import InputError
@@ -207,5 +208,5 @@ def multiview(
         rho=float(scores.pearson(mean, observed)), mae=mae, rmse=rmse, E=dims,
         provenance=runner.provenance(best.kernels, record),
         views=tuple(tuple(names[c] for c in view) for view in best.views), view_rho=trained[order],
-        view_predictions=predicted, n_tried=tried,
+        view_predictions=predicted, n_tried=tried, dates=times_at(series.time, rows + Tp), name=series.names[aimed],
     )  # fmt: skip

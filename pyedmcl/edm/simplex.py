@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..data.dates import times_at
+from ..data.series import name_of, time_of
 from ..jobs.function import public_function
 from ..jobs.sinks import ListSink
 from ..launch.progress import Progress
@@ -129,6 +131,7 @@ def simplex(
     record = runner.run(problem, sink)
     (((projection, forecast),),) = sink.results()
     shown = projection.entries()
+    alone = None if shown.group is not None else lib if pred is None else pred  # of groups rows are counted
     return SimplexResult(
         time=shown.time,
         observed=projection.observed[shown.kept],
@@ -140,4 +143,6 @@ def simplex(
         E=projection.E,
         group=shown.group,
         provenance=runner.provenance(problem.kernels, record),
+        dates=None if alone is None else times_at(time_of(alone), shown.time),
+        name="" if alone is None else name_of(lib if target is None else target),
     )

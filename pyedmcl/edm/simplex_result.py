@@ -31,6 +31,10 @@ class SimplexResult(Result):
         Pearson correlation (NaN for fewer than 3 pairs or zero variance), mean absolute error, root mean square error.
     group : ndarray of numbers or text, or None
         Label of each entry's group.
+    dates : ndarray or None
+        The times that the data have for these rows, continued beyond their ends; None where they have none.
+    name : str
+        What is predicted.
     """
 
     time: NDArray[np.int_]
@@ -43,11 +47,15 @@ class SimplexResult(Result):
     E: int
     provenance: Mapping[str, Any] = field(default_factory=dict, repr=False)
     group: NDArray[Any] | None = None
+    dates: NDArray[Any] | None = field(default=None, repr=False)
+    name: str = ""
 
     def to_frame(self) -> Any:
-        """A pandas DataFrame with columns (group,) time, observed, predicted, variance."""
-        columns = (*(() if self.group is None else ("group",)), "time", "observed", "predicted", "variance")
-        return pandas_for("to_frame()").DataFrame({name: getattr(self, name) for name in columns})
+        """A pandas DataFrame with columns (group,) time, observed, predicted, variance; the time as in the data."""
+        columns = {} if self.group is None else {"group": self.group}
+        columns |= {name: getattr(self, name) for name in ("time", "observed", "predicted", "variance")}
+        columns["time"] = self.time if self.dates is None else self.dates
+        return pandas_for("to_frame()").DataFrame(columns)
 
     def plot(self, path: str | None = None) -> Any:
         """Observed against predicted over time; saved to ``path`` if given. Needs matplotlib."""

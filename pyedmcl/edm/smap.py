@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from ..data.dates import times_at
+from ..data.series import name_of, time_of
 from ..jobs.function import public_function
 from ..jobs.sinks import ListSink
 from ..launch.progress import Progress
@@ -158,6 +160,7 @@ def smap(
 
     sizes = fits.singular_values
     shown = regression.entries()
+    alone = None if shown.group is not None else lib if pred is None else pred  # of groups rows are counted
     return SmapResult(
         time=shown.time,
         observed=regression.observed[shown.kept],
@@ -174,4 +177,6 @@ def smap(
         redone=fits.redone,
         group=shown.group,
         provenance=runner.provenance(problem.kernels, record, solver=chosen.described),
+        dates=None if alone is None else times_at(time_of(alone), shown.time),
+        name="" if alone is None else name_of(lib if target is None else target),
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -41,6 +41,10 @@ class SmapResult(Result):
         Local fits that were repeated by singular values in float64, since their normal equations were near singular.
     group : ndarray of numbers or text (n,), or None
         Label of each entry's group.
+    dates : ndarray or None
+        The times that the data have for these rows, continued beyond their ends; None where they have none.
+    name : str
+        What is predicted.
     """
 
     time: NDArray[np.int64]
@@ -58,6 +62,8 @@ class SmapResult(Result):
     redone: int = 0
     provenance: Mapping[str, Any] = field(default_factory=dict, repr=False)
     group: NDArray[Any] | None = None
+    dates: NDArray[Any] | None = field(default=None, repr=False)
+    name: str = ""
 
     def at(self, theta: float) -> SmapResult:
         """The part of a sweep that belongs to one theta. Raises InputError for one that was not computed."""
@@ -69,10 +75,10 @@ class SmapResult(Result):
             return self
         s = int(found[0])
         sizes = None if self.singular_values is None else self.singular_values[s]
-        return SmapResult(
-            self.time, self.observed, float(thetas[s]), self.predicted[s], self.variance[s], self.coefficients[s],
-            sizes, float(self.rho[s]), float(self.mae[s]), float(self.rmse[s]), self.names, self.E, self.redone,
-            self.provenance, self.group,
+        return replace(
+            self, theta=float(thetas[s]), predicted=self.predicted[s], variance=self.variance[s],
+            coefficients=self.coefficients[s], singular_values=sizes, rho=float(self.rho[s]), mae=float(self.mae[s]),
+            rmse=float(self.rmse[s]),
         )  # fmt: skip
 
     def to_frame(self) -> Any:
@@ -84,6 +90,7 @@ class SmapResult(Result):
             columns: dict[str, Any] = {} if np.ndim(self.theta) == 0 else {"theta": np.full(len(self.time), theta)}
             columns |= {} if self.group is None else {"group": self.group}
             columns |= {name: getattr(one, name) for name in ("time", "observed", "predicted", "variance")}
+            columns["time"] = self.time if self.dates is None else self.dates
             columns["C0"] = one.coefficients[:, 0]
             columns |= {f"d/d{name}": one.coefficients[:, i + 1] for i, name in enumerate(self.names)}
             frames.append(pandas.DataFrame(columns))

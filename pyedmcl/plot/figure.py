@@ -7,6 +7,8 @@ import os
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ..errors import InputError, missing_extra
 from ..files import output_path, writing
 
@@ -36,6 +38,24 @@ def as_label(name: object) -> str:
     """The name of a series as a text of a picture: never a formula, and without control characters."""
     text = "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in str(name))
     return text.replace("$", r"\$")
+
+
+def moments(result: Any) -> tuple[Any, str]:
+    """Where predictions lie on an axis of time, and the axis' label: dates as the data have them, or rows."""
+    dates: Any = getattr(result, "dates", None)
+    if dates is not None and dates.dtype.kind in "iufM" and not np.isnan(dates).any():
+        return dates, "date" if dates.dtype.kind == "M" else "time"
+    return np.asarray(result.time), "time (row)"
+
+
+def short_dates(axis: Any, where: Any) -> None:
+    """Dates of an axis in few words that do not overlap."""
+    if np.asarray(where).dtype.kind == "M":
+        from matplotlib import dates
+
+        locator: Any = dates.AutoDateLocator(minticks=3, maxticks=8)  # type: ignore[no-untyped-call]
+        axis.set_major_locator(locator)
+        axis.set_major_formatter(dates.ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
 
 
 def check_format(path: str | os.PathLike[str]) -> Path:

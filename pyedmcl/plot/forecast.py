@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from .figure import as_label, new_figure, save_figure
-from .palette import MIDDLE, PALE, RED, legend
+from .figure import as_label, moments, new_figure, save_figure, short_dates
+from .palette import MIDDLE, PALE, RED, legend, legend_above
 
 _SHOWN = 200  # steps of a prediction; more cannot be told apart
 _VIEWS = 15  # views that get a bar
@@ -86,9 +86,10 @@ def views(
 
 
 def _course(ax: Any, result: Any, title: str | None) -> None:
-    time, observed, predicted = (np.asarray(getattr(result, name)) for name in ("time", "observed", "predicted"))
+    observed, predicted = np.asarray(result.observed), np.asarray(result.predicted)
+    time, label = moments(result)
     if getattr(result, "group", None) is not None:  # one behind the other
-        time = np.arange(len(time))
+        time, label = np.arange(len(time)), "time (row)"
     spread = np.sqrt(np.maximum(np.asarray(result.variance, np.float64), 0))
     shown = slice(-_SHOWN, None)
     if np.isfinite(observed).any():
@@ -96,10 +97,11 @@ def _course(ax: Any, result: Any, title: str | None) -> None:
     ax.plot(time[shown], predicted[shown], color=RED, linewidth=1, label="predicted")
     low, high = (predicted - spread)[shown], (predicted + spread)[shown]
     ax.fill_between(time[shown], low, high, color=RED, alpha=0.2, linewidth=0, label="± 1 standard deviation")
-    ax.set_xlabel("time (row)" if len(time) <= _SHOWN else f"time (row), the last {_SHOWN} steps")
-    ax.set_ylabel("value")
-    legend(ax)
-    ax.set_title(title or _heading(result), fontsize=11)
+    short_dates(ax.xaxis, time)
+    ax.set_xlabel(label if len(time) <= _SHOWN else f"{label}, the last {_SHOWN} steps")
+    ax.set_ylabel(_name(result) or "value")
+    legend_above(ax)
+    ax.set_title(title or _heading(result), fontsize=11, pad=26)
 
 
 def _against(ax: Any, result: Any) -> None:
@@ -111,8 +113,13 @@ def _against(ax: Any, result: Any) -> None:
     if np.isfinite(pairs).any():
         ends = (float(np.nanmin(pairs)), float(np.nanmax(pairs)))
         ax.plot(ends, ends, color="#999999", linewidth=0.8, zorder=0)
-    ax.set_xlabel("observed")
-    ax.set_ylabel("predicted")
+    ax.set_xlabel(f"observed {_name(result)}".strip())
+    ax.set_ylabel(f"predicted {_name(result)}".strip())
+
+
+def _name(result: Any) -> str:
+    """What was predicted; empty where that has no name."""
+    return as_label(getattr(result, "name", ""))
 
 
 def _heading(result: Any) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .figure import as_label, new_figure, save_figure
+from .figure import as_label, moments, new_figure, save_figure, short_dates
 from .palette import DARK, GREY, MIDDLE
 
 _PANELS = 9  # coefficients that get a panel each; more become a map
@@ -37,11 +37,13 @@ def coefficients(
     InputError, StoreWriteError, MissingExtraError
         As for :func:`pyedmcl.plot.predictions`.
     """
-    time, values = np.asarray(result.time), np.asarray(result.coefficients, np.float64)
+    values = np.asarray(result.coefficients, np.float64)
+    time, when = moments(result)
     labels = ["C0", *(f"d / d {as_label(name)}" for name in result.names)]
     if len(labels) > _PANELS:
         figure = new_figure(9.0, min(1.6 + 0.22 * len(labels), 12))
         last = figure.add_subplot()
+        time, when = np.asarray(result.time), "time (row)"  # an image has rows of equal width
         _map(figure, last, time, values[:, 1:], labels[1:])
     else:
         figure = new_figure(9.0, 1.2 + 1.2 * len(labels))
@@ -49,7 +51,9 @@ def coefficients(
         for ax, label, one in zip(panels, labels, values.T, strict=True):
             _panel(ax, time, one, label)
         last = panels[-1]
-    last.set_xlabel("time of the prediction (row)")
+    if last.lines:
+        short_dates(last.xaxis, time)
+    last.set_xlabel(f"{when} of the prediction" if when != "time (row)" else "time of the prediction (row)")
     heading = f"E = {result.E}, theta = {float(result.theta):g}: coefficients (target per unit of each coordinate)"
     figure.suptitle(title or f"S-map, {heading}", fontsize=11)
     if path is not None:

@@ -21,6 +21,13 @@ def legend(ax: Any, **options: Any) -> None:
     ax.legend(**{"fontsize": 8, "loc": "best", "framealpha": 0.85, "edgecolor": "none", **options})
 
 
+def legend_above(ax: Any) -> None:
+    """A legend in one line between the title and the curves, which it cannot cover."""
+    entries = len(ax.get_legend_handles_labels()[0])
+    place = {"loc": "lower left", "bbox_to_anchor": (0, 1.0), "borderaxespad": 0.3, "frameon": False}
+    ax.legend(fontsize=8, ncols=max(entries, 1), **place)
+
+
 def whole_steps(axis: Any, most: int = 12) -> None:
     """Ticks at integers only."""
     from matplotlib.ticker import MaxNLocator
