@@ -15,7 +15,7 @@ from ..device.select import DeviceNames
 from ..errors import InputError
 from ..files import path_of
 from ..jobs.function import public_function
-from ..jobs.shared import sink_at
+from ..jobs.shared import SharedSink, sink_at
 from ..jobs.sinks import ArraySink, PairsSink
 from ..jobs.store import XmapStore
 from ..jobs.turns import begin_of
@@ -164,7 +164,10 @@ def ccm_matrix(
         record = runner.run(problem, sink)
     searched = sink.record.searched
     if out is not None:
-        there = read_stores(out)
+        if isinstance(sink, SharedSink):  # whose stores need not be read again
+            there = dict(zip(problem.lib_sizes, sink.stores, strict=True))
+        else:
+            there = read_stores(out)
         matrices = [there[size].rho for size in problem.lib_sizes]
         if begin is not None:  # also those of the others
             searched = tuple(_searched({size: there[size] for size in problem.lib_sizes}))

@@ -17,11 +17,11 @@ from ..files import path_of
 from ..io.edges import own_targets
 from ..jobs.blocks import rows_of_a_block
 from ..jobs.function import public_function
-from ..jobs.manifest import default_block_rows
-from ..jobs.shared import sink_at
+from ..jobs.manifest import default_block_rows, shared_block_rows
+from ..jobs.shared import SharedSink, sink_at
 from ..jobs.sinks import ArraySink, PairsSink
 from ..jobs.store import XmapStore, open_store, open_to_write
-from ..jobs.turns import begin_of
+from ..jobs.turns import begin_of, processes
 from ..launch.progress import Progress
 from . import arguments
 from .keep import Keep
@@ -218,6 +218,8 @@ def xmap(
     block_rows = rows_of_a_block(series.n_series, _BLOCK_SERIES, runner.devices)
     if out is not None:  # whatever devices work on it, a store is cut alike
         block_rows = default_block_rows(*(shape if aimed else shape[:1]))
+        count = 1 if begin is None else processes(part)
+        block_rows = shared_block_rows(block_rows, shape[0], shape[1] * series.n_steps, count)
         block_rows = block_rows if rule is None else rule.block_rows(series.n_series, block_rows)
     if groups is not None and (lib is not None or pred is not None or folds is not None):
         raise InputError("groups= with lib=, pred= or folds=: a map takes recordings whole; leave one of them out")
@@ -248,7 +250,7 @@ def xmap(
         problem = with_dimensions(problem, runner, sink)
         job = problem if rule is None else KeptProblem(problem, rule, problem.data.dtype, itself, shape[1])
         record = runner.run(job, sink)
-    store = None if out is None else open_store(out)
+    store = sink.stores[0] if isinstance(sink, SharedSink) else None if out is None else open_store(out)
     # Those of E, and of blocks that were there or that others computed.
     searched = sink.record.searched if store is None or begin is None else tuple(store.searched)
     record = replace(record, searched=searched)

@@ -80,7 +80,7 @@ class Member(Watch):
         host = socket.gethostname()
         self.me = Holder(f"{host}-{os.getpid()}-{secrets.token_hex(4)}", host, os.getpid(), place(), device,
                          lease=config.current().lease)  # fmt: skip
-        self._held: set[str] = set()
+        self._held: dict[str, float] = {}  # and when it was surely this process's
         self._mutex = threading.Lock()
         self._ended = threading.Event()
         self._renewal: threading.Thread | None = None
@@ -123,8 +123,12 @@ class Member(Watch):
                 held = list(self._held)
             for name in held:
                 with contextlib.suppress(OSError):  # a disk that is away for a while
+                    moment = time.monotonic()
                     if self._mine(name):
                         os.utime(self.folder / name)
+                        with self._mutex:
+                            if name in self._held:
+                                self._held[name] = moment
 
     def _mine(self, name: str) -> bool:
         """Whether a claim is still this process's: who was suspended for long may have lost it."""
@@ -139,6 +143,7 @@ class Member(Watch):
         StoreWriteError
             The folder cannot be written.
         """
+        moment = time.monotonic()
         with self._telling():
             try:
                 descriptor = self._create(name)
@@ -154,7 +159,7 @@ class Member(Watch):
             finally:
                 os.close(descriptor)
         with self._mutex:
-            self._held.add(name)
+            self._held[name] = moment
         return True
 
     def _create(self, name: str) -> int:
@@ -186,10 +191,13 @@ class Member(Watch):
     def give(self, name: str) -> None:
         """Give a claim back, if it is still this process's."""
         with self._mutex:
-            held = name in self._held
-            self._held.discard(name)
+            since = self._held.pop(name, None)
+        if since is None:
+            return
+        # Nobody takes over what was touched within the lease, so that nothing needs to be read within half of it.
+        sure = time.monotonic() - since < self.me.lease / 2
         with contextlib.suppress(OSError):
-            if held and self._mine(name):
+            if sure or self._mine(name):
                 (self.folder / name).unlink()
 
     @contextlib.contextmanager
@@ -203,6 +211,29 @@ class Member(Watch):
             yield
         finally:
             self.give(name)
+
+    def once(self, name: str, needed: Callable[[], bool], do: Callable[[], None]) -> None:
+        """Do what is needed alone, or wait until somebody else has done it.
+
+        Parameters
+        ----------
+        name : str
+            Of the claim of who does it.
+        needed : callable
+            Whether it is still to be done; asked again and again, so that of a thousand who wait one does it.
+        do : callable
+        """
+        wait = 0.01
+        while needed():
+            if self.take(name) or self.take_over(name):
+                try:
+                    if needed():
+                        do()
+                finally:
+                    self.give(name)
+                return
+            time.sleep(wait)
+            wait = min(2 * wait, 0.5)
 
     def decide(self, name: str, value: Any) -> Any:
         """What the first one of all who share the folder said: ``value``, if that was this process."""

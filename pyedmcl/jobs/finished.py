@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -53,16 +54,26 @@ class Finished:
 
     def unwritten(self) -> list[int]:
         """Blocks that nobody has written, by one look at the folder. What is written is nearly always done."""
+        return self._lacking(self.pending())
+
+    def _lacking(self, blocks: Iterable[int]) -> list[int]:
+        """Those of some blocks whose file is not there."""
         try:
             there = set(os.listdir(self._path / "rho"))
         except OSError:
             there = set()
-        return [block for block in self.pending() if self.file(block).name not in there]
+        return [block for block in blocks if self._chunks.name(block) not in there]
 
-    def take(self) -> bool:
-        """Take what journals hold that was not taken before; True where every byte of them was an entry."""
+    def take(self, *, whole: bool = False) -> bool:
+        """Take what journals hold that was not taken before; True where every byte of them was an entry.
+
+        Parameters
+        ----------
+        whole : bool
+            Read that of the whole alone, which is one file, however many processes have one.
+        """
         clean = True
-        for journal in layout.journals(self._path):
+        for journal in [self._path / "rho" / layout.JOURNAL] if whole else layout.journals(self._path):
             begin = self._read.get(journal, 0)
             if journal.name == layout.JOURNAL:  # which is replaced as a whole by who joins the others to it
                 mark = durable.mark_of(journal)
@@ -80,6 +91,12 @@ class Finished:
                 if isinstance(block, int) and 0 <= block < self._n_blocks and isinstance(digest, str):
                     self.entries[block] = entry
         return clean
+
+    def load_listed(self) -> None:
+        """Take the entries whose file is there: with one look at the folder instead of one at each file."""
+        self.take()
+        lacking = set(self._lacking(range(self._n_blocks)))
+        self.entries = {block: entry for block, entry in self.entries.items() if block not in lacking}
 
     def load(self) -> bool:
         """Take the entries whose file is there in full size; True where the journals and the files hold no more."""

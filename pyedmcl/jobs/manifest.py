@@ -19,6 +19,10 @@ FORMATS = (1, 2, 3)
 _SQUARE, _RECTANGULAR = 2, 3
 KIND = "xmap"
 _BLOCK_BYTES = 8 << 20
+# Who comes last works while the others wait: with so many blocks each, that is some percent of the run.
+_BLOCKS_OF_A_PROCESS = 20
+_LEAST_WORK = 1 << 31  # pairs x steps of a block: about a second of two processor cores
+_MOST_BLOCKS = 20_480  # of a store that is cut for many: a metadata server must claim and write them all
 
 
 def now() -> str:
@@ -43,8 +47,7 @@ def _plain(value: Any) -> Any:
 def default_block_rows(n_series: int, n_targets: int | None = None) -> int:
     """Library rows per block for ``n_series`` series: 16 to 64, fewer where a row is so long that 8 MiB hold fewer.
 
-    With fewer targets than libraries, rows are shorter and blocks have more of them, up to 1,024. Depends on nothing
-    else: blocks of another size would make a store that another run cannot continue.
+    With fewer targets than libraries, rows are shorter and blocks have more of them, up to 1,024.
     """
     if n_series < 1:
         raise InputError(f"a result needs at least one series, got {n_series}")
@@ -52,6 +55,27 @@ def default_block_rows(n_series: int, n_targets: int | None = None) -> int:
     most = min(max(64 * (n_series // columns), 64), 1024)
     fine = min(max(n_series // 16, 16), most)
     return min(fine, max(_BLOCK_BYTES // (4 * columns), 1), n_series)
+
+
+def shared_block_rows(rows: int, n_series: int, row_work: int, processes: int) -> int:
+    """Library rows per block where processes share them: fewer for many, so that nobody waits long for the last ones.
+
+    Not so few that claiming and writing blocks takes long beside computing them.
+
+    Parameters
+    ----------
+    rows : int
+        For one process.
+    n_series : int
+    row_work : int
+        Pairs x steps of a row.
+    processes : int
+        As far as their number is known.
+    """
+    if processes < 2:
+        return rows
+    least = max(-(-_LEAST_WORK // row_work), -(-n_series // _MOST_BLOCKS))
+    return min(rows, max(n_series // (_BLOCKS_OF_A_PROCESS * processes), least))
 
 
 @dataclass(frozen=True)
@@ -65,7 +89,7 @@ class Manifest:
     names : sequence of str
         Names of the N series, in order.
     block_rows : int
-        Library rows per block, 1..N.
+        Library rows per block, 1..N; not compared.
     parameters : mapping
         E (list or its digest), tau, Tp, exclusion_radius, knn, dtype and so on; numbers, text, lists and dicts.
     version : str
@@ -246,10 +270,9 @@ def mismatch(path: str, stored: Manifest, asked: Manifest) -> str | None:
         were, are = ("the series themselves" if one is None else list(one) for one in (stored.targets, asked.targets))
         work.append(_difference("targets", were, are))
     work += _differences("", stored.parameters, asked.parameters)
-    for name in ("block_rows", "dtype"):
-        if getattr(stored, name) != getattr(asked, name):
-            label = "dtype of rho" if name == "dtype" else name
-            work.append(_difference(label, getattr(stored, name), getattr(asked, name)))
+    # Blocks of any size give the same result: those of a store stay as they were cut.
+    if stored.dtype != asked.dtype:
+        work.append(_difference("dtype of rho", stored.dtype, asked.dtype))
     device = _differences("device ", _deciding(stored), _deciding(asked))
     code = _differences("kernel ", stored.kernels, asked.kernels)
     if stored.version != asked.version:

@@ -160,14 +160,13 @@ class PartsSink:
     def record(self) -> Record:
         """Of all blocks, by whomever they were computed."""
         record = Record()
-        for begin, end in covered(self._folder):
-            searched = self._read(begin, end)[0]["searched"]
-            record = record.joined(Record(searched=tuple(as_searched(one) for one in searched)))
+        for head, _ in self._read_all():
+            record = record.joined(Record(searched=tuple(as_searched(one) for one in head["searched"])))
         return record
 
     def results(self) -> list[Any]:
         """What parts of blocks gave, in their order, once none is pending."""
-        return [self._result(self._read(begin, end)[1]) for begin, end in covered(self._folder)]
+        return [self._result(arrays) for _, arrays in self._read_all()]
 
     def _result(self, arrays: Mapping[str, NDArray[Any]]) -> Any:
         """What a block gave, of the arrays of its file."""
@@ -184,10 +183,19 @@ class PartsSink:
         """What neighbouring blocks give together."""
         raise NotImplementedError
 
+    def _read_all(self) -> list[tuple[dict[str, Any], dict[str, NDArray[Any]]]]:
+        while True:
+            try:
+                return [self._read(begin, end) for begin, end in covered(self._folder)]
+            except FileNotFoundError:  # another process has joined it to its neighbour meanwhile
+                continue
+
     def _read(self, begin: int, end: int) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         path = self._folder / part_name(begin, end)
         try:
             return unpacked(path)
+        except FileNotFoundError:
+            raise
         except (DamagedError, OSError) as error:
             with contextlib.suppress(OSError):
                 path.unlink()
@@ -257,3 +265,12 @@ class PartsSink:
 
     def kept(self) -> str | None:
         return None if self._job is None else self._job.kept()
+
+
+class StageSink(PartsSink):
+    """Blocks of a stage, whose arrays have the rows of the stage: in few files, since all who share it read them."""
+
+    joins = True
+
+    def _joined(self, results: Sequence[Any]) -> Any:
+        return [np.concatenate(arrays) for arrays in zip(*results, strict=True)]

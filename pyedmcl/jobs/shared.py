@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import time
 from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,13 +10,16 @@ from typing import Any
 from .blocks import Block, BlockResult, Wait, cut
 from .claims import Member
 from .manifest import default_block_rows
-from .parts import PartsSink
+from .parts import StageSink
 from .records import digest_of
 from .sinks import ResultsSink, StoreSink
 from .store import XmapStore
-from .turns import SharedBlocks
+from .turns import Pace, SharedBlocks
 
-_LOOK = 5.0  # seconds between two looks at what others do, while there is work
+#: Seconds between two looks at what others have done, while there is work; more where a look takes long.
+LOOK_SECONDS = 5.0
+_GATHERING = 0.5  # seconds between two looks whether somebody else has read all journals
+_GATHER = "journals"  # the claim of who reads them
 
 
 @contextlib.contextmanager
@@ -46,6 +48,11 @@ def sink_at(
             yield StoreSink(stores, where)
         else:
             yield stack.enter_context(SharedSink(stores, where, member, begin))
+
+
+def stage_blocks(n: int, block_rows: int) -> list[Block]:
+    """Blocks of a stage of a job whose store has blocks of so many rows: of all who share it, the same."""
+    return cut(n, min(default_block_rows(n), block_rows))
 
 
 class SharedAnswers(MutableMapping[str, dict[str, Any]]):
@@ -109,46 +116,67 @@ class SharedSink(StoreSink):
         self._member, self._begin = member, begin
         self._known = {block.number: block for block in super().pending()}  # not done, as the runner knows
         self._lacking = set(self._known)  # not done, at the last look
-        self._looked = time.monotonic()
+        self._doubtful: set[int] = set()  # written, but in no journal: who wrote it was killed in between
+        self._looks = Pace(LOOK_SECONDS)
         self._blocks = SharedBlocks(member, "block", stores[0].n_blocks, begin, self._left, self._finished)
 
     def __enter__(self) -> SharedSink:
         return self
 
     def __exit__(self, kind: object, *rest: object) -> None:
-        if kind is None and all(store.complete for store in self._stores):
+        if kind is None and self._complete():
             self._member.settle(self._settle)
 
     def _settle(self) -> None:
-        for store in self._stores:
+        for store in self.stores:
             store.settle()
 
-    def _left(self) -> set[int]:
-        # There may be a thousand journals: they are read once all is written, to see who was lost in between.
-        self._lacking = {number for store in self._stores for number in store.unwritten()}
-        if not self._lacking:
-            for store in self._stores:
-                store.refresh()
+    def _left(self) -> set[int] | Wait:
+        self._lacking = {number for store in self.stores for number in store.unwritten()}
+        if self._lacking or self._complete():
+            return self._lacking
+        # There may be a thousand journals. One process reads them, once all is written, and the others its summary.
+        for store in self.stores:
+            store.refresh(whole=True)
+        if not self._complete():
+            if not (self._member.take(_GATHER) or self._member.take_over(_GATHER)):
+                return Wait(_GATHERING)
+            try:
+                for store in self.stores:
+                    store.gather()
+            finally:
+                self._member.give(_GATHER)
             self._lacking = {block.number for block in self.pending()}
-        self._looked = time.monotonic()
+            self._doubtful = set(self._lacking)
         return self._lacking
 
+    def _complete(self) -> bool:
+        return all(store.complete for store in self.stores)
+
     def _finished(self, number: int) -> bool:
-        return all([store.finished(number) for store in self._stores])
+        return all([self._has(store, number) for store in self.stores])
+
+    def _has(self, store: XmapStore, number: int) -> bool:
+        """Whether a store has a block, also if somebody else wrote it a moment ago."""
+        if number not in self._doubtful:
+            return store.written(number)
+        store.refresh()
+        return store.finished(number)
 
     def claim(self) -> Block | Wait | None:
         number = self._blocks.claim()
         if number is None or isinstance(number, Wait):
             return number
-        layers = tuple(place for place, store in enumerate(self._stores) if not store.finished(number))
-        return Block(number, *self._stores[0].rows(number), layers)
+        layers = tuple(place for place, store in enumerate(self.stores) if not self._has(store, number))
+        return Block(number, *self.stores[0].rows(number), layers)
 
     def give_back(self, block: Block) -> None:
         self._blocks.again(block.number)
 
     def elsewhere(self) -> Sequence[Block]:
-        if time.monotonic() - self._looked > _LOOK:
-            self._left()
+        with self._looks as due:
+            if due:
+                self._left()
         if len(self._lacking) >= len(self._known):
             return ()
         done = [block for number, block in self._known.items() if number not in self._lacking]
@@ -167,10 +195,10 @@ class SharedSink(StoreSink):
     def stage(self, name: str, n: int, blocks: Sequence[Block]) -> ResultsSink:
         """As every process that shares the folder cuts and keeps it."""
         kind = f"{name}-{self._identity()}"
-        blocks = cut(n, default_block_rows(n))
-        return PartsSink(self._member.folder / kind, kind, blocks, self._member, self._begin, self)
+        blocks = stage_blocks(n, self.stores[0].block_rows)
+        return StageSink(self._member.folder / kind, kind, blocks, self._member, self._begin, self)
 
     def _identity(self) -> str:
-        manifest = self._stores[0].manifest
+        manifest = self.stores[0].manifest
         same = {name: value for name, value in manifest.parameters.items() if name != "lib_size"}
         return digest_of([manifest.input_digest, same, manifest.version])[:16]

@@ -183,7 +183,7 @@ class StoreSink:
     """
 
     def __init__(self, stores: Sequence[XmapStore], where: Any) -> None:
-        self._stores = stores
+        self.stores = stores
         self._where = where
         self.device: Mapping[str, Any] = stores[0].manifest.device
         self.folder = Path(where)
@@ -200,12 +200,12 @@ class StoreSink:
 
     @property
     def E(self) -> NDArray[np.int_] | None:
-        kept = next((E for store in self._stores if (E := store.E) is not None), None)
+        kept = next((E for store in self.stores if (E := store.E) is not None), None)
         return None if kept is None else np.asarray(kept, int)
 
     def set_E(self, E: ArrayLike, record: Record) -> None:
         self.record = self.record.joined(Record(searched=record.searched))
-        for place, store in enumerate(self._stores):
+        for place, store in enumerate(self.stores):
             if store.E is None:
                 self._set_searched(place)  # before E: a run that continues finds E there and does not search for it
                 store.set_E(E)
@@ -214,8 +214,8 @@ class StoreSink:
         return ListSink(blocks, self)
 
     def pending(self) -> list[Block]:
-        first = self._stores[0]
-        lacking = [set(store.pending()) for store in self._stores]
+        first = self.stores[0]
+        lacking = [set(store.pending()) for store in self.stores]
         return [
             Block(number, *first.rows(number), tuple(place for place, own in enumerate(lacking) if number in own))
             for number in sorted(set().union(*lacking))
@@ -238,21 +238,21 @@ class StoreSink:
         for place, rows in zip(block.layers, result.arrays, strict=True):
             self._keep_answers(place)  # before the block: a run that continues it must know
             self._set_searched(place)
-            self._stores[place].write(block.number, rows)
+            self.stores[place].write(block.number, rows)
 
     def _keep_answers(self, place: int) -> None:
         if self.answers != self._kept_answers[place]:
-            self._stores[place].set_parameters(self.answers)
+            self.stores[place].set_parameters(self.answers)
             self._kept_answers[place] = dict(self.answers)
 
     def _set_searched(self, place: int) -> None:
         records = [dict(entry) for entry in self.record.searched]
         if records != self._searched[place]:
-            self._stores[place].set_searched(records)
+            self.stores[place].set_searched(records)
             self._searched[place] = records
 
     def kept(self) -> str:
-        n = self._stores[0].n_blocks
+        n = self.stores[0].n_blocks
         return (
             f"{n - len(self.pending())} of {n} blocks of {self._where} are finished and kept; the same call (or "
             "command) continues there"

@@ -15,9 +15,9 @@ from typing import Any
 from ..errors import StoreError, StoreForeignError
 from ..files import temporary_name
 from . import layout
-from .manifest import default_block_rows
 from .parts import IDENTITY, blocks_in, read_identity
 from .records import DamagedError
+from .shared import stage_blocks
 from .store import XmapStore
 from .watch import FOLDER, Holder, Watch
 
@@ -171,7 +171,7 @@ class Observer:
         done = 0
         for name in names:
             done += blocks_in(self._watch.folder / name)  # most are claims, and one is the folder
-        return (done, -(-n // default_block_rows(n))) if names else (0, 0)
+        return (done, len(stage_blocks(n, store.block_rows))) if names else (0, 0)
 
 
 def _writer(entry: dict[str, Any]) -> Holder:

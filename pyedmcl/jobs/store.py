@@ -102,28 +102,39 @@ class XmapStore(StoredMap):
             A run that has not joined is writing there.
         """
         path = Path(path)
-        stored = layout.manifest_to_continue(path, manifest, True)  # before anything is touched, and again alone
+        layout.manifest_to_continue(path, manifest, True)  # before anything is touched, and again alone
         try:
             durable.make_folder(path)
             member.enter()
             lock = path / durable.LOCK_NAME
-            if stored is None or lock.exists() or not layout.is_described(path, stored):
-                with member.alone("setup"):
-                    lease = durable.Lease(lock)
-                    lease.acquire()
-                    lease.release()
-                    stored = layout.manifest_to_continue(path, manifest, True)
-                    if stored is None:
-                        layout.remove_content(path)
-                        durable.write_file(path / zarr3.METADATA, layout.group_metadata(manifest))
-                    layout.describe(path, stored or manifest)
+
+
+            def unready() -> bool:
+                stored = layout.manifest_to_continue(path, manifest, True)
+                return stored is None or lock.exists() or not layout.is_described(path, stored)
+
+            def make_ready() -> None:
+                lease = durable.Lease(lock)
+                lease.acquire()
+                lease.release()
+                stored = layout.manifest_to_continue(path, manifest, True)
+                if stored is None:
+                    layout.remove_content(path)
+                    durable.write_file(path / zarr3.METADATA, layout.group_metadata(manifest))
+                layout.describe(path, stored or manifest)
+
+            member.once("setup", unready, make_ready)
+            stored = layout.manifest_to_continue(path, manifest, True)
         except OSError as error:
             if isinstance(error, StoreError):
                 raise
             advice = ", then run the same command again, or choose another output path"
             raise durable.write_failure(f"{path} cannot be written", advice, error) from error
         store = cls(path, stored or manifest)
-        store._done.load()
+        if member.others():  # a thousand who join do not look at each file
+            store._done.load_listed()
+        else:
+            store._done.load()
         store._member = member
         return store
 
@@ -137,9 +148,24 @@ class XmapStore(StoredMap):
                 records.write_searched(self.path, searched)
         for entry in self._done.entries.values():
             entry.pop(SEARCHED, None)
+        self._write_whole()
+        layout.remove_joined(self.path / "rho")
+
+    def gather(self) -> None:
+        """Read the journals of all, and write one of the whole, so that of many processes one reads them.
+
+        Raises
+        ------
+        StoreWriteError
+            The folder cannot be written.
+        """
+        with self._writing("the journal of all blocks"):
+            self._done.take()
+            self._write_whole()
+
+    def _write_whole(self) -> None:
         lines = [durable.journal_line(entry) for entry in self._done.ordered()]
         durable.write_file(self.path / "rho" / layout.JOURNAL, b"".join(lines))
-        layout.remove_joined(self.path / "rho")
 
     def settle(self) -> None:
         """Make a store that joined runs have written like one that a single run wrote, for the last of them.

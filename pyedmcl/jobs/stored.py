@@ -67,19 +67,21 @@ class StoredMap:
         """What the journals say of finished blocks, by their numbers."""
         return self._done.ordered()
 
-    def refresh(self) -> None:
-        """Learn what others have finished since."""
+    def refresh(self, *, whole: bool = False) -> None:
+        """Learn what others have finished since; with ``whole`` from the journal of the whole alone."""
         with self._mutex:
-            self._done.take()
+            self._done.take(whole=whole)
 
     def unwritten(self) -> list[int]:
         """Blocks that nobody has written, by one look at the folder. What is written is nearly always done."""
         return self._done.unwritten()
 
+    def written(self, block: int) -> bool:
+        """Whether somebody has written a block, which nearly always means that it is done."""
+        return block in self._done.entries or self._done.file(block).exists()
+
     def finished(self, block: int) -> bool:
-        """Whether a block is done, also by somebody else a moment ago."""
-        if block not in self._done.entries and self._done.file(block).exists():
-            self.refresh()
+        """Whether a block is done, as far as the journals that were read say."""
         return block in self._done.entries
 
     def rows(self, block: int) -> tuple[int, int]:

@@ -19,12 +19,16 @@ from .claims import Member
 
 # Of the claims of others, so many are looked at each time, in turns: a thousand processes may wait for a thousand.
 _WATCHED = 16
-# What another process computes for so many times as long as the longest block took here is computed a second time; the
-# first one that ends makes the block done. Where none was computed here, a block may take so many leases.
-_PATIENCE = 10
+# What another process computes for so many times as long as the longest block took here is computed a second time by
+# one that has nothing else to do; the first one that ends makes the block done. But not before a share of the lease;
+# and where no block was computed here, a block may take so many leases.
+_PATIENCE = 2
+_LEAST_PATIENCE = 1 / 20
 _AGAIN = "-again"
 # Between two looks at what others do, while waiting: so long, and as much longer as there are others.
-_WAIT, _WAIT_OF_EACH = 0.25, 0.005
+_WAIT, _WAIT_OF_EACH = 0.25, 0.002
+# Who has work lists the claims so many times in a lease, and opens those that have been there for longer than a lease.
+_LISTINGS = 8
 
 
 def begin_of(join: bool, part: Any, folder: Any, name: str, *, resume: bool = True) -> float | None:
@@ -75,6 +79,41 @@ def part_of(part: Any) -> float:
     raise InputError(f"part={shown(part)}: 'I/N' is needed, the part I of N, counted from 1")
 
 
+def processes(part: Any) -> int:
+    """How many processes join: as ``part`` says, which :func:`part_of` has checked, or the scheduler; else 1."""
+    if part is None:
+        return (config.part() or (0, 1))[1]
+    return int(part.split("/")[1])
+
+
+# Looks of who works at what is done take at most such a share of its time.
+_SHARE = 0.002
+
+
+class Pace:
+    """Limits how often something is done, by how long it takes: a context manager that says whether it is due.
+
+    Parameters
+    ----------
+    least : float
+        Seconds between two times.
+    """
+
+    def __init__(self, least: float) -> None:
+        self._least = least
+        self._next = time.monotonic() + least * random.random()  # a thousand that begin together do not look together
+
+    def __enter__(self) -> bool:
+        self._begun = time.monotonic()
+        self._due = self._begun >= self._next
+        return self._due
+
+    def __exit__(self, *exc: object) -> None:
+        if self._due:
+            end = time.monotonic()
+            self._next = end + max(self._least, (end - self._begun) / _SHARE)
+
+
 class SharedBlocks:
     """Which block this process computes next, of those that nobody has done or claimed.
 
@@ -88,23 +127,27 @@ class SharedBlocks:
     begin : float
         Where this process begins, in [0, 1).
     pending : callable
-        Blocks that are not done, as is learnt by looking.
+        Blocks that are not done, as is learnt by looking; how long to wait where somebody else is finding that out.
     finished : callable
         Whether a block is done, exactly.
     """
 
     def __init__(
-        self, member: Member, kind: str, n: int, begin: float, pending: Callable[[], Collection[int]],
+        self, member: Member, kind: str, n: int, begin: float, pending: Callable[[], Collection[int] | Wait],
         finished: Callable[[int], bool],
     ) -> None:  # fmt: skip
         first = int(n * begin)
-        self._order = [*range(first, n), *range(first)]
         self._member, self._kind = member, kind
         self._pending, self._finished = pending, finished
-        self._queue: deque[int] = deque(self._order)
+        self._queue: deque[int] = deque([*range(first, n), *range(first)])
         self._mine: dict[int, float] = {}  # and when they were begun
         self._longest: float | None = None  # seconds of a block that was done here
         self._watched = 0
+        self._left: set[int] | Wait = set()  # not done, and claimed, when it looked last
+        self._taken: set[str] = set()
+        self._listed = time.monotonic()
+        self._missed = self._pass_seconds = 0.0
+        self._passes = 0
 
     def _name(self, number: int) -> str:
         return f"{self._kind}-{number}"
@@ -112,37 +155,49 @@ class SharedBlocks:
     def claim(self) -> int | Wait | None:
         """A block; how long to wait where others hold all that are left; None where this process holds all, or none
         is left."""
-        found = self._next()
+        passes = self._passes
+        found = self._left_behind()
+        if found is None:
+            found = self._next()
+        if found is None and passes == self._passes:
+            self._pass()
+            found = self._next()
         if found is not None:
             return found
-        left = set(self._pending()) - set(self._mine)
-        if not left:
+        if isinstance(self._left, Wait):
+            return self._left
+        held = sorted(self._left.difference(self._mine))
+        if not held:
             return None
-        taken = self._member.names()
-        ordered: list[int] = [number for number in self._order if number in left]
-        self._queue.extend(number for number in ordered if self._name(number) not in taken)
-        found = self._next()
-        if found is not None:
-            return found
-        for _ in range(min(_WATCHED, len(ordered))):
-            number = ordered[self._watched % len(ordered)]
-            self._watched += 1
-            if (self._member.take_over(self._name(number)) or self._is_late(number)) and self._is_new(number):
-                return number
-        return Wait(_WAIT + _WAIT_OF_EACH * len(taken))
+        found = self._taken_over(held)
+        if found is None:
+            found = self._done_again(held)
+        return Wait(_WAIT + _WAIT_OF_EACH * len(self._taken)) if found is None else found
 
     def _next(self) -> int | None:
-        taken: set[str] = set()
+        """A block that nobody has claimed, as far as this process knows."""
         while self._queue:
-            number: int = self._queue.popleft()
-            name = self._name(number)
-            if name in taken or number in self._mine:
+            number, begun = self._queue.popleft(), time.monotonic()
+            if number in self._mine:
                 continue
-            if not self._member.take(name):
-                taken = self._member.names()  # so that others are passed in one look
-            elif self._is_new(number):
+            if self._member.take(self._name(number)) and self._is_new(number):
                 return number
+            # Somebody was here. What else is claimed or done is passed in one look, once as much time was lost.
+            self._missed += time.monotonic() - begun
+            if self._missed >= self._pass_seconds:
+                self._pass()
         return None
+
+    def _pass(self) -> None:
+        """See what nobody has done or claimed, and go on with any of it: whoever else looks takes something else."""
+        begun, pending = time.monotonic(), self._pending()
+        self._left = pending if isinstance(pending, Wait) else set(pending)
+        self._taken = self._member.names()
+        self._listed = time.monotonic()
+        free = set() if isinstance(self._left, Wait) else self._left.difference(self._mine)
+        free = {number for number in free if self._name(number) not in self._taken}
+        self._queue = deque(random.sample(sorted(free), len(free)))
+        self._missed, self._pass_seconds, self._passes = 0.0, self._listed - begun, self._passes + 1
 
     def _is_new(self, number: int) -> bool:
         """Whether a block that was just claimed is still to be done: its claim may have been given back as done."""
@@ -152,14 +207,38 @@ class SharedBlocks:
         self._mine[number] = time.monotonic()
         return True
 
-    def _is_late(self, number: int) -> bool:
-        """Whether a block has been claimed for too long; if so this process, and no third one, computes it, too."""
+    def _left_behind(self) -> int | None:
+        """A block of who is gone. Of claims that are there for longer than a lease some are opened, now and then."""
         lease = self._member.me.lease
-        patience = _PATIENCE * lease if self._longest is None else max(_PATIENCE * self._longest, lease)
-        if self._member.held_for(self._name(number)) <= patience:
-            return False
-        again = self._name(number) + _AGAIN
-        return self._member.take(again) or self._member.take_over(again)
+        if time.monotonic() - self._listed < lease / _LISTINGS:
+            return None
+        self._listed, kind = time.monotonic(), self._kind + "-"
+        old = [name for name in self._member.names() if name.startswith(kind) and self._member.listed_for(name) > lease]
+        numbers = sorted(int(name[len(kind) :]) for name in old if name[len(kind) :].isdecimal())
+        return self._taken_over([number for number in numbers if number not in self._mine])
+
+    def _taken_over(self, held: list[int]) -> int | None:
+        """One of some claimed blocks, if who held it is gone."""
+        for _ in range(min(_WATCHED, len(held))):
+            number = held[self._watched % len(held)]
+            self._watched += 1
+            if self._member.take_over(self._name(number)) and self._is_new(number):
+                return number
+        return None
+
+    def _done_again(self, held: list[int]) -> int | None:
+        """One of some claimed blocks, if it has been claimed for too long and no third process computes it."""
+        lease, listed_for = self._member.me.lease, self._member.listed_for
+        patience = _PATIENCE * lease
+        if self._longest is not None:
+            patience = max(_PATIENCE * self._longest, _LEAST_PATIENCE * lease)
+        late = [number for number in held if listed_for(self._name(number)) > patience]
+        for number in sorted(late, key=lambda one: -listed_for(self._name(one)))[:_WATCHED]:
+            again = self._name(number) + _AGAIN
+            mine = self._member.take_over(again) if again in self._taken else self._member.take(again)
+            if mine and self._is_new(number):
+                return number
+        return None
 
     def _give(self, number: int) -> None:
         for name in (self._name(number), self._name(number) + _AGAIN):

@@ -81,16 +81,12 @@ def _holder(data: bytes) -> Holder:
 
 @dataclass(frozen=True)
 class _Seen:
-    """What a claim was like when it was last seen to differ from before, when that was, and whether it was a touch.
-
-    ``since``: when this holder was first seen to hold it.
-    """
+    """What a claim was like when it was last seen to differ from before, when that was, and whether it was a touch."""
 
     holder: Holder
     mtime: int
     moment: float
     touched: bool
-    since: float
 
     @property
     def unchanged(self) -> float:
@@ -110,13 +106,22 @@ class Watch:
 
     folder: Path
     _seen: dict[str, _Seen] = field(default_factory=dict)
+    _listed: dict[str, float] = field(default_factory=dict)  # when names were there first
 
     def names(self) -> set[str]:
-        """What is claimed."""
+        """What is claimed, by one look at the folder."""
         try:
-            return {name for name in os.listdir(self.folder) if not name.startswith((GONE, TEMPORARY_PREFIX))}
+            found = {name for name in os.listdir(self.folder) if not name.startswith((GONE, TEMPORARY_PREFIX))}
         except (FileNotFoundError, NotADirectoryError):
-            return set()
+            found = set()
+        moment = time.monotonic()
+        self._listed = {name: self._listed.get(name, moment) for name in found}
+        return found
+
+    def listed_for(self, name: str) -> float:
+        """Seconds for which :meth:`names` has given a claim; 0 where the last time it did not."""
+        moment = time.monotonic()
+        return moment - self._listed.get(name, moment)
 
     def members(self) -> list[str]:
         """Claims that say who works here, and nothing else."""
@@ -143,15 +148,9 @@ class Watch:
         holder, mtime = found
         before = self._seen.get(name)
         if before is None or before.holder != holder or before.mtime != mtime:
-            moment, touched = time.monotonic(), before is not None and before.holder == holder
-            since = before.since if before is not None and touched else moment
-            self._seen[name] = before = _Seen(holder, mtime, moment, touched, since)
+            touched = before is not None and before.holder == holder
+            self._seen[name] = before = _Seen(holder, mtime, time.monotonic(), touched)
         return before
-
-    def held_for(self, name: str) -> float:
-        """Seconds for which this process has seen somebody hold a claim; 0 where nobody does."""
-        seen = self._watched(name)
-        return 0.0 if seen is None else time.monotonic() - seen.since
 
     def stale(self, name: str) -> Holder | None:
         """Who held a claim and is gone: he ended on this machine, or has not touched it for its lease. Else None."""

@@ -87,11 +87,11 @@ def test_E_is_searched_in_blocks_of_which_some_are_there(one_device, tmp_path):
             stops.append(done)
             raise KeyboardInterrupt
 
-    options = {"E_max": 3, "out": out, "device": one_device, "join": True}
+    options = {"E_max": 3, "out": out, "device": one_device, "part": "1/1"}
     with pytest.raises(pyedmcl.errors.Interrupted, match="continues there"):
         pyedmcl.xmap(series(), progress=stop, **options)
-    parts = sorted(out.rglob("part-*.npz"))
-    assert len(parts) == 2 and not list(out.rglob("member-*")) and not list(out.rglob("E-*-*"))
+    assert [path.name for path in out.rglob("part-*.npz")] == ["part-0-2.npz"], "neighbours lie in one file"
+    assert not list(out.rglob("member-*")) and not list(out.rglob("E-*-*"))
     told = []
     found = pyedmcl.xmap(series(), progress=lambda *now: told.append(now), **options)
     assert next(now for now in told if now[2] == "dimensions") == (2 * default_block_rows(64), 64, "dimensions")

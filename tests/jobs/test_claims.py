@@ -17,7 +17,7 @@ from pyedmcl.errors import InputError, StoreError, StoreWriteError
 from pyedmcl.files import write_new
 from pyedmcl.jobs import claims, turns, watch
 from pyedmcl.jobs.claims import Member, require_alone
-from pyedmcl.jobs.turns import SharedBlocks, Wait, part_of
+from pyedmcl.jobs.turns import SharedBlocks, Wait, part_of, processes
 from pyedmcl.jobs.watch import FOLDER, Holder, Watch
 
 ELSEWHERE = Holder("far-1", "far", 1, "another boot", "GPU", lease=60.0)
@@ -146,8 +146,9 @@ def test_claims_are_renewed(tmp_path, monkeypatch):
         Member(tmp_path)
 
 
-def test_who_was_suspended_and_lost_a_claim_leaves_that_of_the_other(tmp_path, member):
+def test_who_was_suspended_and_lost_a_claim_leaves_that_of_the_other(tmp_path, member, clock):
     member.take("block-1")
+    clock.sleep(100.0)
     path = claimed_elsewhere(tmp_path, "block-1")
     member.give("block-1")
     assert json.loads(path.read_text())["id"] == "far-1"
@@ -240,29 +241,63 @@ def test_blocks_of_who_is_gone_and_blocks_done_a_moment_ago(tmp_path, member, cl
 def test_what_hangs_is_computed_once_more_by_one(tmp_path, member, clock, monkeypatch):
     """Its process lives and says so, but does not come to an end."""
     monkeypatch.setattr(turns, "time", clock)
-    done, path = set(), claimed_elsewhere(tmp_path, "block-2")
+    done = set()
     with Member(tmp_path) as other:
         other.enter()
-        mine, theirs = blocks_of(member, 0.0, done), blocks_of(other, 0.0, done)
-        for number in (0, 1, 3, 4, 5, 6, 7):
+        mine, theirs = blocks_of(member, 3 / 8, done), blocks_of(other, 3 / 8, done)
+        for number in (3, 4, 5, 6, 7, 0, 1):
             assert mine.claim() == number
             clock.sleep(7.0)
             done.add(number)
             mine.give_back(number)
-        waited = clock.now
+        path, waited = claimed_elsewhere(tmp_path, "block-2"), clock.now
         while isinstance(found := mine.claim(), Wait):
             assert isinstance(theirs.claim(), Wait)
             clock.sleep(5.0)
             os.utime(path, (clock.now, clock.now))
-        assert found == 2 and 70 < clock.now - waited <= 85, "ten times as long as a block"
+        assert found == 2 and 14 < clock.now - waited <= 20, "twice as long as a block"
         clock.sleep(1000.0)
         os.utime(path, (clock.now, clock.now))
         assert isinstance(theirs.claim(), Wait), "two are enough"
         mine.again(2)
-        assert theirs.claim() == 2, "who has computed none waits for ten leases"
+        assert theirs.claim() == 2, "who has computed none waits for two leases"
         done.add(2)
         theirs.give_back(2)
         assert mine.claim() is None and "block-2" in member.names() and "block-2-again" not in member.names()
+
+
+def test_who_works_sees_what_is_left_behind_and_who_ends_first_need_not_wait(tmp_path, member, clock, monkeypatch):
+    monkeypatch.setattr(turns, "time", clock)
+    done, n, opened = set(), 40, []
+    claimed_elsewhere(tmp_path, "block-30")
+    slow = claimed_elsewhere(tmp_path, "block-31")
+    monkeypatch.setattr(Watch, "look", lambda self, name, look=Watch.look: opened.append(name) or look(self, name))
+    shared = SharedBlocks(member, "block", n, 0.0, lambda: set(range(n)) - done, lambda number: number in done)
+    order = []
+    for _ in range(39):
+        order.append(shared.claim())
+        clock.sleep(7.0)
+        os.utime(slow, (clock.now, clock.now))
+        done.add(order[-1])
+        shared.give_back(order[-1])
+    place = order.index(30)
+    assert 2 * 60 < 7 * place < 3 * 60, "it was seen twice, a lease apart, once it had been there for a lease"
+    assert sorted(order) == [number for number in range(40) if number != 31]
+    assert sum(name in ("block-30", "block-31") for name in opened) < 40, "and was seldom opened"
+    assert shared.claim() == 31, "it has been there for so long that nobody needs to wait for it"
+
+
+def test_one_look_passes_what_others_have_done(tmp_path, member):
+    """A process that has done its share does not ask of each block whether it is done."""
+    done, looks = set(range(1, 900)), []
+
+    def pending():
+        looks.append(1)
+        return set(range(1000)) - done
+
+    shared = SharedBlocks(member, "block", 1000, 0.0, pending, lambda number: number in done)
+    first, *others = (shared.claim() for _ in range(4))
+    assert first == 0 and len(looks) == 1 and len(set(others)) == 3 and min(others) >= 900
 
 
 def test_where_a_process_begins(monkeypatch):
@@ -270,10 +305,10 @@ def test_where_a_process_begins(monkeypatch):
         if name.startswith(("SLURM_", "SGE_", "LSB_", "OMPI_", "PMI_")):
             monkeypatch.delenv(name)
     assert config.part() is None and 0 <= part_of(None) < 1
-    assert part_of("1/4") == 0 and part_of("4/4") == 0.75
+    assert part_of("1/4") == 0 and part_of("4/4") == 0.75 and processes("1/4") == 4 and processes(None) == 1
     for name, value in {"ID": 7, "MIN": 5, "COUNT": 4, "STEP": 1}.items():
         monkeypatch.setenv(f"SLURM_ARRAY_TASK_{name}", str(value))
-    assert config.part() == (2, 4) and part_of(None) == 0.5
+    assert config.part() == (2, 4) and part_of(None) == 0.5 and processes(None) == 4
     monkeypatch.setenv("SLURM_ARRAY_TASK_ID", "no number")
     for name, value in {"SGE_TASK_ID": 5, "SGE_TASK_FIRST": 1, "SGE_TASK_LAST": 9, "SGE_TASK_STEPSIZE": 4}.items():
         monkeypatch.setenv(name, str(value))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import json
 import os
@@ -20,8 +21,8 @@ from joined_worker import ROWS, N, join
 from store_helpers import chunks, make_manifest, tree, values, write_blocks
 
 from pyedmcl.errors import StoreError, StoreMismatchError, StoreWriteError
-from pyedmcl.jobs import XmapStore, claims, open_store
-from pyedmcl.jobs.blocks import Record, cut
+from pyedmcl.jobs import XmapStore, claims, durable, open_store
+from pyedmcl.jobs.blocks import Record, Wait, cut
 from pyedmcl.jobs.claims import Member
 from pyedmcl.jobs.parts import PartsSink
 from pyedmcl.jobs.shared import SharedAnswers, SharedSink
@@ -44,8 +45,16 @@ def start(path, seconds=0.0):
     command = [sys.executable, str(HERE / "joined_worker.py"), str(path), str(seconds)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                env={**environment(), "PYTHONPATH": os.pathsep.join(places)})  # fmt: skip
-    assert process.stdout.readline() == "ready\n", process.stderr.read()
+    assert said_by(process) == "ready\n", process.stderr.read()
     return process
+
+
+def said_by(process):
+    """The next line; what lies behind it is left to ``communicate``, which does not see what readline() has read."""
+    line = b""
+    while not line.endswith(b"\n") and (character := os.read(process.stdout.fileno(), 1)):
+        line += character
+    return line.decode()
 
 
 def end(process):
@@ -144,7 +153,7 @@ def test_others_are_refused_with_what_differs(path):
 
 def test_interrupting_one_leaves_the_others_at_work(tmp_path, path):
     first, second = start(path, 0.01), start(path, 0.01)
-    assert first.stdout.readline().startswith("begun")
+    assert said_by(first).startswith("begun")
     first.send_signal(signal.SIGINT)
     status, _, wrong = end(first)
     assert status != 0 and "the same call (or command) continues there" in wrong
@@ -156,7 +165,7 @@ def test_who_is_suspended_loses_its_block_and_comes_back(tmp_path, path, monkeyp
     """It is alive, but gives no sign of it: what it computes is computed by others, and it then does so once more."""
     monkeypatch.setenv("PYEDMCL_LEASE", "0.4")
     first = start(path, 0.02)
-    assert first.stdout.readline().startswith("begun")
+    assert said_by(first).startswith("begun")
     first.send_signal(signal.SIGSTOP)
     try:
         second = start(path)
@@ -181,7 +190,46 @@ def test_a_journal_that_another_process_has_made_of_all_is_read(path):
             with quicker, SharedSink([quicker], path, other, 0.0):
                 write_blocks(quicker, values(N))
         assert not (path / "rho" / "journals").exists()
+        assert late.written(3) and not late.finished(3)
+        late.refresh(whole=True)
         assert late.finished(3) and late.complete
+
+
+def test_of_many_processes_one_reads_the_journals_of_all(path, monkeypatch):
+    """Each of the others opens its own and the one that holds what all hold: not a thousand for a thousand."""
+    with contextlib.ExitStack() as stack:
+        sinks = []
+        for place in range(4):
+            member = stack.enter_context(Member(path))
+            store = stack.enter_context(XmapStore.join(path, make_manifest(N, ROWS), member))
+            sinks.append(SharedSink([store], path, member, place / 4))
+        for sink in sinks:
+            block = sink.claim()
+            write_blocks(sink.stores[0], values(N), [block.number])
+            sink.give_back(block)
+        write_blocks(sinks[0].stores[0], values(N), sinks[0].stores[0].unwritten())
+        opened, read = [], durable.read_journal_from
+
+        def watched(file, begin, **named):
+            opened.append(file.name)
+            return read(file, begin, **named)
+
+        monkeypatch.setattr(durable, "read_journal_from", watched)
+        assert sinks[1]._member.take("journals")
+        assert isinstance(sinks[0].claim(), Wait), "somebody is at it"
+        sinks[1]._member.give("journals")
+        assert [sink.claim() for sink in sinks] == [None] * 4
+        assert len([name for name in opened if name != "blocks.jsonl"]) == 4, "all journals once"
+        assert all(sink.stores[0].complete for sink in sinks)
+
+
+def test_a_store_stays_as_it_was_cut(tmp_path, path):
+    with XmapStore.create_or_resume(path, make_manifest(N, 3)) as store:
+        write_blocks(store, values(N), [0, 5])
+    join(path)
+    with XmapStore.create_or_resume(path, make_manifest(N, N)) as store:
+        assert store.complete and store.block_rows == 3
+    np.testing.assert_array_equal(np.asarray(open_store(path).rho), values(N))
 
 
 def test_a_block_that_is_written_but_in_no_journal_is_computed_again(tmp_path, path):

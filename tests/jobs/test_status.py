@@ -18,6 +18,7 @@ from pyedmcl.jobs import XmapStore, status
 from pyedmcl.jobs.blocks import BlockResult, cut
 from pyedmcl.jobs.claims import Member
 from pyedmcl.jobs.parts import IDENTITY, PartsSink, identity_file
+from pyedmcl.jobs.shared import stage_blocks
 from pyedmcl.jobs.status import Observer, rate
 from pyedmcl.jobs.watch import FOLDER, Holder
 
@@ -68,12 +69,12 @@ def test_a_map_that_is_computed_by_some(path):
 
 def test_the_search_for_E_is_told(path):
     with Member(path) as member, XmapStore.join(path, make_manifest(40, 10), member):
-        sink = PartsSink(path / FOLDER / "E-1", "E-1", cut(40, 16), member, 0.0)
-        sink.write(sink.claim(), BlockResult([np.zeros((16, 2))]))
+        sink = PartsSink(path / FOLDER / "E-1", "E-1", stage_blocks(40, 10), member, 0.0)
+        sink.write(sink.claim(), BlockResult([np.zeros((10, 2))]))
         sink.claim()
         found = Observer(path).look()
-        assert (found.E_done, found.E_total) == (1, 3) and found.processes[0].computing == ("E-1-1",)
-        assert "E is searched: 1 of 3 blocks are done" in told(path)[1]
+        assert (found.E_done, found.E_total) == (1, 4) and found.processes[0].computing == ("E-1-1",)
+        assert "E is searched: 1 of 4 blocks are done" in told(path)[1]
 
 
 def test_bands_of_a_recurrence_matrix(path):

@@ -17,6 +17,7 @@ from store_helpers import ROWS, N, finish, make_manifest, values, write_blocks
 from pyedmcl.errors import InputError, StoreError, StoreMismatchError
 from pyedmcl.jobs import XmapStore, default_block_rows, open_store
 from pyedmcl.jobs.durable import read_journal
+from pyedmcl.jobs.manifest import shared_block_rows
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -242,6 +243,14 @@ def test_default_block_rows():
             assert r * n * 4 >= 4e6
     with pytest.raises(InputError):
         default_block_rows(0)
+
+
+def test_blocks_for_many_processes():
+    """Each gets some twenty, which are not so small that claiming them takes longer than computing them."""
+    n, n_steps = 101_729, 8_528
+    rows = [shared_block_rows(20, n, n * n_steps, processes) for processes in (1, 2, 200, 400, 1000, 4096)]
+    assert rows == [20, 20, 20, 12, 5, 5]
+    assert shared_block_rows(62, 1000, 1000 * 1000, 64) == 62, "these are computed in no time"
 
 
 def test_import_is_light():

@@ -83,7 +83,6 @@ def test_creation_may_be_killed_between_files(path):
     [
         ({"input_digest": "cd" * 32}, ["the input data differ", "abab", "cdcd"]),
         ({"names": [f"cell {i}" for i in range(N - 1)] + ["x"]}, ["names of the series", "'cell 36' at position 36"]),
-        ({"block_rows": 6}, ["block_rows: stored 5, asked for 6"]),
         ({"dtype": "float64"}, ["dtype of rho: stored 'float32', asked for 'float64'"]),
         ({"parameters": {"E": [3] * 36 + [4], "tau": 2, "theta": 1}},
          ["tau: stored 1, asked for 2", "E: stored 3 at position 36, asked for 4", "Tp: stored 0, not asked for",
