@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from cli_helpers import environment, shell
+from cli_helpers import environment, inside
 from store_helpers import make_manifest
 from typer.testing import CliRunner
 
@@ -318,7 +318,7 @@ def test_devices_lists_and_explains(one_device):
 def test_devices_that_are_not_there(one_device):
     result = run("devices", "--device", "no such device")
     assert result.exit_code == 4 and "no such device" in result.output
-    listed = shell("devices", "--device", "no such device", "--json")
+    listed = inside("devices", "--device", "no such device", "--json")
     assert listed.returncode == 4 and json.loads(listed.stdout)["chosen"] is None
 
 

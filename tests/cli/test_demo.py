@@ -7,7 +7,7 @@ import json
 
 import numpy as np
 import pytest
-from cli_helpers import shell
+from cli_helpers import inside, shell
 
 from pyedmcl.errors import InputError
 from pyedmcl.simulate import coupled_maps, link_auc, roc_auc
@@ -156,7 +156,7 @@ def test_demo_map_and_truth_agree_with_its_files(demo):
 
 def test_demo_runs_again_in_the_same_place_and_says_what_it_found(demo, one_device):
     folder, answer = demo
-    done = shell("demo", "--device", one_device, cwd=folder)
+    done = inside("demo", "--device", one_device, cwd=folder)
     assert done.returncode == 0, done.stderr
     assert f"ROC AUC against the true links: {answer['auc']:.3f}" in done.stdout
     assert "map.png" in done.stdout and "recurrence.png" in done.stdout

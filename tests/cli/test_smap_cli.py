@@ -8,7 +8,7 @@ import json
 import naive
 import numpy as np
 import pytest
-from cli_helpers import shell
+from cli_helpers import inside
 
 import pyedmcl
 
@@ -25,8 +25,8 @@ def table(tmp_path_factory):
 
 def test_smap(table, tmp_path, one_device):
     out = tmp_path / "predictions.csv"
-    done = shell("smap", table, "--column", "a", "--target", "b", "--E", 2, "--theta", "0,2", "--lib", "0:80,90:150",
-                 "--pred", "100:160", "-o", out, "--json", "--device", one_device)  # fmt: skip
+    done = inside("smap", table, "--column", "a", "--target", "b", "--E", 2, "--theta", "0,2", "--lib", "0:80,90:150",
+                  "--pred", "100:160", "-o", out, "--json", "--device", one_device)  # fmt: skip
     assert done.returncode == 0, done.stderr
     expected = pyedmcl.smap(X[:, 0], target=X[:, 1], E=2, theta=[0, 2], lib_range=[(0, 80), (90, 150)],
                             pred_range=(100, 160), device=one_device)  # fmt: skip
@@ -43,8 +43,8 @@ def test_smap(table, tmp_path, one_device):
 
 def test_generate(table, tmp_path, one_device):
     out = tmp_path / "more.json"
-    done = shell("smap", table, "--column", "a", "--E", 2, "--theta", 3, "--generate", 4, "-o", out,
-                 "--device", one_device)  # fmt: skip
+    done = inside("smap", table, "--column", "a", "--E", 2, "--theta", 3, "--generate", 4, "-o", out,
+                  "--device", one_device)  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert "4 steps generated after row 159" in done.stdout
     expected = pyedmcl.smap(X[:, 0], E=2, theta=3, generate_steps=4, device=one_device)
@@ -52,13 +52,13 @@ def test_generate(table, tmp_path, one_device):
 
 
 def test_predict_nonlinear(table, one_device):
-    done = shell("predict-nonlinear", table, "--column", "a", "--E", 2, "--json", "--device", one_device)
+    done = inside("predict-nonlinear", table, "--column", "a", "--E", 2, "--json", "--device", one_device)
     assert done.returncode == 0, done.stderr
     expected = pyedmcl.predict_nonlinear(X[:, 0], E=2, device=one_device)
     document = json.loads(done.stdout)
     assert document["best"] == expected.best
     assert [row["rho"] for row in document["skill"]] == pytest.approx(expected.rho.tolist(), abs=1e-9)
-    plain = shell("predict-nonlinear", table, "--column", "a", "--E", 2, "--theta", "0,5", "--device", one_device)
+    plain = inside("predict-nonlinear", table, "--column", "a", "--E", 2, "--theta", "0,5", "--device", one_device)
     assert plain.returncode == 0, plain.stderr
     assert "best theta" in plain.stdout
     assert plain.stdout.splitlines()[0].split() == ["theta", "rho", "mae", "rmse"]
@@ -77,6 +77,6 @@ def test_predict_nonlinear(table, one_device):
     ],
 )
 def test_wrong_usage_is_told(table, words, code, told):
-    done = shell(words[0], table, *words[1:])
+    done = inside(words[0], table, *words[1:])
     assert done.returncode == code, done.stderr
     assert told in done.stderr

@@ -8,7 +8,7 @@ import subprocess
 
 import numpy as np
 import pytest
-from cli_helpers import environment, shell, words
+from cli_helpers import environment, inside, words
 from test_rqa_checkpoint import CASES, counts_of, series
 
 import pyedmcl
@@ -126,6 +126,6 @@ def test_what_does_not_belong_is_refused(one_device, tmp_path):
 def test_the_command_has_checkpoints(one_device, tmp_path):
     np.save(tmp_path / "x.npy", series(230))
     command = ["rqa", tmp_path / "x.npy", "--radius", 0.7, "--checkpoint", tmp_path / "run.npz", "--device", one_device]
-    assert shell(*command).returncode == 0 and (tmp_path / "run.npz").exists()
-    other = shell(*command, "--m", 2)
+    assert inside(*command).returncode == 0 and (tmp_path / "run.npz").exists()
+    other = inside(*command, "--m", 2)
     assert other.returncode == 5 and "m = 1 there, 2 asked for" in other.stderr

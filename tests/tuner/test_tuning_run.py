@@ -16,7 +16,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from cli_helpers import environment, shell
+from cli_helpers import environment, inside, shell
 from device_helpers import INTEL
 from loopy_helpers import needs_loopy
 from search_worker import DEFAULTS, seconds_of
@@ -452,7 +452,7 @@ def test_the_command_tunes_and_the_result_is_used(one_device, own_database):
 
 
 def test_explain_shows_the_space_and_runs_nothing(one_device, own_database):
-    done = shell("tune", "knn", "--explain", "--device", one_device)
+    done = inside("tune", "knn", "--explain", "--device", one_device)
     assert done.returncode == 0, done.stderr
     for tunable in spec("knn").tunables:
         assert tunable.name in done.stdout
@@ -461,7 +461,7 @@ def test_explain_shows_the_space_and_runs_nothing(one_device, own_database):
         assert constraint.reason in done.stdout
     assert len(tuned_spec("knn").constraints) > len(spec("knn").constraints)
     assert "a tile has at most" in done.stdout
-    assert "a tile has at most" not in shell("tune", "pruned", "--explain", "--device", one_device).stdout
+    assert "a tile has at most" not in inside("tune", "pruned", "--explain", "--device", one_device).stdout
     assert not own_database.path.exists()
 
 
@@ -470,7 +470,7 @@ def test_explain_shows_the_space_and_runs_nothing(one_device, own_database):
     (["--mode", "thorough"], "thorough"),
 ])  # fmt: skip
 def test_wrong_usage_is_told(words, said):
-    done = shell("tune", *words)
+    done = inside("tune", *words)
     assert done.returncode in (2, 3)
     assert said in done.stderr
     assert "Traceback" not in done.stderr
