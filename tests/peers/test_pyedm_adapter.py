@@ -202,6 +202,8 @@ def test_surrogates_have_its_columns(adapter):
         ("CCM", {"columns": "a", "target": "b", "libSizes": "20 900", "E": 2}, "up to 900"),
         ("Multiview", {"columns": "a b", "target": "a", "lib": "1 50"}, "lib and pred"),
         ("ComputeError", {"pred": [], "digits": -(10**9)}, "digits=-1000000000"),
+        ("SurrogateData", {"column": "a", "method": "seasonal", "alpha": -1.0}, "alpha=-1"),
+        ("SurrogateData", {"column": "a", "method": "seasonal", "smooth": -1.0}, "smooth=-1"),
     ],
 )
 def test_bad_input_is_named(adapter, name, options, words):

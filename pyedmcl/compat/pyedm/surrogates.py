@@ -12,6 +12,7 @@ from ...errors import InputError
 from ..checked import checked
 from . import frames
 
+_LEAST = 4  # rows of a cubic spline
 _METHODS = {"ebisuzaki": "phase", "random_shuffle": "shuffle"}
 
 
@@ -78,6 +79,11 @@ def _seasonal(x: Any, n: int, alpha: float | None, smooth: float) -> Any:
         from scipy.interpolate import UnivariateSpline  # type: ignore[import-untyped, unused-ignore]
     except ImportError as error:
         raise MissingExtraError("method='seasonal' needs the package 'scipy': pip install scipy") from error
+    for name, value in (("alpha", alpha), ("smooth", smooth)):
+        if value is not None and value < 0:
+            raise InputError(f"SurrogateData: {name}={value}; a number of at least 0 is needed")
+    if len(x) < _LEAST or not np.isfinite(x).all():
+        raise InputError(f"SurrogateData: method='seasonal' needs {_LEAST} rows at least, and no gaps")
     spline = UnivariateSpline(np.arange(len(x)), x)
     spline.set_smoothing_factor(smooth)
     trend = spline(np.arange(len(x)))
