@@ -127,6 +127,11 @@ class Layout:
         return self.rows >= 0
 
     @cached_property
+    def order(self) -> Rows:
+        """Place (n_steps,) of each row of the data."""
+        return np.flatnonzero(self.there)[np.argsort(self.rows[self.there], kind="stable")]
+
+    @cached_property
     def code(self) -> Rows:
         """Group of each place (n,); -1 for a gap."""
         return np.where(self.there, self.groups.codes[np.maximum(self.rows, 0)], -1)

@@ -19,6 +19,7 @@ from .ccm_directions import METHODS, Direction, drawn_from, library_sizes, varia
 from .ccm_problem import KERNELS, CcmProblem
 from .ccm_result import CcmResult, LaggedCcmResult
 from .convergence import means
+from .measures import check_room, check_skill
 from .regression import check_thetas
 
 
@@ -42,6 +43,8 @@ def ccm(
     valid_lib: Any = None,
     groups: Any = None,
     draw: str = "rows",
+    skill: str = "pearson",
+    predictions: bool = False,
     neighbors: str = "exact",
     recall: float = 0.99,
     progress: Progress | None = None,
@@ -95,6 +98,11 @@ def ccm(
         What sub-libraries are drawn from: single rows of all groups, or whole groups in random order until there are
         enough rows, the last of them in part (Clark et al., Ecology 96, 1174, 2015). Rows of a group resemble each
         other: whole groups tell what so many plots or subjects would have told.
+    skill : {"pearson", "spearman", "rmse", "mae", "nrmse"}
+        What ``rho`` holds, as for :func:`pyedmcl.xmap`. All but the first make a search for each sub-library.
+    predictions : bool
+        The result also has ``predictions`` (2, n_sizes, samples, n), at the rows that are predicted, by a search for
+        each sub-library.
     neighbors : {"exact", "auto", "exhaustive", "pruned", "kdtree", "ivf", "hnsw"}
         How the nearest rows of the whole library are searched, among which each sub-library's are then found; see
         :func:`pyedmcl.knn`. Small sub-libraries and method "smap" need no such search, which the result says.
@@ -161,13 +169,19 @@ def ccm(
     sizes = library_sizes(lib_sizes, directions)
     problem = CcmProblem(
         directions, sizes, samples, number, Tp, both.exclusion_radius, search, dtype,
-        None if method == "simplex" else float(thetas[0]), drawn_from(both, draw),
-    )
+        None if method == "simplex" else float(thetas[0]), drawn_from(both, draw), check_skill(skill),
+        predictions,
+    )  # fmt: skip
+    layers = [problem.result()]
+    if predictions:
+        shape = (*layers[0].shape, both.x.series.n_steps)
+        layers.append(check_room(shape, np.float64, "take fewer samples or sizes"))
     runner = arguments.runner_on(device, dtype)
-    rho, record = _skill(problem, runner)
+    record = runner.run(problem, ArraySink(problem.blocks(), layers))
+    shown = slice(None) if both.layout is None else both.layout.order
     return CcmResult(
         lib_sizes=np.array(sizes),
-        rho=rho,
+        rho=layers[0],
         links=both.links,
         n_rows=(directions[0].n_predicted(Tp), directions[1].n_predicted(Tp)),
         E=(both.x.E, both.y.E),
@@ -175,6 +189,8 @@ def ccm(
         Tp=Tp,
         seed=number,
         method=method,
+        skill=problem.measure,
+        predictions=layers[1][..., shown] if predictions else None,
         provenance=runner.provenance(problem.kernels, record),
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -14,6 +15,7 @@ from ..jobs.blocks import Arrays, Block, BlockResult, Record, Report, cut
 from ..neighbors.choose import SearchRequest
 from ..neighbors.records import without_search
 from .ccm_directions import Direction, states_of
+from .ccm_predictions import measured
 from .ccm_smap import smap_skill
 from .effort import operations
 from .group_draws import drawn_groups
@@ -47,6 +49,10 @@ class CcmProblem:
         Localisation of local linear fits; None where rows are predicted by their neighbours.
     group_of : ndarray of int (n,) or None
         Group of each row, where whole groups are drawn.
+    measure : str
+        How predictions are measured.
+    predictions : bool
+        They are a second layer of the result, (directions, sizes, samples, n).
     """
 
     directions: tuple[Direction, ...]
@@ -59,6 +65,8 @@ class CcmProblem:
     dtype: str
     theta: float | None = None
     group_of: NDArray[np.int64] | None = None
+    measure: str = "pearson"
+    predictions: bool = False
 
     unit: ClassVar[str] = ""  # the engine itself reports
 
@@ -80,7 +88,7 @@ class CcmProblem:
         first, last = self.directions[0], self.directions[-1]
         alike = first.library.series.n_series == last.library.series.n_series == 1
         alike = alike and (first.library.E, first.k) == (last.library.E, last.k)
-        return cut(self.total, self.total if alike else 1)
+        return cut(self.total, self.total if alike else 1, 1 + self.predictions)
 
     @property
     def operations(self) -> float:
@@ -92,6 +100,12 @@ class CcmProblem:
     def result(self) -> NDArray[np.float64]:
         """Room for rho (directions, sizes, samples)."""
         return np.empty((self.total, len(self.lib_sizes), self.sample))
+
+    def sub_libraries(self, engine: SampledSkill, pair: CcmPair) -> Iterable[NDArray[np.bool_]]:
+        """Members (samples, n) of the sub-libraries of each size."""
+        if self.group_of is None:
+            return engine.members(pair, self.lib_sizes, self.sample, self.seed)
+        return (self.members(engine.library_mask(pair), pair, size) for size in self.lib_sizes)
 
     def members(self, legal: NDArray[np.bool_], pair: CcmPair, size: int) -> NDArray[np.bool_]:
         """Sub-libraries (samples, n) of whole groups."""
@@ -115,15 +129,26 @@ class CcmEngine:
         engine = SampledSkill(self._executor, _states(p, directions), targets, directions[0].allowed, request=p.search)
         pairs = [CcmPair(place, place, direction.stream) for place, direction in enumerate(directions)]
         try:
-            if p.theta is None:
+            if p.measure != "pearson":
+                rho = np.empty((len(pairs), len(p.lib_sizes), p.sample))
+                searched = without_search(directions[0].library.E, p.search, "each sub-library is searched by itself")
+            elif p.theta is None:
                 rho = _skill(engine, pairs, p)
                 searched = engine.searched
             else:
                 rho = np.array([smap_skill(engine, pair, p, d) for pair, d in zip(pairs, directions, strict=True)])
                 searched = without_search(directions[0].library.E, p.search, "local linear fits take all members")
+            made = None
+            if p.predictions:
+                n = len(targets[0])
+                made = np.empty((*rho.shape, n)) if into is None else into[1]
+            if p.measure != "pearson" or p.predictions:
+                for place, (pair, direction) in enumerate(zip(pairs, directions, strict=True)):
+                    measured(engine, pair, p, direction, rho[place], None if made is None else made[place])
         finally:
             engine.release()
-        return BlockResult([rho], Record(engine.parameters, engine.grade, tuple(searched)))
+        layers = [rho] if made is None else [rho, made]
+        return BlockResult(layers, Record(engine.parameters, engine.grade, tuple(searched)))
 
     def release(self) -> None:
         """Nothing is held."""

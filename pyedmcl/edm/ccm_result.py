@@ -13,6 +13,7 @@ from ..errors import InputError
 from ..io.optional import pandas_for
 from ..io.result import Result
 from .convergence import Convergence, convergence, means
+from .measures import ERRORS
 
 
 @dataclass(frozen=True, repr=False)
@@ -35,6 +36,10 @@ class CcmResult(Result):
     seed : int
         Chooses the random sub-libraries; the same seed gives the same ones on every device.
     method : str
+    skill : str
+        What rho holds: "pearson", or another measure that was asked for.
+    predictions : ndarray (2, n_sizes, samples, n) or None
+        Where they were asked for: those of each sub-library, at the rows that are predicted.
     """
 
     lib_sizes: NDArray[np.int_]
@@ -47,6 +52,8 @@ class CcmResult(Result):
     seed: int
     method: str = "simplex"
     provenance: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    skill: str = "pearson"
+    predictions: NDArray[np.float64] | None = field(default=None, repr=False)
 
     @property
     def mean(self) -> NDArray[np.float64]:
@@ -72,7 +79,9 @@ class CcmResult(Result):
 
     @property
     def convergence(self) -> tuple[Convergence, Convergence]:
-        """Tests of both directions: does skill grow with the library?"""
+        """Tests of both directions: does skill grow with the library? Raises InputError for errors."""
+        if self.skill in ERRORS:
+            raise InputError(f"skill={self.skill!r}: tests of convergence are of correlations")
         first, second = (convergence(self.rho[d], self.lib_sizes, self.n_rows[d]) for d in (0, 1))
         return first, second
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,7 +23,19 @@ if TYPE_CHECKING:
 def smap_skill(
     engine: SampledSkill, pair: CcmPair, problem: CcmProblem, direction: Direction
 ) -> NDArray[np.float64]:
-    """rho (n_sizes, samples) of a direction, for the same sub-libraries that the nearest neighbours would have.
+    """rho (n_sizes, samples) of a direction, for the same sub-libraries that the nearest neighbours would have."""
+    target = future(direction.target.series.values[:, 0], problem.Tp)
+    rho = np.full((len(problem.lib_sizes), problem.sample), np.nan)
+    for place, number, predicted in fitted(engine, pair, problem, direction):
+        rows = np.isfinite(predicted) & np.isfinite(target)
+        rho[place, number] = skill(predicted[None, rows], target[rows])[0][0]
+    return rho
+
+
+def fitted(
+    engine: SampledSkill, pair: CcmPair, problem: CcmProblem, direction: Direction
+) -> Iterator[tuple[int, int, NDArray[np.float64]]]:
+    """(number of the size, of the sample, predictions (n,) at the rows of states) of each sub-library.
 
     Raises
     ------
@@ -39,20 +52,16 @@ def smap_skill(
     coordinates = embed(library.series.values, library.lags, direction.tau).astype(np.float64)
     target = future(direction.target.series.values[:, 0], p.Tp)
     queries = np.flatnonzero(np.isfinite(coordinates).all(axis=1) & np.isfinite(target))
-    rho = np.full((len(p.lib_sizes), p.sample), np.nan)
-    if p.group_of is None:
-        sampled = engine.members(pair, p.lib_sizes, p.sample, p.seed)
-    else:
-        sampled = (p.members(engine.library_mask(pair), pair, size) for size in p.lib_sizes)
-    for place, members in enumerate(sampled):
+    for place, members in enumerate(p.sub_libraries(engine, pair)):
         for number, drawn in enumerate(members):
             rows = np.flatnonzero(drawn)
             fits = LocalFits(
                 executor, coordinates[rows], target[rows], rows, exclusion_radius=p.exclusion_radius, dtype=p.dtype
             )
             try:
-                predicted = fits.fit(coordinates[queries], queries, np.array([p.theta])).predicted
+                found = fits.fit(coordinates[queries], queries, np.array([p.theta])).predicted
             finally:
                 fits.release()
-            rho[place, number] = skill(predicted, target[queries])[0][0]
-    return rho
+            predicted = np.full(len(target), np.nan)
+            predicted[queries] = found[0]
+            yield place, number, predicted

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..data.arguments import shown
 from ..data.condition import Prepared
-from ..data.groups import take_groups
+from ..data.groups import Layout, take_groups
 from ..data.series import Series, as_series, check_embedding, require_rows, tell_constant
 from ..device.fingerprint import device_key
 from ..device.info import DeviceInfo
@@ -142,11 +142,18 @@ class PairsProblem:
         )
 
 
-def pairs_arguments(
+def pairs_arguments(data: Any, **given: Any) -> dict[str, Any]:
+    """The fields of a :class:`PairsProblem` from what the user gave; see :func:`pairs_in_groups`."""
+    return pairs_in_groups(data, **given)[0]
+
+
+def pairs_in_groups(
     data: Any, *, E: Any, tau: Any, Tp: Any, exclusion_radius: Any, knn: Any, E_max: Any, columns: Any, dtype: Any,
     neighbors: Any = "exact", recall: Any = 0.99, targets: Any = None, groups: Any = None,
-) -> dict[str, Any]:  # fmt: skip
-    """The fields of a :class:`PairsProblem` from what the user gave; that of targets only where there are other ones.
+) -> tuple[dict[str, Any], Layout | None]:  # fmt: skip
+    """The fields of a :class:`PairsProblem` from what the user gave, and how groups lie among the rows.
+
+    The field of targets is there only where there are other ones.
 
     Raises
     ------
@@ -170,6 +177,7 @@ def pairs_arguments(
     tell_constant(data=series, **({} if aimed is series else {"targets": aimed}))
     highest = E_max if dims is None else max(dims)
     require_rows(series, E=highest, tau=tau, Tp=fields["Tp"], k=1)
+    layout = None
     if of is not None:  # E is found one step ahead
         ahead = [fields["Tp"]] if dims is not None else [fields["Tp"], 1]
         layout = of.layout(E=highest, tau=tau, Tp=ahead, exclusion_radius=fields["exclusion_radius"])
@@ -178,7 +186,7 @@ def pairs_arguments(
     fields["data"] = Prepared(series, dtype)
     if targets is not None:
         fields["targets"] = Prepared(aimed, dtype)
-    return {**fields, "E": dims, "E_max": E_max if dims is None else None}
+    return {**fields, "E": dims, "E_max": E_max if dims is None else None}, layout
 
 
 def gap_patterns(problem: PairsProblem) -> tuple[NDArray[np.int_], dict[int, NDArray[np.bool_]]]:

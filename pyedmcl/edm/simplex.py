@@ -10,6 +10,7 @@ from ..jobs.function import public_function
 from ..jobs.sinks import ListSink
 from ..launch.progress import Progress
 from . import arguments
+from .measures import check_skill, measure
 from .options import PredictionOptions
 from .simplex_fit import check_generation, prepare
 from .simplex_problem import SimplexProblem
@@ -32,6 +33,7 @@ def simplex(
     pred_range: Any = None,
     valid_lib: Any = None,
     groups: Any = None,
+    skill: str = "pearson",
     generate_steps: int = 0,
     neighbors: str = "exact",
     recall: float = 0.99,
@@ -74,6 +76,8 @@ def simplex(
         index, or a label for each row. No state and no target crosses a border between groups. Predictions
         are of each row with all its lags, group by group. With ``pred``, that is in groups where it has that column
         or level.
+    skill : {"pearson", "spearman", "rmse", "mae", "nrmse"}
+        Which measure the result has as ``skill``, beside its rho, mae and rmse; see :func:`pyedmcl.xmap`.
     generate_steps : int
         Continue the series instead: predict the step after its last one, append it, and so on, with an unchanging
         library. For a single series with Tp = 1.
@@ -118,6 +122,7 @@ def simplex(
     >>> len(result.predicted) == 400 - 2
     True
     """
+    measured = check_skill(skill)
     steps = arguments.integer("generate_steps", generate_steps, 0, most=arguments.MOST_GENERATED)
     search = arguments.neighbor_search(neighbors, recall)
     arguments.reporter(progress)
@@ -142,6 +147,9 @@ def simplex(
         rmse=forecast.rmse,
         E=projection.E,
         group=shown.group,
+        skill=forecast.rho if measured == "pearson" else float(
+            measure(measured, forecast.predicted[None], projection.observed)[0]
+        ),
         provenance=runner.provenance(problem.kernels, record),
         dates=None if alone is None else times_at(time_of(alone), shown.time),
         name="" if alone is None else name_of(lib if target is None else target),

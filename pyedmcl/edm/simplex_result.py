@@ -35,6 +35,8 @@ class SimplexResult(Result):
         The times that the data have for these rows, continued beyond their ends; None where they have none.
     name : str
         What is predicted.
+    skill : float
+        The measure that was asked for; rho by default.
     """
 
     time: NDArray[np.int_]
@@ -49,6 +51,7 @@ class SimplexResult(Result):
     group: NDArray[Any] | None = None
     dates: NDArray[Any] | None = field(default=None, repr=False)
     name: str = ""
+    skill: float = float("nan")
 
     def to_frame(self) -> Any:
         """A pandas DataFrame with columns (group,) time, observed, predicted, variance; the time as in the data."""

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..data.series import Series
 from ..device.select import DeviceNames
 from ..errors import InputError, warn
 from ..files import path_of
@@ -27,7 +28,8 @@ from . import arguments
 from .keep import Keep
 from .kept_problem import EdgeSink, KeptProblem
 from .map_rows import rows_of
-from .pairs import pairs_arguments, with_dimensions
+from .measures import ERRORS, check_room, check_skill
+from .pairs import pairs_in_groups, with_dimensions
 from .xmap_edges import HeldParts, XmapEdges, edges_of_store
 from .xmap_problem import XmapProblem
 from .xmap_result import XmapResult
@@ -55,6 +57,8 @@ def xmap(
     lib: Any = None,
     pred: Any = None,
     folds: int | None = None,
+    skill: str = "pearson",
+    predictions: bool = False,
     keep: str = "all",
     out: str | os.PathLike[str] | None = None,
     resume: bool = True,
@@ -117,6 +121,13 @@ def xmap(
     folds : int, optional
         Cross-validation: so many equal stretches of rows are predicted, each from all others that are farther away than
         the width of an embedding, (E - 1) tau + abs(Tp). ``rho`` is the mean over folds.
+    skill : {"pearson", "spearman", "rmse", "mae", "nrmse"}
+        What ``rho`` holds for each pair: Pearson's correlation of prediction and observation; that of their ranks,
+        which outliers do not dominate; root mean square or mean absolute error; or the former over the standard
+        deviation of what was observed, so that 1 is no better than the mean. All but the first look at predictions on
+        the host.
+    predictions : bool
+        The result also has ``predictions`` (n_libraries, n_targets, n_steps), at the rows that are predicted.
     keep : str
         Which pairs are kept: "all"; "top:50", the 50 strongest of each library, so the strongest causes of each effect;
         "top:50:target", the 50 strongest of each target, so the strongest effects of each cause; or "rho>0.3". All but
@@ -207,7 +218,9 @@ def xmap(
     if (out is not None or rule is not None) and fits is not None and (fits.several or fits.best):
         what = "out=: a store is" if out is not None else f"keep={arguments.shown(keep)}: edges are"
         raise InputError(f"theta={arguments.shown(theta)} with {what} of one map; give a single theta")
-    fields = pairs_arguments(
+    in_rows = any(given is not None for given in (lib, pred, folds))
+    skill = _measured(skill, predictions, fits is not None, in_rows, rule, out)
+    fields, layout = pairs_in_groups(
         data, E=E, tau=tau, Tp=Tp, exclusion_radius=exclusion_radius, knn=knn, E_max=E_max, columns=columns,
         groups=groups, neighbors=neighbors, recall=recall, dtype=dtype, targets=targets,
     )  # fmt: skip
@@ -221,10 +234,10 @@ def xmap(
         count = 1 if begin is None else processes(part)
         block_rows = shared_block_rows(block_rows, shape[0], shape[1] * series.n_steps, count)
         block_rows = block_rows if rule is None else rule.block_rows(series.n_series, block_rows)
-    if groups is not None and (lib is not None or pred is not None or folds is not None):
+    if groups is not None and in_rows:
         raise InputError("groups= with lib=, pred= or folds=: a map takes recordings whole; leave one of them out")
     chosen_rows = rows_of(lib, pred, folds, series.n_steps, method)
-    problem = XmapProblem(**fields, block_rows=block_rows, fits=fits)
+    problem = XmapProblem(**fields, block_rows=block_rows, fits=fits, skill=skill, predictions=predictions)
     if folds is not None:
         problem = replace(problem, folds=chosen_rows, each_fold=out is None and rule is None)
     elif chosen_rows:
@@ -245,8 +258,9 @@ def xmap(
         elif rule is not None:
             sink = EdgeSink(problem.blocks(), rule, itself, shape[1], problem.data.dtype)
         else:
-            layers = np.empty((problem.layers, *shape), np.dtype(problem.data.dtype))
-            sink = ArraySink(problem.blocks(), list(layers))
+            made = [_room(series, shape, problem.data.dtype)] if predictions else []
+            layers = np.empty((1 if predictions else problem.layers, *shape), np.dtype(problem.data.dtype))
+            sink = ArraySink(problem.blocks(), [*layers, *made])
         problem = with_dimensions(problem, runner, sink)
         job = problem if rule is None else KeptProblem(problem, rule, problem.data.dtype, itself, shape[1])
         record = runner.run(job, sink)
@@ -262,14 +276,38 @@ def xmap(
         return XmapEdges(str(rule), dims, series.names, problem.data.dtype, HeldParts(sink.parts()), None, used, names)
     chosen = layers[1] if fits is not None and fits.best else theta_of(problem.arguments())
     rho = layers if fits is not None and fits.several else layers[0]
-    return XmapResult(rho, dims, series.names, None, used, chosen, names, layers[1:] if problem.folds else None)
+    values = made[0][..., slice(None) if layout is None else layout.order] if predictions else None
+    return XmapResult(
+        rho, dims, series.names, None, used, chosen, names, layers[1:] if problem.folds else None, skill,
+        values,
+    )  # fmt: skip
+
+
+def _measured(skill: Any, predictions: bool, by_fits: bool, in_rows: bool, rule: Keep | None, out: Any) -> str:
+    """The measure, checked against what else was asked for."""
+    name = check_skill(skill)
+    asked = f"skill={name!r}" if name != "pearson" else "predictions=True"
+    if (name != "pearson" or predictions) and by_fits:
+        raise InputError(f"{asked}: method='smap' keeps sums of its fits only; take method='simplex'")
+    if (name != "pearson" or predictions) and in_rows:
+        raise InputError(f"{asked}: with lib=, pred= or folds= skill is Pearson's rho; leave one of them out")
+    if predictions and (rule is not None or out is not None):
+        raise InputError("predictions=True: they are held in memory; leave out keep= and out=")
+    if name in ERRORS and rule is not None:
+        raise InputError(f"skill={name!r}: keep= takes the largest values, and the smallest errors are the best")
+    return name
+
+
+def _room(series: Series, shape: tuple[int, int], dtype: str) -> Any:
+    return check_room((*shape, series.n_steps), dtype, "take fewer libraries or targets at a time")
 
 
 def _stored(store: XmapStore, E: Any, provenance: dict[str, Any]) -> XmapResult | XmapEdges:
     if store.keep is not None:
         return edges_of_store(store, E, provenance)
     theta = theta_of(store.manifest.parameters)
-    return XmapResult(store.rho, E, store.names, store, provenance, theta, store.targets)
+    skill = store.manifest.parameters.get("skill", "pearson")
+    return XmapResult(store.rho, E, store.names, store, provenance, theta, store.targets, skill=skill)
 
 
 def open_xmap(path: str | os.PathLike[str]) -> XmapResult | XmapEdges:

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..engines.crossmap import CrossMap
 from ..jobs.blocks import Arrays, Block, BlockResult, Record, Report, cut
+from . import xmap_measures
 from .effort import operations
 from .map_cells import MapCells
 from .map_rows import MapRows
@@ -34,16 +35,28 @@ class XmapProblem(PairsProblem):
         Each is predicted from the others, and the map is the mean of theirs.
     each_fold : bool
         Whether the maps of all folds are part of the result, after their mean.
+    skill : str
+        How predictions are measured.
+    predictions : bool
+        They are a second layer of the result, (n_libraries, n_targets, n_steps).
     """
 
     block_rows: int
     fits: LinearFits | None = None
     folds: tuple[MapRows, ...] = ()
     each_fold: bool = False
+    skill: str = "pearson"
+    predictions: bool = False
+
+    @property
+    def measured(self) -> bool:
+        """Whether predictions are looked at one by one."""
+        return self.skill != "pearson" or self.predictions
 
     @property
     def kernels(self) -> tuple[str, ...]:
-        mapping = ("stage", "knn", "lookup") if self.fits is None else KERNELS
+        mapping: tuple[str, ...] = ("stage", "knn", "lookup") if self.fits is None else KERNELS
+        mapping = xmap_measures.KERNELS if self.measured else mapping
         first_stage = () if self.E_max is None else ("knn", "predict", "skill")
         return mapping + tuple(name for name in first_stage if name not in mapping)
 
@@ -52,14 +65,17 @@ class XmapProblem(PairsProblem):
         """Matrices of the result: several where there are several theta."""
         if self.each_fold:
             return 1 + len(self.folds)
-        return 1 if self.fits is None else self.fits.layers
+        return 1 + self.predictions if self.fits is None else self.fits.layers
 
     def own_arguments(self) -> dict[str, Any]:
+        if self.fits is not None:
+            return self.fits.arguments()
         folds = {"folds": len(self.folds)} if self.folds else {}
-        return folds if self.fits is None else self.fits.arguments()
+        return folds if self.skill == "pearson" else folds | {"skill": self.skill}
 
     def blocks(self) -> list[Block]:
-        return cut(self.total, self.block_rows, self.layers)
+        rows = min(self.block_rows, xmap_measures.BLOCK_LIBRARIES) if self.measured else self.block_rows
+        return cut(self.total, rows, self.layers)
 
     @property
     def operations(self) -> float:
@@ -69,7 +85,11 @@ class XmapProblem(PairsProblem):
         once = operations(self.dims, n_library=n, n_query=n, n_series=self.total, n_targets=n_targets)
         return once * max(len(self.folds), 1)
 
-    def open(self, executor: Executor) -> XmapEngine | FoldedEngine | SmapXmapEngine:
+    def open(
+        self, executor: Executor
+    ) -> XmapEngine | FoldedEngine | SmapXmapEngine | xmap_measures.MeasuredXmapEngine:
+        if self.measured:
+            return xmap_measures.MeasuredXmapEngine(self, executor)
         if self.folds:
             return FoldedEngine(self, executor)
         return XmapEngine(self, executor) if self.fits is None else SmapXmapEngine(self, self.fits, executor)

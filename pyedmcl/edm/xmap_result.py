@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ..io.optional import pandas_for
 from ..io.result import Result
+from .measures import ERRORS
 
 
 @dataclass(frozen=True, repr=False)
@@ -35,6 +36,10 @@ class XmapResult(Result):
         Names of the targets, where these are not the libraries.
     folds : ndarray or None
         rho of each fold (folds, n_libraries, n_targets), of which ``rho`` is the mean, where there are folds in memory.
+    skill : str
+        What rho holds: "pearson", or another measure that was asked for.
+    predictions : ndarray (n_libraries, n_targets, n_steps) or None
+        Where they were asked for: prediction of each row of each target from each library, NaN where there is none.
     """
 
     rho: Any
@@ -45,6 +50,8 @@ class XmapResult(Result):
     theta: Any = field(default=None, repr=False)
     targets: tuple[str, ...] | None = None
     folds: NDArray[Any] | None = field(default=None, repr=False)
+    skill: str = "pearson"
+    predictions: NDArray[Any] | None = field(default=None, repr=False)
 
     def held(self) -> XmapResult:
         """The same result in memory, without its store."""
@@ -56,10 +63,13 @@ class XmapResult(Result):
         return pandas_for("to_frame()").DataFrame(np.asarray(self.rho), index=list(self.names), columns=targets)
 
     def edges(self, top: int = 100) -> Sequence[Any]:
-        """The ``top`` strongest pairs of a series with another, as (library, target, rho, E)."""
+        """The ``top`` strongest pairs of a series with another, as (library, target, rho, E); the smallest errors."""
         from ..io.edges import strongest_edges
 
-        return strongest_edges(self.rho, self.names, self.E, top, self.targets)
+        if self.skill not in ERRORS:
+            return strongest_edges(self.rho, self.names, self.E, top, self.targets)
+        best = strongest_edges(-np.asarray(self.rho), self.names, self.E, top, self.targets)
+        return [edge._replace(rho=-edge.rho) for edge in best]
 
     def plot(self, path: str | None = None) -> Any:
         """Heat map; saved to ``path`` if given. Needs matplotlib."""

@@ -72,6 +72,11 @@ class PairPredictions:
         """Tuned parameters of the search."""
         return {"knn": self._searcher.parameters}
 
+    @property
+    def searched(self) -> list[dict[str, Any]]:
+        """What searched for neighbours, why, and how good it was."""
+        return self._searcher.decisions
+
     def predict(self, pairs: Sequence[tuple[int, int]]) -> Iterator[tuple[int, NDArray[np.float64]]]:
         """(number of the pair, predictions) of each pair, in any order.
 
