@@ -74,6 +74,11 @@ def network(
         int | None, typer.Option("--period", help="Steps of a cycle, for surrogates; auto looks for one.",
                                  show_default=False, rich_help_panel="Legs")
     ] = None,
+    season: Annotated[
+        str,
+        typer.Option("--season", metavar="remove|keep", rich_help_panel="Legs",
+                     help="What is done with a cycle that half of the series share."),
+    ] = "remove",
     convergence: Annotated[
         bool, typer.Option("--convergence/--no-convergence", help="Whether skill must grow with the library.",
                            rich_help_panel="Legs")
@@ -124,9 +129,10 @@ def network(
     with talk.progress("network") as report:
         found = pyedmcl.causal_network(
             series, E=parse_E(E), tau=tau, lags=asked, latest=latest, Tp=Tp, n=surrogates_asked(n), rate=rate,
-            surrogate=None if surrogate.strip().lower() == "none" else surrogate, budget=budget, period=period,
-            convergence=convergence, partial=partial, lib_sizes=parse_sizes(lib_sizes), sample=sample, seed=seed,
-            exclusion_radius=exclusion_radius, knn=knn, E_max=E_max, progress=report, dtype=dtype, device=device,
+            surrogate=None if surrogate.strip().lower() == "none" else surrogate, budget=budget, season=season,
+            period=period, convergence=convergence, partial=partial, lib_sizes=parse_sizes(lib_sizes), sample=sample,
+            seed=seed, exclusion_radius=exclusion_radius, knn=knn, E_max=E_max, progress=report, dtype=dtype,
+            device=device,
         )  # fmt: skip
     rows = found.rows()
     if output is not None:
@@ -140,6 +146,8 @@ def network(
         write_bytes(text, ("\n\n".join(sentences) + "\n").encode(errors="surrogatepass"))
     if picture is not None:
         found.plot(str(picture))
+    if found.season:
+        talk.remark(f"a cycle of {found.season} rows was removed from {', '.join(found.without_season)}")
     for name, reason in zip(found.names, found.reasons, strict=bool(found.reasons)):
         talk.remark(f"surrogates of {name}: {reason}")
     written = [str(path) for path in (output, text, picture) if path is not None]

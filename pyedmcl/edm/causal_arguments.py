@@ -14,6 +14,7 @@ from . import arguments
 from .scores import pearson
 from .times import remarks_on_times
 
+SEASONS = ("remove", "keep")
 _LEAST_ROWS = 30
 _SMOOTH = 0.5  # lag-1 autocorrelation
 
@@ -34,6 +35,7 @@ class Legs:
     seed: int
     period: int | None
     recurrence: float
+    season: str
 
 
 def lags_asked(lags: Any) -> tuple[int, ...]:

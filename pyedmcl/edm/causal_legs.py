@@ -25,6 +25,7 @@ from .lagged_map_problem import LaggedMapProblem
 from .lagged_significance_problem import LaggedSignificanceProblem
 from .pair_predictions_problem import PairPredictionsProblem
 from .partial_links import PartialLink, partial_skill
+from .seasons import Seasons
 from .sequential import FIRST, tell_reach
 from .surrogate import SeriesMakers
 from .surrogate_tests import surrogate_tests
@@ -49,15 +50,16 @@ class LegsOfNetwork:
     fields : dict
         Of a :class:`.pairs.PairsProblem`, E among them.
     legs : Legs
+    seasons : Seasons
     runner : Runner
     """
 
-    def __init__(self, fields: dict[str, Any], legs: Legs, runner: Runner) -> None:
-        self._fields, self._legs, self._runner = fields, legs, runner
+    def __init__(self, fields: dict[str, Any], legs: Legs, seasons: Seasons, runner: Runner) -> None:
+        self._fields, self._legs, self._seasons, self._runner = fields, legs, seasons, runner
         self._series: Series = fields["data"].series
         self._dims = np.array(fields["E"], int)
         self._makers = None if legs.surrogate is None else SeriesMakers(
-            self._series, legs.surrogate, fields["tau"], legs.period, legs.recurrence
+            self._series, legs.surrogate, fields["tau"], legs.period, legs.recurrence, seasons.choices or None
         )
         self._record = Record()
         self._kernels: tuple[str, ...] = ()
@@ -97,6 +99,7 @@ class LegsOfNetwork:
             partial=left, E=self._dims, tau=self._fields["tau"], Tp=Tp, rate=legs.rate,
             latest=legs.latest, surrogate=legs.surrogate, seed=legs.seed, n_steps=series.n_steps,
             reasons=() if self._makers is None else self._makers.reasons,
+            season=self._seasons.period, without_season=self._seasons.without,
             provenance=self._runner.provenance(dict.fromkeys(self._kernels), self._record),
         )  # fmt: skip
 

@@ -8,16 +8,18 @@ from typing import Any
 
 import numpy as np
 
+from ..data.condition import Prepared
 from ..device.select import DeviceNames
 from ..jobs.function import public_function
 from ..jobs.sinks import ArraySink
 from ..launch.progress import Progress
 from . import arguments
-from .causal_arguments import Legs, check_size, lags_asked, latest_asked
+from .causal_arguments import SEASONS, Legs, check_size, lags_asked, latest_asked
 from .causal_legs import LegsOfNetwork
 from .causal_network_result import CausalNetwork
 from .lagged_map_problem import LaggedMapProblem
 from .pairs import pairs_arguments, with_dimensions
+from .seasons import seasons_of
 from .surrogate import check_method
 
 _LEAST_E = 2  # the state of a driven series needs more than its own value
@@ -41,6 +43,7 @@ def causal_network(
     sample: int = 10,
     partial: bool = True,
     seed: int | None = None,
+    season: str = "remove",
     period: int | None = None,
     recurrence: float = 0.1,
     exclusion_radius: int = 0,
@@ -88,7 +91,12 @@ def causal_network(
         Whether links that others may explain are told from direct ones, by partial cross mapping.
     seed : int, optional
         Chooses surrogates and sub-libraries; by default a fresh one, which the result names.
-    period, recurrence
+    season : {"remove", "keep"}
+        What is done with a cycle that at least half of the series share, and two at least: it is removed from these
+        before anything else, or left to the surrogates. A common season is a driver that is known.
+    period : int, optional
+        Rows of that cycle, which is looked for by default; also for surrogates.
+    recurrence : float
         As for :func:`pyedmcl.surrogate`.
     progress : callable or True, optional
         Called as ``progress(done, total, unit)`` with units "dimensions", "lags", "series" and "predictions".
@@ -135,18 +143,21 @@ def causal_network(
         arguments.share("rate", rate), arguments.draws("budget", budget), bool(convergence),
         arguments.draws("sample", sample), lags_asked(lags), 0, bool(partial),
         arguments.stream(seed), period, recurrence,
+        arguments.choice("season", season, SEASONS),
     )  # fmt: skip
     arguments.reporter(progress)
     fields = pairs_arguments(
         data, E=E, tau=tau, Tp=Tp, exclusion_radius=exclusion_radius, knn=knn, E_max=E_max, columns=columns, dtype=dtype
     )
     series = fields["data"].series
-    legs = replace(legs, latest=latest_asked(latest, legs.lags, series))
     check_size(series, fields, legs.lags)
+    seasons = seasons_of(series, legs.surrogate, legs.period, remove=legs.season == "remove")
+    legs = replace(legs, latest=latest_asked(latest, legs.lags, seasons.series))
+    fields["data"] = Prepared(seasons.series, fields["data"].dtype)
     runner = arguments.runner_on(device, fields["data"].dtype, client)
     problem = with_dimensions(LaggedMapProblem(**fields, lags=()), runner, ArraySink([], []))
     dims = np.array(problem.E, int)
     if problem.E_max is not None:
         dims = np.maximum(dims, min(_LEAST_E, problem.E_max))
     fields |= {"E": tuple(dims.tolist()), "E_max": None}
-    return LegsOfNetwork(fields, legs, runner).result(lib_sizes)
+    return LegsOfNetwork(fields, legs, seasons, runner).result(lib_sizes)

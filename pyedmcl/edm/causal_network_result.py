@@ -59,6 +59,8 @@ class CausalNetwork(Result):
         What it was made with.
     reasons : tuple of str
         For surrogates of method "auto": what was taken for each series, and why.
+    season, without_season : int, tuple of str
+        Rows of the cycle that was removed, 0 for none; and the names of the series that had it.
     """
 
     names: tuple[str, ...]
@@ -86,6 +88,8 @@ class CausalNetwork(Result):
     seed: int
     n_steps: int
     reasons: tuple[str, ...] = ()
+    season: int = 0
+    without_season: tuple[str, ...] = ()
     provenance: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     def __repr__(self) -> str:

@@ -110,6 +110,11 @@ def methods(network: CausalNetwork) -> str:
         f"mapping (Sugihara et al. 2012; pyedmcl {__version__}, seed {network.seed}). States were delay embeddings of "
         f"each series ({E}, tau = {network.tau}); those of an effect estimated a possible cause at an earlier row."
     ]
+    if network.season:
+        parts.append(
+            f"A cycle of {network.season} rows, which {len(network.without_season)} of the series share, was removed "
+            "from these before, so that all that follows is of what is left."
+        )
     if network.surrogate is not None and network.draws is not None:
         parts.append(
             f"Skill was compared with up to {int(network.draws.max()):,} surrogates of the cause (method "

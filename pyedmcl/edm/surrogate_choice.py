@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..data.condition import near_one
 from ..data.series import Series
+from .cycles import LEAST_CYCLES, LEVEL, common_period, cycle, p_of_period
 from .surrogate_makers import Maker, check_period, phases
 from .surrogate_streams import Streams
 
 Doubles = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-# A cycle counts where the mean cycle of one half of the rows explains so much of the variance of the other half.
-_CYCLE_SHARE = 0.1
-_LONGEST_CYCLE = 400
-_LEAST_CYCLES = 4
 _TREND_SHARE = 0.1  # of the variance that a straight line explains
 # A series wanders where the augmented Dickey-Fuller test (5 %, with a trend) does not see it return to its mean.
 _RETURNS, _SLOW = -3.41, 0.9
@@ -92,8 +90,20 @@ def choices(series: Series, method: str, period: int | None) -> tuple[Choice, ..
     if method != "auto":
         return ()
     length = None if period is None else check_period(period, series.n_steps)
-    columns = (near_one(column.astype(np.float64))[0] for column in series.values.T)
-    return tuple(choose(values, length) for values in columns)
+    columns = [near_one(column.astype(np.float64))[0] for column in series.values.T]
+    found = [choose(values, length) for values in columns]
+    shared = common_period([choice.period for choice in found])
+    if shared and length is None:
+        found = [_also(choice, values, shared) for choice, values in zip(found, columns, strict=True)]
+    return tuple(found)
+
+
+def _also(choice: Choice, values: Doubles, period: int) -> Choice:
+    """With the cycle that other series share, if it is there: to look at one period is a single test."""
+    if (choice.period and choice.period % period == 0) or p_of_period(*_level(values, choice.steps), period) > LEVEL:
+        return choice
+    both = math.lcm(choice.period or 1, period)
+    return replace(choice, period=both if both * LEAST_CYCLES <= len(values) else period)
 
 
 def choose(values: Doubles, period: int | None = None) -> Choice:
@@ -113,10 +123,16 @@ def choose(values: Doubles, period: int | None = None) -> Choice:
     whole = bridged(values)
     steps = wanders(whole)
     rest, kept = (np.diff(whole), there[1:] & there[:-1]) if steps else (whole, there)
-    fitted = line(rest, kept)
-    trend = not steps and explained(rest, fitted, kept) > _TREND_SHARE
-    length = cycle(rest - fitted, kept) if period is None else int(period)
+    trend = not steps and explained(rest, line(rest, kept), kept) > _TREND_SHARE
+    length = cycle(*_level(values, steps)) if period is None else int(period)
     return Choice(length, trend, steps, gaps)
+
+
+def _level(values: Doubles, steps: bool) -> tuple[Doubles, Mask]:
+    """Values, or steps from row to row, less their trend; and which of them are there."""
+    whole, there = bridged(values), np.isfinite(values)
+    rest, kept = (np.diff(whole), there[1:] & there[:-1]) if steps else (whole, there)
+    return rest - line(rest, kept), kept
 
 
 def bridged(values: Doubles) -> Doubles:
@@ -149,28 +165,6 @@ def explained(values: Doubles, fitted: Doubles, there: Mask) -> float:
     """Share of the variance that is explained; negative where a fit does worse than the mean."""
     total = float(((values[there] - values[there].mean()) ** 2).sum()) if there.any() else 0.0
     return 1 - float(((values[there] - fitted[there]) ** 2).sum()) / total if total > 0 else 0.0
-
-
-def cycle(values: Doubles, there: Mask) -> int:
-    """The shortest period whose mean cycle in each half of the rows explains the other half; 0 for none."""
-    n = len(values)
-    rows = np.flatnonzero(there)
-    halves = [rows[rows < n // 2], rows[rows >= n // 2]]
-    parts = [values[half] for half in halves]
-    totals = [float(((part - part.mean()) ** 2).sum()) if part.size else 0.0 for part in parts]
-    shares = {}
-    for period in range(2, min(_LONGEST_CYCLE, n // _LEAST_CYCLES) + 1):
-        phases_of = [half % period for half in halves]
-        means = [
-            np.bincount(phase, part, period) / np.maximum(np.bincount(phase, minlength=period), 1)
-            for phase, part in zip(phases_of, parts, strict=True)
-        ]
-        left = [float(((parts[one] - means[1 - one][phases_of[one]]) ** 2).sum()) for one in (0, 1)]
-        shares[period] = min(1 - own / total if total > 0 else 0.0 for own, total in zip(left, totals, strict=True))
-    best = max(shares.values(), default=0.0)
-    if best < _CYCLE_SHARE:
-        return 0
-    return min(period for period, share in shares.items() if share > 0.9 * best)
 
 
 def wanders(values: Doubles) -> bool:
