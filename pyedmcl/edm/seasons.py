@@ -11,7 +11,6 @@ from ..data.series import Series
 from .cycles import common_period, without_cycle
 from .surrogate_choice import Choice, choices
 
-
 _LEAST_PERIOD = 3  # up and down by turns is what populations do by themselves
 
 
