@@ -72,31 +72,46 @@ class Shapes:
         self._local, self._groups = quirks.local_bytes, quirks.groups_at_once
         # One compiled kernel serves lengths that differ little.
         self._padded = round_up(n_steps, 256)
+        # A job asks for few shapes, again and again.
+        self._choices: dict[tuple[int, int], ParameterChoice] = {}
+        self._narrowed: dict[tuple[int, int], dict[str, Any]] = {}
 
     def chosen(self, k: int, width: int) -> ParameterChoice:
         """Tuned parameters for ``width`` targets with ``k`` neighbours."""
-        given = {"dtype": self._dtype, "k": k, "columns": width}
-        return parameters(spec("lookup"), given, self._info, {"rows": self._n_steps, "targets": width})
+        if (k, width) not in self._choices:
+            given = {"dtype": self._dtype, "k": k, "columns": width}
+            sizes = {"rows": self._n_steps, "targets": width}
+            self._choices[k, width] = parameters(spec("lookup"), given, self._info, sizes)
+        return self._choices[k, width]
+
+    def _fitted(self, k: int, width: int) -> dict[str, Any]:
+        """The chosen parameters, with groups that are no wider than the targets and that use the whole device."""
+        if (k, width) in self._narrowed:
+            return self._narrowed[k, width]
+        choice = self.chosen(k, width)
+        chosen = self._narrowed[k, width] = dict(choice.parameters)
+        # What suits similar numbers of targets may be more than twice as wide as these are.
+        for name in ("target_lanes", "vectors"):
+            while chosen[name] > 1 and chosen["target_lanes"] * chosen["lanes"] * chosen["vectors"] // 2 >= width:
+                chosen[name] //= 2
+        every = -(-width // (chosen["target_lanes"] * chosen["lanes"] * chosen["vectors"]))
+        # Few libraries are spread over all units: a group takes fewer at once, with more work-items for each. By the
+        # number of the whole map, so that all of its blocks share one compiled kernel.
+        n_units, n_all = self._info.compute_units, self._n_libraries
+        while chosen["library_lanes"] > 1 and every * -(-n_all // chosen["library_lanes"]) < 3 * n_units // 4:
+            chosen["library_lanes"] //= 2
+            chosen["row_lanes"] = min(2 * chosen["row_lanes"], _ROW_LANES_MOST)
+        adjusted(choice, chosen, "groups are no wider than the targets, and few libraries are spread over all units")
+        return chosen
 
     def shape(self, k: int, width: int, n_libraries: int, units: Callable[[float], int]) -> Shape:
         """The launch for ``width`` targets of ``n_libraries`` tables with ``k`` neighbours.
 
         ``units`` says how many units of work, of so many operations for each library and query row, a launch may have.
         """
-        choice = self.chosen(k, width)
-        chosen = dict(choice.parameters)
-        # What suits similar numbers of targets may be more than twice as wide as these are.
-        for name in ("target_lanes", "vectors"):
-            while chosen[name] > 1 and chosen["target_lanes"] * chosen["lanes"] * chosen["vectors"] // 2 >= width:
-                chosen[name] //= 2
+        chosen = self._fitted(k, width)
         columns = chosen["target_lanes"] * chosen["lanes"] * chosen["vectors"]
-        every, n_units, n_all = -(-width // columns), self._info.compute_units, self._n_libraries
-        # Few libraries are spread over all units: a group takes fewer at once, with more work-items for each. By the
-        # number of the whole map, so that all of its blocks share one compiled kernel.
-        while chosen["library_lanes"] > 1 and every * -(-n_all // chosen["library_lanes"]) < 3 * n_units // 4:
-            chosen["library_lanes"] //= 2
-            chosen["row_lanes"] = min(2 * chosen["row_lanes"], _ROW_LANES_MOST)
-        adjusted(choice, chosen, "groups are no wider than the targets, and few libraries are spread over all units")
+        every, n_units = -(-width // columns), self._info.compute_units
         cost = 2.0 * columns * (k + 5)
         blocks = -(-every // -(-every // max(units(cost), 1)))  # even shares of the launches
         tasks, reads = -(-n_libraries // chosen["library_lanes"]), chosen["library_lanes"] * (k + 1)

@@ -14,7 +14,7 @@ from ..tuning.parameters import ParameterChoice
 from .lookup import Shapes
 
 if TYPE_CHECKING:
-    from ..device.executor import Buffer, Executor
+    from ..device.executor import Buffer, Executor, Kernel
 
 
 @dataclass(frozen=True)
@@ -51,6 +51,7 @@ class Lookups:
         self._executor, self._n_steps, self._dtype = executor, n_steps, dtype
         self._shapes = Shapes(executor.info, n_steps, dtype, n_libraries)
         self._pacers: dict[int, Pacer] = defaultdict(lambda: Pacer(executor.info))
+        self._kernels: dict[tuple[Any, ...], Kernel] = {}  # by all their values
 
     def chosen(self, k: int, width: int) -> ParameterChoice:
         """Tuned parameters for ``width`` targets with ``k`` neighbours."""
@@ -85,7 +86,10 @@ class Lookups:
         shape = self._shapes.shape(k, end - begin, n, lambda cost: pacer.units(cost * predictions))
         values = {**shape.parameters, "k": k, "dtype": self._dtype, "gaps": gaps, "stage_rows": shape.stage_rows,
                   "table_tile": tables.knn_pass.table_tile}  # fmt: skip
-        kernel = build(self._executor, spec("lookup"), values)
+        name = tuple(values.values())
+        if name not in self._kernels:
+            self._kernels[name] = build(self._executor, spec("lookup"), values)
+        kernel = self._kernels[name]
         fixed: dict[str, Any] = {
             "targets": targets.values, "rows": tables.rows, "weights": tables.values, "target_of": targets.target_of,
             "rho": rho, "target_stride": targets.stride, "column_end": end, "n_rows": self._n_steps,
