@@ -376,7 +376,9 @@ def test_a_stage_is_computed_in_parts(path):
     with Member(path) as one, Member(path) as two:
         one.enter(), two.enter()
         folder = path / FOLDER / "E-1"
-        first, second = (PartsSink(folder, "E-1", cut(6, 2), member, 0.0, Stage()) for member in (one, two))
+        first, second = (
+            PartsSink(folder, "E-1", cut(6, 2), member, begin, Stage()) for member, begin in ((one, 0.0), (two, 0.5))
+        )
         a, b = first.claim(), second.claim()
         first.write(a, part(a.number))
         second.write(b, part(b.number))
