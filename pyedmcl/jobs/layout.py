@@ -65,8 +65,11 @@ def read_attributes(path: Path) -> dict[str, Any] | None:
             return dict(attributes)
     except FileNotFoundError:
         # A run killed before its first file was whole leaves names of this kind only.
-        if all(name.startswith(durable.PRIVATE_PREFIX) for name in os.listdir(path)):
+        names = os.listdir(path)
+        if all(name.startswith(durable.PRIVATE_PREFIX) for name in names):
             return None
+        if zarr3.METADATA in names:  # another process has made it a moment ago
+            return read_attributes(path)
     except (ValueError, LookupError, TypeError):
         pass
     except OSError as error:

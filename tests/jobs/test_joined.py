@@ -21,7 +21,7 @@ from joined_worker import ROWS, N, join
 from store_helpers import chunks, make_manifest, tree, values, write_blocks
 
 from pyedmcl.errors import StoreError, StoreMismatchError, StoreWriteError
-from pyedmcl.jobs import XmapStore, claims, durable, open_store
+from pyedmcl.jobs import XmapStore, claims, durable, layout, open_store
 from pyedmcl.jobs.blocks import Record, Wait, cut
 from pyedmcl.jobs.claims import Member
 from pyedmcl.jobs.parts import PartsSink
@@ -230,6 +230,19 @@ def test_a_store_stays_as_it_was_cut(tmp_path, path):
     with XmapStore.create_or_resume(path, make_manifest(N, N)) as store:
         assert store.complete and store.block_rows == 3
     np.testing.assert_array_equal(np.asarray(open_store(path).rho), values(N))
+
+
+def test_a_store_that_another_process_makes_while_this_one_looks(path, monkeypatch):
+    listdir = os.listdir
+
+    def late(folder):
+        monkeypatch.setattr(os, "listdir", listdir)
+        join(path)
+        return listdir(folder)
+
+    path.mkdir()
+    monkeypatch.setattr(os, "listdir", late)
+    assert layout.read_attributes(path)["names"] == list(make_manifest(N, ROWS).names)
 
 
 def test_a_block_that_is_written_but_in_no_journal_is_computed_again(tmp_path, path):
