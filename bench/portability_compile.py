@@ -13,14 +13,13 @@ from typing import Any
 from portability_programs import Program
 
 from pyedmcl.device.info import DeviceInfo
+from pyedmcl.export.targets import TARGETS as OFFLINE
 
-GIB = 1 << 30
 # Target -> (number of the device library that states the processor, whether a wave has 64 lanes). The older library
 # stands in where the installed set does not know a processor yet; it decides on a few instructions of built-ins only.
 AMD = {"gfx90a": (("90a",), True), "gfx942": (("942", "940"), True), "gfx1100": (("1100", "1036"), False)}
-# Target -> (device of ocloc, name by which the table of quirks knows it, whether it has double precision).
-INTEL = {"Gen9": ("skl", "", True), "Xe-LP": ("tgllp", "", False), "Xe-HPG": ("dg2", "", False),
-         "Xe-HPC": ("pvc", "Intel(R) Data Center GPU Max 1550", True)}  # fmt: skip
+# Target -> device of ocloc.
+INTEL = {"Gen9": "skl", "Xe-LP": "tgllp", "Xe-HPG": "dg2", "Xe-HPC": "pvc"}
 TARGETS = (*AMD, *INTEL)
 #: The reason of a program that needs double precision where the target has none.
 NO_FLOAT64 = "no float64 on this GPU"
@@ -33,13 +32,7 @@ _LIBRARIES = ("opencl", "ocml", "ockl", "oclc_correctly_rounded_sqrt_on", "oclc_
 
 def gpu(target: str) -> DeviceInfo:
     """A description of a GPU, enough for default parameters and quirks."""
-    return DeviceInfo(
-        id="0:0", name="offline" if target in AMD else INTEL[target][1], vendor="", platform="", version="", driver="",
-        kind="gpu", runtime="amd" if target in AMD else "intel-gpu",
-        compute_units=64, max_work_group=1024, clock_mhz=1000, local_bytes=64 << 10, global_bytes=16 * GIB,
-        max_alloc_bytes=4 * GIB, fp64=target in AMD or INTEL[target][2], fp16=False, subgroups=False,
-        opencl_c="OpenCL C 1.2",
-    )  # fmt: skip
+    return OFFLINE[target]
 
 
 def device_libraries() -> Path | None:
@@ -72,7 +65,7 @@ def compile_program(target: str, program: Program) -> dict[str, Any]:
         file.write_text(program.code)
         if target in AMD:
             return _amd(target, file, program.options)
-        return _intel(INTEL[target][0], file, program.options)
+        return _intel(INTEL[target], file, program.options)
 
 
 def _amd(target: str, file: Path, options: tuple[str, ...]) -> dict[str, Any]:

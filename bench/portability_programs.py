@@ -15,12 +15,9 @@ import itertools
 import json
 import pkgutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
-from unittest import mock
 
-import numpy as np
 from untuned import every_problem
 
 from pyedmcl import kernels
@@ -29,21 +26,14 @@ from pyedmcl.codegen.spec import KernelSpec
 from pyedmcl.codegen.texts import read_text
 from pyedmcl.device.info import DeviceInfo
 from pyedmcl.device.quirks import quirks_for
-from pyedmcl.device.slots import Slot, check
 from pyedmcl.errors import BuildError
+from pyedmcl.export.dry import DryExecutor
+from pyedmcl.export.values import UNTUNED
 from pyedmcl.tuning import defaults
 from pyedmcl.tuning.grades import Entry, ranked
 from pyedmcl.tuning.key import TuningKey, key_from
 from pyedmcl.tuning.parameters import source
 
-# Specialisations of the kernels that have no tuning problem, because nothing of them is tuned.
-UNTUNED: Mapping[str, Mapping[str, Any]] = {
-    "recurrence_finish": {"wg": 128},
-    "recurrence_batch": {
-        "m": 3, "metric": "euclidean", "dtype": "float32", "strict": True, "corridor": False, "symmetric": True,
-        "lanes": 1, "wg": 128,
-    },
-}
 # Numbers that most tuning problems leave at 1, although the text is another one where they are larger.
 NUMBERS: Mapping[str, Sequence[int]] = {"tau": (1, 3), "stride": (1, 2)}
 # Values that an engine derives from others, by kernel: a variant must derive them anew.
@@ -89,69 +79,6 @@ class Request:
 
     spec: KernelSpec
     values: Mapping[str, Any]
-
-
-class _DryBuffer:
-    def __init__(self, nbytes: int) -> None:
-        self.nbytes = nbytes
-
-    def release(self) -> None:
-        pass
-
-
-class _DryEvent:
-    seconds = 1.0
-
-    def wait(self) -> None:
-        pass
-
-
-@dataclass(frozen=True)
-class _DryKernel:
-    name: str
-    slots: Sequence[Slot]
-
-
-class _DryProgram:
-    def kernel(self, name: str, slots: Sequence[Slot]) -> _DryKernel:
-        return _DryKernel(name, slots)
-
-
-class _DryMemory:
-    held = peak = 0
-
-
-class DryExecutor:
-    """An executor (:class:`pyedmcl.device.executor.Executor`) that computes nothing: all that it returns is zero.
-
-    Parameters
-    ----------
-    info : DeviceInfo
-        The device that it stands for.
-    """
-
-    def __init__(self, info: DeviceInfo) -> None:
-        self.info, self.memory = info, _DryMemory()
-
-    def build(self, source: str, options: Sequence[str] = ()) -> _DryProgram:
-        return _DryProgram()
-
-    def allocate(self, nbytes: int) -> _DryBuffer:
-        return _DryBuffer(max(int(nbytes), 1))
-
-    def upload(self, array: np.ndarray, into: _DryBuffer | None = None, offset: int = 0) -> _DryBuffer:
-        return into or _DryBuffer(offset + array.nbytes)
-
-    def download(self, buffer: _DryBuffer, into: np.ndarray, offset: int = 0) -> np.ndarray:
-        into[...] = 0
-        return into
-
-    def launch(self, kernel: _DryKernel, _global: Any, _local: Any, /, **arguments: Any) -> _DryEvent:
-        check(kernel.name, kernel.slots, arguments)
-        return _DryEvent()
-
-    def finish(self) -> None:
-        pass
 
 
 def kernel_names() -> tuple[str, ...]:
@@ -203,28 +130,15 @@ def requests_for(info: DeviceInfo, mode: str, only: Sequence[str] = (), *, varie
 def _requests_of(case: Any, info: DeviceInfo, *, tuned: bool) -> list[Request]:
     """All that a case of a tuning problem builds, the case's own kernel first."""
     problem = every_problem()[case.kernel]
-    with _noting() as requests, source.watching() as questions:
+    with build.noting() as noted, source.watching() as questions:
         problem.run(DryExecutor(info), case)
+    requests = [Request(*each) for each in noted]
     parameters = _tuned_parameters(case.kernel, tuple(questions.values())) if tuned else None
     if parameters is not None:
-        with _noting() as more, source.using(**{case.kernel: parameters}):
+        with build.noting() as more, source.using(**{case.kernel: parameters}):
             problem.run(DryExecutor(info), case)
-        requests += more
+        requests += [Request(*each) for each in more]
     return sorted(requests, key=lambda request: request.spec.name != case.kernel)
-
-
-@contextmanager
-def _noting() -> Iterator[list[Request]]:
-    """Collect what is built within the block."""
-    requests: list[Request] = []
-    text_for = build.text_for
-
-    def noted(spec: KernelSpec, values: Mapping[str, Any], info: DeviceInfo) -> str:
-        requests.append(Request(spec, dict(values)))
-        return text_for(spec, values, info)
-
-    with mock.patch.object(build, "text_for", noted):
-        yield requests
 
 
 def _tuned_parameters(kernel: str, questions: Sequence[Any]) -> Mapping[str, Any] | None:

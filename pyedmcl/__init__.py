@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from .edm.xmap import open_xmap as open_xmap
     from .edm.xmap import xmap as xmap
     from .edm.xmap_significance import xmap_significance as xmap_significance
+    from .export.kernel_source import kernel_source as kernel_source
     from .recurrence.batch import rqa_batch as rqa_batch
     from .recurrence.image.recurrence_plot import distance_plot as distance_plot
     from .recurrence.image.recurrence_plot import recurrence_plot as recurrence_plot

@@ -39,6 +39,7 @@ FUNCTIONS = {
     "recurrence_plot": "recurrence.image.recurrence_plot",
     "distance_plot": "recurrence.image.recurrence_plot",
     "recurrence_network": "recurrence.network",
+    "kernel_source": "export.kernel_source",
     "open_result": "edm.open_result",
 }
 
@@ -113,6 +114,7 @@ COMMANDS = (
     "export",
     "status",
     "tune",
+    "kernel",
     "devices",
     "demo",
 )

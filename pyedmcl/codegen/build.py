@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from ..device.quirks import quirks_for
@@ -21,6 +23,8 @@ _PLACE = re.compile(r'"?([\w.]+\.(?:mako|clh))"?[:(](\d+)')
 _NAMELESS = re.compile(r"<\w+>:(\d+):\d+: error:")
 _MARKER = re.compile(r'#line (\d+) "([^"]+)"')
 _CONTEXT = 3
+#: What is built within :func:`noting`.
+_noted: ContextVar[list[tuple[KernelSpec, dict[str, Any]]] | None] = ContextVar("noted", default=None)
 
 
 def source(spec: KernelSpec, values: Mapping[str, Any]) -> str:
@@ -107,6 +111,9 @@ def build(executor: Executor, spec: KernelSpec, values: Mapping[str, Any], entry
     BuildError
         With the source around the error, the values, and the driver's message.
     """
+    noted = _noted.get()
+    if noted is not None:
+        noted.append((spec, dict(values)))
     text = text_for(spec, values, executor.info)
     try:
         program = executor.build(text, quirks_for(executor.info).build_options)
@@ -122,3 +129,14 @@ def build(executor: Executor, spec: KernelSpec, values: Mapping[str, Any], entry
         )
         failure.kernel = spec.name
         raise failure from error
+
+
+@contextlib.contextmanager
+def noting() -> Iterator[list[tuple[KernelSpec, dict[str, Any]]]]:
+    """Within the block, what engines build is noted: the kernel and its values, in their order."""
+    noted: list[tuple[KernelSpec, dict[str, Any]]] = []
+    token = _noted.set(noted)
+    try:
+        yield noted
+    finally:
+        _noted.reset(token)

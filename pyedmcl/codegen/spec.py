@@ -10,6 +10,7 @@ from typing import Any
 from ..device.slots import Slot
 from ..errors import BuildError
 from .arguments import declared
+from .usage import Usage
 
 Values = Mapping[str, Any]
 #: Values whose product is the number of work-items in a group.
@@ -79,6 +80,8 @@ class KernelSpec:
     same_bits : bool
         Whether results have the same bits on every device and with all parameters: each operation is rounded once, and
         sums are added in an order of their own.
+    usage : callable or None
+        Of the values of a specialisation: how another program calls the kernel. None: not written down.
     example : str
         Of a loopy kernel: one of its texts in ``clkernels/``, which stands for its maker in the digest.
     """
@@ -94,6 +97,7 @@ class KernelSpec:
     exact: bool = True
     same_bits: bool = True
     example: str = ""
+    usage: Callable[[Values], Usage] | None = None
 
     def defaults(self, defaults_for: str) -> dict[str, Any]:
         """The safe parameters for a "cpu" or "gpu"; see ``defaults_for`` of :class:`pyedmcl.device.quirks.Quirks`."""

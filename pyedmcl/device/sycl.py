@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import math
 import threading
+import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -81,6 +82,12 @@ class LateFree:
             if not self._ended(entry[0]):
                 self._waiting.appendleft(entry)
                 return
+
+    def end(self, queue: Any) -> None:
+        """Wait for the queue, after which everything may be freed at once: events cannot be asked while Python ends."""
+        queue.wait()
+        self.last = None
+        self._waiting.clear()
 
     def _ended(self, event: Any) -> bool:
         return bool(event.execution_status == self._complete)
@@ -217,6 +224,7 @@ class SyclExecutor(CommonExecutor):
             self._queue = self.dpctl.SyclQueue(self._context, device, property=["in_order", "enable_profiling"])
         except self.errors as error:
             raise self.failure("SYCL gave no queue", error) from error
+        weakref.finalize(self, self._late.end, self._queue)
 
     def _compile(self, source: str, flags: tuple[str, ...]) -> SyclProgram:
         try:

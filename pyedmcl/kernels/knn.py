@@ -1,6 +1,88 @@
 """All k nearest neighbours: several embedding dimensions in one pass, exact, no L x L matrix."""
 
-from ..codegen.spec import Constraint, KernelSpec, Tunable
+from ..codegen.spec import Constraint, KernelSpec, Tunable, Values
+from ..codegen.usage import Usage
+
+
+def _usage(v: Values) -> Usage:
+    dims, counts, tau, rows = v["dims"], v["counts"], v["tau"], v["lanes"] * v["wg"]
+    weights, item = v["emit"] == "weights", 8 if v["dtype"] == "float64" else 4
+    strides = [-(-k // 4) * 4 if weights else k for k in counts]
+    hot = v["hot"] * (2 if v["tile"] else 4) // item if v["lanes"] == 1 else 0
+    front = -(-(dims[-1] - 1) * tau // 16) * 16 + 16
+    step = v["unroll"] * v["bound_share"]
+    bound = {"groups_per_tile": f"max(min(enough, ceil_div(searched, {step})), 1)",
+             "groups_per_round": "groups_per_tile"} if not v["tile"] else {
+        "steps": f"ceil_div(min({v['tile']}, searched), {v['unroll']})",
+        "row_tiles": f"ceil_div(searched, {v['tile'] * v['bound_share']})",
+        "even_share": "max(min(odd(ceil_div(enough, row_tiles)), min(steps, most)), 1)",
+        "groups_per_tile": "select(row_tiles * even_share > most, "
+                           "max(min(max(even_share, 7), min(steps, most)), 1), even_share)",
+        "groups_per_round": "min(row_tiles, max(most / groups_per_tile, 1)) * groups_per_tile",
+    }  # fmt: skip
+    where = f"[series][stride], row 0 at column {front}, 1e16 in all other columns and where a value is missing"
+    place = (f"[library][query row / {v['lanes']}][neighbour][{v['lanes']}], neighbours padded to a multiple of four"
+             if weights else "[library][query row][neighbour]")  # fmt: skip
+    return Usage(
+        problem={
+            "n_series": "library series, each of which is searched for the rows of its query series",
+            "n_library": "rows of a library series",
+            "n_query": "rows of a query series",
+            "Tp": "a library row j may be a neighbour if row j + Tp exists",
+            "exclusion_radius": "rows with |t - j| up to it are no neighbours; -1 for another series: none is left out",
+            "groups": "work-groups; from 1 to n_tiles * n_series, some for each compute unit",
+        },
+        derived={
+            "front": str(front),
+            "library_stride": "front + round_up(n_library + 32, 16)",
+            "query_stride": "front + round_up(n_query + 32, 16)",
+            "n_rows": "n_query",
+            "j_begin": f"max(max({(dims[0] - 1) * tau}, -Tp), 0)",
+            "j_end": "max(min(n_library, n_library - Tp), 0)",
+            "searched": "max(j_end - j_begin, 1)",
+            "n_tiles": f"ceil_div(n_query, {rows})",
+            "table_rows": f"round_up(n_query, {v['lanes'] if weights else 1})",
+            "rows_per_slot": "table_rows * n_series",
+            "enough": f"odd(max({5 * max(counts) // 2 + 4}, 15))",
+            "most": "enough * 4 / 3",
+            **bound,
+        },
+        numbers={"first_library": "0", "task_begin": "0", "task_end": "n_tiles * n_series"},
+        meanings={
+            "library": f"series whose rows are searched: {where}",
+            "query": f"series whose rows ask: {where}; may be the library",
+            "penalty_of": "0 for a library row that may be a neighbour, else 1e32" if v["masked"] else "not read",
+            "library_stride": "columns of a library series", "query_stride": "columns of a query series",
+            "front": "column of row 0", "n_rows": "query rows", "j_begin": "first library row that may be a neighbour",
+            "j_end": "one past the last library row that may be a neighbour",
+            "groups_per_tile": "row groups of a library tile whose minima bound the distances",
+            "groups_per_round": "row groups that there is room for at once",
+            "exclusion_radius": "rows near in time that are no neighbours", "n_tiles": "tiles of query rows",
+            "first_library": "series of the first task", "task_begin": "first task: a tile of query rows of a library",
+            "task_end": "one past the last task",
+            "out_row": f"rows of the neighbours, nearest first: {place}, one dimension E behind another",
+            "out_value": ("weights exp(-d / d_nearest), their sum 1; 0 where there is no neighbour" if weights else
+                          "squared distances; 3e38 and the row -1 where there is no neighbour") + f": {place}",
+            "table_rows": "query rows that a table has room for",
+            "rows_per_slot": "query rows of all libraries' tables of a dimension",
+            "scratch": "working memory of the groups; its content is of no meaning",
+        },
+        elements={
+            "library": f"n_series * library_stride + {8 * tau}", "query": f"n_series * query_stride + {8 * tau}",
+            "penalty_of": "n_library + 32" if v["masked"] else "1",
+            "out_row": f"{sum(strides)} * rows_per_slot", "out_value": f"{sum(strides)} * rows_per_slot",
+            "scratch": f"groups * {rows * (2 * sum(v['capacities']) + hot)}",
+        },
+        groups=("groups",),
+        local_size=(v["wg"],),
+        local_bytes=item * (v["tile"] + -(-(dims[-1] - 1) * tau // 4) * 4) if v["tile"] else 0,
+        rules=(
+            "Equal distances are ordered by row: the smaller one comes first.",
+            "A missing value is 1e16; a state with one is nobody's neighbour and has none.",
+            "Values must have magnitudes of at most 1e13. A squared distance adds its lags in ascending order, each "
+            "with one rounding (fma), so that results have the same bits on every device.",
+        ),
+    )  # fmt: skip
 
 SPEC = KernelSpec(
     name="knn",
@@ -53,4 +135,5 @@ SPEC = KernelSpec(
         Constraint(lambda v: len(v["dims"]) == len(set(v["dims"])) == len(v["counts"]), "one count for each dimension"),
     ),
     oracle="pyedmcl.reference.edm:knn_float32_exact",
+    usage=_usage,
 )

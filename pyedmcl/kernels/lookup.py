@@ -1,9 +1,65 @@
 """Cross-map lookup: predictions of all targets from one library's table, reduced to Pearson's rho on the fly."""
 
-from ..codegen.spec import Constraint, KernelSpec, Tunable
+from ..codegen.spec import Constraint, KernelSpec, Tunable, Values, group
+from ..codegen.usage import Usage
 
 # Columns of targets that a group may own.
 MOST_COLUMNS = 128
+
+
+def _usage(v: Values) -> Usage:
+    tile, k_stride, item = v["table_tile"], -(-v["k"] // 4) * 4, 8 if v["dtype"] == "float64" else 4
+    columns, slots = v["target_lanes"] * v["lanes"] * v["vectors"], v["row_lanes"] * v["library_lanes"]
+    sums = 0 if v["gaps"] else 2  # of observations, which a group's work-items share
+    shared = 2 * slots * columns + sums * columns if v["row_lanes"] > 1 or (sums and slots > 1) else 0
+    table = (f"[library][query row / {tile}][neighbour][{tile}]" if tile > 1 else "[library][query row][neighbour]"
+             ) + f", {k_stride} neighbours"  # fmt: skip
+    return Usage(
+        problem={
+            "n_steps": "rows of a series", "n_targets": "targets", "n_libraries": "libraries whose tables there are",
+            "E": "embedding dimension of the tables", "tau": "lag of the tables",
+            "Tp": "rows that predictions look ahead",
+            "n_slices": "groups that share a block of targets, each with every so many-th library; 1 to n_libraries",
+        },
+        derived={
+            "target_stride": "round_up(n_targets, 16)",
+            "target_rows": f"round_up(n_steps + ceil_div({MOST_COLUMNS}, target_stride), 16)",
+            "n_rows": "n_steps",
+            "t_begin": "max((E - 1) * tau, -Tp)",
+            "t_end": "min(n_steps, n_steps - Tp)",
+            "table_rows": f"round_up(n_steps, {tile})",
+            "rho_stride": "n_targets",
+        },
+        numbers={"column_begin": "0", "column_end": "n_targets", "first_library": "0", "table_begin": "0"},
+        meanings={
+            "targets": "[row][target_stride]: values of the targets, less their mean over the rows t + Tp that are "
+                       "observed and divided by a power of two so that none exceeds 1; 1e16 where one is missing, 0 "
+                       "behind the last column and row",
+            "rows": f"rows of the neighbours: {table}, as the kernel knn writes them with emit=weights",
+            "weights": f"their weights: {table}; 0 where a row has no neighbour",
+            "target_of": "column of rho that each target goes to", "rho": "[library][rho_stride]: Pearson's rho",
+            "target_stride": "columns of targets", "column_begin": "first target of this launch",
+            "column_end": "one past the last target", "n_rows": "rows of a series",
+            "t_begin": "first query row", "t_end": "one past the last query row", "Tp": "rows ahead that are predicted",
+            "n_libraries": "libraries of this launch", "first_library": "row of rho of the first library",
+            "rho_stride": "columns of rho", "table_begin": "element at which the tables begin",
+            "table_rows": "query rows that a table has room for", "n_slices": "groups that share a block of targets",
+        },
+        elements={
+            "targets": "target_rows * target_stride", "rows": f"n_libraries * table_rows * {k_stride}",
+            "weights": f"n_libraries * table_rows * {k_stride}", "target_of": f"n_targets + {MOST_COLUMNS}",
+            "rho": "n_libraries * rho_stride",
+        },
+        groups=(f"ceil_div(n_targets, {columns}) * n_slices",),
+        local_size=(group(v),),
+        local_bytes=item * (shared + v["stage_rows"] * columns),
+        rules=(
+            "rho is NaN where a side is constant or fewer than two rows have both a prediction and an observation.",
+            "A missing value is 1e16; the rows in which a target has one do not count." if v["gaps"] else
+            "Targets and libraries have no missing values; another text (gaps) takes these.",
+            "Sums over rows are added in an order of their own, so that rho has the same bits on every device.",
+        ),
+    )  # fmt: skip
 
 SPEC = KernelSpec(
     name="lookup",
@@ -41,4 +97,5 @@ SPEC = KernelSpec(
     ),
     oracle="pyedmcl.reference.edm:skill",
     exact=False,
+    usage=_usage,
 )

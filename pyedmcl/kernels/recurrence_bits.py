@@ -1,6 +1,7 @@
 """Recurrence bits: cells of a tile, 32 along a diagonal to a word."""
 
 from ..codegen.spec import Constraint, KernelSpec, Tunable, Values
+from ..codegen.usage import Usage
 
 
 def _arguments(v: Values) -> str:
@@ -11,6 +12,75 @@ def _arguments(v: Values) -> str:
             int x_stride, y_stride, y_front, i0, k0, n_words, n_diagonals, limit_stride, theiler, i_end, n_columns;
             uint* bits, rows{several})
     """
+
+
+def _usage(v: Values) -> Usage:
+    reach = 0 if v["embedded"] else (v["m"] - 1) * v["tau"]
+    item, coordinates, several = 8 if v["dtype"] == "float64" else 4, v["coordinates"], v["n_radii"] > 1
+    staged = coordinates * (2 * 32 * v["words"] + -(-reach // 4) * 4 + reach + v["wg"]) if v["staged"] else 0
+    held = 33 * v["wg"] // 32 * (16 if several else v["words"]) if v["transposed"] else 0
+    largest = "1.797e308" if item == 8 else "3.4028e38"
+    limits = "radius by radius, in the unit of what is compared: the radius, squared for the Euclidean metric"
+    if v["per_column"]:
+        limits = "of each column, which lies where the column does in y, -1 elsewhere"
+    if v["exact"]:
+        limits += "; two of them: what is surely below, and what may be"
+    elements = "y_stride" if v["per_column"] else str(v["n_radii"])
+    kinds = v["limits_per_radius"]
+    deciding_kinds = 2 if v["corridor"] else 1
+    words = f"n_words * n_diagonals * {v['n_radii']}"
+    return Usage(
+        problem={
+            "n_rows": "points of x, the rows of the matrix", "n_columns": "points of y",
+            "i0": "first row of the tile, a multiple of 32",
+            "k0": "first diagonal of the tile, a multiple of 32 from -round_up(n_rows - 1, 32) on; cell (i, i + k)",
+            "n_words": "words of 32 rows of the tile", "n_diagonals": "diagonals of the tile, a multiple of 32",
+            "theiler": "diagonals |k| below it are left white",
+        },
+        derived={
+            "edge": "max(32 * n_words, n_diagonals)",
+            "y_front": "round_up(max(edge, n_rows), 32) + 64",
+            "x_stride": f"n_rows + {reach} + 2 * edge + {reach + 1536}",
+            "y_stride": f"y_front + n_columns + {reach} + n_rows + 2 * edge + {reach + 1536}",
+            "i_end": "n_rows",
+            "limit_stride": "y_stride" if v["per_column"] else "0",
+        },
+        numbers={"n_radii": str(v["n_radii"])} if several else {},
+        meanings={
+            "x": f"[coordinate][x_stride]: the rows' values from column 0 on, {largest} behind them and where one is "
+                 "missing",
+            "y": f"[coordinate][y_stride]: the columns' values from column y_front on, -{largest} around them and "
+                 "where one is missing",
+            "x64": "x in float64" if v["exact"] else "not read; give x",
+            "y64": "y in float64" if v["exact"] else "not read; give y",
+            "limits": f"limits {limits}",
+            "limits64": "the outer limit in float64" if v["exact"] else "not read; give limits",
+            "x_stride": "columns of x", "y_stride": "columns of y", "y_front": "column of y's first value",
+            "i0": "first row", "k0": "first diagonal", "n_words": "words of 32 rows", "n_diagonals": "diagonals",
+            "limit_stride": "columns of limits, where columns have their own",
+            "theiler": "white diagonals |k| < theiler",
+            "i_end": "rows from it on are left white", "n_columns": "points of y",
+            "bits": "[radius][word][diagonal]: bit r of word w of diagonal k is the cell (i0 + 32 w + r, "
+                    "i0 + 32 w + r + k0 + k); words whose blocks lie behind the last column are not written",
+            "rows": "words along rows" if v["transposed"] else "not written; any buffer",
+            "n_radii": "radii",
+        },
+        elements={
+            "x": f"{coordinates} * x_stride", "y": f"{coordinates} * y_stride",
+            "x64": f"{coordinates} * x_stride", "y64": f"{coordinates} * y_stride",
+            "limits": f"{kinds} * {elements}", "limits64": f"{deciding_kinds} * {elements}",
+            "bits": words, "rows": words,
+        },
+        groups=(f"ceil_div(n_diagonals, {v['wg'] * v['lanes']})", f"ceil_div(n_words, {v['words']})"),
+        local_size=(v["wg"], 1),
+        local_bytes=item * staged + 4 * held,
+        rules=(
+            "A distance equal to the radius is " + ("not recurrent." if v["strict"] else "recurrent."),
+            "A missing value recurs with nothing: x and y mark it with numbers of opposite sign.",
+            "Terms of a distance are added in the order of the lags, each product and sum rounded for itself, so that "
+            "cells are the same on every device.",
+        ),
+    )  # fmt: skip
 
 
 SPEC = KernelSpec(
@@ -46,4 +116,5 @@ SPEC = KernelSpec(
         Constraint(lambda v: v["edge"] % 32 == 0, "tiles hold whole words"),
     ),
     oracle="pyedmcl.reference.rqa:recurrence_matrix",
+    usage=_usage,
 )

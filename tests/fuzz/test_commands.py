@@ -77,7 +77,9 @@ LEGAL = {
     "--title": st.just("T"),
     "--dpi": st.just("40"), "--top": st.just("3"), "--mode": st.sampled_from(["quick", "normal"]),
     "--budget": st.just("1s"),
-    "--strategy": st.sampled_from(["random", "best"]), "--older-than": _INT, **_DRAWN,
+    "--strategy": st.sampled_from(["random", "best"]), "--older-than": _INT,
+    "kernel --E": st.sampled_from(["3", "1:2"]), "--k": _INT, "--set": st.sampled_from(["emit=weights", "masked=true"]),
+    "kernel --target": st.sampled_from(["gfx942", "nvidia", "cpu"]), "kernel --output": st.just("k"), **_DRAWN,
 }  # fmt: skip
 ODD = st.sampled_from([
     "", " ", "-1", "0", "1.5", "1e400", "nan", "inf", "-inf", "2147483648", "9" * 30, "a,b", "a:b", "1:2:3", ":", ",",

@@ -1,0 +1,242 @@
+"""A kernel's OpenCL C, specialised and tuned, as a text that stands alone, with a description made from its SPEC."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from .. import __version__
+from ..codegen.build import text_for
+from ..codegen.sentinels import SENTINELS
+from ..codegen.spec import KernelSpec, group
+from ..codegen.usage import Usage
+from ..device.common import BASELINE
+from ..device.info import DeviceInfo
+from ..device.quirks import quirks_for
+from ..device.slots import Slot
+from ..errors import BuildError, InputError, shown
+from ..files import path_of, write_file
+from ..kernels import spec as spec_of
+from ..kernels.meanings import meaning
+from ..tuning.parameters import source as parameter_source
+from .header import header
+from .targets import info_of
+from .values import usual_values, values_for
+
+LICENCE = "Apache-2.0"
+_TYPES = {"b": "char", "B": "uchar", "h": "short", "H": "ushort", "i": "int", "I": "uint", "l": "long", "L": "ulong",
+          "q": "long", "Q": "ulong", "f": "float", "d": "double"}  # fmt: skip
+_ENTRY = re.compile(r"\bkernel\s+(?:__attribute__\s*\(\(.*?\)\)\s*)?void\s+(\w+)\s*\(", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class KernelSource:
+    """A kernel to take away.
+
+    Attributes
+    ----------
+    kernel : str
+        Its name, which is that of its entry point.
+    text : str
+        OpenCL C without includes.
+    options : tuple of str
+        What the compiler needs to be told.
+    description : dict
+        What :meth:`save` writes as JSON: arguments, sizes and launches as formulas, rules, licence.
+    """
+
+    kernel: str
+    text: str
+    options: tuple[str, ...]
+    description: dict[str, Any]
+    _usage: Usage | None = field(default=None, repr=False)
+
+    def plan(self, **problem: int) -> dict[str, int]:
+        """Numbers of the arguments, elements of the buffers and global sizes for a problem.
+
+        Parameters
+        ----------
+        **problem : int
+            The numbers under ``"problem"`` of the description.
+
+        Raises
+        ------
+        BuildError
+            Other numbers are needed, or the kernel's launches are not written down as formulas.
+        """
+        if self._usage is None:
+            raise BuildError(f"the launches of kernel {self.kernel} are not written down as formulas")
+        return self._usage.plan(**problem)
+
+    def save(self, folder: Any) -> list[Path]:
+        """Write ``<kernel>.cl``, ``<kernel>.json`` and, where there are formulas, a C header ``<kernel>.h``.
+
+        Parameters
+        ----------
+        folder : path
+            Made where it is not there.
+
+        Returns
+        -------
+        list of pathlib.Path
+            The files.
+        """
+        place = path_of(folder, "folder")
+        place.mkdir(parents=True, exist_ok=True)
+        contents = {"cl": self.text, "json": json.dumps(self.description, indent=1) + "\n"}
+        if self._usage is not None:
+            contents["h"] = header(self.kernel, self._usage, self.options)
+        paths = []
+        for suffix, content in contents.items():
+            paths.append(place / f"{self.kernel}.{suffix}")
+            write_file(paths[-1], content.encode())
+        return paths
+
+
+def kernel_source(
+    kernel: str, E: int | Sequence[int] | None = None, tau: int | None = None, k: int | None = None,
+    dtype: str | None = None, *, device: str | None = None, target: str | None = None, tune: str | None = None,
+    **values: Any,
+) -> KernelSource:  # fmt: skip
+    """OpenCL C of a kernel for a device, specialised and tuned, to be used without pyedmcl.
+
+    Parameters
+    ----------
+    kernel : str
+        "knn", "lookup", "recurrence_bits" or any other kernel of the package.
+    E : int or sequence of int, optional
+        Embedding dimension, of "knn" one or more.
+    tau : int, optional
+        Lag into the past, in steps.
+    k : int, optional
+        Number of neighbours.
+    dtype : {"float32", "float64"}, optional
+        Arithmetic on the device.
+    device : str, optional
+        Whose parameters and quirks the text has; see ``pyedmcl devices``. A device that is not there stands for the
+        target of the same name.
+    target : str, optional
+        A device that is not at hand: gfx90a, gfx942, gfx1100, gfx1201, Gen9, Xe-LP, Xe-HPG, Xe-HPC, nvidia, amd,
+        intel-gpu or cpu.
+    tune : {"never", "cached"}, optional
+        Whether tuned parameters are used or the defaults.
+    **values
+        What else the text is made for: of "knn" ``emit`` ("neighbours" or "weights") and ``masked``, of "lookup"
+        ``gaps`` and ``table_tile``, of "recurrence_bits" ``m``, ``metric``, ``strict``; of any kernel its parameters,
+        as the table at the head of its template lists them.
+
+    Returns
+    -------
+    KernelSource
+        With ``.text``, ``.options``, ``.description``, ``.plan(...)`` and ``.save(folder)``.
+
+    Raises
+    ------
+    InputError
+        There is no such kernel, target or value, or a value is impossible.
+    DeviceNotFoundError
+        There is no such device.
+
+    See Also
+    --------
+    knn : the nearest neighbours themselves
+
+    Notes
+    -----
+    Cost: some milliseconds; nothing is compiled. The text needs the build options that the description names, and
+    nothing of pyedmcl. Its results have the bits that pyedmcl computes.
+
+    References
+    ----------
+    .. [1] Khronos OpenCL Working Group, The OpenCL Specification, version 1.2, 2012.
+
+    Examples
+    --------
+    >>> import pyedmcl
+    >>> found = pyedmcl.kernel_source("knn", E=3, tau=1, k=4, target="nvidia")
+    >>> found.description["arguments"][0]["type"]
+    'global const float*'
+    >>> found.plan(n_series=1, n_library=500, n_query=500, Tp=0, exclusion_radius=0, groups=4)["elements_out_row"]
+    2000
+    """
+    if not isinstance(kernel, str):
+        raise InputError(f"kernel={shown(kernel)}: the name of a kernel is needed")
+    if tune not in (None, "never", "cached"):
+        raise InputError(f"tune={shown(tune)}: never or cached is needed; tune a device with: pyedmcl tune")
+    given = {"E": E, "tau": tau, "k": k, "dtype": dtype}
+    values |= {name: value for name, value in given.items() if value is not None}
+    info = info_of(device, target)
+    with parameter_source.mode(tune):
+        return of_values(kernel, values_for(kernel, values, info), info, target)
+
+
+def every_source(device: str | None = None, target: str | None = None) -> Iterator[KernelSource]:
+    """A text of each kernel, as a usual problem has it."""
+    info = info_of(device, target)
+    with parameter_source.mode("cached"):
+        found = usual_values(info)
+        for kernel in sorted(found):
+            if info.fp64 or found[kernel].get("dtype") != "float64":
+                yield of_values(kernel, found[kernel], info, target)
+
+
+def of_values(kernel: str, values: Mapping[str, Any], info: DeviceInfo, target: str | None) -> KernelSource:
+    """The text and the description for all values of a kernel. Raises InputError for impossible ones."""
+    spec, quirks = spec_of(kernel), quirks_for(info)
+    try:
+        produced = text_for(spec, values, info)
+    except BuildError as error:
+        raise InputError(f"kernel {kernel} cannot be made for these values: {error}") from error
+    lines = [line for line in produced.splitlines() if not line.startswith("#line ")]
+    usage = None if spec.usage is None else spec.usage(values)
+    place = target or info.name or "any device"
+    text = (
+        f"// The kernel {kernel} of pyedmcl {__version__}, specialised for {place}.\n"
+        f"// SPDX-License-Identifier: {LICENCE}\n" + "\n".join(lines) + "\n"
+    )
+    options = (BASELINE, *quirks.build_options)
+    return KernelSource(kernel, text, options, _described(spec, values, text, options, usage, info, target), usage)
+
+
+def _described(
+    spec: KernelSpec, values: Mapping[str, Any], text: str, options: tuple[str, ...], usage: Usage | None,
+    info: DeviceInfo, target: str | None,
+) -> dict[str, Any]:  # fmt: skip
+    shown_values = {**{name: meaning(spec.name, name) for name in spec.specialisation},
+                    **{tunable.name: tunable.why for tunable in spec.tunables}}  # fmt: skip
+    described: dict[str, Any] = {
+        "kernel": spec.name, "pyedmcl": __version__, "digest": spec.digest(), "licence": LICENCE,
+        "device": target or info.name, "runtime": info.runtime, "build_options": list(options),
+        "values": {name: {"value": values[name], "meaning": said} for name, said in shown_values.items()},
+        "sentinels": dict(SENTINELS),
+    }  # fmt: skip
+    entries = {entry: spec.slots(entry, values) for entry in dict.fromkeys(_ENTRY.findall(text))}
+    if usage is None:
+        described["kernels"] = {entry: [_argument(slot) for slot in slots] for entry, slots in entries.items()}
+        described["local_size"] = [group(values)] if any(name in values for name in ("wg", "row_lanes")) else None
+        return described
+    formulas = {**usage.derived, **usage.numbers}
+    described["arguments"] = [
+        {**_argument(slot), "meaning": usage.meanings[slot.name],
+         **({"elements": usage.elements[slot.name]} if slot.is_buffer else
+            {"value": formulas.get(slot.name, slot.name)})}
+        for slot in entries[spec.name]
+    ]  # fmt: skip
+    return described | {
+        "problem": dict(usage.problem), "derived": dict(usage.derived),
+        "formulas": "integers; / leaves the remainder out; ceil_div, round_up, min, max, odd(a) = a | 1, "
+                    "select(condition, yes, no)",
+        "global_size": [f"({groups}) * {local}" for groups, local in zip(usage.groups, usage.local_size, strict=True)],
+        "local_size": list(usage.local_size), "local_memory_bytes": usage.local_bytes, "rules": list(usage.rules),
+    }  # fmt: skip
+
+
+def _argument(slot: Slot) -> dict[str, str]:
+    kind = _TYPES[slot.dtype.char]
+    if slot.is_buffer:
+        kind = f"global {'const ' if slot.is_const else ''}{kind}*"
+    return {"name": slot.name, "type": kind}

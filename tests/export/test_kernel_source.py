@@ -1,0 +1,182 @@
+"""Exported kernels: texts that stand alone, descriptions that agree with the engines, a C program that runs them."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import _device_id
+from typer.testing import CliRunner
+
+import pyedmcl
+from pyedmcl.cli.app import app
+from pyedmcl.codegen.usage import evaluate
+from pyedmcl.errors import BuildError, InputError
+from pyedmcl.export import spirv, targets
+from pyedmcl.export.kernel_source import kernel_source
+from pyedmcl.kernels import spec
+from pyedmcl.neighbors.plan import KnnPass, SearchProblem
+
+HOST = Path(__file__).parents[2] / "docs" / "kernels" / "host.c"
+
+
+def run(*words):
+    """What the command prints, after it ended well."""
+    done = CliRunner().invoke(app, [str(word) for word in words])
+    assert done.exit_code == 0, done.output
+    return done.stdout
+
+
+FORMULAS = {"knn": {"E": 3, "k": 4}, "lookup": {"k": 4}, "recurrence_bits": {"m": 2}}
+
+
+@pytest.mark.parametrize("target", ["cpu", "nvidia", "gfx942", "Xe-HPG"])
+@pytest.mark.parametrize("kernel", FORMULAS)
+def test_a_text_stands_alone_and_all_that_it_takes_is_described(kernel, target):
+    found = kernel_source(kernel, target=target, **FORMULAS[kernel])
+    assert "#include" not in found.text and "#line" not in found.text and "Apache-2.0" in found.text
+    description = json.loads(json.dumps(found.description))
+    slots = spec(kernel).slots(kernel, {name: row["value"] for name, row in description["values"].items()})
+    assert [argument["name"] for argument in description["arguments"]] == [slot.name for slot in slots]
+    for argument in description["arguments"]:
+        assert argument["meaning"]
+        assert ("elements" in argument) == argument["type"].endswith("*")
+    for formula in (*description["derived"].values(), *description["global_size"]):
+        assert formula
+    sizes = found.plan(**dict.fromkeys(description["problem"], 64))
+    assert all(f"elements_{slot.name}" in sizes for slot in slots if slot.is_buffer)
+    assert all(slot.name in sizes for slot in slots if not slot.is_buffer)
+    with pytest.raises(BuildError, match="are needed"):
+        found.plan(n_steps=5)
+
+
+@pytest.mark.parametrize("target", ["cpu", "nvidia"])
+@pytest.mark.parametrize("emit", ["neighbours", "weights"])
+def test_formulas_of_the_search_are_those_of_its_engine(target, emit):
+    for E, tau in ((3, 1), ((1, 5), 2)):
+        found = kernel_source("knn", E=E, tau=tau, emit=emit, target=target, tune="never")
+        values = {name: row["value"] for name, row in found.description["values"].items()}
+        for n_library, n_query, Tp in ((40, 40, 0), (999, 500, 1), (30_000, 30_000, -3), (700_001, 5, 0)):
+            problem = SearchProblem(values["dims"], values["counts"], tau, Tp, 0, n_library, n_query)
+            engine = KnnPass(problem, emit, {t.name: values[t.name] for t in spec("knn").tunables})
+            got = found.plan(n_series=3, n_library=n_library, n_query=n_query, Tp=Tp, exclusion_radius=0, groups=7)
+            assert got == got | {
+                "front": problem.front, "library_stride": problem.stride(n_library), "n_tiles": engine.tiles,
+                "query_stride": problem.stride(n_query), "j_begin": problem.library_begin,
+                "j_end": problem.library_end, "groups_per_tile": engine.groups_per_tile,
+                "groups_per_round": engine.groups_per_round, "table_rows": engine.table_rows,
+                "rows_per_slot": engine.table_rows * 3, "task_end": engine.tiles * 3,
+                "elements_out_row": engine.table_bytes(3) // 8, "elements_scratch": 7 * engine.scratch_bytes // 4,
+                "global_size_0": 7 * values["wg"],
+            }  # fmt: skip
+
+
+def test_formulas_are_integers_and_nothing_else():
+    assert evaluate("select(a > 3, ceil_div(a, 2), odd(-a)) * 2 + min(7 / 2, max(a, 9))", {"a": 5}) == 9
+    for formula in ("b", "a.b", "__import__('os')", "1 / 0", "a if a else 2", "1.5"):
+        with pytest.raises(BuildError, match="is no formula"):
+            evaluate(formula, {"a": 1})
+
+
+@pytest.mark.parametrize(("kernel", "values", "said"), [
+    ("nothing", {}, "kernel='nothing': one of"), ("knn", {"E": 0}, "E=0"), ("knn", {"k": 2000}, "k=2000"),
+    ("knn", {"emit": "distances"}, "emit="), ("knn", {"m": 3}, "m=3: kernel knn has no such value"),
+    ("knn", {"unroll": 3}, "unroll=3: kernel knn knows 1, 2, 4"), ("knn", {"lanes": 16, "tile": 256}, "staged tile"),
+    ("recurrence_bits", {"metric": "none"}, "metric="),
+    ("recurrence_bits", {"exact": True, "dtype": "float64"}, "exact"),
+    ("knn", {"dtype": "float16"}, "dtype="), ("knn", {"target": "gfx1"}, "target='gfx1'"),
+    ("knn", {"tune": "auto"}, "tune="),
+    ("lookup", {"dtype": "float64", "target": "Xe-HPG"}, "no double precision"),
+])  # fmt: skip
+def test_impossible_exports_say_what_is_possible(kernel, values, said):
+    with pytest.raises(InputError, match=said):
+        kernel_source(kernel, **{"target": "cpu", **values})
+
+
+def test_a_device_that_is_not_there_stands_for_its_target(monkeypatch):
+    from pyedmcl.device import discover
+
+    monkeypatch.setattr(discover, "discover", lambda **_: [targets.TARGETS["cpu"]])
+    found = kernel_source("lookup", device="nvidia")
+    assert found.description["runtime"] == "nvidia"
+    assert "-cl-fp32-correctly-rounded-divide-sqrt" in found.options
+
+
+def test_all_kernels_are_written_for_a_target(tmp_path):
+    shown = json.loads(run("kernel", "--all", "--target", "gfx942", "-o", tmp_path, "--json"))
+    written = {entry["kernel"] for entry in shown["kernels"]}
+    assert {"knn", "lookup", "smap", "recurrence_bits", "recurrence_batch", "ccm", "stage", "candidates"} <= written
+    for name in written:
+        assert "#include" not in (tmp_path / f"{name}.cl").read_text()
+        described = json.loads((tmp_path / f"{name}.json").read_text())
+        for arguments in described.get("kernels", {name: described.get("arguments")}).values():
+            assert arguments
+
+
+def test_spir_v_is_made_or_its_compiler_is_asked_for(tmp_path, monkeypatch):
+    if shutil.which("ocloc") or spirv._pair():
+        run("kernel", "lookup", "--k", 4, "--target", "cpu", "--spirv", "-o", tmp_path)
+        assert int.from_bytes((tmp_path / "lookup.spv").read_bytes()[:4], "little") == 0x07230203
+        with pytest.raises(BuildError, match="refused a kernel"):
+            spirv.compile_spirv("kernel void broken(", ("-cl-std=CL1.2",))
+    monkeypatch.setattr(spirv.shutil, "which", lambda name: None)
+    with pytest.raises(BuildError, match="no compiler for SPIR-V is installed; one of these is needed: ocloc"):
+        spirv.compile_spirv("", ())
+
+
+@pytest.fixture(scope="module")
+def compiler(tmp_path_factory):
+    """A function that builds the C program with the headers of a folder."""
+    cc = shutil.which(os.environ.get("CC", "cc"))
+    probe = tmp_path_factory.mktemp("probe") / "probe.c"
+    probe.write_text("#define CL_TARGET_OPENCL_VERSION 120\n#include <CL/cl.h>\n"
+                     "int main(void) { return clGetPlatformIDs(0, 0, 0) == 1; }\n")  # fmt: skip
+    if cc is None:
+        pytest.skip("no C compiler is installed")
+    for library in ("-lOpenCL", "-l:libOpenCL.so.1"):
+        if not subprocess.run([cc, probe, library, "-o", probe.with_suffix("")], capture_output=True).returncode:
+            break
+    else:
+        pytest.skip("there are no OpenCL headers (opencl-c-headers, ocl-icd-opencl-dev)")
+
+    def build(folder):
+        strict = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-D_POSIX_C_SOURCE=200809L"]
+        command = [cc, *strict, "-ffp-contract=off", f"-I{folder}", HOST, "-o", folder / "host", library, "-lm"]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, done.stderr
+        return folder / "host"
+
+    return build
+
+
+@pytest.mark.parametrize("target", [None, "nvidia"])
+def test_a_c_program_computes_the_same_bits_with_exported_kernels(target, compiler, tmp_path):
+    device = _device_id("pocl")
+    place = {"target": target} if target else {"device": device}
+    tables = kernel_source("knn", E=3, k=4, emit="weights", **place)
+    tables.save(tmp_path)
+    lanes = tables.description["values"]["lanes"]["value"]
+    kernel_source("lookup", k=4, table_tile=lanes, **place).save(tmp_path)
+    kernel_source("recurrence_bits", m=2, dtype="float64", **place).save(tmp_path)
+    n, series = 300, 5
+    x = np.cumsum(np.random.default_rng(1).standard_normal((n, series)), axis=0).astype(np.float32)
+    x.tofile(tmp_path / "series.f32")
+    words = [compiler(tmp_path), tmp_path, "Portable", tmp_path / "series.f32", n, series, 2.5, tmp_path / "out.bin"]
+    done = subprocess.run(list(map(str, words)), capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    out, table_rows = (tmp_path / "out.bin").read_bytes(), -(-n // lanes) * lanes
+    rows = np.frombuffer(out, np.int32, series * table_rows * 4).reshape(series, -1, 4, lanes)
+    rho = np.frombuffer(out, np.float32, series**2, rows.nbytes).reshape(series, series)
+    cells = np.frombuffer(out, np.uint8, offset=rows.nbytes + rho.nbytes).reshape(n - 1, n - 1)
+    for c in range(series):
+        neighbours = pyedmcl.knn(x[:, c], E=3, k=4, device=device).indices
+        np.testing.assert_array_equal(rows[c].transpose(0, 2, 1).reshape(-1, 4)[2:n], neighbours[2:])
+    np.testing.assert_array_equal(rho, pyedmcl.xmap(x, E=3, device=device).rho)
+    points = np.stack([x[:-1, 0], x[1:, 0]], axis=1).astype(np.float64)
+    squared = ((points[:, None] - points[None]) ** 2).sum(axis=2)
+    np.testing.assert_array_equal(cells, squared < 2.5**2)
