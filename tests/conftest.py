@@ -30,7 +30,7 @@ def _device_id(name):
     from pyedmcl.device.select import rank
 
     if name == "sycl":
-        return sycl_device()
+        return _sycl_id()
     found = sorted((info for info in discover() if info.runtime == RUNTIMES[name]), key=rank)
     usable = [info for info in found if quirks_for(info).unusable is None]
     if usable:
@@ -41,7 +41,7 @@ def _device_id(name):
     pytest.skip(f"the OpenCL runtime {RUNTIMES[name]!r} is not on this machine: {source}")
 
 
-def sycl_device():
+def _sycl_id():
     """Id of the first device of dpctl; skips where there is none."""
     from pyedmcl.device.select import select
     from pyedmcl.errors import DeviceNotFoundError
@@ -103,6 +103,18 @@ def one_device():
         return select().device.id
     except DeviceNotFoundError as error:
         pytest.skip(str(error))
+
+
+@pytest.fixture(scope="session")
+def pocl_device():
+    """PoCL, which programs other than this one find by themselves."""
+    return _device_id("pocl")
+
+
+@pytest.fixture(scope="session")
+def sycl_device():
+    """The first device of dpctl."""
+    return _sycl_id()
 
 
 @pytest.fixture(scope="session")

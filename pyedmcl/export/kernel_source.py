@@ -124,10 +124,10 @@ def kernel_source(
         intel-gpu or cpu.
     tune : {"never", "cached"}, optional
         Whether tuned parameters are used or the defaults.
-    **values
-        What else the text is made for: of "knn" ``emit`` ("neighbours" or "weights") and ``masked``, of "lookup"
-        ``gaps`` and ``table_tile``, of "recurrence_bits" ``m``, ``metric``, ``strict``; of any kernel its parameters,
-        as the table at the head of its template lists them.
+    values
+        By their names, what else the text is made for: of "knn" ``emit`` ("neighbours" or "weights") and ``masked``, of
+        "lookup" ``gaps`` and ``table_tile``, of "recurrence_bits" ``m``, ``metric``, ``strict``; of any kernel its
+        parameters, as the table at the head of its template lists them.
 
     Returns
     -------

@@ -22,9 +22,10 @@ from .dry import DryExecutor
 
 Given = dict[str, Any]
 _MOST = 1_000_000
+# Kernels that are built before they run, and then launched until something is found, which takes long on a device that
+# finds nothing.
+_BUILT_FIRST = ("recurrence_ranks",)
 # What is unrolled in a text must not make it endless.
-# Kernels that are launched until the device has found something, which takes long where it finds nothing.
-_ITERATING = ("recurrence_ranks",)
 _LARGEST = {"E": 100, "k": 1000, "m": 100, "n_radii": 1000}
 #: Kernels of which nothing is tuned, and that no tuning problem launches.
 UNTUNED: Mapping[str, Mapping[str, Any]] = {
@@ -87,11 +88,9 @@ def usual_values(info: DeviceInfo, *kernels: str) -> dict[str, dict[str, Any]]:
 
 
 def _run(name: str, executor: DryExecutor, case: TuningCase) -> None:
-    if name in _ITERATING:
-        _, small = next(problem(name).ragged(case))
-        problem(name).computed(executor, case, small)
-    else:
-        problem(name).run(executor, case)
+    with problem(name).open(executor, case) as go:
+        if name not in _BUILT_FIRST:
+            go()
 
 
 def _take(kernel: str, values: Given, given: Given) -> None:

@@ -8,7 +8,6 @@ from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
-from conftest import sycl_device
 from device_helpers import ARC, INTEL, POCL31
 
 import pyedmcl
@@ -139,10 +138,9 @@ def test_memory_is_freed_once_the_queue_has_passed_it(monkeypatch):
 
 
 @pytest.fixture(scope="module")
-def twins():
+def twins(sycl_device):
     """A device of dpctl and the same one of PyOpenCL."""
-    there = sycl_device()
-    yield there, there.removeprefix("sycl:")
+    yield sycl_device, sycl_device.removeprefix("sycl:")
     session.close_all()
 
 

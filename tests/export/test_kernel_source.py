@@ -10,7 +10,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import _device_id
 from typer.testing import CliRunner
 
 import pyedmcl
@@ -155,8 +154,8 @@ def compiler(tmp_path_factory):
 
 
 @pytest.mark.parametrize("target", [None, "nvidia"])
-def test_a_c_program_computes_the_same_bits_with_exported_kernels(target, compiler, tmp_path):
-    device = _device_id("pocl")
+def test_a_c_program_computes_the_same_bits_with_exported_kernels(target, compiler, pocl_device, tmp_path):
+    device = pocl_device
     place = {"target": target} if target else {"device": device}
     tables = kernel_source("knn", E=3, k=4, emit="weights", **place)
     tables.save(tmp_path)
