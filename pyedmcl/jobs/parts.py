@@ -19,6 +19,7 @@ from ..errors import StoreError
 from . import durable
 from .blocks import Block, BlockResult, Record, Wait
 from .claims import Member
+from .manifest import now
 from .records import DamagedError, as_searched, checked, read_checked
 from .sinks import Sink
 from .turns import SharedBlocks
@@ -120,6 +121,17 @@ def blocks_in(folder: Path) -> int:
     return sum(end - begin for begin, end in covered(folder))
 
 
+def entries_in(folder: Path) -> list[dict[str, Any]]:
+    """What is told of the blocks that are done: when, and by whom; nothing of files that cannot be read."""
+    found: list[dict[str, Any]] = []
+    for begin, end in covered(folder):
+        part = folder / part_name(begin, end)
+        # It may have been joined to its neighbour meanwhile, or be damaged.
+        with contextlib.suppress(Exception), np.load(part, allow_pickle=False) as held:
+            found += json.loads(bytes(held["head"])).get("done", ())
+    return found
+
+
 class PartsSink:
     """Blocks whose results are files of a folder, which processes that share it compute together.
 
@@ -146,6 +158,7 @@ class PartsSink:
         self._job, self._blocks, self._folder = job, list(blocks), folder
         self._left = {block.number for block in blocks}
         self._known = set(self._left)  # not done, as the runner knows
+        self._member = member
         self._shared = SharedBlocks(member, kind, len(self._blocks), begin, self._look, self._finished)
 
     def _look(self) -> set[int]:
@@ -221,7 +234,9 @@ class PartsSink:
         return None
 
     def write(self, block: Block, result: BlockResult) -> None:
-        head = {"searched": [dict(one) for one in result.record.searched]}
+        me = self._member.me
+        told = {"time": now(), "writer": me.id, "host": me.host, "device": me.device}
+        head = {"searched": [dict(one) for one in result.record.searched], "done": [told]}
         try:
             durable.make_folder(self._folder)
             self._write(block.number, block.number + 1, head, result.arrays)
@@ -258,8 +273,8 @@ class PartsSink:
             except (FileNotFoundError, DamagedError):  # not there yet, or joined by somebody else
                 return
             result = self._joined([self._result(arrays) for _, arrays in halves])
-            searched = [one for head, _ in halves for one in head["searched"]]
-            self._write(first, end, {"searched": searched}, result)
+            head = {name: [one for head, _ in halves for one in head.get(name, ())] for name in ("searched", "done")}
+            self._write(first, end, head, result)
             for half in ((first, middle), (middle, end)):
                 (self._folder / part_name(*half)).unlink(missing_ok=True)
 

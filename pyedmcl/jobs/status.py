@@ -15,7 +15,7 @@ from typing import Any
 from ..errors import StoreError, StoreForeignError
 from ..files import temporary_name
 from . import layout
-from .parts import IDENTITY, blocks_in, read_identity
+from .parts import IDENTITY, blocks_in, entries_in, read_identity
 from .records import DamagedError
 from .shared import stage_blocks
 from .store import XmapStore
@@ -118,18 +118,17 @@ class Observer:
         except (DamagedError, OSError) as error:
             raise StoreError(f"{self._path / IDENTITY} is damaged ({error}): name another folder") from error
         if identity is not None:
-            return Status(
-                self._path, blocks_in(self._path), identity[0], 0, 0, tuple(self._processes(Counter(), {})), None
-            )
-        stores = stores_of(self._path)
-        entries = [entry for store in stores for entry in store.entries()]
+            n_done, total, E_found = blocks_in(self._path), identity[0], (0, 0)
+            entries = entries_in(self._path)
+        else:
+            stores = stores_of(self._path)
+            entries = [entry for store in stores for entry in store.entries()]
+            n_done, total = len(entries), sum(store.n_blocks for store in stores)
+            E_found = self._search_for_E(stores[0])
         done = Counter(str(entry.get("writer", "")) for entry in entries)
         known = {str(entry["writer"]): _writer(entry) for entry in entries if "writer" in entry}
-        E_done, E_total = self._search_for_E(stores[0])
-        return Status(
-            self._path, len(entries), sum(store.n_blocks for store in stores), E_done, E_total,
-            tuple(self._processes(done, known)), rate([str(entry.get("time", "")) for entry in entries]),
-        )  # fmt: skip
+        times = [str(entry.get("time", "")) for entry in entries]
+        return Status(self._path, n_done, total, *E_found, tuple(self._processes(done, known)), rate(times))
 
     def _processes(self, done: Counter[str], known: dict[str, Holder]) -> list[Process]:
         claims: dict[str, list[str]] = {}

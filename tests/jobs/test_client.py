@@ -1,6 +1,7 @@
 """``client=``: other processes compute the blocks; the same bits, whatever they are, and whatever becomes of them."""
 
 import contextlib
+import json
 import multiprocessing
 import os
 import pickle
@@ -138,6 +139,45 @@ def test_a_worker_of_dask_that_is_killed_costs_nothing(dask, values, one_device,
     found = pyedmcl.xmap(values, E=3, device=one_device, client=dask, progress=kill, out=tmp_path / "out")
     assert not pids
     np.testing.assert_array_equal(np.asarray(found.rho), wanted.rho)
+
+
+def test_a_client_and_another_process_share_a_store_while_a_worker_is_killed(
+    dask, values, one_device, tmp_path, small_blocks
+):
+    call = {"E": 3, "device": one_device, "out": tmp_path / "out", "join": True}
+    pids, others = set(dask.run(os.getpid).values()), []
+
+    def kill(done, total, unit):
+        if done and pids:
+            others.append(threads.submit(pyedmcl.xmap, values, **call))
+            os.kill(pids.pop(), signal.SIGKILL)
+            pids.clear()
+
+    with ThreadPoolExecutor(1) as threads:
+        found = pyedmcl.xmap(values, client=dask, progress=kill, **call)
+        other = others[0].result()
+    wanted = pyedmcl.xmap(values, E=3, device=one_device).rho
+    for one in (found, other, pyedmcl.open_xmap(tmp_path / "out")):
+        np.testing.assert_array_equal(np.asarray(one.rho), wanted)
+    assert not list((tmp_path / "out").rglob(".pyedmcl-*"))
+    journal = (tmp_path / "out" / "rho" / "blocks.jsonl").read_text().splitlines()
+    assert [json.loads(line)["block"] for line in journal] == list(range(23))
+
+
+def test_what_a_pool_that_broke_had_claimed_is_computed_by_others(values, one_device, tmp_path, small_blocks):
+    call = {"E": 3, "device": one_device, "out": tmp_path / "out", "join": True}
+    with loky_pool() as pool:
+
+        def kill(done, total, unit):
+            if 0 < done < total:
+                for pid in list(pool._processes):
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(pid, signal.SIGKILL)
+
+        with pytest.raises(ClientError, match=r"(?s)pool of client= is broken.*Of the job, \d+ of 23 blocks"):
+            pyedmcl.xmap(values, client=pool, progress=kill, **call)
+    found = pyedmcl.xmap(values, client=Plain(), **call)
+    np.testing.assert_array_equal(np.asarray(found.rho), pyedmcl.xmap(values, E=3, device=one_device).rho)
 
 
 def test_a_task_may_kill_four_workers_over(dask, one_device, tmp_path):

@@ -14,10 +14,10 @@ from typer.testing import CliRunner
 import pyedmcl.cli.status as command
 from pyedmcl.cli.app import app
 from pyedmcl.errors import StoreForeignError
-from pyedmcl.jobs import XmapStore, status
+from pyedmcl.jobs import XmapStore, parts, status
 from pyedmcl.jobs.blocks import BlockResult, cut
 from pyedmcl.jobs.claims import Member
-from pyedmcl.jobs.parts import IDENTITY, PartsSink, identity_file
+from pyedmcl.jobs.parts import IDENTITY, PartsSink, StageSink, identity_file
 from pyedmcl.jobs.shared import stage_blocks
 from pyedmcl.jobs.status import Observer, rate
 from pyedmcl.jobs.watch import FOLDER, Holder
@@ -77,7 +77,7 @@ def test_the_search_for_E_is_told(path):
         assert "E is searched: 1 of 4 blocks are done" in told(path)[1]
 
 
-def test_bands_of_a_recurrence_matrix(path):
+def test_bands_of_a_recurrence_matrix(path, monkeypatch):
     with Member(path) as member:
         member.enter()
         (path / IDENTITY).write_bytes(identity_file(6, {}))
@@ -86,7 +86,17 @@ def test_bands_of_a_recurrence_matrix(path):
             sink.write(block, BlockResult([np.zeros(1)]))
         sink.claim()
         found = Observer(path).look()
-    assert (found.done, found.total, found.claimed, found.rate) == (2, 6, 1, None)
+        assert (found.done, found.total, found.claimed, found.rate) == (2, 6, 1, None)
+        moments = iter(f"2026-01-01T00:00:{second:02d}+00:00" for second in (20, 24))
+        monkeypatch.setattr(parts, "now", lambda: next(moments))
+        (path / "part-0-1.npz").unlink(), (path / "part-1-2.npz").unlink()
+        sink = StageSink(path, "band", cut(6, 1), member, 0.0)
+        for block in (sink.claim(), sink.claim()):
+            sink.write(block, BlockResult([np.zeros(1)]))
+        found = Observer(path).look()
+        assert [file.name for file in path.glob("*.npz")] == ["part-0-2.npz"], "when and by whom is known of both"
+        assert (found.done, found.rate, found.seconds_left) == (2, 0.25, 16.0)
+        assert [one.done for one in found.processes] == [2]
     assert found.processes[0].computing == ("band-2",) and "2 of 6 blocks are done" in told(path)[1]
     (path / IDENTITY).write_text("{}")
     assert told(path)[0] == 5 and "is damaged" in told(path)[1]
