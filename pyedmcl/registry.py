@@ -72,6 +72,7 @@ RESULTS = {
     "RecurrenceNetwork": "recurrence.network",
     "RecurrenceResult": "recurrence.result",
     "MultiviewResult": "edm.multiview",
+    "WindowedMap": "edm.windowed_result",
 }
 
 #: Classes of what results consist of, and their modules.

@@ -30,10 +30,12 @@ from .kept_problem import EdgeSink, KeptProblem
 from .map_rows import rows_of
 from .measures import ERRORS, check_room, check_skill
 from .pairs import pairs_in_groups, with_dimensions
+from .windowed_result import WindowedMap
 from .xmap_edges import HeldParts, XmapEdges, edges_of_store
 from .xmap_problem import XmapProblem
 from .xmap_result import XmapResult
 from .xmap_smap import linear_fits, theta_of
+from .xmap_windows import windowed_map
 
 _BLOCK_SERIES = 1024  # libraries of a block in memory; a store's blocks are smaller
 
@@ -57,6 +59,7 @@ def xmap(
     lib: Any = None,
     pred: Any = None,
     folds: int | None = None,
+    windows: tuple[int, int] | None = None,
     skill: str = "pearson",
     predictions: bool = False,
     keep: str = "all",
@@ -71,7 +74,7 @@ def xmap(
     device: DeviceNames = None,
     client: Any = None,
     tune: str | None = None,
-) -> XmapResult | XmapEdges:
+) -> XmapResult | XmapEdges | WindowedMap:
     """Cross map every series onto every other: which series carries the trace of which.
 
     The embedding of series i (the library) predicts series j (the target) from its own nearest neighbours;
@@ -121,6 +124,9 @@ def xmap(
     folds : int, optional
         Cross-validation: so many equal stretches of rows are predicted, each from all others that are farther away than
         the width of an embedding, (E - 1) tau + abs(Tp). ``rho`` is the mean over folds.
+    windows : (int, int), optional
+        Width of windows that move along the rows, and rows from one to the next: a map for each window, as this
+        function gives it for those rows alone, with E="auto" found anew in each. Of method "simplex".
     skill : {"pearson", "spearman", "rmse", "mae", "nrmse"}
         What ``rho`` holds for each pair: Pearson's correlation of prediction and observation; that of their ranks,
         which outliers do not dominate; root mean square or mean absolute error; or the former over the standard
@@ -218,6 +224,11 @@ def xmap(
     if (out is not None or rule is not None) and fits is not None and (fits.several or fits.best):
         what = "out=: a store is" if out is not None else f"keep={arguments.shown(keep)}: edges are"
         raise InputError(f"theta={arguments.shown(theta)} with {what} of one map; give a single theta")
+    if windows is not None:
+        _only_maps(windows, {
+            "keep=": rule, "out=": out, "method='smap'": fits, "groups=": groups, "lib=": lib, "pred=": pred,
+            "folds=": folds, "predictions=True": predictions or None, "skill=": None if skill == "pearson" else skill,
+        })  # fmt: skip
     in_rows = any(given is not None for given in (lib, pred, folds))
     skill = _measured(skill, predictions, fits is not None, in_rows, rule, out)
     fields, layout = pairs_in_groups(
@@ -244,6 +255,8 @@ def xmap(
         problem = replace(problem, rows=chosen_rows[0])
     for rows in chosen_rows:
         rows.require(series.n_steps, problem.dims, problem.tau, problem.Tp)
+    if windows is not None:
+        return windowed_map(problem, windows, runner)
     named = {} if rule is None else {"keep": str(rule)}
     itself = own_targets(series.names, aimed and aimed.names)
     layers: Any = None
@@ -281,6 +294,12 @@ def xmap(
         rho, dims, series.names, None, used, chosen, names, layers[1:] if problem.folds else None, skill,
         values,
     )  # fmt: skip
+
+
+def _only_maps(windows: Any, others: dict[str, Any]) -> None:
+    for name, given in others.items():
+        if given is not None:
+            raise InputError(f"windows={arguments.shown(windows)} cannot be used with {name}: leave one of them out")
 
 
 def _measured(skill: Any, predictions: bool, by_fits: bool, in_rows: bool, rule: Keep | None, out: Any) -> str:

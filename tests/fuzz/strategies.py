@@ -112,6 +112,7 @@ LEGAL = {
     "series": st.lists(st.sampled_from([X, Y, X[:20]]), min_size=1, max_size=3), "rqa_batch.y": _none,
     "rqa_batch.columns": _none, "rqa_batch.groups": _none,
     "groups": one_of(None, None, np.arange(N) // 20, ["a"] * 25 + ["b"] * 15), "draw": one_of("rows", "rows", "groups"),
+    "windows": one_of(None, None, (20, 10), [30, 5]),
     "skill": one_of("pearson", "pearson", "spearman", "rmse", "mae", "nrmse"),
     "predictions": one_of(False, False, True),
     "axis": one_of(0, -1), "rqa_batch.radius": one_of(0.3, [0.1, 0.2]),

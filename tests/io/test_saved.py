@@ -50,6 +50,7 @@ MAKERS = {
     "RecurrenceTable": lambda d: pyedmcl.rqa(X, radius=[0.1, 0.2], device=d),
     "RecurrenceNetwork": lambda d: pyedmcl.recurrence_network(X, radius=0.1, device=d),
     "RecurrenceResult": lambda d: pyedmcl.rqa(X, radius=0.1, device=d),
+    "WindowedMap": lambda d: pyedmcl.xmap(VALUES, E=3, windows=(200, 100), device=d),
     "MultiviewResult": lambda d: pyedmcl.multiview(VALUES[:, :3], target=0, D=2, E=2, device=d),
 }
 

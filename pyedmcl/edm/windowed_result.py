@@ -1,0 +1,84 @@
+"""What cross mapping and projection within windows return: skill over time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..io.optional import pandas_for
+from ..io.result import Result
+
+_SHOWN = 8  # pairs that a picture shows
+
+
+@dataclass(frozen=True, repr=False)
+class WindowedMap(Result):
+    """All-pairs cross-map skill within each window.
+
+    Attributes
+    ----------
+    rho : ndarray (n_windows, n_libraries, n_targets)
+        Row = library, column = target, as in :class:`XmapResult`.
+    E : ndarray of int (n_windows, n_targets)
+        Embedding dimension of each target in each window.
+    names : tuple of str
+        Of the libraries.
+    targets : tuple of str or None
+        Names of the targets, where these are not the libraries.
+    starts : ndarray of int (n_windows,)
+        First row of each window.
+    width : int
+        Rows of a window.
+    time : ndarray (n_windows,)
+        Middle of each window: a date or a number as the data have them, else a row.
+    """
+
+    rho: NDArray[Any]
+    E: NDArray[np.int_]
+    names: tuple[str, ...]
+    targets: tuple[str, ...] | None
+    starts: NDArray[np.int_]
+    width: int
+    time: NDArray[Any]
+    provenance: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    def to_frame(self) -> Any:
+        """A pandas DataFrame with a row for each window and pair: start, time, library, target, rho, E."""
+        n, targets = len(self.starts), self.targets or self.names
+        libraries, each = len(self.names), len(targets)
+        pairs = libraries * each
+        return pandas_for("to_frame()").DataFrame({
+            "start": np.repeat(self.starts, pairs), "time": np.repeat(self.time, pairs),
+            "library": np.tile(np.repeat(np.array(self.names), each), n), "target": np.tile(targets, n * libraries),
+            "rho": self.rho.reshape(-1), "E": np.repeat(self.E[:, None], libraries, axis=1).reshape(-1),
+        })  # fmt: skip
+
+    def mean(self) -> NDArray[np.float64]:
+        """Mean (n_libraries, n_targets) over the windows in which a pair has a skill; NaN where it has none."""
+        there = np.isfinite(self.rho)
+        with np.errstate(invalid="ignore"):
+            total = np.where(there, self.rho, 0).sum(axis=0, dtype=np.float64)
+            return np.asarray(total / there.sum(axis=0))
+
+    def edges(self, top: int = 100) -> Sequence[Any]:
+        """The ``top`` pairs that are strongest in the mean over windows, with the median E of the target."""
+        from ..io.edges import strongest_edges
+
+        return strongest_edges(self.mean(), self.names, np.median(self.E, axis=0).astype(int), top, self.targets)
+
+    def curves(self) -> dict[str, NDArray[Any]]:
+        """Skill over time of the pairs of two series that are strongest in the mean."""
+        targets = self.targets or self.names
+        place = [{name: i for i, name in enumerate(names)} for names in (self.names, targets)]
+        pairs = [(edge.library, edge.target) for edge in self.edges(_SHOWN)]
+        return {f"{cause} drives {effect}?": self.rho[:, place[0][effect], place[1][cause]] for effect, cause in pairs}
+
+    def plot(self, path: str | None = None) -> Any:
+        """Skill of the strongest pairs over time; saved to ``path`` if given. Needs matplotlib."""
+        from ..plot.windows import skill_over_time
+
+        return skill_over_time(self, path)

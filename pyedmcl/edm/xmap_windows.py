@@ -1,0 +1,187 @@
+"""All-pairs cross mapping within windows along the series as a job: blocks are ranges of windows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..data.condition import Prepared
+from ..data.series import Series
+from ..data.windows import Windows, windows_of
+from ..engines.window_map import WindowData, window_skill
+from ..errors import InputError, shown
+from ..jobs.blocks import Arrays, Block, BlockResult, Record, Report, cut, rows_of_a_block
+from ..jobs.runner import Runner
+from ..jobs.sinks import ArraySink
+from . import arguments
+from .embed_dimension_problem import best_dimensions
+from .windowed_result import WindowedMap
+from .xmap_problem import XmapEngine, XmapProblem
+
+if TYPE_CHECKING:
+    from ..device.executor import Executor
+
+_BLOCK_CELLS = 1 << 23  # values of the windows of a block
+Dims = NDArray[np.int_]
+
+
+@dataclass(frozen=True)
+class XmapWindowsProblem:
+    """The map of each window; layers of the result are rho (n_windows, ...) and E (n_windows, n_targets).
+
+    Attributes
+    ----------
+    map : XmapProblem
+        Of the whole series; its E may be None.
+    windows : Windows
+    """
+
+    map: XmapProblem
+    windows: Windows
+
+    @property
+    def unit(self) -> str:
+        return "windows"
+
+    @property
+    def kernels(self) -> tuple[str, ...]:
+        return self.map.kernels
+
+    @property
+    def total(self) -> int:
+        return len(self.windows)
+
+    def size(self, block: Block) -> int:
+        return len(block)
+
+    def blocks(self, devices: int = 1) -> list[Block]:
+        """Ranges of windows, for so many devices."""
+        wide = self.map.data.series.n_series + self.map.aimed.series.n_series
+        most = max(_BLOCK_CELLS // (wide * self.windows.width), 1)
+        return cut(self.total, rows_of_a_block(self.total, most, devices), 2)
+
+    @property
+    def operations(self) -> float:
+        return self.map.operations * self.total * (self.windows.width / self.windows.n_steps) ** 2
+
+    def open(self, executor: Executor) -> XmapWindowsEngine:
+        return XmapWindowsEngine(self, executor)
+
+
+class XmapWindowsEngine:
+    """The engine of :class:`XmapWindowsProblem`; it holds nothing on the device between blocks."""
+
+    def __init__(self, problem: XmapWindowsProblem, executor: Executor) -> None:
+        self._problem, self._executor = problem, executor
+
+    def block(self, block: Block, into: Arrays | None, report: Report) -> BlockResult:
+        """rho (windows of the block, n_libraries, n_targets), and E (windows of the block, n_targets)."""
+        p, n = self._problem.map, len(block)
+        libraries = self._windows_of(p.data, block)
+        targets = libraries if p.targets is None else self._windows_of(p.targets, block)
+        E, record = self._dimensions(targets, n)
+        rho = np.empty((n, p.data.series.n_series, E.shape[1]), np.dtype(p.data.dtype))
+        sides = [side.conditioned.gaps.reshape(n, -1).any(axis=1) for side in (libraries, targets)]
+        gaps = sides[0] | sides[1]
+        if not gaps.all():
+            whole = np.flatnonzero(~gaps)
+            values = _some(libraries, whole, n)
+            found, used, searched = window_skill(self._executor, WindowData(
+                values, values if p.targets is None else _some(targets, whole, n), E[whole], p.tau, p.Tp,
+                p.exclusion_radius, p.knn, p.search,
+            ))  # fmt: skip
+            rho[whole] = found
+            record = record.joined(Record(used, "", tuple(searched)))
+        for window in np.flatnonzero(gaps):  # gaps rule out rows of their own window
+            rho[window], own = self._alone(libraries, targets, int(window), n, E[window])
+            record = record.joined(own)
+        report(n)
+        return BlockResult([rho, E], record)
+
+    def _windows_of(self, side: Prepared, block: Block) -> Prepared:
+        windows = self._problem.windows
+        values = windows.of(side.series.values, block.begin, block.end)
+        starts = windows.starts[block.begin : block.end]
+        names = tuple(f"{name} from row {start}" for start in starts for name in side.series.names)
+        return Prepared(Series(values, names), side.dtype)
+
+    def _dimensions(self, targets: Prepared, n: int) -> tuple[Dims, Record]:
+        """E (n windows, n_targets), as asked for or by the skill of each window's targets predicting themselves."""
+        p = self._problem.map
+        if p.E is not None:
+            return np.tile(np.array(p.E, int), (n, 1)), Record()
+        stage = replace(p.first_stage(), data=targets)
+        engine = stage.open(self._executor)
+        try:
+            found = engine.block(Block(0, 0, stage.total), None, lambda done: None)
+        finally:
+            engine.release()
+        searched = tuple({**entry, "for": "E"} for entry in found.record.searched)
+        return best_dimensions(found.arrays[0]).reshape(n, -1), Record(searched=searched)
+
+    def _alone(
+        self, libraries: Prepared, targets: Prepared, window: int, n: int, E: Dims
+    ) -> tuple[NDArray[Any], Record]:
+        p = self._problem.map
+        own = replace(
+            p, data=_one(libraries, window, n), targets=None if p.targets is None else _one(targets, window, n),
+            E=tuple(E.tolist()),
+        )  # fmt: skip
+        engine = XmapEngine(own, self._executor)
+        try:
+            found = engine.block(Block(0, 0, own.total), None, lambda done: None)
+        finally:
+            engine.release()
+        return found.arrays[0], found.record
+
+    def release(self) -> None:
+        """Nothing is held."""
+
+
+def windowed_map(problem: XmapProblem, windows: Any, runner: Runner) -> WindowedMap:
+    """The map of each window.
+
+    Raises
+    ------
+    InputError
+        Windows are longer than the series, or too short for a state, a target and a neighbour.
+    """
+    series, aimed = problem.data.series, problem.aimed.series
+    job = XmapWindowsProblem(problem, windows_of(windows, series.n_steps))
+    width = job.windows.width
+    needed = max((problem.highest - 1) * problem.tau + max(problem.Tp, 0), -problem.Tp) + 2
+    if width < needed:
+        raise InputError(
+            f"windows={shown(windows)}: E={problem.highest}, tau={problem.tau}, Tp={problem.Tp} needs windows of at "
+            f"least {needed} rows"
+        )
+    n = job.total
+    rho = arguments.room("windows", (n, series.n_series, aimed.n_series), np.dtype(problem.data.dtype))
+    E = np.empty((n, aimed.n_series), np.int64)
+    record = runner.run(job, ArraySink(job.blocks(runner.devices), [rho, E]))
+    named = {"windows": [width, job.windows.step]}
+    used = runner.provenance(problem.kernels, record, arguments=problem.arguments() | named)
+    return WindowedMap(
+        rho, E, series.names, None if problem.targets is None else aimed.names, np.array(job.windows.starts), width,
+        job.windows.times(series.time), used,
+    )  # fmt: skip
+
+
+def _some(side: Prepared, windows: Dims, n: int) -> NDArray[Any]:
+    """Conditioned values of some windows."""
+    values = side.conditioned.values
+    if len(windows) == n:
+        return values
+    width = len(values)
+    return np.ascontiguousarray(values.reshape(width, n, -1)[:, windows].reshape(width, -1))
+
+
+def _one(side: Prepared, window: int, n: int) -> Prepared:
+    """The series of one window."""
+    each = side.series.n_series // n
+    columns = slice(window * each, (window + 1) * each)
+    values = np.ascontiguousarray(side.series.values[:, columns])
+    return Prepared(Series(values, side.series.names[columns]), side.dtype)

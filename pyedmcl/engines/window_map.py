@@ -1,0 +1,134 @@
+"""Cross-map skill within many windows: one search of all their libraries, one upload, a lookup for each window."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..kernels.lookup import MOST_COLUMNS
+from ..launch.invariants import require_rho
+from ..launch.pool import Pool
+from ..launch.sizes import round_up
+from ..launch.staging import Staging
+from ..neighbors.choose import SearchRequest
+from ..neighbors.plan import SearchProblem
+from ..neighbors.searcher import open_searcher
+from ..neighbors.tables import Tables
+from .lookups import Lookups, TargetColumns
+
+if TYPE_CHECKING:
+    from ..device.executor import Buffer, Executor
+
+Numbers = NDArray[np.int_]
+
+
+@dataclass(frozen=True)
+class WindowData:
+    """Windows without gaps.
+
+    Attributes
+    ----------
+    values : ndarray (width, n_windows * n_libraries)
+        From :func:`pyedmcl.data.condition.condition`, window by window.
+    targets : ndarray (width, n_windows * n_targets)
+    E : ndarray of int (n_windows, n_targets)
+        Embedding dimension of each target.
+    tau, Tp, exclusion_radius : int
+    k : int or None
+        Neighbours; E + 1 if None.
+    search : SearchRequest
+    """
+
+    values: NDArray[Any]
+    targets: NDArray[Any]
+    E: Numbers
+    tau: int
+    Tp: int
+    exclusion_radius: int
+    k: int | None
+    search: SearchRequest
+
+
+def window_skill(executor: Executor, data: WindowData) -> tuple[NDArray[Any], dict[str, Any], list[dict[str, Any]]]:
+    """rho (n_windows, n_libraries, n_targets), tuned parameters, and what searched for neighbours."""
+    return _Sweep(executor, data).run()
+
+
+class _Sweep:
+    def __init__(self, executor: Executor, data: WindowData) -> None:
+        self._executor, self._data = executor, data
+        self._windows, self._n_targets = data.E.shape
+        self._n = data.values.shape[1] // self._windows
+        self._width, self._pool = len(data.values), Pool(executor)
+        self._lookups = Lookups(executor, self._width, data.values.dtype.name, self._n)
+
+    def run(self) -> tuple[NDArray[Any], dict[str, Any], list[dict[str, Any]]]:
+        data, dims = self._data, np.unique(self._data.E).tolist()
+        problem = SearchProblem(
+            tuple(dims), tuple(data.k or E + 1 for E in dims), data.tau, data.Tp, data.exclusion_radius, self._width,
+            self._width, data.values.dtype.name,
+        )  # fmt: skip
+        libraries = Staging(self._executor, data.values)
+        targets = libraries if data.targets is data.values else Staging(self._executor, data.targets)
+        searcher = open_searcher(
+            self._executor, problem, "weights", data.search, data_bytes=data.values.nbytes, pool=self._pool
+        )
+        rho = np.empty((self._windows, self._n, self._n_targets), data.values.dtype)
+        try:
+            columns, placed = self._stage(targets)
+            held = self._pool.get("rho", rho.nbytes)
+            series = searcher.load(libraries, 0, data.values.shape[1])
+            for tables in searcher.tables(series, None):
+                for E in tables.problem.dims:
+                    self._look_up(tables, E, columns, placed, held)
+            self._executor.download(held, rho)
+            require_rho(self._executor, rho.reshape(-1, self._n_targets), "lookup")
+            lookup = self._lookups.chosen(problem.k(dims[-1]), self._n_targets)
+            used = {"knn": searcher.parameters, "lookup": dict(lookup.parameters)}
+            return rho, used, list(searcher.decisions)
+        finally:
+            searcher.release()
+            self._pool.release()
+            libraries.release()
+            targets.release()
+
+    def _rows(self, E: Any) -> tuple[Any, int]:
+        """First row that is predicted in dimension ``E``, one or several, and one past the last."""
+        tau, Tp = self._data.tau, self._data.Tp
+        return np.maximum((np.asarray(E) - 1) * tau, -Tp), min(self._width, self._width - Tp)
+
+    def _stage(self, targets: Staging) -> tuple[TargetColumns, Numbers]:
+        """Targets on the device, those of a window side by side, by dimension; and the dimension of each column."""
+        E = self._data.E
+        order = np.argsort(E, axis=1, kind="stable")
+        column_of = np.empty(E.shape, np.int32)
+        np.put_along_axis(column_of, order, np.arange(E.size, dtype=np.int32).reshape(E.shape), axis=1)
+        stride = round_up(E.size, 16)
+        rows = round_up(self._width + -(-MOST_COLUMNS // stride), 16)
+        first, end = self._rows(E.ravel())
+        targets.score(first + self._data.Tp, end + self._data.Tp)  # targets are centred on what is predicted
+        values = self._pool.get("targets", rows * stride * targets.values.itemsize)
+        targets.targets(column_of.ravel(), stride, values, rows)
+        target_of = np.concatenate([order.ravel(), np.zeros(MOST_COLUMNS, int)]).astype(np.int32)
+        on_device = self._executor.upload(target_of, self._pool.get("target_of", target_of.nbytes))
+        return TargetColumns(values, on_device, stride), np.take_along_axis(E, order, axis=1)
+
+    def _look_up(self, tables: Tables, E: int, columns: TargetColumns, placed: Numbers, rho: Buffer) -> None:
+        """Each window's targets of one dimension, in the tables of the window's libraries."""
+        first, end = tables.first, tables.first + tables.n_libraries
+        t_begin, t_end = (int(row) for row in self._rows(E))
+        d = self._data
+        for window in range(first // self._n, -(-end // self._n)):
+            own = np.flatnonzero(placed[window] == E)
+            if not len(own):
+                continue
+            begin = window * self._n_targets
+            neighbors = self._width - (int(placed[window].max()) - 1) * d.tau - abs(d.Tp) - 2 * d.exclusion_radius - 1
+            libraries = max(window * self._n, first) - first, min((window + 1) * self._n, end) - first
+            self._lookups.run(
+                tables, E, columns, (begin + int(own[0]), begin + int(own[-1]) + 1), (t_begin, t_end), rho,
+                gaps=neighbors < 1, row=first, stride=self._n_targets, libraries=libraries,
+            )  # fmt: skip

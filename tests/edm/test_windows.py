@@ -1,0 +1,74 @@
+"""Windows along series: the same bits as a call for each, and skill over time."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas
+import pytest
+import xarray
+from series_helpers import driven
+
+import pyedmcl
+from pyedmcl.data.windows import windows_of
+from pyedmcl.errors import InputError
+
+X, Y = driven(200)
+TABLE = np.column_stack([X, Y, X * Y])
+GAPS = TABLE.copy()
+GAPS[90, 1] = np.nan
+SLICES = [slice(start, start + 120) for start in (0, 35, 70)]
+
+
+@pytest.mark.parametrize("E", [2, [1, 3, 2], "auto"])
+@pytest.mark.parametrize("values", [TABLE, GAPS], ids=["whole", "gaps"])
+def test_maps_have_the_bits_of_a_call_for_each_window(device, E, values):
+    own = {"E": E, "tau": 2, "Tp": 1, "exclusion_radius": 1, "E_max": 3, "device": device}
+    found = pyedmcl.xmap(values, windows=(120, 35), **own)
+    assert found.rho.shape == (3, 3, 3) and found.starts.tolist() == [0, 35, 70] and found.width == 120
+    for window, rows in enumerate(SLICES):
+        alone = pyedmcl.xmap(values[rows], **own)
+        np.testing.assert_array_equal(found.rho[window], alone.rho)
+        np.testing.assert_array_equal(found.E[window], alone.E)
+
+
+def test_maps_of_other_targets(one_device):
+    own = {"targets": TABLE[:, 1:], "E": [3, 2], "dtype": "float64", "device": one_device}
+    found = pyedmcl.xmap(GAPS, windows=[120, 35], **own)
+    assert found.targets == ("y0", "y1") and found.rho.shape == (3, 3, 2)
+    for window, rows in enumerate(SLICES):
+        alone = pyedmcl.xmap(GAPS[rows], **(own | {"targets": TABLE[rows, 1:]}))
+        np.testing.assert_array_equal(found.rho[window], alone.rho)
+
+
+def test_time_is_the_middle_of_a_window(tmp_path, one_device):
+    days = pandas.date_range("2001-01-01", periods=200, freq="D")
+    found = pyedmcl.xmap(pandas.DataFrame(TABLE, index=days), E=2, windows=(120, 80), device=one_device)
+    assert found.time.tolist() == pandas.to_datetime(["2001-03-01 12:00", "2001-05-20 12:00"]).to_numpy().tolist()
+    numbers = xarray.DataArray(TABLE, dims=("time", "x"), coords={"time": np.arange(200) * 0.5})
+    assert windows_of((121, 79), 200).times(numbers["time"].values).tolist() == [30.0, 69.5]
+    frame = found.to_frame()
+    assert len(frame) == 2 * 9 and frame["start"].unique().tolist() == [0, 80]
+    one = frame[(frame["library"] == "1") & (frame["target"] == "0")]
+    np.testing.assert_array_equal(one["rho"], found.rho[:, 1, 0])
+    strongest = found.edges(top=1)[0]
+    assert strongest.rho == pytest.approx(max(found.mean()[~np.eye(3, dtype=bool)]))
+    found.plot(tmp_path / "w.png")
+    assert (tmp_path / "w.png").stat().st_size > 1000
+
+
+@pytest.mark.parametrize(
+    ("windows", "more", "said"),
+    [
+        (5, {}, "windows=5: a pair (width, step) of numbers of rows is needed"),
+        ((300, 1), {}, "windows=(300, 1): a window of 300 rows is longer than the 200 there are"),
+        ((3, 1), {}, "windows=(3, 1): E=2, tau=2, Tp=0 needs windows of at least 4 rows"),
+        ((50, 0), {}, "windows=0: an integer of at least 1 is needed"),
+        ((50, 5), {"keep": "top:1"}, "windows=(50, 5) cannot be used with keep="),
+        ((50, 5), {"method": "smap"}, "windows=(50, 5) cannot be used with method='smap'"),
+        ((50, 5), {"groups": np.arange(200) // 50}, "windows=(50, 5) cannot be used with groups="),
+    ],
+)
+def test_what_cannot_be_used_is_refused_by_name(windows, more, said):
+    with pytest.raises(InputError) as caught:
+        pyedmcl.xmap(TABLE, E=2, tau=2, windows=windows, **more)
+    assert said in str(caught.value)
