@@ -16,7 +16,7 @@ from .talk import Talk
 if TYPE_CHECKING:
     from ..data.series import Series
 
-_HEADER = ("library", "target", "lib_size", "mean", "q05", "q25", "median", "q75", "q95")
+_HEADER = ("cause", "effect", "library", "target", "lib_size", "mean", "q05", "q25", "median", "q75", "q95")
 
 
 def two_series(
@@ -107,6 +107,8 @@ def ccm(
         write_table(output, _HEADER, _rows(result))
     if picture is not None:
         result.plot(str(picture))
+    from ..io.roles import role_columns
+
     found = []
     for d, (library, target) in enumerate(result.links):
         test = result.convergence[d]
@@ -116,7 +118,7 @@ def ccm(
             f"{result.lib_sizes[first]:,} rows, {result.mean[d, last]:.3f} at {result.lib_sizes[last]:,}; trend "
             f"tau = {test.tau:.2f}, p = {test.p_value:.2g}"
         )
-        found.append({"library": library, "target": target, "mean": result.mean[d], "median": result.median[d],
+        found.append({**role_columns(library, target), "mean": result.mean[d], "median": result.median[d],
                       "tau": test.tau, "p_value": test.p_value, "gain": test.gain, "p_gain": test.p_gain,
                       "overlap": test.overlap})  # fmt: skip
     talk.remark(f"seed {result.seed}" + (f"; skill in {output}" if output is not None else ""))
@@ -126,8 +128,10 @@ def ccm(
 
 
 def _rows(result: Any) -> list[list[Any]]:
+    from ..io.roles import roles
+
     spread = result.quantiles((0.05, 0.25, 0.5, 0.75, 0.95))
     return [
-        [library, target, int(size), float(result.mean[d, s]), *map(float, spread[d, s])]
+        [*roles(library, target), int(size), float(result.mean[d, s]), *map(float, spread[d, s])]
         for d, (library, target) in enumerate(result.links) for s, size in enumerate(result.lib_sizes)
     ]  # fmt: skip

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -15,7 +15,11 @@ from .inputs import load, load_groups, parse_columns, parse_E
 from .talk import Talk
 from .xmap import FILES
 
-_HEADER = ("library", "target", "rho", "gain", "tau", "p_value", "q_value", "E")
+if TYPE_CHECKING:
+    from ..edm.ccm_matrix_result import CcmMatrixResult
+
+_SHOWN = 10  # pairs that are printed
+_RATE = 0.05
 
 
 def ccm_matrix(
@@ -94,9 +98,12 @@ def ccm_matrix(
     talk.summary(f"{output}: {series.n_series:,} x {series.n_series:,} pairs for libraries of {shown} rows, "
                  f"{sample} samples, seed {result.seed}")  # fmt: skip
     if pairs is not None:
-        table = result.pairs()
-        write_table(pairs, _HEADER, table)
+        from ..edm.ccm_matrix_result import PAIR_COLUMNS
+
+        table = result.table()
+        write_table(pairs, PAIR_COLUMNS, table)
         talk.summary(f"{pairs}: {len(table):,} pairs")
+    tell_convergence(talk, result)
     if picture is not None:
         result.plot(str(picture))
     if network is not None:
@@ -105,3 +112,16 @@ def ccm_matrix(
                    "names": list(result.names), "E": result.E, "lib_sizes": result.lib_sizes, "sample": sample,
                    "seed": result.seed, "pairs": None if pairs is None else str(pairs),
                    "neighbors": result.provenance["neighbors"]})  # fmt: skip
+
+
+def tell_convergence(talk: Talk, result: CcmMatrixResult) -> None:
+    """The pairs whose skill converges most, and how many do."""
+    rows = [row for row in result.pairs() if row[3] > 0 and not row[6] > _RATE]
+    n = len(result.names) * (len(result.names) - 1)
+    tests = f", with a trend at a false discovery rate of {_RATE:g}" if len(result.lib_sizes) > 2 else ""
+    talk.summary(f"{len(rows):,} of {n:,} directions converge: skill grows with the library{tests}")
+    shown = [(target, library, f"{rho:.4f}", f"{gain:.4f}", f"{q:.3g}", E)
+             for library, target, rho, gain, _, _, q, E in rows[:_SHOWN]]  # fmt: skip
+    if shown and not talk.quiet:
+        header = ("cause (target)", "effect (library)", "rho", "gain", "q", "E")
+        talk.table(header, shown, right=header[2:])

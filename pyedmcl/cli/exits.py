@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import traceback
 from collections.abc import Callable
 from pathlib import Path
@@ -46,6 +47,8 @@ _CODES: tuple[tuple[type[BaseException], int], ...] = (
 )
 
 _DEBUG = "pyedmcl.debug"
+#: What Python calls some parameters of commands.
+_OTHERWISE = {"lib": ("lib_range",), "pred": ("pred_range",), "output": ("out",)}
 
 
 def ask_for_traceback(context: typer.Context, value: bool) -> bool:
@@ -69,6 +72,19 @@ def message_of(error: BaseException) -> str:
     return f"This machine has not enough free memory: {error or 'an allocation failed'}. Use fewer series (--columns)."
 
 
+def in_options(message: str, command: Any) -> str:
+    """A message that names arguments of Python (``columns=``) with the options of a command (``--columns``) instead."""
+    for parameter in command.params if command is not None else ():
+        option = next((name for name in parameter.opts if name.startswith("--")), None)
+        for name in (parameter.name, *_OTHERWISE.get(str(parameter.name), ())):
+            if option is None or parameter.is_flag or f"{name}=" not in message:
+                continue
+            message = re.sub(rf"(?<![\w-]){name}=None\b", option, message)
+            message = re.sub(rf"(?<![\w-]){name}=(?=[\w'\"(\[-])", f"{option} ", message)
+            message = re.sub(rf"(?<![\w-]){name}=(?!=)", option, message)
+    return message
+
+
 class Commands(TyperGroup):
     """A group whose commands end with one clear message and an exit code for every error that we know."""
 
@@ -83,7 +99,9 @@ class Commands(TyperGroup):
             if isinstance(error, KeyboardInterrupt):
                 typer.echo(message_of(error), err=True)
             else:
-                typer.echo(typer.style("error: ", fg="red", bold=True) + message_of(error), err=True)
+                command = self.get_command(ctx, ctx.invoked_subcommand) if ctx.invoked_subcommand else None
+                text = in_options(message_of(error), command)
+                typer.echo(typer.style("error: ", fg="red", bold=True) + text, err=True)
             raise typer.Exit(code_of(error)) from None
         except typer.BadParameter as error:
             raise typer.BadParameter(printable(error.message), error.ctx, error.param, error.param_hint) from None

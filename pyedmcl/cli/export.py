@@ -10,6 +10,7 @@ import typer
 from . import options
 from .files import check_place
 from .inputs import kept_edges, open_result
+from .other_results import other_result, write
 from .plot import Partial
 from .talk import Talk
 from .xmap import print_edges
@@ -22,7 +23,7 @@ def export(
         typer.Option(
             "--output", "-o", metavar="FILE", show_default=False,
             help="The map as .csv, .tsv, .npy, .npz, .h5 or .parquet; with --edges, or of a result of 'xmap --keep', a "
-            "list as .csv, .tsv, .json, .npz or .parquet.",
+            "list as .csv, .tsv, .json, .npz or .parquet, or a graph as .graphml or .gexf; of another result a table.",
         ),
     ] = None,
     edges: Annotated[
@@ -40,9 +41,18 @@ def export(
         raise typer.BadParameter("-o FILE is needed for the map; only --edges can be printed without it")
     if output is not None:
         check_place(output)
+    other = other_result(result)
+    if other is not None:
+        if output is None or edges:
+            raise typer.BadParameter("--edges is for a map of 'pyedmcl xmap'; leave it out, and name a table with -o")
+        rows = write(other, output)
+        talk.summary(f"{output}: the table of a {type(other).__name__}, {rows:,} rows")
+        talk.document({"output": str(output), "kind": type(other).__name__, "rows": rows})
+        return
     store = open_result(result, partial=partial)
     from ..io.edges import strongest_edges, write_edges
     from ..io.export import write_matrix
+    from ..io.graphs import GRAPHS, write_graph
 
     kept = kept_edges(store)
     target = None if output is None else str(output)
@@ -54,9 +64,12 @@ def export(
         if output is None:
             print_edges(talk, found)
         else:
-            write_edges(output, found)
+            if output.suffix.lower() in GRAPHS:
+                write_graph(output, found)
+            else:
+                write_edges(output, found)
             talk.summary(f"{output}: the {len(found):,} strongest pairs of {len(store.names):,} series")
-        talk.document({"output": target, "complete": store.complete, "edges": [edge._asdict() for edge in found]})
+        talk.document({"output": target, "complete": store.complete, "edges": [edge.named() for edge in found]})
         return
     assert output is not None
     if kept is not None:

@@ -9,6 +9,7 @@ import typer
 
 from . import options
 from .inputs import kept_edges, open_result
+from .other_results import draw, other_result
 from .talk import Talk
 
 Partial = Annotated[bool, typer.Option("--partial", help="Use a result that is not finished; missing rows are NaN.")]
@@ -31,11 +32,17 @@ def plot(
     json: options.Json = False,
     debug: options.Debug = False,
 ) -> None:
-    """Draw the map of a result: rows are libraries (effects), columns are targets (causes)."""
+    """Draw a result; of a map, rows are effects (libraries), columns are causes (targets)."""
     talk = Talk(quiet=quiet, as_json=json)
     from ..plot.figure import check_format
 
     check_format(output)
+    other = other_result(result)
+    if other is not None:
+        kind = draw(other, output, network=network, top=top, title=title, dpi=dpi)
+        talk.summary(f"{output}: {'network' if network else 'picture'} of a {kind}")
+        talk.document({"output": str(output), "kind": kind})
+        return
     store = open_result(result, partial=partial)
     kept = kept_edges(store)
     if kept is not None and network:

@@ -111,6 +111,11 @@ def rqa(
     if lines is not None:
         results[0].plot(lines)
     counts = results[0].counts
+    if any(result["DET"] == 0 or result["L"] != result["L"] for result in results):
+        talk.remark(
+            "no diagonal line of two points or more: the radius is too small for the data, so that DET is 0 and L is "
+            "nothing. Try --threshold recurrence_rate --radius 0.05, or --radius-unit std --radius 0.2"
+        )
     if several:
         header = ("radius", *_SHOWN)
         talk.table(header, [_row(result) for result in results], right=header)

@@ -113,9 +113,12 @@ def _one(series: Series, place: int) -> Series:
 
 def _when(series: Series, rows: Any) -> list[Any]:
     """The file's own time for each row, continued beyond its ends; the row numbers where the file has no time."""
+    import numpy as np
+
     from ..data.dates import times_at
 
     times = times_at(series.time, rows)
-    dated = times is not None and times.dtype.kind == "M"
-    found: list[Any] = (rows if times is None else times.astype(str) if dated else times).tolist()
+    if times is not None and times.dtype.kind == "M":
+        times = np.datetime_as_string(times, unit="auto")
+    found: list[Any] = (rows if times is None else times).tolist()
     return ["" if when == "NaT" or when != when else when for when in found]

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from ..edm.significance import CcmSignificance
     from ..edm.xmap_significance import XmapSignificance
 
-_PAIR = ("library", "target", "rho", "surrogates_q95", "p_value", "q_value")
-_PAIRS = ("library", "target", "rho", "p_value", "q_value", "E")
+_PAIR = ("cause", "effect", "library", "target", "rho", "surrogates_q95", "p_value", "q_value")
+_PAIRS = ("cause", "effect", "library", "target", "rho", "p_value", "q_value", "E", "E_of")
 _SHOWN = 20
 
 
@@ -93,6 +93,7 @@ def surrogate_test(
         "budget": budget,
     }  # fmt: skip
     rows: list[list[Any]]
+    header: tuple[str, ...]
     result: CcmSignificance | XmapSignificance
     if x is not None or y is not None:
         if columns is not None:
@@ -102,7 +103,9 @@ def surrogate_test(
         pair = pyedmcl.ccm_significance(*two_series(input, x, y, time_column, dataset), E=parse_pair_E(E), **shared)
         import numpy as np
 
-        rows = [[*pair.links[d], float(pair.rho[d]), float(np.nanquantile(pair.surrogates[d], 0.95)),
+        from ..io.roles import roles
+
+        rows = [[*roles(*pair.links[d]), float(pair.rho[d]), float(np.nanquantile(pair.surrogates[d], 0.95)),
                  float(pair.p_value[d]), float(pair.q_value[d])] for d in (0, 1)]  # fmt: skip
         if picture is not None:
             pair.plot(str(picture))
@@ -131,7 +134,7 @@ def surrogate_test(
     shown = rows if header is _PAIR else hits[:_SHOWN]
     if shown and not quiet:
         talk.table(header, [[f"{cell:.4g}" if isinstance(cell, float) else str(cell) for cell in row] for row in shown],
-                   right=header[2:])  # fmt: skip
+                   right=header[4:])  # fmt: skip
     talk.document({"surrogate": surrogate, "n": result.n, "seed": result.seed, "rate": rate, "significant": len(hits),
                    "smallest_p": result.smallest_p, "smallest_q": result.smallest_q,
                    "pairs": [dict(zip(header, row, strict=True)) for row in rows],
@@ -150,10 +153,12 @@ def surrogates_asked(text: str) -> str | int:
 
 def _every_pair(result: XmapSignificance) -> list[list[Any]]:
     """Pairs off the diagonal, the highest skill first."""
+    from ..io.roles import roles
+
     names, n = result.names, len(result.names)
     found = [
-        [names[i], names[j], float(result.rho[i, j]), float(result.p_value[i, j]), float(result.q_value[i, j]),
-         int(result.E[j])]
+        [*roles(names[i], names[j]), float(result.rho[i, j]), float(result.p_value[i, j]),
+         float(result.q_value[i, j]), int(result.E[j]), "cause"]
         for i in range(n) for j in range(n) if i != j
     ]  # fmt: skip
-    return sorted(found, key=lambda row: -row[2] if row[2] == row[2] else 2.0)
+    return sorted(found, key=lambda row: -row[4] if row[4] == row[4] else 2.0)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ..io.edges import Edge
 
 FILES = (".csv", ".tsv", ".txt", ".npy", ".npz", ".h5", ".hdf5", ".parquet", ".feather", ".png", ".pdf", ".json")
-EDGE_HEADER = ("library (effect)", "target (cause)", "rho", "E")
+EDGE_HEADER = ("cause (target)", "effect (library)", "rho", "E")
 
 
 def xmap(
@@ -147,7 +147,7 @@ def xmap(
             **({} if result.targets is None else {"targets": list(result.targets)}),
             "E": result.E,
             "constant": flat,
-            "edges": [edge._asdict() for edge in best],
+            "edges": [edge.named() for edge in best],
             "provenance": dict(result.provenance),
         }
     )
@@ -164,7 +164,7 @@ def _targets(input: Path, targets: str, time_column: str | None, dataset: str | 
 
 def print_edges(talk: Talk, edges: Sequence[Edge]) -> None:
     """A table of edges on stdout."""
-    rows = [(edge.library, edge.target, f"{edge.rho:.4f}", edge.E) for edge in edges]
+    rows = [(edge.target, edge.library, f"{edge.rho:.4f}", edge.E) for edge in edges]
     talk.table(EDGE_HEADER, rows, right=("rho", "E"))
 
 

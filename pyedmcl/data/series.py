@@ -107,7 +107,8 @@ def as_series(data: Any, *, columns: Sequence[str | int] | str | int | None = No
         with ``__array__``. NaN, None and masked values are gaps.
     columns : sequence of str or int, str or int, optional
         Which series to keep, in this order: names, or positions from 0 (negative ones count from the end). Where the
-        container itself labels columns with integers, an integer is a label.
+        container itself labels columns with integers, an integer is a label. Names with a minus before them, such as
+        ``"-notes"``, are left out, and all others are kept.
     what : str
         How error messages call the data.
 
@@ -190,6 +191,9 @@ def select(labels: Sequence[object], columns: Sequence[str | int] | str | int | 
     if columns is None:
         return list(range(len(labels)))
     wanted = column_names("columns", columns) or []
+    if leaves_out(labels, wanted):
+        without = set(select(labels, [item[1:] for item in wanted if isinstance(item, str)], what))
+        return [i for i in range(len(labels)) if i not in without]
     by_label: dict[object, int] = {}
     ambiguous: set[object] = set()
     for i, label in enumerate(labels):
@@ -219,6 +223,15 @@ def select(labels: Sequence[object], columns: Sequence[str | int] | str | int | 
     return found
 
 
+def leaves_out(labels: Sequence[object], columns: Sequence[str | int] | str | int | None) -> bool:
+    """Whether ``columns`` says what to leave out: names with a minus before them, which no label has."""
+    wanted = column_names("columns", columns) or []
+    own = {str(label) for label in labels}
+    return bool(wanted) and all(
+        isinstance(item, str) and item[:1] == "-" and item not in own and item[1:] in own for item in wanted
+    )
+
+
 def some(items: Sequence[object]) -> str:
     """The first few items, quoted, and how many more there are."""
     first = ", ".join(shown(item) for item in items[:_SHOWN])
@@ -236,6 +249,7 @@ def _gather(table: Table, chosen: list[int], names: tuple[str, ...], what: str) 
     """Columns of different kinds as one array, in groups so that the row-major writes stay near each other."""
     values: Array = np.empty((table.n_steps, len(chosen)), np.float32)
     problems: list[str] = []
+    unfit: list[str] = []
     for start in range(0, len(chosen), 64):
         group: list[Array] = []
         for i, name in zip(chosen[start:start + 64], names[start:start + 64], strict=True):
@@ -243,6 +257,7 @@ def _gather(table: Table, chosen: list[int], names: tuple[str, ...], what: str) 
                 group.append(numeric_column(table.column(i)))
             except NotNumericError as reason:
                 problems.append(f"column {name!r} {reason}")
+                unfit.append(name)
         if problems:
             continue
         if values.dtype == np.float32 and any(column.dtype == np.float64 for column in group):
@@ -253,7 +268,7 @@ def _gather(table: Table, chosen: list[int], names: tuple[str, ...], what: str) 
     if problems:
         more = f" (and {len(problems) - _SHOWN} more columns)" if len(problems) > _SHOWN else ""
         raise InputError(f"{what}: {'; '.join(problems[:_SHOWN])}{more}. Only numbers can be used; "
-                         "choose series with columns=")
+                         f"choose series with columns=, or leave some out, as with columns={'-' + unfit[0]!r}")
     return values
 
 
@@ -296,6 +311,16 @@ def tell_constant(**given: Series) -> None:
     )
     if names:
         warn(f"constant series, whose rho is NaN: {some(tuple(names))}")
+
+
+def tell_state(data: Any, series: Series, what: str) -> None:
+    """Warn where columns of a frame become one state, which elsewhere are series of their own."""
+    if series.n_series > 1 and not isinstance(data, Series) and hasattr(data, "columns"):
+        warn(
+            f"{what}: its {series.n_series} columns ({some(series.names)}) are taken together as one state; for one "
+            f"series pass a column. embedded=True says that the columns are coordinates, and an array "
+            "(.to_numpy()) that their lags are"
+        )
 
 
 def require_rows(series: Series, *, E: int, tau: int, Tp: int, k: int, what: str = "data") -> None:

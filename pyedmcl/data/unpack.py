@@ -179,7 +179,8 @@ def _of_xarray(data: Any, what: str) -> Table:
         return _of_dataset(data, what)
     dims = tuple(str(dim) for dim in data.dims)
     if len(dims) not in (1, 2):
-        raise InputError(f"{what}: a DataArray (time) or (time, series) is needed, this one has the dimensions {dims}")
+        raise InputError(f"{what}: a DataArray (time) or (time, series) is needed, this one has the dimensions {dims}"
+                         f"; for a field of series use .stack(cell={dims[1:]}).transpose({dims[0]!r}, 'cell')")
     if len(dims) == 2 and dims[1].lower() == "time":
         raise InputError(f"{what}: time must run along the first dimension, here they are {dims}; "
                          f"use .transpose('{dims[1]}', '{dims[0]}')")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
@@ -13,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError, missing_extra, shown
-from ..files import output_path, writing
+from ..files import output_path
+from ..io.graphs import GRAPHS, write_networkx
 from ..io.optional import pandas_for
 from ..io.result import Result
 from .causal_statement import statement
@@ -24,7 +24,6 @@ COLUMNS = (
     "cause", "effect", "verdict", "rho", "Tp", "best_lag", "rho_at_best_lag", "lag_allows", "p_value", "q_value",
     "surrogates", "gain", "p_convergence", "other", "rho_through_other", "partial", "E", "tau", "reasons",
 )  # fmt: skip
-_GRAPHS = (".graphml", ".gexf")
 _ORDER = (DIRECT, LINK, INDIRECT, UNORDERED, NONE)
 
 
@@ -156,12 +155,8 @@ class CausalNetwork(Result):
 
     def write_graph(self, path: str | os.PathLike[str], verdicts: Collection[str] = (DIRECT, LINK)) -> Path:
         """Write :meth:`to_networkx` as GraphML or GEXF; the suffix chooses. Needs networkx."""
-        place = output_path(path, _GRAPHS, "a graph")
-        networkx, memory = networkx_for("write_graph()"), io.BytesIO()
-        write = networkx.write_graphml_xml if place.suffix.lower() == ".graphml" else networkx.write_gexf
-        write(self.to_networkx(verdicts), memory)
-        with writing(place, "the graph") as draft:
-            draft.write(memory.getbuffer())
+        place = output_path(path, GRAPHS, "a graph")
+        write_networkx(self.to_networkx(verdicts), place)
         return place
 
     def plot(self, path: str | None = None, *, verdicts: Collection[str] = (DIRECT, LINK), top: int = 40) -> Any:

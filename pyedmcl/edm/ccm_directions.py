@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..data.arguments import shown
 from ..data.groups import Layout, take_groups
-from ..data.series import Series, as_series, check_embedding, require_rows, tell_constant
+from ..data.series import Series, as_series, check_embedding, require_rows, tell_constant, tell_state
 from ..engines.ccm import States
 from ..errors import InputError
 from . import arguments, ranges
@@ -86,6 +86,9 @@ class Direction:
 def sides(x: Any, y: Any, E: Any, tau: Any, embedded: bool) -> tuple[Side, Side, int]:
     """Both variables, and tau, checked."""
     given = [_named(data, what) for data, what in ((x, "x"), (y, "y"))]
+    if not embedded:
+        tell_state(x, given[0], "x")
+        tell_state(y, given[1], "y")
     if given[0].n_steps != given[1].n_steps:
         raise InputError(f"y has {given[1].n_steps} steps and x {given[0].n_steps}: they must be equally long")
     tell_constant(x=_predicted(given[0]), y=_predicted(given[1]))

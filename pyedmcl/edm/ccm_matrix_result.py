@@ -13,10 +13,13 @@ from ..data.arguments import real
 from ..errors import InputError
 from ..io.optional import pandas_for
 from ..io.result import Result
+from ..io.roles import ROLES, roles
 from .convergence import kendall
 from .false_discovery import false_discovery
 
 Doubles = NDArray[np.float64]
+#: Of tables of pairs; ``tau`` is Kendall's.
+PAIR_COLUMNS = (*ROLES, "rho", "gain", "tau", "p_value", "q_value", "E", "E_of")
 
 
 @dataclass(frozen=True, repr=False)
@@ -102,9 +105,12 @@ class CcmMatrixResult(Result):
         return list(zip(*names, *columns, self.E[library].tolist(), strict=True))
 
     def to_frame(self) -> Any:
-        """A pandas DataFrame of :meth:`pairs`."""
-        columns = ["library", "target", "rho", "gain", "tau", "p_value", "q_value", "E"]
-        return pandas_for("to_frame()").DataFrame(self.pairs(), columns=columns)
+        """A pandas DataFrame of :meth:`pairs`: cause (target) and effect (library) first, whose E it is last."""
+        return pandas_for("to_frame()").DataFrame(self.table(), columns=list(PAIR_COLUMNS))
+
+    def table(self) -> list[tuple[Any, ...]]:
+        """:meth:`pairs` as rows of :data:`PAIR_COLUMNS`."""
+        return [(*roles(*row[:2]), *row[2:], "effect") for row in self.pairs()]
 
     def plot(self, path: str | None = None) -> Any:
         """Map of the skill at the largest library; saved to ``path`` if given. Needs matplotlib."""

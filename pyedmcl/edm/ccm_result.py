@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ..errors import InputError
 from ..io.optional import pandas_for
 from ..io.result import Result
+from ..io.roles import role_columns
 from .convergence import Convergence, convergence, means
 from .measures import ERRORS
 
@@ -86,12 +87,15 @@ class CcmResult(Result):
         return first, second
 
     def to_frame(self, samples: bool = False) -> Any:
-        """A pandas DataFrame: library, target, lib_size, mean, median and quantiles; or one row per sample."""
+        """A pandas DataFrame: cause, effect, library, target, lib_size, mean, median and quantiles.
+
+        With ``samples`` a row for each sample.
+        """
         pandas = pandas_for("to_frame()")
         frames = []
         spread = self.quantiles((0.05, 0.25, 0.5, 0.75, 0.95))
         for d, (library, target) in enumerate(self.links):
-            head = {"library": library, "target": target}
+            head = role_columns(library, target)
             if samples:
                 n = self.rho.shape[2]
                 numbers = np.tile(np.arange(n), len(self.lib_sizes))
@@ -144,8 +148,8 @@ class LaggedCcmResult(Result):
         return found[0], found[1]
 
     def to_frame(self) -> Any:
-        """A pandas DataFrame with a row per Tp and a column per direction."""
-        columns = {f"{library}:{target}": self.rho[d] for d, (library, target) in enumerate(self.links)}
+        """A pandas DataFrame with a row per Tp and a column per direction, named "cause -> effect"."""
+        columns = {f"{target} -> {library}": self.rho[d] for d, (library, target) in enumerate(self.links)}
         return pandas_for("to_frame()").DataFrame({"Tp": self.Tp, **columns})
 
     def plot(self, path: str | None = None) -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data.groups import Groups, Layout, take_groups
-from ..data.series import Series, as_series, require_rows
+from ..data.series import Series, as_series, require_rows, tell_state
 from ..errors import InputError
 from . import arguments, ranges
 from .options import PredictionOptions
@@ -53,7 +53,10 @@ class Sides:
 def library_of(lib: Any, options: PredictionOptions) -> tuple[Series, Groups | None]:
     """The library's series, and its groups."""
     rest, groups = take_groups(lib, options.groups, "lib")
-    return as_series(rest, what="lib"), groups
+    series = as_series(rest, what="lib")
+    if not options.embedded:
+        tell_state(rest, series, "lib")
+    return series, groups
 
 
 def sides_of(

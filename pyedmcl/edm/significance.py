@@ -13,6 +13,7 @@ from ..data.series import Series, build_series
 from ..device.select import DeviceNames
 from ..io.optional import pandas_for
 from ..io.result import Result
+from ..io.roles import role_columns
 from ..jobs.blocks import Record
 from ..jobs.function import public_function
 from ..jobs.runner import Runner
@@ -86,9 +87,9 @@ class CcmSignificance(Result):
         return min(2 * self.smallest_p, 1.0)
 
     def to_frame(self) -> Any:
-        """A pandas DataFrame: library, target, rho, the surrogates' 95 % quantile, p_value, q_value."""
+        """A pandas DataFrame: cause, effect, library, target, rho, the surrogates' 95 % quantile, p_value, q_value."""
         return pandas_for("to_frame()").DataFrame({
-            "library": [link[0] for link in self.links], "target": [link[1] for link in self.links], "rho": self.rho,
+            **role_columns([link[0] for link in self.links], [link[1] for link in self.links]), "rho": self.rho,
             "surrogates_q95": [_quantile(row, 0.95) for row in self.surrogates], "p_value": self.p_value,
             "q_value": self.q_value,
         })  # fmt: skip

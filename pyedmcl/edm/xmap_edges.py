@@ -16,6 +16,7 @@ from ..files import path_of
 from ..io.edges import Strongest, edges_of, own_targets, write_edge_parts
 from ..io.optional import need, pandas_for
 from ..io.result import Result
+from ..io.roles import role_columns
 from ..io.saved import SUFFIX
 from .keep import Edges, Keep, TargetTop, joined
 
@@ -85,11 +86,11 @@ class XmapEdges(Result):
         return edges_of(strongest, self.names, self.E, self.targets)
 
     def to_frame(self) -> Any:
-        """A pandas DataFrame of all of them: library, target, rho and E of the target."""
+        """A pandas DataFrame of all of them: cause, effect, library, target, rho and E of the cause."""
         libraries, targets = (np.array(names, object) for names in (self.names, self.targets or self.names))
         return pandas_for("to_frame()").DataFrame(
             {
-                "library": libraries[self.library], "target": targets[self.target], "rho": self.rho,
+                **role_columns(libraries[self.library], targets[self.target]), "rho": self.rho,
                 "E": self.E[self.target],
             }
         )  # fmt: skip

@@ -13,6 +13,7 @@ from ..device.select import DeviceNames
 from ..errors import InputError
 from ..io.optional import pandas_for
 from ..io.result import Result
+from ..io.roles import role_columns
 from ..jobs.function import public_function
 from ..launch.progress import Progress
 from . import arguments
@@ -92,7 +93,9 @@ class XmapSignificance(Result):
         return found
 
     def to_frame(self, rate: float | None = None) -> Any:
-        """A pandas DataFrame of pairs off the diagonal: library, target, rho, p_value, q_value, E, the strongest first.
+        """A pandas DataFrame of pairs off the diagonal, the strongest first.
+
+        Columns: cause, effect, library (the effect), target (the cause), rho, p_value, q_value, E, and whose E it is.
 
         With ``rate``, only those significant at this false discovery rate.
         """
@@ -102,9 +105,10 @@ class XmapSignificance(Result):
         order = np.lexsort((target, library, -strength))
         library, target = library[order], target[order]
         return pandas_for("to_frame()").DataFrame({
-            "library": [self.names[i] for i in library], "target": [self.names[j] for j in target],
+            **role_columns([self.names[i] for i in library], [self.names[j] for j in target]),
             "rho": self.rho[library, target], "p_value": self.p_value[library, target],
             "q_value": self.q_value[library, target], "E": self.E[target],
+            "E_of": "cause",
         })  # fmt: skip
 
     def plot(self, path: str | None = None, rate: float = 0.05) -> Any:

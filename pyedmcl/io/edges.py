@@ -17,6 +17,7 @@ from ..files import output_path, writing
 from .cells import text_cell
 from .export import Ends, checked_map, row_blocks, text_of, write_members
 from .optional import need
+from .roles import ROLES, roles
 
 #: Gives edges part by part, as arrays with the fields library and target (positions) and rho; may be called again.
 Parts = Callable[[], Iterable[NDArray[Any]]]
@@ -34,6 +35,18 @@ class Edge(NamedTuple):
     target: str
     rho: float
     E: int
+
+    def row(self) -> tuple[Any, ...]:
+        """As a row of :data:`EDGE_COLUMNS`."""
+        return (*roles(self.library, self.target), self.rho, self.E)
+
+    def named(self) -> dict[str, Any]:
+        """Its values by the names of :data:`EDGE_COLUMNS`."""
+        return dict(zip(EDGE_COLUMNS, self.row(), strict=True))
+
+
+#: Of lists of edges as text and tables: both names of each role.
+EDGE_COLUMNS = (*ROLES, "rho", "E")
 
 
 class Strongest:
@@ -142,7 +155,7 @@ def edges_of(
 
 
 def write_edges(path: str | os.PathLike[str], edges: Sequence[Edge]) -> None:
-    """Write edges as .csv, .tsv or .parquet (library, target, rho, E), .json (a list of objects) or .npz.
+    """Write edges as .csv, .tsv or .parquet (see :data:`EDGE_COLUMNS`), .json (a list of objects) or .npz.
 
     In .npz, library and target are positions in the array ``names``.
 
@@ -218,15 +231,15 @@ def _pieces(parts: Parts) -> Iterator[NDArray[Any]]:
 def _write_text(draft: IO[bytes], suffix: str, parts: Parts, names: Ends, E: Any, attrs: Any) -> None:
     with text_of(draft) as handle:
         writer = csv.writer(handle, delimiter="\t" if suffix == ".tsv" else ",", lineterminator="\n")
-        writer.writerow(Edge._fields)
-        writer.writerows(map(text_cell, edge) for edge in _rows(parts, names, E))
+        writer.writerow(EDGE_COLUMNS)
+        writer.writerows(map(text_cell, edge.row()) for edge in _rows(parts, names, E))
 
 
 def _write_json(draft: IO[bytes], suffix: str, parts: Parts, names: Ends, E: Any, attrs: Any) -> None:
     with text_of(draft) as handle:
         separator = "[\n "
         for edge in _rows(parts, names, E):
-            handle.write(separator + json.dumps({**edge._asdict(), "rho": float(edge.rho)}, ensure_ascii=False))
+            handle.write(separator + json.dumps({**edge.named(), "rho": float(edge.rho)}, ensure_ascii=False))
             separator = ",\n "
         handle.write("[]\n" if separator[0] == "[" else "\n]\n")
 
@@ -235,15 +248,15 @@ def _write_parquet(draft: IO[bytes], suffix: str, parts: Parts, names: Ends, E: 
     pyarrow = need("pyarrow", "writing Parquet")
     parquet = need("pyarrow.parquet", "writing Parquet")
     labels = [pyarrow.array([str(name) for name in side], pyarrow.string()) for side in names[:2]]
-    kinds = [("library", pyarrow.string()), ("target", pyarrow.string()),
+    kinds = [*((role, pyarrow.string()) for role in ROLES),
              ("rho", pyarrow.from_numpy_dtype(_rho_type(parts))), ("E", pyarrow.int32())]  # fmt: skip
     schema = pyarrow.schema(kinds, {"pyedmcl": json.dumps(dict(attrs), default=str)})
     with parquet.ParquetWriter(draft, schema) as writer:
         for piece in _pieces(parts):
-            columns = [
+            columns = list(roles(*(
                 side.take(pyarrow.array(np.ascontiguousarray(piece[end])))
                 for side, end in zip(labels, ("library", "target"), strict=True)
-            ]
+            )))
             columns.append(pyarrow.array(np.ascontiguousarray(piece["rho"])))
             columns.append(pyarrow.array(E[piece["target"]]))
             writer.write_table(pyarrow.Table.from_arrays(columns, schema=schema))

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..data.series import Series, as_series, select
+from ..data.series import Series, as_series, leaves_out, select
 from ..data.unpack import Array, time_array
 from ..errors import InputError
 from .optional import need
@@ -24,11 +24,12 @@ def read_arrow(path: Path, columns: Sequence[str | int] | None, time_column: str
     except (OSError, ValueError) as error:  # pyarrow's own errors derive from these
         raise InputError(f"{what}: cannot be read as {'Feather' if feather else 'Parquet'} ({error})") from error
     labels = list(table.column_names)
-    kept = None if columns is None else select(labels, columns, what)
+    chosen = select(labels, columns, what)
+    kept = None if columns is None or leaves_out(labels, columns) else chosen
     time = select(labels, time_column, what)[0] if time_column is not None else _find_time(table, kept)
     if time is None:
         return as_series(table, columns=columns, what=what)
-    wanted = [labels[i] for i in (range(len(labels)) if kept is None else kept) if i != time]
+    wanted = [labels[i] for i in chosen if i != time]
     if not wanted:
         raise InputError(f"{what}: there is no column of data beside the time column {labels[time]!r}")
     series = as_series(table.select(wanted), what=what)

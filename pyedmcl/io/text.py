@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ..data.series import Series, build_series, select
+from ..data.series import Series, build_series, leaves_out, select
 from ..data.unpack import Array
 from ..errors import InputError
 from .dialect import Dialect, detect, is_data_line, open_binary, split
@@ -35,16 +35,17 @@ def read_text(path: Path, columns: Sequence[str | int] | None, time_column: str 
     else:
         time = None
     # Positions mean columns of the file, as a person counts them there.
-    kept = None if columns is None else select(labels, columns, what)
+    chosen = select(labels, columns, what)
+    kept = None if columns is None or leaves_out(labels, columns) else chosen
     if time_column is None:
         time = _find_time(dialect, kept)
-    wanted = [i for i in (range(dialect.width) if kept is None else kept) if i != time]
+    wanted = [i for i in chosen if i != time]
     if not wanted:
         raise InputError(f"{what}: there is no column of data beside the time column {labels[time or 0]!r}")
     values, cells = _parse(path, dialect, wanted, time, labels, what)
     names = [labels[i] for i in wanted]
     times = None if time is None else as_time(cells)
-    if time is not None and times is not None and time_column is None and kept is None:
+    if time is not None and times is not None and time_column is None and columns is None:
         name = None if dialect.names is None else dialect.names[time]
         if not looks_like_time(name, time == 0, times):  # the whole file says otherwise than its first rows
             numbers = _as_data(times, labels[time], what)
@@ -126,4 +127,5 @@ def _number(cell: str, name: str, line: int, what: str) -> float:
         except ValueError:
             pass
     raise InputError(f"{what}: column {name!r} is not numeric: line {line} holds {cell.strip()!r}. Choose series with "
-                     "columns=, or name the time column with time_column=")
+                     f"columns=, leave this one out with columns={'-' + name!r}, or name the time column with "
+                     "time_column=")

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..data.arguments import MOST_STEPS, integer
 from ..data.condition import exponent_of, largest
-from ..data.series import as_series
+from ..data.series import as_series, tell_state
 from ..errors import InputError
 from .metrics import Metric, metric_named
 from .units import normalization_named, normalized
@@ -125,6 +125,8 @@ def points_of(data: Any, what: str, embedding: Embedding) -> Points:
     if embedding.embedded and m > 1:
         raise InputError(f"m={m} contradicts embedded=True: {what} holds points already; leave m and tau out")
     series = as_series(data, what=what)
+    if not embedding.embedded:
+        tell_state(data, series, what)
     values = series.values
     if embedding.normalize is not None:
         values = np.ascontiguousarray(normalized(np.ascontiguousarray(values.T), embedding.normalize).T)

@@ -240,8 +240,8 @@ def test_export_of_edges(finished, tmp_path):
         assert result.exit_code == 0
     edges = json.loads(result.stdout)["edges"]
     assert len(edges) == 7
-    assert edges[0] == {"library": f"cell {library}", "target": f"cell {target}", "rho": float(off.max()),
-                        "E": E[target]}  # fmt: skip
+    assert edges[0] == {"cause": f"cell {target}", "effect": f"cell {library}", "library": f"cell {library}",
+                        "target": f"cell {target}", "rho": float(off.max()), "E": E[target]}  # fmt: skip
     with (tmp_path / "edges.csv").open(newline="") as handle:
         assert [float(row["rho"]) for row in csv.DictReader(handle)] == [edge["rho"] for edge in edges]
     printed = run("export", path, "--edges", "--top", 7)

@@ -125,7 +125,8 @@ def test_summaries_and_frame(one_device):
         result.quantiles([1.5])
     pytest.importorskip("pandas", reason="pandas is not installed")
     frame = result.to_frame()
-    assert list(frame.columns) == ["library", "target", "lib_size", "mean", "q05", "q25", "median", "q75", "q95"]
+    assert list(frame.columns[:4]) == ["cause", "effect", "library", "target"]
+    assert list(frame.columns[4:]) == ["lib_size", "mean", "q05", "q25", "median", "q75", "q95"]
     assert len(frame) == 4 and frame["mean"][3] == result.mean[1, 1]
     samples = result.to_frame(samples=True)
     assert len(samples) == 36 and samples["rho"][9 + 4] == result.rho[0, 1, 4]

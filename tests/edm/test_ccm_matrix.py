@@ -71,7 +71,9 @@ def test_dimensions_and_sizes_by_themselves(one_device):
     assert p_value[1, 0] < 0.01 and np.isnan(tau[0, 0])
     pytest.importorskip("pandas", reason="pandas is not installed")
     frame = result.to_frame()
-    assert list(frame.columns) == ["library", "target", "rho", "gain", "tau", "p_value", "q_value", "E"]
+    roles = ["cause", "effect", "library", "target"]
+    assert list(frame.columns) == [*roles, "rho", "gain", "tau", "p_value", "q_value", "E", "E_of"]
+    assert frame.cause.equals(frame.target.rename("cause")) and set(frame.E_of) == {"effect"}
     assert frame["library"][0] == "y" and frame["p_value"][0] == p_value[1, 0]
 
 

@@ -1,0 +1,133 @@
+"""Small things a user of the shell meets: words of messages, columns left out, results of every kind, graphs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas
+import pytest
+from typer.testing import CliRunner
+
+import pyedmcl
+from pyedmcl.cli.app import app
+from pyedmcl.simulate import coupled_maps
+
+VALUES = coupled_maps(n_series=4, n_steps=400).values.astype(np.float32)
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch, one_device):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYEDMCL_DEVICE", one_device)
+    frame = pandas.DataFrame(VALUES, columns=list("abcd"))
+    frame.insert(0, "date", pandas.date_range("2001-01-01", periods=400, freq="D"))
+    frame.assign(notes="ok").to_csv("data.csv", index=False)
+
+    def run(*words, code=0):
+        outcome = CliRunner().invoke(app, list(map(str, words)))
+        assert outcome.exit_code == code, outcome.output
+        return outcome
+
+    return run
+
+
+def test_messages_name_options(run):
+    said = run("xmap", "data.csv", "-o", "map.zarr", code=3).stderr
+    assert "'notes' is not numeric" in said
+    assert "--columns '-notes'" in said and "--time-column" in said and "columns=" not in said
+    said = run("simplex", "data.csv", "--column", "a", "--E", 500, code=3).stderr
+    assert "--E 500, --tau 1" in said
+    said = run("surrogate-test", "data.csv", "--columns", "a,b", "--E", 3, "--surrogate", "seasonal", code=3).stderr
+    assert "--period: 'seasonal' needs" in said
+
+
+def test_columns_are_left_out(run):
+    answer = json.loads(run("xmap", "data.csv", "-o", "map.zarr", "--columns", "-notes,-d", "--E", 3, "--json").stdout)
+    assert answer["names"] == ["a", "b", "c"]
+
+
+def test_columns_are_left_out_in_python():
+    frame = pandas.DataFrame(VALUES, columns=list("abcd")).assign(notes="ok")
+    from pyedmcl.data.series import as_series
+    from pyedmcl.errors import InputError
+
+    assert as_series(frame, columns="-notes").names == tuple("abcd")
+    assert as_series(frame, columns=["-notes", "-b"]).names == tuple("acd")
+    assert as_series({"-b": VALUES[:, 0], "b": VALUES[:, 1]}, columns="-b").names == ("-b",)
+    with pytest.raises(InputError, match="no column '-x'"):
+        as_series(frame, columns=["-x"])
+    with pytest.raises(InputError, match="leave some out, as with columns='-notes'"):
+        as_series(frame)
+
+
+def test_ccm_matrix_says_what_converges_and_its_folder_is_read(run):
+    done = run("ccm-matrix", "data.csv", "-o", "ccm", "--columns", "a,b,c,d", "--E", 3, "--lib-sizes", "30,60",
+               "--sample", 5, "--seed", 1)  # fmt: skip
+    assert "of 12 directions converge" in done.stdout
+    assert "cause (target)" in done.stdout
+    run("export", "ccm", "-o", "pairs.csv")
+    frame, expected = pandas.read_csv("pairs.csv"), pyedmcl.open_result("ccm").to_frame()
+    assert list(frame.columns) == list(expected.columns) and len(frame) == 12
+    np.testing.assert_array_equal(frame["rho"], expected["rho"])
+    pytest.importorskip("matplotlib")
+    run("plot", "ccm", "-o", "map.png", "--dpi", 60, "--title", "skill")
+    run("plot", "ccm", "-o", "net.svg", "--network")
+
+
+def test_any_saved_result_is_drawn_and_written(run, one_device):
+    forecast = pyedmcl.simplex(VALUES[:, 0], E=3, device=one_device)
+    forecast.save("forecast.edm")
+    run("export", "forecast.edm", "-o", "forecast.csv")
+    np.testing.assert_array_equal(pandas.read_csv("forecast.csv")["predicted"], forecast.predicted)
+    scan = pyedmcl.embed_dimension(VALUES, E_max=4, device=one_device)
+    scan.save("scan.edm")
+    run("export", "scan.edm", "-o", "scan.json")
+    assert [row["E"] for row in json.loads(Path("scan.json").read_text())] == [1, 2, 3, 4]
+    assert "leave it out" in run("export", "scan.edm", "--edges", code=2).stderr
+    pytest.importorskip("matplotlib")
+    assert "SimplexResult" in run("plot", "forecast.edm", "-o", "forecast.png").stdout
+    assert "has no network" in run("plot", "forecast.edm", "-o", "forecast.png", "--network", code=3).stderr
+
+
+def test_strongest_pairs_become_a_graph(run):
+    networkx = pytest.importorskip("networkx", reason="networkx is not installed; pip install 'pyedmcl[graph]'")
+    run("xmap", "data.csv", "-o", "map.zarr", "--columns", "a,b,c,d", "--E", 3)
+    run("export", "map.zarr", "-o", "map.graphml", "--edges", "--top", 3)
+    graph = networkx.read_graphml("map.graphml")
+    best = pyedmcl.open_xmap("map.zarr").edges(3)
+    assert set(graph.edges) == {(edge.target, edge.library) for edge in best}
+
+
+def test_a_radius_that_is_too_small_is_remarked(run):
+    assert "radius is too small" in run("rqa", "data.csv", "--column", "a", "--radius", 1e-9).stderr
+    assert "radius is too small" not in run("rqa", "data.csv", "--column", "a", "--radius", 0.1).stderr
+
+
+def test_dates_go_on_in_files(run):
+    run("simplex", "data.csv", "--column", "a", "--E", 3, "-o", "forecast.csv")
+    assert pandas.read_csv("forecast.csv")["time"].tolist()[-2:] == ["2002-02-04", "2002-02-05"]
+
+
+def test_a_frame_that_becomes_one_state_is_told(one_device):
+    frame = pandas.DataFrame(VALUES[:, :2], columns=["a", "b"])
+    with pytest.warns(RuntimeWarning, match=r"x: its 2 columns \('a', 'b'\) are taken together as one state"):
+        pyedmcl.rqa(frame, radius=0.1, device=one_device)
+    with pytest.warns(RuntimeWarning, match="lib: its 2 columns"):
+        pyedmcl.simplex(frame, target=VALUES[:, 2], E=3, device=one_device)
+    import warnings
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        pyedmcl.rqa(frame, radius=0.1, embedded=True, device=one_device)
+        pyedmcl.rqa(frame.to_numpy(), radius=0.1, device=one_device)
+
+
+def test_a_field_of_series_is_told_what_to_do():
+    xarray = pytest.importorskip("xarray", reason="xarray is not installed")
+    from pyedmcl.errors import InputError
+
+    field = xarray.DataArray(np.zeros((40, 3, 4)), dims=("time", "lat", "lon"))
+    with pytest.raises(InputError, match=r"stack\(cell=\('lat', 'lon'\)\)"):
+        pyedmcl.xmap(field, E=2)
