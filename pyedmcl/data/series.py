@@ -103,8 +103,9 @@ def as_series(data: Any, *, columns: Sequence[str | int] | str | int | None = No
     ----------
     data : array_like, DataFrame, DataArray or mapping
         NumPy (L,) or (L, N); pandas Series or DataFrame; polars Series or DataFrame (its one date column becomes the
-        time); xarray DataArray or Dataset; a pyarrow Table; a mapping of names to (L,) arrays; nested lists; anything
-        with ``__array__``. NaN, None and masked values are gaps.
+        time); xarray DataArray or Dataset; an Arrow or Dask table; a mapping of names to (L,) arrays; nested lists; any
+        array of any library, on the host or a device, see :mod:`pyedmcl.data.intake`. NaN, None and masked values are
+        gaps.
     columns : sequence of str or int, str or int, optional
         Which series to keep, in this order: names, or positions from 0 (negative ones count from the end). Where the
         container itself labels columns with integers, an integer is a label. Names with a minus before them, such as

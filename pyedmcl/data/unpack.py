@@ -11,15 +11,14 @@ import math
 import numbers
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from ..errors import InputError
+from ..errors import InputError, missing_extra
 from .arguments import shown
-
-Array: TypeAlias = npt.NDArray[Any]
+from .intake import Array as Array
+from .intake import to_array
 
 
 @dataclass(frozen=True)
@@ -56,7 +55,7 @@ def unpack(data: Any, what: str) -> Table:
         For a kind, a dimension or an index that does not hold series along the first axis.
     """
     root = type(data).__module__.partition(".")[0]
-    opener = _OPENERS.get(root)
+    opener = _OPENERS.get(root) or _by_methods(data)
     if opener is not None:
         try:
             return opener(data, what)
@@ -91,22 +90,6 @@ def of_array(values: Array, what: str, labels: Sequence[object] | None = None, t
     if labels is None:
         labels = [f"x{i}" for i in range(values.shape[1])]
     return Table(tuple(labels), len(values), lambda i: values[:, i], array=values, time=time)
-
-
-def to_array(data: Any, what: str) -> Array:
-    """Anything that is one array, as NumPy sees it. Raises InputError, whatever the object's own methods raise."""
-    if isinstance(data, np.ma.MaskedArray):
-        if data.dtype.kind not in "fiub":
-            raise InputError(f"{what}: a masked array must hold real numbers, this one holds {data.dtype}")
-        return np.asarray(np.ma.filled(data.astype(float_type(data.dtype)), np.nan))
-    try:
-        if hasattr(data, "__dlpack__") and not hasattr(data, "__array__"):
-            data = np.from_dlpack(data)
-        return np.asarray(data)
-    except Exception as error:  # whatever the object's own methods raise
-        raise InputError(
-            f"{what}: cannot be read as an array of numbers with equally long rows ({type(error).__name__}: {error})"
-        ) from error
 
 
 def _of_mapping(data: Mapping[Any, Any], what: str) -> Table:
@@ -202,6 +185,27 @@ def _of_dataset(data: Any, what: str) -> Table:
     first = data[names[0]]
     time = time_array(np.asarray(first[first.dims[0]].values)) if first.dims[0] in first.coords else None
     return Table(tuple(names), first.shape[0], lambda i: np.asarray(data[names[i]].values), time=time)
+
+
+def _by_methods(data: Any) -> Callable[[Any, str], Table] | None:
+    """What opens a table of another library: one that becomes a pandas or an Arrow table; None for anything else."""
+    if isinstance(data, (np.ndarray, type)) or hasattr(data, "__array_namespace__"):
+        return None
+    if callable(getattr(data, "to_pandas", None)) and hasattr(data, "columns"):
+        return lambda table, what: _of_pandas(table.to_pandas(), what)
+    if callable(getattr(data, "compute", None)) and hasattr(data, "columns"):  # a Dask frame
+        return lambda table, what: _of_pandas(table.compute(), what)
+    if callable(getattr(data, "__arrow_c_stream__", None)) and not hasattr(data, "__array__"):
+        return _of_arrow_stream
+    return None
+
+
+def _of_arrow_stream(data: Any, what: str) -> Table:
+    try:
+        import pyarrow
+    except ImportError as error:
+        raise missing_extra("pyarrow", "io", str(error)) from error
+    return _of_arrow(pyarrow.table(data), what)
 
 
 _OPENERS: dict[str, Callable[[Any, str], Table]] = {

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from ..data.arguments import shown
 from ..data.groups import Layout
+from ..data.intake import to_array
 from ..errors import InputError
 from . import arguments
 
@@ -58,8 +59,8 @@ def mask(name: str, given: Any, n: int) -> Mask | None:
         A mask of another length.
     """
     try:
-        array = np.asarray(given)
-    except Exception:  # as in segments, which refuses it
+        array = to_array(given, name)
+    except InputError:  # as in segments, which refuses it
         return None
     if array.dtype != bool:
         return None

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..data.arguments import column_names, integer, several
 from ..data.groups import groups_of, hashable
+from ..data.intake import to_array
 from ..data.unpack import NotNumericError, numeric_column
 from ..errors import InputError, shown
 
@@ -105,10 +106,7 @@ def _checked(found: Labelled) -> Labelled:
 
 
 def _of_array(data: Any, what: str, groups: Any, axis: Any) -> Labelled:
-    try:
-        values = np.asarray(data)
-    except Exception as error:  # whatever the object's own methods raise
-        raise InputError(f"{what}: cannot be read as an array ({type(error).__name__}: {error})") from error
+    values = to_array(data, what)
     if not 1 <= values.ndim <= 3:
         raise InputError(
             f"{what}: a list of series, a DataFrame, or an array of one to three dimensions is needed, not "

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...data.arguments import LARGEST
-from ...data.unpack import to_array
+from ...data.intake import to_array
 from ...edm.arguments import MOST_NEIGHBOURS
 from ...errors import InputError, shown
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...data.unpack import to_array
+from ...data.intake import to_array
 from ...errors import InputError, missing_extra, shown
 
 
