@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from .edm.surrogate import surrogate as surrogate
     from .edm.xmap import open_xmap as open_xmap
     from .edm.xmap import xmap as xmap
+    from .edm.xmap_grid import open_xmap_grid as open_xmap_grid
+    from .edm.xmap_grid import xmap_grid as xmap_grid
     from .edm.xmap_significance import xmap_significance as xmap_significance
     from .export.kernel_source import kernel_source as kernel_source
     from .recurrence.batch import rqa_batch as rqa_batch

@@ -89,6 +89,12 @@ Folds = Annotated[
     typer.Option("--folds", metavar="K", help="Predict K stretches of rows, each from the others; the mean skill.",
                  show_default=False, rich_help_panel="Rows"),
 ]  # fmt: skip
+Targets = Annotated[
+    str | None,
+    typer.Option("--targets", metavar="FILE|NAME,...", show_default=False,
+                 help="What is predicted, where that is not the libraries: a file of series over the same rows, or "
+                 "columns."),
+]  # fmt: skip
 Picture = Annotated[
     Path | None,
     typer.Option("--plot", metavar="FILE", help="Draw the result (.png, .pdf, .svg).", show_default=False),

@@ -62,13 +62,7 @@ def xmap(
     ] = 0.0,
     E_max: options.EMax = 20,
     columns: options.Columns = None,
-    targets: Annotated[
-        str | None,
-        typer.Option(
-            "--targets", metavar="FILE|NAME,...", show_default=False,
-            help="What is predicted, where that is not the libraries: a file of series over the same rows, or columns.",
-        ),
-    ] = None,
+    targets: options.Targets = None,
     groups: options.Groups = None,
     lib: options.Library = None,
     pred: options.Predicted = None,
@@ -119,7 +113,7 @@ def xmap(
         )
     labels = load_groups(input, wanted, groups, dataset)
     series = load(input, wanted, time_column, dataset)
-    aimed = None if targets is None else _targets(input, targets, time_column, dataset)
+    aimed = None if targets is None else targets_of(input, targets, time_column, dataset)
     flat = list(series.constant)
     talk.remark(f"{input}: {series.n_series:,} series of {series.n_steps:,} steps")
     if flat:
@@ -153,7 +147,7 @@ def xmap(
     )
 
 
-def _targets(input: Path, targets: str, time_column: str | None, dataset: str | None) -> Series:
+def targets_of(input: Path, targets: str, time_column: str | None, dataset: str | None) -> Series:
     """The series of a file, where there is one of this name, or columns of the input."""
     if Path(targets).exists():
         return load(Path(targets), None, time_column, dataset)

@@ -12,10 +12,12 @@ from ..jobs.zarr3 import METADATA
 from .ccm_matrix import open_ccm_matrix
 from .ccm_matrix_store import sizes_there
 from .xmap import open_xmap
+from .xmap_grid import open_xmap_grid
+from .xmap_grid_store import is_grid
 
 
 def open_result(path: str | os.PathLike[str]) -> Any:
-    """Open a result that ``result.save(path)`` wrote, or the folder of ``xmap(out=...)`` or ``ccm_matrix(out=...)``.
+    """Open a result that ``result.save(path)`` wrote, or the folder of a function with ``out=``.
 
     Parameters
     ----------
@@ -66,13 +68,15 @@ def open_result(path: str | os.PathLike[str]) -> Any:
         return read_result(place)
     if (place / METADATA).exists():
         return open_xmap(place)
+    if is_grid(place):
+        return open_xmap_grid(place)
     try:
         stored = bool(sizes_there(place))
     except StoreForeignError:
         stored = False
     if not stored:
         raise StoreForeignError(
-            f"{place} is a folder that neither pyedmcl xmap nor pyedmcl ccm-matrix wrote; name a folder of theirs, or "
-            "a file that save() wrote"
+            f"{place} is a folder that neither pyedmcl xmap, xmap-grid nor ccm-matrix wrote; name a folder of theirs, "
+            "or a file that save() wrote"
         )
     return open_ccm_matrix(place)

@@ -44,6 +44,7 @@ CALLS = {
     "windowed_rqa": lambda x, **more: pyedmcl.windowed_rqa(x[:, 2], 60, 25, radius=0.3, **more),
     "rqa_batch": lambda x, **more: pyedmcl.rqa_batch(x, m=2, radius=[0.2, 0.4], **more),
     "windowed_rqa of two": lambda x, **more: pyedmcl.windowed_rqa(x[:, 0], 60, 25, y=x[:, 2], radius=0.3, **more),
+    "xmap_grid": lambda x, **more: pyedmcl.xmap_grid(x, E=[1, 2], folds=2, **more),
     "embedding_scan": lambda x, **more: pyedmcl.embedding_scan(x, E=[1, 3], tau=[1, 2], Tp=[0, 1], **more),
     "false_neighbors": lambda x, **more: pyedmcl.false_neighbors(x, E_max=3, **more),
     "mutual_information": lambda x, **more: pyedmcl.mutual_information(x, lags=3, method="kraskov", **more),

@@ -34,6 +34,8 @@ MAKERS = {
     "SmapResult": lambda d: pyedmcl.smap(X, E=3, theta=[0.0, 2.0], device=d),
     "NonlinearResult": lambda d: pyedmcl.predict_nonlinear(X, E=3, theta=[0.0, 2.0], device=d),
     "XmapResult": lambda d: pyedmcl.xmap(VALUES, E=3, device=d),
+    "XmapGrid": lambda d: pyedmcl.xmap_grid(VALUES, E=[1, 3], device=d),
+    "GridChoice": lambda d: pyedmcl.xmap_grid(VALUES, E=[1, 3], device=d).saturation(),
     "CcmSignificance": lambda d: pyedmcl.ccm_significance(X, Y, E=3, n=19, seed=1, device=d),
     "SimplexResult": lambda d: pyedmcl.simplex(X, E=3, device=d),
     "EmbedResult": lambda d: pyedmcl.embed(X, E=3),
@@ -181,7 +183,7 @@ def test_other_files_are_refused(tmp_path):
     refused(StoreForeignError, tmp_path / "text.edm", "no result that pyedmcl saved")
     np.savez(tmp_path / "arrays.npz", rho=X)
     refused(StoreForeignError, tmp_path / "arrays.npz", "holds no result.json")
-    refused(StoreForeignError, tmp_path, "neither pyedmcl xmap nor")
+    refused(StoreForeignError, tmp_path, "neither pyedmcl xmap, xmap-grid nor")
     with pytest.raises(OutputError, match=r"written as \.edm"):
         pyedmcl.embed(X, E=1).save(tmp_path / "result.pkl")
     with pytest.raises(StoreWriteError, match="no folder"):

@@ -1,0 +1,269 @@
+"""Cross maps for all combinations of E, tau, Tp, theta and folds, as one job."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..data.arguments import shown
+from ..data.series import check_embedding, require_rows
+from ..device.select import DeviceNames
+from ..errors import InputError, StoreForeignError
+from ..files import path_of
+from ..jobs.blocks import rows_of_a_block
+from ..jobs.function import public_function
+from ..jobs.manifest import default_block_rows
+from ..jobs.shared import sink_at
+from ..jobs.sinks import ArraySink, PairsSink
+from ..jobs.turns import begin_of
+from ..launch.progress import Progress
+from . import arguments
+from .map_rows import rows_of
+from .pairs import pairs_arguments
+from .regression import check_thetas
+from .xmap_grid_problem import AXES, XmapGridProblem, cells_of
+from .xmap_grid_result import XmapGrid
+from .xmap_grid_store import StoredGrid, open_stores, read_grid
+from .xmap_problem import XmapProblem
+from .xmap_smap import linear_fits
+
+_BLOCK_SERIES = 1024  # libraries of a block in memory
+
+
+@public_function
+def xmap_grid(
+    data: Any,
+    *,
+    E: int | Sequence[int],
+    tau: int | Sequence[int] = 1,
+    Tp: int | Sequence[int] = 0,
+    theta: float | Sequence[float] | None = None,
+    exclusion_radius: int = 0,
+    knn: int | None = None,
+    ridge: float = 0.0,
+    columns: Sequence[str | int] | str | int | None = None,
+    targets: Any = None,
+    lib: Any = None,
+    pred: Any = None,
+    folds: int | None = None,
+    out: str | os.PathLike[str] | None = None,
+    resume: bool = True,
+    join: bool = False,
+    part: str | None = None,
+    neighbors: str = "exact",
+    recall: float = 0.99,
+    progress: Progress | bool | None = None,
+    dtype: str = "float32",
+    device: DeviceNames = None,
+    client: Any = None,
+    tune: str | None = None,
+) -> XmapGrid:
+    """Cross map every series onto every other for each combination of E, tau, Tp, theta and folds.
+
+    Each map is that of :func:`pyedmcl.xmap` with these parameters, bit by bit. Together they cost less: data are
+    checked and uploaded once, and all E share one search, as a distance in dimension E is that in E - 1 and one term.
+
+    Parameters
+    ----------
+    data : array_like (n_steps, n_series)
+        As for :func:`pyedmcl.xmap`.
+    E, tau, Tp : int or sequence of int
+        Embedding dimension of all targets, lag, and steps between library row and target. A sequence of different
+        values is an axis of the result.
+    theta : float or sequence of float, optional
+        Predict by local linear fits with this localisation (``method="smap"`` of :func:`pyedmcl.xmap`); by nearest
+        neighbours without.
+    ridge : float
+        As for :func:`pyedmcl.xmap`, with theta only.
+    folds : int, optional
+        As for :func:`pyedmcl.xmap`, but folds are the first axis of the result; ``mean("fold")`` averages them.
+    exclusion_radius, knn, columns, targets, lib, pred
+        As for :func:`pyedmcl.xmap`.
+    out : path, optional
+        A folder for the result, with a store for each map that :func:`pyedmcl.open_xmap` opens too. The same call
+        continues after an interruption, and one with more values keeps the maps that are there.
+    resume, join, part, neighbors, recall, dtype, device, client, tune
+        As for :func:`pyedmcl.xmap`.
+    progress : callable or True, optional
+        Called as ``progress(done, total, "series")``, counting libraries of all maps.
+
+    Returns
+    -------
+    XmapGrid
+        ``rho`` (*axes, n_libraries, n_targets), ``axes``; ``sel(E=3)``, ``saturation(0.02)``, ``best("Tp")``,
+        ``mean("fold")``, ``to_xarray()``, ``to_frame()``, ``plot()``.
+
+    Raises
+    ------
+    InputError
+        Data or an argument cannot be used; the result does not fit into memory, with what it needs.
+    DeviceNotFoundError, DeviceMemoryError
+        No device matches; the targets or a table do not fit.
+    StoreForeignError, StoreMismatchError, StoreWriteError
+        ``out`` is not ours, belongs to other data or parameters, or cannot be written.
+    Interrupted
+        Ctrl-C with ``out``: what was finished is kept.
+    ClientError
+        Workers of ``client`` cannot be used, or were lost.
+
+    See Also
+    --------
+    xmap : one map.
+    embedding_scan : skill of series by themselves over E, tau and Tp.
+
+    Notes
+    -----
+    Cost: for each tau, Tp and fold a search of about n_steps^2 * max(E) multiply-adds for each library, and
+    n_steps * (E + 1) for each pair and E; folds and ``lib`` with several ends search for each E by itself.
+
+    Examples
+    --------
+    >>> import pyedmcl
+    >>> from pyedmcl.simulate import coupled_maps
+    >>> network = coupled_maps(n_series=4, n_steps=400)
+    >>> grid = pyedmcl.xmap_grid(network.values, E=range(1, 6), Tp=[-1, 0])
+    >>> grid.rho.shape  # E, Tp, library, target
+    (5, 2, 4, 4)
+    >>> flow = grid.sel(Tp=0).saturation(0.02)  # the smallest E that is nearly the best, of each pair
+    >>> flow.chosen.shape, flow.directionality().shape
+    ((4, 4), (4, 4))
+    """
+    arguments.reporter(progress)
+    out = arguments.folder("out", out)
+    begin = begin_of(join, part, out, "out", resume=resume)
+    method = "simplex" if theta is None else "smap"
+    asked: dict[str, tuple[Any, ...]] = {
+        "E": _axis("E", E, lambda value: check_embedding(value, 1)[0]),
+        "tau": _axis("tau", tau, lambda value: check_embedding(1, value)[1]),
+        "Tp": _axis("Tp", Tp, lambda value: arguments.integer("Tp", value)),
+        "theta": (None,) if theta is None else _thetas(theta),
+    }
+    fits = linear_fits(method, asked["theta"][0] if theta is not None else 1.0, ridge, knn)
+    fields = pairs_arguments(
+        data, E=max(asked["E"]), tau=max(asked["tau"]), Tp=asked["Tp"][0], exclusion_radius=exclusion_radius, knn=knn,
+        E_max=1, columns=columns, neighbors=neighbors, recall=recall, dtype=dtype, targets=targets,
+    )  # fmt: skip
+    series = fields["data"].series
+    for steps in asked["Tp"]:
+        require_rows(series, E=max(asked["E"]), tau=max(asked["tau"]), Tp=steps, k=1)
+    chosen_rows = rows_of(lib, pred, folds, series.n_steps, method)
+    axes = _axes_of(asked, {"E": E, "tau": tau, "Tp": Tp, "theta": theta}, folds)
+    fixed = {name: values[0] for name, values in asked.items() if name not in axes and values[0] is not None}
+    runner = arguments.runner_on(device, fields["data"].dtype, client)
+    aimed = fields["targets"].series if "targets" in fields else None
+    shape = series.n_series, (aimed or series).n_series
+    lengths = tuple(len(values) for values in axes.values())
+    rows = rows_of_a_block(shape[0], _BLOCK_SERIES, runner.devices)
+    if out is not None:
+        rows = default_block_rows(*(shape if aimed else shape[:1]))
+    cells = cells_of(XmapProblem(**fields, block_rows=rows, fits=fits), asked, chosen_rows)
+    for cell in cells:
+        if cell.rows is not None:
+            cell.rows.require(series.n_steps, asked["E"], cell.tau, cell.Tp)
+    problem = XmapGridProblem(cells, rows)
+    rho: Any = None
+    with contextlib.ExitStack() as stack:
+        sink: PairsSink
+        if out is not None:
+            info, folder = runner.alike(problem.kernels), Path(out)
+            sink = stack.enter_context(sink_at(
+                folder, info.name, begin, lambda member: open_stores(folder, cells, axes, info, member, resume=resume)
+            ))  # fmt: skip
+        else:
+            rho = _room((*lengths, *shape), fields["data"].dtype)
+            sink = ArraySink(problem.blocks(), list(rho.reshape(len(cells), *shape)))
+        record = runner.run(problem, sink)
+    told = {name: list(values) for name, values in axes.items()} | fixed
+    used = runner.provenance(problem.kernels, record, arguments=cells[0].arguments() | told)
+    if out is not None:
+        return _stored(Path(out), fixed, used)
+    return XmapGrid(rho, axes, series.names, aimed and aimed.names, fixed, used)
+
+
+def open_xmap_grid(path: str | os.PathLike[str]) -> XmapGrid:
+    """Open a result that ``xmap_grid(..., out=path)`` or the command line wrote; maps are read when they are used.
+
+    Parameters
+    ----------
+    path : path
+        The folder that was given as ``out``.
+
+    Returns
+    -------
+    XmapGrid
+
+    Raises
+    ------
+    StoreForeignError
+        The path is not such a result.
+    StoreError
+        It is damaged.
+
+    See Also
+    --------
+    xmap_grid : makes such a result.
+
+    Notes
+    -----
+    Cost: reads the manifests only.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import pyedmcl
+    >>> from pyedmcl.simulate import coupled_maps
+    >>> network = coupled_maps(n_series=4, n_steps=400)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     first = pyedmcl.xmap_grid(network.values, E=[1, 2], out=f"{folder}/grid")
+    ...     pyedmcl.open_xmap_grid(f"{folder}/grid").sel(E=2).rho.shape
+    (4, 4)
+    """
+    return _stored(path_of(path), None, None)
+
+
+def _stored(path: Path, fixed: dict[str, Any] | None, used: dict[str, Any] | None) -> XmapGrid:
+    axes, stores = read_grid(path)
+    lengths = tuple(len(values) for values in axes.values())
+    if not stores or int(np.prod(lengths)) != len(stores):
+        raise StoreForeignError(f"{path} holds {len(stores)} maps, not those of a grid of {lengths}")
+    first = stores[0].manifest
+    if fixed is None:
+        fixed = {name: first.parameters[name] for name in AXES if name in first.parameters and name not in axes}
+    used = used or {"manifest": first}
+    rho = StoredGrid([store.rho for store in stores], (*lengths, *stores[0].shape))
+    return XmapGrid(rho, axes, stores[0].names, stores[0].targets, fixed, used)
+
+
+def _axis(name: str, given: Any, checked: Any) -> tuple[int, ...]:
+    """Different values along an axis."""
+    values = tuple(int(checked(value)) for value in arguments.several(name, given))
+    if not values or len(set(values)) != len(values):
+        raise InputError(f"{name}={shown(given)}: one value or several different ones are needed")
+    return values
+
+
+def _thetas(given: Any) -> tuple[float, ...]:
+    if isinstance(given, str):
+        raise InputError(f"theta={shown(given)}: a number of at least 0, or several of them; best('theta') chooses")
+    values = tuple(check_thetas(given).tolist())
+    if len(set(values)) != len(values):
+        raise InputError(f"theta={shown(given)}: one value or several different ones are needed")
+    return values
+
+
+def _axes_of(asked: dict[str, tuple[Any, ...]], given: dict[str, Any], folds: int | None) -> dict[str, tuple[Any, ...]]:
+    """The axes of the result: folds, and what was given as a sequence."""
+    axes: dict[str, tuple[Any, ...]] = {} if folds is None else {"fold": tuple(range(int(folds)))}
+    return axes | {name: values for name, values in asked.items() if np.ndim(given[name]) > 0 or len(values) > 1}
+
+
+def _room(shape: tuple[int, ...], dtype: str) -> Any:
+    try:
+        return arguments.room("grid", shape, dtype)
+    except InputError as error:
+        raise InputError(f"{error}, or give out=, which keeps it on the disk") from error
