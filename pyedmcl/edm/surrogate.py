@@ -24,7 +24,8 @@ from .twins import twin_groups, twin_path
 
 METHODS = ("shuffle", "phase", "iaaft", "twin", "seasonal", "auto")
 Doubles = NDArray[np.float64]
-_CELLS = 1 << 16  # of surrogates that are made together: what they are made of fits into a cache, and is used again
+_CELLS = 1 << 19  # of surrogates that are made together: few enough for the caches, enough to be one task among threads
+_THREADS = 4  # more wait for each other: 16,384 surrogates of 3,000 steps took 1.2, 0.52, 0.31, 0.38, 0.42 s on 1 to 16 cores
 
 
 def surrogate(
@@ -127,7 +128,7 @@ def draw_together(several: Sequence[tuple[NDArray[Any], Maker, int]], seed: int,
         (out, make, number, part)
         for out, make, number in several for part in cut(len(out), max(_CELLS // out.shape[1], 1))
     ]  # fmt: skip
-    threads = min(len(parts), os.cpu_count() or 1)
+    threads = min(len(parts), os.cpu_count() or 1, _THREADS)
     if threads < 2:
         for each in parts:
             fill(*each)
