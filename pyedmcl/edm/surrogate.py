@@ -24,8 +24,10 @@ from .twins import twin_groups, twin_path
 
 METHODS = ("shuffle", "phase", "iaaft", "twin", "seasonal", "auto")
 Doubles = NDArray[np.float64]
-_CELLS = 1 << 19  # of surrogates that are made together: few enough for the caches, enough to be one task among threads
-_THREADS = 4  # more wait for each other: 16,384 surrogates of 3,000 steps took 1.2, 0.52, 0.31, 0.38, 0.42 s on 1 to 16 cores
+_CELLS = 1 << 16  # of surrogates that are made together: what they are made of fits into a cache, and is used again
+# Threads that take turns at the interpreter after each step of NumPy: more wait for each other, and with longer steps less.
+# 16,384 surrogates of 3,000 steps took 1.2 s on one core, 0.90 on 16, 0.73 on 4 of these, and with longer steps 0.31 on 4.
+_THREADS, _LONGER = 4, 8
 
 
 def surrogate(
@@ -124,11 +126,13 @@ def draw_together(several: Sequence[tuple[NDArray[Any], Maker, int]], seed: int,
         # Where time runs along the first axis of an array, whole rows of it are written.
         out.T[:, part.begin : part.end] = np.ascontiguousarray(made.T, out.dtype)
 
+    threads = min(os.cpu_count() or 1, _THREADS)
+    cells = _CELLS * (_LONGER if threads > 2 else 1)
     parts = [
         (out, make, number, part)
-        for out, make, number in several for part in cut(len(out), max(_CELLS // out.shape[1], 1))
+        for out, make, number in several for part in cut(len(out), max(cells // out.shape[1], 1))
     ]  # fmt: skip
-    threads = min(len(parts), os.cpu_count() or 1, _THREADS)
+    threads = min(len(parts), threads)
     if threads < 2:
         for each in parts:
             fill(*each)
