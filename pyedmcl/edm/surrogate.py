@@ -25,8 +25,8 @@ from .twins import twin_groups, twin_path
 METHODS = ("shuffle", "phase", "iaaft", "twin", "seasonal", "auto")
 Doubles = NDArray[np.float64]
 _CELLS = 1 << 16  # of surrogates that are made together: what they are made of fits into a cache, and is used again
-# Threads that take turns at the interpreter after each step of NumPy: more wait for each other, and with longer steps less.
-# 16,384 surrogates of 3,000 steps took 1.2 s on one core, 0.90 on 16, 0.73 on 4 of these, and with longer steps 0.31 on 4.
+# Threads take turns at the interpreter after each step of NumPy: more of them wait longer, and longer steps wait less.
+# 16,384 surrogates of 3,000 steps took 1.2 s on one core, 0.90 on 16, 0.73 on 4, and with longer steps 0.31 on 4.
 _THREADS, _LONGER = 4, 8
 
 
