@@ -22,10 +22,15 @@ GRADES = ("forced", "recorded", "exact", "other driver", "other size", "same arc
 RATE_GRADES = ("measured", "imported", "measured with another driver", "shipped", "measured on a similar device",
                "shipped for a similar device")  # fmt: skip
 
-# Beyond these a configuration tells too little about the problem. Octaves of the specialisation (all together), and
-# steps of four of the size that differs most.
-_MOST_OCTAVES = 3.0
-_MOST_STEPS = 3.0
+# What is lost by a configuration that was tuned elsewhere, beside one that was tuned on the problem itself: a measure
+# that orders configurations, and tells which are to be expected to be worse than the defaults. One doubling of the
+# numbers that the text is specialised by, four times the size, and another device of the family count alike.
+_LOSS_OF_DEFAULTS = 2.5
+_LOSS_OF_RELATIVE = 1.2  # so that among equals the device itself goes first
+_LOSS_PER_DOUBLING_OF_UNITS = 0.25
+# So small that they decide among equals only.
+_LOSS_OF_DRIVER = 0.1
+_LOSS_OF_SHIPPED = 0.2
 _HALVED = frozenset({"tau"})  # its buckets are powers of four
 
 
@@ -47,32 +52,54 @@ class Entry:
     seconds: float | None = None
 
 
-def ranked(entries: Iterable[Entry], key: TuningKey, *, shipped: bool = False) -> list[tuple[str, Entry]]:
-    """Entries that suit a key, best first, each with its grade.
+def ranked(own: Iterable[Entry], key: TuningKey, shipped: Iterable[Entry] = ()) -> list[tuple[str, Entry]]:
+    """Entries that suit a key, the least predicted loss first, each with its grade.
 
     "exact" (device, driver, specialisation and size); "other driver"; "other size" (the same device, a specialisation
-    or size near by); "same architecture" (a relative of the device). ``shipped`` entries are ranked alike, and graded
-    so. Only entries of the same kernel and text count.
+    or size near by); "same architecture" (a relative of the device); "shipped" (any of these, in what came with the
+    package). Only entries of the same kernel and text count, and only those that are to be expected to be no slower
+    than the defaults.
+
+    Parameters
+    ----------
+    own : iterable of Entry
+        Of the database, the best known first.
+    key : TuningKey
+    shipped : iterable of Entry
+        What came with the package.
     """
     found = []
-    for order, entry in enumerate(entries):
-        known = entry.key
-        if (known.kernel, known.digest) != (key.kernel, key.digest):
-            continue
-        device = relation(known.device, key.device)
-        far = distance(known, key)
-        if device is None or far is None:
-            continue
-        if device == "relative":
-            grade = "same architecture"
-        elif far > 0:
-            grade = "other size"
-        else:
-            grade = "exact" if device == "same" else "other driver"
-        units = abs(math.log2(max(known.device.compute_units, 1) / max(key.device.compute_units, 1)))
-        rank = (GRADES.index(grade), far, device != "same", units, order)
-        found.append((rank, "shipped" if shipped else grade, entry))
-    return [(grade, entry) for _, grade, entry in sorted(found, key=lambda item: item[0])]
+    for from_package, entries in ((False, own), (True, shipped)):
+        for order, entry in enumerate(entries):
+            if (entry.key.kernel, entry.key.digest) != (key.kernel, key.digest):
+                continue
+            lost, grade = predicted_loss(entry.key, key), "shipped" if from_package else _grade(entry.key, key)
+            if lost is not None and lost <= _LOSS_OF_DEFAULTS:
+                found.append((lost + _LOSS_OF_SHIPPED * from_package, from_package, order, grade, entry))
+    return [(grade, entry) for *_, grade, entry in sorted(found, key=lambda item: item[:3])]
+
+
+def predicted_loss(known: TuningKey, asked: TuningKey) -> float | None:
+    """What is lost by a configuration that was tuned on another problem or device, in octaves of all that differs.
+
+    None where one says nothing about the other. Size weighs as much as device: parameters of a relative that were
+    tuned on the size itself go before those that were tuned here on a much shorter problem.
+    """
+    device, far = relation(known.device, asked.device), distance(known, asked)
+    if device is None or far is None:
+        return None
+    lost = far + {"same": 0.0, "driver": _LOSS_OF_DRIVER, "relative": _LOSS_OF_RELATIVE}[device]
+    units = math.log2(max(known.device.compute_units, 1) / max(asked.device.compute_units, 1))
+    return lost + _LOSS_PER_DOUBLING_OF_UNITS * abs(units)
+
+
+def _grade(known: TuningKey, asked: TuningKey) -> str:
+    device = relation(known.device, asked.device)
+    if device == "relative":
+        return "same architecture"
+    if distance(known, asked):
+        return "other size"
+    return "exact" if device == "same" else "other driver"
 
 
 def best_rates(
@@ -131,7 +158,11 @@ def family(name: str) -> tuple[str, ...]:
 
 
 def distance(known: TuningKey, asked: TuningKey) -> float | None:
-    """How far apart two problems are, 0 for the same bucket; None where one says nothing about the other."""
+    """How far apart two problems are, in octaves of what differs; 0 for the same bucket.
+
+    Doublings of the specialisation, and steps of four of the sizes. There are several sizes that mostly grow together:
+    their mean counts. None where one problem says nothing about the other.
+    """
     if (known.specialisation, known.size) == (asked.specialisation, asked.size):
         return 0.0
     first, second = _fields(known.specialisation), _fields(asked.specialisation)
@@ -149,9 +180,7 @@ def distance(known: TuningKey, asked: TuningKey) -> float | None:
         octaves += _octaves(a, b) / (2 if name in _HALVED else 1)
     one, other = _fields(known.size), _fields(asked.size)
     steps = [_octaves(one[n], other[n]) / 2 if n in one and n in other else 1.0 for n in {**one, **other}]
-    if octaves > _MOST_OCTAVES or max(steps, default=0.0) > _MOST_STEPS:
-        return None
-    return octaves + sum(steps)
+    return octaves + sum(steps) / max(len(steps), 1)
 
 
 def _number(value: Any) -> bool:

@@ -60,11 +60,9 @@ class Knowledge:
     def suitable(self, key: TuningKey) -> list[tuple[str, Entry]]:
         """Parameters for a key, best knowledge first, each with its grade; barred ones are left out."""
         device, read = device_digest(key.device), self._kernel(key)
-        ranked = grades.ranked(read.entries, key)
-        ranked += grades.ranked(wisdom.shipped(key.device.runtime), key, shipped=True)
         return [
             (grade, entry)
-            for grade, entry in ranked
+            for grade, entry in grades.ranked(read.entries, key, wisdom.shipped(key.device.runtime))
             if (device, key.specialisation, canonical(entry.parameters)) not in read.barred
             and not self.distrusts(key, entry.parameters)
             and self.kept_away(key, entry.parameters) is None

@@ -8,10 +8,8 @@ of :data:`source`.
 from __future__ import annotations
 
 import contextlib
-import importlib
 import logging
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -20,12 +18,13 @@ from .. import config
 from ..codegen.spec import KernelSpec
 from ..device.info import DeviceInfo
 from ..device.quirks import quirks_for
-from ..errors import InputError, Interrupted, PyedmclError, StoreError, shown
-from . import defaults
+from ..errors import InputError, StoreError, shown
+from . import defaults, within
 from .grades import Entry
 from .key import TuningKey
 from .knowledge import Knowledge
 from .question import Answers, ParameterChoice, ParameterQuestion
+from .within import Call
 
 __all__ = [
     "Answers", "ParameterChoice", "ParameterQuestion", "ParameterSource", "adjusted", "expect", "keeping", "mode",
@@ -34,45 +33,14 @@ __all__ = [
 
 log = logging.getLogger(__name__)
 
-#: Tunes a kernel within this process: gets spec, specialisation, device, sizes and a budget in seconds, and records
-#: trials in the database.
-Tuner = Callable[[KernelSpec, Mapping[str, Any], DeviceInfo, Mapping[str, int], float], None]
-#: The tuner, as "module:function"; it lies above this room, so it is found by name.
-TUNER = "pyedmcl.tuner.auto:tune"
-#: Verifies parameters of a kernel: gets spec, specialisation, device, sizes and the parameters, and gives how it ended
-#: and why, as :meth:`.knowledge.Knowledge.check` wants it.
-Verifier = Callable[[KernelSpec, Mapping[str, Any], DeviceInfo, Mapping[str, int], Mapping[str, Any]], tuple[str, str]]
-VERIFIER = "pyedmcl.tuner.auto:verify"
-
-_AUTO_LEAST_SECONDS = 60.0  # a gain of a third pays for a budget of a tenth many times over
-_AUTO_SHARE = 0.1
-_AUTO_MOST_SECONDS = 60.0
-_FORCE_SECONDS = 10.0
-_LEAST_SECONDS = 1.0
-_KNOWN_WELL = ("exact", "other driver", "shipped")
 _KEPT_MOST = 8192
-
-
-@dataclass
-class _Call:
-    """A public function at work: its mode, the seconds it is expected to take, those spent on tuning."""
-
-    mode: str
-    expected: float = 0.0
-    spent: float = 0.0
-
-    def budget(self) -> float:
-        """Seconds for one more tuning: half of what is left, since other kernels follow."""
-        if self.mode == "force":
-            return _FORCE_SECONDS
-        return (min(_AUTO_SHARE * self.expected, _AUTO_MOST_SECONDS) - self.spent) / 2
 
 
 @dataclass(frozen=True)
 class _Surroundings:
     """What holds around a question, as the blocks that it is asked in say."""
 
-    call: _Call | None = None
+    call: Call | None = None
     forced: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     watchers: tuple[dict[Any, ParameterQuestion], ...] = ()
     answers: Answers | None = None
@@ -85,16 +53,14 @@ class ParameterSource:
     ----------
     knowledge : Knowledge
         What this process has read, and learnt itself.
-    tuner : callable or None
-        A :data:`Tuner`; None: the one that :data:`TUNER` names.
-    verifier : callable or None
-        A :data:`Verifier`; None: the one that :data:`VERIFIER` names.
+    tuner, verifier : callable or None
+        A :data:`.within.Tuner` and a :data:`.within.Verifier`; None: those of :mod:`pyedmcl.tuner.auto`.
     """
 
     def __init__(self) -> None:
         self._around: ContextVar[_Surroundings] = ContextVar("around", default=_Surroundings())  # noqa: B039
-        self.tuner: Tuner | None = None
-        self.verifier: Verifier | None = None
+        self.tuner: within.Tuner | None = None
+        self.verifier: within.Verifier | None = None
         self.forget()
 
     def forget(self) -> None:
@@ -138,7 +104,7 @@ class ParameterSource:
         self.knowledge.refresh()
         if self.knowledge.version != self._answered_by:
             self.ask_anew()
-        with self._within(call=_Call(chosen)):
+        with self._within(call=Call(chosen)):
             yield
 
     def asked(self) -> str:
@@ -234,6 +200,7 @@ class ParameterSource:
             What the best parameters may depend on beside the source, such as rows and libraries.
         """
         around, mode = self._around.get(), self._mode()
+        call = around.call or Call(mode)
         forced = around.forced.get(spec.name)
         sizes = sizes or {}
         how = str(sorted(forced.items())) if forced else mode
@@ -246,8 +213,8 @@ class ParameterSource:
             recorded = self._recorded(question, around.answers)
             if recorded is not None:
                 question = _answered(question, recorded, "recorded")
-            elif self._worth_tuning(question, around.call or _Call(mode)):
-                self._tune(question, around.call or _Call(mode))
+            elif call.repays(question) and question.key() not in self._tuned:
+                self._tune(question, call)
                 self.ask_anew()
                 question = self._keep(self._answer(question, mode, None))
             if around.answers is not None:
@@ -316,20 +283,8 @@ class ParameterSource:
         key = question.key()
         if grade == "shipped" or entry.key.device == key.device or self.knowledge.is_checked(key, entry.parameters):
             return True
-
-        def verify() -> tuple[str, str]:
-            with self._within(call=_Call("never"), forced={}, watchers=(), answers=None):
-                return self._the_verifier()(
-                    question.spec, question.specialisation, question.info, question.sizes, entry.parameters
-                )
-
-        name = f"parameters of {question.spec.name} that were found with another driver or device"
-        self._tell(logging.INFO, f"{name} are verified on {question.info.name} before their first use")
-        try:
-            return self.knowledge.check(key, entry.parameters, verify)
-        except (PyedmclError, OSError, ImportError, AttributeError) as error:
-            self._tell(logging.WARNING, f"{name} could not be verified: {error}")
-            return False
+        with self._apart():
+            return within.verified(question, entry, self.knowledge, self.verifier, self._tell)
 
     def _most(self, question: ParameterQuestion, mode: str) -> int:
         """Work-items of a group that the device takes, as far as that is known and asked for."""
@@ -362,50 +317,17 @@ class ParameterSource:
             self._told.add(text)
             log.log(level, "%s", text)
 
-    # Tuning within a call
-
-    def _worth_tuning(self, question: ParameterQuestion, call: _Call) -> bool:
-        if call.mode not in ("auto", "force") or not question.spec.tunables or question.key() in self._tuned:
-            return False
-        if call.mode == "force":
-            return True
-        return (
-            question.choice.grade not in _KNOWN_WELL
-            and call.expected >= _AUTO_LEAST_SECONDS
-            and call.budget() >= _LEAST_SECONDS
-        )
-
-    def _tune(self, question: ParameterQuestion, call: _Call) -> None:
+    def _tune(self, question: ParameterQuestion, call: Call) -> None:
         self._tuned.add(question.key())
-        spec, budget, begun = question.spec, call.budget(), time.monotonic()
-        self._tell(logging.INFO, f"tuning {spec.name} on {question.info.name} for at most {budget:.0f} s")
         try:
-            with self._within(call=_Call("never"), forced={}, watchers=(), answers=None):
-                self._the_tuner()(spec, question.specialisation, question.info, question.sizes, budget)
-        except Interrupted:
-            raise
-        except (PyedmclError, OSError, ImportError, AttributeError) as error:
-            self._tell(logging.WARNING, f"{spec.name} could not be tuned: {error}")
+            with self._apart():
+                within.tune(question, call, self.tuner, self._tell)
         finally:
-            call.spent += time.monotonic() - begun
             self.knowledge.refresh()
 
-    def _the_tuner(self) -> Tuner:
-        if self.tuner is not None:
-            return self.tuner
-        tuner: Tuner = _named(TUNER)
-        return tuner
-
-    def _the_verifier(self) -> Verifier:
-        if self.verifier is not None:
-            return self.verifier
-        verifier: Verifier = _named(VERIFIER)
-        return verifier
-
-
-def _named(place: str) -> Any:
-    module, _, name = place.partition(":")
-    return getattr(importlib.import_module(module), name)
+    def _apart(self) -> contextlib.AbstractContextManager[None]:
+        """Within the block, whatever is asked is no part of the function at work."""
+        return self._within(call=Call("never"), forced={}, watchers=(), answers=None)
 
 
 def _answered(question: ParameterQuestion, parameters: Mapping[str, Any], grade: str) -> ParameterQuestion:

@@ -480,7 +480,7 @@ def test_wrong_usage_is_told(words, said):
 
 
 def test_force_tunes_in_the_process_and_changes_no_answer(one_device, own_database, monkeypatch):
-    monkeypatch.setattr("pyedmcl.tuning.parameters._FORCE_SECONDS", 1.5)
+    monkeypatch.setattr("pyedmcl.tuning.within._FORCE_SECONDS", 1.5)
     # So little time may not suffice to try what is shipped, and then nothing would be decided.
     monkeypatch.setattr(wisdom, "shipped", lambda runtime: ())
     x = np.random.default_rng(3).standard_normal(300).astype(np.float32)

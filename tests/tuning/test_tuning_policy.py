@@ -52,9 +52,11 @@ def test_grades_from_exact_to_default():
     run(database, key(info=replace(NVIDIA, name="NVIDIA H100"), rows=1000), {"wg": 128}, 1.0)
     source.forget()
     assert ask(rows=1000) == ParameterChoice({"wg": 128}, "same architecture")
-    run(database, key(rows=4000), {"wg": 1})
+    run(database, key(rows=64_000), {"wg": 1})
     source.forget()
-    assert ask(rows=1000) == ParameterChoice({"wg": 1}, "other size")
+    assert ask(rows=1000) == ParameterChoice({"wg": 128}, "same architecture")  # of the right size
+    assert ask(rows=16_000) == ParameterChoice({"wg": 1}, "other size")
+    assert ask(rows=10**7).grade == "default"  # nothing of that size, or near it
     run(database, key(info=replace(NVIDIA, driver="0.9"), rows=1000), {"wg": 128})
     source.forget()
     assert ask(rows=1000) == ParameterChoice({"wg": 128}, "other driver")
@@ -70,7 +72,11 @@ def test_shipped_wisdom_comes_after_what_was_measured_here(monkeypatch):
     assert ask(rows=1000) == ParameterChoice({"wg": 128}, "shipped")
     run(Database(), key(rows=4000), {"wg": 32})
     source.forget()
-    assert ask(rows=1000) == ParameterChoice({"wg": 32}, "other size")
+    assert ask(rows=1000) == ParameterChoice({"wg": 128}, "shipped")  # of the right size
+    assert ask(rows=4000) == ParameterChoice({"wg": 32}, "exact")
+    run(Database(), key(rows=1000), {"wg": 16})
+    source.forget()
+    assert ask(rows=1000) == ParameterChoice({"wg": 16}, "exact")  # what was found here goes before equals
     with source.mode("never"):
         assert ask(rows=1000) == ParameterChoice({"wg": 64}, "default")
 
@@ -213,7 +219,7 @@ def test_auto_trusts_what_is_known_well(monkeypatch):
 
 def test_auto_keeps_to_its_budget(monkeypatch):
     spent = [0.0]
-    monkeypatch.setattr("pyedmcl.tuning.parameters.time.monotonic", lambda: spent[0])
+    monkeypatch.setattr("pyedmcl.tuning.within.time.monotonic", lambda: spent[0])
     budgets = []
 
     def tuner(kernel, specialisation, info, sizes, budget):

@@ -160,8 +160,11 @@ def test_what_is_too_far_away_says_nothing():
     assert 0 < distance(knn(), knn(rows=4000)) < distance(knn(), knn(rows=64_000))
     assert distance(knn((3,)), knn((10,))) > 0
     assert distance(knn(), knn(masked=True)) > 0
-    for far in (knn(dtype="float64"), knn((2, 3)), knn(rows=10**6), knn((100,))):
+    for far in (knn(dtype="float64"), knn((2, 3))):
         assert distance(knn(), far) is None
+    entries = [Entry(at, {}) for at in (knn(rows=10**6), knn((100,)), knn(masked=True, rows=64_000))]
+    assert ranked(entries, knn()) == [] == ranked((), knn(), entries)
+    assert len(ranked(entries, knn(rows=250_000))) == 2
 
 
 def test_grades_in_their_order():
@@ -186,5 +189,5 @@ def test_grades_in_their_order():
     ]  # fmt: skip
     found = ranked([*reversed(entries), *strangers], asked)
     assert [(grade, e.parameters["place"]) for grade, e in found] == [(g, n) for n, (g, _) in enumerate(wanted)]
-    assert [grade for grade, _ in ranked(entries, asked, shipped=True)] == ["shipped"] * len(wanted)
+    assert [grade for grade, _ in ranked((), asked, entries)] == ["shipped"] * len(wanted)
     assert ranked(entries, key("knn", KNN, NVIDIA, rows=10**7, library=10**7)) == []

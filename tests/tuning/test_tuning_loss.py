@@ -1,0 +1,55 @@
+"""What the look-up takes where knowledge is missing, on recorded times of the defaults and of known configurations."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import replace
+
+import pytest
+from device_helpers import NVIDIA
+from tuning_helpers import KNN, key
+from tuning_loss import left_out
+
+from pyedmcl.tuning.grades import Entry, ranked
+from pyedmcl.tuning.wisdom import read_shipped
+
+SHAPE = {"dims": {"count": 1, "most": 4}, "dtype": "float32", "simplexes": 1, "tau": 1}
+
+
+def on(rows, **more):
+    return {"specialisation": SHAPE | more, "size": {"library": rows, "rows": rows}}
+
+
+# On an H100 own trials of short problems cost half as much again as what was shipped for the right size of an H200.
+LONG = {
+    "kernel": "knn", "case": "long", **on(1 << 18), "units": 132, "default_s": 1.0,
+    "configurations": [
+        {"tuned_on": [on(1 << 18)], "seconds": 0.6}, {"tuned_on": [on(1 << 14)], "seconds": 0.9},
+        {"tuned_on": [on(1 << 12), on(1 << 10)], "seconds": 1.5},
+    ],
+}  # fmt: skip
+
+
+def test_what_was_tuned_on_much_shorter_problems_is_worse_than_the_defaults():
+    assert left_out(LONG, "nothing") == left_out(LONG, "device") == 0.6
+    assert left_out(LONG, "size") == 0.9  # a factor of 16
+    longer = copy.deepcopy(LONG)
+    del longer["configurations"][1]
+    assert left_out(longer, "size") == 1.0  # the defaults
+
+
+def test_other_widths_of_vectors_are_left_out():
+    line = copy.deepcopy(LONG) | on(1 << 10)
+    line["configurations"] = [{"tuned_on": [on(1 << 10, tau=1 << 20)], "seconds": 4.0}]
+    assert left_out(line, "nothing") == 1.0
+
+
+@pytest.mark.parametrize("steps", [1024, 4096, 16384])
+def test_the_right_size_of_a_relative_goes_before_short_problems_of_the_device(steps):
+    h100 = replace(NVIDIA, name="NVIDIA H100 80GB HBM3", compute_units=132)
+    given = {**KNN, "simplexes": 1}
+    own = [Entry(key("knn", given, h100, rows=steps, library=steps), {"own": 1})]
+    asked = key("knn", given, h100, rows=1 << 17, library=1 << 17)
+    grades = [grade for grade, _ in ranked(own, asked, read_shipped("nvidia").entries)]
+    assert grades[0] == "shipped"
+    assert ("other size" in grades) == (steps == 16384)
