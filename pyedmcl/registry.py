@@ -77,6 +77,7 @@ RESULTS = {
     "RecurrenceResult": "recurrence.result",
     "MultiviewResult": "edm.multiview",
     "WindowedMap": "edm.windowed_result",
+    "WindowedForecast": "edm.windowed_result",
 }
 
 #: Classes of what results consist of, and their modules.

@@ -90,6 +90,17 @@ def load(path: Path, columns: list[str] | None, time_column: str | None, dataset
             raise first from None
 
 
+def parse_windows(text: str | None) -> tuple[int, int] | None:
+    """``300,10`` as (width, step)."""
+    if text is None:
+        return None
+    try:
+        width, step = (int(item) for item in text.split(","))
+    except ValueError:
+        raise typer.BadParameter(f"--windows {text!r}: the width and the step, such as 300,10, are needed") from None
+    return width, step
+
+
 def load_groups(
     path: Path, columns: list[str] | None, groups: str | None, dataset: str | None, *, needed: str = "--columns"
 ) -> list[Any] | None:

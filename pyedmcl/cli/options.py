@@ -37,6 +37,13 @@ Groups = Annotated[
         "state crosses a border. Say which columns hold values, too.",
     ),
 ]  # fmt: skip
+Windows = Annotated[
+    str | None,
+    typer.Option(
+        "--windows", metavar="WIDTH,STEP", show_default=False,
+        help="Skill within windows of so many rows, each so many rows after the one before.",
+    ),
+]  # fmt: skip
 TimeColumn = Annotated[
     str | None, typer.Option("--time-column", metavar="NAME", help="The column of the time, if it is not recognised.")
 ]

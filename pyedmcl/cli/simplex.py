@@ -9,11 +9,12 @@ import typer
 
 from . import options
 from .files import check_picture, check_table, write_table
-from .inputs import load, load_groups, parse_ranges
+from .inputs import load, load_groups, parse_ranges, parse_windows
 from .talk import Talk
 
 if TYPE_CHECKING:
     from ..data.series import Series
+    from ..edm.windowed_result import WindowedForecast
 
 
 _HEADER = ("time", "observed", "predicted", "variance")
@@ -51,6 +52,7 @@ def simplex(
     lib: options.Library = None,
     pred: options.Predicted = None,
     groups: options.Groups = None,
+    windows: options.Windows = None,
     time_column: options.TimeColumn = None,
     dataset: options.Dataset = None,
     neighbors: options.Neighbors = "exact",
@@ -76,6 +78,7 @@ def simplex(
     import numpy as np
 
     import pyedmcl
+    from pyedmcl.edm.windowed_result import WindowedForecast
 
     states = _one(series, 0)
     of = _one(series, series.n_series - 1)
@@ -83,16 +86,20 @@ def simplex(
         result = pyedmcl.simplex(
             states, target=None if of.names == states.names else of, E=E, tau=tau, Tp=Tp, knn=knn,
             exclusion_radius=exclusion_radius, lib_range=parse_ranges(lib, "--lib"),
-            pred_range=parse_ranges(pred, "--pred"), groups=labels, neighbors=neighbors, recall=recall, progress=report,
+            pred_range=parse_ranges(pred, "--pred"), groups=labels,
+            windows=parse_windows(windows), neighbors=neighbors, recall=recall, progress=report,
             dtype=dtype, device=device,
         )  # fmt: skip
+    if picture is not None:
+        result.plot(str(picture))
+    if isinstance(result, WindowedForecast):
+        _windows(talk, result, output)
+        return
     if output is not None:
         values = [np.asarray(getattr(result, name)).tolist() for name in _HEADER[1:]]
         when = _when(series, np.asarray(result.time)) if result.group is None else result.time.tolist()
         groups_of = [] if result.group is None else [result.group.tolist()]
         write_table(output, ("group",) * len(groups_of) + _HEADER, zip(*groups_of, when, *values, strict=True))
-    if picture is not None:
-        result.plot(str(picture))
     both = np.isfinite(np.asarray(result.predicted)) & np.isfinite(np.asarray(result.observed))
     n = int(both.sum())
     skill = {name: float(getattr(result, name)) for name in ("rho", "mae", "rmse")}
@@ -103,6 +110,20 @@ def simplex(
         {"column": states.names[0], "target": of.names[0], "E": E, **skill, "n": n,
          "output": None if output is None else str(output), "neighbors": result.provenance["neighbors"]}
     )  # fmt: skip
+
+
+def _windows(talk: Talk, result: WindowedForecast, output: Path | None) -> None:
+    """Skill of each window, as a table and in a file."""
+    time = result.time.astype(str) if result.time.dtype.kind == "M" else result.time
+    header = ("start", "time", "rho", "mae", "rmse")
+    rows = list(zip(result.starts.tolist(), time.tolist(), *(getattr(result, name).tolist() for name in header[2:]),
+                    strict=True))  # fmt: skip
+    if output is not None:
+        write_table(output, header, rows)
+    talk.table(header, [[*map(str, row[:2]), *(f"{value:.5g}" for value in row[2:])] for row in rows], right=header)
+    found = [dict(zip(header, row, strict=True)) for row in rows]
+    talk.document({"E": result.E, "width": result.width, "windows": found,
+                   "output": None if output is None else str(output)})  # fmt: skip
 
 
 def _one(series: Series, place: int) -> Series:

@@ -6,6 +6,7 @@ from typing import Any
 
 from ..data.dates import times_at
 from ..data.series import name_of, time_of
+from ..errors import InputError
 from ..jobs.function import public_function
 from ..jobs.sinks import ListSink
 from ..launch.progress import Progress
@@ -15,6 +16,8 @@ from .options import PredictionOptions
 from .simplex_fit import check_generation, prepare
 from .simplex_problem import SimplexProblem
 from .simplex_result import SimplexResult
+from .simplex_windows import windowed_forecast
+from .windowed_result import WindowedForecast
 
 
 @public_function
@@ -33,6 +36,7 @@ def simplex(
     pred_range: Any = None,
     valid_lib: Any = None,
     groups: Any = None,
+    windows: tuple[int, int] | None = None,
     skill: str = "pearson",
     generate_steps: int = 0,
     neighbors: str = "exact",
@@ -41,7 +45,7 @@ def simplex(
     dtype: str = "float32",
     device: str | None = None,
     tune: str | None = None,
-) -> SimplexResult:
+) -> SimplexResult | WindowedForecast:
     """Predict a series by its nearest neighbours in a delay embedding.
 
     The prediction for row t is the mean of the targets of its k nearest library rows, Tp steps on, with weights
@@ -76,6 +80,9 @@ def simplex(
         index, or a label for each row. No state and no target crosses a border between groups. Predictions
         are of each row with all its lags, group by group. With ``pred``, that is in groups where it has that column
         or level.
+    windows : (int, int), optional
+        Width of windows that move along the rows, and rows from one to the next: a projection of each window's rows by
+        themselves. A window without a neighbour has NaN. For a library that predicts itself, in its whole length.
     skill : {"pearson", "spearman", "rmse", "mae", "nrmse"}
         Which measure the result has as ``skill``, beside its rho, mae and rmse; see :func:`pyedmcl.xmap`.
     generate_steps : int
@@ -91,7 +98,7 @@ def simplex(
 
     Returns
     -------
-    SimplexResult
+    SimplexResult or, with ``windows``, WindowedForecast
         One entry per predicted row, by default each embedded row of the predicted series.
 
     Raises
@@ -128,6 +135,13 @@ def simplex(
     arguments.reporter(progress)
     dtype = arguments.precision(dtype)
     options = PredictionOptions(E, tau, Tp, knn, exclusion_radius, embedded, lib_range, pred_range, valid_lib, groups)
+    if windows is not None:
+        given = {"pred": pred, "lib_range": lib_range, "pred_range": pred_range, "valid_lib": valid_lib,
+                 "groups": groups, "generate_steps": steps or None}  # fmt: skip
+        for name in (name for name, value in given.items() if value is not None):
+            raise InputError(f"windows={arguments.shown(windows)} cannot be used with {name}=: leave one of them out")
+        runner = arguments.runner_on(device, dtype)
+        return windowed_forecast(lib, target, options, windows, measured, dtype, search, runner)
     projection = prepare(lib, pred, target, options)
     if steps:
         check_generation(projection, target is not None, options, steps)

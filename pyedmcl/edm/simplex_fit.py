@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ..data.condition import condition
 from ..data.groups import Entries, Layout
 from ..data.series import check_embedding
-from ..engines.projected import Projector
+from ..engines.projected import Projector, project_each
 from ..errors import InputError
 from ..jobs.blocks import Record
 from ..neighbors.choose import SearchRequest
@@ -183,6 +183,39 @@ def laid_out(p: Projection, dtype: str) -> tuple[SearchProblem, NDArray[Any], ND
     return given, library, lay_out_states(states if own else embed(ready[n:], p.lags, p.tau), given, m, m)
 
 
+def together(p: Projection) -> tuple[Any, ...] | None:
+    """What must be equal for projections to share a search; None for one that cannot."""
+    if p.query is not p.library or p.library.shape[1] != 1 or p.allowed is not None or p.layout is not None:
+        return None
+    if not (np.isfinite(p.library).all() and np.isfinite(p.goal).all()):
+        return None
+    return len(p.library), p.library.dtype, p.lags, p.tau, p.Tp, p.k, p.exclusion_radius
+
+
+def project_alike(
+    executor: Executor, projections: Sequence[Projection], dtype: str, request: SearchRequest | None = None
+) -> tuple[list[Forecast], Record]:
+    """Predict the rows of projections that :func:`together` finds alike, with the bits of :func:`project`."""
+    p, n = projections[0], len(projections[0].library)
+    ready = condition(np.concatenate([one.library for one in projections], axis=1), dtype).values
+    search = delay_problem(p.lags, p.tau, p.k, p.Tp, p.exclusion_radius, n, n, dtype)
+    library = lay_out(ready, search, n, search.library_end)
+    query = library if search.library_end == n else lay_out(ready, search, n, n)
+    targets = [future(one.goal, one.Tp) for one in projections]
+    found, searcher = project_each(executor, search, targets, library, query, request)
+    forecasts = [
+        _measured(one, own.mean[one.rows], own.variance[one.rows], own.shift, own.noise)
+        for one, own in zip(projections, found, strict=True)
+    ]
+    return forecasts, Record(searcher.parameters, searcher.grade, tuple(searcher.decisions))
+
+
+def _measured(p: Projection, at: Doubles, spread: Doubles, shift: float, noise: float) -> Forecast:
+    mae, rmse = scores.errors(at, p.observed)
+    # Predictions of a constant differ by rounding only, which is no skill; an offset of the data is no part of it.
+    return Forecast(at, spread, float(scores.pearson(at - shift, p.observed, noise)), mae, rmse)
+
+
 def project(
     executor: Executor, p: Projection, dtype: str, request: SearchRequest | None = None
 ) -> tuple[Forecast, Record]:
@@ -195,11 +228,7 @@ def project(
         record = Record(searcher.parameters, searcher.grade, tuple(searcher.decisions))
     finally:
         projector.release()
-    at, spread = predicted[0, p.rows], variance[0, p.rows]
-    mae, rmse = scores.errors(at, p.observed)
-    # Predictions of a constant differ by rounding only, which is no skill; an offset of the data is no part of it.
-    moved = at - projector.shift
-    return Forecast(at, spread, float(scores.pearson(moved, p.observed, noise)), mae, rmse), record
+    return _measured(p, predicted[0, p.rows], variance[0, p.rows], projector.shift, noise), record
 
 
 def generate(

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from ..jobs.blocks import Arrays, Block, BlockResult, Record, Report, cut
 from ..neighbors.choose import SearchRequest
 from .effort import operations
-from .simplex_fit import Forecast, Projection, generate, project
+from .simplex_fit import Forecast, Projection, generate, project, project_alike, together
 
 if TYPE_CHECKING:
     from ..device.executor import Executor
+
+
+_BLOCK_ROWS = 1 << 18  # of the projections that are made together
 
 
 @dataclass(frozen=True)
@@ -46,8 +51,8 @@ class SimplexProblem:
         return len(block)
 
     def blocks(self) -> list[Block]:
-        """Projection by projection."""
-        return cut(self.total, 1)
+        """Projections that are made together, if they are alike."""
+        return cut(self.total, max(_BLOCK_ROWS // max(len(self.projections[0].library), 1), 1))
 
     @property
     def operations(self) -> float:
@@ -68,7 +73,13 @@ class SimplexEngine:
         """A list of (Projection, Forecast): which rows were predicted in the end, and how."""
         p, record = self._problem, Record()
         results: list[tuple[Projection, Forecast]] = []
-        for projection in p.projections[block.begin : block.end]:
+        for projections in _alike(p.projections[block.begin : block.end]):
+            if len(projections) > 1:
+                forecasts, own = project_alike(self._executor, projections, p.dtype, p.search)
+                results += zip(projections, forecasts, strict=True)
+                record = record.joined(own)
+                continue
+            (projection,) = projections
             if p.steps:
                 projection, forecast, own = generate(self._executor, projection, p.steps, p.dtype, p.search)
             else:
@@ -79,3 +90,12 @@ class SimplexEngine:
 
     def release(self) -> None:
         """Nothing is held."""
+
+
+def _alike(projections: Sequence[Projection]) -> Iterator[list[Projection]]:
+    """Projections one after another, those that are alike together."""
+    for kind, group in itertools.groupby(projections, together):
+        if kind is None:
+            yield from ([projection] for projection in group)
+        else:
+            yield list(group)

@@ -56,7 +56,7 @@ def skill_over(
     problem = SimplexProblem(projections, dtype, SearchRequest())
     runner, sink = arguments.runner_on(device, dtype), ListSink(problem.blocks())
     record = runner.run(problem, sink)
-    forecasts = [forecast for ((_, forecast),) in sink.results()]
+    forecasts = [forecast for block in sink.results() for _, forecast in block]
     rho, mae, rmse = np.array([(forecast.rho, forecast.mae, forecast.rmse) for forecast in forecasts]).T
     used = runner.provenance(problem.kernels, record)
     return SkillResult(parameter, np.array(values), rho.copy(), mae.copy(), rmse.copy(), projections[0].E, used)

@@ -82,3 +82,48 @@ class WindowedMap(Result):
         from ..plot.windows import skill_over_time
 
         return skill_over_time(self, path)
+
+
+@dataclass(frozen=True, repr=False)
+class WindowedForecast(Result):
+    """Simplex projection within each window.
+
+    Attributes
+    ----------
+    rho, mae, rmse : ndarray (n_windows,)
+    skill : ndarray (n_windows,)
+        The measure that was asked for; rho by default.
+    predicted, observed, variance : ndarray (n_windows, n)
+        As of :class:`SimplexResult`: of each row of the window from the first on that has all its lags.
+    E : int
+    starts, width, time
+        As of :class:`WindowedMap`.
+    """
+
+    rho: NDArray[np.float64]
+    mae: NDArray[np.float64]
+    rmse: NDArray[np.float64]
+    predicted: NDArray[np.float64]
+    observed: NDArray[np.float64]
+    variance: NDArray[np.float64]
+    skill: NDArray[np.float64]
+    E: int
+    starts: NDArray[np.int_]
+    width: int
+    time: NDArray[Any]
+    provenance: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    def to_frame(self) -> Any:
+        """A pandas DataFrame with a row for each window: start, time, rho, mae, rmse."""
+        columns = {"start": self.starts, "time": self.time, "rho": self.rho, "mae": self.mae, "rmse": self.rmse}
+        return pandas_for("to_frame()").DataFrame(columns)
+
+    def curves(self) -> dict[str, NDArray[Any]]:
+        """Skill over time."""
+        return {f"E = {self.E}": self.rho}
+
+    def plot(self, path: str | None = None) -> Any:
+        """Skill over time; saved to ``path`` if given. Needs matplotlib."""
+        from ..plot.windows import skill_over_time
+
+        return skill_over_time(self, path)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +18,8 @@ from ..launch.pool import Pool
 from ..launch.sizes import round_up
 from ..neighbors.choose import SearchRequest
 from ..neighbors.plan import SearchProblem
-from ..neighbors.searcher import open_searcher
+from ..neighbors.searcher import Searcher, open_searcher
+from ..neighbors.tables import Tables
 from ..tuning.parameters import parameters
 
 if TYPE_CHECKING:
@@ -34,6 +37,94 @@ def _middle(values: Doubles) -> float:
         return mean
     step = 2.0 ** max(int(np.frexp(spread)[1]) - 8, -1074)
     return round(mean / step) * step
+
+
+def _near_one(future_target: Doubles, dtype: str) -> tuple[NDArray[Any], float, int]:
+    """A target as the kernel reads it, and the shift and binary exponent that are undone in predictions."""
+    present = np.isfinite(future_target)
+    shift = _middle(future_target[present]) if present.any() else 0.0
+    centred = np.where(present, future_target, shift) - shift
+    exponent = int(np.frexp(float(np.abs(centred).max(initial=0.0)))[1])
+    return np.where(present, np.ldexp(centred, -exponent), GAP).astype(dtype), shift, exponent
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """Predictions of one target (n_query,), their variance, their rounding noise, and the shift that was undone."""
+
+    mean: Doubles
+    variance: Doubles
+    noise: float
+    shift: float
+
+
+def project_each(
+    executor: Executor, problem: SearchProblem, future_targets: Sequence[Doubles], library: NDArray[Any],
+    query: NDArray[Any], request: SearchRequest | None = None,
+) -> tuple[list[Predicted], Searcher]:  # fmt: skip
+    """Predictions of a target of its own from each library, in few launches; none has gaps.
+
+    The bits are those of a :class:`Projector` for each.
+
+    Parameters
+    ----------
+    executor : Executor
+    problem : SearchProblem
+    future_targets : sequence of ndarray (n_library,)
+        What library row j leads to, NaN only where that is outside the series.
+    library, query : ndarray (n_libraries, stride)
+        In the layout of the search; the same object where both are alike.
+    request : SearchRequest, optional
+    """
+    pool = Pool(executor)
+    near = [_near_one(target, problem.dtype) for target in future_targets]
+    values = np.array([own[0] for own in near])
+    searcher = open_searcher(
+        executor, problem, "weights", request, room=budget(executor.info).total // 2, pool=pool
+    )
+    try:
+        held = executor.upload(values, pool.get("target", values.nbytes))
+        mean, variance = np.empty((2, len(library), problem.n_query), problem.dtype)
+        for tables in searcher.tables(searcher.load_layouts(library, query), None):
+            target = {"targets": held, "target_stride": values.shape[1], "first_series": tables.first}
+            _predict(executor, pool, tables, target, mean, variance)
+        found = [
+            _of_data(mean[i], variance[i], shift, exponent, problem.dtype)
+            for i, (_, shift, exponent) in enumerate(near)
+        ]
+        return found, searcher
+    finally:
+        searcher.release()
+        pool.release()
+
+
+def _predict(
+    executor: Executor, pool: Pool, tables: Tables, target: Mapping[str, Any], mean: NDArray[Any],
+    variance: NDArray[Any],
+) -> None:  # fmt: skip
+    """Write what the libraries of some tables predict of targets that say already what rows lead to."""
+    problem, padded = tables.problem, tables.knn_pass.table_rows
+    chosen = parameters(spec("predict"), {"dtype": problem.dtype}, executor.info).parameters
+    total, wg = tables.n_libraries * problem.n_query, int(chosen["wg"])
+    out = [pool.get(name, total * problem.itemsize) for name in ("predicted", "variance")]
+    values = {**chosen, "counts": problem.ks, "dtype": problem.dtype, "table_tile": tables.knn_pass.table_tile}
+    executor.launch(
+        build(executor, spec("predict"), values), (round_up(total, wg),), (wg,), target_front=0, rows=tables.rows,
+        weights=tables.values, n_rows=problem.n_query, Tp=0, rows_per_slot=total, table_rows=padded,
+        table_rows_per_slot=tables.n_libraries * padded, predicted=out[0], variance=out[1], **target,
+    )  # fmt: skip
+    libraries = slice(tables.first, tables.first + tables.n_libraries)
+    for buffer, into in zip(out, (mean, variance), strict=True):
+        part = np.empty((tables.n_libraries, problem.n_query), problem.dtype)
+        into[libraries] = executor.download(buffer, part)
+
+
+def _of_data(mean: NDArray[Any], variance: NDArray[Any], shift: float, exponent: int, dtype: str) -> Predicted:
+    """Predictions in the unit of the data."""
+    predicted = np.ldexp(mean.astype(np.float64), exponent)
+    largest = float(np.abs(predicted[np.isfinite(predicted)]).max(initial=0.0))
+    noise = 8 * float(np.finfo(dtype).eps) * largest
+    return Predicted(predicted + shift, squares(variance, exponent), noise, shift)
 
 
 class Projector:
@@ -58,10 +149,7 @@ class Projector:
         self.executor, self.problem = executor, problem
         self._pool = Pool(executor)
         present = np.isfinite(future_target)
-        self.shift = _middle(future_target[present]) if present.any() else 0.0
-        centred = np.where(present, future_target, self.shift) - self.shift
-        self.exponent = int(np.frexp(float(np.abs(centred).max(initial=0.0)))[1])
-        values = np.where(present, np.ldexp(centred, -self.exponent), GAP).astype(problem.dtype)
+        values, self.shift, self.exponent = _near_one(future_target, problem.dtype)
         self._target = executor.upload(values, self._pool.get("target", max(values.nbytes, 1)))
         # Rows whose target lies outside the series are left out by the search itself.
         mask = present if library_mask is None else present & library_mask
@@ -78,32 +166,15 @@ class Projector:
         library, query : ndarray (n_libraries, stride)
             In the layout of the search; the same object where both are alike.
         """
-        executor, problem = self.executor, self.problem
+        problem = self.problem
         mean, variance = np.empty((2, len(library), problem.n_query), problem.dtype)
-        chosen = parameters(spec("predict"), {"dtype": problem.dtype}, executor.info).parameters
-        wg = int(chosen["wg"])
         series = self.searcher.load_layouts(library, query)
+        # All libraries have the same target: its rows are not apart. What rows lead to has been looked up before.
+        target = {"targets": self._target, "target_stride": 0, "first_series": 0}
         for tables in self.searcher.tables(series, self._library_mask):
-            total = tables.n_libraries * problem.n_query
-            out = [self._pool.get(name, total * problem.itemsize) for name in ("predicted", "variance")]
-            # All libraries have the same target: its rows are not apart. What rows lead to has been looked up before.
-            padded = tables.knn_pass.table_rows
-            values = {**chosen, "counts": problem.ks, "dtype": problem.dtype,
-                      "table_tile": tables.knn_pass.table_tile}  # fmt: skip
-            executor.launch(
-                build(executor, spec("predict"), values), (round_up(total, wg),), (wg,), targets=self._target,
-                target_stride=0, target_front=0, first_series=0, rows=tables.rows, weights=tables.values,
-                n_rows=problem.n_query, Tp=0, rows_per_slot=total, table_rows=padded,
-                table_rows_per_slot=tables.n_libraries * padded, predicted=out[0], variance=out[1],
-            )  # fmt: skip
-            libraries = slice(tables.first, tables.first + tables.n_libraries)
-            for buffer, into in zip(out, (mean, variance), strict=True):
-                part = np.empty((tables.n_libraries, problem.n_query), problem.dtype)
-                into[libraries] = executor.download(buffer, part)
-        predicted = np.ldexp(mean.astype(np.float64), self.exponent)
-        largest = float(np.abs(predicted[np.isfinite(predicted)]).max(initial=0.0))
-        noise = 8 * float(np.finfo(problem.dtype).eps) * largest
-        return predicted + self.shift, squares(variance, self.exponent), noise
+            _predict(self.executor, self._pool, tables, target, mean, variance)
+        found = _of_data(mean, variance, self.shift, self.exponent, problem.dtype)
+        return found.mean, found.variance, found.noise
 
     def release(self) -> None:
         """Give the device memory back."""

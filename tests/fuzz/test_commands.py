@@ -73,6 +73,7 @@ LEGAL = {
     "embedding-scan --E": st.sampled_from(["1", "1:2"]), "embedding-scan --tau": st.sampled_from(["1", "1,2"]),
     "embedding-scan --Tp": st.sampled_from(["1", "0:1"]), "--tolerance": st.just("0.1"),
     "--information": st.sampled_from(["binned", "kraskov"]),
+    "--windows": st.sampled_from(["30,10", "20,5"]),
     "--draw": st.sampled_from(["rows", "groups"]), "--groups": st.sampled_from(["t", "a,b"]),
     "--normalize": st.sampled_from(["zscore", "range"]),
     "--radius-unit": st.sampled_from(["data", "std", "range", "max_distance"]),

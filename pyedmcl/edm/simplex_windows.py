@@ -1,0 +1,63 @@
+"""Simplex projection within windows along a series: those without gaps share one search."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..data.series import Series, as_series
+from ..data.windows import windows_of
+from ..errors import InputError, shown
+from ..jobs.runner import Runner
+from ..jobs.sinks import ListSink
+from ..neighbors.choose import SearchRequest
+from . import arguments
+from .measures import measure
+from .options import PredictionOptions
+from .simplex_fit import prepare
+from .simplex_problem import SimplexProblem
+from .windowed_result import WindowedForecast
+
+
+def windowed_forecast(
+    lib: Any, target: Any, options: PredictionOptions, windows: Any, skill: str, dtype: str, search: SearchRequest,
+    runner: Runner,
+) -> WindowedForecast:  # fmt: skip
+    """Projections of each window's rows by themselves.
+
+    Raises
+    ------
+    InputError
+        Windows are longer than the series, or an argument cannot be used.
+    """
+    series = as_series(lib, what="lib")
+    goal = None if target is None else arguments.one_series(target, "target")
+    if goal is not None and goal.n_steps != series.n_steps:
+        raise InputError(f"target has {goal.n_steps} steps and lib {series.n_steps}: they must be equally long")
+    cut = windows_of(windows, series.n_steps)
+    projections = []
+    for start in cut.starts:
+        own = [None if side is None else _part(side, start, cut.width) for side in (series, goal)]
+        try:
+            projections.append(prepare(own[0], None, own[1], options, gaps_only=True, quiet=start > 0))
+        except InputError as error:
+            raise InputError(f"windows={shown(windows)}: {error}") from None
+    problem = SimplexProblem(tuple(projections), dtype, search)
+    sink = ListSink(problem.blocks())
+    record = runner.run(problem, sink)
+    found = [entry for block in sink.results() for entry in block]
+    predicted = np.array([forecast.predicted for _, forecast in found])
+    observed = np.array([projection.observed for projection, _ in found])
+    rho, mae, rmse = np.array([(forecast.rho, forecast.mae, forecast.rmse) for _, forecast in found]).T.copy()
+    return WindowedForecast(
+        rho=rho, mae=mae, rmse=rmse, predicted=predicted, observed=observed,
+        variance=np.array([forecast.variance for _, forecast in found]),
+        skill=rho if skill == "pearson" else measure(skill, predicted, observed), E=projections[0].E,
+        starts=np.array(cut.starts), width=cut.width, time=cut.times(series.time),
+        provenance=runner.provenance(problem.kernels, record),
+    )  # fmt: skip
+
+
+def _part(series: Series, start: int, width: int) -> Series:
+    return Series(np.ascontiguousarray(series.values[start : start + width]), series.names)
