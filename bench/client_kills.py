@@ -38,7 +38,9 @@ class Killer(threading.Thread):
     def run(self) -> None:
         while self.kills < self._options.kills and not self.stopped.wait(self._options.every):
             nannies = list(self._client.cluster.workers.values())
-            pids = [nanny.pid for nanny in nannies if nanny.pid]
+            # Dask gives a worker up that dies before it has begun.
+            ready = [one for one in nannies if one.process is not None and one.process.status.name == "running"]
+            pids = [nanny.pid for nanny in ready if nanny.pid]
             if pids:
                 os.kill(self._random.choice(pids), signal.SIGKILL)
                 self.kills += 1

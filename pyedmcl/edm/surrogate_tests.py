@@ -14,6 +14,7 @@ from ..jobs.sinks import ArraySink
 from .lagged_significance_problem import LaggedSignificanceProblem
 from .pairs import with_dimensions
 from .sequential import SequentialTests
+from .surrogate_folder import TestsFolder
 from .xmap_significance_problem import XmapSignificanceProblem
 
 Tested = TypeVar("Tested", bound="XmapSignificanceProblem | LaggedSignificanceProblem")
@@ -29,7 +30,7 @@ class SurrogateTable:
 
 
 def surrogate_tests(
-    problem: Tested, runner: Runner, *, rate: float, budget: int
+    problem: Tested, runner: Runner, *, rate: float, budget: int, folder: TestsFolder | None = None
 ) -> tuple[Record, NDArray[np.int_], SurrogateTable]:
     """Run the problem, and then rounds of more surrogates for the pairs that are open at ``rate``.
 
@@ -41,6 +42,8 @@ def surrogate_tests(
     rate : float
     budget : int
         0 for the first round alone.
+    folder : TestsFolder, optional
+        Where rounds are kept.
 
     Returns
     -------
@@ -50,15 +53,28 @@ def surrogate_tests(
     N = problem.total
 
     def of(part: Tested) -> tuple[Tested, Record, list[NDArray[Any]]]:
+        if folder is not None:
+            kept = folder.sink(part)
+            part = with_dimensions(part, runner, kept)
+            record = runner.run(part, kept)
+            joined = [np.concatenate(rows).T for rows in zip(*kept.results(), strict=True)]
+            return part, kept.record.joined(record), joined
         layers = [np.empty((N, N)), *np.empty((2, N, N), int)]
         sink = ArraySink(part.blocks(), [layer.T for layer in layers])
         part = with_dimensions(part, runner, sink)
         return part, runner.run(part, sink), layers
 
+    found = None if folder is None else folder.result()
+    if found is not None:
+        record, (E, rho, reached, n) = found
+        return record, E, SurrogateTable(rho, reached, n)
     problem, record, (rho, reached, n) = of(problem)
     tests = SequentialTests(rate, budget, problem.n, reached, n)
     while step := tests.step(problem.data.series.n_steps):
         _, own, (_, reached, n) = of(replace(problem, first=tests.drawn, n=step, pairs=tests.open))
         tests.add(step, reached, n)
         record = record.joined(own)
-    return record, np.array(problem.E, int), SurrogateTable(rho, tests.reached, tests.n)
+    E = np.array(problem.E, int)
+    if folder is not None:
+        folder.keep(record, [E, rho, tests.reached, tests.n])
+    return record, E, SurrogateTable(rho, tests.reached, tests.n)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,6 +18,7 @@ from ..io.optional import pandas_for
 from ..io.result import Result
 from ..io.roles import role_columns
 from ..jobs.function import public_function
+from ..jobs.turns import begin_of
 from ..launch.progress import Progress
 from . import arguments
 from .exceedance import p_values
@@ -22,6 +26,7 @@ from .false_discovery import false_discovery
 from .pairs import pairs_arguments
 from .sequential import FIRST, decided, tell_reach
 from .surrogate import SeriesMakers, check_method
+from .surrogate_folder import tests_in
 from .surrogate_tests import surrogate_tests
 from .xmap_significance_problem import XmapSignificanceProblem
 
@@ -144,6 +149,9 @@ def xmap_significance(
     period: int | None = None,
     recurrence: float = 0.1,
     columns: Sequence[str | int] | str | int | None = None,
+    out: str | os.PathLike[str] | None = None,
+    join: bool = False,
+    part: str | None = None,
     progress: Progress | None = None,
     dtype: str = "float32",
     device: DeviceNames = None,
@@ -171,6 +179,11 @@ def xmap_significance(
         Chooses the surrogates; by default a fresh one, which the result names.
     period, recurrence
         As for :func:`pyedmcl.surrogate`; "twin" takes each target's E, and tau.
+    out : path, optional
+        A folder that keeps what is finished; the same call continues after an interruption, with the seed of the first,
+        and gives the result again once it is complete.
+    join, part
+        Several processes that share the folder ``out`` compute one result; as for :func:`pyedmcl.xmap`.
     progress : callable or True, optional
         Called as ``progress(done, total, "series")`` with targets whose surrogates are done and, while E is searched,
         with unit "dimensions"; within long searches with unit "queries".
@@ -189,6 +202,10 @@ def xmap_significance(
         Data or an argument cannot be used.
     DeviceNotFoundError, DeviceMemoryError
         No device matches; the surrogates of one target or a table do not fit.
+    StoreForeignError, StoreMismatchError, StoreWriteError
+        ``out`` is not ours, belongs to other data or arguments, or cannot be written.
+    Interrupted
+        Ctrl-C with ``out``: what was finished is kept.
     ClientError
         Workers of ``client`` cannot be used, or were lost.
 
@@ -214,7 +231,10 @@ def xmap_significance(
     >>> result.p_value.shape
     (4, 4)
     """
-    count, number = arguments.surrogates(n), arguments.stream(seed)
+    count = arguments.surrogates(n)
+    out = arguments.folder("out", out)
+    begin = begin_of(join, part, out, "out")
+    number = None if seed is None and out is not None else arguments.stream(seed)
     limit, most = arguments.share("rate", rate), arguments.draws("budget", budget)
     arguments.reporter(progress)
     check_method(surrogate, "surrogate")
@@ -225,13 +245,23 @@ def xmap_significance(
     if series.n_series < 2:
         raise InputError("data: there is one series; pairs need two at least")
     makers = SeriesMakers(series, surrogate, fields["tau"], period, recurrence)
-    problem = XmapSignificanceProblem(**fields, makers=makers, n=count or min(FIRST, most), seed=number)
+    problem = XmapSignificanceProblem(**fields, makers=makers, n=count or min(FIRST, most), seed=number or 0)
     runner = arguments.runner_on(device, problem.data.dtype, client)
-    record, dims, table = surrogate_tests(problem, runner, rate=limit, budget=0 if count else most)
+    with contextlib.ExitStack() as stack:
+        folder = None
+        if out is not None:
+            rounds = {"n": count} if count else {"n": "auto", "rate": limit, "budget": most}
+            asked = {**problem.arguments(), **rounds, "surrogate": surrogate, "period": period,
+                     "recurrence": recurrence}  # fmt: skip
+            folder = stack.enter_context(tests_in(
+                Path(out), begin, runner.infos[0].name, asked, number, series.digest()
+            ))  # fmt: skip
+            problem = replace(problem, seed=folder.seed)
+        record, dims, table = surrogate_tests(problem, runner, rate=limit, budget=0 if count else most, folder=folder)
     p_value = p_values(table.reached, table.n)
     tell_reach(p_value, int(table.n.max(initial=0)), limit)
     return XmapSignificance(
         table.rho, p_value, false_discovery(p_value), dims, series.names, count or int(table.n.max(initial=0)),
-        surrogate, number, table.n, limit, makers.reasons,
+        surrogate, problem.seed, table.n, limit, makers.reasons,
         runner.provenance(problem.kernels, record),
     )  # fmt: skip

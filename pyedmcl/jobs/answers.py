@@ -24,6 +24,7 @@ MOST_LOSSES = 5
 #: Seconds between two looks at workers that come and go.
 LOOK_SECONDS = 1.0
 _TELL_SECONDS = 10.0  # of silence, after which a warning says what is waited for
+_FETCH_SECONDS = 10.0  # after which it is asked whether a result is still there
 
 
 @contextlib.contextmanager
@@ -117,7 +118,9 @@ class Hello:
                     waiting.look()
                     continue
                 try:
-                    return checked(result_of(found[1], str))
+                    return checked(result_of(self._pool, found[1], str))
+                except UnfinishedError:
+                    self._answers.add(found[1])
                 except LostError as error:
                     lost += 1
                     if lost >= MOST_LOSSES:
@@ -132,6 +135,10 @@ class LostError(Exception):
     """A task did not come back."""
 
 
+class UnfinishedError(Exception):
+    """A task that was finished is so no more."""
+
+
 def submitted(pool: Pool, task: Message, name: str, handed: Any, kept: Callable[[], str]) -> Any:
     try:
         return pool.submit(task, name, handed)
@@ -141,19 +148,30 @@ def submitted(pool: Pool, task: Message, name: str, handed: Any, kept: Callable[
         raise ClientError(f"client= takes no more tasks: {error or type(error).__name__}{kept()}") from error
 
 
-def result_of(future: Any, kept: Callable[[], str]) -> Message:
+def result_of(pool: Pool, future: Any, kept: Callable[[], str]) -> Message:
     """What a worker answered.
 
     Raises
     ------
+    UnfinishedError
+        It was lost with its worker, and the engine has the task done again: to be waited for.
     LostError
         The task may be done by another one.
     ClientError
         No worker is left, or one has no pyedmcl.
     """
+    seconds = _FETCH_SECONDS
     try:
-        answer: Message = future.result()
-        return answer
+        while True:
+            try:
+                answer: Message = pool.result(future, seconds)
+                return answer
+            except TimeoutError as error:
+                if not future.done():
+                    raise UnfinishedError from error
+                seconds *= 2  # it is on its way
+    except UnfinishedError:
+        raise
     except BrokenExecutor as error:
         raise _broken(error, kept) from error
     except (Exception, asyncio.CancelledError) as error:

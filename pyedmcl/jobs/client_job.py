@@ -14,7 +14,17 @@ from ..device.fingerprint import device_key
 from ..errors import ClientError, DeviceMemoryError, LaunchError, PyedmclError
 from ..launch.progress import told
 from ..tuning.parameters import source
-from .answers import LOOK_SECONDS, MOST_LOSSES, Answers, LostError, Waiting, checked, result_of, submitted
+from .answers import (
+    LOOK_SECONDS,
+    MOST_LOSSES,
+    Answers,
+    LostError,
+    UnfinishedError,
+    Waiting,
+    checked,
+    result_of,
+    submitted,
+)
 from .blocks import Block, BlockResult, Problem, Record, Wait
 from .manifest import same_kind
 from .pools import Pool
@@ -170,12 +180,16 @@ class Job:
         blocks = self._given.pop(number)
         self._out -= self._units(blocks)
         try:
-            answer = result_of(future, self._kept)
+            answer = result_of(self._pool, future, self._kept)
             if "unseen" in answer:
                 self._hand_out(answer)
                 self._again.append(blocks)
                 return
             answer = checked(answer)
+        except UnfinishedError:
+            self._given[self._answers.add(future)] = blocks
+            self._out += self._units(blocks)
+            return
         except (LostError, DeviceMemoryError, LaunchError) as error:
             self._lose(blocks, error)
             return

@@ -20,13 +20,10 @@ from . import durable
 from .blocks import Block, BlockResult, Record, Wait
 from .claims import Member
 from .manifest import now
-from .records import DamagedError, as_searched, checked, read_checked
+from .records import DamagedError, as_searched
 from .sinks import Sink
 from .turns import SharedBlocks
 
-#: What the parts of a folder belong to.
-IDENTITY = "parts.json"
-_FORMAT = "pyedmcl parts 1"
 _PART = re.compile(r"part-(\d+)-(\d+)\.npz")
 
 
@@ -69,32 +66,6 @@ def digest_of(arrays: Mapping[str, NDArray[Any]]) -> str:
     for name, array in arrays.items():
         digest.update(f"{name} {array.dtype.str} {array.shape} ".encode() + np.ascontiguousarray(array).tobytes())
     return digest.hexdigest()
-
-
-def identity_file(blocks: int, identity: Mapping[str, Any]) -> bytes:
-    """The text of :data:`IDENTITY`: into how many blocks a problem is cut, and what it is."""
-    return checked({"format": _FORMAT, "blocks": blocks, "identity": dict(identity)})
-
-
-def read_identity(folder: Path) -> tuple[int, dict[str, Any]] | None:
-    """What :func:`identity_file` says there; None where it is not there.
-
-    Raises
-    ------
-    DamagedError
-        It is not what was written, or by another version.
-    OSError
-        It cannot be read.
-    """
-    found = read_checked(folder / IDENTITY, required=True)
-    if found is None:
-        return None
-    try:
-        if found["format"] != _FORMAT:
-            raise DamagedError(f"its format is {found['format']}")
-        return int(found["blocks"]), dict(found["identity"])
-    except (LookupError, TypeError, ValueError) as error:
-        raise DamagedError(str(error)) from error
 
 
 def part_name(begin: int, end: int) -> str:

@@ -18,6 +18,9 @@ class Pool(Protocol):
     def submit(self, task: Message, name: str, handed: Any = None) -> Any:
         """Have a worker do a task; gives a future. ``name`` is shown where people look on."""
 
+    def result(self, future: Any, seconds: float) -> Any:
+        """What a task gave whose future is finished; TimeoutError where it is not here within this time."""
+
     def workers(self) -> int | None:
         """How many tasks can be done at the same time now; None where nothing tells."""
 
@@ -68,6 +71,9 @@ class SubmitPool:
     def submit(self, task: Message, name: str, handed: Any = None) -> Any:
         return self._client.submit(compute, task, *([] if handed is None else [handed]))
 
+    def result(self, future: Any, seconds: float) -> Any:
+        return future.result()  # it lies here
+
     def workers(self) -> int | None:
         return None
 
@@ -90,6 +96,9 @@ class DaskPool:
         more: dict[str, Any] = {"resources": {"GPU": 1}} if self._gpus else {}
         given = [task] if handed is None else [task, handed]
         return self._client.submit(compute, *given, key=f"pyedmcl-{name}", pure=False, **more)
+
+    def result(self, future: Any, seconds: float) -> Any:
+        return future.result(timeout=seconds)  # it may lie with a worker, and die with it
 
     def workers(self) -> int:
         """GPUs that workers offer as the resource of this name, else threads."""

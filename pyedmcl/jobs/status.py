@@ -15,7 +15,8 @@ from typing import Any
 from ..errors import StoreError, StoreForeignError
 from ..files import temporary_name
 from . import layout
-from .parts import IDENTITY, blocks_in, entries_in, read_identity
+from .ownership import IDENTITY, read_identity
+from .parts import blocks_in, entries_in
 from .records import DamagedError
 from .shared import stage_blocks
 from .store import XmapStore
@@ -118,8 +119,9 @@ class Observer:
         except (DamagedError, OSError) as error:
             raise StoreError(f"{self._path / IDENTITY} is damaged ({error}): name another folder") from error
         if identity is not None:
-            n_done, total, E_found = blocks_in(self._path), identity[0], (0, 0)
-            entries = entries_in(self._path)
+            folders = {self._path: identity[0], **self._stages()}
+            n_done, total, E_found = sum(map(blocks_in, folders)), sum(folders.values()), (0, 0)
+            entries = [entry for folder in folders for entry in entries_in(folder)]
         else:
             stores = stores_of(self._path)
             entries = [entry for store in stores for entry in store.entries()]
@@ -129,6 +131,16 @@ class Observer:
         known = {str(entry["writer"]): _writer(entry) for entry in entries if "writer" in entry}
         times = [str(entry.get("time", "")) for entry in entries]
         return Status(self._path, n_done, total, *E_found, tuple(self._processes(done, known)), rate(times))
+
+    def _stages(self) -> dict[Path, int]:
+        """Folders of stages whose parts lie with the claims, and how many there are to be."""
+        found: dict[Path, int] = {}
+        for name in self._watch.names():
+            folder = self._watch.folder / name
+            with contextlib.suppress(DamagedError, OSError):  # most names are claims
+                identity = read_identity(folder)
+                found |= {} if identity is None else {folder: identity[0]}
+        return found
 
     def _processes(self, done: Counter[str], known: dict[str, Holder]) -> list[Process]:
         claims: dict[str, list[str]] = {}

@@ -15,10 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import StoreError, StoreForeignError, StoreMismatchError
+from ..errors import StoreError, StoreForeignError
 from ..files import path_of
 from ..jobs import durable
 from ..jobs.blocks import Block, BlockResult, Record
+from ..jobs.ownership import refuse_another
 from ..jobs.parts import packed, unpacked
 from ..jobs.records import DamagedError
 from ..jobs.runner import Runner
@@ -230,19 +231,8 @@ def read(file: Path, identity: dict[str, str]) -> list[Partial] | None:
             f"checkpoint={str(file)!r} is no recurrence checkpoint of this version, or is damaged ({error}); name "
             "another file, or remove it"
         ) from error
-    refuse_another(file, stored, identity)
+    refuse_another(file, stored, identity, "checkpoint")
     return state
-
-
-def refuse_another(path: Path, stored: Mapping[str, Any], identity: Mapping[str, str]) -> None:
-    """Raise StoreMismatchError where what is kept belongs to something else than is asked for, with what differs."""
-    if stored != identity:
-        names = [name for name in identity if stored.get(name) != identity[name]]
-        shown = "; ".join(
-            "data differ" if name == "data" else f"{name} = {stored.get(name)} there, {identity[name]} asked for"
-            for name in names
-        )
-        raise StoreMismatchError(f"checkpoint={str(path)!r} belongs to another run ({shown}); name another one")
 
 
 def _unpacked(part: dict[str, NDArray[Any]]) -> dict[str, Any]:

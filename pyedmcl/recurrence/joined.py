@@ -7,21 +7,18 @@ joined as they come, to one file in the end.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from numpy.typing import NDArray
 
-from ..errors import StoreForeignError
-from ..files import PRIVATE_PREFIX, write_new
 from ..jobs import durable
 from ..jobs.claims import Member
-from ..jobs.parts import IDENTITY, PartsSink, identity_file, read_identity
-from ..jobs.records import DamagedError
+from ..jobs.ownership import is_ours, mark
+from ..jobs.parts import PartsSink
 from ..jobs.runner import Runner
-from .checkpoint import identity_of, packed_parts, refuse_another, unpacked_parts
+from .checkpoint import identity_of, packed_parts, unpacked_parts
 from .counts import Counts
 from .engine import CountingProblem, combine, join_rows, require_consistent
 from .partial import Partial
@@ -62,16 +59,10 @@ def quantify_joined(
     cells = counting.total
     blocks = counting.blocks(min(max(cells // _CELLS_OF_A_BAND, _FEWEST), _MOST))
     identity = _identity(problem, x, y)
-    begun = _is_ours(folder, identity)
+    is_ours(folder, identity, "checkpoint")  # before anything is touched
     with Member(folder, runner.infos[0].name) as member:
         member.enter()
-        if not begun:
-            try:
-                write_new(folder / IDENTITY, identity_file(len(blocks), identity))
-            except OSError as error:
-                advice = ", then run the same command again"
-                raise durable.write_failure(f"{folder} cannot be written", advice, error) from error
-            _is_ours(folder, identity)  # somebody else may have been quicker
+        mark(folder, len(blocks), identity, "checkpoint")
         sink = BandsSink(counting, folder, blocks, member, begin)
         runner.run(counting, sink)
         counts = require_consistent(runner.infos, problem, combine(problem, sink.results(), x))
@@ -106,24 +97,3 @@ def _identity(problem: RqaProblem, x: Any, y: Any) -> dict[str, str]:
     from .. import __version__
 
     return {**identity_of(problem, x, y), "version of pyedmcl": json.dumps(__version__)}
-
-
-def _is_ours(folder: Path, identity: Mapping[str, str]) -> bool:
-    """Whether the folder is of this very run; refuse one of something else. One that is empty or not there is free."""
-    try:
-        stored = read_identity(folder)
-        there = os.listdir(folder) if stored is None and os.path.lexists(folder) else []
-    except (DamagedError, OSError) as error:
-        raise _foreign(folder, str(error)) from error
-    if any(not name.startswith(PRIVATE_PREFIX) for name in there):
-        raise _foreign(folder, "it holds other things")
-    if stored is not None:
-        refuse_another(folder, stored[1], identity)
-    return stored is not None
-
-
-def _foreign(folder: Path, why: str) -> StoreForeignError:
-    return StoreForeignError(
-        f"checkpoint={str(folder)!r} is no folder of joined recurrence runs, or is damaged ({why}), and is left alone; "
-        "name another one"
-    )

@@ -6,18 +6,19 @@ import multiprocessing
 import os
 import pickle
 import signal
+import threading
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from client_helpers import Deadly, Plain, Silent
+from client_helpers import Deadly, Plain, PlainFuture, Silent
 
 import pyedmcl
 from pyedmcl.errors import ClientError, InputError, Interrupted
 from pyedmcl.jobs import answers, runner
 from pyedmcl.jobs import client as clients
 from pyedmcl.jobs.client import ClientRunner
-from pyedmcl.jobs.pools import DaskPool, pool_of
+from pyedmcl.jobs.pools import DaskPool, SubmitPool, pool_of
 from pyedmcl.jobs.sinks import ArraySink
 from pyedmcl.jobs.worker import compute, identity
 from pyedmcl.simulate import coupled_maps
@@ -201,6 +202,36 @@ def test_a_pool_that_breaks_keeps_what_is_stored(values, one_device, tmp_path, s
             pyedmcl.xmap(values, client=pool, progress=kill, **calls)
     found = pyedmcl.xmap(values, client=Plain(), **calls)
     np.testing.assert_array_equal(np.asarray(found.rho), pyedmcl.xmap(values, E=3, device=one_device).rho)
+
+
+def test_a_result_that_is_lost_before_it_is_fetched_is_waited_for(one_device, tmp_path, monkeypatch):
+    """As Dask has it: a future that was finished is no more, since its worker died with what it gave."""
+    monkeypatch.setattr(SubmitPool, "result", DaskPool.result)
+    waited = []
+
+    class Fleeting(PlainFuture):
+        def __init__(self, future):
+            self.future, self.asked = future, 0
+            self.done = lambda: future.done() and self.asked != 1
+
+        def result(self, timeout=None):
+            self.asked += 1
+            if self.asked < 2:
+                waited.append(self)
+                threading.Timer(0.1, self.found).start()
+                raise TimeoutError
+            return self.future.result()
+
+        def found(self):
+            self.asked = 2
+
+    monkeypatch.setattr("client_helpers.PlainFuture", Fleeting)
+    problem, out = Deadly(6, str(tmp_path)), np.full(6, -1)
+    client = Plain()
+    ClientRunner(client, one_device).run(problem, ArraySink(problem.blocks(), [out]))
+    np.testing.assert_array_equal(out, np.arange(6))
+    blocks = [block[0] for task in client.tasks[1:] for block in task["blocks"]]
+    assert len(waited) == len(client.tasks) and sorted(blocks) == list(range(6)), "no task was given out twice"
 
 
 def lost(number, answer):

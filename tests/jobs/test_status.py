@@ -17,7 +17,8 @@ from pyedmcl.errors import StoreForeignError
 from pyedmcl.jobs import XmapStore, parts, status
 from pyedmcl.jobs.blocks import BlockResult, cut
 from pyedmcl.jobs.claims import Member
-from pyedmcl.jobs.parts import IDENTITY, PartsSink, StageSink, identity_file
+from pyedmcl.jobs.ownership import IDENTITY, identity_file
+from pyedmcl.jobs.parts import PartsSink, StageSink
 from pyedmcl.jobs.shared import stage_blocks
 from pyedmcl.jobs.status import Observer, rate
 from pyedmcl.jobs.watch import FOLDER, Holder

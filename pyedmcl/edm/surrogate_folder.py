@@ -1,0 +1,169 @@
+"""The folder of surrogate tests, which keeps what is finished, and in which several processes compute them together.
+
+Each round is cut into blocks of targets, which are files of the private folder of those who share it; the next round
+follows from all of the last one, so that everybody makes the same. In the end the counts alone are kept.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..errors import StoreError
+from ..jobs import durable
+from ..jobs.blocks import Record, cut
+from ..jobs.claims import Member, require_alone
+from ..jobs.manifest import default_block_rows
+from ..jobs.ownership import is_ours, mark, read_identity
+from ..jobs.parts import StageSink, packed, part_name, unpacked
+from ..jobs.records import DamagedError, as_searched
+from . import arguments
+
+if TYPE_CHECKING:
+    from .lagged_significance_problem import LaggedSignificanceProblem
+    from .xmap_significance_problem import XmapSignificanceProblem
+
+# Each block searches the neighbours of all libraries anew: so many targets at least, and some blocks for each process.
+_FEWEST_TARGETS, _BLOCKS = 32, 16
+_RESULT = part_name(0, 1)
+
+Layers = list[NDArray[Any]]
+
+
+class RoundSink(StageSink):
+    """The targets of a round, and of the search for E that comes before the first one."""
+
+    def __init__(self, folder: TestsFolder, name: str, n: int, rows: int) -> None:
+        own = folder.member.folder / name
+        super().__init__(own, name, cut(n, rows, 3), folder.member, folder.begin)
+        self._tests = folder
+        self.E: NDArray[np.int_] | None = None
+        durable.make_folder(own)
+        mark(own, len(self._blocks), {}, "out")
+
+    def set_E(self, E: ArrayLike, record: Record) -> None:
+        self.E = np.asarray(E, int)
+
+    def stage(self, name: str, n: int, blocks: Any) -> RoundSink:
+        return RoundSink(self._tests, name, n, default_block_rows(n))
+
+    def kept(self) -> str:
+        n, left = len(self._blocks), len(self.pending())
+        where = self._tests.member.folder.parent
+        return f"{n - left} of {n} blocks of a round of surrogates are kept in {where}; the same call continues there"
+
+
+class TestsFolder:
+    """Where the rounds of surrogate tests go, for one process or several.
+
+    Parameters
+    ----------
+    path : Path
+    member : Member
+    begin : float
+        Where this process begins, from :func:`pyedmcl.jobs.turns.begin_of`.
+    seed : int
+        Of the surrogates.
+    """
+
+    def __init__(self, path: Path, member: Member, begin: float, seed: int) -> None:
+        self._path, self.member, self.begin, self.seed = path, member, begin, seed
+
+    def sink(self, problem: XmapSignificanceProblem | LaggedSignificanceProblem) -> RoundSink:
+        """Where a round goes, cut into blocks that all who share the folder cut alike."""
+        n = problem.total
+        rows = min(len(problem.blocks()[0]), max(-(-n // _BLOCKS), _FEWEST_TARGETS))
+        return RoundSink(self, f"round-{problem.first}", n, rows)
+
+    def result(self) -> tuple[Record, Layers] | None:
+        """E, skill, how many surrogates reach it, and how many there are, once all rounds are done."""
+        try:
+            head, arrays = unpacked(self._path / _RESULT)
+        except FileNotFoundError:
+            return None
+        except DamagedError as error:
+            raise StoreError(
+                f"{self._path / _RESULT} is damaged ({error}): remove it, and run the same command again"
+            ) from error
+        self._settle()
+        searched = tuple(as_searched(one) for one in head["searched"])
+        return Record(searched=searched), list(arrays.values())
+
+    def keep(self, record: Record, layers: Layers) -> None:
+        """Keep the result, and clear up behind all who shared the folder.
+
+        Raises
+        ------
+        StoreWriteError
+            It cannot be written.
+        """
+        named = {f"array{place}": layer for place, layer in enumerate(layers)}
+        head = {"searched": [dict(one) for one in record.searched]}
+        try:
+            durable.write_file(self._path / _RESULT, packed(named, head))
+        except OSError as error:
+            advice = ", then run the same command again: it goes on from there"
+            raise durable.write_failure(f"{self._path} cannot be written", advice, error) from error
+        self._settle()
+
+    def _settle(self) -> None:
+        self.member.settle(lambda: durable.remove_temporaries(self._path))
+
+
+def _stored_seed(path: Path) -> int | None:
+    """The seed of tests that are in a folder; None where there are none."""
+    with contextlib.suppress(DamagedError, OSError, ValueError, LookupError, TypeError):
+        found = read_identity(path)
+        return None if found is None else int(json.loads(found[1]["seed"]))
+    return None
+
+
+@contextlib.contextmanager
+def tests_in(
+    path: Path, begin: float | None, device: str, asked: dict[str, Any], seed: int | None, data: str
+) -> Iterator[TestsFolder]:
+    """The folder of some tests, for this process alone (``begin`` None) or as one of several.
+
+    Parameters
+    ----------
+    path : Path
+    begin : float or None
+        From :func:`pyedmcl.jobs.turns.begin_of`.
+    device : str
+        Its name, to be told to others.
+    asked : dict
+        What decides the answer, beside seed, data and version.
+    seed : int or None
+        None: that of the tests that are there, or of who began first.
+    data : str
+        Digest of the series.
+
+    Raises
+    ------
+    StoreForeignError, StoreMismatchError, StoreWriteError
+        The folder is not ours, belongs to other data or arguments, or cannot be written.
+    StoreError
+        Joined processes work there, and this one has not joined.
+    """
+    from .. import __version__
+
+    def identity(seed: int) -> dict[str, str]:
+        named = {**asked, "seed": seed, "version of pyedmcl": __version__}
+        return {"data": data, **{name: json.dumps(value, default=int) for name, value in named.items()}}
+
+    known = _stored_seed(path) if seed is None else seed
+    is_ours(path, identity(known or 0), "out")  # before anything is touched; an empty folder is nobody's
+    if begin is None:
+        require_alone(path)
+    with Member(path, device) as member:
+        member.enter()
+        if known is None:
+            known = int(member.decide("seed", arguments.stream(None)))
+        mark(path, 1, identity(known), "out")
+        yield TestsFolder(path, member, begin or 0.0, known)

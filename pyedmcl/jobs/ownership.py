@@ -1,0 +1,110 @@
+"""To what the parts in a folder belong: processes that share it compute the same, and nothing else is touched."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ..errors import StoreForeignError, StoreMismatchError
+from ..files import PRIVATE_PREFIX, write_new
+from . import durable
+from .records import DamagedError, checked, read_checked
+
+#: The file that says it.
+IDENTITY = "parts.json"
+_FORMAT = "pyedmcl parts 1"
+
+
+def identity_file(blocks: int, identity: Mapping[str, Any]) -> bytes:
+    """The text of :data:`IDENTITY`: into how many blocks a problem is cut, and what it is."""
+    return checked({"format": _FORMAT, "blocks": blocks, "identity": dict(identity)})
+
+
+def read_identity(folder: Path) -> tuple[int, dict[str, Any]] | None:
+    """What :func:`identity_file` says there; None where it is not there.
+
+    Raises
+    ------
+    DamagedError
+        It is not what was written, or by another version.
+    OSError
+        It cannot be read.
+    """
+    found = read_checked(folder / IDENTITY, required=True)
+    if found is None:
+        return None
+    try:
+        if found["format"] != _FORMAT:
+            raise DamagedError(f"its format is {found['format']}")
+        return int(found["blocks"]), dict(found["identity"])
+    except (LookupError, TypeError, ValueError) as error:
+        raise DamagedError(str(error)) from error
+
+
+def is_ours(folder: Path, identity: Mapping[str, str], argument: str) -> bool:
+    """Whether a folder is of this very run; False where it is empty or not there.
+
+    Parameters
+    ----------
+    folder : Path
+    identity : mapping
+        What decides the answer, each as text; the name "data" stands for their digest.
+    argument : str
+        The name under which users gave the folder.
+
+    Raises
+    ------
+    StoreForeignError
+        It holds other things.
+    StoreMismatchError
+        It is of another run; the message says what differs.
+    """
+    try:
+        stored = read_identity(folder)
+        there = os.listdir(folder) if stored is None and os.path.lexists(folder) else []
+    except (DamagedError, OSError) as error:
+        raise _foreign(folder, str(error), argument) from error
+    if IDENTITY in there:  # another process has written it a moment ago
+        return is_ours(folder, identity, argument)
+    if any(not name.startswith(PRIVATE_PREFIX) for name in there):
+        raise _foreign(folder, "it holds other things", argument)
+    if stored is not None:
+        refuse_another(folder, stored[1], identity, argument)
+    return stored is not None
+
+
+def mark(folder: Path, blocks: int, identity: Mapping[str, str], argument: str) -> None:
+    """Say that a folder is of this run, unless it says so; arguments and errors as for :func:`is_ours`.
+
+    Raises
+    ------
+    StoreWriteError
+        It cannot be written.
+    """
+    if not is_ours(folder, identity, argument):
+        try:
+            write_new(folder / IDENTITY, identity_file(blocks, identity))
+        except OSError as error:
+            advice = ", then run the same command again"
+            raise durable.write_failure(f"{folder} cannot be written", advice, error) from error
+        is_ours(folder, identity, argument)  # somebody else may have been quicker
+
+
+def refuse_another(path: Path, stored: Mapping[str, Any], identity: Mapping[str, str], argument: str) -> None:
+    """Raise StoreMismatchError where what is kept belongs to something else than is asked for, with what differs."""
+    if stored != identity:
+        names = [name for name in identity if stored.get(name) != identity[name]]
+        shown = "; ".join(
+            "data differ" if name == "data" else f"{name} = {stored.get(name)} there, {identity[name]} asked for"
+            for name in names
+        )
+        raise StoreMismatchError(f"{argument}={str(path)!r} belongs to another run ({shown}); name another one")
+
+
+def _foreign(folder: Path, why: str, argument: str) -> StoreForeignError:
+    return StoreForeignError(
+        f"{argument}={str(folder)!r} is no folder of such joined runs, or is damaged ({why}), and is left alone; name "
+        "another one"
+    )
