@@ -38,9 +38,7 @@ class Killer(threading.Thread):
     def run(self) -> None:
         while self.kills < self._options.kills and not self.stopped.wait(self._options.every):
             nannies = list(self._client.cluster.workers.values())
-            # Dask gives a worker up that dies before it has begun.
-            ready = [one for one in nannies if one.process is not None and one.process.status.name == "running"]
-            pids = [nanny.pid for nanny in ready if nanny.pid]
+            pids = [nanny.pid for nanny in nannies if nanny.pid]
             if pids:
                 os.kill(self._random.choice(pids), signal.SIGKILL)
                 self.kills += 1
@@ -55,8 +53,11 @@ def main() -> None:
     arguments.add_argument("--series", type=int, default=2000)
     arguments.add_argument("--steps", type=int, default=1000)
     options = arguments.parse_args()
+    import dask
     from distributed import Client, LocalCluster
 
+    # A worker that is not there at a moment so long after it was lost is given up for good; it may be lost again by then.
+    dask.config.set({"distributed.deploy.lost-worker-timeout": "2 hours"})
     info = open_device(options.device).info
     x = coupled_maps(options.series, options.steps)
     call: dict[str, Any] = {"E": 3, "device": info.id}

@@ -79,6 +79,7 @@ def test_the_search_for_E_is_told(path):
 
 
 def test_bands_of_a_recurrence_matrix(path, monkeypatch):
+    monkeypatch.setattr(parts, "now", lambda: "2026-01-01T00:00:00+00:00")
     with Member(path) as member:
         member.enter()
         (path / IDENTITY).write_bytes(identity_file(6, {}))
