@@ -56,7 +56,7 @@ def main() -> None:
     import dask
     from distributed import Client, LocalCluster
 
-    # A worker that is not there at a moment so long after it was lost is given up for good; it may be lost again by then.
+    # Dask gives a worker up that is not there so long after it was lost: it may have been killed again by then.
     dask.config.set({"distributed.deploy.lost-worker-timeout": "2 hours"})
     info = open_device(options.device).info
     x = coupled_maps(options.series, options.steps)
