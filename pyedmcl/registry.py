@@ -77,6 +77,7 @@ RESULTS = {
     "RecurrenceResult": "recurrence.result",
     "MultiviewResult": "edm.multiview",
     "WindowedMap": "edm.windowed_result",
+    "WindowedCcm": "edm.windowed_result",
     "WindowedForecast": "edm.windowed_result",
 }
 

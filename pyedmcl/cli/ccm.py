@@ -10,11 +10,12 @@ import typer
 from . import options
 from .ccm_options import First, Interval, LibSizes, Sample, Second, Seed, parse_pair_E, parse_sizes
 from .files import check_picture, check_table, write_table
-from .inputs import load, load_groups
+from .inputs import load, load_groups, parse_windows
 from .talk import Talk
 
 if TYPE_CHECKING:
     from ..data.series import Series
+    from ..edm.windowed_result import WindowedCcm
 
 _HEADER = ("cause", "effect", "library", "target", "lib_size", "mean", "q05", "q25", "median", "q75", "q95")
 
@@ -67,6 +68,7 @@ def ccm(
     ] = "simplex",
     theta: Annotated[float, typer.Option("--theta", help="Localisation of --method smap.")] = 1.0,
     groups: options.Groups = None,
+    windows: options.Windows = None,
     draw: Annotated[
         str,
         typer.Option(
@@ -96,17 +98,22 @@ def ccm(
     labels = load_groups(input, None if x is None else [x], groups, dataset, needed="--x and --y")
     one, other = two_series(input, x, y, time_column, dataset)
     import pyedmcl
+    from pyedmcl.edm.windowed_result import WindowedCcm
 
     with talk.progress("cross mapping") as report:
         result = pyedmcl.ccm(
             one, other, E=dims, tau=tau, Tp=Tp, lib_sizes=sizes, sample=sample, seed=seed,
             exclusion_radius=exclusion_radius, knn=knn, method=method, theta=theta, groups=labels,
-            draw=draw, neighbors=neighbors, recall=recall, progress=report, dtype=dtype, device=device,
+            draw=draw, windows=parse_windows(windows), neighbors=neighbors, recall=recall, progress=report, dtype=dtype,
+            device=device,
         )  # fmt: skip
-    if output is not None:
-        write_table(output, _HEADER, _rows(result))
     if picture is not None:
         result.plot(str(picture))
+    if isinstance(result, WindowedCcm):
+        _windows(talk, result, output)
+        return
+    if output is not None:
+        write_table(output, _HEADER, _rows(result))
     from ..io.roles import role_columns
 
     found = []
@@ -124,6 +131,26 @@ def ccm(
     talk.remark(f"seed {result.seed}" + (f"; skill in {output}" if output is not None else ""))
     talk.document({"lib_sizes": result.lib_sizes, "sample": sample, "seed": result.seed, "E": list(result.E),
                    "directions": found, "neighbors": result.provenance["neighbors"],
+                   "output": None if output is None else str(output)})  # fmt: skip
+
+
+def _windows(talk: Talk, result: WindowedCcm, output: Path | None) -> None:
+    """Mean skill of each window, direction and size, as a table and in a file."""
+    header = ("start", "time", "library", "target", "lib_size", "mean")
+    time = result.time.astype(str) if result.time.dtype.kind == "M" else result.time
+    rows = [
+        (start, when, *link, size, mean)
+        for start, when, of_window in zip(result.starts.tolist(), time.tolist(), result.mean.tolist(), strict=True)
+        for link, of_link in zip(result.links, of_window, strict=True)
+        for size, mean in zip(result.lib_sizes.tolist(), of_link, strict=True)
+    ]
+    if output is not None:
+        write_table(output, header, rows)
+    largest = int(result.lib_sizes.max())
+    shown = [[*map(str, row[:-1]), f"{row[-1]:.4f}"] for row in rows if row[4] == largest]
+    talk.table(header, shown, right=("start", "lib_size", "mean"))
+    talk.document({"seed": result.seed, "E": list(result.E), "width": result.width,
+                   "windows": [dict(zip(header, row, strict=True)) for row in rows],
                    "output": None if output is None else str(output)})  # fmt: skip
 
 

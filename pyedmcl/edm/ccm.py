@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,9 +19,11 @@ from . import arguments
 from .ccm_directions import METHODS, Direction, drawn_from, library_sizes, variables
 from .ccm_problem import KERNELS, CcmProblem
 from .ccm_result import CcmResult, LaggedCcmResult
+from .ccm_windows import windowed_ccm
 from .convergence import means
 from .measures import check_room, check_skill
 from .regression import check_thetas
+from .windowed_result import WindowedCcm
 
 
 @public_function
@@ -43,6 +46,7 @@ def ccm(
     valid_lib: Any = None,
     groups: Any = None,
     draw: str = "rows",
+    windows: tuple[int, int] | None = None,
     skill: str = "pearson",
     predictions: bool = False,
     neighbors: str = "exact",
@@ -51,7 +55,7 @@ def ccm(
     dtype: str = "float32",
     device: str | None = None,
     tune: str | None = None,
-) -> CcmResult:
+) -> CcmResult | WindowedCcm:
     """Convergent cross mapping of two variables, in both directions.
 
     For each library size, random sub-libraries are drawn without replacement from the states of one variable, and the
@@ -98,6 +102,9 @@ def ccm(
         What sub-libraries are drawn from: single rows of all groups, or whole groups in random order until there are
         enough rows, the last of them in part (Clark et al., Ecology 96, 1174, 2015). Rows of a group resemble each
         other: whole groups tell what so many plots or subjects would have told.
+    windows : (int, int), optional
+        Width of windows that move along the rows, and rows from one to the next: skill of each window's rows by
+        themselves, with the same seed in all.
     skill : {"pearson", "spearman", "rmse", "mae", "nrmse"}
         What ``rho`` holds, as for :func:`pyedmcl.xmap`. All but the first make a search for each sub-library.
     predictions : bool
@@ -116,7 +123,7 @@ def ccm(
 
     Returns
     -------
-    CcmResult
+    CcmResult or, with ``windows``, WindowedCcm
         Skill of each sample, with summaries and tests of convergence.
 
     Raises
@@ -165,13 +172,19 @@ def ccm(
         x, y, E=E, tau=tau, Tp=[Tp], exclusion_radius=exclusion_radius, embedded=embedded, lib_range=lib_range,
         valid_lib=valid_lib, groups=groups,
     )  # fmt: skip
-    directions = both.directions(Tp, k)
-    sizes = library_sizes(lib_sizes, directions)
     problem = CcmProblem(
-        directions, sizes, samples, number, Tp, both.exclusion_radius, search, dtype,
+        (), (), samples, number, Tp, both.exclusion_radius, search, dtype,
         None if method == "simplex" else float(thetas[0]), drawn_from(both, draw), check_skill(skill),
         predictions,
     )  # fmt: skip
+    if windows is not None:
+        given = {"lib_range": lib_range, "valid_lib": valid_lib, "groups": groups, "predictions": predictions or None}
+        for name in (name for name, value in given.items() if value is not None):
+            raise InputError(f"windows={arguments.shown(windows)} cannot be used with {name}=: leave one of them out")
+        return windowed_ccm(both, windows, k, lib_sizes, problem, arguments.runner_on(device, dtype))
+    directions = both.directions(Tp, k)
+    sizes = library_sizes(lib_sizes, directions)
+    problem = replace(problem, directions=directions, lib_sizes=sizes)
     layers = [problem.result()]
     if predictions:
         shape = (*layers[0].shape, both.x.series.n_steps)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..engines.ccm import SampledSkill, States
 from ..engines.sub_libraries import CcmPair
-from ..jobs.blocks import Arrays, Block, BlockResult, Record, Report, cut
+from ..jobs.blocks import Arrays, Block, BlockResult, Record, Report
 from ..neighbors.choose import SearchRequest
 from ..neighbors.records import without_search
 from .ccm_directions import Direction, states_of
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ..device.executor import Executor
 
 KERNELS = ("knn", "ccm_draw", "ccm", "ccm_direct")
+_TOGETHER = 64  # directions of a block
 _MEMBER_BYTES = 1 << 28  # of sub-libraries that the host draws together
 SMAP_KERNELS = ("ccm_draw", "smap_scale", "smap", "smap_solve")
 
@@ -85,10 +86,16 @@ class CcmProblem:
 
     def blocks(self) -> list[Block]:
         """Directions whose states one search serves together, others one by one."""
-        first, last = self.directions[0], self.directions[-1]
-        alike = first.library.series.n_series == last.library.series.n_series == 1
-        alike = alike and (first.library.E, first.k) == (last.library.E, last.k)
-        return cut(self.total, self.total if alike else 1, 1 + self.predictions)
+        found: list[Block] = []
+        layers, begin = tuple(range(1 + self.predictions)), 0
+        for end in range(1, self.total + 1):
+            first, left = self.directions[begin], self.directions[end:]
+            alike = left and first.library.series.n_series == left[0].library.series.n_series == 1
+            alike = alike and (first.library.E, first.k) == (left[0].library.E, left[0].k)
+            if not alike or end - begin == _TOGETHER:
+                found.append(Block(len(found), begin, end, layers))
+                begin = end
+        return found
 
     @property
     def operations(self) -> float:

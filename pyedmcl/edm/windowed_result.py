@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ..io.optional import pandas_for
 from ..io.result import Result
+from .convergence import means
 
 _SHOWN = 8  # pairs that a picture shows
 
@@ -124,6 +125,65 @@ class WindowedForecast(Result):
 
     def plot(self, path: str | None = None) -> Any:
         """Skill over time; saved to ``path`` if given. Needs matplotlib."""
+        from ..plot.windows import skill_over_time
+
+        return skill_over_time(self, path)
+
+
+@dataclass(frozen=True, repr=False)
+class WindowedCcm(Result):
+    """Convergent cross mapping of two series within each window.
+
+    Attributes
+    ----------
+    rho : ndarray of float64 (n_windows, 2, n_sizes, samples)
+        As of :class:`CcmResult`.
+    lib_sizes : ndarray of int (n_sizes,)
+    links : ((str, str), (str, str))
+        (library, target) of each direction.
+    E : (int, int)
+    seed : int
+        Each window draws the rows that its number chooses.
+    skill : str
+        What rho holds: "pearson", or another measure that was asked for.
+    starts, width, time
+        As of :class:`WindowedMap`.
+    """
+
+    rho: NDArray[np.float64]
+    lib_sizes: NDArray[np.int_]
+    links: tuple[tuple[str, str], tuple[str, str]]
+    E: tuple[int, int]
+    seed: int
+    skill: str
+    starts: NDArray[np.int_]
+    width: int
+    time: NDArray[Any]
+    provenance: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    @property
+    def mean(self) -> NDArray[np.float64]:
+        """Mean skill (n_windows, 2, n_sizes) over the samples that have one."""
+        return means(self.rho)
+
+    def to_frame(self) -> Any:
+        """A pandas DataFrame with a row for each window, direction and size: start, time, library, target, mean."""
+        n, sizes = len(self.starts), len(self.lib_sizes)
+        libraries, targets = zip(*self.links, strict=True)
+        return pandas_for("to_frame()").DataFrame({
+            "start": np.repeat(self.starts, 2 * sizes), "time": np.repeat(self.time, 2 * sizes),
+            "library": np.tile(np.repeat(libraries, sizes), n), "target": np.tile(np.repeat(targets, sizes), n),
+            "lib_size": np.tile(self.lib_sizes, 2 * n), "mean": self.mean.reshape(-1),
+        })  # fmt: skip
+
+    def curves(self) -> dict[str, NDArray[Any]]:
+        """Mean skill of both directions over time, at the largest library."""
+        largest = int(self.lib_sizes.argmax())
+        mean = self.mean[:, :, largest]
+        return {f"{target} drives {library}?": mean[:, d] for d, (library, target) in enumerate(self.links)}
+
+    def plot(self, path: str | None = None) -> Any:
+        """Skill of both directions over time; saved to ``path`` if given. Needs matplotlib."""
         from ..plot.windows import skill_over_time
 
         return skill_over_time(self, path)

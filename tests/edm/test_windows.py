@@ -82,6 +82,30 @@ def test_projections_over_time(tmp_path, one_device):
         pyedmcl.simplex(X, E=3, windows=(50, 5), lib_range=(0, 40))
 
 
+@pytest.mark.parametrize("E", [2, (2, 3)])
+@pytest.mark.parametrize("y", [Y, GAPS[:, 1]], ids=["whole", "gaps"])
+def test_sub_libraries_have_the_bits_of_a_call_for_each_window(device, E, y):
+    own = {"E": E, "lib_sizes": [12, 80], "sample": 3, "seed": 5, "device": device}
+    found = pyedmcl.ccm(X, y, windows=(120, 35), **own)
+    assert found.rho.shape == (3, 2, 2, 3) and found.seed == 5
+    for window, rows in enumerate(SLICES):
+        np.testing.assert_array_equal(found.rho[window], pyedmcl.ccm(X[rows], y[rows], **own).rho)
+
+
+def test_sub_libraries_over_time(tmp_path, one_device):
+    own = {"E": 2, "sample": 2, "seed": 5, "method": "smap", "skill": "mae", "device": one_device}
+    found = pyedmcl.ccm(X, Y, lib_sizes=[30], windows=(100, 100), **own)
+    alone = pyedmcl.ccm(X[100:], Y[100:], lib_sizes=[30], **own)
+    np.testing.assert_array_equal(found.rho[1], alone.rho)
+    frame = found.to_frame()
+    assert frame["target"].tolist() == ["y", "x"] * 2 and frame["mean"].tolist() == found.mean.ravel().tolist()
+    found.plot(tmp_path / "w.png")
+    with pytest.raises(InputError, match=r"windows=\(20, 5\): lib_sizes: 30 rows cannot be drawn"):
+        pyedmcl.ccm(X, Y, E=2, lib_sizes=[30], windows=(20, 5))
+    with pytest.raises(InputError, match=r"windows=\(50, 5\) cannot be used with predictions="):
+        pyedmcl.ccm(X, Y, E=2, predictions=True, windows=(50, 5))
+
+
 @pytest.mark.parametrize(
     ("windows", "more", "said"),
     [
