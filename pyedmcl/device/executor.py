@@ -7,7 +7,7 @@ imports a binding, so that another one that accepts OpenCL C source can take its
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -95,6 +95,9 @@ class Executor(Protocol):
         Numbers take the type that the kernel declares. Raises LaunchError for arguments that are not those of the
         kernel, and LaunchError or DeviceMemoryError with the driver's reason.
         """
+
+    def follow(self, queue: Any) -> None:
+        """Have what is queued from now on wait for all that the caller has put on ``queue``."""
 
     def finish(self) -> None:
         """Wait for everything queued."""

@@ -53,6 +53,8 @@ class OpenCLExecutor(CommonExecutor):
     ----------
     info : DeviceInfo
         A device from :func:`pyedmcl.device.discover.discover`.
+    context : pyopencl.Context, optional
+        The caller's, else a new one. The queue is one of ours in any case: in order, and with times.
 
     Raises
     ------
@@ -66,15 +68,15 @@ class OpenCLExecutor(CommonExecutor):
     memory_codes = ("MEM_OBJECT_ALLOCATION_FAILURE", "OUT_OF_HOST_MEMORY")
     late_memory_codes = ("OUT_OF_RESOURCES", "INVALID_BUFFER_SIZE")
 
-    def __init__(self, info: DeviceInfo) -> None:
+    def __init__(self, info: DeviceInfo, context: Any = None) -> None:
         self.cl: Any = runtimes.opencl()
         super().__init__(info, (self.cl.Error,))
         self._kept = ProgramCache(info) if quirks_for(info).keep_programs else None
         self._device = opencl_devices.handle(info)
         try:
-            self._context = self.cl.Context([self._device])
+            self._context = self.cl.Context([self._device]) if context is None else context
             self._queue = self.cl.CommandQueue(
-                self._context, properties=self.cl.command_queue_properties.PROFILING_ENABLE
+                self._context, self._device, properties=self.cl.command_queue_properties.PROFILING_ENABLE
             )
         except self.errors as error:
             raise self.failure("the driver gave no context", error) from error
@@ -111,6 +113,16 @@ class OpenCLExecutor(CommonExecutor):
 
     def _wait(self) -> None:
         self._queue.finish()
+
+    def follow(self, queue: Any) -> None:
+        """Have what is queued from now on wait for all that is on ``queue`` by now. Raises LaunchError."""
+        self._check()
+        try:
+            before = self.cl.enqueue_marker(queue)
+            queue.flush()
+            self.cl.enqueue_barrier(self._queue, wait_for=[before])
+        except self.errors as error:
+            raise self.failure("the caller's queue cannot be waited for", error) from error
 
     def launch(
         self, kernel: Kernel, global_size: Sequence[int], local_size: Sequence[int] | None, /, **arguments: Argument

@@ -30,6 +30,11 @@ def handle(info: DeviceInfo) -> Any:
     raise DeviceNotFoundError(f"the device {info.name!r} ({info.id}) is not on this machine")
 
 
+def info_of(device: Any) -> DeviceInfo | None:
+    """What is known of an OpenCL device object, whoever asked for it; None where it is not in the list."""
+    return next((info for info, known in _devices(False) if known.int_ptr == device.int_ptr), None)
+
+
 def _devices(refresh: bool) -> list[tuple[DeviceInfo, Any]]:
     global _found
     cl = runtimes.opencl()

@@ -24,7 +24,7 @@ class ExecutorRow:
         ``module:function`` of this room. ``function(refresh)`` lists the devices that the executor can open, each with
         ``executor`` set to the row's name and an id ``"name:p:d"`` ("p:d" in the first row).
     executor : str
-        ``module:class`` of this room, called with a device of that list.
+        ``module:class`` of this room, called with a device of that list, and perhaps with a context of the caller.
     when_named : bool
         Whether its devices count only where a request names the executor ("name", "name:gpu", "name:0:0"), so that its
         binding is not even imported otherwise.
@@ -63,9 +63,10 @@ def devices(executor: str | None = None, *, refresh: bool = False) -> list[Devic
     return found
 
 
-def open_executor(info: DeviceInfo) -> Executor:
-    """A new executor for a device. Raises what the executor raises."""
-    executor: Executor = _load(EXECUTORS[info.executor].executor)(info)
+def open_executor(info: DeviceInfo, context: Any = None) -> Executor:
+    """A new executor for a device, in a context of the caller where there is one. Raises what the executor raises."""
+    given = (info,) if context is None else (info, context)
+    executor: Executor = _load(EXECUTORS[info.executor].executor)(*given)
     return executor
 
 

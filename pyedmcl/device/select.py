@@ -6,6 +6,7 @@ import fnmatch
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from .. import config
 from ..errors import DeviceNotFoundError, InputError, shown
@@ -82,8 +83,22 @@ def select(request: str | None = None, *, devices: Sequence[DeviceInfo] | None =
     return Choice(matches[0], f"{source} {request!r}{others}")
 
 
-#: What a function's ``device`` may be: one name, or several.
-DeviceNames = str | Sequence[str | None] | None
+
+class OpenCLHandle(Protocol):
+    """A queue, context or device of PyOpenCL; see :mod:`pyedmcl.device.foreign`."""
+
+    @property
+    def int_ptr(self) -> int: ...
+
+
+class SyclHandle(Protocol):
+    """A queue or device of dpctl; see :mod:`pyedmcl.device.foreign`."""
+
+    def addressof_ref(self) -> int: ...
+
+
+#: What a function's ``device`` may be: a name, the caller's own queue, context or device, or several of these.
+DeviceNames = str | Sequence[str | OpenCLHandle | SyclHandle | None] | OpenCLHandle | SyclHandle | None
 
 def _of_executor(executor: str | None, devices: Sequence[DeviceInfo] | None) -> Sequence[DeviceInfo]:
     """The devices of an executor, or of all that count unless they are named; of a list, or of those there are."""

@@ -4,38 +4,61 @@ from __future__ import annotations
 
 import os
 import threading
+from typing import Any, cast
 
 from ..errors import warn
-from . import discover, registry, select
+from . import discover, foreign, registry, select
 from .executor import Executor
 from .info import DeviceInfo
 from .quirks import quirks_for
 
 _lock = threading.Lock()
-_open: dict[tuple[int, DeviceInfo], Executor] = {}
+# By process, device, and the caller's context where there is one.
+_open: dict[tuple[int, DeviceInfo, Any], Executor] = {}
+# Executors in contexts of the caller: each keeps its context alive.
+_FOREIGN_KEPT = 8
 
 
-def open_device(request: str | None = None) -> Executor:
-    """The executor of the device that ``request`` names; see :func:`pyedmcl.device.select.select`.
+def open_device(request: select.DeviceNames = None) -> Executor:
+    """The executor of the device that ``request`` names or is; see :func:`pyedmcl.device.select.select`.
 
     Raises
     ------
     DeviceNotFoundError
         No device matches.
+    InputError
+        A queue, context or device of the caller cannot be used.
     LaunchError
         The driver refuses a context.
     """
-    return executor_for(select.select(request).device)
+    if foreign.is_handle(request) or isinstance(request, (list, tuple)):
+        return open_devices(request)[0]
+    return executor_for(select.select(cast("str | None", request)).device)
 
 
 def open_devices(request: select.DeviceNames = None) -> list[Executor]:
-    """The executors of the devices that ``request`` names; see :func:`pyedmcl.device.select.select_several`."""
+    """The executors of the devices that ``request`` names or is; see :func:`pyedmcl.device.select.select_several`.
+
+    Where it is a queue of the caller, what is done next waits for what is on that queue.
+    """
+    if foreign.is_handle(request):
+        return [_executor_at(place) for place in foreign.places(request)]
+    if isinstance(request, (list, tuple)) and any(map(foreign.is_handle, request)):
+        opened = [executor for each in request for executor in open_devices(each)]
+        return list(dict.fromkeys(opened))
     return [executor_for(choice.device) for choice in select.select_several(request)]
 
 
-def executor_for(info: DeviceInfo) -> Executor:
-    """The executor of a discovered device: the same one for every caller in this process."""
-    key = (os.getpid(), info)
+def _executor_at(place: foreign.Place) -> Executor:
+    executor = executor_for(place.info, place.context)
+    if place.queue is not None:
+        executor.follow(place.queue)
+    return executor
+
+
+def executor_for(info: DeviceInfo, context: Any = None) -> Executor:
+    """The executor of a discovered device, or in a context of the caller: the same one for all in this process."""
+    key = (os.getpid(), info, context)
     executor = _open.get(key)
     if executor is not None:
         return executor
@@ -43,7 +66,9 @@ def executor_for(info: DeviceInfo) -> Executor:
     with _lock:
         if key not in _open:
             _warn_of(info)
-            _open[key] = registry.open_executor(info)
+            _open[key] = registry.open_executor(info, context)
+            for old in [key for key in _open if key[2] is not None][:-_FOREIGN_KEPT]:
+                del _open[old]  # who still uses it holds it
         return _open[key]
 
 

@@ -198,6 +198,8 @@ class SyclExecutor(CommonExecutor):
     ----------
     info : DeviceInfo
         A device from :func:`pyedmcl.device.sycl_devices.devices`.
+    context : dpctl.SyclContext, optional
+        The caller's, else a new one. The queue is one of ours in any case: in order, and with times.
 
     Raises
     ------
@@ -211,7 +213,7 @@ class SyclExecutor(CommonExecutor):
     memory_codes = ("USM allocation failed",)
     late_memory_codes = ()
 
-    def __init__(self, info: DeviceInfo) -> None:
+    def __init__(self, info: DeviceInfo, context: Any = None) -> None:
         self.dpctl: Any = runtimes.sycl()
         super().__init__(info, errors_of(self.dpctl))
         self._build = compiler_of(self.dpctl)
@@ -219,7 +221,7 @@ class SyclExecutor(CommonExecutor):
         self._order = threading.Lock()  # what was queued last must be known as such
         device = sycl_devices.handle(info)
         try:
-            self._context = self.dpctl.SyclContext(device)
+            self._context = self.dpctl.SyclContext(device) if context is None else context
             # By default a queue is neither in order nor does it measure times.
             self._queue = self.dpctl.SyclQueue(self._context, device, property=["in_order", "enable_profiling"])
         except self.errors as error:
@@ -259,6 +261,14 @@ class SyclExecutor(CommonExecutor):
     def _wait(self) -> None:
         self._queue.wait()
         self._late.sweep()
+
+    def follow(self, queue: Any) -> None:
+        """Have what is queued from now on wait for all that is on ``queue`` by now. Raises LaunchError."""
+        self._check()
+        try:
+            self._queue.submit_barrier([queue.submit_barrier()])
+        except self.errors as error:
+            raise self.failure("the caller's queue cannot be waited for", error) from error
 
     def launch(
         self, kernel: Kernel, global_size: Sequence[int], local_size: Sequence[int] | None, /, **arguments: Argument

@@ -77,6 +77,9 @@ class DryExecutor:
         check(kernel.name, kernel.slots, arguments)
         return _DryEvent()
 
+    def follow(self, queue: Any) -> None:
+        """Nothing is queued."""
+
     def finish(self) -> None:
         """Nothing is queued."""
 

@@ -6,8 +6,10 @@ import time
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from ..device.foreign import is_handle
 from ..device.select import DeviceNames
 from ..device.session import open_device
+from ..errors import InputError, shown
 from .answers import Hello, cancelled
 from .blocks import Problem, Record
 from .client_job import Job, add_tuning
@@ -41,6 +43,8 @@ class ClientRunner:
     """
 
     def __init__(self, client: Any, device: DeviceNames = None) -> None:
+        if is_handle(device) or (isinstance(device, (list, tuple)) and any(map(is_handle, device))):
+            raise InputError(f"device={shown(device)}: workers of client= open devices by name, such as 'gpu'")
         self._pool, self._device = pool_of(client), device
         self._begun = time.perf_counter()
         self._infos: dict[tuple[str, str], DeviceInfo] = {}  # by worker and device
@@ -63,7 +67,7 @@ class ClientRunner:
     @property
     def executor(self) -> Executor:
         name = self._device
-        return open_device(name if name is None or isinstance(name, str) else name[0])
+        return open_device(name[0] if isinstance(name, (list, tuple)) else name)
 
     @property
     def tuning(self) -> dict[str, list[dict[str, Any]]]:

@@ -176,7 +176,7 @@ def test_an_unusable_device_that_was_named_is_used_with_a_warning(monkeypatch: p
     from pyedmcl.device import session
 
     monkeypatch.setattr(session.discover, "discover", lambda: [])
-    monkeypatch.setattr(session.registry, "open_executor", lambda info: f"executor of {info.driver}")
+    monkeypatch.setattr(session.registry, "open_executor", lambda info, context: f"executor of {info.driver}")
     monkeypatch.setattr(session, "_open", {})
     with pytest.warns(RuntimeWarning, match=r"was named, but PoCL 3\.0 gives wrong distances.*conda-forge"):
         assert session.executor_for(POCL30) == "executor of 3.0-rc2"

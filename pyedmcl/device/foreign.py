@@ -1,0 +1,98 @@
+"""The caller's own queue, context or device as ``device=``: where the work is to be done, and after what.
+
+Objects are known by the module of their type, so that no binding is imported for a name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import InputError, shown
+from . import opencl_devices, runtimes, sycl_devices
+from .info import DeviceInfo
+
+
+@dataclass(frozen=True)
+class Place:
+    """A device, as the caller holds it.
+
+    Attributes
+    ----------
+    info : DeviceInfo
+    context
+        The caller's context; None: one of ours.
+    queue
+        The caller's queue, whose work comes first; None: there is none.
+    """
+
+    info: DeviceInfo
+    context: Any = None
+    queue: Any = None
+
+
+def is_handle(request: Any) -> bool:
+    """Whether a request is an object of a binding, and no name."""
+    return _root(request) in _PLACES
+
+
+def places(request: Any) -> list[Place]:
+    """Where the work of a handle is done; of a context with several devices, on each of them.
+
+    Raises
+    ------
+    InputError
+        It is no queue, context or device, or one of a device that cannot be used; with what to give instead.
+    """
+    return _PLACES[_root(request)](request)
+
+
+def _root(request: Any) -> str:
+    return type(request).__module__.partition(".")[0]
+
+
+def _of_pyopencl(handle: Any) -> list[Place]:
+    cl = runtimes.opencl()
+    if isinstance(handle, cl.CommandQueue):
+        return [Place(_opencl_info(handle.device, handle), handle.context, handle)]
+    if isinstance(handle, cl.Context):
+        return [Place(_opencl_info(device, handle), handle) for device in handle.devices]
+    if isinstance(handle, cl.Device):
+        return [Place(_opencl_info(handle, handle))]
+    raise InputError(f"device={shown(handle)}: of PyOpenCL, a CommandQueue, a Context or a Device is needed")
+
+
+def _opencl_info(device: Any, handle: Any) -> DeviceInfo:
+    info = opencl_devices.info_of(device)
+    if info is None:
+        raise InputError(
+            f"device={shown(handle)}: {device.name.strip()} is a part of a device (a sub-device), or was not there when"
+            " pyedmcl listed devices; give a whole device, see pyedmcl devices"
+        )
+    return info
+
+
+def _of_dpctl(handle: Any) -> list[Place]:
+    dpctl = runtimes.sycl()
+    if isinstance(handle, dpctl.SyclQueue):
+        return [Place(_sycl_info(handle.sycl_device, handle), handle.sycl_context, handle)]
+    if isinstance(handle, dpctl.SyclDevice):
+        return [Place(_sycl_info(handle, handle))]
+    raise InputError(f"device={shown(handle)}: of dpctl, a SyclQueue or a SyclDevice is needed")
+
+
+def _sycl_info(device: Any, handle: Any) -> DeviceInfo:
+    found = sycl_devices.found()
+    for info, known in found.devices:
+        if known == device:
+            return info
+    name = f"{device.filter_string}  {device.name} ({device.driver_version})"
+    why = dict(found.left_out).get(name, "it was not there when pyedmcl listed devices, or is a part of one")
+    raise InputError(
+        f"device={shown(handle)}: {name} cannot be used: {why}. Make the queue with dpctl.SyclQueue('opencl:gpu') or "
+        "'opencl:cpu', or name a device of OpenCL"
+    )
+
+
+_PLACES: dict[str, Callable[[Any], list[Place]]] = {"pyopencl": _of_pyopencl, "dpctl": _of_dpctl}
