@@ -42,9 +42,9 @@ def ccm(
     input: options.Input,
     E: Annotated[
         str,
-        typer.Option("--E", metavar="E|E,E", help="Embedding dimension, or one for x and one for y.",
-                     show_default=False, rich_help_panel="Embedding"),
-    ],
+        typer.Option("--E", metavar="auto|E|E,E", rich_help_panel="Embedding",
+                     help="Embedding dimension, or one for x and one for y; auto finds each one's own."),
+    ] = "auto",
     x: First = None,
     y: Second = None,
     lib_sizes: LibSizes = None,

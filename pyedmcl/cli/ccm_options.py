@@ -61,12 +61,14 @@ def parse_integers(text: str, option: str) -> list[int]:
     return found
 
 
-def parse_pair_E(text: str) -> int | list[int]:
-    """One E, or one for x and one for y."""
+def parse_pair_E(text: str) -> str | int | list[int]:
+    """``auto``, one E, or one for x and one for y."""
+    if text.strip().lower() == "auto":
+        return "auto"
     try:
         dims = [int(item) for item in text.split(",")]
     except ValueError:
         dims = []
     if not 1 <= len(dims) <= 2:
-        raise typer.BadParameter(f"--E {text!r}: an integer, or one for x and one for y such as 2,3, is needed")
+        raise typer.BadParameter(f"--E {text!r}: 'auto', an integer, or one for x and one for y such as 2,3, is needed")
     return dims[0] if len(dims) == 1 else dims

@@ -27,9 +27,9 @@ def surrogate_test(
     input: options.Input,
     E: Annotated[
         str,
-        typer.Option("--E", metavar="E|E,E|auto", rich_help_panel="Embedding", show_default=False,
+        typer.Option("--E", metavar="auto|E|E,E", rich_help_panel="Embedding",
                      help="Embedding dimension: of a pair, or as for xmap (of the targets; auto finds it)."),
-    ],
+    ] = "auto",
     x: First = None,
     y: Second = None,
     surrogate: Annotated[

@@ -49,6 +49,7 @@ def causal_network(
     exclusion_radius: int = 0,
     knn: int | None = None,
     E_max: int = 10,
+    E_rule: str | float = "best",
     columns: Sequence[str | int] | str | int | None = None,
     progress: Progress | None = None,
     dtype: str = "float32",
@@ -100,7 +101,7 @@ def causal_network(
         As for :func:`pyedmcl.surrogate`.
     progress : callable or True, optional
         Called as ``progress(done, total, unit)`` with units "dimensions", "lags", "series" and "predictions".
-    tau, exclusion_radius, knn, E_max, columns, dtype, device, client, tune
+    tau, exclusion_radius, knn, E_max, E_rule, columns, dtype, device, client, tune
         As for :func:`pyedmcl.xmap`.
 
     Returns
@@ -147,7 +148,8 @@ def causal_network(
     )  # fmt: skip
     arguments.reporter(progress)
     fields = pairs_arguments(
-        data, E=E, tau=tau, Tp=Tp, exclusion_radius=exclusion_radius, knn=knn, E_max=E_max, columns=columns, dtype=dtype
+        data, E=E, tau=tau, Tp=Tp, exclusion_radius=exclusion_radius, knn=knn, E_max=E_max, E_rule=E_rule,
+        columns=columns, dtype=dtype
     )
     series = fields["data"].series
     check_size(series, fields, legs.lags)

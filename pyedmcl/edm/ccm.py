@@ -16,6 +16,7 @@ from ..jobs.runner import Runner
 from ..jobs.sinks import ArraySink
 from ..launch.progress import Progress
 from . import arguments
+from .auto_dimension import dimensions_of
 from .ccm_directions import METHODS, Direction, drawn_from, library_sizes, variables
 from .ccm_problem import KERNELS, CcmProblem
 from .ccm_result import CcmResult, LaggedCcmResult
@@ -31,7 +32,7 @@ def ccm(
     x: Any,
     y: Any,
     *,
-    E: int | Sequence[int] | None = None,
+    E: str | int | Sequence[int] | None = None,
     tau: int = 1,
     Tp: int = 0,
     lib_sizes: Any = None,
@@ -39,6 +40,8 @@ def ccm(
     seed: int | None = None,
     exclusion_radius: int = 0,
     knn: int | None = None,
+    E_max: int = 20,
+    E_rule: str | float = "best",
     method: str = "simplex",
     theta: float = 1.0,
     embedded: bool = False,
@@ -67,8 +70,10 @@ def ccm(
     x, y : array_like (n,) or (n, columns)
         The two variables, equally long, time along the first axis, NaN for gaps. Of several columns each is embedded,
         and the first is what is predicted.
-    E : int or (int, int)
-        Lags of the embedding of x and of y.
+    E : int, (int, int) or "auto"
+        Lags of the embedding of x and of y; "auto" finds those at which each predicts itself best.
+    E_max, E_rule
+        For E="auto", as for :func:`pyedmcl.embed_dimension`.
     tau : int
         Lag, at least 1.
     Tp : int
@@ -168,6 +173,11 @@ def ccm(
     thetas = check_thetas(theta)
     if len(thetas) != 1:
         raise InputError(f"theta={arguments.shown(theta)}: one number of at least 0 is needed")
+    if not embedded:
+        E = dimensions_of(
+            x, y, E, E_max=E_max, E_rule=E_rule, tau=tau, exclusion_radius=exclusion_radius, knn=knn, groups=groups,
+            dtype=dtype, device=device,
+        )  # fmt: skip
     both = variables(
         x, y, E=E, tau=tau, Tp=[Tp], exclusion_radius=exclusion_radius, embedded=embedded, lib_range=lib_range,
         valid_lib=valid_lib, groups=groups,
@@ -219,7 +229,7 @@ def ccm_lagged(
     x: Any,
     y: Any,
     *,
-    E: int | Sequence[int],
+    E: str | int | Sequence[int] = "auto",
     Tp: Sequence[int] = tuple(range(-8, 9)),
     tau: int = 1,
     lib_size: int | None = None,
@@ -227,6 +237,8 @@ def ccm_lagged(
     seed: int | None = None,
     exclusion_radius: int = 0,
     knn: int | None = None,
+    E_max: int = 20,
+    E_rule: str | float = "best",
     lib_range: Any = None,
     valid_lib: Any = None,
     groups: Any = None,
@@ -252,7 +264,7 @@ def ccm_lagged(
         Sub-libraries for each Tp, where ``lib_size`` is given.
     progress : callable or True, optional
         Called as ``progress(done, total, "predictions")``; True shows a bar.
-    x, y, E, tau, seed, exclusion_radius, knn, lib_range, valid_lib, groups, neighbors, recall,
+    x, y, E, E_max, E_rule, tau, seed, exclusion_radius, knn, lib_range, valid_lib, groups, neighbors, recall,
     dtype, device, tune
         As for :func:`pyedmcl.ccm`.
 
@@ -293,6 +305,10 @@ def ccm_lagged(
     k, number = arguments.count("knn", knn), arguments.stream(seed)
     search = arguments.neighbor_search(neighbors, recall)
     dtype = arguments.precision(dtype)
+    E = dimensions_of(
+        x, y, E, E_max=E_max, E_rule=E_rule, tau=tau, exclusion_radius=exclusion_radius, knn=knn, groups=groups,
+        dtype=dtype, device=device,
+    )  # fmt: skip
     both = variables(
         x, y, E=E, tau=tau, Tp=lags, exclusion_radius=exclusion_radius, lib_range=lib_range, valid_lib=valid_lib,
         groups=groups,

@@ -44,6 +44,7 @@ def ccm_matrix(
     exclusion_radius: int = 0,
     knn: int | None = None,
     E_max: int = 20,
+    E_rule: str | float = "best",
     columns: Sequence[str | int] | str | int | None = None,
     groups: Any = None,
     out: str | os.PathLike[str] | None = None,
@@ -89,7 +90,7 @@ def ccm_matrix(
     progress : callable or True, optional
         Called as ``progress(done, total, "series")`` and, while E is searched, with unit "dimensions"; within
         long computations also as :func:`pyedmcl.ccm` calls it.
-    tau, Tp, exclusion_radius, knn, E_max, columns, groups, dtype, device, tune
+    tau, Tp, exclusion_radius, knn, E_max, E_rule, columns, groups, dtype, device, tune
         As for :func:`pyedmcl.xmap`.
     client : optional
         As for :func:`pyedmcl.xmap`.
@@ -135,7 +136,8 @@ def ccm_matrix(
     out = arguments.folder("out", out)
     begin = begin_of(join, part, out, "out", resume=resume)
     fields = pairs_arguments(
-        data, E=E, tau=tau, Tp=Tp, exclusion_radius=exclusion_radius, knn=knn, E_max=E_max, columns=columns,
+        data, E=E, tau=tau, Tp=Tp, exclusion_radius=exclusion_radius, knn=knn, E_max=E_max, E_rule=E_rule,
+        columns=columns,
         groups=groups, neighbors=neighbors, recall=recall, dtype=dtype,
     )  # fmt: skip
     series = fields["data"].series

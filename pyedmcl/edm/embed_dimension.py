@@ -10,11 +10,13 @@ from ..data.condition import Prepared
 from ..data.groups import take_groups
 from ..data.series import as_series, check_embedding, require_rows, tell_constant
 from ..device.select import DeviceNames
+from ..errors import InputError
 from ..jobs.function import public_function
 from ..jobs.sinks import ArraySink
 from ..launch.progress import Progress
 from . import arguments
-from .embed_dimension_problem import EmbedDimensionProblem, best_dimensions
+from .dimension_rule import DimensionRule
+from .embed_dimension_problem import EmbedDimensionProblem
 from .embed_dimension_result import EmbedDimensionResult
 from .embed_dimension_rows import EmbedDimensionRowsProblem
 from .options import PredictionOptions
@@ -26,6 +28,7 @@ def embed_dimension(
     *,
     target: Any = None,
     E_max: int = 20,
+    E_rule: str | float = "best",
     tau: int = 1,
     Tp: int = 1,
     exclusion_radius: int = 0,
@@ -55,6 +58,10 @@ def embed_dimension(
         Series that each of x predicts; itself by default.
     E_max : int
         Largest dimension tried, at least 1.
+    E_rule : "best", "one-se" or float
+        Which E is taken: that of the highest rho; the smallest whose rho is at most one standard error below it, from
+        the spread of skill over eight parts of the rows; or the smallest within a tolerance of it. "one-se" is not
+        available with ``target`` or chosen rows.
     tau, Tp : int
         Lag (at least 1) and steps ahead.
     exclusion_radius : int
@@ -116,7 +123,7 @@ def embed_dimension(
     Tp = arguments.integer("Tp", Tp)
     radius = arguments.exclusion(exclusion_radius)
     k = arguments.count("knn", knn)
-    search = arguments.neighbor_search(neighbors, recall)
+    search, rule = arguments.neighbor_search(neighbors, recall), DimensionRule.parse(E_rule)
     dtype = arguments.precision(dtype)
     arguments.reporter(progress)
     rest, of = take_groups(x, groups, "x")
@@ -127,6 +134,11 @@ def embed_dimension(
     tell_constant(**({"x": series} if target is None else {"target": arguments.one_series(target, "target")}))
     problem: EmbedDimensionProblem | EmbedDimensionRowsProblem
     if any(given is not None for given in (target, lib_range, pred_range, valid_lib)):
+        if rule.parts:
+            raise InputError(
+                f"E_rule={E_rule!r} is for series that predict themselves from all rows; leave out target, lib_range, "
+                "pred_range and valid_lib, or give a tolerance such as E_rule=0.02"
+            )
         options = PredictionOptions(
             None, tau, Tp, k, radius, lib_range=lib_range, pred_range=pred_range, valid_lib=valid_lib,
             groups=of,
@@ -137,11 +149,12 @@ def embed_dimension(
         if of is not None:
             layout = of.layout(E=E_max, tau=tau, Tp=[Tp], exclusion_radius=radius)
             series, radius = layout.series(series, "x"), layout.exclusion_radius
-        problem = EmbedDimensionProblem(Prepared(series, dtype), E_max, tau, Tp, radius, k, search)
+        problem = EmbedDimensionProblem(Prepared(series, dtype), E_max, tau, Tp, radius, k, search, parts=rule.parts)
     runner = arguments.runner_on(device, dtype, client)
     rho = np.empty((series.n_series, E_max))
-    record = runner.run(problem, ArraySink(problem.blocks(runner.devices), [rho]))
-    best = best_dimensions(rho)
+    layers = [rho, np.empty((series.n_series, E_max, rule.parts))][: 2 if rule.parts else 1]
+    record = runner.run(problem, ArraySink(problem.blocks(runner.devices), layers))
+    best = rule.choose(*layers)
     single = getattr(rest, "ndim", 2 if series.n_series > 1 else 1) == 1
     used = runner.provenance(problem.kernels, record)
     return EmbedDimensionResult(int(best[0]) if single else best, rho[0] if single else rho, series.names, used)

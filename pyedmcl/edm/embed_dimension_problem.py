@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -42,6 +43,8 @@ class EmbedDimensionProblem:
         How neighbours are searched.
     unit : str
         What progress counts; series, under another name where this is the first stage of another job.
+    parts : int
+        Of the predicted rows: also the skill of each of so many parts; 0 for none.
     """
 
     data: Prepared
@@ -52,6 +55,7 @@ class EmbedDimensionProblem:
     knn: int | None
     search: SearchRequest
     unit: str = "series"
+    parts: int = 0
 
     kernels: ClassVar[tuple[str, ...]] = ("knn", "predict", "skill")
 
@@ -70,7 +74,7 @@ class EmbedDimensionProblem:
     def blocks(self, devices: int = 1) -> list[Block]:
         """Ranges of series, for so many devices."""
         n, most = self.data.series.n_series, max(_BLOCK_CELLS // self.data.series.n_steps, 1)
-        return cut(n, rows_of_a_block(n, most, devices))
+        return cut(n, rows_of_a_block(n, most, devices), 2 if self.parts else 1)
 
     @property
     def operations(self) -> float:
@@ -79,12 +83,6 @@ class EmbedDimensionProblem:
 
     def open(self, executor: Executor) -> SelfSkill:
         return SelfSkill(self, executor)
-
-
-def best_dimensions(rho: NDArray[np.float64]) -> NDArray[np.int_]:
-    """Dimension (n_series,) of the highest rho (n_series, E_max): the smaller one of a tie, 1 where none is defined."""
-    best: NDArray[np.int_] = np.where(np.isnan(rho), -np.inf, rho).argmax(axis=1) + 1
-    return best
 
 
 class SelfSkill:
@@ -112,16 +110,20 @@ class SelfSkill:
         )
 
     def block(self, block: Block, into: Arrays | None, report: Report) -> BlockResult:
-        """rho (series of the block, E_max)."""
-        rho = np.empty((len(block), self._problem.E_max)) if into is None else into[0]
-        rho[...] = np.nan
+        """rho (series of the block, E_max), and that of parts (series of the block, E_max, parts) where they are asked
+        for."""
+        shape = len(block), self._problem.E_max
+        arrays = [np.empty(shape), np.empty((*shape, self._problem.parts))] if into is None else list(into)
+        arrays = arrays[: 2 if self._problem.parts else 1]
+        for array in arrays:
+            array[...] = np.nan
         there = self._problem.data.series.values[:, block.begin : block.end]
         for a, b in _runs(there, self._gaps[block.begin : block.end], self._batch):
-            self._skill(block.begin + a, block.begin + b, rho[a:b])
+            self._skill(block.begin + a, block.begin + b, [array[a:b] for array in arrays])
             report(b)
-        return BlockResult([rho], self._record())
+        return BlockResult(arrays, self._record())
 
-    def _skill(self, a: int, b: int, rho: NDArray[Any]) -> None:
+    def _skill(self, a: int, b: int, arrays: list[NDArray[Any]]) -> None:
         """rho of series a to b, which share a pattern of gaps."""
         executor, p, L = self._executor, self._problem, self._problem.data.series.n_steps
         library_mask = library_mask_of(p.data.series.values[:, a], p.Tp) if self._gaps[a] else None
@@ -130,14 +132,24 @@ class SelfSkill:
             for tables in self._searcher.tables(self._searcher.load(self._data, a, b), library_mask):
                 predicted, _ = projection.predict(tables)
                 dims, libraries = np.array(tables.problem.dims), tables.n_libraries
-                sums = skill_sums(
-                    executor, predicted, projection.targets, dtype=p.data.dtype,
-                    n_rows=L, observed_stride=L, observed_offset=p.Tp,
-                    observed_of=np.tile(np.arange(tables.first, tables.first + libraries), len(dims)),
-                    t_begin=np.repeat(np.maximum((dims - 1) * p.tau, -p.Tp), libraries), t_end=min(L, L - p.Tp),
-                )  # fmt: skip
-                skill = scores(sums, p.data.dtype)[0].reshape(len(dims), -1).T
-                rho[tables.first : tables.first + libraries, dims - p.dims.start] = skill
+                at = slice(tables.first, tables.first + libraries), dims - p.dims.start
+                observed_of = np.tile(np.arange(tables.first, tables.first + libraries), len(dims))
+
+                def skill_of(
+                    begin: Any, end: Any, predicted: Any = predicted, of: Any = observed_of, n: int = len(dims)
+                ) -> NDArray[Any]:
+                    sums = skill_sums(
+                        executor, predicted, projection.targets, dtype=p.data.dtype, n_rows=L, observed_stride=L,
+                        observed_offset=p.Tp, observed_of=of, t_begin=begin, t_end=end,
+                    )  # fmt: skip
+                    return np.asarray(scores(sums, p.data.dtype)[0]).reshape(n, -1).T
+
+                end = min(L, L - p.Tp)
+                arrays[0][at] = skill_of(np.repeat(np.maximum((dims - 1) * p.tau, -p.Tp), libraries), end)
+                first = max((p.E_max - 1) * p.tau, -p.Tp)  # the same parts for all dimensions
+                edges: Any = np.linspace(first, end, p.parts + 1).astype(int) if p.parts else ()
+                for part, (begin, until) in enumerate(itertools.pairwise(edges)):
+                    arrays[1][(*at, part)] = skill_of(int(begin), int(until))
         finally:
             projection.release()
 

@@ -24,7 +24,8 @@ from ..jobs.sinks import PairsSink
 from ..kernels import spec
 from ..neighbors.choose import SearchRequest
 from . import arguments
-from .embed_dimension_problem import EmbedDimensionProblem, best_dimensions
+from .dimension_rule import DimensionRule
+from .embed_dimension_problem import EmbedDimensionProblem
 from .map_rows import MapRows
 from .masks import library_mask_of
 from .targets import targets_of
@@ -53,6 +54,8 @@ class PairsProblem:
         The targets, where these are not the libraries.
     rows : MapRows or None
         Rows of the library, and rows that are predicted; None for all.
+    E_rule : DimensionRule
+        Which dimension is taken where E is to be found.
     """
 
     data: Prepared
@@ -65,6 +68,7 @@ class PairsProblem:
     search: SearchRequest
     targets: Prepared | None = field(default=None, kw_only=True)
     rows: MapRows | None = field(default=None, kw_only=True)
+    E_rule: DimensionRule = field(default=DimensionRule(), kw_only=True)
 
     @property
     def aimed(self) -> Prepared:
@@ -108,6 +112,8 @@ class PairsProblem:
             "exclusion_radius": self.exclusion_radius, "knn": self.knn, "E_max": self.E_max, "dtype": self.data.dtype,
             **self.own_arguments(), **({} if self.rows is None else self.rows.arguments()),
         }  # fmt: skip
+        if self.E_max is not None and self.E_rule != DimensionRule():
+            named["E_rule"] = self.E_rule.value
         if self.search.search != "exact":  # the first stores knew no other
             named |= {"neighbors": self.search.search, "recall": self.search.recall}
         return named
@@ -138,7 +144,8 @@ class PairsProblem:
     def first_stage(self) -> EmbedDimensionProblem:
         """How E is found: by the skill of each target predicting itself one step ahead."""
         return EmbedDimensionProblem(
-            self.aimed, self.E_max or 1, self.tau, 1, self.exclusion_radius, self.knn, self.search, "dimensions"
+            self.aimed, self.E_max or 1, self.tau, 1, self.exclusion_radius, self.knn, self.search, "dimensions",
+            self.E_rule.parts,
         )
 
 
@@ -149,7 +156,7 @@ def pairs_arguments(data: Any, **given: Any) -> dict[str, Any]:
 
 def pairs_in_groups(
     data: Any, *, E: Any, tau: Any, Tp: Any, exclusion_radius: Any, knn: Any, E_max: Any, columns: Any, dtype: Any,
-    neighbors: Any = "exact", recall: Any = 0.99, targets: Any = None, groups: Any = None,
+    neighbors: Any = "exact", recall: Any = 0.99, targets: Any = None, groups: Any = None, E_rule: Any = "best",
 ) -> tuple[dict[str, Any], Layout | None]:  # fmt: skip
     """The fields of a :class:`PairsProblem` from what the user gave, and how groups lie among the rows.
 
@@ -166,6 +173,7 @@ def pairs_in_groups(
         "exclusion_radius": arguments.exclusion(exclusion_radius),
         "knn": arguments.count("knn", knn), "search": arguments.neighbor_search(neighbors, recall),
     }  # fmt: skip
+    fields["E_rule"] = DimensionRule.parse(E_rule)
     dtype = arguments.precision(dtype)
     E_max = arguments.integer("E_max", E_max, 1)
     rest, of = take_groups(data, groups, "data")
@@ -210,7 +218,8 @@ def with_dimensions(problem: _P, runner: Runner, sink: PairsSink) -> _P:
         stage = problem.first_stage()
         own = sink.stage("E", stage.total, stage.blocks(runner.devices))
         runner.run(stage, own)
-        E = best_dimensions(np.concatenate([rho for (rho,) in own.results()]))
+        found = [np.concatenate(arrays) for arrays in zip(*own.results(), strict=True)]
+        E = problem.E_rule.choose(*found)
         record = Record(searched=tuple({**entry, "for": "E"} for entry in own.record.searched))
     sink.set_E(E, record)
     return replace(problem, E=tuple(np.asarray(E).tolist()))

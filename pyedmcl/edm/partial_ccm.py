@@ -94,6 +94,7 @@ def partial_ccm(
     exclusion_radius: int = 0,
     knn: int | None = None,
     E_max: int = 20,
+    E_rule: str | float = "best",
     progress: Progress | None = None,
     dtype: str = "float32",
     device: DeviceNames = None,
@@ -125,7 +126,7 @@ def partial_ccm(
         Chooses the surrogates; by default a fresh one, which the result names.
     progress : callable or True, optional
         Called as ``progress(done, total, "predictions")`` and, while E is searched, with unit "dimensions".
-    tau, exclusion_radius, knn, E_max, dtype, device, client, tune
+    tau, exclusion_radius, knn, E_max, E_rule, dtype, device, client, tune
         As for :func:`pyedmcl.xmap`.
 
     Returns
@@ -170,7 +171,8 @@ def partial_ccm(
     check_method(surrogate, "surrogate")
     arguments.reporter(progress)
     fields = pairs_arguments(
-        series, E=E, tau=tau, Tp=Tp, exclusion_radius=exclusion_radius, knn=knn, E_max=E_max, columns=None, dtype=dtype
+        series, E=E, tau=tau, Tp=Tp, exclusion_radius=exclusion_radius, knn=knn, E_max=E_max, E_rule=E_rule,
+        columns=None, dtype=dtype
     )
     problem = XmapProblem(**fields, block_rows=1)
     runner = arguments.runner_on(device, fields["data"].dtype, client)

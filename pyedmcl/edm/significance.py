@@ -20,6 +20,7 @@ from ..jobs.runner import Runner
 from ..jobs.sinks import ArraySink
 from ..launch.progress import Progress
 from . import arguments
+from .auto_dimension import dimensions_of
 from .ccm_directions import both_directions, library_sizes, sides
 from .exceedance import counts, p_values
 from .false_discovery import false_discovery
@@ -111,7 +112,7 @@ def ccm_significance(
     x: Any,
     y: Any,
     *,
-    E: int | Sequence[int],
+    E: str | int | Sequence[int] = "auto",
     tau: int = 1,
     Tp: int = 0,
     surrogate: str = "phase",
@@ -123,6 +124,8 @@ def ccm_significance(
     seed: int | None = None,
     exclusion_radius: int = 0,
     knn: int | None = None,
+    E_max: int = 20,
+    E_rule: str | float = "best",
     period: int | None = None,
     recurrence: float = 0.1,
     lib_range: Any = None,
@@ -158,7 +161,7 @@ def ccm_significance(
         As for :func:`pyedmcl.surrogate`; "twin" takes E and tau of the target.
     progress : callable or True, optional
         Called as ``progress(done, total, "predictions")``; True shows a bar.
-    x, y, E, tau, Tp, exclusion_radius, knn, lib_range, valid_lib, dtype, device, tune
+    x, y, E, E_max, E_rule, tau, Tp, exclusion_radius, knn, lib_range, valid_lib, dtype, device, tune
         As for :func:`pyedmcl.ccm`.
     client : optional
         As for :func:`pyedmcl.xmap`.
@@ -204,6 +207,9 @@ def ccm_significance(
     k, number = arguments.count("knn", knn), arguments.stream(seed)
     check_method(surrogate, "surrogate")
     dtype = arguments.precision(dtype)
+    E = dimensions_of(
+        x, y, E, E_max=E_max, E_rule=E_rule, tau=tau, exclusion_radius=radius, knn=k, dtype=dtype, device=device
+    )
     first, second, tau = sides(x, y, E, tau, False)
     directions = both_directions(first, second, tau, Tp=Tp, knn=k, lib_range=lib_range, valid_lib=valid_lib)
     targets = [_first(direction.target.series) for direction in directions]

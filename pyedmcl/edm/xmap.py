@@ -53,6 +53,7 @@ def xmap(
     theta: float | Sequence[float] | str = 1.0,
     ridge: float = 0.0,
     E_max: int = 20,
+    E_rule: str | float = "best",
     columns: Sequence[str | int] | str | int | None = None,
     targets: Any = None,
     groups: Any = None,
@@ -108,6 +109,8 @@ def xmap(
         Penalty of method "smap" on the squared slopes, as solver "ridge" of :func:`pyedmcl.smap` has it; 0 for none.
     E_max : int
         Largest dimension for E = "auto".
+    E_rule : "best", "one-se" or float
+        Which dimension E="auto" takes, as for :func:`pyedmcl.embed_dimension`.
     columns : optional
         Which series to take, by name or position.
     targets : optional
@@ -232,7 +235,8 @@ def xmap(
     in_rows = any(given is not None for given in (lib, pred, folds))
     skill = _measured(skill, predictions, fits is not None, in_rows, rule, out)
     fields, layout = pairs_in_groups(
-        data, E=E, tau=tau, Tp=Tp, exclusion_radius=exclusion_radius, knn=knn, E_max=E_max, columns=columns,
+        data, E=E, tau=tau, Tp=Tp, exclusion_radius=exclusion_radius, knn=knn, E_max=E_max, E_rule=E_rule,
+        columns=columns,
         groups=groups, neighbors=neighbors, recall=recall, dtype=dtype, targets=targets,
     )  # fmt: skip
     series = fields["data"].series

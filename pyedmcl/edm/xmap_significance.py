@@ -146,6 +146,7 @@ def xmap_significance(
     exclusion_radius: int = 0,
     knn: int | None = None,
     E_max: int = 20,
+    E_rule: str | float = "best",
     period: int | None = None,
     recurrence: float = 0.1,
     columns: Sequence[str | int] | str | int | None = None,
@@ -187,7 +188,7 @@ def xmap_significance(
     progress : callable or True, optional
         Called as ``progress(done, total, "series")`` with targets whose surrogates are done and, while E is searched,
         with unit "dimensions"; within long searches with unit "queries".
-    E, tau, Tp, exclusion_radius, knn, E_max, columns, dtype, device, tune
+    E, tau, Tp, exclusion_radius, knn, E_max, E_rule, columns, dtype, device, tune
         As for :func:`pyedmcl.xmap`.
     client : optional
         As for :func:`pyedmcl.xmap`.
@@ -239,7 +240,8 @@ def xmap_significance(
     arguments.reporter(progress)
     check_method(surrogate, "surrogate")
     fields = pairs_arguments(
-        data, E=E, tau=tau, Tp=Tp, exclusion_radius=exclusion_radius, knn=knn, E_max=E_max, columns=columns, dtype=dtype
+        data, E=E, tau=tau, Tp=Tp, exclusion_radius=exclusion_radius, knn=knn, E_max=E_max, E_rule=E_rule,
+        columns=columns, dtype=dtype
     )
     series = fields["data"].series
     if series.n_series < 2:

@@ -17,7 +17,6 @@ from ..jobs.blocks import Arrays, Block, BlockResult, Record, Report, cut, rows_
 from ..jobs.runner import Runner
 from ..jobs.sinks import ArraySink
 from . import arguments
-from .embed_dimension_problem import best_dimensions
 from .windowed_result import WindowedMap
 from .xmap_problem import XmapEngine, XmapProblem
 
@@ -120,7 +119,7 @@ class XmapWindowsEngine:
         finally:
             engine.release()
         searched = tuple({**entry, "for": "E"} for entry in found.record.searched)
-        return best_dimensions(found.arrays[0]).reshape(n, -1), Record(searched=searched)
+        return p.E_rule.choose(*found.arrays).reshape(n, -1), Record(searched=searched)
 
     def _alone(
         self, libraries: Prepared, targets: Prepared, window: int, n: int, E: Dims

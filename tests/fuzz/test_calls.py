@@ -79,7 +79,7 @@ def _valid(result):
     for one in results:
         for name, (low, high) in _RANGES.items():
             values = getattr(one, name, None)
-            if name == "rho" and getattr(one, "skill", None) in ERRORS:
+            if name == "rho" and str(getattr(one, "skill", None)) in ERRORS:
                 continue
             if values is not None:
                 values = np.asarray(values, np.float64)

@@ -1,0 +1,37 @@
+"""E="auto" of two variables: the dimension at which each predicts itself best."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..data.groups import take_groups
+from ..data.series import as_series
+from ..errors import InputError
+from . import arguments
+from .dimension_rule import DimensionRule
+from .embed_dimension import embed_dimension
+
+
+def dimensions_of(
+    x: Any, y: Any, E: Any, *, E_max: Any, E_rule: Any, tau: Any, exclusion_radius: Any, knn: Any, groups: Any = None,
+    dtype: Any, device: Any,
+) -> Any:  # fmt: skip
+    """``E`` as it was given; for "auto" what :func:`pyedmcl.embed_dimension` finds for x and for y."""
+    DimensionRule.parse(E_rule)
+    arguments.integer("E_max", E_max, 1)
+    if not isinstance(E, str):
+        return E
+    if E != "auto":
+        raise InputError(f"E={arguments.shown(E)}: 'auto', one integer, or one for x and one for y, is needed")
+    x, of = take_groups(x, groups, "x")
+    y = take_groups(y, groups, "y", required=False)[0]
+    found = []
+    for what, data in (("x", x), ("y", y)):
+        series = as_series(data, what=what)
+        if series.n_series != 1:
+            raise InputError(f"E='auto': {what} has {series.n_series} columns; give E, or one column")
+        found.append(int(embed_dimension(
+            series.values[:, 0], E_max=E_max, E_rule=E_rule, tau=tau, exclusion_radius=exclusion_radius, knn=knn,
+            groups=of, dtype=dtype, device=device,
+        ).E))  # fmt: skip
+    return tuple(found)
