@@ -29,7 +29,7 @@ from .seasons import Seasons
 from .sequential import FIRST, tell_reach
 from .surrogate import SeriesMakers
 from .surrogate_tests import surrogate_tests
-from .verdicts import MOST_GIVEN, NONE, Evidence, intermediates, passes_through, verdict_of
+from .verdicts import MOST_GIVEN, NONE, Evidence, intermediates, p_of_lag, passes_through, verdict_of
 
 Doubles = NDArray[np.float64]
 
@@ -72,10 +72,10 @@ class LegsOfNetwork:
         skill, best = _best(by_lag, lags)
         early = [place for place, lag in enumerate(lags) if not legs.lags or lag <= legs.latest]
         rho, Tp = _best(by_lag[early], [lags[place] for place in early])
-        lag = best if legs.lags else None
+        lag, p_lag = (best, self._clear(by_lag, rho)) if legs.lags else (None, None)
         draws, p_value, q_value = self._surrogates(tuple(lags[place] for place in early))
         gain, p_convergence = self._convergence(lib_sizes, Tp)
-        evidence = Evidence(skill, q_value, gain, p_convergence, lag, legs.rate, legs.latest)
+        evidence = Evidence(skill, q_value, gain, p_convergence, lag, legs.rate, legs.latest, p_lag)
         through, carried, left, looked_at = self._partial(evidence)
         N = series.n_series
         verdict, codes = np.full((N, N), NONE, object), np.empty((N, N), object)
@@ -97,7 +97,8 @@ class LegsOfNetwork:
             q_value=missing if q_value is None else q_value, draws=draws, gain=missing if gain is None else gain,
             p_convergence=missing if p_convergence is None else p_convergence, through=through, carried=carried,
             partial=left, E=self._dims, tau=self._fields["tau"], Tp=Tp, rate=legs.rate,
-            latest=legs.latest, surrogate=legs.surrogate, seed=legs.seed, n_steps=series.n_steps,
+            p_lag=missing if p_lag is None else p_lag, latest=legs.latest, surrogate=legs.surrogate, seed=legs.seed,
+            n_steps=series.n_steps,
             reasons=() if self._makers is None else self._makers.reasons,
             season=self._seasons.period, without_season=self._seasons.without,
             provenance=self._runner.provenance(dict.fromkeys(self._kernels), self._record),
@@ -106,6 +107,12 @@ class LegsOfNetwork:
     def _note(self, record: Record, kernels: Sequence[str]) -> None:
         self._record = self._record.joined(record)
         self._kernels += tuple(kernels)
+
+    def _clear(self, by_lag: Doubles, rho: Doubles) -> Doubles:
+        """P-value of each pair's best lag being better than those that a cause may not have."""
+        late = [place for place, lag in enumerate(self._legs.lags) if lag > self._legs.latest]
+        first = (int(self._dims.max()) - 1) * self._fields["tau"]
+        return p_of_lag(rho, np.fmax.reduce(by_lag[late]), self._series.n_steps - first)
 
     def _maps(self, lags: tuple[int, ...]) -> Doubles:
         """Skill (n_lags, n_series, n_series) at each lag."""

@@ -21,8 +21,8 @@ from .verdicts import DIRECT, INDIRECT, LINK, MEANINGS, NONE, UNORDERED
 
 Doubles = NDArray[np.float64]
 COLUMNS = (
-    "cause", "effect", "verdict", "rho", "Tp", "best_lag", "rho_at_best_lag", "lag_allows", "p_value", "q_value",
-    "surrogates", "gain", "p_convergence", "other", "rho_through_other", "partial", "E", "tau", "reasons",
+    "cause", "effect", "verdict", "rho", "Tp", "best_lag", "rho_at_best_lag", "lag_allows", "p_lag", "p_value",
+    "q_value", "surrogates", "gain", "p_convergence", "other", "rho_through_other", "partial", "E", "tau", "reasons",
 )  # fmt: skip
 _ORDER = (DIRECT, LINK, INDIRECT, UNORDERED, NONE)
 
@@ -45,6 +45,8 @@ class CausalNetwork(Result):
         The highest skill of lags that a cause may have, and that lag; with all rows as library.
     skill, lag, lags, by_lag
         The highest skill of all ``lags``, its lag (None if that leg is off), and the skill at each (n_lags, ...).
+    p_lag : ndarray
+        P-value of the best lag that a cause may have being better than all others.
     p_value, q_value, draws : ndarray
         Against surrogates of the cause, and how many there were.
     gain, p_convergence : ndarray
@@ -70,6 +72,7 @@ class CausalNetwork(Result):
     lag: NDArray[np.int_] | None
     lags: tuple[int, ...]
     by_lag: Doubles = field(repr=False)
+    p_lag: Doubles
     p_value: Doubles
     q_value: Doubles
     draws: NDArray[np.int_] | None
@@ -117,9 +120,9 @@ class CausalNetwork(Result):
         lag = None if self.lag is None else int(self.lag[at])
         return (
             self.names[cause], self.names[effect], self.verdict[at], float(self.rho[at]), int(self.Tp[at]), lag,
-            float(self.skill[at]), None if lag is None else lag <= self.latest, float(self.p_value[at]),
-            float(self.q_value[at]), 0 if self.draws is None else int(self.draws[at]), float(self.gain[at]),
-            float(self.p_convergence[at]),
+            float(self.skill[at]), None if lag is None else lag <= self.latest,
+            float(self.p_lag[at]), float(self.p_value[at]), float(self.q_value[at]),
+            0 if self.draws is None else int(self.draws[at]), float(self.gain[at]), float(self.p_convergence[at]),
             "" if z < 0 else self.names[z], float(self.carried[at]), float(self.partial[at]), int(self.E[effect]),
             self.tau, " ".join(self.codes[at]),
         )  # fmt: skip

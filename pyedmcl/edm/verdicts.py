@@ -6,11 +6,14 @@ target).
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from .convergence import upper_tail
 
 Doubles = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -25,13 +28,15 @@ NEARLY_ALL, LEFT = 0.9, 0.7
 FAR_WEAKER = 0.5
 #: Series that a link may pass through are looked at up to this number, those with the strongest steps first.
 MOST_GIVEN = 5
+_NEARLY_ONE = 1 - 1e-9  # Fisher's z of 1 is infinite
 
 DIRECT, INDIRECT, LINK, UNORDERED, NONE = "direct", "indirect", "link", "unordered", "none"
 MEANINGS = {
     DIRECT: "the cause drives the effect, and no other series of the table explains it",
     INDIRECT: "the cause acts through another series of the table, or both have a driver in it",
     LINK: "the cause drives the effect, directly or not: that was not tested",
-    UNORDERED: "linked, but the best lag is not before the effect: a common driver, synchrony, or the other direction",
+    UNORDERED: "linked, but the best lag is not clearly before the effect: a common driver, synchrony, or the other "
+               "direction",
     NONE: "no evidence of a link",
 }
 
@@ -54,6 +59,8 @@ class Evidence:
         The level of all tests.
     latest : int
         The latest best lag at which a cause is believed.
+    p_lag : ndarray or None
+        P-value of the best lag up to there being better than the best later one.
     """
 
     skill: Doubles
@@ -63,6 +70,7 @@ class Evidence:
     lag: NDArray[np.int_] | None
     rate: float
     latest: int
+    p_lag: Doubles | None = None
 
     @property
     def significant(self) -> Mask | None:
@@ -80,6 +88,11 @@ class Evidence:
         return None if self.lag is None else np.asarray(self.lag <= self.latest)
 
     @property
+    def clear(self) -> Mask | None:
+        """Pairs whose best lag is better than those that a cause may not have."""
+        return None if self.p_lag is None else _at_most(self.p_lag, self.rate)
+
+    @property
     def linked(self) -> Mask:
         """Pairs that pass all legs but the lag, off the diagonal."""
         with np.errstate(invalid="ignore"):
@@ -94,6 +107,17 @@ class Evidence:
     def ordered(self) -> Mask:
         """Pairs that pass all legs."""
         return self.linked if self.before is None else self.linked & self.before
+
+
+def p_of_lag(early: Doubles, late: Doubles, n: int) -> Doubles:
+    """P-values (one-sided) of skills ``early`` being higher than ``late``, by Fisher's z of both.
+
+    As if the ``n`` rows were independent, and both skills correlated by a half: then the difference has variance
+    1 / (n - 3).
+    """
+    with np.errstate(invalid="ignore"):
+        z = np.arctanh(np.clip(early, -_NEARLY_ONE, _NEARLY_ONE)) - np.arctanh(np.clip(late, -_NEARLY_ONE, _NEARLY_ONE))
+    return np.asarray(np.vectorize(upper_tail, otypes=[float])(z * math.sqrt(max(n - 3, 1))))
 
 
 def _at_most(values: Doubles, limit: float) -> Mask:
@@ -162,8 +186,10 @@ def verdict_of(
         return NONE, tuple(codes)
     if not evidence.ordered[effect, cause]:
         return UNORDERED, tuple(codes)
+    if explained is not None and asked:
+        return INDIRECT, (*codes, f"through:{explained}")
+    if evidence.clear is not None and not evidence.clear[effect, cause]:
+        return UNORDERED, (*codes, "lag-not-clear")
     if not asked:
         return LINK, (*codes, "partial-off")
-    if explained is not None:
-        return INDIRECT, (*codes, f"through:{explained}")
     return DIRECT, (*codes, "not-through-others" if looked_at else "no-intermediate")

@@ -7,7 +7,7 @@ import pytest
 from test_partial_ccm import CHAIN, maps
 
 import pyedmcl
-from pyedmcl.edm.verdicts import Evidence, intermediates, passes_through, verdict_of
+from pyedmcl.edm.verdicts import Evidence, intermediates, p_of_lag, passes_through, verdict_of
 from pyedmcl.errors import InputError
 
 LAGS = (-3, -2, -1, 0, 1)
@@ -149,10 +149,29 @@ def test_verdicts_by_rule():
     )  # fmt: skip
     assert verdict_of(one, 2, 0, True, None, 1)[0] == "direct"
     assert verdict_of(one, 2, 0, False, None, 0)[0] == "link"
+    unclear = evidence(skill, lag, p_lag=np.full((3, 3), 0.06))
+    assert verdict_of(unclear, 2, 0, True, None, 1) == (
+        "unordered", ("significant", "converges", "lag-before", "lag-not-clear")
+    )  # fmt: skip
+    assert verdict_of(unclear, 2, 0, False, None, 1)[0] == "unordered"
+    assert verdict_of(unclear, 2, 0, True, "b", 1)[0] == "indirect"
+    assert verdict_of(evidence(skill, lag, p_lag=np.full((3, 3), 0.04)), 2, 0, True, None, 1)[0] == "direct"
     assert verdict_of(one, 0, 1, True, None, 0)[0] == "unordered"
     assert verdict_of(evidence(skill, lag, q_value=np.full((3, 3), 0.06)), 2, 0, True, None, 1)[0] == "none"
     assert verdict_of(evidence(skill, lag, gain=-np.ones((3, 3))), 2, 0, True, None, 1)[0] == "none"
     assert verdict_of(evidence(np.full((3, 3), np.nan), lag), 2, 0, True, None, 1)[0] == "none"
+
+
+def test_the_p_value_of_a_lag_is_that_of_normal_numbers():
+    rng = np.random.default_rng(1)
+    shared, goal = rng.standard_normal((2, 2000, 200))
+    early, late = (
+        [np.corrcoef(*pair)[0, 1] for pair in zip(shared + rng.standard_normal((2000, 200)), goal, strict=True)]
+        for _ in range(2)
+    )
+    p = p_of_lag(np.array(early), np.array(late), 200)
+    assert 0.03 < (p <= 0.05).mean() < 0.07 and np.isnan(p_of_lag(np.array([np.nan]), np.array([0.1]), 200)).all()
+    assert (p_of_lag(np.array([1.0, 0.5]), np.array([0.9, 0.5]), 200) == [pytest.approx(0), 0.5]).all()
 
 
 def test_sentences_have_the_numbers(chain):
