@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +23,9 @@ from .surrogate_streams import Streams
 if TYPE_CHECKING:
     from ..device.executor import Executor
 
-_MOST_TARGETS = 16384  # series and surrogates of a block
+_MOST_TARGETS = 16384  # series and surrogates that are on the device together
+Numbers = NDArray[np.int_]
+_PARTS = 4  # of a block: while one is computed, the next is drawn
 
 
 @dataclass(frozen=True)
@@ -60,7 +64,7 @@ class LaggedSignificanceProblem(PairsProblem):
 
     def blocks(self) -> list[Block]:
         """Ranges of targets."""
-        return cut(self.total, max(_MOST_TARGETS // (self.n + 1), 1), 3)
+        return cut(self.total, max(_PARTS * _MOST_TARGETS // (self.n + 1), 1), 3)
 
     @property
     def operations(self) -> float:
@@ -97,36 +101,47 @@ class LaggedSignificanceEngine:
         targets = block.begin + np.flatnonzero(self._wanted[:, block.begin : block.end].any(axis=0))
         if self._map is None or not len(targets):
             return BlockResult([rho, reached, there])
-        most = max(self._map.most_targets // (p.n + 1), 1)
-        for first in range(0, len(targets), most):
-            part = targets[first : first + most]
-            skill = self._skill(self._map, part)
-            found = counts(skill[:, :, 0], skill[:, :, 1:])
-            place = np.ix_(part - block.begin, self._libraries)
-            rho[place], reached[place], there[place] = skill[:, :, 0].T, found[0].T, found[1].T
-            done = int(part.max()) + 1 - block.begin
-            report(done)
+        most = max(min(self._map.most_targets, _MOST_TARGETS) // (p.n + 1), 1)
+        parts = [targets[first : first + most] for first in range(0, len(targets), most)]
+        with ThreadPoolExecutor(1) as ahead:
+            drawn = ahead.submit(self._draw, parts[0])
+            for part, following in zip(parts, [*parts[1:], None], strict=True):
+                values, spans = drawn.result()
+                if following is not None:
+                    drawn = ahead.submit(self._draw, following)
+                self._map.load(values, spans)
+                del values
+                skill = self._skill(self._map, part)
+                found = counts(skill[:, :, 0], skill[:, :, 1:])
+                place = np.ix_(part - block.begin, self._libraries)
+                rho[place], reached[place], there[place] = skill[:, :, 0].T, found[0].T, found[1].T
+                done = int(part.max()) + 1 - block.begin
+                report(done)
         return BlockResult([rho, reached, there], Record(self._map.parameters))
 
-    def _skill(self, mapping: LaggedMap, targets: NDArray[np.int_]) -> NDArray[np.float64]:
-        """The highest skill (n_libraries, n_targets, 1 + n) of some targets and of their surrogates."""
+    def _draw(self, targets: Numbers) -> tuple[NDArray[Any], list[Span]]:
+        """Some targets, each before its surrogates, as the device reads them."""
         p, series, each = self._problem, self._problem.data.series.values, self._problem.n + 1
         values = room_for(len(series), len(targets) * each, p.data.dtype)
         draws, spans = [], []
         for place, j in enumerate(targets.tolist()):
             column, begin = series[:, j], place * each
-            scale = centred(column)
+            scale, missing = centred(column), missing_of(column)
             values[: len(series), begin] = laid_out(column.astype(np.float64), *scale)
             drawn = values[: len(series), begin + 1 : begin + each].T
-            draws.append((drawn, _laid_out(p.makers.of(j, (p.E or ())[j]), *scale), j))
-            spans.append(Span(begin, begin + each, missing_of(column)))
+            make = functools.partial(_laid_out, p.makers.of(j, (p.E or ())[j]), *scale, missing is not None)
+            draws.append((drawn, make, j))
+            spans.append(Span(begin, begin + each, missing))
         draw_together(draws, p.seed, p.first)
-        mapping.load(values, spans)
-        wanted = self._wanted[np.ix_(self._libraries, targets)]
+        return values, spans
+
+    def _skill(self, mapping: LaggedMap, targets: Numbers) -> NDArray[np.float64]:
+        """The highest skill (n_libraries, n_targets, 1 + n) of targets that are loaded, and of their surrogates."""
+        p, wanted = self._problem, self._wanted[np.ix_(self._libraries, targets)]
         rho = mapping.skill(p.lags[0], wanted)
         for Tp in p.lags[1:]:
             np.fmax(rho, mapping.skill(Tp, wanted), out=rho)
-        return rho.astype(np.float64).reshape(len(self._libraries), len(targets), each)
+        return rho.astype(np.float64).reshape(len(self._libraries), len(targets), p.n + 1)
 
     def release(self) -> None:
         """Give the device memory back."""
@@ -134,10 +149,6 @@ class LaggedSignificanceEngine:
             self._map.release()
 
 
-def _laid_out(make: Maker, shift: float, exponent: int) -> Maker:
-    """What makes surrogates as the device reads them."""
-
-    def made(streams: Streams) -> Doubles:
-        return laid_out(make(streams), shift, exponent)
-
-    return made
+def _laid_out(make: Maker, shift: float, exponent: int, gaps: bool, streams: Streams) -> Doubles:
+    """Surrogates as the device reads them."""
+    return laid_out(make(streams), shift, exponent, gaps=gaps)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
+import threading
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 # Surrogates whose phases come from one random stream: to begin a stream takes longer than to draw the phases of one.
-_TOGETHER = 16
+_TOGETHER = 32
 #: The phases that there are: random ones are 16-bit numbers of these. Sines and cosines take ten times as long.
 TURNS = np.exp(2j * np.pi * np.arange(1 << 16) / (1 << 16))
+_held = threading.local()  # many threads that ask the system for memory wait for each other
 
 
 @dataclass(frozen=True)
@@ -35,15 +38,25 @@ class Streams:
         return [self._generator(self.number, i) for i in range(self.begin, self.end)]
 
     def turns(self, width: int) -> NDArray[np.complex128]:
-        """Random complex numbers (n, width) of magnitude 1."""
+        """Random complex numbers (n, width) of magnitude 1; valid until this thread asks for others."""
         parts = []
         for group in range(self.begin // _TOGETHER, -(-self.end // _TOGETHER)):
             first = group * _TOGETHER
             rows = min(self.end - first, _TOGETHER)
             drawn = self._generator(self.number, group, 1).integers(0, len(TURNS), (rows, width), np.uint16)
             parts.append(drawn[max(self.begin - first, 0) :])
-        out: NDArray[np.complex128] = TURNS.take(np.concatenate(parts) if len(parts) > 1 else parts[0])
+        out = _room((len(self), width))
+        drawn = np.concatenate(parts) if len(parts) > 1 else parts[0]
+        TURNS.take(drawn, out=out, mode="clip")  # which needs no copy, unlike the default
         return out
 
     def _generator(self, *place: int) -> np.random.Generator:
         return np.random.Generator(np.random.Philox(np.random.SeedSequence(self.seed, spawn_key=place)))
+
+
+def _room(shape: tuple[int, int]) -> NDArray[np.complex128]:
+    """Memory that a thread uses again and again."""
+    held: NDArray[np.complex128] | None = getattr(_held, "room", None)
+    if held is None or held.size < math.prod(shape):
+        held = _held.room = np.empty(math.prod(shape), np.complex128)
+    return held[: math.prod(shape)].reshape(shape)

@@ -244,14 +244,13 @@ def centred(values: NDArray[Any]) -> tuple[float, int]:
     return shift, int(np.frexp(np.abs(there - shift).max(initial=0.0))[1])
 
 
-def laid_out(values: NDArray[np.float64], shift: float, exponent: int) -> NDArray[np.float64]:
-    """Targets of one series as the device reads them; ``values`` are written over."""
+def laid_out(values: NDArray[np.float64], shift: float, exponent: int, *, gaps: bool = True) -> NDArray[np.float64]:
+    """Targets of one series as the device reads them, in place of ``values``; ``gaps``: whether there may be any."""
     values -= shift
     if exponent:
         np.ldexp(values, -exponent, out=values)
-    gaps = np.isnan(values)
-    if gaps.any():
-        values[gaps] = GAP
+    if gaps:
+        values[np.isnan(values)] = GAP
     return values
 
 
