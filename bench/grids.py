@@ -1,10 +1,14 @@
-"""One call for many series against the loops that users write: our own function in a loop, and PyRQA in a loop.
+"""One call for many series or maps against the loops that users write: our own function in a loop, and a peer's.
 
-usage: python bench/grids.py [--device NAME] [--series 10000] [--steps 500] [--loop 200] [--peer 5] [--repeat 5]
+usage: python bench/grids.py [--device NAME] [--cases grid,rectangles,batch] [--maps 154x1600] [--E-max 30]
+       [--rectangles 20000x1x1000,1x20000x2000] [--series 10000] [--steps 500] [--loop 200] [--peer 5] [--repeat 5]
        [--out FILE]
 
-The series are pieces of weather_like, m = 3, tau = 3, Euclidean, radius 0.7, Theiler window 1. The loops take some of
-the series (--loop, --peer; 0: no loop), and their time for one is multiplied. The batch and the loop take turns; a
+grid: xmap_grid over E = 1 .. E_max for so many series and steps, against the loop of xmap and (--peer above 0) that of
+kEDM's xmap, once.
+rectangles: xmap of libraries x targets of so many steps, E = 5, float32.
+batch: the series are pieces of weather_like, m = 3, tau = 3, Euclidean, radius 0.7, Theiler window 1. Loops take some
+of the series (--loop, --peer; 0: no loop), and their time for one is multiplied. The batch and the loop take turns; a
 ratio is that of the medians. "table" is with all measures of all series. Results of the batch are compared with those
 of the loop, bit by bit. Prints a line for people and appends a JSON line per case to FILE.
 """
@@ -17,14 +21,63 @@ from typing import Any
 
 import numpy as np
 from common import Report, clock, parser
-from peers import pyrqa
-from workloads import weather_like
+from peers import kedm, pyrqa
+from workloads import coupled_maps, weather_like
 
 import pyedmcl
 from pyedmcl.device.info import DeviceInfo
 from pyedmcl.device.select import select
 
 POINTS: dict[str, Any] = {"m": 3, "tau": 3, "radius": 0.7}
+
+
+def grids(report: Report, info: DeviceInfo, options: Namespace) -> None:
+    """xmap_grid against loops."""
+    n, steps = map(int, options.maps.split("x"))
+    x, dims = np.ascontiguousarray(coupled_maps(n, steps), np.float32), range(1, options.E_max + 1)
+
+    def together() -> Any:
+        return np.asarray(pyedmcl.xmap_grid(x, E=dims, device=options.device).rho)
+
+    def one_by_one() -> Any:
+        return np.array([pyedmcl.xmap(x, E=E, device=options.device).rho for E in dims])
+
+    same = np.array_equal(together(), one_by_one(), equal_nan=True)  # compiles
+    times: dict[str, list[float]] = {"grid": [], "loop": []}
+    for _ in range(options.repeat):
+        times["grid"].append(clock(together))
+        times["loop"].append(clock(one_by_one))
+    median = {name: statistics.median(taken) for name, taken in times.items()}
+    record = {f"{name}_s": value for name, value in median.items()}
+    record |= {"ratio_loop": median["loop"] / median["grid"], "same_bits": bool(same)}
+    bits = "the same bits" if same else "OTHER BITS"
+    text = (f"xmap_grid {n:,} x {steps:,}, E = 1 .. {dims[-1]}: {median['grid']:.3f} s; loop of xmap "
+            f"{median['loop']:.3f} s, {record['ratio_loop']:.2f}x, {bits}")  # fmt: skip
+    peers = [kedm("xmap", x, [E] * n) for E in dims] if options.peer else []
+    if peers and peers[0] is not None:
+        peers[0].call()
+        record["peer_s"] = sum(clock(peer.call) for peer in peers if peer is not None)
+        record["ratio_peer"] = record["peer_s"] / median["grid"]
+        text += f"; loop of kEDM {record['peer_s']:.2f} s, {record['ratio_peer']:.1f}x"
+    report.add(text, case="xmap_grid", series=n, steps=steps, E_max=dims[-1], **record, all=times)
+
+
+def rectangles(report: Report, info: DeviceInfo, options: Namespace) -> None:
+    """xmap with other targets."""
+    for shape in options.rectangles.split(","):
+        n_libraries, n_targets, steps = map(int, shape.split("x"))
+        x = weather_like((n_libraries + n_targets) * steps).reshape(-1, steps).T.astype(np.float32)
+        libraries, targets = (np.ascontiguousarray(part) for part in (x[:, :n_libraries], x[:, n_libraries:]))
+
+        def call(libraries: Any = libraries, targets: Any = targets) -> Any:
+            return pyedmcl.xmap(libraries, targets=targets, E=5, device=options.device)
+
+        call()  # compiles
+        taken = [clock(call) for _ in range(options.repeat)]
+        seconds = statistics.median(taken)
+        report.add(f"xmap {n_libraries:,} libraries x {n_targets:,} targets of {steps:,} steps: {seconds:.4f} s",
+                   case="rectangle", libraries=n_libraries, targets=n_targets, steps=steps, E=5, seconds=seconds,
+                   all=taken)  # fmt: skip
 
 
 def batches(report: Report, info: DeviceInfo, options: Namespace) -> None:
@@ -79,15 +132,21 @@ def _peer(info: DeviceInfo, x: Any, options: Namespace) -> float | None:
 
 def main() -> None:
     arguments = parser(__doc__, repeat=5)
+    arguments.add_argument("--cases", default="grid,rectangles,batch")
+    arguments.add_argument("--maps", default="154x1600", help="series x steps of the grid")
+    arguments.add_argument("--E-max", type=int, default=30, help="of the grid")
+    arguments.add_argument("--rectangles", default="20000x1x1000,1x20000x2000", help="libraries x targets x steps")
     arguments.add_argument("--series", type=int, default=10_000)
     arguments.add_argument("--steps", type=int, default=500)
     arguments.add_argument("--loop", type=int, default=200, help="series of the loop of rqa")
-    arguments.add_argument("--peer", type=int, default=5, help="series of the loop of PyRQA")
+    arguments.add_argument("--peer", type=int, default=5, help="series of the loop of PyRQA; 0: no peer")
     options = arguments.parse_args()
     info = select(options.device).device
     report = Report(info, options.out)
     print(report.title)
-    batches(report, info, options)
+    cases = {"grid": grids, "rectangles": rectangles, "batch": batches}
+    for name in options.cases.split(","):
+        cases[name](report, info, options)
 
 
 if __name__ == "__main__":
