@@ -124,5 +124,6 @@ COMMANDS = (
     "tune",
     "kernel",
     "devices",
+    "doctor",
     "demo",
 )

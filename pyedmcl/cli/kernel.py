@@ -83,10 +83,12 @@ def kernel(
 
 def _compiled(source: KernelSource, folder: Path) -> Path:
     from ..export.spirv import compile_spirv
-    from ..files import write_file
+    from ..files import writing
 
     path = folder / f"{source.kernel}.spv"
-    write_file(path, compile_spirv(source.text, source.options))
+    module = compile_spirv(source.text, source.options)
+    with writing(path, "the module") as stream:
+        stream.write(module)
     return path
 
 

@@ -18,8 +18,8 @@ from ..device.common import BASELINE
 from ..device.info import DeviceInfo
 from ..device.quirks import quirks_for
 from ..device.slots import Slot
-from ..errors import BuildError, InputError, shown
-from ..files import path_of, write_file
+from ..errors import BuildError, InputError, OutputError, shown
+from ..files import path_of, writing
 from ..kernels import spec as spec_of
 from ..kernels.meanings import meaning
 from ..tuning.parameters import source as parameter_source
@@ -86,14 +86,18 @@ class KernelSource:
             The files.
         """
         place = path_of(folder, "folder")
-        place.mkdir(parents=True, exist_ok=True)
+        try:
+            place.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise OutputError(f"{place}: the folder cannot be made ({error.strerror or error})") from error
         contents = {"cl": self.text, "json": json.dumps(self.description, indent=1) + "\n"}
         if self._usage is not None:
             contents["h"] = header(self.kernel, self._usage, self.options)
         paths = []
         for suffix, content in contents.items():
             paths.append(place / f"{self.kernel}.{suffix}")
-            write_file(paths[-1], content.encode())
+            with writing(paths[-1], "the kernel") as stream:
+                stream.write(content.encode())
         return paths
 
 

@@ -83,7 +83,8 @@ LEGAL = {
     "--budget": st.just("1s"),
     "--strategy": st.sampled_from(["random", "best"]), "--older-than": _INT,
     "kernel --E": st.sampled_from(["3", "1:2"]), "--k": _INT, "--set": st.sampled_from(["emit=weights", "masked=true"]),
-    "kernel --target": st.sampled_from(["gfx942", "nvidia", "cpu"]), "kernel --output": st.just("k"), **_DRAWN,
+    "kernel --target": st.sampled_from(["gfx942", "nvidia", "cpu"]), "kernel --output": st.just("k"),
+    "doctor --output": st.just("r.md"), "--seconds": st.just("0.01"), **_DRAWN,
 }  # fmt: skip
 ODD = st.sampled_from([
     "", " ", "-1", "0", "1.5", "1e400", "nan", "inf", "-inf", "2147483648", "9" * 30, "a,b", "a:b", "1:2:3", ":", ",",
@@ -94,7 +95,7 @@ ODD = st.sampled_from([
 ])  # fmt: skip
 _EXITS = {0, *(int(part.split()[0]) for part in HELP.split(";")[1:-1])} - {1}
 #: Words that keep a command from running for minutes.
-_ALWAYS = {"tune": ["--explain"], "demo": ["--device", "nothing-of-the-kind"]}
+_ALWAYS = {"tune": ["--explain"], "demo": ["--device", "nothing-of-the-kind"], "doctor": ["--seconds", "0.01"]}
 
 
 def leaves(command, path=()):
