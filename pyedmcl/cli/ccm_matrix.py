@@ -11,7 +11,7 @@ from . import options
 from .ccm_options import Interval, LibSizes, Sample, Seed, parse_sizes
 from .cluster import client_at
 from .files import check_picture, check_table, write_table
-from .inputs import load, load_groups, parse_columns, parse_E
+from .inputs import load, load_groups, parse_columns, parse_E, parse_ranges
 from .talk import Talk
 from .xmap import FILES
 
@@ -44,6 +44,7 @@ def ccm_matrix(
     E_max: options.EMax = 20,
     columns: options.Columns = None,
     groups: options.Groups = None,
+    lib: options.Library = None,
     time_column: options.TimeColumn = None,
     dataset: options.Dataset = None,
     resume: Annotated[
@@ -90,7 +91,8 @@ def ccm_matrix(
     with client_at(client) as workers, talk.progress("cross mapping") as report:
         result = pyedmcl.ccm_matrix(
             series, lib_sizes=sizes, sample=sample, E=dimension, tau=tau, Tp=Tp, seed=seed,
-            exclusion_radius=exclusion_radius, knn=knn, E_max=E_max, groups=labels, out=output, resume=resume,
+            exclusion_radius=exclusion_radius, knn=knn, E_max=E_max, groups=labels,
+            lib=parse_ranges(lib, "--lib"), out=output, resume=resume,
             join=join, part=part, progress=report, neighbors=neighbors, recall=recall, dtype=dtype,
             device=device, client=workers,
         )  # fmt: skip

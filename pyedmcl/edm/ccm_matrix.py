@@ -25,6 +25,7 @@ from . import arguments
 from .ccm_matrix_problem import CcmMatrixProblem
 from .ccm_matrix_result import CcmMatrixResult
 from .ccm_matrix_store import open_stores, read_stores, shared_seed, stored_seed
+from .map_rows import rows_of
 from .pairs import pairs_arguments, with_dimensions
 from .states import embed, future
 
@@ -47,6 +48,7 @@ def ccm_matrix(
     E_rule: str | float = "best",
     columns: Sequence[str | int] | str | int | None = None,
     groups: Any = None,
+    lib: Any = None,
     out: str | os.PathLike[str] | None = None,
     resume: bool = True,
     join: bool = False,
@@ -90,6 +92,8 @@ def ccm_matrix(
     progress : callable or True, optional
         Called as ``progress(done, total, "series")`` and, while E is searched, with unit "dimensions"; within
         long computations also as :func:`pyedmcl.ccm` calls it.
+    lib : (int, int), sequence of (int, int), or mask (n_steps,), optional
+        Rows that are drawn, as for :func:`pyedmcl.xmap`; all rows are predicted from them.
     tau, Tp, exclusion_radius, knn, E_max, E_rule, columns, groups, dtype, device, tune
         As for :func:`pyedmcl.xmap`.
     client : optional
@@ -147,7 +151,12 @@ def ccm_matrix(
         seed = stored_seed(out)
         if seed is None and begin is not None:
             seed = shared_seed(Path(out), arguments.stream(None))
-    problem = CcmMatrixProblem(**fields, lib_sizes=(), sample=samples, seed=arguments.stream(seed))
+    if groups is not None and lib is not None:
+        raise InputError("groups= with lib=: recordings are taken whole; leave one of them out")
+    rows = rows_of(lib, None, None, series.n_steps, "simplex")
+    problem = CcmMatrixProblem(
+        **fields, lib_sizes=(), sample=samples, seed=arguments.stream(seed), rows=rows[0] if rows else None
+    )
     problem = replace(problem, lib_sizes=_library_sizes(lib_sizes, problem))
     runner = arguments.runner_on(device, problem.data.dtype, client)
     matrices: list[Any] = []
@@ -246,6 +255,9 @@ def _library_sizes(lib_sizes: Any, problem: CcmMatrixProblem) -> tuple[int, ...]
     embedded = np.array([
         np.isfinite(embed(series.values[:, [i]], E, tau)).all(axis=1) for i in range(series.n_series)
     ]) if not there.all() else (np.arange(series.n_steps) >= (E - 1) * tau)[None]  # fmt: skip
+    allowed = None if problem.rows is None else problem.rows.library_mask(series.n_steps, E, tau, Tp)
+    if allowed is not None:
+        embedded = embedded & allowed
     rows = embedded.astype(np.float32) @ known.astype(np.float32).T
     most, least = int(rows.min()), (k or E + 1) + 1
     if most < least:

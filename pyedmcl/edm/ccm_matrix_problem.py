@@ -103,11 +103,12 @@ class CcmMatrixEngine:
     ) -> tuple[NDArray[np.float64], Record]:
         """Mean skill (n_links, n_sizes) of libraries of one dimension."""
         p = self._problem
+        mask = None if p.rows is None else p.rows.library_mask(p.data.series.n_steps, E, p.tau, p.Tp)
         states = delay_states(
             p.data.series.values[:, libraries], E, p.tau, k=p.knn or E + 1, Tp=p.Tp,
             exclusion_radius=p.exclusion_radius, dtype=p.data.dtype,
         )  # fmt: skip
-        engine = SampledSkill(self._executor, states, self._targets, request=p.search)
+        engine = SampledSkill(self._executor, states, self._targets, mask, request=p.search)
         try:
             mean = means(engine.skill(pairs, sizes, p.sample, p.seed))
             return mean, Record(dict(engine.parameters), engine.grade, tuple(engine.searched))

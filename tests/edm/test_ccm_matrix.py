@@ -50,6 +50,25 @@ def test_the_first_pair_is_ccm(one_device):
     np.testing.assert_allclose(matrix.rho[:, 1, 0], both.mean[1], atol=1e-7)
 
 
+@pytest.mark.parametrize("lib", [(20, 90), [(0, 50), (50, 110)], np.arange(130) % 3 > 0])
+def test_libraries_are_drawn_from_the_rows_that_were_chosen(one_device, lib):
+    x = data()[:, :2]
+    call = {"E": 2, "lib_sizes": [15, 40], "sample": 5, "seed": 1, "device": one_device}
+    both = pyedmcl.ccm(x[:, 0], x[:, 1], lib_range=lib, **call)
+    matrix = pyedmcl.ccm_matrix(x, lib=lib, **call)
+    np.testing.assert_allclose(matrix.rho[:, 0, 1], both.mean[0], atol=1e-7)
+    np.testing.assert_allclose(matrix.rho[:, 1, 0], both.mean[1], atol=1e-7)
+
+
+@pytest.mark.parametrize(("options", "what"), [
+    ({"lib": (5, 6)}, "lib=.* holds no library row"), ({"lib": (0, 50), "lib_sizes": 60}, "lib_sizes: 60"),
+    ({"lib": (0, 50), "groups": np.arange(130) // 65}, "groups= with lib="),
+])  # fmt: skip
+def test_bad_rows(options, what):
+    with pytest.raises(InputError, match=what):
+        pyedmcl.ccm_matrix(data(), E=2, **options)
+
+
 def test_batches_change_nothing(one_device, monkeypatch):
     whole = pyedmcl.ccm_matrix(data(), device=one_device, **OPTIONS).rho
     monkeypatch.setattr(room, "_PAIRS", 1)

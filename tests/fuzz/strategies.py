@@ -95,6 +95,7 @@ LEGAL = {
     "xmap_grid.E": one_of(1, [1, 2]), "xmap_grid.tau": one_of(1, [1, 2]), "xmap_grid.Tp": one_of(0, [-1, 0]),
     "xmap_grid.theta": one_of(None, None, [0.0, 1.5]), "xmap_grid.lib": _rows,
     "xmap_grid.pred": one_of(None, None, (0, 30)),
+    "ccm_matrix.lib": _rows,
     "xmap.lib": _rows, "xmap.pred": one_of(None, None, (0, 30)), "folds": one_of(None, None, 2),
     "keep": one_of("all", "top:1", "top:2:target", "rho>0.1"),
     "out": st.one_of(_none, st.builds(new_path)), "resume": st.booleans(),
