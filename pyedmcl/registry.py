@@ -84,6 +84,7 @@ RESULTS = {
 #: Classes of what results consist of, and their modules.
 PARTS = {
     "Remark": "edm.check",
+    "Grid": "data.grid",
     "HeldParts": "edm.xmap_edges",
     "Counts": "recurrence.counts",
     "BatchCounts": "recurrence.batch_counts",

@@ -16,7 +16,7 @@ Input = Annotated[
     Path,
     typer.Argument(
         metavar="INPUT",
-        help="Series with time along the rows: CSV, TSV, NPY, NPZ, HDF5, Parquet, Feather or Zarr.",
+        help="Series with time along the rows: CSV, TSV, NPY, NPZ, HDF5, Parquet, Feather, NetCDF or Zarr.",
         show_default=False,
     ),
 ]

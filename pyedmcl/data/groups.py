@@ -152,7 +152,7 @@ class Layout:
             )
         values = np.full((len(self.rows), series.n_series), np.nan, series.values.dtype)
         values[self.there] = series.values[self.rows[self.there]]
-        return Series(values, series.names)
+        return Series(values, series.names, grid=series.grid)
 
     def column(self, values: NDArray[Any]) -> NDArray[Any]:
         """Values (n_steps,) of the rows at their places; NaN in gaps."""

@@ -16,6 +16,7 @@ from ..errors import InputError, shown, warn
 from .arguments import MOST_STEPS, column_names, integer
 from .call import noticed
 from .extent import bounds, extent
+from .grid import Grid
 from .unpack import Array, NotNumericError, Table, float_type, numeric_column, of_array, unpack
 
 _BLOCK_VALUES = 1 << 20  # values looked at together, so that a check needs a few MB whatever the input
@@ -37,6 +38,8 @@ class Series:
         Shape (L,): dates, numbers or text, kept for the results and never computed with.
     source : str or None
         The file they were read from.
+    grid : Grid or None
+        Where the series lie, if they are a field.
 
     Raises
     ------
@@ -48,6 +51,7 @@ class Series:
     names: tuple[str, ...]
     time: Array | None = None
     source: str | None = None
+    grid: Grid | None = None
 
     def __post_init__(self) -> None:
         fits = self.values.ndim == 2 and self.values.dtype in (np.float32, np.float64)
@@ -105,7 +109,7 @@ def as_series(data: Any, *, columns: Sequence[str | int] | str | int | None = No
         NumPy (L,) or (L, N); pandas Series or DataFrame; polars Series or DataFrame (its one date column becomes the
         time); xarray DataArray or Dataset; an Arrow or Dask table; a mapping of names to (L,) arrays; nested lists; any
         array of any library, on the host or a device, see :mod:`pyedmcl.data.intake`. NaN, None and masked values are
-        gaps.
+        gaps. Each cell of a DataArray (time, lat, lon), a field, is a series, but for cells with nothing but gaps.
     columns : sequence of str or int, str or int, optional
         Which series to keep, in this order: names, or positions from 0 (negative ones count from the end). Where the
         container itself labels columns with integers, an integer is a label. Names with a minus before them, such as
@@ -175,7 +179,7 @@ def _assemble(table: Table, columns: Sequence[str | int] | str | int | None, wha
         values = _gather(table, chosen, names, what)
     values = values.view()
     values.flags.writeable = False  # a view: the caller's own array stays writable
-    series = Series(values, names, table.time)
+    series = Series(values, names, table.time, grid=table.grid if everything else None)
     if not (np.abs(series.extent) <= _most(values)).all():  # gaps, or worse
         _refuse_large(values, names, what)
     return series

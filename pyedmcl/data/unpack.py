@@ -10,13 +10,14 @@ import decimal
 import math
 import numbers
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from ..errors import InputError, missing_extra
 from .arguments import shown
+from .grid import Grid, on_grid
 from .intake import Array as Array
 from .intake import to_array
 
@@ -37,6 +38,8 @@ class Table:
         All columns as one array (L, N) where the container holds them so.
     time : ndarray or None
         Shape (L,).
+    grid : Grid or None
+        Where the columns lie, if they are a field.
     """
 
     labels: tuple[object, ...]
@@ -44,6 +47,7 @@ class Table:
     column: Callable[[int], Array]
     array: Array | None = None
     time: Array | None = None
+    grid: Grid | None = None
 
 
 def unpack(data: Any, what: str) -> Table:
@@ -161,9 +165,11 @@ def _of_xarray(data: Any, what: str) -> Table:
     if hasattr(data, "data_vars"):
         return _of_dataset(data, what)
     dims = tuple(str(dim) for dim in data.dims)
-    if len(dims) not in (1, 2):
-        raise InputError(f"{what}: a DataArray (time) or (time, series) is needed, this one has the dimensions {dims}"
-                         f"; for a field of series use .stack(cell={dims[1:]}).transpose({dims[0]!r}, 'cell')")
+    if not dims:
+        raise InputError(f"{what}: a DataArray (time), (time, series) or (time, lat, lon) is needed, this one has no "
+                         "dimension")
+    if len(dims) > 2:
+        return _of_field(data, dims, what)
     if len(dims) == 2 and dims[1].lower() == "time":
         raise InputError(f"{what}: time must run along the first dimension, here they are {dims}; "
                          f"use .transpose('{dims[1]}', '{dims[0]}')")
@@ -172,6 +178,18 @@ def _of_xarray(data: Any, what: str) -> Table:
         return of_array(np.asarray(data.values), what, ["x0" if data.name is None else data.name], time)
     labels = list(data[data.dims[1]].values.tolist()) if data.dims[1] in data.coords else None
     return of_array(np.asarray(data.values), what, labels, time)
+
+
+def _of_field(data: Any, dims: tuple[str, ...], what: str) -> Table:
+    """Series on a grid; the dimension of the name "time", else the first one, is the time."""
+    first = next((place for place, dim in enumerate(dims) if dim.lower() == "time"), 0)
+    order = [data.dims[first], *(dim for place, dim in enumerate(data.dims) if place != first)]
+    data = data.transpose(*order)
+    coords = {str(dim): np.asarray(data[dim].values) for dim in order if dim in data.coords}
+    time = coords.pop(str(order[0]), None)
+    values, grid = on_grid(np.asarray(data.values), tuple(map(str, order[1:])), coords, what)
+    table = of_array(values, what, grid.names, None if time is None else time_array(time))
+    return replace(table, grid=grid)
 
 
 def _of_dataset(data: Any, what: str) -> Table:

@@ -157,4 +157,6 @@ def embed_dimension(
     best = rule.choose(*layers)
     single = getattr(rest, "ndim", 2 if series.n_series > 1 else 1) == 1
     used = runner.provenance(problem.kernels, record)
-    return EmbedDimensionResult(int(best[0]) if single else best, rho[0] if single else rho, series.names, used)
+    return EmbedDimensionResult(
+        int(best[0]) if single else best, rho[0] if single else rho, series.names, used, series.grid
+    )

@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..io.optional import pandas_for
+from ..data.grid import Grid
+from ..io.fields import labelled
+from ..io.optional import need, pandas_for
 from ..io.result import Result
 
 
@@ -24,12 +26,26 @@ class EmbedDimensionResult(Result):
     rho : ndarray of float64 (E_max,) or (n_series, E_max)
         Skill for E = 1, ..., E_max.
     names : tuple of str
+    grid : Grid or None
+        Where the series lie, if they are a field.
     """
 
     E: Any
     rho: NDArray[np.float64]
     names: tuple[str, ...]
     provenance: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    grid: Grid | None = field(default=None, repr=False)
+
+    def to_xarray(self) -> Any:
+        """An xarray Dataset of E (series) and rho (series, E); the coordinates of a field take the place of its cells.
+
+        The dimension of the tried E is called "dimension".
+        """
+        rho, best = np.atleast_2d(self.rho), np.atleast_1d(self.E)
+        axis = "series", self.grid or self.names
+        values = {"E": labelled(best, [axis], "E"),
+                  "rho": labelled(rho, [axis, ("dimension", np.arange(1, rho.shape[1] + 1))], "rho")}  # fmt: skip
+        return need("xarray", "to_xarray()").Dataset(values)
 
     def to_frame(self) -> Any:
         """A pandas DataFrame: a row per E, a column per series."""

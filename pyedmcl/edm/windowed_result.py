@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..data.grid import Grid
+from ..io.fields import labelled
 from ..io.optional import pandas_for
 from ..io.result import Result
 from .convergence import means
@@ -36,6 +38,8 @@ class WindowedMap(Result):
         Rows of a window.
     time : ndarray (n_windows,)
         Middle of each window: a date or a number as the data have them, else a row.
+    grids : (Grid or None, Grid or None)
+        Where libraries and targets lie, if they are fields.
     """
 
     rho: NDArray[Any]
@@ -46,6 +50,12 @@ class WindowedMap(Result):
     width: int
     time: NDArray[Any]
     provenance: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    grids: tuple[Grid | None, Grid | None] = field(default=(None, None), repr=False)
+
+    def to_xarray(self) -> Any:
+        """An xarray DataArray (time, library, target); the coordinates of a field take the place of its cells."""
+        axes = [("library", self.grids[0] or self.names), ("target", self.grids[1] or self.targets or self.names)]
+        return labelled(self.rho, [("time", self.time), *axes], "rho")
 
     def to_frame(self) -> Any:
         """A pandas DataFrame with a row for each window and pair: start, time, library, target, rho, E."""

@@ -241,7 +241,7 @@ def xmap(
     )  # fmt: skip
     series = fields["data"].series
     aimed = fields["targets"].series if "targets" in fields else None
-    shape = series.n_series, (aimed or series).n_series
+    shape, grids = (series.n_series, (aimed or series).n_series), (series.grid, (aimed or series).grid)
     runner = arguments.runner_on(device, fields["data"].dtype, client)
     block_rows = rows_of_a_block(series.n_series, _BLOCK_SERIES, runner.devices)
     if out is not None:  # whatever devices work on it, a store is cut alike
@@ -288,7 +288,8 @@ def xmap(
     used = runner.provenance(problem.kernels, record, arguments=problem.arguments() | named)
     dims, names = np.array(problem.E, int), aimed and aimed.names
     if store is not None:
-        return _stored(store, dims, used)
+        stored = _stored(store, dims, used)
+        return stored if isinstance(stored, XmapEdges) else replace(stored, grids=grids)
     if isinstance(sink, EdgeSink):
         return XmapEdges(str(rule), dims, series.names, problem.data.dtype, HeldParts(sink.parts()), None, used, names)
     chosen = layers[1] if fits is not None and fits.best else theta_of(problem.arguments())
@@ -296,7 +297,7 @@ def xmap(
     values = made[0][..., slice(None) if layout is None else layout.order] if predictions else None
     return XmapResult(
         rho, dims, series.names, None, used, chosen, names, layers[1:] if problem.folds else None, skill,
-        values,
+        values, grids,
     )  # fmt: skip
 
 

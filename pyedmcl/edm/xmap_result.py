@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..data.grid import Grid
+from ..io.fields import labelled
 from ..io.optional import pandas_for
 from ..io.result import Result
 from .measures import ERRORS
@@ -38,6 +40,8 @@ class XmapResult(Result):
         rho of each fold (folds, n_libraries, n_targets), of which ``rho`` is the mean, where there are folds in memory.
     skill : str
         What rho holds: "pearson", or another measure that was asked for.
+    grids : (Grid or None, Grid or None)
+        Where libraries and targets lie, if they are fields.
     predictions : ndarray (n_libraries, n_targets, n_steps) or None
         Where they were asked for: prediction of each row of each target from each library, NaN where there is none.
     """
@@ -52,6 +56,7 @@ class XmapResult(Result):
     folds: NDArray[Any] | None = field(default=None, repr=False)
     skill: str = "pearson"
     predictions: NDArray[Any] | None = field(default=None, repr=False)
+    grids: tuple[Grid | None, Grid | None] = field(default=(None, None), repr=False)
 
     def held(self) -> XmapResult:
         """The same result in memory, without its store."""
@@ -61,6 +66,12 @@ class XmapResult(Result):
         """A pandas DataFrame, rows = libraries, columns = targets."""
         targets = list(self.targets or self.names)
         return pandas_for("to_frame()").DataFrame(np.asarray(self.rho), index=list(self.names), columns=targets)
+
+    def to_xarray(self) -> Any:
+        """An xarray DataArray (library, target); the coordinates of a field take the place of its cells."""
+        rho = np.asarray(self.rho)
+        axes = [("library", self.grids[0] or self.names), ("target", self.grids[1] or self.targets or self.names)]
+        return labelled(rho, [("theta", self.theta), *axes] if rho.ndim > 2 else axes, "rho")
 
     def edges(self, top: int = 100) -> Sequence[Any]:
         """The ``top`` strongest pairs of a series with another, as (library, target, rho, E); the smallest errors."""

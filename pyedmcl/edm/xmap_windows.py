@@ -165,7 +165,7 @@ def windowed_map(problem: XmapProblem, windows: Any, runner: Runner) -> Windowed
     used = runner.provenance(problem.kernels, record, arguments=problem.arguments() | named)
     return WindowedMap(
         rho, E, series.names, None if problem.targets is None else aimed.names, np.array(job.windows.starts), width,
-        job.windows.times(series.time), used,
+        job.windows.times(series.time), used, (series.grid, aimed.grid),
     )  # fmt: skip
 
 

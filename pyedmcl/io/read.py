@@ -16,14 +16,16 @@ from ..data.series import Series
 from ..errors import InputError, PyedmclError
 from ..files import path_of
 from .arrays import read_hdf5, read_npy, read_npz, read_zarr
+from .netcdf import read_netcdf
 from .tables import read_arrow
 from .text import read_text
 
 _TEXT = (".csv", ".tsv", ".txt", ".dat", ".tab")
 _HDF5 = (".h5", ".hdf5", ".hdf")
+_NETCDF = (".nc", ".nc4", ".cdf")
 _ARROW = (".parquet", ".pq", ".feather")
 _FORMATS = ("CSV, TSV and other text tables (.csv, .tsv, .txt, .dat, also with .gz), NumPy (.npy, .npz), "
-            "HDF5 (.h5, .hdf5, .hdf), Parquet (.parquet), Feather (.feather) and Zarr (.zarr)")
+            "HDF5 (.h5, .hdf5, .hdf), Parquet (.parquet), Feather (.feather), NetCDF (.nc) and Zarr (.zarr)")
 _ZARR_MARKS = ("zarr.json", ".zarray", ".zgroup")
 
 
@@ -34,7 +36,7 @@ def read_series(path: str | os.PathLike[str], *, columns: Sequence[str | int] | 
     Parameters
     ----------
     path : path
-        A text table, NPY, NPZ, HDF5, Parquet, Feather or Zarr; the suffix decides.
+        A text table, NPY, NPZ, HDF5, Parquet, Feather, NetCDF (by xarray) or Zarr; the suffix decides.
     columns : sequence of str or int, str or int, optional
         Which columns to keep, in this order: names, or positions in the file from 0. The others are not looked at,
         so they may be text.
@@ -88,8 +90,8 @@ def _read(
     is_zarr = path.is_dir() and (suffix == ".zarr" or any((path / mark).exists() for mark in _ZARR_MARKS))
     if path.is_dir() and not is_zarr:
         raise InputError(f"{what}: this is a folder, not a file of series; known formats: {_FORMATS}")
-    if dataset is not None and not is_zarr and suffix not in (".npz", *_HDF5):
-        raise InputError(f"{what}: dataset= chooses an array of an NPZ, HDF5 or Zarr file; leave it out here")
+    if dataset is not None and not is_zarr and suffix not in (".npz", *_HDF5, *_NETCDF):
+        raise InputError(f"{what}: dataset= chooses an array of an NPZ, HDF5, NetCDF or Zarr file; leave it out here")
     if is_zarr:
         return read_zarr(path, dataset, wanted, time_column, what)
     if inner in _TEXT:
@@ -100,6 +102,8 @@ def _read(
         return read_npz(path, dataset, wanted, time_column, what)
     if suffix in _HDF5:
         return read_hdf5(path, dataset, wanted, time_column, what)
+    if suffix in _NETCDF:
+        return read_netcdf(path, dataset, wanted, time_column, what)
     if suffix in _ARROW:
         return read_arrow(path, wanted, time_column, what)
     raise InputError(f"{what}: unknown format {suffix or '(no suffix)'!r}; known are {_FORMATS}")

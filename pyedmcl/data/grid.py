@@ -1,0 +1,74 @@
+"""Fields: series on a grid of places (latitude and longitude, say), of which those without any value are left out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InputError
+
+
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """Where series lie on a grid.
+
+    Attributes
+    ----------
+    dims : tuple of str
+        Dimensions of the grid.
+    shape : tuple of int
+    coords : mapping of str to ndarray
+        Coordinates along those dimensions that have any.
+    cells : ndarray of int (n_series,)
+        Cell of each series, in the order of memory (the last dimension runs fastest).
+    """
+
+    dims: tuple[str, ...]
+    shape: tuple[int, ...]
+    coords: Mapping[str, NDArray[Any]]
+    cells: NDArray[np.int_]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """A name for each series, such as "lat=47.5 lon=8.0"."""
+        labels = [self.coords[dim].tolist() if dim in self.coords else range(n)
+                  for dim, n in zip(self.dims, self.shape, strict=True)]  # fmt: skip
+        places = np.unravel_index(self.cells, self.shape)
+        return tuple(
+            " ".join(f"{dim}={label[place]}" for dim, label, place in zip(self.dims, labels, at, strict=True))
+            for at in zip(*(place.tolist() for place in places), strict=True)
+        )
+
+    def spread(self, values: NDArray[Any], axis: int) -> NDArray[Any]:
+        """Values with the grid in place of an axis of series; NaN in cells without a series."""
+        moved = np.moveaxis(np.asarray(values), axis, 0)
+        kind = moved.dtype if moved.dtype.kind == "f" else np.dtype(np.float64)
+        out = np.full((int(np.prod(self.shape)), *moved.shape[1:]), np.nan, kind)
+        out[self.cells] = moved
+        on_grid = out.reshape(*self.shape, *moved.shape[1:])
+        n = len(self.shape)
+        return np.moveaxis(on_grid, range(n), range(axis, axis + n))
+
+
+def on_grid(
+    values: NDArray[Any], dims: tuple[str, ...], coords: Mapping[str, NDArray[Any]], what: str
+) -> tuple[NDArray[Any], Grid]:
+    """A field (time, ...) as series (time, n), and where they lie; cells that are gaps throughout are left out.
+
+    Raises
+    ------
+    InputError
+        No cell has a value.
+    """
+    flat = values.reshape(len(values), -1)
+    kept = np.arange(flat.shape[1])
+    if flat.dtype.kind == "f":
+        kept = np.flatnonzero(~np.isnan(flat).all(axis=0))
+        if not len(kept):
+            raise InputError(f"{what}: there are nothing but gaps (NaN) in all {flat.shape[1]:,} cells of the field")
+    grid = Grid(dims, values.shape[1:], coords, kept)
+    return flat if len(kept) == flat.shape[1] else flat[:, kept], grid

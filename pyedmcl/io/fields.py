@@ -1,0 +1,46 @@
+"""Results over series, or over the cells of a field, as labelled arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..data.grid import Grid
+from .optional import need
+
+
+def labelled(values: NDArray[Any], axes: Sequence[tuple[str, Any]], name: str) -> Any:
+    """An ``xarray.DataArray``.
+
+    Parameters
+    ----------
+    values : ndarray
+    axes : sequence of (str, sequence or Grid)
+        Name and labels of each axis. A grid stands for its own dimensions, which bear the name of the axis before
+        theirs where two axes have dimensions of one name.
+    name : str
+
+    Raises
+    ------
+    MissingExtraError
+        xarray is not installed.
+    """
+    xarray = need("xarray", "to_xarray()")
+    all_dims = [dim for _, labels in axes if isinstance(labels, Grid) for dim in labels.dims]
+    twice = len(set(all_dims)) < len(all_dims)
+    dims: list[str] = []
+    coords: dict[str, Any] = {}
+    out = np.asarray(values)
+    for axis, labels in axes:
+        if not isinstance(labels, Grid):
+            coords[axis] = list(labels) if isinstance(labels, tuple) else labels
+            dims.append(axis)
+            continue
+        own = [f"{axis}_{dim}" if twice else dim for dim in labels.dims]
+        out = labels.spread(out, len(dims))
+        coords |= {new: labels.coords[dim] for new, dim in zip(own, labels.dims, strict=True) if dim in labels.coords}
+        dims += own
+    return xarray.DataArray(out, dims=dims, coords=coords, name=name)

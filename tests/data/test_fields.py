@@ -1,0 +1,83 @@
+"""Fields on a grid: each cell a series, land left out, and results on the same grid."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas
+import pytest
+import xarray
+from series_helpers import driven
+
+import pyedmcl
+from pyedmcl.data.series import as_series
+from pyedmcl.errors import InputError
+
+DAYS = pandas.date_range("2001-01-01", periods=150, freq="D")
+X, Y = driven(150)
+VALUES = np.stack([X, Y, X * Y, X + Y, np.full(150, np.nan), Y - X], axis=1).reshape(150, 2, 3)
+FIELD = xarray.DataArray(
+    VALUES, dims=("time", "lat", "lon"), coords={"time": DAYS, "lat": [10.5, -3.0], "lon": [0, 90, 180]}, name="sst"
+)
+SEA = [0, 1, 2, 3, 5]
+
+
+def test_cells_are_series_but_for_land():
+    series = as_series(FIELD)
+    assert series.names == ("lat=10.5 lon=0", "lat=10.5 lon=90", "lat=10.5 lon=180", "lat=-3.0 lon=0",
+                            "lat=-3.0 lon=180")  # fmt: skip
+    np.testing.assert_array_equal(series.values, VALUES.reshape(150, 6)[:, SEA])
+    assert series.time[3] == DAYS[3] and series.digest() == as_series(FIELD.transpose("lat", "lon", "time")).digest()
+    whole = as_series(FIELD.isel(lat=[0]).astype("float32").drop_vars("lon"))
+    assert whole.names == ("lat=10.5 lon=0", "lat=10.5 lon=1", "lat=10.5 lon=2") and whole.values.dtype == np.float32
+    chosen = as_series(FIELD, columns=["lat=-3.0 lon=0"])
+    assert chosen.n_series == 1 and chosen.grid is None
+    with pytest.raises(InputError, match=r"data: there are nothing but gaps .* in all 6 cells of the field"):
+        as_series(FIELD * np.nan)
+
+
+def test_maps_of_a_field_and_an_index(one_device):
+    flat, own = VALUES.reshape(150, 6)[:, SEA], {"E": 2, "device": one_device}
+    index = xarray.DataArray(Y, dims="time", coords={"time": DAYS}, name="index")
+    found = pyedmcl.xmap(FIELD, targets=index, **own)
+    onto = found.to_xarray().isel(target=0)
+    assert onto.dims == ("lat", "lon") and np.isnan(onto.sel(lat=-3.0, lon=90))
+    np.testing.assert_array_equal(onto.values.ravel()[SEA], pyedmcl.xmap(flat, targets=Y, **own).rho[:, 0])
+    assert onto.lat.values.tolist() == [10.5, -3.0] and onto.lon.values.tolist() == [0, 90, 180]
+    back = pyedmcl.xmap(index, targets=FIELD, **own).to_xarray()
+    assert back.dims == ("library", "lat", "lon") and back.library.item() == "index"
+    square = pyedmcl.xmap(FIELD, **own).to_xarray()
+    assert square.dims == ("library_lat", "library_lon", "target_lat", "target_lon")
+    assert square.sel(library_lat=10.5, library_lon=90, target_lat=-3.0, target_lon=180) == pytest.approx(
+        pyedmcl.xmap(flat, **own).rho[1, 4]
+    )
+    plain = pyedmcl.xmap(flat, method="smap", theta=[0, 1], **own).to_xarray()
+    assert plain.dims == ("theta", "library", "target") and plain.library.values.tolist() == [f"x{i}" for i in range(5)]
+
+
+def test_other_results_on_the_grid(tmp_path, one_device):
+    best = pyedmcl.embed_dimension(FIELD, E_max=3, device=one_device).to_xarray()
+    assert best.E.dims == ("lat", "lon") and best.rho.dims == ("lat", "lon", "dimension")
+    assert np.isnan(best.E.sel(lat=-3.0, lon=90)) and best.E.sel(lat=10.5, lon=0) >= 1
+    moving = pyedmcl.xmap(FIELD, targets=Y, E=2, windows=(100, 50), device=one_device)
+    assert moving.to_xarray().dims == ("time", "lat", "lon", "target") and moving.to_xarray().time[0] == moving.time[0]
+    moving.save(tmp_path / "moving.edm")
+    again = pyedmcl.open_result(tmp_path / "moving.edm")
+    xarray.testing.assert_equal(again.to_xarray(), moving.to_xarray())
+    stored = pyedmcl.xmap(FIELD, E=2, targets=Y, out=tmp_path / "map", device=one_device)
+    assert stored.to_xarray().dims == ("lat", "lon", "target")
+
+
+def test_netcdf(tmp_path, one_device):
+    pytest.importorskip("scipy")  # one of the engines that xarray takes
+    path = tmp_path / "field.nc"
+    xarray.Dataset({"sst": FIELD, "mask": FIELD.isel(time=0, drop=True)}).to_netcdf(path, engine="scipy")
+    read = pyedmcl.io.read_series(path, dataset="sst")
+    assert read.digest() == as_series(FIELD).digest() and read.grid.shape == (2, 3) and read.time[3] == DAYS[3]
+    found = pyedmcl.embed_dimension(read, E_max=2, device=one_device).to_xarray()
+    xarray.testing.assert_equal(found.lon, FIELD.lon)
+    with pytest.raises(InputError, match="there is no variable 'u'; there are: sst, mask"):
+        pyedmcl.io.read_series(path, dataset="u")
+    broken = tmp_path / "broken.nc"
+    broken.write_bytes(b"CDF\x01nonsense")
+    with pytest.raises(InputError, match="cannot be read as N"):
+        pyedmcl.io.read_series(broken)
