@@ -26,7 +26,8 @@ def network(
         Path | None,
         typer.Option("--output", "-o", metavar="PAIRS.csv", show_default=False,
                      help="Write all pairs with tests and verdicts (.csv, .tsv, .json), or direct links as a graph "
-                          "(.graphml, .gexf; needs networkx)."),
+                          "(.graphml, .gexf; needs networkx). A name without an ending: a folder, in which finished "
+                          "parts are kept, so that the same command continues there, and at last pairs.csv."),
     ] = None,
     text: Annotated[
         Path | None,
@@ -115,7 +116,10 @@ def network(
     """
     talk = Talk(quiet=quiet, as_json=json, progress=progress)
     graph = output is not None and output.suffix.lower() in _GRAPHS
-    if output is not None and not graph:
+    folder = output if output is not None and not output.suffix else None
+    if folder is not None:
+        output = folder / "pairs.csv"
+    elif output is not None and not graph:
         check_table(output)
     check_picture(picture)
     asked = None if lags.strip().lower() == "none" else parse_integers(lags, "--lags")
@@ -132,7 +136,7 @@ def network(
             surrogate=None if surrogate.strip().lower() == "none" else surrogate, budget=budget, season=season,
             period=period, convergence=convergence, partial=partial, lib_sizes=parse_sizes(lib_sizes), sample=sample,
             seed=seed, exclusion_radius=exclusion_radius, knn=knn, E_max=E_max, progress=report, dtype=dtype,
-            device=device,
+            device=device, out=folder,
         )  # fmt: skip
     rows = found.rows()
     if output is not None:

@@ -2,24 +2,36 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
+import os
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ..data.condition import Prepared
+from ..data.series import Series
 from ..device.select import DeviceNames
 from ..jobs.function import public_function
+from ..jobs.kept import KeepingRunner, kept_in
+from ..jobs.ownership import read_identity
+from ..jobs.records import DamagedError
+from ..jobs.runner import Runner
 from ..jobs.sinks import ArraySink
+from ..kernels import spec
 from ..launch.progress import Progress
 from . import arguments
 from .causal_arguments import SEASONS, Legs, check_size, lags_asked, latest_asked
 from .causal_legs import LegsOfNetwork
 from .causal_network_result import CausalNetwork
+from .ccm_problem import KERNELS
 from .lagged_map_problem import LaggedMapProblem
+from .pair_predictions_problem import PairPredictionsProblem
 from .pairs import pairs_arguments, with_dimensions
-from .seasons import seasons_of
+from .seasons import Seasons, seasons_of
 from .surrogate import check_method
 
 _LEAST_E = 2  # the state of a driven series needs more than its own value
@@ -51,6 +63,7 @@ def causal_network(
     E_max: int = 10,
     E_rule: str | float = "best",
     columns: Sequence[str | int] | str | int | None = None,
+    out: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
     dtype: str = "float32",
     device: DeviceNames = None,
@@ -116,6 +129,10 @@ def causal_network(
         Data or an argument cannot be used; there are fewer than 30 rows.
     DeviceNotFoundError, DeviceMemoryError
         No device matches; a table does not fit.
+    StoreForeignError, StoreMismatchError, StoreWriteError
+        ``out`` is not ours, belongs to other data or arguments, or cannot be written.
+    Interrupted
+        Ctrl-C with ``out``: what was finished is kept.
     ClientError
         Workers of ``client`` cannot be used, or were lost.
 
@@ -139,11 +156,12 @@ def causal_network(
     >>> found.verdict.shape  # row = effect, column = cause
     (4, 4)
     """
+    where: Path | None = arguments.folder("out", out)
     legs = Legs(
         None if surrogate is None else check_method(surrogate, "surrogate"), arguments.surrogates(n),
         arguments.share("rate", rate), arguments.draws("budget", budget), bool(convergence),
         arguments.draws("sample", sample), lags_asked(lags), 0, bool(partial),
-        arguments.stream(seed), period, recurrence,
+        arguments.stream(_stored_seed(where) if seed is None else seed), period, recurrence,
         arguments.choice("season", season, SEASONS),
     )  # fmt: skip
     arguments.reporter(progress)
@@ -157,9 +175,40 @@ def causal_network(
     legs = replace(legs, latest=latest_asked(latest, legs.lags, seasons.series))
     fields["data"] = Prepared(seasons.series, fields["data"].dtype)
     runner = arguments.runner_on(device, fields["data"].dtype, client)
+    if where is None:
+        return _of(fields, legs, seasons, runner, lib_sizes)
+    asked = LaggedMapProblem(**fields, lags=legs.lags)
+    with kept_in(where, _identity(asked, legs, lib_sizes, series)) as folder:
+        keeping = KeepingRunner(runner, folder)
+        found = _of(fields, legs, seasons, keeping, lib_sizes)
+        keeping.done()
+        return found
+
+
+def _of(fields: dict[str, Any], legs: Legs, seasons: Seasons, runner: Runner, lib_sizes: Any) -> CausalNetwork:
+    """The network of a table, of which E may still have to be found."""
     problem = with_dimensions(LaggedMapProblem(**fields, lags=()), runner, ArraySink([], []))
     dims = np.array(problem.E, int)
     if problem.E_max is not None:
         dims = np.maximum(dims, min(_LEAST_E, problem.E_max))
-    fields |= {"E": tuple(dims.tolist()), "E_max": None}
+    fields = fields | {"E": tuple(dims.tolist()), "E_max": None}
     return LegsOfNetwork(fields, legs, seasons, runner).result(lib_sizes)
+
+
+def _identity(problem: LaggedMapProblem, legs: Legs, lib_sizes: Any, series: Series) -> dict[str, str]:
+    """What decides the network, each as text."""
+    from .. import __version__
+
+    sizes = None if lib_sizes is None else [int(size) for size in np.atleast_1d(lib_sizes)]
+    kernels = {name: spec(name).digest() for name in (*problem.kernels, *KERNELS, *PairPredictionsProblem.kernels)}
+    named = {**problem.arguments(), **asdict(legs), "lib_sizes": sizes, "version of pyedmcl": __version__,
+             "kernels": kernels}  # fmt: skip
+    return {"data": series.digest(), **{name: json.dumps(value, default=str) for name, value in named.items()}}
+
+
+def _stored_seed(folder: Path | None) -> int | None:
+    """The seed of a network whose parts are kept in a folder; None where there is none."""
+    with contextlib.suppress(DamagedError, OSError, ValueError, LookupError, TypeError):
+        found = None if folder is None else read_identity(folder)
+        return None if found is None else int(json.loads(found[1]["seed"]))
+    return None

@@ -170,3 +170,13 @@ def test_network(table, tmp_path, one_device):
     assert [row["cause"] for row in answer["pairs"]] == [row["cause"] for row in rows]
     run(*words, "--lags", "1:2", code=3)
     run(*words, "-o", tmp_path / "pairs.txt", code=5)
+
+
+def test_a_network_in_a_folder_is_continued(table, tmp_path, one_device):
+    path, _ = table
+    words = ["network", path, "--E", 2, "--lags", "-1:1", "--n", 19, "--device", one_device, "-o", tmp_path / "n"]
+    first = run(*words)
+    pairs = (tmp_path / "n" / "pairs.csv").read_text()
+    assert pairs.startswith("cause,effect,verdict")
+    assert run(*words).stdout == first.stdout and (tmp_path / "n" / "pairs.csv").read_text() == pairs
+    assert "tau" in run(*words, "--tau", 2, code=5).stderr

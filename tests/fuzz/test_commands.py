@@ -62,7 +62,7 @@ LEGAL = {
     "--method": st.sampled_from(["simplex", "smap"]),
     "surrogate-test --surrogate": st.sampled_from(["phase", "shuffle", "seasonal", "auto"]),
     "network --surrogate": st.sampled_from(["phase", "auto", "none"]),
-    "network --output": st.sampled_from(["n.csv", "n.json", "n.graphml"]), "--text": st.just("t.txt"),
+    "network --output": st.sampled_from(["n.csv", "n.json", "n.graphml", "n"]), "--text": st.just("t.txt"),
     "--season": st.sampled_from(["remove", "keep"]),
     "--lags": st.sampled_from(["none", "-1:1", "-2,0"]), "--latest": _INT, "network --budget": st.just("20"),
     "surrogate-test --budget": st.just("20"),
