@@ -80,6 +80,7 @@ class Member(Watch):
         host = socket.gethostname()
         self.me = Holder(f"{host}-{os.getpid()}-{secrets.token_hex(4)}", host, os.getpid(), place(), device,
                          lease=config.current().lease)  # fmt: skip
+        self._said = asdict(self.me)
         self._held: dict[str, float] = {}  # and when it was surely this process's
         self._mutex = threading.Lock()
         self._ended = threading.Event()
@@ -151,7 +152,7 @@ class Member(Watch):
                 return False
             try:
                 # Without fsync: a claim need not outlive the machine.
-                durable.write_all(descriptor, memoryview(json.dumps(asdict(self.me) | {"time": now()}).encode()))
+                durable.write_all(descriptor, memoryview(json.dumps(self._said | {"time": now()}).encode()))
             except BaseException:
                 with contextlib.suppress(OSError):
                     (self.folder / name).unlink()

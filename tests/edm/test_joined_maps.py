@@ -148,3 +148,16 @@ def test_another_question_is_refused_by_name(one_device, table, tmp_path):
     pyedmcl.xmap(series(), E=2, out=out, device=one_device, join=True)
     again = shell("xmap", table, "-o", out, "--E", 2, "--tau", 2, "--join", "--device", one_device)
     assert again.returncode == 5 and "tau: stored 1, asked for 2" in again.stderr
+
+
+def test_a_process_without_such_a_device_leaves_the_others_at_work(one_device, table, tmp_path):
+    out = tmp_path / "out.zarr"
+
+    def meanwhile(done, total, unit):
+        if done and not ended:
+            ended.append(shell("xmap", table, "-o", out, "--E", 2, "--join", "--device", "no such thing"))
+
+    ended = []
+    found = pyedmcl.xmap(series(), E=2, out=out, device=one_device, join=True, progress=meanwhile)
+    assert ended[0].returncode == 4 and "no such thing" in ended[0].stderr
+    assert not np.isnan(np.asarray(found.rho)).all() and not list(out.rglob(".pyedmcl-*"))

@@ -265,6 +265,20 @@ def test_a_client_without_workers_is_waited_for_and_given_up(values, monkeypatch
     assert silent.cancelled == 1
 
 
+def test_workers_that_all_go_away_are_waited_for_and_given_up(one_device, tmp_path, monkeypatch):
+    monkeypatch.setenv("PYEDMCL_CLIENT_TIMEOUT", "0.5")
+    problem, client, silent = Deadly(6, str(tmp_path)), Plain(), Silent()
+    runs = ClientRunner(client, one_device)
+    monkeypatch.setattr(SubmitPool, "workers", lambda self: 0)
+    client.submit = silent.submit
+    with (
+        pytest.warns(RuntimeWarning, match=r"there has been no worker of client= for .* s; waiting up to"),
+        pytest.raises(ClientError, match="there has been no worker of client= for"),
+    ):
+        runs.run(problem, ArraySink(problem.blocks(), [np.empty(6)]))
+    assert silent.cancelled
+
+
 def test_a_worker_with_another_pyedmcl_is_refused(values, monkeypatch):
     for module in (clients, answers):
         monkeypatch.setattr(module, "identity", lambda: {**identity(), "version of pyedmcl": "0.0.7"})
