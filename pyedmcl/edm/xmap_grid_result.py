@@ -195,7 +195,9 @@ class GridChoice(Result):
         columns = self.names if self.targets is None else self.targets
         rows = itertools.product(*self.axes.values(), self.names, columns)
         frame = pandas_for("to_frame()").DataFrame(list(rows), columns=[*self.axes, "library", "target"])
-        frame["rho"], frame[self.axis] = self.rho.ravel(), self.chosen.ravel()
+        chosen = self.chosen.ravel()
+        whole = self.axis != "theta" and not np.isnan(chosen).any()
+        frame["rho"], frame[self.axis] = self.rho.ravel(), chosen.astype(int) if whole else chosen
         return frame
 
     def plot(self, path: str | None = None) -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..io.edges import blank_itself, own_targets
 from .figure import new_figure, save_figure
-from .palette import legend, several
+from .palette import legend, several, whole_steps
 
 
 def skill_over_axis(
@@ -48,6 +48,8 @@ def skill_over_axis(
         style = several(line)
         ax.plot(grid.axes[name], middle, marker="o", markersize=3, label=label or "median of pairs", **style)
         ax.fill_between(grid.axes[name], low, high, color=style["color"], alpha=0.15, linewidth=0)
+    if all(isinstance(value, int) for value in grid.axes[name]):
+        whole_steps(ax.xaxis)
     ax.set_xlabel(name)
     ax.set_ylabel("cross-map skill rho")
     ax.grid(alpha=0.25)

@@ -159,6 +159,7 @@ def test_frames_arrays_and_pictures(one_device, tmp_path):
     assert row.rho.item() == grid.rho[1, 1, 3, 1]
     flow = grid.sel(Tp=0).saturation()
     assert list(flow.to_frame().columns) == ["library", "target", "rho", "E"]
+    assert flow.to_frame()["E"].dtype.kind == "i"
     grid.plot(str(tmp_path / "grid.png"))
     flow.plot(str(tmp_path / "flow.png"))
     grid.sel(E=1, Tp=0).plot(str(tmp_path / "map.png"))
