@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -56,11 +57,24 @@ class Config:
 
     @property
     def data_dir(self) -> Path:
-        return _folder("PYEDMCL_DATA_DIR", "data")
+        return data_dir()
+
+
+def data_dir() -> Path:
+    """:attr:`Config.data_dir`, without reading the rest."""
+    return _folder("PYEDMCL_DATA_DIR", "data")
+
+
+# What the usual folders of a user follow from, on any system.
+_HOMES = ("HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "USERPROFILE", "APPDATA", "LOCALAPPDATA")
 
 
 def _folder(variable: str, kind: str) -> Path:
-    named = os.environ.get(variable)
+    return _folder_by(kind, os.environ.get(variable), *map(os.environ.get, _HOMES))
+
+
+@functools.lru_cache(maxsize=64)  # it is asked for several times in a call, and takes as long as a launch to find out
+def _folder_by(kind: str, named: str | None, *homes: str | None) -> Path:
     try:
         return Path(named).expanduser() if named else _usual_folder(kind)
     except RuntimeError:  # the home of this user is not known

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -179,10 +180,13 @@ def cheapest(
 
 def surely_exhaustive(info: DeviceInfo, problem: SearchProblem) -> SearchDecision | None:
     """The decision for a search of one dimension where no look at the data is needed: exhaustive, or None."""
-    n, queries = problem.n_library, problem.n_query
-    if problem.coordinates:
-        return _no_tree(_Costs(rates_of(info), problem, n, queries))
-    return _not_worth_it(_Costs(rates_of(info), problem, n, queries))
+    return _surely_exhaustive(rates_of(info), problem)
+
+
+@lru_cache(maxsize=1024)  # small calls are repeated
+def _surely_exhaustive(known: KnownRates, problem: SearchProblem) -> SearchDecision | None:
+    costs = _Costs(known, problem, problem.n_library, problem.n_query)
+    return _no_tree(costs) if problem.coordinates else _not_worth_it(costs)
 
 
 def _not_worth_it(costs: _Costs) -> SearchDecision | None:

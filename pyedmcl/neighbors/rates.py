@@ -7,6 +7,7 @@ records of a sequence in random order). A k-d tree is built in n log n and looks
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import math
 from collections.abc import Mapping, Sequence
@@ -21,6 +22,7 @@ from .pruned_axes import AXES_MOST
 
 if TYPE_CHECKING:
     from ..device.info import DeviceInfo
+    from ..tuning.knowledge import Knowledge
 
 NAME = "neighbors"
 MODEL = MODELS[NAME]
@@ -150,8 +152,21 @@ DEFAULTS: dict[str, tuple[int, Rates]] = {
 }  # fmt: skip
 
 
+# By device, with what they were read from.
+_read: dict[DeviceInfo, tuple[Knowledge, int, KnownRates]] = {}
+
+
 def rates_of(info: DeviceInfo) -> KnownRates:
     """Rates of a device: of the tuning database, else shipped for it or a relative, else the defaults of its class."""
+    knowledge = source.knowledge
+    knowledge.refresh()
+    read = _read.get(info)
+    if read is None or read[0] is not knowledge or read[1] != knowledge.version:
+        read = _read[info] = (knowledge, knowledge.version, _rates_of(info))
+    return read[2]
+
+
+def _rates_of(info: DeviceInfo) -> KnownRates:
     key = device_key(info)
     quirks = quirks_for(info)
     at_once = info.compute_units * (_WALKS_PER_UNIT if quirks.scalar_work_items else 1)
@@ -206,6 +221,7 @@ def tree_visited(n: int, k: int, dimension: float) -> float:
     return float(min(_TREE_LEAF * ((k / _TREE_LEAF) ** (1 / d) + 1) ** d, n))
 
 
+@functools.cache
 def has_tree() -> bool:
     """Whether the k-d tree's package is installed."""
     return importlib.util.find_spec("scipy") is not None

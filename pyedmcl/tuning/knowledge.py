@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -184,7 +185,12 @@ def _place(key: TuningKey, parameters: Mapping[str, Any]) -> tuple[str, str, str
 
 
 def _path() -> Path:
-    return config.current().data_dir / "tuning.sqlite3"
+    return _database_in(config.data_dir())
+
+
+@lru_cache(maxsize=64)
+def _database_in(folder: Path) -> Path:
+    return folder / "tuning.sqlite3"
 
 
 def _open() -> Database:
