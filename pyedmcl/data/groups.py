@@ -50,6 +50,13 @@ class Groups:
         numbers = all(isinstance(label, (int, float)) for label in self.labels)
         return np.array(self.labels if numbers else [_text(label) for label in self.labels])
 
+    def require(self, n_steps: int, what: str) -> None:
+        """Refuse data that have another number of rows."""
+        if n_steps != len(self.codes):
+            raise InputError(
+                f"groups has {len(self.codes):,} labels and {what} {n_steps:,} rows: one for each row is needed"
+            )
+
     def layout(self, *, E: int, tau: int, Tp: Collection[int], exclusion_radius: int = 0) -> Layout:
         """Rows group by group with gaps between them.
 
@@ -145,11 +152,7 @@ class Layout:
 
     def series(self, series: Series, what: str = "data") -> Series:
         """The series with gaps between groups; InputError where they have another number of rows."""
-        if series.n_steps != len(self.groups.codes):
-            raise InputError(
-                f"groups has {len(self.groups.codes):,} labels and {what} {series.n_steps:,} rows: one for each row "
-                "is needed"
-            )
+        self.groups.require(series.n_steps, what)
         values = np.full((len(self.rows), series.n_series), np.nan, series.values.dtype)
         values[self.there] = series.values[self.rows[self.there]]
         return Series(values, series.names, grid=series.grid)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..data.groups import take_groups
 from ..data.series import as_series, check_embedding
 from ..errors import InputError
 from ..io.optional import pandas_for
@@ -45,7 +46,9 @@ class EmbedResult(Result):
         return delay_path(self, path)
 
 
-def embed(data: Any, *, E: int, tau: int = 1, columns: Sequence[str | int] | str | int | None = None) -> EmbedResult:
+def embed(
+    data: Any, *, E: int, tau: int = 1, columns: Sequence[str | int] | str | int | None = None, groups: Any = None
+) -> EmbedResult:
     """Delay coordinates of one or several series: what ``embedded=True`` takes.
 
     Parameters
@@ -56,6 +59,8 @@ def embed(data: Any, *, E: int, tau: int = 1, columns: Sequence[str | int] | str
         Lags of each series, and steps between them; at least 1.
     columns : optional
         Which series to take, by name or position.
+    groups : str, sequence of str, or labels (n_steps,), optional
+        Recordings that stand one below the other, as for :func:`pyedmcl.simplex`: the first rows of each have no lags.
 
     Returns
     -------
@@ -81,11 +86,15 @@ def embed(data: Any, *, E: int, tau: int = 1, columns: Sequence[str | int] | str
     [[1.0, nan], [2.0, 1.0], [3.0, 2.0], [4.0, 3.0]]
     """
     E, tau = check_embedding(E, tau)
-    series = as_series(data, columns=columns)
+    rest, of = take_groups(data, groups, "data")
+    series = as_series(rest, columns=columns)
     if series.n_steps <= (E - 1) * tau:
         raise InputError(
             f"data: E={E}, tau={tau} needs at least {(E - 1) * tau + 1} rows, there are {series.n_steps}; use a "
             "smaller E or tau"
         )
     names = tuple(f"{name}(t-{e * tau})" for name in series.names for e in range(E))
-    return EmbedResult(delays(series.values, E, tau), names, series.time)
+    if of is None:
+        return EmbedResult(delays(series.values, E, tau), names, series.time)
+    layout = of.layout(E=E, tau=tau, Tp=[0])
+    return EmbedResult(delays(layout.series(series).values, E, tau)[layout.order], names, series.time)

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..data.arguments import MOST_STEPS, room, several, shown
 from ..data.condition import Prepared
+from ..data.groups import take_groups
 from ..data.series import as_series, require_rows, tell_constant
 from ..device.select import DeviceNames
 from ..errors import InputError
@@ -29,6 +30,7 @@ def embedding_scan(
     Tp: int | Sequence[int] = 1,
     exclusion_radius: int = 0,
     knn: int | None = None,
+    groups: Any = None,
     neighbors: str = "exact",
     recall: float = 0.99,
     progress: Progress | None = None,
@@ -55,6 +57,8 @@ def embedding_scan(
         near in state: take some (E - 1) tau to compare lags.
     knn : int, optional
         Neighbours; E + 1 by default.
+    groups : str, sequence of str, or labels (n_steps,), optional
+        Recordings that stand one below the other, as for :func:`pyedmcl.simplex`.
     neighbors, recall
         How neighbours are searched; as for :func:`pyedmcl.knn`.
     progress : callable or True, optional
@@ -101,16 +105,20 @@ def embedding_scan(
     search = arguments.neighbor_search(neighbors, recall)
     dtype = arguments.precision(dtype)
     arguments.reporter(progress)
-    series = as_series(x, what="x")
+    rest, of = take_groups(x, groups, "x")
+    series = as_series(rest, what="x")
     for ahead in steps:
         require_rows(series, E=max(dims), tau=max(lags), Tp=ahead, k=1, what="x")
     tell_constant(x=series)
+    if of is not None:
+        layout = of.layout(E=max(dims), tau=max(lags), Tp=steps, exclusion_radius=radius)
+        series, radius = layout.series(series, "x"), layout.exclusion_radius
     problem = EmbeddingScanProblem(Prepared(series, dtype), max(dims), lags, steps, radius, k, search)
     runner = arguments.runner_on(device, dtype, client)
     rho = room("tau", (problem.total, max(dims)))
     record = runner.run(problem, ArraySink(problem.blocks(runner.devices), [rho]))
     surface = rho.reshape(len(lags), len(steps), series.n_series, max(dims)).transpose(2, 3, 0, 1)
-    single = getattr(x, "ndim", 2 if series.n_series > 1 else 1) == 1
+    single = getattr(rest, "ndim", 2 if series.n_series > 1 else 1) == 1
     kept = np.ascontiguousarray(surface[:, np.array(dims) - 1])
     used = runner.provenance(problem.kernels, record)
     return EmbeddingScan(kept[0] if single else kept, dims, lags, steps, series.names, single, used)

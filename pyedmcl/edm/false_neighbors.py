@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ..data.arguments import real
 from ..data.condition import Prepared
+from ..data.groups import take_groups
 from ..data.series import as_series, build_series, check_embedding, require_rows, tell_constant
 from ..device.select import DeviceNames
 from ..io.optional import pandas_for
@@ -70,6 +71,7 @@ def false_neighbors(
     ratio: float = 15.0,
     size: float = 2.0,
     exclusion_radius: int = 0,
+    groups: Any = None,
     neighbors: str = "exact",
     recall: float = 0.99,
     progress: Progress | None = None,
@@ -99,6 +101,8 @@ def false_neighbors(
         seems to need ever more dimensions without this.
     exclusion_radius : int
         Rows with |t - j| up to this are no neighbours (0: the row itself).
+    groups : str, sequence of str, or labels (n_steps,), optional
+        Recordings that stand one below the other, as for :func:`pyedmcl.simplex`.
     neighbors, recall
         How neighbours are searched; as for :func:`pyedmcl.knn`.
     progress : callable or True, optional
@@ -145,13 +149,17 @@ def false_neighbors(
     search = arguments.neighbor_search(neighbors, recall)
     dtype = arguments.precision(dtype)
     arguments.reporter(progress)
-    series = as_series(x, what="x")
+    rest, of = take_groups(x, groups, "x")
+    series = as_series(rest, what="x")
     require_rows(series, E=E_max + 1, tau=tau, Tp=0, k=1, what="x")
     tell_constant(x=series)
+    if of is not None:
+        layout = of.layout(E=E_max + 1, tau=tau, Tp=[0], exclusion_radius=radius)
+        series, radius = layout.series(series, "x"), layout.exclusion_radius
     behind = build_series(series.values[tau:], series.names)
     problem = FalseNeighborsProblem(Prepared(behind, dtype), series.values, E_max, tau, radius, ratio, size, search)
     runner = arguments.runner_on(device, dtype, client)
     share = np.empty((series.n_series, E_max))
     record = runner.run(problem, ArraySink(problem.blocks(runner.devices), [share]))
-    single = getattr(x, "ndim", 2 if series.n_series > 1 else 1) == 1
+    single = getattr(rest, "ndim", 2 if series.n_series > 1 else 1) == 1
     return FalseNeighbors(share[0] if single else share, series.names, runner.provenance(problem.kernels, record))

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data.condition import far_exponent
+from ..data.groups import Groups, take_groups
 from ..data.series import Series, build_series, check_embedding
 from ..errors import InputError
 from ..jobs.blocks import Block, cut
@@ -40,6 +41,7 @@ def surrogate(
     E: int = 2,
     tau: int = 1,
     recurrence: float = 0.1,
+    groups: Any = None,
 ) -> Doubles:
     """Surrogates of a series: random series that share some of its properties and nothing else.
 
@@ -73,6 +75,8 @@ def surrogate(
         Embedding of "twin".
     recurrence : float
         Share of pairs of states that count as recurrent in "twin"; in (0, 1).
+    groups : str, sequence of str, or labels (n_steps,), optional
+        Recordings that stand one below the other, as for :func:`pyedmcl.simplex`: each has surrogates of its own.
 
     Returns
     -------
@@ -100,10 +104,28 @@ def surrogate(
     >>> pyedmcl.surrogate(x, "phase", n=3, seed=1).shape
     (3, 500)
     """
+    x, of = take_groups(x, groups, "x")
     series = arguments.one_series(x, "x")
     count = arguments.draws("n", n)
+    if of is not None:
+        own = {"period": period, "E": E, "tau": tau, "recurrence": recurrence}
+        return _of_groups(series, of, method, count, arguments.stream(seed), own)
     make = maker(series, method, period=period, E=E, tau=tau, recurrence=recurrence)
     return draw(make, count, arguments.stream(seed), 0, series.n_steps)
+
+
+def _of_groups(
+    series: Series, groups: Groups, method: str, n: int, seed: int, options: dict[str, Any]
+) -> Doubles:
+    """Surrogates (n, n_steps) of each group by itself; a group of its own is series number 0, 1, ... of the seed."""
+    groups.require(series.n_steps, "x")
+    out = arguments.room("n", (n, series.n_steps))
+    for number, name in enumerate(groups.names.tolist()):
+        rows = np.flatnonzero(groups.codes == number)
+        part = build_series(series.values[rows, 0], series.names)
+        make = maker(part, method, what=f"x, group {name}", **options)
+        out[:, rows] = draw(make, n, seed, number, len(rows))
+    return out
 
 
 def draw(make: Maker, n: int, seed: int, number: int, n_steps: int, first: int = 0) -> Doubles:

@@ -68,6 +68,32 @@ def test_the_skill_of_each_dimension_and_what_is_varied(one_device):
     same(lagged.rho, pyedmcl.ccm_lagged(x, apart(Y), E=2, Tp=[-2, 0], device=one_device).rho)
 
 
+def test_choosing_an_embedding(one_device):
+    table = apart(TABLE, 3)
+    scan = {"E": [1, 2], "tau": [1, 3], "device": one_device}
+    same(pyedmcl.embedding_scan(TABLE, groups=LABELS, **scan).rho, pyedmcl.embedding_scan(table, **scan).rho)
+    own = {"E_max": 2, "tau": 3, "device": one_device}
+    same(pyedmcl.false_neighbors(TABLE, groups=LABELS, **own).share, pyedmcl.false_neighbors(table, **own).share)
+    states = pyedmcl.embed(TABLE, E=2, tau=3, groups=LABELS).values
+    laid = pyedmcl.embed(table, E=2, tau=3).values
+    same(states, np.concatenate([laid[:70], laid[73:118], laid[121:]]))
+
+
+def test_surrogates_of_each_group():
+    found = pyedmcl.surrogate(X, "shuffle", n=3, seed=2, groups=LABELS)
+    for label in "bac":
+        rows = label == LABELS
+        same(np.sort(found[:, rows], axis=1), np.tile(np.sort(X[rows]), (3, 1)))
+    same(found[:, :70], pyedmcl.surrogate(X[:70], "shuffle", n=3, seed=2))
+    frame = pandas.DataFrame({"x": X, "site": LABELS})
+    same(pyedmcl.surrogate(frame, "phase", n=2, seed=1, groups="site"),
+         pyedmcl.surrogate(X, "phase", n=2, seed=1, groups=LABELS))  # fmt: skip
+    with pytest.raises(InputError, match="x, group True: series 'x0' has 3 values"):
+        pyedmcl.surrogate(X, groups=np.arange(175) >= 172)
+    with pytest.raises(InputError, match="groups has 9 labels and x 175 rows"):
+        pyedmcl.surrogate(X, groups=LABELS[:9])
+
+
 def test_ranges_and_masks_are_those_of_the_rows_as_given(one_device):
     lib, pred, valid = (10, 100), [(60, 80), (130, 170)], np.arange(175) % 5 > 0
     own = pyedmcl.simplex(X, E=2, lib_range=lib, pred_range=pred, valid_lib=valid, groups=LABELS, device=one_device)
