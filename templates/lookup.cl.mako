@@ -33,6 +33,7 @@
 ##   gaps           a library or target has gaps, so that not all rows count
 ##   stage_rows     rows of targets in local memory; 0: targets are read from the caches
 ##   table_tile     query rows of a tile of the neighbour tables
+##   narrow_rows    the rows that tables name are numbers of 16 bits
 ## Tuned for speed, never changing what is computed (values; default of a processor, of a GPU):
 ##   lanes          adjacent targets in one vector (1 2 4 8 16; 16, 2)
 ##   vectors        vectors of targets that share rows and weights (1 2 4; 4, 1)
@@ -57,6 +58,7 @@ library_sums = [s for s in ["p", "o", "pp", "oo", "po"] + (["n"] if gaps else []
 k_stride = -(-k // 4) * 4  # tables of weights are padded to four neighbours
 # Rows and weights of a row can be loaded four neighbours at a time where the neighbours of a row are adjacent.
 by_fours = quads and table_tile == 1
+row_type = "ushort" if narrow_rows else "int"
 
 def target(row, v):
     """Vector v of a work-item's targets at a row: from local memory where they are staged, else from the caches."""
@@ -80,13 +82,21 @@ def total(s, v):
 #define STRIDE ${group_columns if staged else "target_stride"}
 #include "reduce.clh"
 
+%if narrow_rows:
+// The rows of tables, [n], in half the bytes: reading tables is what bounds lookups with many neighbours.
+kernel void lookup_narrow(global const int* restrict rows, global ushort* restrict narrow, const ulong n) {
+  const size_t i = get_global_id(0);
+  if (i < n) narrow[i] = (ushort)rows[i];
+}
+
+%endif
 // targets: [n_steps][target_stride], conditioned, GAP where a target has one.
 // rows, weights: the table of a dimension, from table_begin on; see the picture above. A row without neighbours has
 //   weights of 0, and rows that can be read.
 // rho: [library][rho_stride], written from row first_library on, to column target_of[c].
 // Columns column_begin .. column_end - 1 belong to this launch; query rows are t_begin .. t_end - 1, observed at t + Tp.
 kernel __attribute__((reqd_work_group_size(${wg}, 1, 1)))
-void lookup(global const real* restrict targets, global const int* restrict rows, global const real* restrict weights,
+void lookup(global const real* restrict targets, global const ${row_type}* restrict rows, global const real* restrict weights,
             global const int* restrict target_of, global real* restrict rho, const int target_stride,
             const int column_begin, const int column_end, const int n_rows, const int t_begin, const int t_end,
             const int Tp, const int n_libraries, const int first_library, const int rho_stride,
@@ -177,7 +187,7 @@ void lookup(global const real* restrict targets, global const int* restrict rows
         const size_t at = ENTRY_OF(t);
 %if by_fours:
 %for q in range(k_stride // 4):
-        const int4 row${q} = *(global const int4*)(rows + at + ${4 * q});
+        const int4 row${q} = ${"convert_int4" if narrow_rows else ""}(*(global const ${row_type}4*)(rows + at + ${4 * q}));
         const PASTE(REAL_NAME, 4) weight${q} = *(global const PASTE(REAL_NAME, 4)*)(weights + at + ${4 * q});
 %endfor
 %endif

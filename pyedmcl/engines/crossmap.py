@@ -115,9 +115,9 @@ class CrossMap:
         self._E = np.atleast_2d(data.E)
         self.layers = len(self._E)
         n_libraries = data.n_libraries or values.shape[1]
-        self._lookups = Lookups(executor, self.n_steps, self.dtype, n_libraries)
         self._gaps = np.broadcast_to(data.gaps, self.layers)
         self._pool = Pool(executor)
+        self._lookups = Lookups(executor, self.n_steps, self.dtype, n_libraries, self._pool)
         self._groups: list[_Group] = []
         room = self._allocate_targets(values.itemsize)
         self.data = self._observed = Staging(executor, values, room=room // 8)

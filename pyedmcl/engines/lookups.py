@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..codegen.build import build
+from ..device.quirks import quirks_for
 from ..kernels import spec
 from ..launch.pacing import Pacer
+from ..launch.pool import Pool
+from ..launch.sizes import open_size
 from ..neighbors.tables import Tables
 from ..tuning.parameters import ParameterChoice
 from .lookup import Shapes
 
 if TYPE_CHECKING:
     from ..device.executor import Buffer, Executor, Kernel
+
+_NARROW_MOST = 1 << 16  # steps whose numbers have 16 bits
+_NARROW_LEAST = 4, 32  # neighbours, and targets of a class, that repay it
 
 
 @dataclass(frozen=True)
@@ -45,10 +52,17 @@ class Lookups:
     dtype : str
     n_libraries : int
         Of the whole job.
+    pool : Pool, optional
+        Device memory for tables that are made narrower where that pays; tables are then looked up one after the other.
     """
 
-    def __init__(self, executor: Executor, n_steps: int, dtype: str, n_libraries: int) -> None:
+    def __init__(
+        self, executor: Executor, n_steps: int, dtype: str, n_libraries: int, pool: Pool | None = None
+    ) -> None:
         self._executor, self._n_steps, self._dtype = executor, n_steps, dtype
+        narrow = quirks_for(executor.info).narrow_tables and n_steps <= _NARROW_MOST
+        self._pool = pool if narrow else None
+        self._narrowed: Tables | None = None  # whose rows are in the pool
         self._shapes = Shapes(executor.info, n_steps, dtype, n_libraries)
         self._pacers: dict[int, Pacer] = defaultdict(lambda: Pacer(executor.info))
         self._kernels: dict[tuple[Any, ...], Kernel] = {}  # by all their values
@@ -83,15 +97,14 @@ class Lookups:
         (begin, end), (t_begin, t_end), (first, last) = columns, predicted, libraries or (0, tables.n_libraries)
         k, n = tables.problem.k(E), last - first
         pacer, predictions = self._pacers[E], float(max(t_end - t_begin, 1) * n)
+        narrow = self._pool is not None and k >= _NARROW_LEAST[0] and end - begin >= _NARROW_LEAST[1]
         shape = self._shapes.shape(k, end - begin, n, lambda cost: pacer.units(cost * predictions))
         values = {**shape.parameters, "k": k, "dtype": self._dtype, "gaps": gaps, "stage_rows": shape.stage_rows,
-                  "table_tile": tables.knn_pass.table_tile}  # fmt: skip
-        name = tuple(values.values())
-        if name not in self._kernels:
-            self._kernels[name] = build(self._executor, spec("lookup"), values)
-        kernel = self._kernels[name]
+                  "table_tile": tables.knn_pass.table_tile, "narrow_rows": narrow}  # fmt: skip
+        kernel = self._kernel("lookup", values)
+        rows = self._narrow_rows(tables, values) if narrow else tables.rows
         fixed: dict[str, Any] = {
-            "targets": targets.values, "rows": tables.rows, "weights": tables.values, "target_of": targets.target_of,
+            "targets": targets.values, "rows": rows, "weights": tables.values, "target_of": targets.target_of,
             "rho": rho, "target_stride": targets.stride, "column_end": end, "n_rows": self._n_steps,
             "t_begin": t_begin, "t_end": t_end, "Tp": tables.problem.Tp, "n_libraries": n, "first_library": row + first,
             "rho_stride": stride, "table_begin": tables.begin(E, first),
@@ -106,3 +119,20 @@ class Lookups:
                 column_begin=begin + block * shape.columns, **fixed,
             )  # fmt: skip
             pacer.launched(event, shape.cost * predictions * some)
+
+    def _kernel(self, entry: str, values: Mapping[str, Any]) -> Kernel:
+        name = entry, *values.values()
+        if name not in self._kernels:
+            self._kernels[name] = build(self._executor, spec("lookup"), values, entry)
+        return self._kernels[name]
+
+    def _narrow_rows(self, tables: Tables, values: Mapping[str, Any]) -> Buffer:
+        """The rows of all dimensions of the tables in 16 bits."""
+        assert self._pool is not None
+        n = tables.rows.nbytes // 4
+        narrow = self._pool.get("narrow rows", 2 * n)
+        if self._narrowed is not tables:
+            kernel = self._kernel("lookup_narrow", values)
+            self._executor.launch(kernel, open_size(n), None, rows=tables.rows, narrow=narrow, n=n)
+            self._narrowed = tables
+        return narrow

@@ -35,7 +35,8 @@ def _usage(v: Values) -> Usage:
             "targets": "[row][target_stride]: values of the targets, less their mean over the rows t + Tp that are "
                        "observed and divided by a power of two so that none exceeds 1; 1e16 where one is missing, 0 "
                        "behind the last column and row",
-            "rows": f"rows of the neighbours: {table}, as the kernel knn writes them with emit=weights",
+            "rows": f"rows of the neighbours: {table}, as the kernel knn writes them with emit=weights"
+                    + (", in 16 bits" if v["narrow_rows"] else ""),
             "weights": f"their weights: {table}; 0 where a row has no neighbour",
             "target_of": "column of rho that each target goes to", "rho": "[library][rho_stride]: Pearson's rho",
             "target_stride": "columns of targets", "column_begin": "first target of this launch",
@@ -61,16 +62,22 @@ def _usage(v: Values) -> Usage:
         ),
     )  # fmt: skip
 
+def _arguments(v: Values) -> str:
+    rows = "ushort" if v.get("narrow_rows") else "int"
+    return f"""
+        lookup(const real* targets; const {rows}* rows; const real* weights; const int* target_of; real* rho;
+            int target_stride, column_begin, column_end, n_rows, t_begin, t_end, Tp, n_libraries, first_library,
+            rho_stride; ulong table_begin; int table_rows, n_slices)
+        {"lookup_narrow(const int* rows; ushort* narrow; ulong n)" if v.get("narrow_rows") else ""}
+    """
+
+
 SPEC = KernelSpec(
     name="lookup",
     producer="mako",
     text="lookup.cl.mako",
-    arguments="""
-        lookup(const real* targets; const int* rows; const real* weights; const int* target_of; real* rho;
-            int target_stride, column_begin, column_end, n_rows, t_begin, t_end, Tp, n_libraries, first_library,
-            rho_stride; ulong table_begin; int table_rows, n_slices)
-    """,
-    specialisation=("k", "dtype", "gaps", "stage_rows", "table_tile"),
+    arguments=_arguments,
+    specialisation=("k", "dtype", "gaps", "stage_rows", "table_tile", "narrow_rows"),
     tunables=(
         Tunable("lanes", (1, 2, 4, 8, 16), {"cpu": 16, "gpu": 2}, "adjacent targets in one vector"),
         Tunable("vectors", (1, 2, 4), {"cpu": 4, "gpu": 1}, "vectors of targets that share rows and weights"),

@@ -45,6 +45,7 @@ MEANINGS = {
     "stride": "numbers from one point to the next",
     "symmetric": "rows and columns are the same points",
     "table_tile": "query rows of a tile of the neighbour tables",
+    "narrow_rows": "the rows that tables name are numbers of 16 bits",
     "tau": "lag: rows between the values of a state",
     "wg": "work-items of a group",
     "wide": "a pixel has two words, for numbers of 64 bits",

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import pyedmcl
+from pyedmcl.device.quirks import quirks_for
 from pyedmcl.device.session import open_device
+from pyedmcl.engines import lookups
 from pyedmcl.kernels import spec
 from pyedmcl.simulate import coupled_maps
 from pyedmcl.tuning.parameters import using
@@ -37,6 +41,23 @@ def test_lookup(device, gaps):
     for parameters in LOOKUPS[::3] if gaps else LOOKUPS:
         with using(lookup=parameters):
             np.testing.assert_array_equal(pyedmcl.xmap(x, E=2, device=device).rho, wanted, err_msg=str(parameters))
+
+
+def test_tables_whose_rows_have_16_bits(device, monkeypatch):
+    """Only some GPUs take them; here a device is told to."""
+    x, asked = series(False), []
+    wanted = pyedmcl.xmap(x, E=2, device=device).rho
+
+    def told(info):
+        asked.append(info)
+        return replace(quirks_for(info), narrow_tables=True)
+
+    monkeypatch.setattr(lookups, "quirks_for", told)
+    monkeypatch.setattr(lookups, "_NARROW_LEAST", (1, 1))
+    for parameters in ({}, {"knn": {"lanes": 1}, "lookup": LOOKUPS[0]}):  # one number at a time, and four
+        with using(**parameters):
+            np.testing.assert_array_equal(pyedmcl.xmap(x, E=2, device=device).rho, wanted, err_msg=str(parameters))
+    assert asked
 
 
 def test_every_row_lane_and_library_lane_is_tried():
