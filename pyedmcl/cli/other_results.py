@@ -45,17 +45,12 @@ def draw(result: Any, output: Path, *, network: bool, top: int, title: str | Non
     InputError
         It has no picture of this kind.
     """
-    from ..plot.figure import save_figure
-
     kind = type(result).__name__
     name = "plot_network" if network else "plot"
     picture = getattr(result, name, None)
     if picture is None:
         raise InputError(f"a {kind} has no {'network' if network else 'picture'}")
-    figure = picture(**({"top": top} if network else {}))
-    if title:
-        figure.axes[0].set_title(title, fontsize=11)
-    save_figure(figure, output, dpi=dpi)
+    picture(str(output), **({"top": top} if network else {}), title=title, dpi=dpi)
     return kind
 
 

@@ -113,11 +113,21 @@ class CcmMatrixResult(Result):
         return [(*roles(*row[:2]), *row[2:], "effect") for row in self.pairs()]
 
     def plot(self, path: str | None = None) -> Any:
-        """Map of the skill at the largest library; saved to ``path`` if given. Needs matplotlib."""
+        """Map of what skill gains from the smallest to the largest library; saved to ``path`` if given.
+
+        A star marks a trend that is significant at a false discovery rate of 0.05, where there are at least 3 sizes. Of
+        one size it is the map of the skill. Needs matplotlib.
+        """
         from ..plot import heat_map
 
-        size = int(self.lib_sizes.max())
-        return heat_map(np.asarray(self.at(size)), self.names, path, title=f"libraries of {size:,} rows")
+        low, high = int(self.lib_sizes.min()), int(self.lib_sizes.max())
+        if low == high:
+            return heat_map(np.asarray(self.at(high)), self.names, path, title=f"libraries of {high:,} rows")
+        title, marks = f"gain of skill from {low:,} to {high:,} library rows, {self.sample} samples", None
+        if len(self.lib_sizes) > 2:
+            marks = (false_discovery(self.trend()[1]) <= 0.05) & (self.gain > 0)
+            title += "\n* trend significant at a false discovery rate of 0.05"
+        return heat_map(self.gain, self.names, path, title=title, marks=marks, label="gain of cross-map skill rho")
 
     def plot_network(self, path: str | None = None, rate: float = 0.05, *, top: int = 40) -> Any:
         """Pairs whose skill converges as arrows from cause to effect; saved to ``path`` if given. Needs matplotlib.

@@ -117,11 +117,11 @@ class XmapSignificance(Result):
         })  # fmt: skip
 
     def plot(self, path: str | None = None, rate: float = 0.05) -> Any:
-        """Map of the significant skills; saved to ``path`` if given. Needs matplotlib."""
+        """Map of the skill with a star for what is significant; saved to ``path`` if given. Needs matplotlib."""
         from ..plot import heat_map
 
-        title = f"significant at a false discovery rate of {rate:g}; others grey"
-        return heat_map(np.where(self.significant(rate), self.rho, np.nan), self.names, path, title=title)
+        title = f"* significant at a false discovery rate of {rate:g} ({self.method} surrogates, up to {self.n:,})"
+        return heat_map(self.rho, self.names, path, title=title, marks=self.significant(rate))
 
     def plot_network(self, path: str | None = None, rate: float = 0.05, *, top: int = 40) -> Any:
         """Significant pairs as arrows from cause to effect; saved to ``path`` if given. Needs matplotlib."""

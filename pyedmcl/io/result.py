@@ -10,12 +10,24 @@ from typing import Any
 
 import numpy as np
 
+from .style import styled
+
 _FEW = 4  # values of an array, or names, that are shown one by one
 _MANY = 1_000_000  # values of an array whose range would take a while to find
 
 
 class Result:
-    """Base of the frozen dataclasses that functions return."""
+    """Base of the frozen dataclasses that functions return.
+
+    Its methods that draw (``plot``, ``plot_network``, ...) take ``ax``, ``cmap``, ``figsize``, ``dpi`` and ``title``,
+    see :class:`pyedmcl.io.style.Style`.
+    """
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        for name, method in list(vars(cls).items()):
+            if name == "plot" or name.startswith("plot_"):
+                setattr(cls, name, styled(method))
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the whole result to a file that :func:`pyedmcl.open_result` opens.

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .figure import as_label, new_figure, save_figure
+from .figure import as_label, colours, new_figure, save_figure
+from .palette import legend, whole_steps
 
 if TYPE_CHECKING:
     PathLike = str | os.PathLike[str]
@@ -42,8 +43,8 @@ def skill_surface(scan: Any, path: PathLike | None = None, *, title: str | None 
     low, high = (float(of(median[known])) if known.any() else 0.0 for of in (np.min, np.max))
     for at, (ax, Tp) in enumerate(zip(axes, scan.Tp, strict=True)):
         panel = median[..., at]
-        image = ax.imshow(np.ma.masked_invalid(panel.T), origin="lower", aspect="auto", cmap="viridis", vmin=low,
-                          vmax=high, interpolation="nearest")  # fmt: skip
+        image = ax.imshow(np.ma.masked_invalid(panel.T), origin="lower", aspect="auto", cmap=colours("viridis"),
+                          vmin=low, vmax=high, interpolation="nearest")  # fmt: skip
         if np.isfinite(panel).any():
             dimension, lag = np.unravel_index(int(np.nanargmax(panel)), panel.shape)
             ax.plot(dimension, lag, "o", color="white", markeredgecolor="black")
@@ -78,10 +79,11 @@ def curves(
         ax.plot(at, row, linewidth=1.0, **({"color": "0.8"} if many else {"label": as_label(name)}))
     if many:
         ax.plot(at, np.nanmedian(rows, axis=0), color="#21526b", linewidth=2.0, label=f"median of {len(rows)} series")
+    whole_steps(ax.xaxis)
     ax.set_xlabel(x_label)
     ax.set_ylabel(y_label)
     ax.set_ylim(bottom=0)
-    ax.legend(fontsize=7, frameon=False)
+    legend(ax)
     if path is not None:
         save_figure(figure, path, dpi=dpi)
     return figure

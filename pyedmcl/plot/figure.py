@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InputError, missing_extra
+from ..errors import InputError, missing_extra, shown
 from ..files import output_path, writing
+from ..io.style import style, titled
 
 FORMATS = (".png", ".pdf", ".svg", ".jpg", ".jpeg", ".webp", ".tif", ".tiff")
 
@@ -28,10 +29,77 @@ def new_figure(width: float, height: float) -> Any:
         from matplotlib.figure import Figure
     except ImportError as error:
         raise missing_extra("matplotlib", "plot", "a picture") from error
+    if style().ax is not None:
+        return Place(style().ax)
     # Not through pyplot: that would choose a window system, and keep every figure until it is closed.
-    figure = Figure(figsize=(width, height), layout="constrained")
+    figure = Figure(figsize=style().figsize or (width, height), layout="constrained")
     FigureCanvasAgg(figure)
     return figure
+
+
+class Place:
+    """Axes of the caller in place of a figure: one panel is drawn on them, several in their space.
+
+    Parameters
+    ----------
+    ax : matplotlib.axes.Axes
+    """
+
+    def __init__(self, ax: Any) -> None:
+        self._ax = ax
+        self.axes = [ax]
+
+    @property
+    def whole(self) -> Any:
+        """The caller's figure."""
+        return self._ax.figure
+
+    def add_subplot(self, projection: str | None = None) -> Any:
+        """The axes themselves. Raises InputError where they have not the projection that is needed."""
+        if projection is not None and self._ax.name != projection:
+            raise InputError(f"ax: this picture needs axes with projection={projection!r}; make them with it")
+        return self._ax
+
+    def subplots(
+        self, nrows: int = 1, ncols: int = 1, *, squeeze: bool = True, sharex: bool = False, sharey: bool = False,
+        **ratios: Any,
+    ) -> Any:  # fmt: skip
+        """Panels in the space of the axes, which are hidden."""
+        spec = self._ax.get_subplotspec()
+        if spec is None:
+            raise InputError("ax: this picture has several panels; axes of a grid are needed, as plt.subplots() gives")
+        self._ax.set_axis_off()
+        grid = spec.subgridspec(nrows, ncols, **ratios)
+        panels = grid.subplots(sharex=sharex, sharey=sharey, squeeze=squeeze)
+        self.axes = list(np.ravel(panels))
+        return panels
+
+    def subfigures(self, *_: Any, **__: Any) -> Any:
+        """Never: raises InputError."""
+        raise InputError("ax: this picture has several parts and cannot lie in other axes; leave ax out")
+
+    def colorbar(self, image: Any, **options: Any) -> Any:
+        """Beside the axes."""
+        return self.whole.colorbar(image, **options)
+
+    def suptitle(self, text: str, **options: Any) -> Any:
+        """Over the first panel, above its own title."""
+        return self._ax.set_title(text, pad=24 if len(self.axes) > 1 else 6, **options)
+
+
+def colours(default: str) -> Any:
+    """The colour map that was asked for, or the picture's own. Raises InputError for one that is not there."""
+    from matplotlib import colormaps
+    from matplotlib.colors import Colormap
+
+    wanted = style().cmap
+    if wanted is None:
+        return colormaps[default]
+    if isinstance(wanted, Colormap):
+        return wanted
+    if not isinstance(wanted, str) or wanted not in colormaps:
+        raise InputError(f"cmap={shown(wanted)}: a colour map of matplotlib is needed, such as 'magma', or its name")
+    return colormaps[wanted]
 
 
 def as_label(name: object) -> str:
@@ -89,8 +157,9 @@ def save_figure(figure: Any, path: str | os.PathLike[str], *, dpi: int = 150) ->
     """
     path = check_format(path)
     memory = io.BytesIO()
+    titled(figure)
     try:
-        figure.savefig(memory, format=path.suffix.lower()[1:], dpi=dpi)
+        getattr(figure, "whole", figure).savefig(memory, format=path.suffix.lower()[1:], dpi=style().dpi or dpi)
     except Exception as error:  # of matplotlib, about a title, say, which it cannot typeset
         raise InputError(f"{path}: matplotlib cannot draw this picture ({type(error).__name__}: {error})") from error
     with writing(path, "the picture") as draft:

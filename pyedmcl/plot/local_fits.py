@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .figure import as_label, moments, new_figure, save_figure, short_dates
+from .figure import as_label, colours, moments, new_figure, save_figure, short_dates
 from .palette import DARK, GREY, MIDDLE
 
 _PANELS = 9  # coefficients that get a panel each; more become a map
@@ -80,13 +80,11 @@ def _panel(ax: Any, time: Any, values: Any, label: str) -> None:
 
 
 def _map(figure: Any, ax: Any, time: Any, values: Any, labels: list[str]) -> None:
-    from matplotlib import colormaps
-
     known = np.abs(values[np.isfinite(values)])
     most = float(np.percentile(known, 99)) if known.size else 1.0
     image = ax.imshow(
         np.ma.masked_invalid(values.T), aspect="auto", interpolation="nearest",
-        cmap=colormaps["RdBu_r"].with_extremes(bad=GREY), vmin=-(most or 1.0), vmax=most or 1.0,
+        cmap=colours("RdBu_r").with_extremes(bad=GREY), vmin=-(most or 1.0), vmax=most or 1.0,
         extent=(float(time[0]) - 0.5, float(time[-1]) + 0.5, len(labels) - 0.5, -0.5),
     )  # fmt: skip
     ax.set_yticks(range(len(labels)), labels, fontsize=7)

@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError
+from ..io.edges import blank_itself, own_targets
 from ..io.export import checked_map
-from .figure import as_label, new_figure, save_figure
+from .figure import as_label, colours, new_figure, save_figure
 from .reduce import block_maxima, block_means
 
 _NAMED = 40  # names are written at the ticks up to this number of series
+_NUMBERED = 8  # series whose cells have numbers
 _MISSING = "#b8b8b8"
 _LONGEST = 8  # times as long as wide, beyond which cells are no squares
 
@@ -29,12 +31,14 @@ def heat_map(
     max_cells: int = 2000,
     ax: Any = None,
     dpi: int = 150,
+    marks: Any = None,
+    label: str = "cross-map skill rho",
 ) -> Any:
     """Heat map of cross-map skill.
 
     Row = library (the effect), column = target (the cause): a bright cell [i, j] says that series j left its trace in
-    series i, which is evidence that j drives i. Colours run from 0 to 1; skill below 0 is drawn as 0, since it is no
-    evidence of a link, and NaN is grey.
+    series i, which is evidence that j drives i. Colours run from -1 over white at 0 to 1; the diagonal and NaN are
+    grey. Up to eight series have numbers in their cells.
 
     Parameters
     ----------
@@ -55,6 +59,10 @@ def heat_map(
         Draw here instead of in a new figure.
     dpi : int
         Dots per inch of the file.
+    marks : array_like of bool, optional
+        Of the map's shape: cells that get a star.
+    label : str
+        What the colours mean.
 
     Returns
     -------
@@ -78,7 +86,7 @@ def heat_map(
     heading = [] if title is None else [title]
     if size > 1:
         heading.append(f"{_counted(names, targets)}; each cell is the mean of {size} x {size} pairs")
-    ax = _picture(cells, size, names, columns, heading, ax)
+    ax = _picture(cells, size, names, columns, heading, ax, label=label, marks=marks)
     if links is not None:
         _frames(ax, np.asarray(links, bool), rho.shape)
     if path is not None:
@@ -139,18 +147,20 @@ def _counted(names: Sequence[str], targets: Sequence[str] | None) -> str:
     return f"{len(names):,} series" if targets is None else f"{len(names):,} libraries, {len(targets):,} targets"
 
 
-def _picture(cells: Any, size: int, names: list[str], columns: list[str], heading: list[str], ax: Any) -> Any:
-    """Axes, new ones if None, with the picture of blocks of ``size`` x ``size`` pairs."""
+def _picture(cells: Any, size: int, names: list[str], columns: list[str], heading: list[str], ax: Any,
+             *, label: str = "cross-map skill rho", marks: Any = None) -> Any:  # fmt: skip
+    """Axes, new ones if None, with the picture of blocks of ``size`` x ``size`` pairs; the diagonal is grey."""
     if ax is None:
-        ax = new_figure(7.2, 6.4).add_subplot()
-    from matplotlib import colormaps
-
-    colours = colormaps["viridis"].with_extremes(bad=_MISSING)
+        ax = new_figure(8.2, 6.4).add_subplot()
+    shades = colours("RdBu_r").with_extremes(bad=_MISSING)
+    if size == 1:  # what a series says of itself is no link, and would be the brightest of all
+        cells = np.array(cells, np.float64)
+        blank_itself(cells, own_targets(names, None if names == columns else columns), 0)
     edges = [length * size - 0.5 for length in cells.shape]  # the last block may reach beyond the last series
     image = ax.imshow(
         np.ma.masked_invalid(cells),
-        cmap=colours,
-        vmin=0.0,
+        cmap=shades,
+        vmin=-1.0,
         vmax=1.0,
         extent=(-0.5, edges[1], edges[0], -0.5),
         aspect="equal" if max(cells.shape) <= _LONGEST * min(cells.shape) else "auto",
@@ -159,15 +169,32 @@ def _picture(cells: Any, size: int, names: list[str], columns: list[str], headin
     )
     ax.set_xlim(-0.5, len(columns) - 0.5)
     ax.set_ylim(len(names) - 0.5, -0.5)
-    ax.set_xlabel("target (cause)")
-    ax.set_ylabel("library (effect)")
+    ax.set_xlabel("cause (target)")
+    ax.set_ylabel("effect (library)")
     if heading:
         ax.set_title("\n".join(heading), fontsize=11)
     _ticks(ax, names, columns)
-    below = bool(np.any(cells < 0))
-    extend = "min" if below else "neither"
-    ax.figure.colorbar(image, ax=ax, shrink=0.9, pad=0.02, label="cross-map skill rho", extend=extend)
+    if size == 1 and max(cells.shape) <= _NUMBERED:
+        _numbers(ax, cells, marks)
+    elif marks is not None and size == 1:
+        _dots(ax, marks)
+    scale = ax.inset_axes([1.03, 0, 0.04, 1])  # as high as the map, whatever its shape
+    ax.figure.colorbar(image, cax=scale, label=label)
     return ax
+
+
+def _numbers(ax: Any, cells: Any, marks: Any) -> None:
+    for place in np.argwhere(np.isfinite(cells)):
+        row, column = map(int, place)
+        value = float(cells[row, column])
+        star = "*" if marks is not None and marks[row, column] else ""
+        ax.text(column, row, f"{value:.2f}{star}", ha="center", va="center", fontsize=8,
+                color="white" if abs(value) > 0.7 else "black")  # fmt: skip
+
+
+def _dots(ax: Any, marks: Any) -> None:
+    rows, columns = np.nonzero(marks)
+    ax.plot(columns, rows, "*", color="black", markersize=max(2.0, min(7.0, 140 / max(marks.shape))), linestyle="none")
 
 
 def _ticks(ax: Any, names: list[str], columns: list[str]) -> None:

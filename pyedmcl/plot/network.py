@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import InputError
 from ..io.edges import Strongest, between_series, own_targets
-from .figure import as_label, new_figure, save_figure
+from .figure import as_label, colours, new_figure, save_figure
 from .palette import DARK
 
 _NODES = 60  # series that can be told apart on a circle
@@ -157,14 +157,13 @@ def _network(held: _Links, names: Sequence[str], path: str | os.PathLike[str] | 
 
 
 def _draw(figure: Any, ax: Any, strength: Any, links: Any, drawn: Any, names: list[str]) -> None:
-    from matplotlib import colormaps
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import LinearSegmentedColormap, Normalize
     from matplotlib.patches import FancyArrowPatch
 
     angles = np.pi / 2 - 2 * np.pi * np.arange(len(drawn)) / max(len(drawn), 1)
     at = {int(i): (np.cos(a), np.sin(a)) for i, a in zip(drawn, angles, strict=True)}
-    shades = LinearSegmentedColormap.from_list("links", colormaps["Blues"](np.linspace(_PALEST, 1, 64)))
+    shades = LinearSegmentedColormap.from_list("links", colours("Blues")(np.linspace(_PALEST, 1, 64)))
     scale, width = Normalize(0, 1), min(1.0, 60 / max(len(links), 1))
     for (effect, cause), value in zip(links, strength.tolist(), strict=True):
         ax.add_patch(FancyArrowPatch(

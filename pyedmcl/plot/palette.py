@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..io.style import style
+
+_LINE = 80  # letters of a line of a legend
+_BELOW = 0.5  # inches that tick labels and the label of an axis take
 DARK, MIDDLE, PALE, RED, GREY = "#21526b", "#2a788e", "#9aa5ab", "#d1495b", "#b8b8b8"
 # Of two curves each has a colour and a mark of its own.
 PAIR = ((MIDDLE, "o", "-"), (RED, "s", "--"))
@@ -17,8 +21,17 @@ def several(i: int) -> dict[str, Any]:
 
 
 def legend(ax: Any, **options: Any) -> None:
-    """A small legend with a pale ground, so that a curve behind it does not cross its text."""
-    ax.legend(**{"fontsize": 8, "loc": "best", "framealpha": 0.85, "edgecolor": "none", **options})
+    """A small legend below the axes, where it covers no data; with ``options`` within them, on a pale ground."""
+    if options or style().ax is not None:
+        ax.legend(**{"fontsize": 8, "loc": "best", "framealpha": 0.85, "edgecolor": "none", **options})
+        return
+    from matplotlib.transforms import ScaledTranslation
+
+    labels = ax.get_legend_handles_labels()[1]
+    columns = max(min(len(labels), _LINE // (max(map(len, labels), default=0) + 6)), 1)
+    below = ax.transAxes + ScaledTranslation(0, -_BELOW, ax.figure.dpi_scale_trans)
+    ax.legend(fontsize=8, loc="upper left", bbox_to_anchor=(0, 0), bbox_transform=below, borderaxespad=0,
+              frameon=False, ncols=columns)  # fmt: skip
 
 
 def legend_above(ax: Any) -> None:

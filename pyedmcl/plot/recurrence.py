@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
-from .figure import new_figure, save_figure
+from .figure import colours, new_figure, save_figure
 
 if TYPE_CHECKING:
     PathLike = str | os.PathLike[str]
@@ -91,7 +91,7 @@ def plot_image(
     dark = np.clip((values - white) / (black - white), 0.0, 1.0)
     image = ax.imshow(
         white + dark * (black - white),
-        cmap="Greys" if white <= black else "Greys_r",
+        cmap=colours("Greys" if white <= black else "Greys_r"),
         vmin=min(white, black),
         vmax=max(white, black),
         origin="lower",

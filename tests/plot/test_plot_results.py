@@ -154,7 +154,9 @@ def test_only_significant_or_converging_pairs_become_arrows():
     q[2, 1] = 0.01
     found = XmapSignificance(rho, q, q, np.ones(4, int), tuple("abcd"), 99, "phase", 1, np.full((4, 4), 99))
     assert len(arrows(found.plot_network())) == 1 and "0.05" in found.plot_network().axes[0].get_title()
-    assert "grey" in found.plot().axes[0].get_title()
+    marked = found.plot().axes[0]
+    assert marked.get_title().startswith("* significant") and "phase surrogates" in marked.get_title()
+    assert [text.get_position() for text in marked.texts if text.get_text().endswith("*")] == [(1, 2)]
     sizes = np.array([10, 20, 30, 40, 50])
     growing = np.zeros((5, 3, 3))
     growing[:, 0, 1], growing[:, 1, 0] = np.linspace(0.1, 0.9, 5), [0.3, 0.5, 0.2, 0.4, 0.31]
@@ -162,7 +164,7 @@ def test_only_significant_or_converging_pairs_become_arrows():
     assert len(arrows(matrix.plot_network())) == 1
     few = CcmMatrixResult(sizes[:2], tuple(growing[[0, 4]]), np.ones(3, int), tuple("abc"), 5, 1)
     assert len(arrows(few.plot_network())) == 2, "two sizes have no trend to test"
-    assert "libraries of 50 rows" in matrix.plot().axes[0].get_title()
+    assert "gain of skill from 10 to 50 library rows" in matrix.plot().axes[0].get_title()
     with pytest.raises(InputError, match="rate=2"):
         matrix.plot_network(rate=2)
 
