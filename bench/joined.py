@@ -74,7 +74,7 @@ def main() -> None:
     parser.add_argument("--device", default="", help="of one process; of all, each on its share of the cores")
     parser.add_argument("--devices", default="", help="of the joined processes, with commas; then nothing is pinned")
     parser.add_argument("--processes", type=int, default=2)
-    parser.add_argument("--series", type=int, default=1000)
+    parser.add_argument("--series", type=int, default=4000)
     parser.add_argument("--steps", type=int, default=1000)
     parser.add_argument("--E", type=int, default=3)
     parser.add_argument("--repeat", type=int, default=3)

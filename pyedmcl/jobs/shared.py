@@ -18,7 +18,7 @@ from .turns import Pace, SharedBlocks
 
 #: Seconds between two looks at what others have done, while there is work; more where a look takes long.
 LOOK_SECONDS = 5.0
-_GATHERING = 0.5  # seconds between two looks whether somebody else has read all journals
+_GATHERING = 0.2  # seconds between two looks whether somebody else has read all journals
 _GATHER = "journals"  # the claim of who reads them
 
 
@@ -167,7 +167,9 @@ class SharedSink(StoreSink):
         number = self._blocks.claim()
         if number is None or isinstance(number, Wait):
             return number
-        layers = tuple(place for place, store in enumerate(self.stores) if not self._has(store, number))
+        layers: tuple[int, ...] = (0,)
+        if len(self.stores) > 1:
+            layers = tuple(place for place, store in enumerate(self.stores) if not self._has(store, number))
         return Block(number, *self.stores[0].rows(number), layers)
 
     def give_back(self, block: Block) -> None:

@@ -26,7 +26,7 @@ _PATIENCE = 2
 _LEAST_PATIENCE = 1 / 20
 _AGAIN = "-again"
 # Between two looks at what others do, while waiting: so long, and as much longer as there are others.
-_WAIT, _WAIT_OF_EACH = 0.25, 0.002
+_WAIT, _WAIT_OF_EACH = 0.1, 0.002
 # Who has work lists the claims so many times in a lease, and opens those that have been there for longer than a lease.
 _LISTINGS = 8
 
