@@ -106,8 +106,9 @@ def causal_network(
     seed : int, optional
         Chooses surrogates and sub-libraries; by default a fresh one, which the result names.
     season : {"remove", "keep"}
-        What is done with a cycle that at least half of the series share, and two at least: it is removed from these
-        before anything else, or left to the surrogates. A common season is a driver that is known.
+        What is done with a cycle that at least half of the series share, and two at least, and of which there are 10 or
+        more: it is removed from these before anything else, or left to the surrogates. A common season is a driver that
+        is known.
     period : int, optional
         Rows of that cycle, which is looked for by default; also for surrogates.
     recurrence : float

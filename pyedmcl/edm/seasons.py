@@ -11,6 +11,8 @@ from ..data.series import Series
 from .cycles import common_period, without_cycle
 from .surrogate_choice import Choice, choices
 
+# A rhythm that coupled series have by themselves drifts too little to be told from a season in a few cycles.
+_LEAST_CYCLES = 10
 _LEAST_PERIOD = 3  # up and down by turns is what populations do by themselves
 
 
@@ -37,7 +39,9 @@ class Seasons:
 
 
 def seasons_of(series: Series, surrogate: str | None, period: int | None, *, remove: bool) -> Seasons:
-    """Remove the cycle of at least 3 rows that at least half of the series share, and two at least.
+    """Remove the cycle that at least half of the series share, and two at least.
+
+    It has 3 rows at least, and there are 10 cycles at least, unless its period is known.
 
     Parameters
     ----------
@@ -52,7 +56,8 @@ def seasons_of(series: Series, surrogate: str | None, period: int | None, *, rem
     chosen = choices(series, "auto" if remove else surrogate or "", period)
     shared = common_period([choice.period for choice in chosen]) if remove else 0
     those = [number for number, choice in enumerate(chosen) if shared and choice.period and choice.period % shared == 0]
-    if shared < _LEAST_PERIOD or 2 * len(those) < series.n_series:
+    few = period is None and shared * _LEAST_CYCLES > series.n_steps
+    if shared < _LEAST_PERIOD or few or 2 * len(those) < series.n_series:
         return Seasons(series, chosen if surrogate == "auto" else (), 0, ())
     values = series.values.copy()
     for number in those:

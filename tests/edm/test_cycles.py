@@ -10,6 +10,7 @@ from test_surrogate_choice import red
 import pyedmcl
 from pyedmcl.data.series import build_series
 from pyedmcl.edm.cycles import common_period, cycle, p_of_period, without_cycle
+from pyedmcl.edm.seasons import seasons_of
 from pyedmcl.edm.surrogate_choice import choices
 
 WAVE = np.sin(2 * np.pi * np.arange(300) / 12)
@@ -75,3 +76,14 @@ def test_what_goes_up_and_down_by_turns_is_left_as_it_is(one_device):
     assert [one.period for one in choices(build_series(data, "abc"), "auto", None)] == [2, 2, 2]
     off = {"surrogate": None, "convergence": False, "partial": False, "E": 3, "lags": (-1, 0), "device": one_device}
     assert pyedmcl.causal_network(data, **off).season == 0
+
+
+def test_a_rhythm_of_few_cycles_is_left_unless_its_period_is_known():
+    wave = np.sin(2 * np.pi * np.arange(300) / 50)
+    series = build_series(np.column_stack([red(300, seed) + 4 * wave for seed in (1, 2)]), "ab")
+    assert [one.period for one in choices(series, "auto", None)] == [50, 50]
+    assert seasons_of(series, "auto", None, remove=True).period == 0
+    assert seasons_of(series, "auto", 50, remove=True).without == ("a", "b")
+    shorter = build_series(series.values + 4 * WAVE[:, None] - 4 * wave[:, None], "ab")
+    found = seasons_of(shorter, "auto", None, remove=True)
+    assert found.period == 12 and [one.period for one in found.choices] == [0, 0]
