@@ -1,11 +1,12 @@
 """One call for many series or maps against the loops that users write: our own function in a loop, and a peer's.
 
-usage: python bench/grids.py [--device NAME] [--cases grid,rectangles,batch] [--maps 154x1600] [--E-max 30]
+usage: python bench/grids.py [--device NAME] [--cases grid,rectangles,batch,windows] [--maps 154x1600] [--E-max 30]
        [--rectangles 20000x1x1000,1x20000x2000] [--series 10000] [--steps 500] [--loop 200] [--peer 5] [--repeat 5]
        [--out FILE]
 
 grid: xmap_grid over E = 1 .. E_max for so many series and steps, against the loop of xmap and (--peer above 0) that of
 kEDM's xmap, once.
+windows: xmap, simplex and ccm (100 samples of three sizes) within windows, E = 3, against a call for each.
 rectangles: xmap of libraries x targets of so many steps, E = 5, float32.
 batch: the series are pieces of weather_like, m = 3, tau = 3, Euclidean, radius 0.7, Theiler window 1. Loops take some
 of the series (--loop, --peer; 0: no loop), and their time for one is multiplied. The batch and the loop take turns; a
@@ -17,6 +18,7 @@ from __future__ import annotations
 
 import statistics
 from argparse import Namespace
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -80,6 +82,40 @@ def rectangles(report: Report, info: DeviceInfo, options: Namespace) -> None:
                    all=taken)  # fmt: skip
 
 
+def windows(report: Report, info: DeviceInfo, options: Namespace) -> None:
+    """windows= of xmap, simplex and ccm against the loop over slices."""
+    n, width, step, series = map(int, options.windows.split("x"))
+    x = np.ascontiguousarray(coupled_maps(series, (n - 1) * step + width), np.float32)
+    slices = [slice(start, start + width) for start in range(0, (n - 1) * step + 1, step)]
+    sampled = {"E": 3, "lib_sizes": [50, 100, width - 10], "seed": 1, "device": options.device}
+    own: dict[str, Any] = {"E": 3, "device": options.device}
+    calls: dict[str, Callable[..., Any]] = {
+        "xmap": lambda part, **more: pyedmcl.xmap(part, **own, **more).rho,
+        "simplex": lambda part, **more: pyedmcl.simplex(part[:, 0], target=part[:, 1], **own, **more).rho,
+        "ccm": lambda part, **more: pyedmcl.ccm(part[:, 0], part[:, 1], **sampled, **more).rho,
+    }
+    for name, call in calls.items():
+        def together(call: Callable[..., Any] = call) -> Any:
+            return call(x, windows=(width, step))
+
+        def one_by_one(call: Callable[..., Any] = call) -> Any:
+            return np.array([call(x[rows]) for rows in slices])
+
+        same = np.array_equal(together(), one_by_one(), equal_nan=True)  # compiles
+        times: dict[str, list[float]] = {"windows": [], "loop": []}
+        for _ in range(options.repeat):
+            times["windows"].append(clock(together))
+            times["loop"].append(clock(one_by_one))
+        median = {kind: statistics.median(taken) for kind, taken in times.items()}
+        ratio, bits = median["loop"] / median["windows"], "the same bits" if same else "OTHER BITS"
+        report.add(
+            f"{name}, {n:,} windows of {width} rows, step {step}, {series} series: {median['windows']:.4f} s; loop "
+            f"{median['loop']:.3f} s, {ratio:.1f}x, {bits}",
+            case=f"windows_{name}", windows=n, width=width, step=step, series=series, windows_s=median["windows"],
+            loop_s=median["loop"], ratio_loop=ratio, same_bits=bool(same), all=times,
+        )  # fmt: skip
+
+
 def batches(report: Report, info: DeviceInfo, options: Namespace) -> None:
     """rqa_batch against loops."""
     n, steps = options.series, options.steps
@@ -132,10 +168,11 @@ def _peer(info: DeviceInfo, x: Any, options: Namespace) -> float | None:
 
 def main() -> None:
     arguments = parser(__doc__, repeat=5)
-    arguments.add_argument("--cases", default="grid,rectangles,batch")
+    arguments.add_argument("--cases", default="grid,rectangles,batch,windows")
     arguments.add_argument("--maps", default="154x1600", help="series x steps of the grid")
     arguments.add_argument("--E-max", type=int, default=30, help="of the grid")
     arguments.add_argument("--rectangles", default="20000x1x1000,1x20000x2000", help="libraries x targets x steps")
+    arguments.add_argument("--windows", default="200x300x10x20", help="windows x rows x step x series")
     arguments.add_argument("--series", type=int, default=10_000)
     arguments.add_argument("--steps", type=int, default=500)
     arguments.add_argument("--loop", type=int, default=200, help="series of the loop of rqa")
@@ -144,7 +181,7 @@ def main() -> None:
     info = select(options.device).device
     report = Report(info, options.out)
     print(report.title)
-    cases = {"grid": grids, "rectangles": rectangles, "batch": batches}
+    cases = {"grid": grids, "rectangles": rectangles, "batch": batches, "windows": windows}
     for name in options.cases.split(","):
         cases[name](report, info, options)
 

@@ -7,8 +7,10 @@ import pandas
 import pytest
 import xarray
 from series_helpers import driven
+from typer.testing import CliRunner
 
 import pyedmcl
+from pyedmcl.cli.app import app
 from pyedmcl.data.windows import windows_of
 from pyedmcl.errors import InputError
 
@@ -104,6 +106,20 @@ def test_sub_libraries_over_time(tmp_path, one_device):
         pyedmcl.ccm(X, Y, E=2, lib_sizes=[30], windows=(20, 5))
     with pytest.raises(InputError, match=r"windows=\(50, 5\) cannot be used with predictions="):
         pyedmcl.ccm(X, Y, E=2, predictions=True, windows=(50, 5))
+
+
+def test_commands_write_a_row_for_each_window(tmp_path, one_device):
+    table, out = tmp_path / "t.csv", tmp_path / "w.csv"
+    pandas.DataFrame({"x": X, "y": Y}).to_csv(table, index=False)
+    common = ["--E", "2", "--windows", "100,50", "--device", one_device, "-o", str(out)]
+    assert CliRunner().invoke(app, ["simplex", str(table), "--column", "x", *common]).exit_code == 0
+    expected = pyedmcl.simplex(X, E=2, windows=(100, 50), device=one_device).to_frame()
+    np.testing.assert_allclose(pandas.read_csv(out)[["start", "time", "rho"]], expected[["start", "time", "rho"]])
+    sampled = ["--x", "x", "--y", "y", "--lib-sizes", "20,60", "--sample", "3", "--seed", "1"]
+    assert CliRunner().invoke(app, ["ccm", str(table), *sampled, *common]).exit_code == 0
+    expected = pyedmcl.ccm(X, Y, E=2, lib_sizes=[20, 60], sample=3, seed=1, windows=(100, 50), device=one_device)
+    np.testing.assert_allclose(pandas.read_csv(out)["mean"], expected.mean.ravel())
+    assert CliRunner().invoke(app, ["simplex", str(table), "--E", "2", "--windows", "100"]).exit_code == 2
 
 
 @pytest.mark.parametrize(
