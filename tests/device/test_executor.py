@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import math
-import os
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from pyedmcl.codegen.arguments import declared
-from pyedmcl.device import discover, registry, session
+from pyedmcl.device import discover, registry
 from pyedmcl.device.executor import Executor
 from pyedmcl.device.info import DeviceInfo
 from pyedmcl.device.quirks import quirks_for
@@ -291,71 +287,3 @@ def test_threads_have_kernels_of_their_own(executor: Executor) -> None:
         thread.join()
     assert failures == []
     assert len({id(kernel) for kernel in kernels}) == 4
-
-
-def test_a_closed_executor_says_so() -> None:
-    executor = registry.open_executor(DEVICES[-1])
-    executor.close()
-    executor.close()
-    with pytest.raises(LaunchError, match="closed"):
-        executor.allocate(1)
-
-
-def test_sessions_are_shared_and_lazy() -> None:
-    session.close_all()
-    info = DEVICES[0]
-    found: list[object] = []
-    threads = [threading.Thread(target=lambda: found.append(session.executor_for(info))) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(found) == 8
-    assert len(set(map(id, found))) == 1
-    assert session.open_device(info.id) is found[0]
-    session.close_all()
-    assert session.open_device(info.id) is not found[0]
-    session.close_all()
-
-
-FORK = """
-import os, sys
-import numpy as np
-from pyedmcl.codegen.arguments import declared
-from pyedmcl.device import discover, registry, session
-from pyedmcl.errors import LaunchError
-used_before = sys.argv[1] == "used"
-if used_before:
-    executor = session.open_device(sys.argv[2])
-child = os.fork()
-if child == 0:
-    try:
-        if used_before:
-            refused = 0
-            for use in (lambda: executor.allocate(4), lambda: session.open_device(sys.argv[2]), discover.discover):
-                try:
-                    use()
-                except LaunchError as error:
-                    refused += "fork" in str(error)
-            os._exit(0 if refused == 3 else 1)
-        session.open_device(sys.argv[2]).allocate(4)
-        os._exit(0)
-    except BaseException as error:
-        print(repr(error), file=sys.stderr, flush=True)
-        os._exit(2)
-sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
-"""
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
-@pytest.mark.parametrize("when", ["used", "unused"])
-def test_a_fork_is_noticed(when: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", FORK, when, DEVICES[0].id],
-        cwd=Path(__file__).parents[2],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr

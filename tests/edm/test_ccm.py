@@ -57,21 +57,21 @@ def test_streams_depend_on_nothing_else(one_device):
                                                             device=one_device).rho[1])  # fmt: skip
 
 
-def test_the_full_library_is_simplex(device):
+def test_the_full_library_is_simplex(one_device):
     x, y = driven(250)
-    result = pyedmcl.ccm(x, y, E=3, Tp=1, lib_sizes=247, sample=2, device=device)
+    result = pyedmcl.ccm(x, y, E=3, Tp=1, lib_sizes=247, sample=2, device=one_device)
     for d, (one, other) in enumerate(((x, y), (y, x))):
-        expected = pyedmcl.simplex(one, target=other, E=3, Tp=1, device=device).rho
+        expected = pyedmcl.simplex(one, target=other, E=3, Tp=1, device=one_device).rho
         np.testing.assert_allclose(result.rho[d, 0], expected, atol=1e-6)
 
 
-def test_several_columns_and_given_states(device):
+def test_several_columns_and_given_states(one_device):
     x, y = driven(180)
     z = np.cos(np.arange(180)) * 3 + 50
     state = np.column_stack([x, z])
-    result = pyedmcl.ccm(state, y, E=2, lib_sizes=[20, 100], sample=3, seed=2, device=device)
+    result = pyedmcl.ccm(state, y, E=2, lib_sizes=[20, 100], sample=3, seed=2, device=one_device)
     rows = np.column_stack([x[1:], x[:-1], z[1:], z[:-1]])
-    given = pyedmcl.ccm(rows, y[1:, None], embedded=True, lib_sizes=[20, 100], sample=3, seed=2, device=device)
+    given = pyedmcl.ccm(rows, y[1:, None], embedded=True, lib_sizes=[20, 100], sample=3, seed=2, device=one_device)
     np.testing.assert_allclose(result.rho[0], given.rho[0], atol=1e-6)
     assert result.E == (4, 2) and given.E == (4, 1)
     # By definition: distances among the four coordinates.

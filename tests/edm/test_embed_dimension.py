@@ -42,8 +42,8 @@ def second_opinion(**options):
 
 
 @pytest.mark.parametrize("options", [{}, {"Tp": 3, "exclusion_radius": 5}, {"Tp": -2}], ids=str)
-def test_all_series_at_once(device, table, options):
-    result = pyedmcl.embed_dimension(table, E_max=E_MAX, device=device, **options)
+def test_all_series_at_once(one_device, table, options):
+    result = pyedmcl.embed_dimension(table, E_max=E_MAX, device=one_device, **options)
     assert result.rho.shape == (7, E_MAX)
     assert np.asarray(result.E).shape == (7,) and np.issubdtype(np.asarray(result.E).dtype, np.integer)
     for i in range(7):
@@ -53,18 +53,18 @@ def test_all_series_at_once(device, table, options):
     assert np.isnan(result.rho[5]).all() and result.E[5] == 1, "a constant series has no skill"
 
 
-def test_alone_or_among_others_is_the_same(device, table):
-    together = pyedmcl.embed_dimension(table, E_max=E_MAX, device=device)
+def test_alone_or_among_others_is_the_same(one_device, table):
+    together = pyedmcl.embed_dimension(table, E_max=E_MAX, device=one_device)
     for i in (0, 2, 4):
-        alone = pyedmcl.embed_dimension(table[:, i], E_max=E_MAX, device=device)
+        alone = pyedmcl.embed_dimension(table[:, i], E_max=E_MAX, device=one_device)
         assert isinstance(alone.E, (int, np.integer)) and together.E[i] == alone.E
         assert alone.rho.shape == (E_MAX,)
         np.testing.assert_array_equal(alone.rho, together.rho[i])
 
 
-def test_each_dimension_starts_at_its_own_first_row(device, table):
+def test_each_dimension_starts_at_its_own_first_row(one_device, table):
     x = table[:, 0]
-    result = pyedmcl.embed_dimension(x, E_max=3, tau=3, device=device)
+    result = pyedmcl.embed_dimension(x, E_max=3, tau=3, device=one_device)
     for E in (1, 2, 3):
         assert result.rho[E - 1] == pytest.approx(naive.simplex(x, E=E, tau=3)["rho"], abs=1e-5)
 
@@ -84,9 +84,9 @@ def test_float64(device, table):
         assert result.E[i] == best
 
 
-def test_ties_go_to_the_smaller_dimension(device):
+def test_ties_go_to_the_smaller_dimension(one_device):
     x = np.tile(np.array([0, 1, 2, 3, 4], np.float32), 30)  # every E predicts it to the last bit
-    result = pyedmcl.embed_dimension(x, E_max=3, device=device)
+    result = pyedmcl.embed_dimension(x, E_max=3, device=one_device)
     np.testing.assert_allclose(result.rho, 1, atol=1e-6)
     assert best_by_rule(np.asarray(result.rho)) == result.E
 
@@ -127,24 +127,24 @@ CHOSEN = [
 
 
 @pytest.mark.parametrize("options", CHOSEN, ids=lambda o: "-".join(o))
-def test_chosen_rows_are_those_of_simplex(device, table, options):
+def test_chosen_rows_are_those_of_simplex(one_device, table, options):
     """Gaps (series 4) and a constant (series 5) included."""
     x = table[:, 3:6].astype(np.float64)
     target = table[:, 0].astype(np.float64) if options.get("Tp") == 0 else None
-    found = pyedmcl.embed_dimension(x, target=target, E_max=3, dtype="float64", device=device, **options)
+    found = pyedmcl.embed_dimension(x, target=target, E_max=3, dtype="float64", device=one_device, **options)
     for i in range(3):
         for E in (1, 2, 3):
-            one = pyedmcl.simplex(x[:, i], target=target, E=E, dtype="float64", device=device, **options)
+            one = pyedmcl.simplex(x[:, i], target=target, E=E, dtype="float64", device=one_device, **options)
             np.testing.assert_equal(found.rho[i, E - 1], one.rho)
         assert found.E[i] == best_by_rule(found.rho[i])
     assert np.isnan(found.rho[2]).all() == (target is None)
 
 
-def test_disjoint_ranges_by_hand(device, table):
+def test_disjoint_ranges_by_hand(one_device, table):
     """Library and predicted rows of each E by the slow definition, never sharing a target."""
     x = table[:, 0].astype(np.float64)
     found = pyedmcl.embed_dimension(x, E_max=4, tau=2, lib_range=(0, 140), pred_range=(150, 300), dtype="float64",
-                                    device=device)  # fmt: skip
+                                    device=one_device)  # fmt: skip
     for E in range(1, 5):
         first = (E - 1) * 2
         states = np.array([[x[t - 2 * e] for e in range(E)] for t in range(first, 300)])

@@ -20,14 +20,14 @@ def table(n=200, n_series=3):
 
 
 @pytest.mark.parametrize("gaps", [False, True])
-def test_a_scan_is_embed_dimension_for_each_lag_and_step(device, gaps):
+def test_a_scan_is_embed_dimension_for_each_lag_and_step(one_device, gaps):
     x = table()
     if gaps:
         x[[30, 31], 1] = np.nan
-    scan = pyedmcl.embedding_scan(x, E=[2, 1, 5], tau=[1, 3], Tp=[1, 0, -2], device=device)
+    scan = pyedmcl.embedding_scan(x, E=[2, 1, 5], tau=[1, 3], Tp=[1, 0, -2], device=one_device)
     assert scan.rho.shape == (3, 3, 2, 3) and scan.axes == ("series", "E", "tau", "Tp")
     for (at, tau), (step, Tp) in itertools.product(enumerate(scan.tau), enumerate(scan.Tp)):
-        alone = pyedmcl.embed_dimension(x, E_max=5, tau=tau, Tp=Tp, device=device)
+        alone = pyedmcl.embed_dimension(x, E_max=5, tau=tau, Tp=Tp, device=one_device)
         np.testing.assert_array_equal(scan.rho[:, :, at, step], alone.rho[:, [1, 0, 4]])
 
 

@@ -20,16 +20,16 @@ def single_event(n):
 
 @pytest.mark.parametrize("E", [2, 3, 4])
 @pytest.mark.parametrize("n", [100, 500, 4000])
-def test_simplex_of_constant_predictions_has_no_skill(device, n, E):
-    assert np.isnan(pyedmcl.simplex(single_event(n), E=E, Tp=0, device=device).rho)
+def test_simplex_of_constant_predictions_has_no_skill(one_device, n, E):
+    assert np.isnan(pyedmcl.simplex(single_event(n), E=E, Tp=0, device=one_device).rho)
 
 
 @pytest.mark.parametrize("E", [1, 2, 3, 5])
-def test_xmap_of_constant_predictions_has_no_skill(device, E):
+def test_xmap_of_constant_predictions_has_no_skill(one_device, E):
     events = (np.random.default_rng(0).random((400, 6)) < 0.01).astype(np.float32)
     expected = naive.xmap(events, E)
     assert np.isnan(expected).any() and np.isfinite(expected).any()
-    np.testing.assert_allclose(pyedmcl.xmap(events, E=E, device=device).rho, expected, rtol=0, atol=1e-5)
+    np.testing.assert_allclose(pyedmcl.xmap(events, E=E, device=one_device).rho, expected, rtol=0, atol=1e-5)
 
 
 def transient(size):
@@ -40,35 +40,35 @@ def transient(size):
 
 
 @pytest.mark.parametrize("size", [1e3, 1e4])
-def test_xmap_after_a_transient(device, size):
+def test_xmap_after_a_transient(one_device, size):
     x = transient(size)
-    got = pyedmcl.xmap(x, E=11, tau=2, device=device).rho
+    got = pyedmcl.xmap(x, E=11, tau=2, device=one_device).rho
     np.testing.assert_allclose(got, naive.xmap(x, 11, tau=2), rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize("size", [1e3, 1e4])
-def test_embed_dimension_after_a_transient(device, size):
+def test_embed_dimension_after_a_transient(one_device, size):
     x = transient(size)[:, 0]
-    rho = pyedmcl.embed_dimension(x, E_max=11, tau=2, device=device).rho
+    rho = pyedmcl.embed_dimension(x, E_max=11, tau=2, device=one_device).rho
     np.testing.assert_allclose(rho, naive.embed_dimension(x, 11, tau=2)[1], rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize("shift", [1e2, 3e3])
-def test_xmap_where_gaps_hide_a_level_shift(device, shift):
+def test_xmap_where_gaps_hide_a_level_shift(one_device, shift):
     """The library has no rows before the target's level shift: its own mean is far from that of the scored rows."""
     x = naive.noisy_maps(2, 1000, 5).astype(np.float64)
     x[:500, 1] += shift
     x[:500, 0] = np.nan
     x = x.astype(np.float32)
-    got = pyedmcl.xmap(x, E=3, device=device).rho
+    got = pyedmcl.xmap(x, E=3, device=one_device).rho
     np.testing.assert_allclose(got, naive.xmap(x, 3), rtol=0, atol=1e-4)
 
 
-def test_one_outlier_does_not_cost_the_offset_its_accuracy(device):
+def test_one_outlier_does_not_cost_the_offset_its_accuracy(one_device):
     """float64 data far from zero with one dropout: rounding to float32 must not lose the digits of all the others."""
     x = naive.noisy_maps(2, 1000, 5).astype(np.float64) + 1e5
     x[7, 0] = 0.0
-    got = pyedmcl.xmap(x, E=3, device=device).rho
+    got = pyedmcl.xmap(x, E=3, device=one_device).rho
     np.testing.assert_allclose(got, naive.xmap(x, 3), rtol=0, atol=1e-4)
 
 

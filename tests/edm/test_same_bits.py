@@ -1,4 +1,7 @@
-"""Two runtimes give the same bits: of neighbours, predictions and skill, of all kinds of series and calls."""
+"""Two runtimes give the same bits: of neighbours, predictions and skill, of all kinds of series and calls.
+
+So what these functions do with arguments and hard data is tested on one device elsewhere.
+"""
 
 from __future__ import annotations
 
@@ -26,6 +29,10 @@ def series(kind, n=6, length=400):
         x[30:34, 0] = x[200, 2] = np.nan
     elif kind == "far":
         x = 1e4 + x * 10.0 ** np.arange(-3, n - 3)
+    elif kind == "transient":
+        x[:20] += 1e4
+    elif kind == "events":  # many predictions are the same number
+        x = (x > 0.7) * (np.random.default_rng(0).random(x.shape) < 0.1) * 1.0
     return x
 
 
@@ -49,7 +56,7 @@ CALLS = {
 }
 
 
-@pytest.mark.parametrize("kind", ["plain", "ties", "gaps", "far"])
+@pytest.mark.parametrize("kind", ["plain", "ties", "gaps", "far", "transient", "events"])
 @pytest.mark.parametrize("name", CALLS)
 def test_two_runtimes_agree(both_devices, name, kind):
     found = [CALLS[name](series(kind), device=device) for device in both_devices]

@@ -57,10 +57,10 @@ def test_the_budget_is_kept():
     assert tests.n.sum() <= 200 * 50
 
 
-def test_all_pairs_by_rounds(device):
+def test_all_pairs_by_rounds(one_device):
     """Each pair's p-value is that of so many surrogates of a fixed number."""
     data = np.column_stack([*driven(140), *np.random.default_rng(1).standard_normal((2, 140))])
-    options = {"E": [2, 3, 2, 1], "seed": 5, "device": device}
+    options = {"E": [2, 3, 2, 1], "seed": 5, "device": one_device}
     found = pyedmcl.xmap_significance(data, rate=0.1, budget=200, **options)
     assert found.n == found.draws.max() > found.draws[~np.eye(4, dtype=bool)].min() >= 39
     for n in np.unique(found.draws[found.draws > 0]):
@@ -73,10 +73,10 @@ def test_all_pairs_by_rounds(device):
     assert found.decided().shape == (4, 4) and found.rate == 0.1
 
 
-def test_one_pair_by_rounds(device):
+def test_one_pair_by_rounds(one_device):
     x, y = driven(150)
-    found = pyedmcl.ccm_significance(x, y, E=2, seed=7, budget=100, device=device)
-    fixed = pyedmcl.ccm_significance(x, y, E=2, seed=7, n=found.n, device=device)
+    found = pyedmcl.ccm_significance(x, y, E=2, seed=7, budget=100, device=one_device)
+    fixed = pyedmcl.ccm_significance(x, y, E=2, seed=7, n=found.n, device=one_device)
     there = np.isfinite(found.surrogates)
     np.testing.assert_array_equal(found.surrogates[there], fixed.surrogates[there])
     for d in (0, 1):

@@ -56,17 +56,17 @@ def test_p_values_are_counts():
     np.testing.assert_allclose(found, [3 / 4, 1 / 5, np.nan, np.nan])
 
 
-def test_ccm_against_surrogates_by_hand(device):
+def test_ccm_against_surrogates_by_hand(one_device):
     x, y = driven(150, strength=0.1)
-    result = pyedmcl.ccm_significance(x, y, E=2, n=12, seed=7, device=device)
+    result = pyedmcl.ccm_significance(x, y, E=2, n=12, seed=7, device=one_device)
     assert result.links == (("x", "y"), ("y", "x")) and result.surrogates.shape == (2, 12)
     for d, (one, other) in enumerate(((x, y), (y, x))):
-        whole = pyedmcl.simplex(one, target=other, E=2, Tp=0, device=device)
+        whole = pyedmcl.simplex(one, target=other, E=2, Tp=0, device=one_device)
         assert result.rho[d] == pytest.approx(whole.rho, abs=1e-6)
         # Surrogates of y are number 0 of the seed: those of its own function.
         drawn = pyedmcl.surrogate(other, "phase", n=12, seed=7) if d == 0 else None
         if drawn is not None:
-            expected = [pyedmcl.simplex(one, target=row, E=2, Tp=0, device=device).rho for row in drawn]
+            expected = [pyedmcl.simplex(one, target=row, E=2, Tp=0, device=one_device).rho for row in drawn]
             np.testing.assert_allclose(result.surrogates[d], expected, atol=1e-5)
         reached = (result.surrogates[d] >= result.rho[d]).sum()
         assert result.p_value[d] == (1 + reached) / 13
@@ -104,14 +104,15 @@ def test_frame_and_picture(one_device, tmp_path):
     assert len(result.plot(str(tmp_path / "a.png")).axes) == 2
 
 
-def test_all_pairs_by_hand(device, monkeypatch):
+def test_all_pairs_by_hand(one_device, monkeypatch):
     data = naive.noisy_maps(4, 140, 3)
-    options = {"E": [2, 3, 2, 1], "tau": 1, "seed": 5, "device": device}
+    options = {"E": [2, 3, 2, 1], "tau": 1, "seed": 5, "device": one_device}
     result = pyedmcl.xmap_significance(data, n=8, surrogate="iaaft", **options)
-    np.testing.assert_array_equal(result.rho.astype(np.float32), pyedmcl.xmap(data, E=[2, 3, 2, 1], device=device).rho)
+    rho = pyedmcl.xmap(data, E=[2, 3, 2, 1], device=one_device).rho
+    np.testing.assert_array_equal(result.rho.astype(np.float32), rho)
     drawn = pyedmcl.surrogate(data[:, 0], "iaaft", n=8, seed=5)  # series 0 of the seed
     for i in (1, 3):
-        skill = np.array([pyedmcl.simplex(data[:, i], target=row, E=2, Tp=0, device=device).rho for row in drawn])
+        skill = np.array([pyedmcl.simplex(data[:, i], target=row, E=2, Tp=0, device=one_device).rho for row in drawn])
         assert result.p_value[i, 0] == (1 + (skill >= result.rho[i, 0]).sum()) / 9
     assert np.isnan(np.diag(result.p_value)).all() and np.isfinite(result.p_value).sum() == 12
     np.testing.assert_allclose(result.q_value, pyedmcl.false_discovery(result.p_value))

@@ -112,38 +112,38 @@ def test_zero_distance_takes_all_the_weight(one_device):
     assert result.rho == pytest.approx(1.0, abs=1e-7)
 
 
-def test_constant_series_has_no_skill_and_no_crash(device):
+def test_constant_series_has_no_skill_and_no_crash(one_device):
     x = np.full(130, 0.1, np.float32)
     with pytest.warns(RuntimeWarning, match="constant series, whose rho is NaN: 'lib'"):
-        result = pyedmcl.simplex(x, E=3, device=device)
+        result = pyedmcl.simplex(x, E=3, device=one_device)
     assert np.isnan(result.rho)
     np.testing.assert_allclose(result.predicted, 0.1, rtol=1e-6)
     assert result.mae == pytest.approx(0, abs=1e-7)
 
 
-def test_no_legal_neighbour_gives_nan(device):
-    result = pyedmcl.simplex(noise(100, 21), E=3, exclusion_radius=100, device=device)
+def test_no_legal_neighbour_gives_nan(one_device):
+    result = pyedmcl.simplex(noise(100, 21), E=3, exclusion_radius=100, device=one_device)
     assert np.isnan(result.predicted).all() and np.isnan(result.variance).all()
     assert np.isnan(result.rho) and np.isnan(result.mae) and np.isnan(result.rmse)
 
 
-def test_float32_arithmetic_survives_an_offset(device):
+def test_float32_arithmetic_survives_an_offset(one_device):
     # Multiples of 2^-9 stay exact in float32 at 1e4, so that nothing but the arithmetic can move rho.
     x = np.round(naive.noisy_maps(1, 1000, 22)[:, 0] * 512) / np.float32(512)
-    plain = pyedmcl.simplex(x, E=3, device=device)
-    moved = pyedmcl.simplex(x + np.float32(1e4), E=3, device=device)
+    plain = pyedmcl.simplex(x, E=3, device=one_device)
+    moved = pyedmcl.simplex(x + np.float32(1e4), E=3, device=one_device)
     assert plain.rho > 0.5
     assert abs(moved.rho - plain.rho) < 1e-4
     np.testing.assert_allclose(moved.predicted - 1e4, plain.predicted, atol=5e-3)
 
 
-def test_offset_of_float64_data_does_not_cost_accuracy(device):
+def test_offset_of_float64_data_does_not_cost_accuracy(one_device):
     # Rounding x + 1e4 to float32 as it is would alone move rho by some 1e-3: it has to be centred before.
     x = naive.noisy_maps(1, 1000, 23)[:, 0].astype(np.float64)
-    plain, moved = (pyedmcl.simplex(x + offset, E=3, device=device) for offset in (0.0, 1e4))
+    plain, moved = (pyedmcl.simplex(x + offset, E=3, device=one_device) for offset in (0.0, 1e4))
     assert abs(moved.rho - plain.rho) < 1e-4
     np.testing.assert_allclose(moved.predicted - 1e4, plain.predicted, atol=5e-3)
-    exact = [pyedmcl.simplex(x + offset, E=3, dtype="float64", device=device).rho for offset in (0.0, 1e4)]
+    exact = [pyedmcl.simplex(x + offset, E=3, dtype="float64", device=one_device).rho for offset in (0.0, 1e4)]
     assert abs(exact[1] - exact[0]) < 1e-10
 
 

@@ -34,10 +34,10 @@ def test_given_coordinates(device, dtype, Tp):
     assert result.rho == pytest.approx(naive.pearson(result.predicted, result.observed), abs=1e-6)
 
 
-def test_several_embedded_columns_of_another_series(device):
+def test_several_embedded_columns_of_another_series(one_device):
     x, other = columns(140)[:, :2], columns(60, 3)[:, :2]
     goal = x[:, 1]
-    result = pyedmcl.simplex(x, other, target=goal, E=2, tau=3, knn=6, device=device)
+    result = pyedmcl.simplex(x, other, target=goal, E=2, tau=3, knn=6, device=one_device)
 
     def states(v):
         return np.column_stack([np.concatenate([np.full(e * 3, np.nan), v[: len(v) - e * 3, c]])
@@ -48,11 +48,11 @@ def test_several_embedded_columns_of_another_series(device):
     assert np.isnan(result.observed).all()
 
 
-def test_ranges_and_masks(device):
+def test_ranges_and_masks(one_device):
     x = naive.noisy_maps(1, 220, 2)[:, 0].astype(np.float64)
     valid = np.random.default_rng(1).random(220) < 0.7
     lib, pred = [(0, 60), (70, 130)], [(100, 150), (160, 200)]
-    result = pyedmcl.simplex(x, E=2, tau=2, Tp=2, lib_range=lib, pred_range=pred, valid_lib=valid, device=device)
+    result = pyedmcl.simplex(x, E=2, tau=2, Tp=2, lib_range=lib, pred_range=pred, valid_lib=valid, device=one_device)
     library = [j for begin, end in lib for j in range(begin + 2, end - 2) if valid[j]]
     rows = np.array([t for begin, end in pred for t in range(begin, end)])
     states = np.column_stack([x, np.concatenate([np.full(2, np.nan), x[:-2]])])
@@ -64,11 +64,11 @@ def test_ranges_and_masks(device):
 
 
 @pytest.mark.parametrize("radius", [0, 9])
-def test_forecasts_that_feed_themselves(device, radius):
+def test_forecasts_that_feed_themselves(one_device, radius):
     x = naive.noisy_maps(1, 150, 4)[:, 0].astype(np.float64)
     E, tau, n, steps = 3, 2, 150, 12
     result = pyedmcl.simplex(x, E=E, tau=tau, generate_steps=steps, exclusion_radius=radius, dtype="float64",
-                             lib_range=(0, 140), device=device)  # fmt: skip
+                             lib_range=(0, 140), device=one_device)  # fmt: skip
     grown = x.copy()
     for step in range(steps):
         states = np.column_stack([np.concatenate([np.full(e * tau, np.nan), grown[: len(grown) - e * tau]])

@@ -16,15 +16,15 @@ def series(n, seed=0):
     return naive.noisy_maps(1, n, seed)[:, 0].astype(np.float64)
 
 
-def test_prediction_intervals(device):
+def test_prediction_intervals(one_device):
     x, y = series(200), series(200, 1)
-    result = pyedmcl.predict_interval(x, target=y, E=2, Tp=[1, 3, -2, 0], exclusion_radius=1, device=device)
+    result = pyedmcl.predict_interval(x, target=y, E=2, Tp=[1, 3, -2, 0], exclusion_radius=1, device=one_device)
     for place, Tp in enumerate((1, 3, -2, 0)):
         expected = naive.simplex(x, target=y, E=2, Tp=Tp, exclusion_radius=1)
         for name in ("rho", "mae", "rmse"):
             assert getattr(result, name)[place] == pytest.approx(expected[name], abs=2e-5)
     assert result.parameter == "Tp" and result.best == result.values[np.nanargmax(result.rho)]
-    assert pyedmcl.predict_interval(x, E=2, device=device).values.tolist() == list(range(1, 11))
+    assert pyedmcl.predict_interval(x, E=2, device=one_device).values.tolist() == list(range(1, 11))
 
 
 def test_chaos_is_forgotten(one_device):
@@ -35,10 +35,10 @@ def test_chaos_is_forgotten(one_device):
     assert rho[0] > 0.98 and rho[0] > rho[1] > rho[2]
 
 
-def test_exclusion_radii(device):
+def test_exclusion_radii(one_device):
     x = np.cumsum(np.random.default_rng(2).standard_normal(250))
     radii = [0, 4, 40, 300]
-    result = pyedmcl.predict_exclusion_radius(x, E=2, exclusion_radius=radii, device=device)
+    result = pyedmcl.predict_exclusion_radius(x, E=2, exclusion_radius=radii, device=one_device)
     for place, radius in enumerate(radii[:3]):
         expected = naive.simplex(x, E=2, exclusion_radius=radius)["rho"]
         assert result.rho[place] == pytest.approx(expected, abs=2e-5)
@@ -70,12 +70,12 @@ def test_delay_tables():
 
 
 @pytest.mark.parametrize("Tp", [1, -1])
-def test_multiview(device, Tp):
+def test_multiview(one_device, Tp):
     n = 130
     x = naive.noisy_maps(3, n, 7).astype(np.float64)
     x[:, 1] = 50 + 3 * x[:, 1]
     lib, pred = (0, 80), (70, n)
-    result = pyedmcl.multiview(x, 2, E=2, D=2, Tp=Tp, lib_range=lib, pred_range=pred, device=device)
+    result = pyedmcl.multiview(x, 2, E=2, D=2, Tp=Tp, lib_range=lib, pred_range=pred, device=one_device)
     table = pyedmcl.embed(x, E=2)
     rows = np.arange(lib[0] + max(1, -Tp), min(lib[1], lib[1] - Tp))
     asked = np.arange(*pred)

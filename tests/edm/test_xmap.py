@@ -79,10 +79,10 @@ def test_agrees_with_the_second_opinion(device, kind, options, E):
         assert np.isnan(result.rho[:, 3]).all(), "nothing can be said of a constant target"
 
 
-def test_lag_and_neighbour_count(device):
+def test_lag_and_neighbour_count(one_device):
     x = naive.noisy_maps(4, 400, 5)
     for E, tau, knn in ((3, 3, None), (3, 1, 64)):
-        result = pyedmcl.xmap(x, E=E, tau=tau, knn=knn, device=device)
+        result = pyedmcl.xmap(x, E=E, tau=tau, knn=knn, device=one_device)
         np.testing.assert_allclose(result.rho, naive.xmap(x, E, tau=tau, k=knn), rtol=0, atol=1e-5)
 
 
@@ -134,18 +134,18 @@ def test_float64(device):
     np.testing.assert_allclose(result.rho, naive.xmap(x, [3, 1, 3, 10], Tp=1), rtol=0, atol=1e-10)
 
 
-def test_float32_arithmetic_survives_an_offset(device):
+def test_float32_arithmetic_survives_an_offset(one_device):
     x = np.round(plain() * 512) / np.float32(512)  # exact in float32 at 1e4
-    still, moved = (pyedmcl.xmap(x + np.float32(offset), E=3, device=device).rho for offset in (0, 1e4))
+    still, moved = (pyedmcl.xmap(x + np.float32(offset), E=3, device=one_device).rho for offset in (0, 1e4))
     assert np.nanmax(still) > 0.3
     np.testing.assert_allclose(moved, still, rtol=0, atol=1e-4)
 
 
-def test_offset_of_float64_data_does_not_cost_accuracy(device):
+def test_offset_of_float64_data_does_not_cost_accuracy(one_device):
     x = plain().astype(np.float64)
-    still, moved = (pyedmcl.xmap(x + offset, E=3, device=device).rho for offset in (0.0, 1e4))
+    still, moved = (pyedmcl.xmap(x + offset, E=3, device=one_device).rho for offset in (0.0, 1e4))
     np.testing.assert_allclose(moved, still, rtol=0, atol=1e-4)
-    exact = [pyedmcl.xmap(x[:, :2] + offset, E=3, dtype="float64", device=device).rho for offset in (0.0, 1e4)]
+    exact = [pyedmcl.xmap(x[:, :2] + offset, E=3, dtype="float64", device=one_device).rho for offset in (0.0, 1e4)]
     np.testing.assert_allclose(exact[1], exact[0], rtol=0, atol=1e-10)
 
 
@@ -217,18 +217,18 @@ def test_unknown_device_lists_those_there(one_device):
     assert all(info.name in str(caught.value) for info in discover())
 
 
-def test_constant_predictions_have_no_skill(device):
+def test_constant_predictions_have_no_skill(one_device):
     """All rows of a constant library tie, so that the first ones predict every row: always the same value."""
     n = 64
     library, target = np.zeros(n, np.float32), np.full(n, 0.7, np.float32)
     target[:2] = 0.1  # no embedded rows: never predicted from
     x = np.stack([library, target, naive.noisy_maps(1, n, 3)[:, 0]], axis=1)
     with pytest.warns(RuntimeWarning, match="constant"):
-        rho = pyedmcl.xmap(x, E=2, tau=2, knn=3, device=device).rho
+        rho = pyedmcl.xmap(x, E=2, tau=2, knn=3, device=one_device).rho
     expected = naive.xmap(x.astype(np.float64), 2, tau=2, k=3)
     np.testing.assert_array_equal(np.isnan(rho), np.isnan(expected))
 
 
-def test_a_radius_beyond_the_series_leaves_no_neighbours(device):
+def test_a_radius_beyond_the_series_leaves_no_neighbours(one_device):
     x = plain()
-    assert np.isnan(pyedmcl.xmap(x, E=2, exclusion_radius=10**12, device=device).rho).all()
+    assert np.isnan(pyedmcl.xmap(x, E=2, exclusion_radius=10**12, device=one_device).rho).all()

@@ -47,23 +47,23 @@ def test_exact_indices_give_the_bits_of_the_exhaustive_search(device, name, case
 
 
 @pytest.mark.parametrize("name", EXACT)
-def test_simplex_predicts_the_same(device, name):
+def test_simplex_predicts_the_same(one_device, name):
     x = gaps(lorenz_x(2000))
     chosen = np.arange(2000) % 5 > 0
     for options in ({}, {"lib_range": (0, 900), "pred_range": (1000, 1900)}, {"valid_lib": chosen}):
-        want = pyedmcl.simplex(x, E=3, tau=2, device=device, **options)
-        found = pyedmcl.simplex(x, E=3, tau=2, neighbors=name, device=device, **options)
+        want = pyedmcl.simplex(x, E=3, tau=2, device=one_device, **options)
+        found = pyedmcl.simplex(x, E=3, tau=2, neighbors=name, device=one_device, **options)
         np.testing.assert_allclose(found.predicted, want.predicted, rtol=2e-6)
         assert found.provenance["neighbors"][0]["used"] == name
 
 
-def test_a_tree_of_several_columns(device):
+def test_a_tree_of_several_columns(one_device):
     pytest.importorskip("scipy", reason="the k-d tree is SciPy's")
     x = np.asarray(lorenz(1500), np.float32)
     names = ("exhaustive", "kdtree")
-    want, found = (pyedmcl.simplex(x, target=x[:, 0], E=2, neighbors=n, device=device) for n in names)
+    want, found = (pyedmcl.simplex(x, target=x[:, 0], E=2, neighbors=n, device=one_device) for n in names)
     np.testing.assert_allclose(found.predicted, want.predicted, rtol=2e-6)
-    pruned = pyedmcl.simplex(x, target=x[:, 0], E=2, neighbors="pruned", device=device)
+    pruned = pyedmcl.simplex(x, target=x[:, 0], E=2, neighbors="pruned", device=one_device)
     assert pruned.provenance["neighbors"][0]["used"] == "exhaustive"
     assert "delays of one series" in pruned.provenance["neighbors"][0]["why"]
 
@@ -162,16 +162,16 @@ def test_intrinsic_dimension_of_known_clouds():
 
 
 @pytest.mark.parametrize("name", EXACT)
-def test_maps_and_dimensions_are_the_same(device, name, tmp_path):
+def test_maps_and_dimensions_are_the_same(one_device, name, tmp_path):
     data = np.asarray(lorenz(900), np.float32)
     data[100:103, 1] = np.nan
-    options = {"E": [2, 3, 2], "tau": 2, "exclusion_radius": 3, "device": device}
+    options = {"E": [2, 3, 2], "tau": 2, "exclusion_radius": 3, "device": one_device}
     want, found = (pyedmcl.xmap(data, neighbors=n, **options) for n in ("exhaustive", name))
     np.testing.assert_allclose(found.rho, want.rho, atol=2e-6)
     assert {record["used"] for record in found.provenance["neighbors"]} == {name}
     stored = pyedmcl.xmap(data, neighbors=name, out=tmp_path / "map", **options)
     assert np.array_equal(np.asarray(stored.rho), found.rho)
-    want, found = (pyedmcl.embed_dimension(data, E_max=4, neighbors=n, device=device) for n in ("exhaustive", name))
+    want, found = (pyedmcl.embed_dimension(data, E_max=4, neighbors=n, device=one_device) for n in ("exhaustive", name))
     np.testing.assert_allclose(found.rho, want.rho, atol=2e-6)
     assert {record["E"] for record in found.provenance["neighbors"]} == {1, 2, 3, 4}
 

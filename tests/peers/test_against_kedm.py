@@ -50,10 +50,10 @@ def test_second_opinion_is_kedm(kedm, E):
 
 
 @pytest.mark.parametrize("E", [E_UNIFORM, E_MIXED], ids=["E3", "mixed"])
-def test_xmap(device, kedm, E):
+def test_xmap(one_device, kedm, E):
     good = decided(E)
     assert good.mean() > 0.5
-    difference = np.abs(pyedmcl.xmap(maps(), E=E, device=device).rho - kedm.xmap(maps(), list(E)))
+    difference = np.abs(pyedmcl.xmap(maps(), E=E, device=one_device).rho - kedm.xmap(maps(), list(E)))
     assert difference[good].max() < 2e-6
 
 

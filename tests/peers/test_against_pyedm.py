@@ -51,16 +51,16 @@ def test_second_opinion_is_pyedm(simplex, published_series, source, E, tau, Tp, 
 
 
 @pytest.mark.parametrize(("E", "tau", "Tp", "R"), PARAMETERS)
-def test_simplex_rho(device, simplex, published_series, E, tau, Tp, R):
+def test_simplex_rho(one_device, simplex, published_series, E, tau, Tp, R):
     for source in SERIES:
         x = published_series(*source)
         observed, predicted, _ = simplex(x, x, E, tau, Tp, R)
-        result = pyedmcl.simplex(x, E=E, tau=tau, Tp=Tp, exclusion_radius=R, device=device)
+        result = pyedmcl.simplex(x, E=E, tau=tau, Tp=Tp, exclusion_radius=R, device=one_device)
         assert result.rho == pytest.approx(naive.pearson(observed, predicted), abs=1e-5), source
 
 
 @pytest.mark.parametrize(("E", "tau", "Tp", "R"), PARAMETERS[:3])
-def test_quantised_flow_differs_only_where_distances_tie(device, simplex, published_series, E, tau, Tp, R):
+def test_quantised_flow_differs_only_where_distances_tie(one_device, simplex, published_series, E, tau, Tp, R):
     """pyEDM breaks ties by row difference, pyedmcl by row: elsewhere the two are the same, and so is rho there."""
     x = published_series(*FLOW)
     _, predicted, _ = simplex(x, x, E, tau, Tp, R)
@@ -69,17 +69,17 @@ def test_quantised_flow_differs_only_where_distances_tie(device, simplex, publis
     assert 0.5 < clear.mean() <= 1
     ours = naive.simplex(x, E=E, tau=tau, Tp=Tp, exclusion_radius=R)
     np.testing.assert_allclose(ours["predicted"][clear], predicted[clear], rtol=1e-9)
-    result = pyedmcl.simplex(x, E=E, tau=tau, Tp=Tp, exclusion_radius=R, device=device)
+    result = pyedmcl.simplex(x, E=E, tau=tau, Tp=Tp, exclusion_radius=R, device=one_device)
     np.testing.assert_allclose(result.predicted[clear], predicted[clear], rtol=0, atol=1e-5 * x.max())
     observed = ours["observed"][clear]
     assert naive.pearson(observed, np.asarray(result.predicted)[clear]) == pytest.approx(
         naive.pearson(observed, predicted[clear]), abs=1e-5)  # fmt: skip
 
 
-def test_xmap_rho(device, simplex, published_series):
+def test_xmap_rho(one_device, simplex, published_series):
     data = np.stack([published_series("block_3sp.csv", name) for name in ("x_t", "y_t", "z_t")], axis=1)
     E = [3, 10, 3]
-    rho = pyedmcl.xmap(data, E=E, Tp=1, device=device).rho
+    rho = pyedmcl.xmap(data, E=E, Tp=1, device=one_device).rho
     for i in range(3):
         for j in range(3):
             observed, predicted, _ = simplex(data[:, i], data[:, j], E[j], 1, 1, 0)

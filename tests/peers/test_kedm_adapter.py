@@ -24,10 +24,10 @@ NAMES = ("ccm", "ccm_naive", "edim", "eval_simplex", "eval_smap", "get_kokkos_co
 
 
 @pytest.fixture
-def adapter(device, monkeypatch):
+def adapter(one_device, monkeypatch):
     import pyedmcl.compat.kedm as found
 
-    monkeypatch.setenv("PYEDMCL_DEVICE", device)
+    monkeypatch.setenv("PYEDMCL_DEVICE", one_device)
     return found
 
 

@@ -55,9 +55,9 @@ def theirs(one_device):
 
 
 @pytest.fixture(scope="module")
-def adapter(device):
+def adapter(one_device):
     found = names_of("pyedmcl.compat.pyrqa")
-    platform, number = map(int, device.split(":"))
+    platform, number = map(int, one_device.split(":"))
     found.environment = found.OpenCL(platform_id=platform, device_ids=(number,))
     return found
 

@@ -49,7 +49,7 @@ def draw(n, x, rng, local):
     pred = [[12, n], [cuts[2] + 1, n], [12, cuts[3]]][int(rng.integers(0, 3))]
     # Few shapes of kernels, each of which is compiled: 1 to 4 coordinates of S-map, 1, 2, 3 or 6 of simplex.
     E = int(rng.integers(1, 5) if local else rng.choice([1, 3]))
-    tau, radius = int(rng.integers(1, 4)), int(rng.choice([0, 0, 4]))
+    tau, radius = int(rng.integers(1, 4) if local else rng.choice([1, 3])), int(rng.choice([0, 0, 4]))
     goes = np.zeros(n, bool)
     rows = np.arange(n)
     inside = (rows + Tp >= 0) & (rows + Tp < n)

@@ -1,0 +1,108 @@
+"""The command that tunes, and tuning within a job."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+from cli_helpers import inside, shell
+
+import pyedmcl
+from pyedmcl.device.session import open_device
+from pyedmcl.errors import InputError
+from pyedmcl.kernels import spec
+from pyedmcl.tuner.problems import problem, tuned_spec
+from pyedmcl.tuner.space import Space
+from pyedmcl.tuning import wisdom
+from pyedmcl.tuning.key import tuning_key
+from pyedmcl.tuning.parameters import source
+
+
+def test_the_command_tunes_and_the_result_is_used(one_device, own_database):
+    # There are few combinations: it ends long before the budget does, however busy the machine is.
+    done = shell("tune", "predict", "--mode", "rapid", "--budget", "10m", "--device", one_device, "--json")
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    (case,) = told["cases"]
+    assert case["kernel"] == "predict"
+    assert case["seconds"] > 0
+    info = open_device(one_device).info
+    assert sum(case["counts"].values()) == Space(tuned_spec("predict"), info, {"dtype": "float32"}).count()
+    if not case["kept"]:
+        assert case["seconds"] == case["default_seconds"]
+    assert own_database.trials(kernel="predict")
+    with source.mode("cached"):
+        choice = source.parameters(spec("predict"), {"dtype": "float32"}, info)
+    assert choice.parameters == case["parameters"]
+    if case["kept"]:
+        assert choice.grade == "exact"
+
+
+def test_explain_shows_the_space_and_runs_nothing(one_device, own_database):
+    done = inside("tune", "knn", "--explain", "--device", one_device)
+    assert done.returncode == 0, done.stderr
+    for tunable in spec("knn").tunables:
+        assert tunable.name in done.stdout
+        assert tunable.why in done.stdout
+    for constraint in tuned_spec("knn").constraints:  # also what only a tuner must not try
+        assert constraint.reason in done.stdout
+    assert len(tuned_spec("knn").constraints) > len(spec("knn").constraints)
+    assert "a tile has at most" in done.stdout
+    assert "a tile has at most" not in inside("tune", "pruned", "--explain", "--device", one_device).stdout
+    assert not own_database.path.exists()
+
+
+@pytest.mark.parametrize(("words", "said"), [
+    (["knn", "--budget", "soon"], "--budget soon"), (["teapot"], "teapot"), (["--strategy", "luck"], "luck"),
+    (["--mode", "thorough"], "thorough"),
+])  # fmt: skip
+def test_wrong_usage_is_told(words, said):
+    done = inside("tune", *words)
+    assert done.returncode in (2, 3)
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_force_tunes_in_the_process_and_changes_no_answer(one_device, own_database, monkeypatch):
+    monkeypatch.setattr("pyedmcl.tuning.within._FORCE_SECONDS", 1.5)
+    # So little time may not suffice to try what is shipped, and then nothing would be decided.
+    monkeypatch.setattr(wisdom, "shipped", lambda runtime: ())
+    x = np.random.default_rng(3).standard_normal(300).astype(np.float32)
+    plain = pyedmcl.knn(x, E=2, device=one_device, tune="never")
+    forced = pyedmcl.knn(x, E=2, device=one_device, tune="force")
+    np.testing.assert_array_equal(forced.indices, plain.indices)
+    np.testing.assert_array_equal(forced.distances, plain.distances)
+    trials = own_database.trials(kernel="knn")
+    assert any(t.final for t in trials)
+    assert {t.status for t in trials} <= {"ok", "slow", "failed"}
+    before = len(trials)
+    pyedmcl.knn(x, E=2, device=one_device, tune="force")
+    assert len(own_database.trials(kernel="knn")) == before, "once in a process"
+    assert not math.isnan(forced.distances[-1, 0])
+
+
+def test_recurrence_takes_tuned_parameters_and_names_them(one_device, own_database):
+    x = np.sin(np.arange(600) * 0.3) + 0.1 * np.random.default_rng(1).standard_normal(600)
+    given = {"m": 3, "tau": 2, "radius": 0.5, "device": one_device}
+    plain = pyedmcl.rqa(x, tune="never", **given)
+    asked = plain.provenance["tuning"]
+    assert {"recurrence_bits", "recurrence_transpose", "recurrence_lines"} <= set(asked)
+    assert {one["grade"] for some in asked.values() for one in some} == {"default"}
+    info = open_device(one_device).info
+    case = problem("recurrence_lines").cases("rapid", info)[0]
+    other = {**spec("recurrence_lines").defaults("cpu"), "bins": 512}
+    record_best(own_database, "recurrence_lines", {}, {}, info, other, case)
+    tuned = pyedmcl.rqa(x, **given)
+    assert tuned.counts == plain.counts
+    assert tuned.provenance["tuning"]["recurrence_lines"] == [{"grade": "exact", "parameters": other}]
+    with pytest.raises(InputError, match="tune"):
+        pyedmcl.rqa(x, tune="sometimes", **given)
+
+
+def record_best(database, name, specialisation, sizes, info, parameters, case):
+    """As a tuning that has come to its end leaves it."""
+    key = tuning_key(spec(name), specialisation, info, sizes)
+    trial = database.start(key, parameters, session="test", case=case.text(), final=True)
+    database.finish(trial, status="ok", seconds=[0.001])
