@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import math
+import os
 import threading
 import weakref
 from collections import deque
@@ -65,6 +66,7 @@ class LateFree:
 
     def __init__(self, complete: Any) -> None:
         self.last: Any = None
+        self._pid = os.getpid()
         self._complete = complete
         self._waiting: deque[tuple[Any, Any]] = deque()
 
@@ -85,7 +87,8 @@ class LateFree:
 
     def end(self, queue: Any) -> None:
         """Wait for the queue, after which everything may be freed at once: events cannot be asked while Python ends."""
-        queue.wait()
+        if os.getpid() == self._pid:  # in a fork the queue never ends
+            queue.wait()
         self.last = None
         self._waiting.clear()
 

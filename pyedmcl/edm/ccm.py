@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..device.select import DeviceNames
 from ..errors import InputError
 from ..jobs.blocks import Record
 from ..jobs.function import public_function
@@ -56,7 +57,7 @@ def ccm(
     recall: float = 0.99,
     progress: Progress | None = None,
     dtype: str = "float32",
-    device: str | None = None,
+    device: DeviceNames = None,
     tune: str | None = None,
 ) -> CcmResult | WindowedCcm:
     """Convergent cross mapping of two variables, in both directions.
@@ -246,7 +247,7 @@ def ccm_lagged(
     recall: float = 0.99,
     progress: Progress | None = None,
     dtype: str = "float32",
-    device: str | None = None,
+    device: DeviceNames = None,
     tune: str | None = None,
 ) -> LaggedCcmResult:
     """Cross-map skill of two variables against the interval between state and target.

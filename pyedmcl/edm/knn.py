@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..data.series import check_embedding, require_rows
+from ..device.select import DeviceNames
 from ..errors import InputError
 from ..jobs.function import public_function
 from ..jobs.sinks import ArraySink
@@ -28,7 +29,7 @@ def knn(
     recall: float = 0.99,
     progress: Progress | None = None,
     dtype: str = "float32",
-    device: str | None = None,
+    device: DeviceNames = None,
     tune: str | None = None,
 ) -> KnnResult:
     """Find the k nearest neighbours of every delay-embedded row.

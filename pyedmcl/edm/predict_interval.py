@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..device.select import DeviceNames
 from ..jobs.function import public_function
 from ..launch.progress import Progress
 from . import arguments
@@ -30,7 +31,7 @@ def predict_interval(
     groups: Any = None,
     progress: Progress | None = None,
     dtype: str = "float32",
-    device: str | None = None,
+    device: DeviceNames = None,
     tune: str | None = None,
 ) -> SkillResult:
     """Skill of simplex projection for several prediction intervals Tp.

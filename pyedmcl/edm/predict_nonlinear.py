@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..device.select import DeviceNames
 from ..jobs.function import public_function
 from ..jobs.sinks import ListSink
 from ..launch.progress import Progress
@@ -39,7 +40,7 @@ def predict_nonlinear(
     groups: Any = None,
     progress: Progress | None = None,
     dtype: str = "float32",
-    device: str | None = None,
+    device: DeviceNames = None,
     tune: str | None = None,
 ) -> NonlinearResult:
     """Find out whether predictions improve when linear fits are local: skill of S-map over a range of theta, in one

@@ -6,6 +6,7 @@ from typing import Any
 
 from ..data.dates import times_at
 from ..data.series import name_of, time_of
+from ..device.select import DeviceNames
 from ..errors import InputError
 from ..jobs.function import public_function
 from ..jobs.sinks import ListSink
@@ -43,7 +44,7 @@ def simplex(
     recall: float = 0.99,
     progress: Progress | None = None,
     dtype: str = "float32",
-    device: str | None = None,
+    device: DeviceNames = None,
     tune: str | None = None,
 ) -> SimplexResult | WindowedForecast:
     """Predict a series by its nearest neighbours in a delay embedding.

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..data.dates import times_at
 from ..data.series import name_of, time_of
+from ..device.select import DeviceNames
 from ..jobs.function import public_function
 from ..jobs.sinks import ListSink
 from ..launch.progress import Progress
@@ -43,7 +44,7 @@ def smap(
     singular_values: bool = False,
     progress: Progress | None = None,
     dtype: str = "float32",
-    device: str | None = None,
+    device: DeviceNames = None,
     tune: str | None = None,
 ) -> SmapResult:
     """Predict each row by a linear fit to the whole library, weighted by nearness to the row.

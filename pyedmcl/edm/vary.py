@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..device.select import DeviceNames
 from ..errors import InputError
 from ..jobs.sinks import ListSink
 from ..neighbors.choose import SearchRequest
@@ -28,7 +29,7 @@ def integers(name: str, given: Any, least: int | None = None) -> list[int]:
 
 def skill_over(
     parameter: str, values: Sequence[int], data: tuple[Any, Any, Any], options: PredictionOptions, dtype: str,
-    device: str | None,
+    device: DeviceNames,
 ) -> SkillResult:  # fmt: skip
     """Skill of simplex for each value of a parameter.
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
+from ..device.select import DeviceNames
 from ..device.session import open_devices
 from ..errors import InputError
 from ..files import path_of
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from .counts import Counts
 
 Progress = progress.Progress
-Device = str | Sequence[str] | None
+Device = DeviceNames
 Checkpoint = str | os.PathLike[str] | None
 SWEEP = ("recurrence_bits", "recurrence_transpose", "recurrence_lines")
 

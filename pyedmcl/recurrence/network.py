@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ..codegen.build import build
 from ..device.memory import budget
+from ..device.select import DeviceNames
 from ..errors import DeviceMemoryError, InputError, shown
 from ..io.optional import need
 from ..io.result import Result
@@ -106,7 +107,7 @@ def recurrence_network(
     dtype: str = "float32",
     exact: bool = True,
     strict: bool = True,
-    device: str | None = None,
+    device: DeviceNames = None,
     tune: str | None = None,
 ) -> RecurrenceNetwork:
     """Degree, clustering and transitivity of the network whose links are recurrences.
