@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from dataclasses import replace
 from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
+from cli_helpers import environment
 from device_helpers import ARC, INTEL, POCL31
 
 import pyedmcl
@@ -196,6 +198,27 @@ def test_what_was_tuned_for_a_device_serves_both_ways_to_it(twins):
     one, other = (session.open_device(device).info for device in twins)
     assert one.executor == "sycl" and other.executor == "opencl"
     assert device_key(one) == device_key(other)
+
+
+ENDS = """
+import os, sys
+import numpy as np
+from pyedmcl.codegen.arguments import declared
+from pyedmcl.device.session import open_device
+executor = open_device(sys.argv[1])
+held = [executor.upload(np.zeros(1 << 20)) for _ in range(3)]
+slots = declared("k(double* x)", True)["k"]
+kernel = executor.build("kernel void k(global double* x) { x[get_global_id(0)] += 1; }").kernel("k", slots)
+for buffer in held:
+    executor.launch(kernel, (1 << 20,), None, x=buffer)
+held.pop().release()
+"""
+
+
+def test_a_process_ends_in_silence_with_work_on_the_queue(sycl_device):
+    done = subprocess.run([sys.executable, "-c", ENDS, sycl_device], capture_output=True, text=True, timeout=120,
+                          env=environment())  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_the_binding_is_not_imported_unasked():
