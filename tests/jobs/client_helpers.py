@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import multiprocessing
 import os
 import signal
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
+import pytest
 
 from pyedmcl.jobs.blocks import BlockResult, cut
 
@@ -83,3 +85,11 @@ class Silent:
 
     def cancel(self):
         self.cancelled += 1
+
+
+def spawned(workers=2):
+    return ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn"))
+
+
+def loky_pool():
+    return pytest.importorskip("loky").get_reusable_executor(2)

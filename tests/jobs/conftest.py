@@ -1,0 +1,33 @@
+"""What the tests of ``client=`` share: series, and a Dask cluster that is started once."""
+
+import pytest
+
+from pyedmcl.simulate import coupled_maps
+
+
+@pytest.fixture(scope="session")
+def values():
+    return coupled_maps(n_series=23, n_steps=300).values
+
+
+@pytest.fixture
+def small_blocks(monkeypatch):
+    """A store has a block for each series."""
+    monkeypatch.setattr("pyedmcl.edm.xmap.default_block_rows", lambda *_: 1)
+
+
+def dask_client():
+    distributed = pytest.importorskip("distributed")
+    import dask
+
+    # Half as many deaths as by default, so that the test of them takes half as long.
+    dask.config.set({"distributed.scheduler.allowed-failures": 1})
+    cluster = distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None)
+    return distributed.Client(cluster)
+
+
+@pytest.fixture(scope="session")
+def dask():
+    client = dask_client()
+    yield client
+    client.shutdown()
