@@ -118,8 +118,9 @@ def xmap_grid(
 
     Notes
     -----
-    Cost: for each tau, Tp and fold a search of about n_steps^2 * max(E) multiply-adds for each library, and
-    n_steps * (E + 1) for each pair and E; folds and ``lib`` with several ends search for each E by itself.
+    Cost: for each tau and Tp a search of about n_steps^2 * max(E) multiply-adds for each library, and n_steps * (E + 1)
+    for each pair and E. With ``folds``, or ``lib`` that begins behind row 0, the library of each E has other rows, so
+    that each is searched by itself.
 
     Examples
     --------

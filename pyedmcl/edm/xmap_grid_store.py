@@ -20,6 +20,7 @@ from ..jobs.store import XmapStore, open_store, open_to_write
 from .xmap_problem import XmapProblem
 
 _LIST = "grid.json"
+_FILES, _OTHER_FILES = 2, 256  # that a store keeps open (lease and journal), and what else a process may have open
 
 
 def map_name(cell: XmapProblem) -> str:
@@ -67,6 +68,7 @@ def open_stores(
     if member is None:
         require_alone(path)
     names = [map_name(cell) for cell in cells]
+    _allow_files(_FILES * len(cells) + _OTHER_FILES)
     if not (path / _LIST).exists():  # before its maps, so that a folder of a run that was killed is known as a grid
         _write_list(path, axes, names)
     with contextlib.ExitStack() as stack:
@@ -82,6 +84,19 @@ def open_stores(
     if member is None:
         remove_claims(path)
     return stores
+
+
+def _allow_files(wanted: int) -> None:
+    """Let this process have so many files open, as far as the system allows it to ask for that."""
+    try:
+        import resource  # not on Windows, which has no such limit
+    except ImportError:
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        with contextlib.suppress(ValueError, OSError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (max(most, soft), hard))
 
 
 def _write_list(path: Path, axes: dict[str, Any], names: Sequence[str]) -> None:

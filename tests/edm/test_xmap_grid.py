@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+from pathlib import Path
 
 import naive
 import numpy as np
@@ -139,6 +140,20 @@ def test_a_folder_holds_maps_that_open_xmap_opens_and_continues(one_device, tmp_
             pyedmcl.xmap_grid(DATA, E=[1, 2], out=refused, device=one_device)
         with pytest.raises(StoreForeignError):
             pyedmcl.open_xmap_grid(refused)
+
+
+def test_more_maps_than_files_may_be_open(one_device, tmp_path):
+    resource = pytest.importorskip("resource", reason="this system has no such limit")
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    there = Path("/proc/self/fd")
+    if not there.is_dir():
+        pytest.skip("open files cannot be counted here")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (len(list(there.iterdir())) + 12, hard))
+    try:
+        grid = pyedmcl.xmap_grid(DATA, E=[1, 2], Tp=[-2, -1, 0, 1, 2], out=tmp_path / "grid", device=one_device)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert np.isfinite(np.asarray(grid.rho)).all()
 
 
 def test_several_devices_and_processes(both_devices, tmp_path):
