@@ -236,8 +236,7 @@ def take_groups(data: Any, groups: Any, what: str, *, required: bool = True) -> 
         return data, groups
     there = _names_of(data)
     keys = several("groups", groups)
-    named = bool(keys) and all(hashable(key) and key in there for key in keys)
-    if named:
+    if names_columns(keys, there):
         rest, columns = _without(data, keys)
         return rest, groups_of(columns, len(columns), what)
     if isinstance(groups, str) and required:
@@ -246,6 +245,13 @@ def take_groups(data: Any, groups: Any, what: str, *, required: bool = True) -> 
             + (f"; there are {some(list(there))}" if there else "; give a label for each row")
         )
     return _flat(data), groups_of(groups, None, what) if required else None
+
+
+def names_columns(keys: Sequence[Any], there: Collection[Any]) -> bool:
+    """Whether these are names of columns, each once; labels of rows may be equal to some names, but repeat."""
+    if not keys or not all(map(hashable, keys)) or len(set(keys)) < len(keys):
+        return False
+    return all(key in there for key in keys)
 
 
 def groups_of(groups: Any, n_steps: int | None, what: str) -> Groups:

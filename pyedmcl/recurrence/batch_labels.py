@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..data.arguments import column_names, integer, several
-from ..data.groups import groups_of, hashable
+from ..data.groups import groups_of, names_columns
 from ..data.intake import to_array
 from ..data.unpack import NotNumericError, numeric_column
 from ..errors import InputError, shown
@@ -135,7 +135,7 @@ def _of_frame(data: Any, what: str, groups: Any, columns: Any) -> Labelled:
     keys = several("groups", groups) if groups is not None else []
     there = list(data.columns)
     levels = [name for name in data.index.names if name is not None]
-    by_name = bool(keys) and all(hashable(key) and (key in there or key in levels) for key in keys)
+    by_name = names_columns(keys, [*there, *levels])
     chosen = [name for name in there if not (by_name and name in keys)] if columns is None else list(
         column_names("columns", columns) or []
     )  # fmt: skip

@@ -134,6 +134,14 @@ def test_names_of_columns_levels_and_coordinates(one_device):
         pyedmcl.xmap(levels, E=2, device=one_device)
 
 
+def test_labels_that_are_names_of_columns_too(one_device):
+    codes = (LABELS == "a") + 2 * (LABELS == "c")
+    expected = pyedmcl.xmap(TABLE, E=2, groups=LABELS, device=one_device).rho
+    same(pyedmcl.xmap(pandas.DataFrame(TABLE), E=2, groups=codes, device=one_device).rho, expected)
+    batch = pyedmcl.rqa_batch(pandas.DataFrame(TABLE), groups=codes, radius=0.1, device=one_device)
+    assert len(batch) == 9
+
+
 def test_another_series_in_the_same_groups(one_device):
     frame = pandas.DataFrame({"x": X, "site": LABELS})
     found = pyedmcl.simplex(frame, frame.iloc[20:90], E=2, groups="site", device=one_device)
