@@ -39,7 +39,7 @@ Layers = list[NDArray[Any]]
 class RoundSink(StageSink):
     """The targets of a round, and of the search for E that comes before the first one."""
 
-    def __init__(self, folder: TestsFolder, name: str, n: int, rows: int) -> None:
+    def __init__(self, folder: SurrogateFolder, name: str, n: int, rows: int) -> None:
         own = folder.member.folder / name
         super().__init__(own, name, cut(n, rows, 3), folder.member, folder.begin)
         self._tests = folder
@@ -59,7 +59,7 @@ class RoundSink(StageSink):
         return f"{n - left} of {n} blocks of a round of surrogates are kept in {where}; the same call continues there"
 
 
-class TestsFolder:
+class SurrogateFolder:
     """Where the rounds of surrogate tests go, for one process or several.
 
     Parameters
@@ -125,9 +125,9 @@ def _stored_seed(path: Path) -> int | None:
 
 
 @contextlib.contextmanager
-def tests_in(
+def folder_for(
     path: Path, begin: float | None, device: str, asked: dict[str, Any], seed: int | None, data: str
-) -> Iterator[TestsFolder]:
+) -> Iterator[SurrogateFolder]:
     """The folder of some tests, for this process alone (``begin`` None) or as one of several.
 
     Parameters
@@ -166,4 +166,4 @@ def tests_in(
         if known is None:
             known = int(member.decide("seed", arguments.stream(None)))
         mark(path, 1, identity(known), "out")
-        yield TestsFolder(path, member, begin or 0.0, known)
+        yield SurrogateFolder(path, member, begin or 0.0, known)

@@ -14,7 +14,7 @@ from ..jobs.sinks import ArraySink
 from .lagged_significance_problem import LaggedSignificanceProblem
 from .pairs import with_dimensions
 from .sequential import SequentialTests
-from .surrogate_folder import TestsFolder
+from .surrogate_folder import SurrogateFolder
 from .xmap_significance_problem import XmapSignificanceProblem
 
 Tested = TypeVar("Tested", bound="XmapSignificanceProblem | LaggedSignificanceProblem")
@@ -30,7 +30,7 @@ class SurrogateTable:
 
 
 def surrogate_tests(
-    problem: Tested, runner: Runner, *, rate: float, budget: int, folder: TestsFolder | None = None
+    problem: Tested, runner: Runner, *, rate: float, budget: int, folder: SurrogateFolder | None = None
 ) -> tuple[Record, NDArray[np.int_], SurrogateTable]:
     """Run the problem, and then rounds of more surrogates for the pairs that are open at ``rate``.
 
@@ -42,7 +42,7 @@ def surrogate_tests(
     rate : float
     budget : int
         0 for the first round alone.
-    folder : TestsFolder, optional
+    folder : SurrogateFolder, optional
         Where rounds are kept.
 
     Returns

@@ -26,7 +26,7 @@ from .false_discovery import false_discovery
 from .pairs import pairs_arguments
 from .sequential import FIRST, decided, tell_reach
 from .surrogate import SeriesMakers, check_method
-from .surrogate_folder import tests_in
+from .surrogate_folder import folder_for
 from .surrogate_tests import surrogate_tests
 from .xmap_significance_problem import XmapSignificanceProblem
 
@@ -255,7 +255,7 @@ def xmap_significance(
             rounds = {"n": count} if count else {"n": "auto", "rate": limit, "budget": most}
             asked = {**problem.arguments(), **rounds, "surrogate": surrogate, "period": period,
                      "recurrence": recurrence}  # fmt: skip
-            folder = stack.enter_context(tests_in(
+            folder = stack.enter_context(folder_for(
                 Path(out), begin, runner.infos[0].name, asked, number, series.digest()
             ))  # fmt: skip
             problem = replace(problem, seed=folder.seed)
