@@ -68,10 +68,10 @@ def test_predict_nonlinear(table, one_device):
     ("words", "code", "told"),
     [
         (["smap", "--E", 2], 2, "--column"),
-        (["smap", "--column", "a"], 3, "E=None"),
+        (["smap", "--column", "a"], 3, "--E: the number of lagged values"),
         (["smap", "--column", "a", "--E", 2, "--theta", "x"], 2, "--theta"),
         (["smap", "--column", "a", "--E", 2, "--lib", "5"], 2, "--lib"),
-        (["smap", "--column", "a", "--E", 2, "--theta", "-1"], 3, "theta=-1"),
+        (["smap", "--column", "a", "--E", 2, "--theta", "-1"], 3, "--theta -1"),
         (["smap", "--column", "a", "--E", 2, "--pred", "0:500"], 3, "pred_range"),
         (["predict-nonlinear", "--column", "c", "--E", 2], 3, "'c'"),
     ],
