@@ -92,7 +92,7 @@ def ccm_matrix(
         result = pyedmcl.ccm_matrix(
             series, lib_sizes=sizes, sample=sample, E=dimension, tau=tau, Tp=Tp, seed=seed,
             exclusion_radius=exclusion_radius, knn=knn, E_max=E_max, groups=labels,
-            lib=parse_ranges(lib, "--lib"), out=output, resume=resume,
+            lib_range=parse_ranges(lib, "--lib"), out=output, resume=resume,
             join=join, part=part, progress=report, neighbors=neighbors, recall=recall, dtype=dtype,
             device=device, client=workers,
         )  # fmt: skip

@@ -124,9 +124,9 @@ def xmap(
         warnings.filterwarnings("ignore", "constant series")  # told above
         result = pyedmcl.xmap(
             series, targets=aimed, E=dimension, tau=tau, Tp=Tp, exclusion_radius=exclusion_radius, knn=knn,
-            method=method, theta=theta, ridge=ridge, E_max=E_max, groups=labels, lib=parse_ranges(lib, "--lib"),
-            pred=parse_ranges(pred, "--pred"), folds=folds, keep=keep, out=output, resume=resume, join=join, part=part,
-            progress=report, neighbors=neighbors, recall=recall, dtype=dtype, device=device, client=workers,
+            method=method, theta=theta, ridge=ridge, E_max=E_max, groups=labels, lib_range=parse_ranges(lib, "--lib"),
+            pred_range=parse_ranges(pred, "--pred"), folds=folds, keep=keep, out=output, resume=resume, join=join,
+            part=part, progress=report, neighbors=neighbors, recall=recall, dtype=dtype, device=device, client=workers,
         )  # fmt: skip
     best = result.edges(top=edges) if edges else []
     talk.summary(f"{output}: {_size(result)}, {_dimensions(result.E)}{_seconds(result.provenance)}")

@@ -99,8 +99,9 @@ def xmap_grid(
     with warnings.catch_warnings(), client_at(client) as workers, talk.progress("cross mapping") as report:
         grid = pyedmcl.xmap_grid(
             series, E=dims, tau=lags if len(lags) > 1 else lags[0], Tp=steps if len(steps) > 1 else steps[0],
-            theta=thetas, targets=aimed, exclusion_radius=exclusion_radius, knn=knn, lib=parse_ranges(lib, "--lib"),
-            pred=parse_ranges(pred, "--pred"), folds=folds, out=output, resume=resume, join=join, part=part,
+            theta=thetas, targets=aimed, exclusion_radius=exclusion_radius, knn=knn,
+            lib_range=parse_ranges(lib, "--lib"), pred_range=parse_ranges(pred, "--pred"), folds=folds,
+            out=output, resume=resume, join=join, part=part,
             neighbors=neighbors, recall=recall, progress=report, dtype=dtype, device=device, client=workers,
         )  # fmt: skip
     lengths = " x ".join(f"{len(values)} {name}" for name, values in grid.axes.items())

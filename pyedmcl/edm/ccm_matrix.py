@@ -48,7 +48,7 @@ def ccm_matrix(
     E_rule: str | float = "best",
     columns: Sequence[str | int] | str | int | None = None,
     groups: Any = None,
-    lib: Any = None,
+    lib_range: Any = None,
     out: str | os.PathLike[str] | None = None,
     resume: bool = True,
     join: bool = False,
@@ -92,7 +92,7 @@ def ccm_matrix(
     progress : callable or True, optional
         Called as ``progress(done, total, "series")`` and, while E is searched, with unit "dimensions"; within
         long computations also as :func:`pyedmcl.ccm` calls it.
-    lib : (int, int), sequence of (int, int), or mask (n_steps,), optional
+    lib_range : (int, int), sequence of (int, int), or mask (n_steps,), optional
         Rows that are drawn, as for :func:`pyedmcl.xmap`; all rows are predicted from them.
     tau, Tp, exclusion_radius, knn, E_max, E_rule, columns, groups, dtype, device, tune
         As for :func:`pyedmcl.xmap`.
@@ -151,9 +151,9 @@ def ccm_matrix(
         seed = stored_seed(out)
         if seed is None and begin is not None:
             seed = shared_seed(Path(out), arguments.stream(None))
-    if groups is not None and lib is not None:
-        raise InputError("groups= with lib=: recordings are taken whole; leave one of them out")
-    rows = rows_of(lib, None, None, series.n_steps, "simplex")
+    if groups is not None and lib_range is not None:
+        raise InputError("groups= with lib_range=: recordings are taken whole; leave one of them out")
+    rows = rows_of(lib_range, None, None, series.n_steps, "simplex")
     problem = CcmMatrixProblem(
         **fields, lib_sizes=(), sample=samples, seed=arguments.stream(seed), rows=rows[0] if rows else None
     )

@@ -25,14 +25,14 @@ class MapRows:
 
     Attributes
     ----------
-    lib : tuple of (int, int), ndarray of bool (n_steps,), or None
+    lib_range : tuple of (int, int), ndarray of bool (n_steps,), or None
         Ranges, or a mask whose rows are taken as they are.
-    pred : (int, int) or None
+    pred_range : (int, int) or None
         First row, and one past the last.
     """
 
-    lib: Ranges | Mask | None = None
-    pred: tuple[int, int] | None = None
+    lib_range: Ranges | Mask | None = None
+    pred_range: tuple[int, int] | None = None
 
     def library_mask(self, n: int, E: int, tau: int, Tp: int) -> Mask | None:
         """Rows of ``n`` that may be neighbours in dimension ``E``; None for all that have a state and a target.
@@ -42,16 +42,16 @@ class MapRows:
         InputError
             There is none.
         """
-        return library_mask(n, E=E, tau=tau, Tp=Tp, lib_range=self.lib, name="lib")
+        return library_mask(n, E=E, tau=tau, Tp=Tp, lib_range=self.lib_range, name="lib_range")
 
     def predicted(self, n: int) -> tuple[int, int]:
         """First of ``n`` rows that is predicted, and one past the last."""
-        return self.pred or (0, n)
+        return self.pred_range or (0, n)
 
     def arguments(self) -> dict[str, Any]:
         """What identifies the rows; plain numbers and text, nothing where all are taken."""
-        lib = {} if self.lib is None else {"lib": _plain(self.lib)}
-        return lib | ({} if self.pred is None else {"pred": list(self.pred)})
+        lib_range = {} if self.lib_range is None else {"lib_range": _plain(self.lib_range)}
+        return lib_range | ({} if self.pred_range is None else {"pred_range": list(self.pred_range)})
 
     def require(self, n: int, dims: Sequence[int], tau: int, Tp: int) -> None:
         """Refuse rows that leave some dimension without library or predictions.
@@ -63,8 +63,8 @@ class MapRows:
         """
         for E in sorted(set(dims)):
             self.library_mask(n, E, tau, Tp)
-            if self.pred is not None:
-                prediction_rows(n, (E - 1) * tau, [self.pred], "pred")
+            if self.pred_range is not None:
+                prediction_rows(n, (E - 1) * tau, [self.pred_range], "pred_range")
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +92,7 @@ class Fold(MapRows):
         parts = [(a, b) for a, b in ((0, begin - width), (end + width, n)) if a < b]
         if parts:
             try:
-                return library_mask(n, E=E, tau=tau, Tp=Tp, lib_range=parts, name="lib")
+                return library_mask(n, E=E, tau=tau, Tp=Tp, lib_range=parts, name="lib_range")
             except InputError:
                 pass
         raise InputError(
@@ -113,7 +113,7 @@ class Fold(MapRows):
                 raise InputError(f"folds={self.folds}: no row of fold {self.number} has a state with E={E}, tau={tau}")
 
 
-def rows_of(lib: Any, pred: Any, folds: Any, n: int, method: str) -> tuple[MapRows, ...]:
+def rows_of(lib_range: Any, pred_range: Any, folds: Any, n: int, method: str) -> tuple[MapRows, ...]:
     """What a caller asked for: no rows for all of them, one choice of rows, or one for each fold.
 
     Raises
@@ -121,15 +121,15 @@ def rows_of(lib: Any, pred: Any, folds: Any, n: int, method: str) -> tuple[MapRo
     InputError
         They cannot be used, or not together.
     """
-    if lib is None and pred is None and folds is None:
+    if lib_range is None and pred_range is None and folds is None:
         return ()
     if method != "simplex":
-        name = "folds" if folds is not None else "pred" if lib is None else "lib"
+        name = "folds" if folds is not None else "pred_range" if lib_range is None else "lib_range"
         raise InputError(f"{name}= with method={method!r}: maps of linear fits use all rows; see pyedmcl.smap")
     if folds is None:
-        return (MapRows(_library(lib, n), _predicted(pred, n)),)
-    if lib is not None or pred is not None:
-        raise InputError("folds= chooses library and predicted rows itself: leave lib and pred out")
+        return (MapRows(_library(lib_range, n), _predicted(pred_range, n)),)
+    if lib_range is not None or pred_range is not None:
+        raise InputError("folds= chooses library and predicted rows itself: leave lib_range and pred_range out")
     count = arguments.integer("folds", folds, 2, most=n)
     return tuple(Fold(number=number, folds=count) for number in range(count))
 
@@ -137,18 +137,19 @@ def rows_of(lib: Any, pred: Any, folds: Any, n: int, method: str) -> tuple[MapRo
 def _library(given: Any, n: int) -> Ranges | Mask | None:
     if given is None:
         return None
-    as_mask = mask("lib", given, n)
-    return tuple(segments("lib", given, n)) if as_mask is None else as_mask.copy()
+    as_mask = mask("lib_range", given, n)
+    return tuple(segments("lib_range", given, n)) if as_mask is None else as_mask.copy()
 
 
 def _predicted(given: Any, n: int) -> tuple[int, int] | None:
     if given is None:
         return None
-    rows = prediction_rows(n, 0, given, "pred")
+    rows = prediction_rows(n, 0, given, "pred_range")
     begin, end = int(rows[0]), int(rows[-1]) + 1
     if end - begin != len(rows):
         raise InputError(
-            f"pred={shown(given)}: a map predicts one range of rows without holes, (begin, end); call it once for each"
+            f"pred_range={shown(given)}: a map predicts one range of rows without holes, (begin, end); call "
+            "it once for each"
         )
     return begin, end
 

@@ -57,8 +57,8 @@ def xmap(
     columns: Sequence[str | int] | str | int | None = None,
     targets: Any = None,
     groups: Any = None,
-    lib: Any = None,
-    pred: Any = None,
+    lib_range: Any = None,
+    pred_range: Any = None,
     folds: int | None = None,
     windows: tuple[int, int] | None = None,
     skill: str = "pearson",
@@ -119,10 +119,10 @@ def xmap(
         costs a search for each library and a lookup for each pair. Series without names are called y0, y1, and so on.
     groups : str, sequence of str, or labels (n_steps,), optional
         Recordings that stand one below the other, as for :func:`pyedmcl.simplex`.
-    lib : (int, int), sequence of (int, int), or mask (n_steps,), optional
+    lib_range : (int, int), sequence of (int, int), or mask (n_steps,), optional
         Rows of the library, 0-based and half-open; lags and targets of a row lie inside its own range. Of method
-        "simplex", as are ``pred`` and ``folds``. E = "auto" is found from all rows.
-    pred : (int, int), optional
+        "simplex", as are ``pred_range`` and ``folds``. E = "auto" is found from all rows.
+    pred_range : (int, int), optional
         Rows that are predicted, without holes; their lags may lie before them.
     folds : int, optional
         Cross-validation: so many equal stretches of rows are predicted, each from all others that are farther away than
@@ -229,10 +229,11 @@ def xmap(
         raise InputError(f"theta={arguments.shown(theta)} with {what} of one map; give a single theta")
     if windows is not None:
         _only_maps(windows, {
-            "keep=": rule, "out=": out, "method='smap'": fits, "groups=": groups, "lib=": lib, "pred=": pred,
-            "folds=": folds, "predictions=True": predictions or None, "skill=": None if skill == "pearson" else skill,
+            "keep=": rule, "out=": out, "method='smap'": fits, "groups=": groups, "lib_range=": lib_range,
+            "pred_range=": pred_range, "folds=": folds, "predictions=True": predictions or None,
+            "skill=": None if skill == "pearson" else skill,
         })  # fmt: skip
-    in_rows = any(given is not None for given in (lib, pred, folds))
+    in_rows = any(given is not None for given in (lib_range, pred_range, folds))
     skill = _measured(skill, predictions, fits is not None, in_rows, rule, out)
     fields, layout = pairs_in_groups(
         data, E=E, tau=tau, Tp=Tp, exclusion_radius=exclusion_radius, knn=knn, E_max=E_max, E_rule=E_rule,
@@ -250,8 +251,8 @@ def xmap(
         block_rows = shared_block_rows(block_rows, shape[0], shape[1] * series.n_steps, count)
         block_rows = block_rows if rule is None else rule.block_rows(series.n_series, block_rows)
     if groups is not None and in_rows:
-        raise InputError("groups= with lib=, pred= or folds=: a map takes recordings whole; leave one of them out")
-    chosen_rows = rows_of(lib, pred, folds, series.n_steps, method)
+        raise InputError("groups= with lib_range=, pred_range= or folds=: recordings are taken whole; leave one out")
+    chosen_rows = rows_of(lib_range, pred_range, folds, series.n_steps, method)
     problem = XmapProblem(**fields, block_rows=block_rows, fits=fits, skill=skill, predictions=predictions)
     if folds is not None:
         problem = replace(problem, folds=chosen_rows, each_fold=out is None and rule is None)
@@ -314,7 +315,7 @@ def _measured(skill: Any, predictions: bool, by_fits: bool, in_rows: bool, rule:
     if (name != "pearson" or predictions) and by_fits:
         raise InputError(f"{asked}: method='smap' keeps sums of its fits only; take method='simplex'")
     if (name != "pearson" or predictions) and in_rows:
-        raise InputError(f"{asked}: with lib=, pred= or folds= skill is Pearson's rho; leave one of them out")
+        raise InputError(f"{asked}: with lib_range=, pred_range= or folds= skill is Pearson's rho; leave one out")
     if predictions and (rule is not None or out is not None):
         raise InputError("predictions=True: they are held in memory; leave out keep= and out=")
     if name in ERRORS and rule is not None:

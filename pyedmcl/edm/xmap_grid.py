@@ -48,8 +48,8 @@ def xmap_grid(
     ridge: float = 0.0,
     columns: Sequence[str | int] | str | int | None = None,
     targets: Any = None,
-    lib: Any = None,
-    pred: Any = None,
+    lib_range: Any = None,
+    pred_range: Any = None,
     folds: int | None = None,
     out: str | os.PathLike[str] | None = None,
     resume: bool = True,
@@ -82,7 +82,7 @@ def xmap_grid(
         As for :func:`pyedmcl.xmap`, with theta only.
     folds : int, optional
         As for :func:`pyedmcl.xmap`, but folds are the first axis of the result; ``mean("fold")`` averages them.
-    exclusion_radius, knn, columns, targets, lib, pred
+    exclusion_radius, knn, columns, targets, lib_range, pred_range
         As for :func:`pyedmcl.xmap`.
     out : path, optional
         A folder for the result, with a store for each map that :func:`pyedmcl.open_xmap` opens too. The same call
@@ -119,8 +119,8 @@ def xmap_grid(
     Notes
     -----
     Cost: for each tau and Tp a search of about n_steps^2 * max(E) multiply-adds for each library, and n_steps * (E + 1)
-    for each pair and E. With ``folds``, or ``lib`` that begins behind row 0, the library of each E has other rows, so
-    that each is searched by itself.
+    for each pair and E. With ``folds``, or ``lib_range`` that begins behind row 0, the library of each E has other
+    rows, so that each is searched by itself.
 
     Examples
     --------
@@ -152,7 +152,7 @@ def xmap_grid(
     series = fields["data"].series
     for steps in asked["Tp"]:
         require_rows(series, E=max(asked["E"]), tau=max(asked["tau"]), Tp=steps, k=1)
-    chosen_rows = rows_of(lib, pred, folds, series.n_steps, method)
+    chosen_rows = rows_of(lib_range, pred_range, folds, series.n_steps, method)
     axes = _axes_of(asked, {"E": E, "tau": tau, "Tp": Tp, "theta": theta}, folds)
     fixed = {name: values[0] for name, values in asked.items() if name not in axes and values[0] is not None}
     runner = arguments.runner_on(device, fields["data"].dtype, client)

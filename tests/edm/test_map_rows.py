@@ -27,23 +27,23 @@ def pairwise(data, E, **options):
 
 
 @pytest.mark.parametrize("data", [DATA, GAPS], ids=["whole", "gaps"])
-@pytest.mark.parametrize(("lib", "pred"), [
+@pytest.mark.parametrize(("lib_range", "pred_range"), [
     ((0, 100), (100, LENGTH)), ([(10, 40), (40, 70), (100, 140)], (20, 120)), (EVEN, (3, 150)), (None, (0, 40)),
     ((50, 150), None),
 ])  # fmt: skip
-def test_each_cell_is_that_of_simplex(data, lib, pred, one_device):
-    result = pyedmcl.xmap(data, E=2, lib=lib, pred=pred, device=one_device)
-    expected = pairwise(data, 2, Tp=0, lib_range=lib, pred_range=pred, device=one_device)
+def test_each_cell_is_that_of_simplex(data, lib_range, pred_range, one_device):
+    result = pyedmcl.xmap(data, E=2, lib_range=lib_range, pred_range=pred_range, device=one_device)
+    expected = pairwise(data, 2, Tp=0, lib_range=lib_range, pred_range=pred_range, device=one_device)
     np.testing.assert_allclose(result.rho, expected, atol=2e-5)
 
 
 @pytest.mark.parametrize("Tp", [0, 2, -1])
 def test_dimensions_horizons_and_devices(device, Tp):
-    rows = {"lib": [(0, 50), (70, 120)], "pred": (40, 140)}
+    rows = {"lib_range": [(0, 50), (70, 120)], "pred_range": (40, 140)}
     mixed = [3, 1, 2, 3, 1]
     result = pyedmcl.xmap(DATA, E=mixed, Tp=Tp, exclusion_radius=2, **rows, device=device)
-    expected = pairwise(DATA, mixed, Tp=Tp, exclusion_radius=2, lib_range=rows["lib"], pred_range=rows["pred"],
-                        device=device)  # fmt: skip
+    expected = pairwise(DATA, mixed, Tp=Tp, exclusion_radius=2, lib_range=rows["lib_range"],
+                        pred_range=rows["pred_range"], device=device)  # fmt: skip
     np.testing.assert_allclose(result.rho, expected, atol=2e-5)
 
 
@@ -54,8 +54,8 @@ def test_folds_are_predicted_from_what_is_far_enough(one_device, E):
     assert result.folds.shape == (k, N, N)
     for fold in range(k):
         begin, end = fold * LENGTH // k, (fold + 1) * LENGTH // k
-        lib = [pair for pair in ((0, begin - width), (end + width, LENGTH)) if pair[0] < pair[1]]
-        own = pyedmcl.xmap(DATA, E=E, Tp=1, lib=lib, pred=(begin, end), device=one_device)
+        lib_range = [pair for pair in ((0, begin - width), (end + width, LENGTH)) if pair[0] < pair[1]]
+        own = pyedmcl.xmap(DATA, E=E, Tp=1, lib_range=lib_range, pred_range=(begin, end), device=one_device)
         np.testing.assert_array_equal(result.folds[fold], own.rho)
     np.testing.assert_array_equal(result.rho, result.folds.mean(axis=0, dtype=np.float64).astype(np.float32))
 
@@ -74,11 +74,11 @@ def test_stores_edges_and_targets(one_device, tmp_path):
     part = pyedmcl.xmap(DATA, columns=[0, 1], targets=[3], **call)
     np.testing.assert_array_equal(part.rho, whole.rho[:2, 3:4])
     out = tmp_path / "rows.zarr"
-    rows = {"E": 2, "lib": EVEN, "pred": (20, 90), "device": one_device}
+    rows = {"E": 2, "lib_range": EVEN, "pred_range": (20, 90), "device": one_device}
     stored = pyedmcl.xmap(DATA, out=out, **rows)
     np.testing.assert_array_equal(np.asarray(stored.rho), pyedmcl.xmap(DATA, **rows).rho)
-    with pytest.raises(StoreMismatchError, match="lib"):
-        pyedmcl.xmap(DATA, out=out, **{**rows, "lib": ~EVEN})
+    with pytest.raises(StoreMismatchError, match="lib_range"):
+        pyedmcl.xmap(DATA, out=out, **{**rows, "lib_range": ~EVEN})
 
 
 def test_E_is_found_before_folds(one_device):
@@ -89,19 +89,23 @@ def test_E_is_found_before_folds(one_device):
 
 def test_few_library_rows(one_device):
     """Fewer neighbours than E + 1, and rows that have none within the exclusion radius."""
-    rows = {"lib": (60, 64), "pred": (50, 100)}
+    rows = {"lib_range": (60, 64), "pred_range": (50, 100)}
     result = pyedmcl.xmap(DATA, E=2, exclusion_radius=2, **rows, device=one_device)
     expected = pairwise(DATA, 2, Tp=0, exclusion_radius=2, lib_range=(60, 64), pred_range=(50, 100), device=one_device)
     np.testing.assert_allclose(result.rho, expected, atol=2e-5)
 
 
 @pytest.mark.parametrize(("options", "what"), [
-    ({"folds": 1}, "folds=1"), ({"folds": 3, "lib": (0, 10)}, "leave lib and pred out"), ({"folds": LENGTH}, "folds="),
-    ({"lib": (0, 10), "method": "smap"}, "lib= with method='smap'"), ({"folds": 2, "method": "smap"}, "folds= with"),
-    ({"lib": (5, 6)}, "lib=.* holds no library row for E=2"), ({"lib": (0, 151)}, "lib: the range"),
-    ({"pred": [(0, 10), (20, 30)]}, "one range of rows without holes"), ({"pred": (0, 1)}, "pred=.*none of its rows"),
-    ({"lib": np.zeros(LENGTH, bool)}, "lib is a mask of 150 rows"), ({"pred": EVEN}, "without holes"),
-    ({"lib": "x"}, "lib='x'"), ({"folds": 2, "groups": np.arange(LENGTH) // 75}, "groups= with"),
+    ({"folds": 1}, "folds=1"), ({"folds": 3, "lib_range": (0, 10)}, "leave lib_range and pred_range out"),
+    ({"folds": LENGTH}, "folds="),
+    ({"lib_range": (0, 10), "method": "smap"}, "lib_range= with method='smap'"),
+    ({"folds": 2, "method": "smap"}, "folds= with"),
+    ({"lib_range": (5, 6)}, "lib_range=.* holds no library row for E=2"),
+    ({"lib_range": (0, 151)}, "lib_range: the range"),
+    ({"pred_range": [(0, 10), (20, 30)]}, "one range of rows without holes"),
+    ({"pred_range": (0, 1)}, "pred_range=.*none of its rows"),
+    ({"lib_range": np.zeros(LENGTH, bool)}, "lib_range is a mask of 150 rows"), ({"pred_range": EVEN}, "without holes"),
+    ({"lib_range": "x"}, "lib_range='x'"), ({"folds": 2, "groups": np.arange(LENGTH) // 75}, "groups= with"),
 ])  # fmt: skip
 def test_bad_rows(options, what, one_device):
     with pytest.raises(InputError, match=what):

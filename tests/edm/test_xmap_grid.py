@@ -44,7 +44,8 @@ def test_cells_are_those_of_the_loop(data, device):
 
 
 @pytest.mark.parametrize("options", [
-    {"lib": (0, 100), "pred": (100, LENGTH)}, {"lib": [(20, 60), (60, 120)]}, {"targets": [4, 0], "columns": [1, 2, 0]},
+    {"lib_range": (0, 100), "pred_range": (100, LENGTH)}, {"lib_range": [(20, 60), (60, 120)]},
+    {"targets": [4, 0], "columns": [1, 2, 0]},
     {"knn": 4, "dtype": "float64"},
 ])  # fmt: skip
 def test_options_of_a_map(options, one_device):
