@@ -136,9 +136,9 @@ def test_picture_with_axes(table, tmp_path, one_device):
         (["rqa", "--column", "a", "--radius", "x"], 2, "--radius x"),
         (["rqa", "--column", "a", "--radius", "0.5", "--threshold", "corridor"], 2, "0.2:0.5"),
         (["rqa", "--column", "a", "--radius", "1.5", "--threshold", "neighbours"], 2, "number of neighbours"),
-        (["rqa", "--column", "a", "--radius", "-1"], 3, "radius=-1.0"),
-        (["rqa", "--column", "a", "--radius", "0.5", "--m", "400"], 3, "m=400"),
-        (["rqa", "--column", "a", "--radius", "0.5", "--convention", "mine"], 3, "convention='mine'"),
+        (["rqa", "--column", "a", "--radius", "-1"], 3, "--radius -1.0"),
+        (["rqa", "--column", "a", "--radius", "0.5", "--m", "400"], 3, "--m 400"),
+        (["rqa", "--column", "a", "--radius", "0.5", "--convention", "mine"], 3, "--convention 'mine'"),
         (["rqa", "--column", "absent", "--radius", "0.5"], 3, "absent"),
         (["rqa", "--column", "a", "--columns", "a,b", "--radius", "0.5"], 2, "one of them"),
         (["rqa", "--columns", "a,b", "--against", "b", "--radius", "0.5"], 2, "--against"),
@@ -176,7 +176,7 @@ def test_scale_and_unit(table, one_device):
     assert answer["results"][0]["radius"] == found.radius != 0.2
     assert answer["results"][0]["determinism"] == found.DET
     refused = run("rqa", table, "--column", "a", "--radius", 0.2, "--radius-unit", "sd", "--device", one_device)
-    assert refused.exit_code == 3 and "radius_unit='sd'" in refused.output
+    assert refused.exit_code == 3 and "--radius-unit 'sd'" in refused.output
 
 
 def test_batch_of_columns_and_groups(table, tmp_path, one_device):
