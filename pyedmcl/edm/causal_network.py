@@ -113,6 +113,9 @@ def causal_network(
         Rows of that cycle, which is looked for by default; also for surrogates.
     recurrence : float
         As for :func:`pyedmcl.surrogate`.
+    out : path, optional
+        Folder in which every finished part of every leg is kept. The same call continues there, whatever ended it; one
+        with other data or arguments is refused. Without ``seed``, that of the folder is taken.
     progress : callable or True, optional
         Called as ``progress(done, total, unit)`` with units "dimensions", "lags", "series" and "predictions".
     tau, exclusion_radius, knn, E_max, E_rule, columns, dtype, device, client, tune
