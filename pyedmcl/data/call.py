@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import inspect
 import platform
+import threading
 from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -18,6 +19,7 @@ from typing import Any, ParamSpec, TypeVar
 P = ParamSpec("P")
 R = TypeVar("R")
 
+_MANY_BYTES = 1 << 17  # whose digest takes longer than to start a thread
 _FEW = 32  # items of a sequence that is kept as it was given
 _OMITTED = ("progress", "client", "device", "tune")  # what decides no answer, or is told elsewhere
 
@@ -74,11 +76,27 @@ def versions() -> dict[str, str]:
     return {"python": platform.python_version(), "numpy": np.__version__}
 
 
-def noticed(what: str, describe: Callable[[], dict[str, Any]]) -> None:
-    """An argument's data were read; ``describe`` is called when a result is made of them."""
+def noticed(what: str, describe: Callable[[], dict[str, Any]], nbytes: int = 0) -> None:
+    """An argument's data were read: so many bytes, which ``describe`` tells a result of.
+
+    That takes a second for each gigabyte, so it is done for many bytes while the call does its work.
+    """
     call = _call.get()
-    if call is not None:
-        call.data.setdefault(what, describe)
+    if call is not None and what not in call.data:
+        call.data[what] = describe if nbytes < _MANY_BYTES else _begun(describe)
+
+
+def _begun(describe: Callable[[], dict[str, Any]]) -> Callable[[], dict[str, Any]]:
+    """The same, computed by a thread from now on."""
+    found: list[dict[str, Any]] = []
+    thread = threading.Thread(target=lambda: found.append(describe()), daemon=True)
+    thread.start()
+
+    def described() -> dict[str, Any]:
+        thread.join()
+        return found[0] if found else describe()
+
+    return described
 
 
 def noticed_seed(seed: int) -> None:

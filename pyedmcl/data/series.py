@@ -134,7 +134,7 @@ def as_series(data: Any, *, columns: Sequence[str | int] | str | int | None = No
             series = replace(chosen, source=data.source)
     else:
         series = _assemble(unpack(data, what), columns, what)
-    noticed(what, series.described)
+    noticed(what, series.described, series.values.nbytes)
     return series
 
 
