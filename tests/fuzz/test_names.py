@@ -31,6 +31,7 @@ CALLS = {
     "multiview": lambda t, d: pyedmcl.multiview(t, 0, D=2, device=d),
     "smap": lambda t, d: pyedmcl.smap(t, target=X, E=1, device=d),
     "xmap": lambda t, d: pyedmcl.xmap(t, E=2, device=d),
+    "xmap_grid": lambda t, d: pyedmcl.xmap_grid(t, E=[1, 2], device=d),
     "xmap_significance": lambda t, d: pyedmcl.xmap_significance(t, E=2, n=2, seed=1, device=d),
     "causal_network": lambda t, d: pyedmcl.causal_network(t, E=2, lags=(-1, 0), n=2, sample=2, seed=1, device=d),
     "ccm_matrix": lambda t, d: pyedmcl.ccm_matrix(t, E=2, lib_sizes=[10, 20, 30], sample=2, seed=1, device=d),
