@@ -65,10 +65,10 @@ def _usage(v: Values) -> Usage:
 def _arguments(v: Values) -> str:
     rows = "ushort" if v.get("narrow_rows") else "int"
     return f"""
+        {"lookup_narrow(const int* rows; ushort* narrow; ulong n)" if v.get("narrow_rows") else ""}
         lookup(const real* targets; const {rows}* rows; const real* weights; const int* target_of; real* rho;
             int target_stride, column_begin, column_end, n_rows, t_begin, t_end, Tp, n_libraries, first_library,
             rho_stride; ulong table_begin; int table_rows, n_slices)
-        {"lookup_narrow(const int* rows; ushort* narrow; ulong n)" if v.get("narrow_rows") else ""}
     """
 
 

@@ -8,7 +8,7 @@ import pytest
 
 import pyedmcl
 from pyedmcl.device.session import open_device
-from pyedmcl.engines.crossmap import CrossMap
+from pyedmcl.engines.lookups import Lookups
 from pyedmcl.errors import DeviceMemoryError
 
 E = [3, 1, 10, 3, 20, 1, 3]
@@ -135,11 +135,11 @@ def test_xmap_keeps_to_the_memory_limit(one_device, monkeypatch, n_series, n_ste
     class EnoughError(Exception):
         pass
 
-    def stop(*_):
+    def stop(*_, **__):
         raise EnoughError
 
     monkeypatch.setenv("PYEDMCL_MEMORY_LIMIT", str(limit))
-    monkeypatch.setattr(CrossMap, "_lookup", stop)  # after the first table everything is allocated
+    monkeypatch.setattr(Lookups, "run", stop)  # after the first table everything is allocated
     memory = open_device(one_device).memory
     memory.peak = memory.held
     before = memory.held

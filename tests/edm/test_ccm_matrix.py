@@ -55,14 +55,15 @@ def test_libraries_are_drawn_from_the_rows_that_were_chosen(one_device, lib):
     x = data()[:, :2]
     call = {"E": 2, "lib_sizes": [15, 40], "sample": 5, "seed": 1, "device": one_device}
     both = pyedmcl.ccm(x[:, 0], x[:, 1], lib_range=lib, **call)
-    matrix = pyedmcl.ccm_matrix(x, lib=lib, **call)
+    matrix = pyedmcl.ccm_matrix(x, lib_range=lib, **call)
     np.testing.assert_allclose(matrix.rho[:, 0, 1], both.mean[0], atol=1e-7)
     np.testing.assert_allclose(matrix.rho[:, 1, 0], both.mean[1], atol=1e-7)
 
 
 @pytest.mark.parametrize(("options", "what"), [
-    ({"lib": (5, 6)}, "lib=.* holds no library row"), ({"lib": (0, 50), "lib_sizes": 60}, "lib_sizes: 60"),
-    ({"lib": (0, 50), "groups": np.arange(130) // 65}, "groups= with lib="),
+    ({"lib_range": (5, 6)}, "lib_range=.* holds no library row"),
+    ({"lib_range": (0, 50), "lib_sizes": 60}, "lib_sizes: 60"),
+    ({"lib_range": (0, 50), "groups": np.arange(130) // 65}, "groups= with lib_range="),
 ])  # fmt: skip
 def test_bad_rows(options, what):
     with pytest.raises(InputError, match=what):

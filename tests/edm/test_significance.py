@@ -127,16 +127,16 @@ def test_all_pairs_find_the_chain(one_device):
     rng = np.random.default_rng(1)
     data = {"x": x, "y": y, "noise": rng.standard_normal(300), "more": rng.standard_normal(300)}
     told = []
-    result = pyedmcl.xmap_significance(data, E=2, n=99, seed=1, device=one_device, progress=lambda *a: told.append(a))
+    result = pyedmcl.xmap_significance(data, E=2, n=199, seed=1, device=one_device, progress=lambda *a: told.append(a))
     assert told[-1] == (4, 4, "series")
-    found = result.significant(0.2)
+    found = result.significant(0.1)
     assert found[1, 0] and not found[2:].any() and not found[:, 2:].any()
     with pytest.raises(InputError, match="rate=2"):
         result.significant(2)
     pytest.importorskip("pandas", reason="pandas is not installed")
     frame = result.to_frame()
     assert len(frame) == 12 and frame["library"][0] == "y" and frame["target"][0] == "x"
-    assert len(result.to_frame(rate=0.2)) == found.sum()
+    assert len(result.to_frame(rate=0.1)) == found.sum()
 
 
 @pytest.mark.parametrize(

@@ -74,6 +74,11 @@ def _write(path, suffix):
         pytest.importorskip("pyarrow", reason="pyarrow is not installed; pip install 'pyedmcl[io]' brings it")
         frame = pandas.DataFrame(TABLE, columns=["a", "b"], index=pandas.date_range("2000", periods=30, name="t"))
         frame.reset_index().to_feather(path) if suffix == ".feather" else frame.to_parquet(path)
+    elif suffix == ".nc":
+        xarray = pytest.importorskip("xarray", reason="xarray is not installed; pip install 'pyedmcl[io]' brings it")
+        pytest.importorskip("scipy", reason="SciPy, which writes NetCDF here, is not installed")
+        columns = {"a": ("time", X), "b": ("time", Y)}
+        xarray.Dataset(columns, {"time": np.arange(30)}).to_netcdf(path, engine="scipy")
     elif suffix == ".zarr":
         zarr = pytest.importorskip("zarr", reason="zarr is not installed; pip install 'pyedmcl[io]' brings it")
         group = zarr.open_group(str(path), mode="w")
@@ -116,7 +121,7 @@ def _damage(good, bad, rng):
     bad.write_bytes(data)
 
 
-SUFFIXES = (*read._TEXT, ".gz", ".npy", ".npz", *read._HDF5, *read._ARROW, ".zarr")
+SUFFIXES = (*read._TEXT, ".gz", ".npy", ".npz", *read._HDF5, *read._ARROW, ".nc", ".zarr")
 
 
 def _read_all(paths):
