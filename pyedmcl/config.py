@@ -13,6 +13,9 @@ TUNE_MODES = ("never", "cached", "auto", "force")
 #: A folder that can be neither read nor made.
 _NOWHERE = Path(os.devnull) / "no-home"
 
+#: Seconds without a sign of life after which a claim counts as lost.
+LEASE = 60.0
+
 
 @dataclass(frozen=True)
 class Config:
@@ -38,7 +41,7 @@ class Config:
     memory_fraction: float
     memory_limit: int | None
     tune: str = "cached"
-    lease: float = 60.0
+    lease: float = LEASE
 
     @property
     def client_timeout(self) -> float:
@@ -121,7 +124,7 @@ def current() -> Config:
         memory_fraction=min(_number("PYEDMCL_MEMORY_FRACTION") or 0.5, 1.0),
         memory_limit=int(limit) if limit else None,
         tune=_tune(),
-        lease=_number("PYEDMCL_LEASE") or 60.0,
+        lease=_number("PYEDMCL_LEASE") or LEASE,
     )
 
 

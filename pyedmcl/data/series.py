@@ -134,7 +134,8 @@ def as_series(data: Any, *, columns: Sequence[str | int] | str | int | None = No
             series = replace(chosen, source=data.source)
     else:
         series = _assemble(unpack(data, what), columns, what)
-    noticed(what, series.described, series.values.nbytes)
+    # What a thread finds is kept by a copy: the series itself may be pickled at the same time.
+    noticed(what, replace(series).described, series.values.nbytes)
     return series
 
 

@@ -129,7 +129,8 @@ def _of_groups(
 
 
 def draw(make: Maker, n: int, seed: int, number: int, n_steps: int, first: int = 0) -> Doubles:
-    """n surrogates (n, n_steps) of series ``number`` from ``first`` on, each from a random stream of its own."""
+    """n surrogates (n, n_steps) of series ``number`` from ``first`` on; how their random streams are
+    kept apart is said in :mod:`pyedmcl.edm.surrogate_streams`."""
     out = arguments.room("n", (n, n_steps))
     draw_into(out, make, seed, number, first)
     return out

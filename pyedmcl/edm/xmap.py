@@ -198,8 +198,8 @@ def xmap(
     -----
     Cost: a search of about n_steps^2 * max(E) multiply-adds for each library, and n_steps * (E + 1) for each pair;
     with ``out=`` memory does not grow with the number of pairs. 100,000 series give a map of 41 GB, ``keep="top:50"``
-    5 million edges of 12 bytes. "top:K:target" must compare libraries: its store holds candidates, up to a tenth of the
-    map, from which the edges are chosen when they are read.
+    5 million edges of 12 bytes. "top:K:target" must compare libraries: its store holds candidates, of very large maps a
+    tenth, from which the edges are chosen when they are read.
     Method "smap" takes about n_steps^2 * (E + 1)^2 multiply-adds for each library, and n_steps^2 for each pair, for
     each theta.
 

@@ -58,7 +58,7 @@ class Holder:
     place: str = ""
     device: str = ""
     time: str = ""
-    lease: float = 60.0
+    lease: float = config.LEASE
 
     def ended(self) -> bool:
         """Whether it is known to have ended: it ran on this machine, where there is no such process any more."""

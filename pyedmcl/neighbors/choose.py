@@ -50,7 +50,7 @@ def decided_beforehand(request: SearchRequest, info: DeviceInfo, problem: Search
     """
     if request.search != "exhaustive" and not request.chooses:
         return None
-    if shares_sums(info, problem, problem.n_library, problem.n_query):
+    if shared_sums_pay(info, problem, problem.n_library, problem.n_query):
         return None
     if request.search == "exhaustive":
         return []
@@ -58,11 +58,6 @@ def decided_beforehand(request: SearchRequest, info: DeviceInfo, problem: Search
     if any(decision is None for decision in decisions):
         return None
     return [] if request.search == "exact" else [d for d in decisions if d is not None]
-
-
-def shares_sums(info: DeviceInfo, problem: SearchProblem, n_states: int, n_queries: int) -> bool:
-    """Whether all pairs are compared with sums shared along diagonals; several dimensions share their sums better."""
-    return not problem.coordinates and len(problem.dims) == 1 and shared_sums_pay(info, problem, n_states, n_queries)
 
 
 def decide(

@@ -165,7 +165,7 @@ def cheapest(
     informed : int
         Libraries that follow the outcome of this probe, where it finds that pruning does not pay.
     """
-    shared = len(problem.dims) == 1 and shared_sums_pay(info, problem, n, queries)
+    shared = shared_sums_pay(info, problem, n, queries)
     costs = _Costs(rates_of(info), problem, n, queries, shared, together)
     if probe is not None:
         try:

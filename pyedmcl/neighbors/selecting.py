@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ..device.memory import budget
 from ..errors import DeviceMemoryError
 from ..launch.pool import Pool
-from .choose import SearchRequest, decide, shares_sums
+from .choose import SearchRequest, decide
 from .costs import SearchDecision
 from .exhaustive import ExhaustiveSearcher
 from .indexed import IndexedSearcher
@@ -22,7 +22,7 @@ from .pruned import PrunedSearcher
 from .recall import Measured
 from .records import add, record
 from .series import LibraryStates, SearchSeries
-from .shared_sums import SharedSumsSearcher
+from .shared_sums import SharedSumsSearcher, shared_sums_pay
 from .tables import Tables
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ class SelectingSearcher:
         problem, info = tables.problem, self.executor.info
         *others, largest = problem.dims
         patience = self._patience.setdefault(problem.dims, Patience(self._libraries))
-        if not patience.due() and not shares_sums(info, self.problem, problem.n_library, problem.n_query):
+        if not patience.due() and not shared_sums_pay(info, self.problem, problem.n_library, problem.n_query):
             return False
         states = series.states(tables.first + place, largest, library_mask)
         pruned = PrunedSearcher(self.executor, states, room=self._room, pool=self._orders)
@@ -140,7 +140,7 @@ class SelectingSearcher:
             return PrunedSearcher(self.executor, states, pool=self._orders)
         if decision.search != "exhaustive":
             return IndexedSearcher(self.executor, states, decision.search, self.request.recall, self._pool)
-        if shares_sums(self.executor.info, self.problem, len(states.library.rows), len(states.query.rows)):
+        if shared_sums_pay(self.executor.info, self.problem, len(states.library.rows), len(states.query.rows)):
             return SharedSumsSearcher(self.executor, states)
         return None
 

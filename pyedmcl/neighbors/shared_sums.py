@@ -31,13 +31,15 @@ _LEAST_GROUP = 32  # work-items that run in step
 
 
 def shared_sums_pay(info: DeviceInfo, problem: SearchProblem, n_states: int, n_queries: int) -> bool:
-    """Whether sharing sums is the faster exhaustive search of one library and one dimension.
+    """Whether sharing sums along diagonals is the faster exhaustive search: of one library and one dimension, of lags.
 
     An insertion into a list costs it more than the other search, so that it needs many states and many dimensions.
     Measured on an H200, in turn: E = 20 2.8 s against 1.0 s (2^20 states), 0.15 against 0.11 s (2^18), 49 against
     44 ms (2^17), E = 10 89 against 50 ms (2^18), E = 5 and less no gain. On processors 1.4 times as fast with one
     runtime and slower with another.
     """
+    if problem.coordinates or len(problem.dims) != 1:  # several dimensions share their sums better
+        return False
     E = problem.dims[0]
     if not quirks_for(info).scalar_work_items or E < _LEAST_DIMENSION or problem.ks[0] > 2 * E:
         return False
