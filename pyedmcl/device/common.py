@@ -28,6 +28,40 @@ _PROGRAMS_KEPT = 256
 _MUCH = 4
 
 
+class CommonEvent(ABC):
+    """A queued launch.
+
+    Parameters
+    ----------
+    event
+        The binding's object, which has ``wait()``.
+    executor : CommonExecutor
+    """
+
+    __slots__ = ("_event", "_executor")
+
+    def __init__(self, event: Any, executor: CommonExecutor) -> None:
+        self._event = event
+        self._executor = executor
+
+    @abstractmethod
+    def _nanoseconds(self) -> int:
+        """Time on the device, once the launch has ended."""
+
+    def wait(self) -> None:
+        """Block until the launch has ended. Raises LaunchError where it failed on the device."""
+        try:
+            self._event.wait()
+        except self._executor.errors as error:
+            raise self._executor.failure("a kernel failed while it ran", error) from error
+
+    @property
+    def seconds(self) -> float:
+        """Time on the device in seconds; waits for the end."""
+        self.wait()
+        return self._nanoseconds() * 1e-9
+
+
 class CommonExecutor(ABC):
     """What an executor of any binding does alike; see :class:`pyedmcl.device.executor.Executor`.
 

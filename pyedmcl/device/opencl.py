@@ -11,7 +11,7 @@ import numpy as np
 
 from ..errors import LaunchError
 from . import opencl_devices, runtimes
-from .common import CommonExecutor
+from .common import CommonEvent, CommonExecutor
 from .executor import Argument, Kernel
 from .info import DeviceInfo
 from .opencl_program import OpenCLBuffer, OpenCLKernel, OpenCLProgram, bare_program, log_of
@@ -22,28 +22,14 @@ from .quirks import quirks_for
 _GROUP_CODES = ("INVALID_WORK_GROUP_SIZE", "INVALID_WORK_ITEM_SIZE", "OUT_OF_RESOURCES")
 
 
-class OpenCLEvent:
+class OpenCLEvent(CommonEvent):
     """A queued launch."""
 
-    __slots__ = ("_event", "_executor")
+    __slots__ = ()
 
-    def __init__(self, event: Any, executor: OpenCLExecutor) -> None:
-        self._event = event
-        self._executor = executor
-
-    def wait(self) -> None:
-        """Block until the launch has ended. Raises LaunchError where it failed on the device."""
-        try:
-            self._event.wait()
-        except self._executor.errors as error:
-            raise self._executor.failure("a kernel failed while it ran", error) from error
-
-    @property
-    def seconds(self) -> float:
-        """Time on the device in seconds; waits for the end."""
-        self.wait()
+    def _nanoseconds(self) -> int:
         profile = self._event.profile
-        return float(profile.end - profile.start) * 1e-9
+        return int(profile.end - profile.start)
 
 
 class OpenCLExecutor(CommonExecutor):

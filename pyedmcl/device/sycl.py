@@ -17,7 +17,7 @@ import numpy as np
 from ..errors import BuildError, LaunchError
 from . import runtimes, sycl_devices
 from .buffers import DeviceBuffer
-from .common import CommonExecutor
+from .common import CommonEvent, CommonExecutor
 from .common_program import CommonKernel, CommonProgram
 from .executor import Argument, Kernel
 from .info import DeviceInfo
@@ -171,27 +171,13 @@ class SyclProgram(CommonProgram):
         return SyclKernel(kernel, name, slots)
 
 
-class SyclEvent:
+class SyclEvent(CommonEvent):
     """A queued launch."""
 
-    __slots__ = ("_event", "_executor")
+    __slots__ = ()
 
-    def __init__(self, event: Any, executor: SyclExecutor) -> None:
-        self._event = event
-        self._executor = executor
-
-    def wait(self) -> None:
-        """Block until the launch has ended. Raises LaunchError where it failed on the device."""
-        try:
-            self._event.wait()
-        except self._executor.errors as error:
-            raise self._executor.failure("a kernel failed while it ran", error) from error
-
-    @property
-    def seconds(self) -> float:
-        """Time on the device in seconds; waits for the end."""
-        self.wait()
-        return float(self._event.profiling_info_end - self._event.profiling_info_start) * 1e-9
+    def _nanoseconds(self) -> int:
+        return int(self._event.profiling_info_end - self._event.profiling_info_start)
 
 
 class SyclExecutor(CommonExecutor):
