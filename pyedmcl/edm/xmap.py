@@ -2,39 +2,32 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from ..data.series import Series
 from ..device.select import DeviceNames
 from ..errors import InputError, warn
 from ..files import path_of
-from ..io.edges import own_targets
 from ..jobs.blocks import rows_of_a_block
 from ..jobs.function import public_function
 from ..jobs.manifest import default_block_rows, shared_block_rows
-from ..jobs.shared import SharedSink, sink_at
-from ..jobs.sinks import ArraySink, PairsSink
-from ..jobs.store import XmapStore, open_store, open_to_write
+from ..jobs.store import open_store
 from ..jobs.turns import begin_of, processes
 from ..launch.progress import Progress
 from . import arguments
 from .keep import Keep
-from .kept_problem import EdgeSink, KeptProblem
 from .map_rows import rows_of
-from .measures import ERRORS, check_room, check_skill
-from .pairs import pairs_in_groups, with_dimensions
+from .measures import ERRORS, check_skill
+from .pairs import pairs_in_groups
 from .windowed_result import WindowedMap
-from .xmap_edges import HeldParts, XmapEdges, edges_of_store
+from .xmap_edges import XmapEdges
 from .xmap_problem import XmapProblem
 from .xmap_result import XmapResult
-from .xmap_smap import linear_fits, theta_of
+from .xmap_run import edges_in_memory, map_in_folder, map_in_memory, result_of_store
+from .xmap_smap import linear_fits
 from .xmap_windows import windowed_map
 
 _BLOCK_SERIES = 1024  # libraries of a block in memory; a store's blocks are smaller
@@ -237,12 +230,11 @@ def xmap(
     skill = _measured(skill, predictions, fits is not None, in_rows, rule, out)
     fields, layout = pairs_in_groups(
         data, E=E, tau=tau, Tp=Tp, exclusion_radius=exclusion_radius, knn=knn, E_max=E_max, E_rule=E_rule,
-        columns=columns,
-        groups=groups, neighbors=neighbors, recall=recall, dtype=dtype, targets=targets,
+        columns=columns, groups=groups, neighbors=neighbors, recall=recall, dtype=dtype, targets=targets,
     )  # fmt: skip
     series = fields["data"].series
     aimed = fields["targets"].series if "targets" in fields else None
-    shape, grids = (series.n_series, (aimed or series).n_series), (series.grid, (aimed or series).grid)
+    shape = series.n_series, (aimed or series).n_series
     runner = arguments.runner_on(device, fields["data"].dtype, client)
     block_rows = rows_of_a_block(series.n_series, _BLOCK_SERIES, runner.devices)
     if out is not None:  # whatever devices work on it, a store is cut alike
@@ -262,44 +254,11 @@ def xmap(
         rows.require(series.n_steps, problem.dims, problem.tau, problem.Tp)
     if windows is not None:
         return windowed_map(problem, windows, runner)
-    named = {} if rule is None else {"keep": str(rule)}
-    itself = own_targets(series.names, aimed and aimed.names)
-    layers: Any = None
-    with contextlib.ExitStack() as stack:
-        sink: PairsSink
-        if out is not None:
-            info, folder = runner.alike(problem.kernels), Path(out)
-            manifest = problem.manifest(info, **named)
-            sink = stack.enter_context(sink_at(
-                folder, info.name, begin, lambda member: [open_to_write(folder, manifest, member, resume=resume)]
-            ))  # fmt: skip
-        elif rule is not None:
-            sink = EdgeSink(problem.blocks(), rule, itself, shape[1], problem.data.dtype)
-        else:
-            made = [_room(series, shape, problem.data.dtype)] if predictions else []
-            layers = np.empty((1 if predictions else problem.layers, *shape), np.dtype(problem.data.dtype))
-            sink = ArraySink(problem.blocks(), [*layers, *made])
-        problem = with_dimensions(problem, runner, sink)
-        job = problem if rule is None else KeptProblem(problem, rule, problem.data.dtype, itself, shape[1])
-        record = runner.run(job, sink)
-    store = sink.stores[0] if isinstance(sink, SharedSink) else None if out is None else open_store(out)
-    # Those of E, and of blocks that were there or that others computed.
-    searched = sink.record.searched if store is None or begin is None else tuple(store.searched)
-    record = replace(record, searched=searched)
-    used = runner.provenance(problem.kernels, record, arguments=problem.arguments() | named)
-    dims, names = np.array(problem.E, int), aimed and aimed.names
-    if store is not None:
-        stored = _stored(store, dims, used)
-        return stored if isinstance(stored, XmapEdges) else replace(stored, grids=grids)
-    if isinstance(sink, EdgeSink):
-        return XmapEdges(str(rule), dims, series.names, problem.data.dtype, HeldParts(sink.parts()), None, used, names)
-    chosen = layers[1] if fits is not None and fits.best else theta_of(problem.arguments())
-    rho = layers if fits is not None and fits.several else layers[0]
-    values = made[0][..., slice(None) if layout is None else layout.order] if predictions else None
-    return XmapResult(
-        rho, dims, series.names, None, used, chosen, names, layers[1:] if problem.folds else None, skill,
-        values, grids,
-    )  # fmt: skip
+    if out is not None:
+        return map_in_folder(problem, runner, Path(out), rule, begin, resume=resume)
+    if rule is not None:
+        return edges_in_memory(problem, runner, rule)
+    return map_in_memory(problem, runner, layout)
 
 
 def _only_maps(windows: Any, others: dict[str, Any]) -> None:
@@ -321,18 +280,6 @@ def _measured(skill: Any, predictions: bool, by_fits: bool, in_rows: bool, rule:
     if name in ERRORS and rule is not None:
         raise InputError(f"skill={name!r}: keep= takes the largest values, and the smallest errors are the best")
     return name
-
-
-def _room(series: Series, shape: tuple[int, int], dtype: str) -> Any:
-    return check_room((*shape, series.n_steps), dtype, "take fewer libraries or targets at a time")
-
-
-def _stored(store: XmapStore, E: Any, provenance: dict[str, Any]) -> XmapResult | XmapEdges:
-    if store.keep is not None:
-        return edges_of_store(store, E, provenance)
-    theta = theta_of(store.manifest.parameters)
-    skill = store.manifest.parameters.get("skill", "pearson")
-    return XmapResult(store.rho, E, store.names, store, provenance, theta, store.targets, skill=skill)
 
 
 def open_xmap(path: str | os.PathLike[str]) -> XmapResult | XmapEdges:
@@ -385,4 +332,4 @@ def open_xmap(path: str | os.PathLike[str]) -> XmapResult | XmapEdges:
             f"{path} is not finished: {len(store.pending())} of {store.n_blocks} blocks of libraries are missing, and "
             "so are their edges; run the same xmap call again, which continues it"
         )
-    return _stored(store, store.dimensions(), store.manifest.provenance(neighbors=store.searched))
+    return result_of_store(store, store.dimensions(), store.manifest.provenance(neighbors=store.searched))

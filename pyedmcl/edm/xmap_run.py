@@ -1,0 +1,123 @@
+"""From the problem of a map to its result: in memory, as a list of edges, or in a folder."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..data.groups import Layout
+from ..io.edges import own_targets
+from ..jobs.blocks import Record
+from ..jobs.runner import Runner
+from ..jobs.shared import SharedSink, sink_at
+from ..jobs.sinks import ArraySink
+from ..jobs.store import XmapStore, open_store, open_to_write
+from .keep import Keep
+from .kept_problem import EdgeSink, KeptProblem
+from .measures import check_room
+from .pairs import with_dimensions
+from .xmap_edges import HeldParts, XmapEdges, edges_of_store
+from .xmap_problem import XmapProblem
+from .xmap_result import XmapResult
+from .xmap_smap import theta_of
+
+
+def map_in_memory(problem: XmapProblem, runner: Runner, layout: Layout | None) -> XmapResult:
+    """Compute a map, or one for each theta or fold.
+
+    Parameters
+    ----------
+    problem : XmapProblem
+    runner : Runner
+    layout : Layout or None
+        Of recordings that stand one below the other: where the rows of predictions belong.
+    """
+    series, aimed = problem.data.series, problem.aimed.series
+    shape, dtype = (series.n_series, aimed.n_series), problem.data.dtype
+    # With predictions there is one map: the measures that need them have no layers.
+    layers = np.empty((1 if problem.predictions else problem.layers, *shape), np.dtype(dtype))
+    predicted: Any = None
+    if problem.predictions:
+        predicted = check_room((*shape, series.n_steps), dtype, "take fewer libraries or targets at a time")
+    sink = ArraySink(problem.blocks(), [*layers] if predicted is None else [*layers, predicted])
+    problem = with_dimensions(problem, runner, sink)
+    record = runner.run(problem, sink)
+    if predicted is not None and layout is not None:
+        predicted = predicted[..., layout.order]
+    fits = problem.fits
+    return XmapResult(
+        # "best" gives the largest rho and its theta; a sequence of theta gives as many maps; folds follow their mean.
+        layers if fits is not None and fits.several else layers[0],
+        np.array(problem.E, int), series.names, None, _provenance(problem, runner, record, sink.record),
+        layers[1] if fits is not None and fits.best else theta_of(problem.arguments()),
+        _target_names(problem), layers[1:] if problem.folds else None, problem.skill, predicted,
+        (series.grid, aimed.grid),
+    )  # fmt: skip
+
+
+def edges_in_memory(problem: XmapProblem, runner: Runner, rule: Keep) -> XmapEdges:
+    """Compute a map block by block and keep the edges that a rule chooses."""
+    job = _reduced(problem, rule)
+    sink = EdgeSink(problem.blocks(), rule, job.itself, job.n_targets, problem.data.dtype)
+    problem = with_dimensions(problem, runner, sink)
+    record = runner.run(_reduced(problem, rule), sink)
+    used = _provenance(problem, runner, record, sink.record, rule)
+    return XmapEdges(
+        str(rule), np.array(problem.E, int), problem.data.series.names, problem.data.dtype, HeldParts(sink.parts()),
+        None, used, _target_names(problem),
+    )  # fmt: skip
+
+
+def map_in_folder(
+    problem: XmapProblem, runner: Runner, folder: Path, rule: Keep | None, begin: float | None, *, resume: bool
+) -> XmapResult | XmapEdges:
+    """Compute what a store lacks of a map or of its edges, alone or (``begin``) together with other processes."""
+    info = runner.alike(problem.kernels)
+    manifest = problem.manifest(info, **_named(rule))
+    opened = sink_at(
+        folder, info.name, begin, lambda member: [open_to_write(folder, manifest, member, resume=resume)]
+    )
+    with opened as sink:
+        problem = with_dimensions(problem, runner, sink)
+        record = runner.run(problem if rule is None else _reduced(problem, rule), sink)
+    store = sink.stores[0] if isinstance(sink, SharedSink) else open_store(folder)
+    earlier = sink.record if begin is None else replace(sink.record, searched=tuple(store.searched))  # also of others
+    used = _provenance(problem, runner, record, earlier, rule)
+    found = result_of_store(store, np.array(problem.E, int), used)
+    grids = problem.data.series.grid, problem.aimed.series.grid
+    return found if isinstance(found, XmapEdges) else replace(found, grids=grids)
+
+
+def result_of_store(store: XmapStore, E: Any, provenance: dict[str, Any]) -> XmapResult | XmapEdges:
+    """What a store holds, read when it is looked at."""
+    if store.keep is not None:
+        return edges_of_store(store, E, provenance)
+    theta = theta_of(store.manifest.parameters)
+    skill = store.manifest.parameters.get("skill", "pearson")
+    return XmapResult(store.rho, E, store.names, store, provenance, theta, store.targets, skill=skill)
+
+
+def _reduced(problem: XmapProblem, rule: Keep) -> KeptProblem:
+    """The same problem, of whose blocks only edges are kept."""
+    itself = own_targets(problem.data.series.names, _target_names(problem))
+    return KeptProblem(problem, rule, problem.data.dtype, itself, problem.aimed.series.n_series)
+
+
+def _target_names(problem: XmapProblem) -> tuple[str, ...] | None:
+    """Of targets that are not the libraries."""
+    return None if problem.targets is None else problem.targets.series.names
+
+
+def _named(rule: Keep | None) -> dict[str, str]:
+    return {} if rule is None else {"keep": str(rule)}
+
+
+def _provenance(
+    problem: XmapProblem, runner: Runner, record: Record, earlier: Record, rule: Keep | None = None
+) -> dict[str, Any]:
+    """Where the result comes from; what searched is told of E, and of blocks that were there, too."""
+    record = replace(record, searched=earlier.searched)
+    return runner.provenance(problem.kernels, record, arguments=problem.arguments() | _named(rule))
