@@ -104,7 +104,8 @@ class Commands(TyperGroup):
                 typer.echo(typer.style("error: ", fg="red", bold=True) + text, err=True)
             raise typer.Exit(code_of(error)) from None
         except typer.BadParameter as error:
-            raise typer.BadParameter(printable(error.message), error.ctx, error.param, error.param_hint) from None
+            error.message = printable(error.message)
+            raise  # itself: that an argument is missing is said by its class, not by its message
 
 
 class Command(TyperCommand):

@@ -110,6 +110,9 @@ def test_version():
         (["xmap", "x.csv", "-o", "m.zarr", "--columns", "a,,b"], "a,,b"),
         (["xmap", "x.csv", "-o", "m.csv"], "m.zarr"),
         (["simplex", "x.csv"], "--E"),
+        (["xmap"], "Missing argument 'INPUT'"),
+        (["plot"], "Missing argument 'RESULT'"),
+        (["rqa", "x.csv"], "Missing option '--radius'"),
         (["export", "m.zarr"], "--edges"),
     ],
 )
