@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import re
 import subprocess
 import sys
 import tarfile
@@ -94,6 +96,21 @@ def test_sdist_builds_the_same_wheel(wheel, sdist, tmp_path):
     assert done.returncode == 0, done.stdout + done.stderr
     (again,) = (tmp_path / "out").iterdir()
     assert sorted(zipfile.ZipFile(again).namelist()) == sorted(zipfile.ZipFile(wheel).namelist())
+
+
+def test_the_extra_that_a_message_names_brings_the_package():
+    extras = (ROOT / "pyproject.toml").read_text().partition("[project.optional-dependencies]")[2]
+    asked = set()
+    for path in sorted((ROOT / "pyedmcl").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "need":
+                first, extra = node.args[0], node.args[2] if len(node.args) > 2 else ast.Constant("io")
+                if isinstance(first, ast.Constant) and isinstance(extra, ast.Constant):
+                    asked.add((first.value.partition(".")[0], extra.value))
+    assert ("xarray", "io") in asked and ("networkx", "graph") in asked
+    for package, extra in sorted(asked):
+        found = re.search(rf"^{extra} = \[(.*?)\]$", extras, re.MULTILINE | re.DOTALL)
+        assert found and re.search(rf'"{package}\b', found[1]), f"pip install 'pyedmcl[{extra}]' brings no {package}"
 
 
 def test_data_folders_hold_data_only():
