@@ -82,6 +82,21 @@ def test_a_long_series_gives_an_image(one_device):
     assert set(np.unique(plot.counts)) <= {0, 1, 2, 3, 4}
 
 
+def test_black_is_chosen_among_the_pixels_that_are_drawn():
+    pytest.importorskip("matplotlib", reason="pictures need matplotlib")
+    lines = np.zeros((1999, 1999), np.int64)
+    lines[np.add.outer(np.arange(1999), np.arange(1999)) % 16 == 0] = 1  # thin lines, as a rhythm leaves them
+    lines[:1000] = 0
+    for cells in (1999, 1999 * 3):
+        image = RecurrencePlot(lines, cells, cells, 1.0).plot().axes[0].images[0]
+        drawn = np.asarray(image.get_array())
+        assert max(drawn.shape) <= 600
+        assert np.percentile(drawn[drawn > 0], 99) >= 0.9 * image.get_clim()[1]
+        np.testing.assert_allclose(drawn[-200:].mean(), 1 / 16 / (cells // 1999) ** 2, rtol=0.05)
+    small = RecurrencePlot(lines[1000:1200, :200], 200, 200, 1.0).plot().axes[0].images[0]
+    assert small.get_array().shape == (200, 200) and small.get_clim() == (0, 1)
+
+
 def test_thresholds_and_conventions(one_device):
     x = np.round(wave(200), 1)
     equal = pyedmcl.recurrence_plot(x, radius=0.5, convention="crqa", device=one_device)

@@ -17,6 +17,7 @@ from ...io.result import Result
 from ...io.saved import SUFFIX
 from .sweep import pixel_edges
 
+_ROOM = 4  # inches, about, that the longer side of a picture with axes is drawn on
 _FAR = 99.0  # percentile of the distances that is drawn white
 
 
@@ -82,11 +83,15 @@ class RecurrencePlot(Result):
         self, path: str | os.PathLike[str] | None = None, *, black: float | None = None, title: str | None = None,
         dpi: int = 150,
     ) -> Any:  # fmt: skip
-        """The plot with axes; saved to ``path`` if given. Needs matplotlib. ``black`` as for :meth:`save`."""
+        """The plot with axes; saved to ``path`` if given. Needs matplotlib. ``black`` as for :meth:`save`.
+
+        An image of more pixels than the picture has room for (four per unit of ``dpi``) is averaged before ``black`` is
+        chosen.
+        """
         from ...plot.recurrence import plot_image
 
-        density = self.density
-        single = self.counts.shape == (self.n_rows, self.n_columns)
+        density = _drawn_density(self, _ROOM * dpi)
+        single = density.shape == (self.n_rows, self.n_columns)
         return plot_image(
             density, (self.n_rows, self.n_columns), path, label="" if single else "share of recurrent cells",
             title=title or _title(self.radius), white=0.0, black=_black(black, density),
@@ -161,6 +166,23 @@ class DistancePlot(Result):
 def _cells(shape: tuple[int, ...], n_rows: int, n_columns: int) -> NDArray[np.float64]:
     sides = zip((n_rows, n_columns), shape, strict=True)
     return np.outer(*(np.diff(pixel_edges(n, p)).astype(np.float64) for n, p in sides))
+
+
+def _drawn_density(plot: RecurrencePlot, room: int) -> NDArray[np.float64]:
+    """Densities of at most ``room`` pixels on each side, of nearly equal numbers of the plot's own pixels.
+
+    A black that is chosen from more pixels than are drawn is too dense: where lines are thinner than a drawn pixel,
+    averages never come near it, and the picture is all but white.
+    """
+    shape = plot.counts.shape
+    factor = -(-max(shape) // room)
+    if factor <= 1:
+        return plot.density
+    counts, cells = plot.counts.astype(np.float64), _cells(shape, plot.n_rows, plot.n_columns)
+    for axis, length in enumerate(shape):
+        starts = pixel_edges(length, -(-length // factor))[:-1]
+        counts, cells = (np.add.reduceat(values, starts, axis=axis) for values in (counts, cells))
+    return counts / cells
 
 
 def _require_cells(shape: tuple[int, ...], n_rows: int, n_columns: int) -> None:
