@@ -1,4 +1,4 @@
-"""``pyedmcl status``: how far a map is, who computes it, and how long it will take."""
+"""``pyedmcl status``: how far a map or another run in a folder is, who computes it, and how long it will take."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SECONDS = 5.0  # between two looks
 def status(
     result: Annotated[
         Path,
-        typer.Argument(metavar="OUT", help="The folder that 'xmap' or 'ccm-matrix' writes, or 'rqa --join'."),
+        typer.Argument(metavar="OUT", help="The folder that xmap, ccm-matrix, network or 'rqa --join' writes."),
     ],
     watch: Annotated[
         bool, typer.Option("--watch", help="Look again every few seconds, until all is done.")
@@ -81,6 +81,11 @@ def _tell(talk: Talk, found: Status) -> None:
 def _lines(found: Status) -> list[str]:
     if found.complete:
         return [f"{found.path}: all {found.total:,} blocks are done"]
+    if found.total is None:
+        return [
+            f"{found.path}: not finished; {found.done:,} blocks are done and kept, and the same command continues "
+            "there; how many are left shows only as it goes on"
+        ]
     line = f"{found.path}: {found.done:,} of {found.total:,} blocks are done ({100 * found.done / found.total:.1f} %)"
     if found.claimed:
         line += f", {found.claimed:,} claimed"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +15,7 @@ from ..errors import StoreError
 from . import durable
 from .blocks import Arrays, Block, BlockResult, Problem, Record, Wait
 from .ownership import is_ours, mark
-from .parts import packed, part_name, unpacked
+from .parts import covered, packed, part_name, unpacked
 from .records import DamagedError, as_searched
 from .runner import Runner
 from .sinks import Answers, Sink
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from ..device.info import DeviceInfo
 
 _DONE = part_name(0, 1)
+_STEP = re.compile(r"\d{3,}-\w+")
 
 
 class KeepingRunner:
@@ -146,6 +149,11 @@ class KeepingSink:
             f"steps before number {int(step) + 1} and {self._kept:,} blocks of it are kept in {self._folder.parent}; "
             "the same call (or command) continues there"
         )
+
+
+def blocks_of_steps(folder: Path) -> int:
+    """How many blocks a :class:`KeepingRunner` has kept there."""
+    return sum(len(covered(folder / name)) for name in os.listdir(folder) if _STEP.fullmatch(name))
 
 
 def _write(path: Path, arrays: Mapping[str, Any], record: Record) -> None:

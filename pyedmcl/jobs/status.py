@@ -15,6 +15,7 @@ from typing import Any
 from ..errors import StoreError, StoreForeignError
 from ..files import temporary_name
 from . import layout
+from .kept import blocks_of_steps
 from .ownership import IDENTITY, read_identity
 from .parts import blocks_in, entries_in
 from .records import DamagedError
@@ -53,8 +54,10 @@ class Status:
     Attributes
     ----------
     path : Path
-    done, total : int
+    done : int
         Blocks, of all library sizes.
+    total : int or None
+        None for a job of several steps that has not ended: later steps follow from what earlier ones find.
     E_done, E_total : int
         Blocks of the search for E, where joined processes are at it; else 0.
     processes : tuple of Process
@@ -65,7 +68,7 @@ class Status:
 
     path: Path
     done: int
-    total: int
+    total: int | None
     E_done: int
     E_total: int
     processes: tuple[Process, ...]
@@ -88,7 +91,7 @@ class Status:
     @property
     def seconds_left(self) -> float | None:
         """By the rate."""
-        return None if self.rate is None else (self.total - self.done) / self.rate
+        return None if self.rate is None or self.total is None else (self.total - self.done) / self.rate
 
 
 class Observer:
@@ -97,7 +100,7 @@ class Observer:
     Parameters
     ----------
     path : Path
-        A result of ``xmap`` or ``ccm_matrix``, or the folder of joined recurrence runs.
+        A result of ``xmap`` or ``ccm_matrix``, or the folder of joined recurrence runs or of a network.
     """
 
     def __init__(self, path: Path) -> None:
@@ -114,6 +117,10 @@ class Observer:
         StoreError
             It is damaged.
         """
+        if not self._path.is_dir():
+            what = "is a file" if self._path.exists() else "does not exist"
+            raise StoreForeignError(f"{self._path} {what}: name the folder of a run")
+        total: int | None
         try:
             identity = read_identity(self._path)
         except (DamagedError, OSError) as error:
@@ -121,6 +128,9 @@ class Observer:
         if identity is not None:
             folders = {self._path: identity[0], **self._stages()}
             n_done, total, E_found = sum(map(blocks_in, folders)), sum(folders.values()), (0, 0)
+            if identity[0] == 1 and not self._watch.folder.exists():  # nobody has joined: it may have steps
+                ended, n_done = n_done > 0, blocks_of_steps(self._path) or n_done
+                total = n_done if ended else None
             entries = [entry for folder in folders for entry in entries_in(folder)]
         else:
             stores = stores_of(self._path)

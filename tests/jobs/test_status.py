@@ -15,11 +15,13 @@ import pyedmcl.cli.status as command
 from pyedmcl.cli.app import app
 from pyedmcl.errors import StoreForeignError
 from pyedmcl.jobs import XmapStore, parts, status
-from pyedmcl.jobs.blocks import BlockResult, cut
+from pyedmcl.jobs.blocks import Block, BlockResult, cut
 from pyedmcl.jobs.claims import Member
+from pyedmcl.jobs.kept import KeepingRunner, KeepingSink, kept_in
 from pyedmcl.jobs.ownership import IDENTITY, identity_file
 from pyedmcl.jobs.parts import PartsSink, StageSink
 from pyedmcl.jobs.shared import stage_blocks
+from pyedmcl.jobs.sinks import ListSink
 from pyedmcl.jobs.status import Observer, rate
 from pyedmcl.jobs.watch import FOLDER, Holder
 
@@ -142,5 +144,27 @@ def test_no_result(tmp_path):
     for place in (tmp_path / "nowhere", tmp_path / "empty"):
         with pytest.raises(StoreForeignError, match="nor the folder of joined rqa runs: name such a one"):
             status.stores_of(place)
-    code, said = told(tmp_path / "nowhere")
+    code, said = told(tmp_path / "empty")
     assert code == 5 and "is no result of pyedmcl xmap or ccm-matrix" in said
+    (tmp_path / "r30.csv").write_text("a,b\n")
+    for name, what in (("nowhere", "does not exist"), ("r30.csv", "is a file")):
+        code, said = told(tmp_path / name)
+        assert code == 5 and f"{name} {what}: name the folder of a run" in " ".join(said.split())
+
+
+def test_steps_that_are_kept_have_no_total_before_the_end(tmp_path):
+    with kept_in(tmp_path / "net", {}) as folder:
+        assert "; 0 blocks are done and kept" in told(folder)[1]
+        for step, blocks in (("000-One", ((0, 4), (4, 8))), ("001-Two", ((0, 9),))):
+            sink = KeepingSink(folder / step, ListSink([]))
+            for number, rows in enumerate(blocks):
+                block = Block(number, *rows)
+                sink._sink = ListSink([block])
+                sink.write(block, BlockResult([np.zeros(1)]))
+        found = Observer(folder).look()
+        assert (found.done, found.total, found.complete, found.seconds_left) == (3, None, False, None)
+        code, said = told(folder)
+        assert code == 0 and "not finished; 3 blocks are done and kept" in said and "%" not in said
+        assert json.loads(told(folder, "--json")[1])["total"] is None
+        KeepingRunner(None, folder).done()
+    assert "all 3 blocks are done" in told(tmp_path / "net")[1]
