@@ -252,8 +252,9 @@ class StoreSink:
             self._searched[place] = records
 
     def kept(self) -> str:
-        n = self.stores[0].n_blocks
+        total = sum(store.n_blocks for store in self.stores)  # as ``pyedmcl status`` counts them
+        done = total - sum(len(store.pending()) for store in self.stores)
         return (
-            f"{n - len(self.pending())} of {n} blocks of {self._where} are finished and kept; the same call (or "
+            f"{done:,} of {total:,} blocks of {self._where} are finished and kept; the same call (or "
             "command) continues there"
         )

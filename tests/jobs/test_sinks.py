@@ -14,6 +14,7 @@ from pyedmcl.errors import Interrupted, StoreMismatchError
 from pyedmcl.jobs.blocks import BlockResult, Record
 from pyedmcl.jobs.runner import LocalRunner
 from pyedmcl.jobs.sinks import StoreSink
+from pyedmcl.jobs.status import Observer
 from pyedmcl.jobs.store import XmapStore, open_store
 from pyedmcl.kernels import spec
 from pyedmcl.tuning.parameters import keeping, parameters
@@ -92,6 +93,14 @@ def test_an_interrupted_job_continues_with_the_same_parameters(tmp_path):
     with store_at(tmp_path / "b") as store:
         run(RhoProblem(asks=True), [store])
     assert chunks(tmp_path / "a") == chunks(tmp_path / "b")
+
+
+def test_blocks_of_several_stores_are_counted_as_status_counts_them(tmp_path):
+    with store_at(tmp_path / "a") as one, store_at(tmp_path / "b", 1) as two:
+        with pytest.raises(Interrupted, match="6 of 16 blocks of FOLDER"):
+            run(RhoProblem(stop=3), [one, two])
+        found = Observer(tmp_path).look()
+    assert (found.done, found.total) == (6, 16)
 
 
 def test_a_device_of_another_kind_takes_parameters_of_its_own(tmp_path):
