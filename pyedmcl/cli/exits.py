@@ -28,7 +28,8 @@ INTERRUPTED = 130
 HELP = (
     "Exit codes: 0 ok; 1 an unexpected failure (a bug: please report it); 2 wrong usage; 3 the input or a parameter "
     "cannot be used; 4 no such device; 5 the output was refused or cannot be written; 6 device out of memory or a "
-    "kernel failed; 7 an optional package is not installed; 130 interrupted by Ctrl-C (the message says how to resume)."
+    "kernel failed; 7 an optional package is not installed; 130 interrupted by Ctrl-C (the message says how to "
+    "resume); 141 the reader of a pipe closed it before all was written."
 )
 
 # The first class that fits decides; several of these are also built-in errors.

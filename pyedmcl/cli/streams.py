@@ -12,6 +12,9 @@ from typing import Any
 
 from ..errors import StoreWriteError
 
+#: Exit code where the reader of standard output ended first: that of a tool which SIGPIPE ends (128 + 13).
+UNREAD = 141
+
 _KEPT = "\n\t"
 _HIDDEN = {"Cc", "Cf", "Cs"}  # control characters, those that change the order of text, halves of characters
 
@@ -33,7 +36,10 @@ def printable(text: str) -> str:
 
 
 class Stdout(io.TextIOWrapper):
-    """Standard output. A full disk or a closed pipe is a StoreWriteError, which has an exit code and a message."""
+    """Standard output. A full disk is a StoreWriteError, which has an exit code and a message.
+
+    A pipe that its reader has closed, as ``head`` does, ends the command without a message.
+    """
 
     def write(self, text: str) -> int:
         with _told():
@@ -61,6 +67,9 @@ class Stderr(io.TextIOWrapper):
 def _told() -> Iterator[None]:
     try:
         yield
+    except BrokenPipeError:
+        _discard_the_rest()
+        raise SystemExit(UNREAD) from None
     except OSError as error:
         raise StoreWriteError(
             f"standard output cannot be written: {error.strerror or error}. Write to a file, or free some space"
@@ -90,14 +99,20 @@ def run(command: Callable[[], Any], code_of: Callable[[BaseException], int], mes
         sys.stdout.flush()
     except StoreWriteError as error:
         code = code or _failed(error, code_of, message_of)
+    except SystemExit:
+        code = code or UNREAD
     return code
 
 
 def _failed(error: StoreWriteError, code_of: Callable[[BaseException], int], message_of: Callable[[Any], str]) -> int:
     sys.stderr.write(f"error: {message_of(error)}\n")
-    # What is left in the buffer would fail again when Python ends.
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    _discard_the_rest()
     return code_of(error)
+
+
+def _discard_the_rest() -> None:
+    """Send standard output nowhere: what is left in its buffer would fail again when Python ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
 def _open_closed_ones() -> None:
