@@ -153,7 +153,12 @@ def open_result(path: Path, *, partial: bool) -> XmapStore:
     try:
         store = open_store(path)
     except StoreForeignError as error:
-        raise InputError(str(error)) from error
+        if not os.path.lexists(path):
+            raise InputError(f"{path}: there is no such file or folder") from error
+        raise InputError(
+            f"{path} is no result that this command reads; name the folder that xmap or ccm-matrix wrote, a map within "
+            "that of xmap-grid, or a file that save() of a result wrote (.edm)"
+        ) from error
     pending = len(store.pending())
     if store.E is None:
         raise InputError(f"{path} holds no values yet; run its xmap command again, which continues it")

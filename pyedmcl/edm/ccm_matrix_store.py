@@ -121,7 +121,10 @@ def read_stores(path: str | os.PathLike[str]) -> dict[int, XmapStore]:
     StoreMismatchError
         Its library sizes were computed from different data or with different parameters.
     """
-    there = sizes_there(path)
+    try:
+        there = sizes_there(path)
+    except StoreForeignError:  # whose message is for those who write there
+        there = {}
     if not there:
         raise StoreForeignError(f"{path} is no result of pyedmcl ccm-matrix: name the folder that it wrote")
     stores = {size: open_store(where) for size, where in there.items()}

@@ -394,7 +394,10 @@ def open_store(path: str | os.PathLike[str], mode: str = "r") -> XmapStore:
     if mode != "r":
         raise InputError(f"mode {mode!r}: 'r' (reading) is needed; XmapStore.create_or_resume opens a store to write")
     path = Path(path)
-    attributes = layout.read_attributes(path)
+    try:
+        attributes = layout.read_attributes(path)
+    except StoreForeignError:  # whose message is for those who write there
+        attributes = None
     if attributes is None:
         raise StoreForeignError(f"{path} is no result of pyedmcl xmap: name the folder that xmap wrote (-o)")
     store = XmapStore(path, layout.read_manifest(path, attributes))

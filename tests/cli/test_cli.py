@@ -194,6 +194,14 @@ def test_other_folders_and_unfinished_results(tmp_path, begun, command):
     for path in (tmp_path / "folder", tmp_path / "absent.zarr"):
         result = run(command, path, "-o", out)
         assert result.exit_code == 3 and path.name in result.output
+    (tmp_path / "net.csv").write_text("cause,effect\na,b\n")
+    (tmp_path / "net").mkdir()
+    (tmp_path / "net" / "pairs.csv").write_text("cause,effect\na,b\n")
+    for path in (tmp_path / "net.csv", tmp_path / "net"):
+        result = run(command, path, "-o", out)
+        said = " ".join(result.output.split())
+        assert result.exit_code == 3 and "is no result that this command reads; name the folder" in said
+        assert "output path" not in said
     result = run(command, begun, "-o", out)
     assert result.exit_code == 3 and "1 of 2 blocks" in result.output and not out.exists()
     if command == "export":

@@ -158,8 +158,9 @@ def test_what_does_not_fit_is_refused(one_device, tmp_path):
         pyedmcl.ccm_matrix(data(), out=tmp_path / "other", **options)
     with pytest.raises(StoreForeignError, match="not a folder"):
         pyedmcl.ccm_matrix(data(), out=tmp_path / "other" / "thesis.doc", **options)
-    with pytest.raises(StoreForeignError, match="no result"):
-        pyedmcl.open_ccm_matrix(tmp_path / "nowhere")
+    for place in ("nowhere", "other", "other/thesis.doc"):
+        with pytest.raises(StoreForeignError, match="is no result of pyedmcl ccm-matrix"):
+            pyedmcl.open_ccm_matrix(tmp_path / place)
 
 
 @pytest.mark.parametrize(

@@ -43,7 +43,7 @@ def test_foreign_paths_are_left_alone(tmp_path):
         for resume in (True, False):
             with pytest.raises(StoreForeignError, match="choose another output path"):
                 XmapStore.create_or_resume(place, make_manifest(), resume=resume)
-        with pytest.raises(StoreForeignError):
+        with pytest.raises(StoreForeignError, match="is no result of pyedmcl xmap: name the folder"):
             open_store(place)
     assert tree(tmp_path) == before
     for place in (tmp_path / "absent", tmp_path):
