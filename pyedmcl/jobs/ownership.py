@@ -65,7 +65,8 @@ def is_ours(folder: Path, identity: Mapping[str, str], argument: str) -> bool:
         stored = read_identity(folder)
         there = os.listdir(folder) if stored is None and os.path.lexists(folder) else []
     except (DamagedError, OSError) as error:
-        raise _foreign(folder, str(error), argument) from error
+        is_file = os.path.exists(folder) and not os.path.isdir(folder)
+        raise _foreign(folder, "it is a file" if is_file else str(error), argument) from error
     if IDENTITY in there:  # another process has written it a moment ago
         return is_ours(folder, identity, argument)
     if any(not name.startswith(PRIVATE_PREFIX) for name in there):
@@ -105,6 +106,6 @@ def refuse_another(path: Path, stored: Mapping[str, Any], identity: Mapping[str,
 
 def _foreign(folder: Path, why: str, argument: str) -> StoreForeignError:
     return StoreForeignError(
-        f"{argument}={str(folder)!r} is no folder of such joined runs, or is damaged ({why}), and is left alone; name "
-        "another one"
+        f"{argument}={str(folder)!r} is no folder of this run, or is damaged ({why}), and is left alone; name a new or "
+        "empty folder, or one of the same run"
     )

@@ -68,8 +68,9 @@ def test_other_things_are_left_alone(data, one_device, tmp_path):
         pyedmcl.causal_network(data + 1, out=out, **CALL, **off)
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "file").write_text("x")
-    with pytest.raises(StoreForeignError, match="left alone"):
-        pyedmcl.causal_network(data, out=tmp_path / "mine", **CALL, **off)
+    for place, why in ((tmp_path / "mine", "it holds other things"), (tmp_path / "mine" / "file", "it is a file")):
+        with pytest.raises(StoreForeignError, match=rf"\({why}\), and is left alone; name a new or empty folder"):
+            pyedmcl.causal_network(data, out=place, **CALL, **off)
     part = sorted(out.glob("*/part-*.npz"))[0]
     part.write_bytes(part.read_bytes()[:-100] + bytes(100))
     with pytest.raises(StoreError, match="was removed: run the same command again"):
