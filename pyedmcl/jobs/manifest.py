@@ -273,8 +273,10 @@ def mismatch(path: str, stored: Manifest, asked: Manifest) -> str | None:
     # Blocks of any size give the same result: those of a store stay as they were cut.
     if stored.dtype != asked.dtype:
         work.append(_difference("dtype of rho", stored.dtype, asked.dtype))
-    device = _differences("device ", _deciding(stored), _deciding(asked))
-    code = _differences("kernel ", stored.kernels, asked.kernels)
+    alike = same_kind(stored.device, asked.device)
+    device = [] if alike else _differences("device ", _deciding(stored), _deciding(asked))
+    # Other work may need other kernels: then they tell of nothing that users have changed beside it.
+    code = [] if work else _differences("kernel ", stored.kernels, asked.kernels)
     if stored.version != asked.version:
         code.insert(0, _difference("version of pyedmcl", stored.version, asked.version))
     if not (work or device or code):

@@ -157,6 +157,16 @@ def test_mismatch_of_work_and_device(path):
     assert "install" not in message
 
 
+def test_kernels_of_other_work_are_not_listed(path):
+    XmapStore.create_or_resume(path, make_manifest(kernels={"knn": "k" * 16, "smap": "p" * 16})).close()
+    changed = {**make_manifest().parameters, "tau": 2}
+    with pytest.raises(StoreMismatchError, match="tau: stored 1, asked for 2") as caught:
+        XmapStore.create_or_resume(path, make_manifest(kernels={"knn": "k" * 16}, parameters=changed))
+    assert not any(word in str(caught.value) for word in ("kernel smap", "device name", "bit-identical"))
+    with pytest.raises(StoreMismatchError, match=r"kernel smap: stored 'p.*, not asked for"):
+        XmapStore.create_or_resume(path, make_manifest(kernels={"knn": "k" * 16}))
+
+
 def test_equal_parameters_in_other_clothes(finished):
     clothes = {"E": np.full(N, 3), "tau": np.int64(1), "Tp": 0, "exclusion_radius": 0, "knn": None, "dtype": "float32"}
     with XmapStore.create_or_resume(finished, make_manifest(parameters=clothes)) as store:
