@@ -20,6 +20,7 @@ from .arguments import shown
 from .grid import Grid, on_grid
 from .intake import Array as Array
 from .intake import to_array
+from .times import as_dates
 
 
 @dataclass(frozen=True)
@@ -232,10 +233,12 @@ _OPENERS: dict[str, Callable[[Any, str], Table]] = {
 
 
 def time_array(values: Array) -> Array:
-    """``values`` as numbers or dates where they are such, else as text."""
+    """``values`` as numbers or dates where they are such or texts that all read as dates, else as text."""
     if values.dtype.kind in "iufMm":
         return values
-    return np.array([str(value) for value in values], dtype=np.str_)
+    texts = ["" if is_missing(value) else str(value) for value in values]
+    dates = as_dates(texts)
+    return np.array([str(value) for value in values], dtype=np.str_) if dates is None else dates
 
 
 def is_missing(value: object) -> bool:

@@ -7,12 +7,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..data.times import like_date
+
 # Months have 28 to 31 days: a step is a gap only where it is much longer than the usual one.
 _LONGER, _SHORTER = 1.5, 0.5
 
 
 def remarks_on_times(time: NDArray[Any] | None) -> list[tuple[str, str]]:
-    """(code, sentence) of whatever is wrong with times; nothing for text and where there are none."""
+    """(code, sentence) of whatever is wrong with times; nothing for names and where there are none."""
+    if time is not None and len(time) and time.dtype.kind == "U" and like_date(str(time[0])):
+        return [("time-text", f"the times are text ({time[0]}, ...) of which not all read as dates, so that they were "
+                 "not checked; make them dates, as with pandas.to_datetime")]  # fmt: skip
     steps = _steps(time)
     if time is None or steps is None:
         return []

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from ..data.times import as_dates, as_time, is_missing_cell, is_time_name, looks_like_time
 from ..errors import InputError
-from .times import as_dates, as_time, is_missing_cell, is_time_name, looks_like_time
 
 _SAMPLE_BYTES = 1 << 20
 _SAMPLE_LINES = 200

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from ..data.series import Series, as_series, leaves_out, select
+from ..data.times import as_time, looks_like_time
 from ..data.unpack import Array, time_array
 from ..errors import InputError
 from .optional import need
-from .times import as_time, looks_like_time
 
 
 def read_arrow(path: Path, columns: Sequence[str | int] | None, time_column: str | int | None, what: str) -> Series:

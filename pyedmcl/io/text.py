@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 
 from ..data.series import Series, build_series, leaves_out, select
+from ..data.times import as_time, is_missing_cell, looks_like_time
 from ..data.unpack import Array
 from ..errors import InputError
 from .dialect import Dialect, detect, is_data_line, open_binary, split
-from .times import as_time, is_missing_cell, looks_like_time
 
 
 def read_text(path: Path, columns: Sequence[str | int] | None, time_column: str | int | None, what: str) -> Series:

@@ -49,6 +49,17 @@ def test_times(time, code, words):
     assert words in str(found)
 
 
+def test_text_of_an_index_is_read_as_dates():
+    pandas = pytest.importorskip("pandas", reason="frames as input need pandas")
+    days = np.delete(MONTHS, [7, 8]).astype(str)
+    frame = pandas.DataFrame({"a": NOISE[: len(days), 0]}, index=days[: len(NOISE)])
+    assert codes(frame) == ["time-gaps"] and "2 rows are missing" in str(pyedmcl.check(frame))
+    frame.index = ["spring 1990", *days[1:]]
+    assert codes(frame) == []
+    frame.index = [*days[:-1], "spring 1990"]
+    assert codes(frame) == ["time-text"]
+
+
 def test_times_that_say_nothing():
     assert remarks_on_times(None) == [] and remarks_on_times(np.array(["x", "y", "z"])) == []
     assert remarks_on_times(np.array([1.0, np.nan, 3.0])) == [] and remarks_on_times(np.arange(2)) == []

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..data.unpack import Array
+from .intake import Array
 
 TIME_NAMES = frozenset({"time", "date", "datetime", "year", "day", "month", "index", "t", "timestamp"})
 MISSING = frozenset({"", "na", "n/a", "#n/a", "nan", "-nan", "null", "none"})
@@ -46,11 +46,16 @@ def as_numbers(cells: Sequence[str]) -> Array | None:
         return None
 
 
+def like_date(cell: str) -> bool:
+    """Whether a text may be a date, at a glance."""
+    return bool(_MAYBE_DATE.match(cell.strip()))
+
+
 def as_dates(cells: Sequence[str]) -> Array | None:
     """Cells as datetime64 (UTC where they carry an offset); None where they are no dates or read in two ways."""
     texts = ["NaT" if is_missing_cell(cell) else cell.strip() for cell in cells]
     known = [text for text in texts if text != "NaT"]
-    if not known or not _MAYBE_DATE.match(known[0]) or as_numbers(cells) is not None:
+    if not known or not like_date(known[0]) or as_numbers(cells) is not None:
         return None
     readings = [reading for reading in (_read_with(texts, _iso), *(_read_with(texts, _by(f)) for f in _FORMATS))
                 if reading is not None]
