@@ -92,6 +92,9 @@ def xmap_grid(
     check_picture(plot)
     if (table is not None or plot is not None) and len(dims) < 2:
         raise typer.BadParameter("--table and --plot show the E at which skill saturates: --E needs several values")
+    from ..edm.xmap_grid_result import as_tolerance
+
+    as_tolerance(saturation, "saturation")
     series = load(input, wanted, time_column, dataset)
     aimed = None if targets is None else targets_of(input, targets, time_column, dataset)
     import pyedmcl

@@ -18,6 +18,11 @@ from ..io.result import Result
 _BLOCK_BYTES = 64 << 20  # of all maps, that are looked at together
 
 
+def as_tolerance(tolerance: float, name: str = "tolerance") -> float:
+    """How far below the best a skill may be that counts as saturated. Raises InputError, which says ``name``."""
+    return real(name, tolerance, "a number of at least 0", lambda value: 0 <= value < np.inf)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class XmapGrid(Result):
     """Cross-map skill for all combinations of parameters.
@@ -76,8 +81,7 @@ class XmapGrid(Result):
 
         This is the functional causal flow of a pair: ``rho`` of the choice; its asymmetry is ``directionality()``.
         """
-        within = real("tolerance", tolerance, "a number of at least 0", lambda value: 0 <= value < np.inf)
-        return self._chosen("E", within)
+        return self._chosen("E", as_tolerance(tolerance))
 
     def best(self, axis: str) -> GridChoice:
         """Of each pair the value along an axis with the highest skill, of equal ones the smallest, and that skill."""

@@ -202,6 +202,16 @@ def test_the_command(one_device, tmp_path):
     np.testing.assert_array_equal(np.asarray(pyedmcl.open_xmap_grid(out).saturation().rho), flow.rho)
 
 
+@pytest.mark.parametrize("tolerance", ["-1", "nan"])
+def test_the_command_refuses_a_tolerance_before_the_work(tmp_path, tolerance):
+    path, out = tmp_path / "data.csv", tmp_path / "grid"
+    np.savetxt(path, DATA, delimiter=",")
+    line = ["xmap-grid", path, "-o", out, "--E", "1:2", "--table", tmp_path / "flow.csv", "--saturation", tolerance]
+    done = CliRunner().invoke(app, [str(word) for word in line])
+    assert done.exit_code == 3 and f"--saturation {tolerance}" in done.output, done.output
+    assert not out.exists()
+
+
 @pytest.mark.parametrize(("options", "what"), [
     ({"E": "auto"}, "E='auto'"), ({"E": []}, r"E=\[\]"), ({"E": [2, 2]}, "different"), ({"E": 2, "tau": 0}, "tau=0"),
     ({"E": [1, 200]}, "needs at least"), ({"E": 2, "theta": "best"}, "theta='best'"), ({"E": 2, "Tp": 0.5}, "Tp=0.5"),
