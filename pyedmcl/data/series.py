@@ -17,6 +17,7 @@ from .arguments import MOST_STEPS, column_names, integer
 from .call import noticed
 from .extent import bounds, extent
 from .grid import Grid
+from .times import as_dates
 from .unpack import Array, NotNumericError, Table, float_type, numeric_column, of_array, unpack
 
 _BLOCK_VALUES = 1 << 20  # values looked at together, so that a check needs a few MB whatever the input
@@ -262,7 +263,9 @@ def _gather(table: Table, chosen: list[int], names: tuple[str, ...], what: str) 
             try:
                 group.append(numeric_column(table.column(i)))
             except NotNumericError as reason:
-                problems.append(f"column {name!r} {reason}")
+                dated = as_dates([str(value) for value in table.column(i)]) is not None
+                remedy = f", a date; make it the index, as with data.set_index({name!r})" if dated else ""
+                problems.append(f"column {name!r} {reason}{remedy}")
                 unfit.append(name)
         if problems:
             continue

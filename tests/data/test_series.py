@@ -114,6 +114,14 @@ def test_pandas_integer_labels_are_labels() -> None:
         as_series(frame, columns=[0])
 
 
+def test_dates_as_text_are_to_be_the_index() -> None:
+    pd = pytest.importorskip("pandas", reason="pandas frames as input need pandas")
+    frame = pd.DataFrame({"month": ["2020-01", "2020-02", "2020-04"], "x": [1.0, 2.0, 3.0]})
+    with pytest.raises(InputError, match=r"make it the index, as with data\.set_index\('month'\)"):
+        as_series(frame)
+    assert as_series(frame.set_index("month")).time.dtype.kind == "M"
+
+
 def test_pandas_refusals() -> None:
     pd = pytest.importorskip("pandas", reason="pandas frames as input need pandas")
     frame = pd.DataFrame({"x": [1.0, 2.0], "site": ["p", "q"], "when": pd.to_datetime(["2020", "2021"]), "z": [1j, 2]})
