@@ -14,11 +14,14 @@ from .talk import plain
 _TABLES = (".csv", ".tsv", ".json")
 
 
-def check_table(path: Path) -> None:
-    """Refuse, before anything is computed, a path that no table can be written to. Raises OutputError."""
+def check_table(path: Path, what: str = "a table", others: Sequence[str] = ()) -> None:
+    """Refuse, before anything is computed, a path that no table can be written to. Raises OutputError.
+
+    ``what`` is written there, for messages; ``others`` are suffixes that it may have beside those of tables.
+    """
     from ..files import output_path
 
-    output_path(path, _TABLES, "a table")
+    output_path(path, (*_TABLES, *others), what)
 
 
 def check_place(path: Path) -> None:

@@ -119,8 +119,8 @@ def network(
     folder = output if output is not None and not output.suffix else None
     if folder is not None:
         output = folder / "pairs.csv"
-    elif output is not None and not graph:
-        check_table(output)
+    elif output is not None:
+        check_table(output, "a network, if not to a folder (a name without an ending),", _GRAPHS)
     check_picture(picture)
     asked = None if lags.strip().lower() == "none" else parse_integers(lags, "--lags")
     series = load(input, parse_columns(columns), time_column, dataset)

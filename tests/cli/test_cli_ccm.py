@@ -172,6 +172,19 @@ def test_network(table, tmp_path, one_device):
     run(*words, "-o", tmp_path / "pairs.txt", code=5)
 
 
+@pytest.mark.parametrize(
+    ("output", "said"),
+    [
+        ("x.txt", "if not to a folder (a name without an ending), is written as .csv, .tsv, .json, .graphml or .gexf"),
+        ("absent/x.gexf", "there is no folder"),
+    ],
+)
+def test_a_network_that_cannot_be_written_is_refused_before_the_work(table, tmp_path, monkeypatch, output, said):
+    monkeypatch.setattr(pyedmcl, "causal_network", lambda *_, **__: pytest.fail("the work began"))
+    done = CliRunner().invoke(app, ["network", str(table[0]), "-o", str(tmp_path / output)])
+    assert done.exit_code == 5 and said in " ".join(done.output.split()), done.output
+
+
 def test_a_network_in_a_folder_is_continued(table, tmp_path, one_device):
     path, _ = table
     words = ["network", path, "--E", 2, "--lags", "-1:1", "--n", 19, "--device", one_device, "-o", tmp_path / "n"]
