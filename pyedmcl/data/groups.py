@@ -244,7 +244,24 @@ def take_groups(data: Any, groups: Any, what: str, *, required: bool = True) -> 
             f"groups={shown(groups)}: {what} has no column or level of this name"
             + (f"; there are {some(list(there))}" if there else "; give a label for each row")
         )
-    return _flat(data), groups_of(groups, None, what) if required else None
+    if not required:
+        return _flat(data), None
+    found, n_steps = groups_of(groups, None, what), _rows_of(data)
+    if n_steps is not None and n_steps != len(found.codes):
+        unknown = [key for key in keys if key not in there]
+        if len(unknown) < len(keys) == len(set(keys)) and all(isinstance(key, str) for key in keys):
+            raise InputError(
+                f"groups={shown(groups)}: {what} has no column or level {some(unknown)}; there are {some(list(there))}"
+            )
+        found.require(n_steps, what)
+    return _flat(data), found
+
+
+def _rows_of(data: Any) -> int | None:
+    """Rows of an array or a table; None where the first axis may be another one than time."""
+    shape = getattr(data, "shape", None)
+    plain = isinstance(shape, tuple) and 1 <= len(shape) <= 2 and not hasattr(data, "dims")
+    return int(shape[0]) if plain and isinstance(shape[0], int) else None
 
 
 def names_columns(keys: Sequence[Any], there: Collection[Any]) -> bool:

@@ -192,6 +192,15 @@ def test_bad_groups_are_refused_by_name(groups, said):
     assert said in str(caught.value)
 
 
+def test_labels_are_counted_before_groups_are_measured():
+    pandas = pytest.importorskip("pandas", reason="frames as input need pandas")
+    with pytest.raises(InputError, match="groups has 3 labels and data 175 rows"):
+        pyedmcl.xmap(TABLE, E=2, groups=[1, 2, 3])
+    frame = pandas.DataFrame(TABLE, columns=[f"c{i}" for i in range(TABLE.shape[1])]).assign(plot=LABELS)
+    with pytest.raises(InputError, match="data has no column or level 'nope'; there are 'c0'"):
+        pyedmcl.xmap(frame, E=2, groups=["plot", "nope"])
+
+
 def test_short_groups_are_named_and_take_no_part(one_device):
     labels = LABELS.copy()
     labels[-3:] = "s"
