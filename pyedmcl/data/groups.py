@@ -260,8 +260,9 @@ def take_groups(data: Any, groups: Any, what: str, *, required: bool = True) -> 
 def _rows_of(data: Any) -> int | None:
     """Rows of an array or a table; None where the first axis may be another one than time."""
     shape = getattr(data, "shape", None)
-    plain = isinstance(shape, tuple) and 1 <= len(shape) <= 2 and not hasattr(data, "dims")
-    return int(shape[0]) if plain and isinstance(shape[0], int) else None
+    if hasattr(data, "dims") or not isinstance(shape, tuple) or len(shape) not in (1, 2):
+        return None
+    return shape[0] if isinstance(shape[0], int) else None
 
 
 def names_columns(keys: Sequence[Any], there: Collection[Any]) -> bool:
