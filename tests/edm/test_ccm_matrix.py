@@ -115,7 +115,7 @@ def test_an_interrupted_run_continues(one_device, tmp_path, monkeypatch):
     options = {**OPTIONS, "device": one_device}
     expected = pyedmcl.ccm_matrix(data(), **options)
     out = tmp_path / "result"
-    with pytest.raises(Interrupted, match="2 of 4 blocks"):
+    with pytest.raises(Interrupted, match="4 of 8 blocks"):
         pyedmcl.ccm_matrix(data(), out=out, progress=Stop(2), **options)
     partial = pyedmcl.open_ccm_matrix(out)
     assert np.isfinite(partial.at(90)[1, 0]) and np.isnan(np.asarray(partial.at(90)[2])).all()

@@ -7,7 +7,7 @@ import pytest
 
 import pyedmcl
 from pyedmcl.device.opencl import OpenCLExecutor
-from pyedmcl.neighbors import choose, costs
+from pyedmcl.neighbors import choose, costs, selecting
 
 N = 4096
 
@@ -83,7 +83,8 @@ def test_a_search_of_one_series_in_another(one_device, transfers):
 
 
 def test_sums_along_diagonals_read_the_same_copy(one_device, transfers, monkeypatch):
-    monkeypatch.setattr(choose, "shared_sums_pay", lambda *_: True)
+    for room in (choose, costs, selecting):
+        monkeypatch.setattr(room, "shared_sums_pay", lambda *_: True)
     x = smooth(N)
     result = pyedmcl.knn(x, E=9, device=one_device)
     assert "shared along diagonals" in result.provenance["neighbors"][0]["why"]
