@@ -157,7 +157,24 @@ def write_new(path: Path, data: bytes) -> bool:
 
 
 def path_of(path: Any, name: str = "path") -> Path:
-    """``path`` as a Path. Raises InputError for what cannot name a file: another type, no text at all, a NUL."""
+    """``path`` as a Path.
+
+    Raises
+    ------
+    InputError
+        It cannot name a file: another type, no text at all, a NUL, a name longer than the file system takes.
+    """
+    place = _path_of(path, name)
+    try:
+        os.lstat(place)
+    except OSError as error:  # a file need not be there, or be ours to see; only its name is looked at
+        if error.errno == errno.ENAMETOOLONG:
+            raise InputError(f"{name}={shown(str(place))}: this name is too long for the file system") from error
+    return place
+
+
+def _path_of(path: Any, name: str) -> Path:
+    """As :func:`path_of`, without asking the file system."""
     try:
         text = os.fspath(path)
     except TypeError:
@@ -189,7 +206,7 @@ def output_path(path: Any, suffixes: Sequence[str] = (), what: str = "a file") -
     OutputError
         Another suffix, a folder that is not there, a folder of that name, a name too long for the file system.
     """
-    file = path_of(path)
+    file = _path_of(path, "path")
     if suffixes and file.suffix.lower() not in suffixes:
         known = " or ".join(filter(None, [", ".join(suffixes[:-1]), suffixes[-1]]))
         raise OutputError(f"{file}: {what} is written as {known}, not {file.suffix or '(no suffix)'!r}")

@@ -34,9 +34,10 @@ def status(
     Processes that have joined (--join) are listed one by one, also those that were lost.
     """
     talk = Talk(as_json=json)
+    from ..files import path_of
     from ..jobs.status import Observer
 
-    observer = Observer(result)
+    observer = Observer(path_of(result, "OUT"))
     while True:
         found = observer.look()
         _tell(talk, found)

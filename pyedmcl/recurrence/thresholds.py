@@ -157,6 +157,11 @@ def _limits_of_rates(
     dropped = cells_within(rows.complete, columns.complete, window)
     outside = every - dropped
     cells = outside if convention.rate_over == "outside" and problem.symmetric else every
+    if cells == 0:
+        raise InputError(
+            f"{name}={rates[0]!r}: there is no cell of which a share could recur, since every point touches a gap or "
+            "every cell lies within the Theiler window"
+        )
     # A symmetric matrix is searched below its diagonal, on which every complete point recurs with itself.
     identity = int(np.count_nonzero(rows.complete)) if problem.symmetric and window == 0 else 0
     weight = 2 if problem.symmetric else 1

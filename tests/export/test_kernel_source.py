@@ -89,7 +89,7 @@ def test_formulas_are_integers_and_nothing_else():
     ("recurrence_bits", {"metric": "none"}, "metric="),
     ("recurrence_bits", {"exact": True, "dtype": "float64"}, "exact"),
     ("knn", {"dtype": "float16"}, "dtype="), ("knn", {"target": "gfx1"}, "target='gfx1'"),
-    ("knn", {"tune": "auto"}, "tune="),
+    ("knn", {"tune": "auto"}, "tune="), ("knn", {"tune": np.ones(3)}, "tune="),
     ("lookup", {"dtype": "float64", "target": "Xe-HPG"}, "no double precision"),
 ])  # fmt: skip
 def test_impossible_exports_say_what_is_possible(kernel, values, said):

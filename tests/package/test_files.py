@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import os
 
+import numpy as np
 import pytest
+from typer.testing import CliRunner
 
+import pyedmcl
 from pyedmcl import files
+from pyedmcl.cli.app import app
 from pyedmcl.errors import InputError, OutputError, StoreError, StoreWriteError
 from pyedmcl.jobs import durable
 
@@ -69,6 +73,18 @@ def test_long_names_can_be_written(tmp_path):
 def test_what_is_no_path_is_refused(path):
     with pytest.raises(InputError, match=r"\bpath="):
         files.path_of(path)
+
+
+def test_a_name_too_long_for_the_file_system_is_refused_before_it_is_used(tmp_path):
+    long = tmp_path / ("x" * 300)
+    with pytest.raises(InputError, match=r"out=.*too long"):
+        files.path_of(long, "out")
+    with pytest.raises(OutputError, match=r"name another"):
+        files.output_path(long)
+    with pytest.raises(InputError, match=r"out=.*too long"):
+        pyedmcl.xmap_grid(np.ones((9, 2)), E=[1], out=long)
+    done = CliRunner().invoke(app, ["status", str(long)])
+    assert done.exit_code == 3 and "too long" in done.output
 
 
 @pytest.mark.parametrize("name", ["none/out.csv", "file/out.csv", "folder.csv", "x" * 300 + ".csv", "out.txt", "out"])

@@ -181,6 +181,12 @@ def test_a_rate_that_the_window_forbids(one_device):
         )
 
 
+@pytest.mark.parametrize("function", [pyedmcl.rqa, pyedmcl.recurrence_network])
+def test_a_rate_of_no_cell_is_refused(one_device, function):
+    with pytest.raises(InputError, match="no cell of which a share"):
+        function(np.full(40, np.nan), m=1, radius=0.5, threshold="recurrence_rate", device=one_device)
+
+
 def test_selection_that_does_not_fit_is_refused_with_the_numbers(one_device, monkeypatch):
     monkeypatch.setenv("PYEDMCL_MEMORY_LIMIT", "1000000")
     with pytest.raises(DeviceMemoryError, match="1,000,000 may be used"):
