@@ -9,7 +9,7 @@ import typer
 
 from . import options
 from .ccm_options import First, Interval, LibSizes, Sample, Second, Seed, parse_pair_E, parse_sizes
-from .files import check_picture, check_table, write_table
+from .files import check_picture, check_table, table_of_windows, write_table
 from .inputs import load, load_groups, parse_windows
 from .talk import Talk
 
@@ -136,19 +136,12 @@ def ccm(
 
 def _windows(talk: Talk, result: WindowedCcm, output: Path | None) -> None:
     """Mean skill of each window, direction and size, as a table and in a file."""
-    header = ("start", "time", "library", "target", "lib_size", "mean")
-    time = result.time.astype(str) if result.time.dtype.kind == "M" else result.time
-    rows = [
-        (start, when, *link, size, mean)
-        for start, when, of_window in zip(result.starts.tolist(), time.tolist(), result.mean.tolist(), strict=True)
-        for link, of_link in zip(result.links, of_window, strict=True)
-        for size, mean in zip(result.lib_sizes.tolist(), of_link, strict=True)
-    ]
+    header, rows = table_of_windows(result)
     if output is not None:
         write_table(output, header, rows)
     largest = int(result.lib_sizes.max())
-    shown = [[*map(str, row[:-1]), f"{row[-1]:.4f}"] for row in rows if row[4] == largest]
-    talk.table(header, shown, right=("start", "lib_size", "mean"))
+    shown = [[*map(str, row[:-1]), f"{row[-1]:.4f}"] for row in rows if row[-2] == largest]
+    talk.table(header, shown, right=("start", "end", "lib_size", "mean"))
     talk.document({"seed": result.seed, "E": list(result.E), "width": result.width,
                    "windows": [dict(zip(header, row, strict=True)) for row in rows],
                    "output": None if output is None else str(output)})  # fmt: skip

@@ -75,6 +75,13 @@ def write_table(path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]
     write_bytes(path, text.encode(errors="surrogatepass"))
 
 
+def table_of_windows(result: Any) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
+    """Header and rows of a result of windows, dates as text."""
+    columns = result.columns()
+    held = [(values.astype(str) if values.dtype.kind == "M" else values).tolist() for values in columns.values()]
+    return tuple(columns), list(zip(*held, strict=True))
+
+
 def write_bytes(path: Path, data: bytes | memoryview) -> None:
     """Write a file of a command. Raises StoreWriteError; a file that was there is kept then."""
     from ..files import writing

@@ -44,6 +44,13 @@ Windows = Annotated[
         help="Skill within windows of so many rows, each so many rows after the one before.",
     ),
 ]  # fmt: skip
+Skill = Annotated[
+    str,
+    typer.Option(
+        "--skill", metavar="MEASURE",
+        help="What is shown of each pair: pearson, spearman, rmse, mae or nrmse. Columns called rho hold it.",
+    ),
+]  # fmt: skip
 TimeColumn = Annotated[
     str | None, typer.Option("--time-column", metavar="NAME", help="The column of the time, if it is not recognised.")
 ]

@@ -12,7 +12,8 @@ import typer
 from ..errors import InputError
 from . import options
 from .cluster import client_at
-from .inputs import load, load_groups, parse_columns, parse_E, parse_ranges
+from .files import check_table, table_of_windows, write_table
+from .inputs import load, load_groups, parse_columns, parse_E, parse_ranges, parse_windows
 from .talk import Talk
 
 if TYPE_CHECKING:
@@ -28,7 +29,8 @@ def xmap(
     output: Annotated[
         Path,
         typer.Option(
-            "--output", "-o", metavar="OUT.zarr", help="Folder of the result, a Zarr v3 group.", show_default=False
+            "--output", "-o", metavar="OUT.zarr", help="Folder of the result, a Zarr v3 group; with --windows a table "
+            "(.csv, .tsv, .json).", show_default=False
         ),
     ],
     E: Annotated[
@@ -67,6 +69,8 @@ def xmap(
     lib: options.Library = None,
     pred: options.Predicted = None,
     folds: options.Folds = None,
+    windows: options.Windows = None,
+    skill: options.Skill = "pearson",
     time_column: options.TimeColumn = None,
     dataset: options.Dataset = None,
     resume: Annotated[
@@ -106,11 +110,8 @@ def xmap(
     talk = Talk(quiet=quiet, as_json=json, progress=progress)
     wanted = parse_columns(columns)
     dimension = parse_E(E)
-    if output.suffix.lower() in FILES:
-        raise typer.BadParameter(
-            f"{output}: -o names the folder of the result, such as {output.with_suffix('.zarr')}; afterwards "
-            "'pyedmcl export' and 'pyedmcl plot' write files from it"
-        )
+    spans = parse_windows(windows)
+    _check_output(output, spans is not None)
     labels = load_groups(input, wanted, groups, dataset)
     series = load(input, wanted, time_column, dataset)
     aimed = None if targets is None else targets_of(input, targets, time_column, dataset)
@@ -125,9 +126,13 @@ def xmap(
         result = pyedmcl.xmap(
             series, targets=aimed, E=dimension, tau=tau, Tp=Tp, exclusion_radius=exclusion_radius, knn=knn,
             method=method, theta=theta, ridge=ridge, E_max=E_max, groups=labels, lib_range=parse_ranges(lib, "--lib"),
-            pred_range=parse_ranges(pred, "--pred"), folds=folds, keep=keep, out=output, resume=resume, join=join,
+            pred_range=parse_ranges(pred, "--pred"), folds=folds, windows=spans, skill=skill, keep=keep,
+            out=output if spans is None else None, resume=resume, join=join,
             part=part, progress=report, neighbors=neighbors, recall=recall, dtype=dtype, device=device, client=workers,
         )  # fmt: skip
+    if spans is not None:
+        _write_windows(talk, result, output, edges)
+        return
     best = result.edges(top=edges) if edges else []
     talk.summary(f"{output}: {_size(result)}, {_dimensions(result.E)}{_seconds(result.provenance)}")
     if edges:
@@ -145,6 +150,33 @@ def xmap(
             "provenance": dict(result.provenance),
         }
     )
+
+
+def _check_output(output: Path, windowed: bool) -> None:
+    """Refuse, before anything is computed, a place that this result cannot be written to."""
+    if windowed:
+        check_table(output, "skill within windows")
+    elif output.suffix.lower() in FILES:
+        raise typer.BadParameter(
+            f"{output}: -o names the folder of the result, such as {output.with_suffix('.zarr')}; afterwards "
+            "'pyedmcl export' and 'pyedmcl plot' write files from it"
+        )
+
+
+def _write_windows(talk: Talk, result: Any, output: Path, edges: int) -> None:
+    """A row for each window and pair."""
+    header, rows = table_of_windows(result)
+    write_table(output, header, rows)
+    talk.summary(f"{output}: {len(result.starts):,} windows of {result.width:,} rows, {len(rows):,} rows of skill"
+                 f"{_seconds(result.provenance)}")  # fmt: skip
+    best = result.edges(top=edges) if edges else []
+    if best:
+        print_edges(talk, best)
+    talk.document({
+        "output": str(output), "windows": len(result.starts), "width": result.width, "names": list(result.names),
+        **({} if result.targets is None else {"targets": list(result.targets)}),
+        "edges": [edge.named() for edge in best], "provenance": dict(result.provenance),
+    })  # fmt: skip
 
 
 def targets_of(input: Path, targets: str, time_column: str | None, dataset: str | None) -> Series:

@@ -13,9 +13,17 @@ from ..data.grid import Grid
 from ..io.fields import labelled
 from ..io.optional import pandas_for
 from ..io.result import Result
+from ..io.roles import ROLES, roles
 from .convergence import means
+from .xmap_result import best_edges
 
 _SHOWN = 8  # pairs that a picture shows
+
+
+def _spans(windows: Any, each: int) -> dict[str, NDArray[Any]]:
+    """First row of each window, one past the last, and its middle, in ``each`` rows of a table."""
+    spans = {"start": windows.starts, "end": windows.starts + windows.width, "time": windows.time}
+    return {name: np.repeat(values, each) for name, values in spans.items()}
 
 
 @dataclass(frozen=True, repr=False)
@@ -40,6 +48,8 @@ class WindowedMap(Result):
         Middle of each window: a date or a number as the data have them, else a row.
     grids : (Grid or None, Grid or None)
         Where libraries and targets lie, if they are fields.
+    skill : str
+        What rho holds: "pearson", or another measure that was asked for.
     """
 
     rho: NDArray[Any]
@@ -51,22 +61,28 @@ class WindowedMap(Result):
     time: NDArray[Any]
     provenance: Mapping[str, Any] = field(default_factory=dict, repr=False)
     grids: tuple[Grid | None, Grid | None] = field(default=(None, None), repr=False)
+    skill: str = "pearson"
 
     def to_xarray(self) -> Any:
         """An xarray DataArray (time, library, target); the coordinates of a field take the place of its cells."""
         axes = [("library", self.grids[0] or self.names), ("target", self.grids[1] or self.targets or self.names)]
         return labelled(self.rho, [("time", self.time), *axes], "rho")
 
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """What :meth:`to_frame` holds, by name."""
+        n, names = len(self.starts), np.array(self.names)
+        targets = np.array(self.targets or self.names)
+        pairs = roles(np.tile(np.repeat(names, len(targets)), n), np.tile(targets, n * len(names)))
+        return _spans(self, len(names) * len(targets)) | dict(zip(ROLES, pairs, strict=True)) | {
+            "rho": self.rho.reshape(-1), "E": np.repeat(self.E[:, None], len(names), axis=1).reshape(-1),
+        }  # fmt: skip
+
     def to_frame(self) -> Any:
-        """A pandas DataFrame with a row for each window and pair: start, time, library, target, rho, E."""
-        n, targets = len(self.starts), self.targets or self.names
-        libraries, each = len(self.names), len(targets)
-        pairs = libraries * each
-        return pandas_for("to_frame()").DataFrame({
-            "start": np.repeat(self.starts, pairs), "time": np.repeat(self.time, pairs),
-            "library": np.tile(np.repeat(np.array(self.names), each), n), "target": np.tile(targets, n * libraries),
-            "rho": self.rho.reshape(-1), "E": np.repeat(self.E[:, None], libraries, axis=1).reshape(-1),
-        })  # fmt: skip
+        """A pandas DataFrame with a row for each window and pair.
+
+        Columns are start and end (rows begin <= t < end), time, cause, effect, library, target, rho, E.
+        """
+        return pandas_for("to_frame()").DataFrame(self.columns())
 
     def mean(self) -> NDArray[np.float64]:
         """Mean (n_libraries, n_targets) over the windows in which a pair has a skill; NaN where it has none."""
@@ -76,10 +92,8 @@ class WindowedMap(Result):
             return np.asarray(total / there.sum(axis=0))
 
     def edges(self, top: int = 100) -> Sequence[Any]:
-        """The ``top`` pairs that are strongest in the mean over windows, with the median E of the target."""
-        from ..io.edges import strongest_edges
-
-        return strongest_edges(self.mean(), self.names, np.median(self.E, axis=0).astype(int), top, self.targets)
+        """The ``top`` pairs that are strongest in the mean over windows (of errors the smallest), and median E."""
+        return best_edges(self.mean(), self.skill, self.names, np.median(self.E, axis=0).astype(int), top, self.targets)
 
     def curves(self) -> dict[str, NDArray[Any]]:
         """Skill over time of the pairs of two series that are strongest in the mean."""
@@ -176,15 +190,20 @@ class WindowedCcm(Result):
         """Mean skill (n_windows, 2, n_sizes) over the samples that have one."""
         return means(self.rho)
 
-    def to_frame(self) -> Any:
-        """A pandas DataFrame with a row for each window, direction and size: start, time, library, target, mean."""
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """What :meth:`to_frame` holds, by name."""
         n, sizes = len(self.starts), len(self.lib_sizes)
-        libraries, targets = zip(*self.links, strict=True)
-        return pandas_for("to_frame()").DataFrame({
-            "start": np.repeat(self.starts, 2 * sizes), "time": np.repeat(self.time, 2 * sizes),
-            "library": np.tile(np.repeat(libraries, sizes), n), "target": np.tile(np.repeat(targets, sizes), n),
+        pairs = roles(*(np.tile(np.repeat(names, sizes), n) for names in zip(*self.links, strict=True)))
+        return _spans(self, 2 * sizes) | dict(zip(ROLES, pairs, strict=True)) | {
             "lib_size": np.tile(self.lib_sizes, 2 * n), "mean": self.mean.reshape(-1),
-        })  # fmt: skip
+        }  # fmt: skip
+
+    def to_frame(self) -> Any:
+        """A pandas DataFrame with a row for each window, direction and size.
+
+        Columns are start and end (rows begin <= t < end), time, cause, effect, library, target, lib_size, mean.
+        """
+        return pandas_for("to_frame()").DataFrame(self.columns())
 
     def curves(self) -> dict[str, NDArray[Any]]:
         """Mean skill of both directions over time, at the largest library."""

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from ..data.windows import windows_of
 from ..device.select import DeviceNames
 from ..errors import InputError, warn
 from ..files import path_of
@@ -20,9 +21,9 @@ from ..launch.progress import Progress
 from . import arguments
 from .keep import Keep
 from .map_rows import rows_of
-from .measures import ERRORS, check_skill
 from .pairs import pairs_in_groups
 from .windowed_result import WindowedMap
+from .xmap_checks import check_measure, check_one_theta, check_windows
 from .xmap_edges import XmapEdges
 from .xmap_problem import XmapProblem
 from .xmap_result import XmapResult
@@ -122,7 +123,8 @@ def xmap(
         the width of an embedding, (E - 1) tau + abs(Tp). ``rho`` is the mean over folds.
     windows : (int, int), optional
         Width of windows that move along the rows, and rows from one to the next: a map for each window, as this
-        function gives it for those rows alone, with E="auto" found anew in each. Of method "simplex".
+        function gives it for those rows alone, with E="auto" found anew in each. Windows of plain rho share uploads
+        and searches; ``method="smap"``, ``skill`` and ``folds`` (of each window) take a search for each.
     skill : {"pearson", "spearman", "rmse", "mae", "nrmse"}
         What ``rho`` holds for each pair: Pearson's correlation of prediction and observation; that of their ranks,
         which outliers do not dominate; root mean square or mean absolute error; or the former over the standard
@@ -217,17 +219,18 @@ def xmap(
     begin = begin_of(join, part, out, "out", resume=resume)
     rule = Keep.parse(keep)
     fits = linear_fits(method, theta, ridge, knn)
-    if (out is not None or rule is not None) and fits is not None and (fits.several or fits.best):
-        what = "out=: a store is" if out is not None else f"keep={arguments.shown(keep)}: edges are"
-        raise InputError(f"theta={arguments.shown(theta)} with {what} of one map; give a single theta")
+    check_one_theta(fits, theta, out=out, keep=None if rule is None else keep, windows=windows)
     if windows is not None:
-        _only_maps(windows, {
-            "keep=": rule, "out=": out, "method='smap'": fits, "groups=": groups, "lib_range=": lib_range,
-            "pred_range=": pred_range, "folds=": folds, "predictions=True": predictions or None,
-            "skill=": None if skill == "pearson" else skill,
-        })  # fmt: skip
+        check_windows(
+            windows, keep=rule, out=out, groups=groups, lib_range=lib_range, pred_range=pred_range,
+            predictions=predictions,
+        )  # fmt: skip
     in_rows = any(given is not None for given in (lib_range, pred_range, folds))
-    skill = _measured(skill, predictions, fits is not None, in_rows, rule, out)
+    skill = check_measure(skill, predictions, fits, rule, out)
+    if in_rows and (skill != "pearson" or predictions):
+        raise InputError(
+            f"skill={skill!r}: with lib_range=, pred_range= or folds= skill is Pearson's rho; leave one out"
+        )
     fields, layout = pairs_in_groups(
         data, E=E, tau=tau, Tp=Tp, exclusion_radius=exclusion_radius, knn=knn, E_max=E_max, E_rule=E_rule,
         columns=columns, groups=groups, neighbors=neighbors, recall=recall, dtype=dtype, targets=targets,
@@ -244,14 +247,15 @@ def xmap(
         block_rows = block_rows if rule is None else rule.block_rows(series.n_series, block_rows)
     if groups is not None and in_rows:
         raise InputError("groups= with lib_range=, pred_range= or folds=: recordings are taken whole; leave one out")
-    chosen_rows = rows_of(lib_range, pred_range, folds, series.n_steps, method)
+    n = series.n_steps if windows is None else windows_of(windows, series.n_steps).width
+    chosen_rows = rows_of(lib_range, pred_range, folds, n, method)
     problem = XmapProblem(**fields, block_rows=block_rows, fits=fits, skill=skill, predictions=predictions)
     if folds is not None:
-        problem = replace(problem, folds=chosen_rows, each_fold=out is None and rule is None)
+        problem = replace(problem, folds=chosen_rows, each_fold=out is None and rule is None and windows is None)
     elif chosen_rows:
         problem = replace(problem, rows=chosen_rows[0])
     for rows in chosen_rows:
-        rows.require(series.n_steps, problem.dims, problem.tau, problem.Tp)
+        rows.require(n, problem.dims, problem.tau, problem.Tp)
     if windows is not None:
         return windowed_map(problem, windows, runner)
     if out is not None:
@@ -259,27 +263,6 @@ def xmap(
     if rule is not None:
         return edges_in_memory(problem, runner, rule)
     return map_in_memory(problem, runner, layout)
-
-
-def _only_maps(windows: Any, others: dict[str, Any]) -> None:
-    for name, given in others.items():
-        if given is not None:
-            raise InputError(f"windows={arguments.shown(windows)} cannot be used with {name}: leave one of them out")
-
-
-def _measured(skill: Any, predictions: bool, by_fits: bool, in_rows: bool, rule: Keep | None, out: Any) -> str:
-    """The measure, checked against what else was asked for."""
-    name = check_skill(skill)
-    asked = f"skill={name!r}" if name != "pearson" else "predictions=True"
-    if (name != "pearson" or predictions) and by_fits:
-        raise InputError(f"{asked}: method='smap' keeps sums of its fits only; take method='simplex'")
-    if (name != "pearson" or predictions) and in_rows:
-        raise InputError(f"{asked}: with lib_range=, pred_range= or folds= skill is Pearson's rho; leave one out")
-    if predictions and (rule is not None or out is not None):
-        raise InputError("predictions=True: they are held in memory; leave out keep= and out=")
-    if name in ERRORS and rule is not None:
-        raise InputError(f"skill={name!r}: keep= takes the largest values, and the smallest errors are the best")
-    return name
 
 
 def open_xmap(path: str | os.PathLike[str]) -> XmapResult | XmapEdges:

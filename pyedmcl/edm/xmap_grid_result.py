@@ -14,6 +14,7 @@ from ..data.arguments import real
 from ..errors import InputError, shown
 from ..io.optional import need, pandas_for
 from ..io.result import Result
+from ..io.roles import ROLES, roles
 
 _BLOCK_BYTES = 64 << 20  # of all maps, that are looked at together
 
@@ -21,6 +22,13 @@ _BLOCK_BYTES = 64 << 20  # of all maps, that are looked at together
 def as_tolerance(tolerance: float, name: str = "tolerance") -> float:
     """How far below the best a skill may be that counts as saturated. Raises InputError, which says ``name``."""
     return real(name, tolerance, "a number of at least 0", lambda value: 0 <= value < np.inf)
+
+
+def _pairs(grid: XmapGrid | GridChoice) -> Any:
+    """A pandas DataFrame of the axes and roles of each value of rho."""
+    rows = itertools.product(*grid.axes.values(), grid.names, grid.targets or grid.names)
+    table = [(*of_axes, *roles(library, target)) for *of_axes, library, target in rows]
+    return pandas_for("to_frame()").DataFrame(table, columns=[*grid.axes, *ROLES])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -134,10 +142,11 @@ class XmapGrid(Result):
                      attrs=dict(self.fixed))  # fmt: skip
 
     def to_frame(self) -> Any:
-        """A pandas DataFrame: a row for each combination and pair, with columns of axes, library, target and rho."""
-        columns = self.names if self.targets is None else self.targets
-        rows = itertools.product(*self.axes.values(), self.names, columns)
-        frame = pandas_for("to_frame()").DataFrame(list(rows), columns=[*self.axes, "library", "target"])
+        """A pandas DataFrame: a row for each combination and pair, with columns of axes, both roles, and rho.
+
+        The roles are cause and effect, and what the method calls them: library and target.
+        """
+        frame = _pairs(self)
         frame["rho"] = np.asarray(self.rho).ravel()
         return frame
 
@@ -195,10 +204,8 @@ class GridChoice(Result):
         return difference
 
     def to_frame(self) -> Any:
-        """A pandas DataFrame: a row for each pair, with columns of other axes, library, target, rho and the choice."""
-        columns = self.names if self.targets is None else self.targets
-        rows = itertools.product(*self.axes.values(), self.names, columns)
-        frame = pandas_for("to_frame()").DataFrame(list(rows), columns=[*self.axes, "library", "target"])
+        """A pandas DataFrame: a row for each pair, with columns of other axes, both roles, rho and the choice."""
+        frame = _pairs(self)
         chosen = self.chosen.ravel()
         whole = self.axis != "theta" and not np.isnan(chosen).any()
         frame["rho"], frame[self.axis] = self.rho.ravel(), chosen.astype(int) if whole else chosen

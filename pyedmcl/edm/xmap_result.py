@@ -16,6 +16,21 @@ from ..io.result import Result
 from .measures import ERRORS
 
 
+def best_edges(
+    rho: Any, skill: str, names: Sequence[str], E: NDArray[np.int_], top: int, targets: Sequence[str] | None
+) -> Sequence[Any]:
+    """The strongest pairs of a series with another, as :func:`pyedmcl.io.edges.strongest_edges` takes them.
+
+    Of a measure that is an error these are the smallest ones.
+    """
+    from ..io.edges import strongest_edges
+
+    if skill not in ERRORS:
+        return strongest_edges(rho, names, E, top, targets)
+    best = strongest_edges(-np.asarray(rho), names, E, top, targets)
+    return [edge._replace(rho=-edge.rho) for edge in best]
+
+
 @dataclass(frozen=True, repr=False)
 class XmapResult(Result):
     """All-pairs cross-map skill.
@@ -75,12 +90,7 @@ class XmapResult(Result):
 
     def edges(self, top: int = 100) -> Sequence[Any]:
         """The ``top`` strongest pairs of a series with another, as (library, target, rho, E); the smallest errors."""
-        from ..io.edges import strongest_edges
-
-        if self.skill not in ERRORS:
-            return strongest_edges(self.rho, self.names, self.E, top, self.targets)
-        best = strongest_edges(-np.asarray(self.rho), self.names, self.E, top, self.targets)
-        return [edge._replace(rho=-edge.rho) for edge in best]
+        return best_edges(self.rho, self.skill, self.names, self.E, top, self.targets)
 
     def plot(self, path: str | None = None) -> Any:
         """Heat map; saved to ``path`` if given. Needs matplotlib."""

@@ -18,7 +18,7 @@ from ..jobs.runner import Runner
 from ..jobs.sinks import ArraySink
 from . import arguments
 from .windowed_result import WindowedMap
-from .xmap_problem import XmapEngine, XmapProblem
+from .xmap_problem import XmapProblem
 
 if TYPE_CHECKING:
     from ..device.executor import Executor
@@ -84,9 +84,10 @@ class XmapWindowsEngine:
         E, record = self._dimensions(targets, n)
         rho = np.empty((n, p.data.series.n_series, E.shape[1]), np.dtype(p.data.dtype))
         sides = [side.conditioned.gaps.reshape(n, -1).any(axis=1) for side in (libraries, targets)]
-        gaps = sides[0] | sides[1]
-        if not gaps.all():
-            whole = np.flatnonzero(~gaps)
+        # Gaps rule out rows of their own window; folds, fits and measures of predictions have engines of their own.
+        alone = sides[0] | sides[1] | (p.fits is not None or p.measured or bool(p.folds))
+        if not alone.all():
+            whole = np.flatnonzero(~alone)
             values = _some(libraries, whole, n)
             found, used, searched = window_skill(self._executor, WindowData(
                 values, values if p.targets is None else _some(targets, whole, n), E[whole], p.tau, p.Tp,
@@ -94,7 +95,7 @@ class XmapWindowsEngine:
             ))  # fmt: skip
             rho[whole] = found
             record = record.joined(Record(used, "", tuple(searched)))
-        for window in np.flatnonzero(gaps):  # gaps rule out rows of their own window
+        for window in np.flatnonzero(alone):
             rho[window], own = self._alone(libraries, targets, int(window), n, E[window])
             record = record.joined(own)
         report(n)
@@ -129,7 +130,7 @@ class XmapWindowsEngine:
             p, data=_one(libraries, window, n), targets=None if p.targets is None else _one(targets, window, n),
             E=tuple(E.tolist()),
         )  # fmt: skip
-        engine = XmapEngine(own, self._executor)
+        engine = own.open(self._executor)
         try:
             found = engine.block(Block(0, 0, own.total), None, lambda done: None)
         finally:
@@ -165,7 +166,7 @@ def windowed_map(problem: XmapProblem, windows: Any, runner: Runner) -> Windowed
     used = runner.provenance(problem.kernels, record, arguments=problem.arguments() | named)
     return WindowedMap(
         rho, E, series.names, None if problem.targets is None else aimed.names, np.array(job.windows.starts), width,
-        job.windows.times(series.time), used, (series.grid, aimed.grid),
+        job.windows.times(series.time), used, (series.grid, aimed.grid), problem.skill,
     )  # fmt: skip
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pandas
 import pytest
 import xarray
+from cli_helpers import inside
 from series_helpers import driven
 from typer.testing import CliRunner
 
@@ -33,6 +34,21 @@ def test_maps_have_the_bits_of_a_call_for_each_window(device, E, values):
         np.testing.assert_array_equal(found.E[window], alone.E)
 
 
+@pytest.mark.parametrize(
+    "own", [{"method": "smap", "theta": 1.5}, {"skill": "mae"}, {"folds": 2, "E": "auto", "E_max": 2}],
+    ids=["smap", "mae", "folds"],
+)
+def test_maps_by_other_engines(own, one_device):
+    own = {"E": 2, "Tp": 1, "device": one_device} | own
+    found = pyedmcl.xmap(GAPS, windows=(120, 35), **own)
+    assert found.skill == own.get("skill", "pearson")
+    for window, rows in enumerate(SLICES):
+        np.testing.assert_array_equal(found.rho[window], pyedmcl.xmap(GAPS[rows], **own).rho)
+    best = found.edges(top=1)[0].rho
+    means = found.mean()[~np.eye(3, dtype=bool)]
+    assert best == pytest.approx(means.min() if "skill" in own else means.max())
+
+
 def test_maps_of_other_targets(one_device):
     own = {"targets": TABLE[:, 1:], "E": [3, 2], "dtype": "float64", "device": one_device}
     found = pyedmcl.xmap(GAPS, windows=[120, 35], **own)
@@ -50,6 +66,8 @@ def test_time_is_the_middle_of_a_window(tmp_path, one_device):
     assert windows_of((121, 79), 200).times(numbers["time"].values).tolist() == [30.0, 69.5]
     frame = found.to_frame()
     assert len(frame) == 2 * 9 and frame["start"].unique().tolist() == [0, 80]
+    assert (frame["end"] - frame["start"]).unique().tolist() == [120]
+    assert (frame["cause"] == frame["target"]).all() and (frame["effect"] == frame["library"]).all()
     one = frame[(frame["library"] == "1") & (frame["target"] == "0")]
     np.testing.assert_array_equal(one["rho"], found.rho[:, 1, 0])
     strongest = found.edges(top=1)[0]
@@ -119,7 +137,29 @@ def test_commands_write_a_row_for_each_window(tmp_path, one_device):
     assert CliRunner().invoke(app, ["ccm", str(table), *sampled, *common]).exit_code == 0
     expected = pyedmcl.ccm(X, Y, E=2, lib_sizes=[20, 60], sample=3, seed=1, windows=(100, 50), device=one_device)
     np.testing.assert_allclose(pandas.read_csv(out)["mean"], expected.mean.ravel())
+    held = pandas.read_csv(out)
+    assert held.columns.tolist()[:5] == ["start", "end", "time", "cause", "effect"]
+    assert set(held["end"]) == {100, 150, 200}
     assert CliRunner().invoke(app, ["simplex", str(table), "--E", "2", "--windows", "100"]).exit_code == 2
+
+
+def test_the_command_of_maps_writes_a_row_for_each_window_and_pair(tmp_path, one_device):
+    table, out = tmp_path / "t.csv", tmp_path / "w.csv"
+    pandas.DataFrame(TABLE, columns=["x", "y", "z"]).to_csv(table, index=False)
+    line = ["xmap", table, "--E", 2, "--windows", "100,50", "--skill", "rmse", "--edges", 2, "--device", one_device]
+    done = inside(*line, "-o", out)
+    expected = pyedmcl.xmap(TABLE, E=2, windows=(100, 50), skill="rmse", device=one_device).to_frame()
+    held = pandas.read_csv(out)
+    assert done.returncode == 0 and held.columns.tolist() == expected.columns.tolist() and len(held) == 3 * 9
+    np.testing.assert_allclose(held["rho"], expected["rho"])
+    one = held[(held["start"] == 50) & (held["cause"] == "y") & (held["effect"] == "x")]
+    assert one[["end", "library", "target"]].values.tolist() == [[150, "x", "y"]]
+    assert "3 windows of 100 rows" in done.stderr + done.stdout
+    for wrong, told in ((["-o", tmp_path / "w.zarr"], ".csv"), (["-o", out, "--keep", "top:1"], "--keep")):
+        refused = inside(*line, *wrong)
+        assert refused.returncode != 0 and told in refused.stderr
+    done = inside("xmap", table, "--E", 2, "--skill", "mae", "--device", one_device, "-o", tmp_path / "m.zarr")
+    assert done.returncode == 0 and pyedmcl.open_xmap(tmp_path / "m.zarr").skill == "mae"
 
 
 @pytest.mark.parametrize(
@@ -130,8 +170,10 @@ def test_commands_write_a_row_for_each_window(tmp_path, one_device):
         ((3, 1), {}, "windows=(3, 1): E=2, tau=2, Tp=0 needs windows of at least 4 rows"),
         ((50, 0), {}, "windows=0: an integer of at least 1 is needed"),
         ((50, 5), {"keep": "top:1"}, "windows=(50, 5) cannot be used with keep="),
-        ((50, 5), {"method": "smap"}, "windows=(50, 5) cannot be used with method='smap'"),
-        ((50, 5), {"groups": np.arange(200) // 50}, "windows=(50, 5) cannot be used with groups="),
+        ((50, 5), {"method": "smap", "theta": [0, 1]}, "theta=[0, 1] with windows=(50, 5): it takes one map"),
+        ((50, 5), {"groups": np.arange(200) // 50}, "windows=(50, 5) cannot be used with groups=: windows may"),
+        ((50, 5), {"lib_range": (0, 40)}, "windows=(50, 5) cannot be used with lib_range=: a window is its own"),
+        ((50, 5), {"folds": 60}, "folds=60"),
     ],
 )
 def test_what_cannot_be_used_is_refused_by_name(windows, more, said):

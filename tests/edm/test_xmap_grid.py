@@ -174,7 +174,8 @@ def test_frames_arrays_and_pictures(one_device, tmp_path):
     row = frame[(frame.E == 2) & (frame.Tp == 1) & (frame.library == "x3") & (frame.target == "x1")]
     assert row.rho.item() == grid.rho[1, 1, 3, 1]
     flow = grid.sel(Tp=0).saturation()
-    assert list(flow.to_frame().columns) == ["library", "target", "rho", "E"]
+    assert list(flow.to_frame().columns) == ["cause", "effect", "library", "target", "rho", "E"]
+    assert (flow.to_frame()["cause"] == flow.to_frame()["target"]).all()
     assert flow.to_frame()["E"].dtype.kind == "i"
     grid.plot(str(tmp_path / "grid.png"))
     flow.plot(str(tmp_path / "flow.png"))
