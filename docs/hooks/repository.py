@@ -1,0 +1,58 @@
+"""Pages of the site that lie outside of docs/, and the links between all pages.
+
+In the repository pages link to each other's files, as GitHub shows them. Here a link is followed from the file that it
+stands in, and written anew for the place that the page has on the site. What the site does not hold, such as a program,
+becomes a link into the repository where `repo_url` is known, and else plain text.
+"""
+
+from __future__ import annotations
+
+import os.path
+import posixpath
+import re
+from pathlib import Path
+
+from mkdocs.structure.files import File
+
+ROOT = Path(__file__).resolve().parents[2]
+
+#: Files of the repository that are pages of the site, at the same place.
+OUTSIDE = ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "bench/README.md")
+
+#: Files that have no page of their own, and the page that says the same.
+INSTEAD = {"README.md": "index.md"}
+
+_LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\(([^()\s:#]+)(#[^()\s]*)?\)")
+_FENCE = re.compile(r"(^ *```.*?^ *```$)", re.MULTILINE | re.DOTALL)
+
+
+def on_files(files, config):
+    for path in OUTSIDE:
+        if (ROOT / path).is_file():
+            files.append(File.generated(config, path, abs_src_path=str(ROOT / path)))
+    return files
+
+
+def on_page_markdown(markdown, page, config, files):
+    source = page.file.src_uri
+    folder = posixpath.dirname(source if source in OUTSIDE else posixpath.join("docs", source))
+
+    def written(match):
+        mark, text, target, anchor = match[1], match[2], match[3], match[4] or ""
+        path = posixpath.normpath(posixpath.join(folder, target))
+        place = place_on_site(path, files)
+        if place is not None:
+            return f"{mark}[{text}]({os.path.relpath(place, posixpath.dirname(source) or '.')}{anchor})"
+        if not (ROOT / path).exists():
+            return match[0]  # the strict build names it
+        return f"[{text}]({config.repo_url.rstrip('/')}/blob/main/{path})" if config.repo_url else text
+
+    parts = _FENCE.split(markdown)
+    parts[::2] = [_LINK.sub(written, part) for part in parts[::2]]
+    return "".join(parts)
+
+
+def place_on_site(path, files):
+    """Where a file of the repository is on the site; None where the site does not hold it."""
+    place = INSTEAD.get(path, path.removeprefix("docs/") if path.startswith("docs/") or path in OUTSIDE else None)
+    return place if place is not None and files.get_file_from_path(place) is not None else None
