@@ -60,21 +60,24 @@ inline int complete(global const moment* restrict x, const int j, const int lag)
   return 1;
 }
 
-// A work-group makes the states of library first_library + its number. allowed: which rows may be neighbours, for targets of
-// this pattern of gaps. work: [library][E + 1][n_padded], weights and regressors in double.
+// A work-group makes the states of library first_library + its number. allowed: which rows may be neighbours (read only with
+// gaps); those of the next library follow allowed_stride rows later, which is 0 where all libraries have the same. work:
+// [library][E + 1][n_padded], weights and regressors in double.
 %if penalised:
 // strength: of the penalty on squared slopes of the data, by library. penalty: [library][E][E], the same for slopes of z.
 %endif
 kernel __attribute__((reqd_work_group_size(WG, 1, 1)))
 void smap_white(global const moment* restrict series, const int first_library, const int series_stride, const int first,
-                const int lag, const int n_rows, const int n_padded, global const uchar* restrict allowed, const moment theta,
-                global const moment* restrict strength, global moment* restrict work, global real* restrict states,
-                global real* restrict columns, global moment* restrict penalty) {
+                const int lag, const int n_rows, const int n_padded, global const uchar* restrict allowed,
+                const int allowed_stride, const moment theta, global const moment* restrict strength,
+                global moment* restrict work, global real* restrict states, global real* restrict columns,
+                global moment* restrict penalty) {
   local moment shared[WG];
   const int lid = get_local_id(0), which = first_library + get_group_id(0);
   global const moment* restrict x = series + (size_t)which * series_stride + first;
   global moment* restrict weights = work + (size_t)which * (E + 1) * n_padded;
   global moment* restrict z = weights + n_padded;
+  allowed += (size_t)which * allowed_stride;
   states += (size_t)which * n_padded * STATE;
   columns += (size_t)which * n_padded * COLUMNS;
 

@@ -41,6 +41,18 @@ def ccm_matrix(
     Tp: Interval = 0,
     exclusion_radius: options.Exclusion = 0,
     knn: options.Knn = None,
+    method: Annotated[
+        str,
+        typer.Option("--method", metavar="simplex|smap", rich_help_panel="Embedding",
+                     help="Predict by nearest neighbours, or by linear fits weighted by nearness."),
+    ] = "simplex",
+    theta: Annotated[
+        float, typer.Option("--theta", help="Localisation of --method smap.", rich_help_panel="Embedding")
+    ] = 1.0,
+    ridge: Annotated[
+        float,
+        typer.Option("--ridge", help="Penalty of --method smap on the squared slopes.", rich_help_panel="Embedding"),
+    ] = 0.0,
     E_max: options.EMax = 20,
     columns: options.Columns = None,
     groups: options.Groups = None,
@@ -91,7 +103,8 @@ def ccm_matrix(
     with client_at(client) as workers, talk.progress("cross mapping") as report:
         result = pyedmcl.ccm_matrix(
             series, lib_sizes=sizes, sample=sample, E=dimension, tau=tau, Tp=Tp, seed=seed,
-            exclusion_radius=exclusion_radius, knn=knn, E_max=E_max, groups=labels,
+            exclusion_radius=exclusion_radius, knn=knn, method=method, theta=theta, ridge=ridge, E_max=E_max,
+            groups=labels,
             lib_range=parse_ranges(lib, "--lib"), out=output, resume=resume,
             join=join, part=part, progress=report, neighbors=neighbors, recall=recall, dtype=dtype,
             device=device, client=workers,
@@ -112,7 +125,8 @@ def ccm_matrix(
         result.plot_network(str(network))
     talk.document({"output": str(output), "n_series": series.n_series, "n_steps": series.n_steps,
                    "names": list(result.names), "E": result.E, "lib_sizes": result.lib_sizes, "sample": sample,
-                   "seed": result.seed, "pairs": None if pairs is None else str(pairs),
+                   "seed": result.seed, "method": result.method, "theta": result.theta,
+                   "pairs": None if pairs is None else str(pairs),
                    "neighbors": result.provenance["neighbors"]})  # fmt: skip
 
 

@@ -28,6 +28,7 @@ from .ccm_matrix_store import open_stores, read_stores, shared_seed, stored_seed
 from .map_rows import rows_of
 from .pairs import pairs_arguments, with_dimensions
 from .states import embed, future
+from .xmap_smap import require_coordinates, single_fits
 
 _SIZES = 8  # library sizes where the caller names none
 
@@ -44,6 +45,9 @@ def ccm_matrix(
     seed: int | None = None,
     exclusion_radius: int = 0,
     knn: int | None = None,
+    method: str = "simplex",
+    theta: float = 1.0,
+    ridge: float = 0.0,
     E_max: int = 20,
     E_rule: str | float = "best",
     columns: Sequence[str | int] | str | int | None = None,
@@ -94,6 +98,11 @@ def ccm_matrix(
         long computations also as :func:`pyedmcl.ccm` calls it.
     lib_range : (int, int), sequence of (int, int), or mask (n_steps,), optional
         Rows that are drawn, as for :func:`pyedmcl.xmap`; all rows are predicted from them.
+    method : {"simplex", "smap"}
+        How rows are predicted: by their nearest neighbours, or by linear fits to all members that are weighted by
+        nearness. The sub-libraries of a seed are the same.
+    theta, ridge : float
+        Of method "smap": localisation, and penalty on the squared slopes, as for :func:`pyedmcl.xmap`.
     tau, Tp, exclusion_radius, knn, E_max, E_rule, columns, groups, dtype, device, tune
         As for :func:`pyedmcl.xmap`.
     client : optional
@@ -106,7 +115,7 @@ def ccm_matrix(
     Raises
     ------
     InputError
-        Data or an argument cannot be used.
+        Data or an argument cannot be used; the device lacks double precision, which method "smap" needs.
     DeviceNotFoundError, DeviceMemoryError
         No device matches; sixteen samples of a library do not fit on it.
     StoreForeignError, StoreMismatchError, StoreWriteError
@@ -124,7 +133,9 @@ def ccm_matrix(
 
     Notes
     -----
-    Cost: that of :func:`ccm` for each pair; searches are shared by all targets of a library.
+    Cost: that of :func:`ccm` for each pair; searches are shared by all targets of a library. Method "smap" takes about
+    n_steps^2 * (E + 1)^2 multiply-adds for each pair, size and sample, since each has fits of its own; so that no fit
+    has fewer rows than coefficients, sub-libraries have at least E + 2 * exclusion_radius + 2 rows.
 
     Examples
     --------
@@ -137,6 +148,7 @@ def ccm_matrix(
     """
     samples = arguments.draws("sample", sample)
     arguments.reporter(progress)
+    fits = single_fits(method, theta, ridge, knn)
     out = arguments.folder("out", out)
     begin = begin_of(join, part, out, "out", resume=resume)
     fields = pairs_arguments(
@@ -155,8 +167,11 @@ def ccm_matrix(
         raise InputError("groups= with lib_range=: recordings are taken whole; leave one of them out")
     rows = rows_of(lib_range, None, None, series.n_steps, "simplex")
     problem = CcmMatrixProblem(
-        **fields, lib_sizes=(), sample=samples, seed=arguments.stream(seed), rows=rows[0] if rows else None
-    )
+        **fields, lib_sizes=(), sample=samples, seed=arguments.stream(seed), rows=rows[0] if rows else None,
+        fits=fits,
+    )  # fmt: skip
+    if fits is not None:
+        require_coordinates(problem.highest)
     problem = replace(problem, lib_sizes=_library_sizes(lib_sizes, problem))
     runner = arguments.runner_on(device, problem.data.dtype, client)
     matrices: list[Any] = []
@@ -186,7 +201,7 @@ def ccm_matrix(
     used = runner.provenance(problem.kernels, record, arguments=problem.arguments())
     return CcmMatrixResult(
         np.array(problem.lib_sizes), tuple(matrices), np.array(problem.E, int), series.names, samples, problem.seed,
-        used,
+        used, *_method(problem.arguments()),
     )  # fmt: skip
 
 
@@ -235,6 +250,7 @@ def open_ccm_matrix(path: str | os.PathLike[str]) -> CcmMatrixResult:
     return CcmMatrixResult(
         np.array(list(stores)), tuple(store.rho for store in stores.values()), first.dimensions(), first.names,
         int(own["sample"]), int(own["seed"]), first.manifest.provenance(neighbors=_searched(stores)),
+        *_method(own),
     )  # fmt: skip
 
 
@@ -246,10 +262,26 @@ def _searched(stores: Mapping[int, XmapStore]) -> list[dict[str, Any]]:
     return found
 
 
+def _method(named: Mapping[str, Any]) -> tuple[str, float | None]:
+    """The method of a problem with these arguments, and its theta."""
+    return named.get("method", "simplex"), named.get("theta")
+
+
+def _least_size(problem: CcmMatrixProblem) -> tuple[int, str]:
+    """Rows that a sub-library needs, and what for."""
+    E, radius = problem.highest, problem.exclusion_radius
+    if problem.fits is None:
+        k = problem.knn or E + 1
+        return k + 1, f"{k} neighbours of each row"
+    # As many rows as an exclusion may take around a row, and then one for each coefficient.
+    near = 2 * radius + 1
+    return E + 1 + near, f"fits with {E} slopes and an intercept, {near} rows near in time being left out"
+
+
 def _library_sizes(lib_sizes: Any, problem: CcmMatrixProblem) -> tuple[int, ...]:
     """Library sizes, checked against the rows of the pair that has the fewest."""
     # Before E is known: the largest E that may be found has the fewest rows.
-    series, E, tau, Tp, k = problem.data.series, problem.highest, problem.tau, problem.Tp, problem.knn
+    series, E, tau, Tp = problem.data.series, problem.highest, problem.tau, problem.Tp
     there = np.isfinite(series.values)
     known = np.array([np.isfinite(future(series.values[:, j], Tp)) for j in range(series.n_series)])
     embedded = np.array([
@@ -259,11 +291,12 @@ def _library_sizes(lib_sizes: Any, problem: CcmMatrixProblem) -> tuple[int, ...]
     if allowed is not None:
         embedded = embedded & allowed
     rows = embedded.astype(np.float32) @ known.astype(np.float32).T
-    most, least = int(rows.min()), (k or E + 1) + 1
+    most, (least, what) = int(rows.min()), _least_size(problem)
     if most < least:
         raise InputError(
             f"data: some pair has {most:,} rows with all coordinates (E={E}) and a target, which is too few for "
-            f"{least - 1} neighbours of each row; leave out series with many gaps, or use a smaller E, E_max or knn"
+            f"{what}; leave out series with many gaps, or use a smaller E, E_max or "
+            f"{'knn' if problem.fits is None else 'exclusion_radius'}"
         )
     if lib_sizes is None:
         sizes = np.unique(np.linspace(max(least, most // 50), most, _SIZES).astype(int)).tolist()
@@ -273,8 +306,8 @@ def _library_sizes(lib_sizes: Any, problem: CcmMatrixProblem) -> tuple[int, ...]
     for size in sizes:
         if not least <= size <= most:
             raise InputError(
-                f"lib_sizes: {size:,}; from {least} (more than the neighbours) to {most:,} rows can be drawn of each "
-                f"series with E up to {E}"
+                f"lib_sizes: {size:,}; from {least} (enough for {what}) to {most:,} rows can be drawn of each series "
+                f"with E up to {E}"
             )
     if not sizes or len(set(sizes)) != len(sizes):
         raise InputError(f"lib_sizes={arguments.shown(lib_sizes)}: at least one size is needed, and none twice")

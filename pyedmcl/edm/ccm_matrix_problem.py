@@ -12,11 +12,13 @@ from numpy.typing import NDArray
 from ..engines.ccm import SampledSkill
 from ..engines.future_targets import FutureTargets
 from ..jobs.blocks import Arrays, Block, BlockResult, Record, Report, cut
+from . import ccm_matrix_smap
 from .ccm_problem import KERNELS
 from .convergence import means
 from .effort import operations
 from .pairs import PairsProblem
 from .states import delay_states, future
+from .xmap_smap import LinearFits
 
 if TYPE_CHECKING:
     from ..device.executor import Executor
@@ -37,16 +39,19 @@ class CcmMatrixProblem(PairsProblem):
     seed : int
     pairs : ndarray of bool (n_series, n_series), optional
         Row = library, column = target: which pairs are computed; the others get NaN. All by default.
+    fits : LinearFits or None
+        How rows are predicted by local linear fits, of one theta; None where they are predicted by their neighbours.
     """
 
     lib_sizes: tuple[int, ...]
     sample: int
     seed: int
     pairs: NDArray[np.bool_] | None = None
+    fits: LinearFits | None = None
 
     @property
     def kernels(self) -> tuple[str, ...]:
-        return KERNELS
+        return KERNELS if self.fits is None else ccm_matrix_smap.KERNELS
 
     def blocks(self) -> list[Block]:
         return cut(self.total, max(min(_BLOCK_PAIRS // self.total, 8), 1), len(self.lib_sizes))
@@ -55,10 +60,13 @@ class CcmMatrixProblem(PairsProblem):
     def operations(self) -> float:
         n, N = self.data.series.n_steps, self.total
         targets = N * len(self.lib_sizes) * self.sample
+        if self.fits is not None:  # each sub-library has fits of its own
+            return self.fits.operations(n, N * targets, 1, self.highest)
         return operations([self.highest], n_library=n, n_query=n, n_series=N, n_targets=targets)
 
     def own_arguments(self) -> dict[str, Any]:
-        return {"sample": self.sample, "seed": self.seed}
+        drawn = {"sample": self.sample, "seed": self.seed}
+        return drawn if self.fits is None else drawn | self.fits.arguments()
 
     def open(self, executor: Executor) -> CcmMatrixEngine:
         return CcmMatrixEngine(self, executor)
@@ -72,6 +80,7 @@ class CcmMatrixEngine:
         values = problem.data.series.values
         self._targets = FutureTargets(future(values.T, problem.Tp))
         self._E = np.array(problem.E, int)
+        self._fits = None if problem.fits is None else ccm_matrix_smap.SampledFits(problem, executor)
 
     def block(self, block: Block, into: Arrays | None, report: Report) -> BlockResult:
         """Mean skill (libraries of the block, n_series) for each of the block's library sizes."""
@@ -110,6 +119,8 @@ class CcmMatrixEngine:
         )  # fmt: skip
         engine = SampledSkill(self._executor, states, self._targets, mask, request=p.search)
         try:
+            if self._fits is not None:
+                return self._fits.skill(engine, E, libraries, pairs, sizes)
             mean = means(engine.skill(pairs, sizes, p.sample, p.seed))
             return mean, Record(dict(engine.parameters), engine.grade, tuple(engine.searched))
         finally:

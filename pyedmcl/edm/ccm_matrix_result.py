@@ -38,6 +38,10 @@ class CcmMatrixResult(Result):
     sample : int
         Random sub-libraries of each pair and size.
     seed : int
+    method : str
+        How rows were predicted: "simplex" or "smap".
+    theta : float or None
+        Localisation of method "smap".
     """
 
     lib_sizes: NDArray[np.int_]
@@ -47,6 +51,8 @@ class CcmMatrixResult(Result):
     sample: int
     seed: int
     provenance: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    method: str = "simplex"
+    theta: float | None = None
 
     def at(self, size: int) -> Any:
         """Matrix of a library size. Raises InputError for one that was not computed."""

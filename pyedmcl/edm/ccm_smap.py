@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from ..engines.ccm import SampledSkill
 from ..engines.smap import LocalFits
 from ..engines.sub_libraries import CcmPair
-from ..errors import InputError
 from .smap_fit import skill
 from .states import embed, future
+from .xmap_smap import require_double
 
 if TYPE_CHECKING:
     from .ccm_directions import Direction
@@ -43,11 +43,7 @@ def fitted(
         The device has no double precision, which sums of products need.
     """
     executor, p = engine.executor, problem
-    if not executor.info.fp64:
-        raise InputError(
-            f"method='smap': {executor.info.name} lacks double precision, which sums of products need; choose another "
-            "device, such as device='cpu'"
-        )
+    require_double(executor)
     library = direction.library
     coordinates = embed(library.series.values, library.lags, direction.tau).astype(np.float64)
     target = future(direction.target.series.values[:, 0], p.Tp)

@@ -87,6 +87,34 @@ def linear_fits(method: Any, theta: Any, ridge: Any, knn: Any) -> LinearFits | N
     return LinearFits(thetas, ridge, not best and np.ndim(theta) > 0, best)
 
 
+def single_fits(method: Any, theta: Any, ridge: Any, knn: Any) -> LinearFits | None:
+    """As :func:`linear_fits`, of one theta.
+
+    Raises
+    ------
+    InputError
+        An argument cannot be used.
+    """
+    if isinstance(theta, str) or np.ndim(theta) > 0:
+        raise InputError(f"theta={shown(theta)}: one number of at least 0 is needed")
+    return linear_fits(method, theta, ridge, knn)
+
+
+def require_double(executor: Executor) -> None:
+    """Refuse a device without double precision.
+
+    Raises
+    ------
+    InputError
+        Naming it.
+    """
+    if not executor.info.fp64:
+        raise InputError(
+            f"method='smap': {executor.info.name} lacks double precision, which sums of products need; choose "
+            "another device, such as device='cpu'"
+        )
+
+
 def theta_of(named: Mapping[str, Any]) -> Any:
     """theta of a problem with these arguments: one or several numbers; None without."""
     theta = named.get("theta")
@@ -148,8 +176,19 @@ def require_fits(problem: PairsProblem, data: SmapMapData) -> None:
             f"some row of library -> target: {', '.join(short[:_NAMED])}{more}. Use a smaller E, E_max or "
             "exclusion_radius, or leave out series with many gaps"
         )
-    if max(data.E) > MOST_COORDINATES:
-        raise InputError(f"method='smap': E up to {max(data.E)}; at most {MOST_COORDINATES} are supported")
+    require_coordinates(int(max(data.E)))
+
+
+def require_coordinates(E: int) -> None:
+    """Refuse a dimension that the kernels are not made for.
+
+    Raises
+    ------
+    InputError
+        Naming it.
+    """
+    if E > MOST_COORDINATES:
+        raise InputError(f"method='smap': E up to {E}; at most {MOST_COORDINATES} are supported")
 
 
 def fewest(legal: NDArray[np.bool_], asked: NDArray[np.bool_], radius: int) -> int:
@@ -168,11 +207,7 @@ class SmapXmapEngine:
 
     def __init__(self, problem: PairsProblem, fits: LinearFits, executor: Executor) -> None:
         self._fits = fits
-        if not executor.info.fp64:
-            raise InputError(
-                f"method='smap': {executor.info.name} lacks double precision, which sums of products need; choose "
-                "another device, such as device='cpu'"
-            )
+        require_double(executor)
         self._map = SmapMap(executor, smap_map_data(problem, fits))
 
     def block(self, block: Block, into: Arrays | None, report: Report) -> BlockResult:

@@ -154,18 +154,34 @@ class SampledSkill:
 
     def members(self, pair: CcmPair, sizes: Sequence[int], samples: int, seed: int) -> Iterator[Mask]:
         """Whose rows the sub-libraries of each size hold, one size after the other: (samples, n_steps)."""
-        table = table_of([pair])
+        for size in sizes:
+            yield self.drawn(table_of([pair]), [size], samples, seed)[0, 0]
+
+    def drawn(self, table: NDArray[np.int_], sizes: Sequence[int], samples: int, seed: int) -> Mask:
+        """Whose rows the sub-libraries of some pairs hold: (n_pairs, n_sizes, samples, n_steps).
+
+        Parameters
+        ----------
+        table : ndarray of int (n_pairs, 4)
+            See :class:`pyedmcl.engines.sub_libraries.Of`.
+        sizes, samples, seed
+            As for :meth:`skill`.
+        """
         rows, row_lists = self._row_lists(table)
         device, rows_of = self._device, self._device.put("rows_of", rows)
-        for size, key in zip(sizes, stream_keys(seed, sizes), strict=True):
-            columns = columns_of(table, [size], key[None], samples, row_lists, int(table[0, Of.LIBRARY]), SAMPLES)
-            n = len(columns.numbers)
-            words = np.empty((n, device.word_stride), np.uint16)
-            drawn = device.draw(device.put("columns", columns.numbers), columns.numbers, rows_of)
-            self.executor.download(drawn, words)
-            bits = (words[:, None, : self.n] >> np.arange(SAMPLES, dtype=np.uint16)[:, None]) & 1
-            # Rows that cannot be drawn are never written.
-            yield (bits.reshape(n * SAMPLES, self.n)[:samples] > 0) & self.library_mask(pair)
+        columns = columns_of(table, sizes, stream_keys(seed, sizes), samples, row_lists, 0, SAMPLES)
+        n = len(columns.numbers)
+        words = np.empty((n, device.word_stride), np.uint16)
+        self.executor.download(device.draw(device.put("columns", columns.numbers), columns.numbers, rows_of), words)
+        out = np.empty((len(table), len(sizes), samples, self.n), bool)
+        for place in range(SAMPLES):
+            filled = columns.numbers[:, Field.SAMPLES] > place
+            bits = words[filled, : self.n] >> np.uint16(place) & np.uint16(1)
+            out[columns.pair[filled], columns.size[filled], columns.numbers[filled, Field.SAMPLE] + place] = bits
+        # Rows that cannot be drawn are never written.
+        legal = [self._legal(library, target) for library, target in table[:, : Of.STREAM].tolist()]
+        out &= np.array(legal)[:, None, None]
+        return out
 
     def _groups(self, table: NDArray[np.int_]) -> list[tuple[NDArray[np.int_], Mask | None]]:
         """Pairs that share a search, and the rows that may be neighbours in it; None where all may."""

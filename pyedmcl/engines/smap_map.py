@@ -10,23 +10,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..codegen.build import build
+from ..codegen.sentinels import GAP
 from ..device.memory import budget, memory_share
-from ..device.quirks import quirks_for
 from ..errors import DeviceMemoryError
 from ..kernels import spec
-from ..kernels.smap_map import MOST_COLUMNS, MOST_ROWS, MOST_STEP, local_numbers, tile_columns, tile_rows
+from ..kernels.smap_map import MOST_COLUMNS, MOST_STEP
 from ..launch.invariants import require_rho
-from ..launch.pacing import Pacer
 from ..launch.pool import Pool
-from ..launch.sizes import open_size, round_up
+from ..launch.sizes import round_up
 from ..launch.staging import Staging
-from ..tuning.parameters import adjusted, parameters
+from .smap_map_kernels import MapKernels, MapShape, TargetClass
 
 if TYPE_CHECKING:
     from ..device.executor import Executor
 
-_PIECES = 6  # numbers of a tile of rows, by target
 _LIBRARIES_MOST = 4096  # at a time; a dimension of a launch
 _SUMS_BYTES_MOST = 256 << 20
 _SHARE_OF_DOUBLE = 0.25  # of memory, for what is done again in float64
@@ -76,22 +73,6 @@ class SmapMapData:
     in_double: NDArray[np.float64] | None = None
 
 
-@dataclass(frozen=True)
-class _Class:
-    """Targets of one dimension and pattern of gaps, adjacent columns, and how the kernels treat them."""
-
-    E: int
-    pattern: int
-    begin: int
-    end: int
-    gram: dict[str, Any]
-    map: dict[str, Any]
-
-    @property
-    def sums_stride(self) -> int:
-        return round_up(self.end - self.begin, tile_columns(self.map))
-
-
 class SmapMap:
     """All-pairs skill by S-map: one small system for each library row, which serves all targets.
 
@@ -108,17 +89,18 @@ class SmapMap:
 
     def __init__(self, executor: Executor, data: SmapMapData) -> None:
         self.executor, self._data = executor, data
-        self._n_steps, self.n = data.values.shape
+        self.n_steps, self.n = data.values.shape
         self.dtype = data.values.dtype.name
-        self._item = data.values.itemsize
         self._pool = Pool(executor)
-        self._pacers = {name: Pacer(executor.info) for name in ("white", "gram", "map")}
+        self._kernels = MapKernels(executor, self._pool, MapShape(
+            self.n_steps, self.n, data.tau, data.Tp, data.exclusion_radius, data.gaps, data.ridge > 0, self.dtype
+        ))  # fmt: skip
         self._staged: list[Staging] = []
         try:
             room = self._load_targets()
             self._series = Staging(executor, data.libraries, room=room // 8)
             self._staged.append(self._series)
-            self._classes = [self._class(*key) for key in self._keys]
+            self._classes = [self._kernels.class_of(*key) for key in self._keys]
             self._batch = self._libraries_at_once(room)
         except BaseException:
             self.release()
@@ -126,26 +108,26 @@ class SmapMap:
 
     def _load_targets(self) -> int:
         """Targets time-major, those of one dimension and pattern of gaps side by side; returns the bytes left."""
-        data, limit = self._data, budget(self.executor.info)
+        data, limit, item = self._data, budget(self.executor.info), self._data.values.itemsize
         self._stride = round_up(self.n, 16)
         # Steps and vectors of columns reach behind the last row.
-        rows = round_up(self._n_steps + MOST_STEP + -(-MOST_COLUMNS // self._stride), 16)
-        nbytes, most = rows * self._stride * self._item, min(limit.largest, limit.total * 3 // 4)
+        rows = round_up(self.n_steps + MOST_STEP + -(-MOST_COLUMNS // self._stride), 16)
+        nbytes, most = rows * self._stride * item, min(limit.largest, limit.total * 3 // 4)
         if nbytes > most:
             raise DeviceMemoryError(
-                f"{self.n:,} targets of {self._n_steps:,} steps need {nbytes:,} bytes on the device; {most:,} may be "
+                f"{self.n:,} targets of {self.n_steps:,} steps need {nbytes:,} bytes on the device; {most:,} may be "
                 f"used for them on {self.executor.info.name} (raise PYEDMCL_MEMORY_FRACTION or PYEDMCL_MEMORY_LIMIT)"
             )
         order = np.lexsort((np.arange(self.n), data.E, data.gap_pattern))
-        column_of = np.empty(self.n, np.int32)
-        column_of[order] = np.arange(self.n)
-        scored = (np.maximum((data.E - 1) * data.tau, -data.Tp) + data.Tp, min(self._n_steps, self._n_steps + data.Tp))
+        self._column_of = np.empty(self.n, np.int32)
+        self._column_of[order] = np.arange(self.n)
+        scored = (np.maximum((data.E - 1) * data.tau, -data.Tp) + data.Tp, min(self.n_steps, self.n_steps + data.Tp))
         room = int(limit.total - nbytes)
         staging = Staging(self.executor, data.values, scored=scored, room=room // 8)
         self._staged.append(staging)
         self._targets = self._pool.get("targets", nbytes)
-        staging.targets(column_of, self._stride, self._targets, rows)
-        self._put("target_of", order.astype(np.int32))
+        staging.targets(self._column_of, self._stride, self._targets, rows)
+        self._target_of = self._kernels.put("target_of", order.astype(np.int32))
         pairs = np.stack([data.gap_pattern[order], data.E[order]], axis=1)
         edges = [0, *(np.flatnonzero((pairs[1:] != pairs[:-1]).any(axis=1)) + 1).tolist(), self.n]
         self._keys = [
@@ -153,59 +135,29 @@ class SmapMap:
         ]
         return room
 
-    def _class(self, E: int, pattern: int, begin: int, end: int) -> _Class:
-        info, sizes = self.executor.info, {"rows": self._n_steps, "targets": end - begin}
-        given: dict[str, Any] = {"E": E, "gaps": self._data.gaps, "dtype": self.dtype}
-        solving = {**given, "penalised": self._data.ridge > 0}
-        choice = parameters(spec("smap_map"), given, info, sizes)
-        chosen = dict(choice.parameters)
-        local = quirks_for(info).local_bytes
-        while chosen["target_tiles"] > 1 and tile_columns(chosen) // 2 >= end - begin:
-            chosen["target_tiles"] //= 2
-        for name, least in (("target_tiles", 1), ("step", 8)):
-            while chosen[name] > least and local_numbers({**given, **chosen}) * self._item > local:
-                chosen[name] //= 2
-        adjusted(choice, chosen, "tiles are no wider than the targets, and must fit into local memory")
-        gram = parameters(spec("smap_gram"), solving, info, sizes).parameters
-        return _Class(E, pattern, begin, end, {**solving, **gram}, {**given, **chosen})
-
-    def _extent(self, E: int) -> tuple[int, int, int]:
-        """First row of a map, rows, and rows with padding."""
-        data = self._data
-        first, end = max((E - 1) * data.tau, -data.Tp), min(self._n_steps, self._n_steps - data.Tp)
-        return first, end - first, round_up(end - first, MOST_ROWS)
-
     def _libraries_at_once(self, room: int) -> int:
         """Libraries whose states, fits and sums fit on the device."""
         most, largest = 0, 0
         for each in self._classes:
-            _, m, padded = self._extent(each.E)
-            sums = -(-m // tile_rows(each.map)) * _PIECES * each.sums_stride * self._item
-            parts = (
-                8 * (each.E + 1) * padded, round_up(2 * each.E + 1, 4) * padded * self._item,
-                (2 * each.E + 1) * padded * self._item, (each.E + 3) * padded * self._item, sums,
-                8 * self._n_steps, self.n * self._item,
-            )  # fmt: skip
-            most, largest = max(most, sum(parts)), max(largest, *parts)
-            most = max(most, -(-sums * room // (2 * _SUMS_BYTES_MOST)))
+            need = self._kernels.bytes_of_library(each)
+            most, largest = max(most, sum(need.values())), max(largest, *need.values())
+            most = max(most, -(-need["sums"] * room // (2 * _SUMS_BYTES_MOST)))
         limit = budget(self.executor.info)
         if most > room // 2 or largest > limit.largest:
             raise DeviceMemoryError(
-                f"one library of {self._n_steps:,} steps needs {most:,} bytes on the device; {room // 2:,} may be used "
+                f"one library of {self.n_steps:,} steps needs {most:,} bytes on the device; {room // 2:,} may be used "
                 f"on {self.executor.info.name} (raise PYEDMCL_MEMORY_FRACTION or PYEDMCL_MEMORY_LIMIT)"
             )
         return max(min(room // 2 // most, limit.largest // largest, _LIBRARIES_MOST), 1)
 
-    def _put(self, name: str, values: NDArray[Any]) -> Any:
-        values = np.ascontiguousarray(values)
-        return self.executor.upload(values, self._pool.get(name, max(values.nbytes, 1)))
-
     @property
     def parameters(self) -> dict[str, Any]:
         """Tuned parameters of the kernels, as the widest class of targets has them."""
-        widest = max(self._classes, key=lambda each: each.end - each.begin)
+        widest = max(self._classes, key=lambda each: each.n)
         tuned = {"smap_gram": widest.gram, "smap_map": widest.map}
         return {name: {t.name: values[t.name] for t in spec(name).tunables} for name, values in tuned.items()}
+
+    # ---- Whole libraries against all targets ----
 
     def skill(
         self, a: int, b: int, out: Sequence[NDArray[Any]], report: Callable[[int], None] | None = None
@@ -222,37 +174,39 @@ class SmapMap:
         return out
 
     def _skill(self, a: int, n: int, out: Sequence[NDArray[Any]]) -> None:
-        series = self._pool.get("series", n * self._n_steps * 8)
-        self._series.series(a, a + n, 0, self._n_steps, self._n_steps, series)
-        strength = np.ldexp(np.full(n, self._data.ridge), -2 * self._data.exponents[a : a + n])
-        self._put("strength", np.minimum(strength, 1e300))
+        """A batch of :meth:`skill`."""
+        series = self._pool.get("series", n * self.n_steps * 8)
+        self._series.series(a, a + n, 0, self.n_steps, self.n_steps, series)
+        self._put_strength(np.arange(a, a + n))
         thetas = self._data.thetas
-        self._put("doubtful", np.zeros(n, np.int32))
-        rho = self._pool.get("rho", n * self.n * self._item)
+        self._kernels.put("doubtful", np.zeros(n, np.int32))
+        rho = self._pool.get("rho", n * self.n * self._data.values.itemsize)
         again: list[tuple[int, NDArray[np.int_]]] = []
         for place, theta in enumerate(thetas):
             for each in self._classes:
+                # The basis of the regressors depends on theta up to 1 only.
                 if len(self._classes) > 1 or place == 0 or min(theta, 1.0) != min(thetas[place - 1], 1.0):
-                    self._put("allowed", self._allowed(each))
-                    self._whiten(each, n, theta)
-                self._fit(each, n, theta)
-                self._map(each, n, rho)
+                    self._kernels.whiten(each, n, theta, self._allowed(each))
+                self._kernels.solve(each, n, theta)
+                self._kernels.map(each, n, self._targets, self._stride, self._target_of, rho, self.n)
             self.executor.download(rho, out[place])
-            doubtful = self.executor.download(self._pool.get("doubtful", 0), np.empty(n, np.int32))
+            doubtful = self._doubtful(n)
             if doubtful.any() and self.dtype == "float32":
                 again.append((place, np.flatnonzero(doubtful)))
-                self._put("doubtful", np.zeros(n, np.int32))
+                self._kernels.put("doubtful", np.zeros(n, np.int32))
         for place, libraries in again:
             self._in_double(a, libraries, thetas[place], out[place])
         for layer in out:
             require_rho(self.executor, layer, "smap_map")
 
+    def _allowed(self, each: TargetClass) -> NDArray[np.bool_]:
+        """Library rows (n_steps,) that the pattern of gaps of a class allows."""
+        mask = self._data.library_masks.get(each.pattern)
+        return np.ones(self.n_steps, bool) if mask is None else mask
+
     def _in_double(self, a: int, libraries: NDArray[np.int_], theta: float, out: NDArray[Any]) -> None:
         """Once more, and in float64, for libraries (places in ``out``) whose fits are too nearly singular."""
-        targets = self._data.libraries if self._data.in_double is None else self._data.in_double
-        data = replace(self._data, values=targets, thetas=(theta,))
-        with memory_share(_SHARE_OF_DOUBLE):
-            other = SmapMap(self.executor, data)
+        other = self._twin_in_double((theta,))
         try:
             for run in np.split(libraries, np.flatnonzero(np.diff(libraries) > 1) + 1):
                 found = np.empty((len(run), self.n))
@@ -261,85 +215,71 @@ class SmapMap:
         finally:
             other.release()
 
-    def _allowed(self, each: _Class) -> NDArray[np.uint8]:
-        """Library rows that the pattern of gaps of a class allows, from its first row on."""
-        first, m, _ = self._extent(each.E)
-        mask = self._data.library_masks.get(each.pattern)
-        return np.ones(m, np.uint8) if mask is None else mask[first : first + m].astype(np.uint8)
+    # ---- Parts of libraries, each against one target ----
 
-    def _states(self, each: _Class, n: int) -> dict[str, Any]:
-        """The buffers of a class's states, and its rows."""
-        _, m, padded = self._extent(each.E)
-        state = round_up(2 * each.E + self._data.gaps, 4)
-        sizes = {"states": state, "columns": 2 * each.E + self._data.gaps}
-        buffers = {name: self._pool.get(name, n * padded * size * self._item) for name, size in sizes.items()}
-        return {**buffers, "n_rows": m, "n_padded": padded}
+    def sampled(self, libraries: NDArray[np.int_], members: NDArray[np.bool_], target: int) -> NDArray[Any]:
+        """rho (n,) of one target, each predicted from some rows of a library.
 
-    def _penalty(self, each: _Class, n: int) -> Any:
-        return self._pool.get("penalty", n * each.E**2 * 8)
+        Parameters
+        ----------
+        libraries : ndarray of int (n,)
+            Columns of the libraries; one may occur often.
+        members : ndarray of bool (n, n_steps)
+            Rows that may be neighbours. The data's ``gaps`` must say that not all rows count.
+        target : int
 
-    def _whiten(self, each: _Class, n: int, theta: float) -> None:
-        given = {name: each.gram[name] for name in ("E", "gaps", "penalised", "dtype")}
-        values = parameters(spec("smap_white"), given, self.executor.info, {"rows": self._n_steps}).parameters
-        kernel = build(self.executor, spec("smap_white"), {**given, **values})
-        first, m, padded = self._extent(each.E)
-        wg, pacer, cost = int(values["wg"]), self._pacers["white"], 4.0 * m * each.E * (2 * each.E + 6)
-        done = 0
-        while done < n:
-            some = min(pacer.units(cost), n - done)
-            event = self.executor.launch(
-                kernel, (some * wg,), (wg,), series=self._pool.get("series", 0), first_library=done,
-                series_stride=self._n_steps, first=first, lag=self._data.tau, allowed=self._pool.get("allowed", 0),
-                theta=theta, strength=self._pool.get("strength", 0), penalty=self._penalty(each, n),
-                work=self._pool.get("work", n * (each.E + 1) * padded * 8), **self._states(each, n),
-            )  # fmt: skip
-            pacer.launched(event, cost * some)
-            done += some
+        Returns
+        -------
+        ndarray (n,)
+            For the first of the data's thetas.
+        """
+        out = np.empty(len(libraries), self.dtype)
+        for first in range(0, len(out), self._batch):
+            part = slice(first, first + self._batch)
+            self._sampled(libraries[part], members[part], target, out[part])
+        require_rho(self.executor, out, "smap_map")
+        return out
 
-    def _fit(self, each: _Class, n: int, theta: float) -> None:
-        kernel = build(self.executor, spec("smap_gram"), each.gram)
-        E, wg, (_, m, padded) = each.E, int(each.gram["wg"]), self._extent(each.E)
-        rows, pacer = wg * int(each.gram["lanes"]), self._pacers["gram"]
-        tiles, begin = -(-m // rows), 0
-        cost = float(rows) * m * n * (6 * E + 12 + (E + 1) * (E + 2) // 2)
-        while begin < tiles:
-            some = min(pacer.units(cost), tiles - begin)
-            event = self.executor.launch(
-                kernel, (some * wg, n), (wg, 1), first_tile=begin, radius=min(self._data.exclusion_radius, 2**29),
-                theta=theta, penalty=self._penalty(each, n),
-                fits=self._pool.get("fits", n * padded * (E + 3) * self._item),
-                doubtful=self._pool.get("doubtful", 0), **self._states(each, n),
-            )  # fmt: skip
-            pacer.launched(event, cost * some)
-            begin += some
+    def _sampled(
+        self, libraries: NDArray[np.int_], members: NDArray[np.bool_], target: int, out: NDArray[Any]
+    ) -> None:
+        """A batch of :meth:`sampled`."""
+        n, column, theta = len(libraries), int(self._column_of[target]), self._data.thetas[0]
+        each = self._kernels.class_of(int(self._data.E[target]), 0, column, column + 1)
+        series = self._data.libraries[:, libraries].T
+        self._kernels.put("series", np.where(np.isnan(series), GAP, series))
+        self._put_strength(libraries)
+        self._kernels.put("doubtful", np.zeros(n, np.int32))
+        rho = self._pool.get("rho", out.nbytes)
+        self._kernels.whiten(each, n, theta, members)
+        self._kernels.solve(each, n, theta)
+        at_first = self._kernels.put("target of one", np.zeros(self.n, np.int32))
+        self._kernels.map(each, n, self._targets, self._stride, at_first, rho, 1)
+        self.executor.download(rho, out)
+        doubtful = np.flatnonzero(self._doubtful(n))
+        if len(doubtful) and self.dtype == "float32":
+            other = self._twin_in_double((theta,))
+            try:
+                out[doubtful] = other.sampled(libraries[doubtful], members[doubtful], target)
+            finally:
+                other.release()
 
-    def _map(self, each: _Class, n: int, rho: Any) -> None:
-        get, launch = self._pool.get, self.executor.launch
-        entries = "smap_map", "smap_score"
-        kernel, score = (build(self.executor, spec("smap_map"), each.map, entry) for entry in entries)
-        first, m, _ = self._extent(each.E)
-        rows, columns = tile_rows(each.map), tile_columns(each.map)
-        wg = int(each.map["target_lanes"] * each.map["row_lanes"])
-        tiles, blocks, stride = -(-m // rows), -(-(each.end - each.begin) // columns), each.sums_stride
-        where: dict[str, Any] = {
-            "column_begin": each.begin, "column_end": each.end, "sums_stride": stride, "n_tiles": tiles,
-            "sums": get("sums", n * tiles * _PIECES * stride * self._item),
-        }  # fmt: skip
-        pacer, begin = self._pacers["map"], 0
-        cost = float(rows) * m * n * (2 * (each.end - each.begin) + blocks * (5 * each.E + 12))
-        while begin < tiles:
-            some = min(pacer.units(cost), tiles - begin)
-            event = launch(
-                kernel, (blocks * wg, some, n), (wg, 1, 1), fits=get("fits", 0), first_tile=begin,
-                radius=min(self._data.exclusion_radius, 2**29), targets=self._targets, target_stride=self._stride,
-                first=first + self._data.Tp, **where, **self._states(each, n),
-            )  # fmt: skip
-            pacer.launched(event, cost * some)
-            begin += some
-        launch(
-            score, open_size(each.end - each.begin, n), None, target_of=get("target_of", 0), first_library=0,
-            rho_stride=self.n, rho=rho, **where,
-        )  # fmt: skip
+    # ---- Both ----
+
+    def _put_strength(self, libraries: NDArray[np.int_]) -> None:
+        """The penalty in units of the scaled libraries."""
+        strength = np.ldexp(np.full(len(libraries), self._data.ridge), -2 * self._data.exponents[libraries])
+        self._kernels.put("strength", np.minimum(strength, 1e300))
+
+    def _doubtful(self, n: int) -> NDArray[np.int32]:
+        """By library, whether some fit is too nearly singular for float32."""
+        return self.executor.download(self._pool.get("doubtful", 0), np.empty(n, np.int32))
+
+    def _twin_in_double(self, thetas: tuple[float, ...]) -> SmapMap:
+        """The same map in float64."""
+        targets = self._data.libraries if self._data.in_double is None else self._data.in_double
+        with memory_share(_SHARE_OF_DOUBLE):
+            return SmapMap(self.executor, replace(self._data, values=targets, thetas=thetas))
 
     def release(self) -> None:
         """Give the device memory back."""

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from .edm import Doubles, Floats, knn_float64_exact, legal_rows, simplex_predict
 from .edm import pearson as pearson_of
+from .smap import smap_rows
 
 Words = npt.NDArray[np.uint32]
 Mask = npt.NDArray[np.bool_]
@@ -112,17 +113,46 @@ def ccm_skill(
     of: Floats = np.asarray(x, np.float64)
     aim: Floats = np.asarray(y, np.float64)
     legal = legal_rows(of, E, tau, Tp, aim)
-    if allowed is not None:
-        legal &= allowed
-    rows = np.flatnonzero(legal)
-    members = np.zeros(len(of), bool)
-    members[rows[sub_library(len(rows), lib_size, seed=seed, library=library, target=target, sample=sample)]] = True
+    stream = {"seed": seed, "library": library, "target": target, "sample": sample}
+    members = _members(legal if allowed is None else legal & allowed, lib_size, stream)
     squared, indices = knn_float64_exact(
         of, E=E, tau=tau, k=k, Tp=Tp, exclusion_radius=exclusion_radius, target=aim, library_rows=members
     )
     predicted: Doubles = simplex_predict(indices, np.sqrt(squared), aim, Tp)[0]
-    observed = np.full(len(of), np.nan)
-    at = np.arange(len(of)) + Tp
-    inside = (at >= 0) & (at < len(of))
+    return pearson_of(predicted, _ahead(aim, Tp))
+
+
+def ccm_smap_skill(
+    x: npt.ArrayLike, y: npt.ArrayLike, lib_size: int, *, E: int, theta: float, ridge: float = 0.0, tau: int = 1,
+    Tp: int = 0, exclusion_radius: int = 0, seed: int = 0, library: int = 0, target: int = 1, sample: int = 0,
+    allowed: Mask | None = None,
+) -> float:  # fmt: skip
+    """As :func:`ccm_skill`, predicted by S-map from all members of the sub-library."""
+    of: Floats = np.asarray(x, np.float64)
+    aim: Floats = np.asarray(y, np.float64)
+    legal = legal_rows(of, E, tau, Tp, aim)
+    stream = {"seed": seed, "library": library, "target": target, "sample": sample}
+    members = np.flatnonzero(_members(legal if allowed is None else legal & allowed, lib_size, stream))
+    states = np.column_stack([np.roll(of, lag * tau) for lag in range(E)])  # legal rows hold nothing that went round
+    ahead, rows = _ahead(aim, Tp), np.flatnonzero(legal)
+    fit = smap_rows(
+        states[members], ahead[members], members, states[rows], rows, theta, exclusion_radius=exclusion_radius,
+        alpha=ridge,
+    )  # fmt: skip
+    return pearson_of(fit.predicted, ahead[rows])
+
+
+def _members(legal: Mask, lib_size: int, stream: dict[str, int]) -> Mask:
+    """Which of the legal rows a sample draws."""
+    rows, members = np.flatnonzero(legal), np.zeros(len(legal), bool)
+    members[rows[sub_library(len(rows), lib_size, **stream)]] = True
+    return members
+
+
+def _ahead(aim: Floats, Tp: int) -> Floats:
+    """What each row is to predict; NaN where that lies outside the series."""
+    observed = np.full(len(aim), np.nan)
+    at = np.arange(len(aim)) + Tp
+    inside = (at >= 0) & (at < len(aim))
     observed[inside] = aim[at[inside]]
-    return pearson_of(predicted, observed)
+    return observed

@@ -1,0 +1,257 @@
+"""The kernels of maps of S-map on a device: what they need of memory, and how they are launched one after the other.
+
+    series of libraries (in double)
+      whiten   smap_white  -> states of each library, with regressors in which it is white
+      solve    smap_gram   -> fits: for each row the numbers g that make it a weighted sum over the library's rows
+      map      smap_map    -> predictions of all targets of a class, reduced to sums by tile
+               smap_score  -> rho (libraries, targets)
+
+Each step takes a batch of libraries at once, and leaves what it made in buffers of the pool, where the next one finds
+it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..codegen.build import build
+from ..device.quirks import quirks_for
+from ..kernels import spec
+from ..kernels.smap_map import MOST_ROWS, local_numbers, tile_columns, tile_rows
+from ..launch.pacing import Pacer
+from ..launch.pool import Pool
+from ..launch.sizes import open_size, round_up
+from ..tuning.parameters import adjusted, parameters
+
+if TYPE_CHECKING:
+    from ..device.executor import Buffer, Executor
+
+_PIECES = 6  # numbers of a tile of rows, by target
+_MOST_RADIUS = 2**29  # so that row + radius is an int; no series is longer
+
+
+@dataclass(frozen=True)
+class MapShape:
+    """What a map of local linear fits is like, whatever its series hold.
+
+    Attributes
+    ----------
+    n_steps, n_targets : int
+    tau, Tp, exclusion_radius : int
+    gaps : bool
+        Whether any prediction or observation may be missing.
+    penalised : bool
+        Whether slopes are penalised.
+    dtype : str
+        Of states, distances and products.
+    """
+
+    n_steps: int
+    n_targets: int
+    tau: int
+    Tp: int
+    exclusion_radius: int
+    gaps: bool
+    penalised: bool
+    dtype: str
+
+    @property
+    def item(self) -> int:
+        """Bytes of a number."""
+        return np.dtype(self.dtype).itemsize
+
+    def extent(self, E: int) -> tuple[int, int, int]:
+        """First row of a map, rows, and rows with padding."""
+        first, end = max((E - 1) * self.tau, -self.Tp), min(self.n_steps, self.n_steps - self.Tp)
+        return first, end - first, round_up(end - first, MOST_ROWS)
+
+
+@dataclass(frozen=True)
+class TargetClass:
+    """Targets of one dimension and pattern of gaps, adjacent columns, and how the kernels treat them.
+
+    Attributes
+    ----------
+    E, pattern : int
+    begin, end : int
+        Columns.
+    gram, map : dict
+        Specialisation and parameters of the kernels of these names.
+    """
+
+    E: int
+    pattern: int
+    begin: int
+    end: int
+    gram: dict[str, Any]
+    map: dict[str, Any]
+
+    @property
+    def n(self) -> int:
+        return self.end - self.begin
+
+    @property
+    def sums_stride(self) -> int:
+        return round_up(self.n, tile_columns(self.map))
+
+
+class MapKernels:
+    """Launches for batches of libraries.
+
+    Parameters
+    ----------
+    executor : Executor
+    pool : Pool
+        Holds "series" (libraries, n_steps) in double and "strength" before :meth:`whiten`, and "doubtful" before
+        :meth:`solve`.
+    shape : MapShape
+    """
+
+    def __init__(self, executor: Executor, pool: Pool, shape: MapShape) -> None:
+        self.executor, self.shape, self._pool = executor, shape, pool
+        self._pacers = {name: Pacer(executor.info) for name in ("white", "gram", "map")}
+        self._radius = min(shape.exclusion_radius, _MOST_RADIUS)
+
+    def class_of(self, E: int, pattern: int, begin: int, end: int) -> TargetClass:
+        """The class of some columns, with parameters of the kernels that suit so many targets."""
+        shape, info = self.shape, self.executor.info
+        sizes = {"rows": shape.n_steps, "targets": end - begin}
+        given: dict[str, Any] = {"E": E, "gaps": shape.gaps, "dtype": shape.dtype}
+        solving = {**given, "penalised": shape.penalised}
+        choice = parameters(spec("smap_map"), given, info, sizes)
+        chosen = dict(choice.parameters)
+        local = quirks_for(info).local_bytes
+        for name, least in (("target_tiles", 1), ("vectors", 1)):
+            while chosen[name] > least and tile_columns(chosen) // 2 >= end - begin:
+                chosen[name] //= 2
+        for name, least in (("target_tiles", 1), ("step", 8)):
+            while chosen[name] > least and local_numbers({**given, **chosen}) * shape.item > local:
+                chosen[name] //= 2
+        adjusted(choice, chosen, "tiles are no wider than the targets, and must fit into local memory")
+        gram = parameters(spec("smap_gram"), solving, info, sizes).parameters
+        return TargetClass(E, pattern, begin, end, {**solving, **gram}, {**given, **chosen})
+
+    def bytes_of_library(self, each: TargetClass) -> dict[str, int]:
+        """What one library needs on the device, by buffer."""
+        shape, E = self.shape, each.E
+        _, m, padded = shape.extent(E)
+        return {
+            "work": 8 * (E + 1) * padded,
+            "states": round_up(2 * E + shape.gaps, 4) * padded * shape.item,
+            "columns": (2 * E + shape.gaps) * padded * shape.item,
+            "fits": (E + 3) * padded * shape.item,
+            "sums": -(-m // tile_rows(each.map)) * _PIECES * each.sums_stride * shape.item,
+            "series": 8 * shape.n_steps,
+            "allowed": shape.n_steps,
+            "rho": shape.n_targets * shape.item,
+        }
+
+    def _states(self, each: TargetClass, n: int) -> dict[str, Any]:
+        """The buffers of a class's states, and its rows."""
+        _, m, padded = self.shape.extent(each.E)
+        need = self.bytes_of_library(each)
+        buffers = {name: self._pool.get(name, n * need[name]) for name in ("states", "columns")}
+        return {**buffers, "n_rows": m, "n_padded": padded}
+
+    def _penalty(self, each: TargetClass, n: int) -> Buffer:
+        return self._pool.get("penalty", n * each.E**2 * 8)
+
+    def put(self, name: str, values: NDArray[Any]) -> Buffer:
+        """Upload into the pool."""
+        values = np.ascontiguousarray(values)
+        return self.executor.upload(values, self._pool.get(name, max(values.nbytes, 1)))
+
+    def whiten(self, each: TargetClass, n: int, theta: float, allowed: NDArray[np.bool_]) -> None:
+        """States of n libraries, from their series.
+
+        Parameters
+        ----------
+        each : TargetClass
+        n : int
+        theta : float
+        allowed : ndarray of bool (n_steps,) or (n, n_steps)
+            Library rows that may be neighbours: of all libraries, or of each. Looked at only where there are gaps.
+        """
+        shape, pool = self.shape, self._pool
+        given = {name: each.gram[name] for name in ("E", "gaps", "penalised", "dtype")}
+        values = parameters(spec("smap_white"), given, self.executor.info, {"rows": shape.n_steps}).parameters
+        kernel = build(self.executor, spec("smap_white"), {**given, **values})
+        first, m, _ = shape.extent(each.E)
+        held = self.put("allowed", allowed[..., first : first + m].astype(np.uint8))
+        wg, pacer, cost = int(values["wg"]), self._pacers["white"], 4.0 * m * each.E * (2 * each.E + 6)
+        work, done = pool.get("work", n * self.bytes_of_library(each)["work"]), 0
+        while done < n:
+            some = min(pacer.units(cost), n - done)
+            event = self.executor.launch(
+                kernel, (some * wg,), (wg,), series=pool.get("series", 0), first_library=done,
+                series_stride=shape.n_steps, first=first, lag=shape.tau, allowed=held,
+                allowed_stride=m if allowed.ndim > 1 else 0, theta=theta, strength=pool.get("strength", 0),
+                penalty=self._penalty(each, n), work=work, **self._states(each, n),
+            )  # fmt: skip
+            pacer.launched(event, cost * some)
+            done += some
+
+    def solve(self, each: TargetClass, n: int, theta: float) -> None:
+        """A system for each row of n libraries whose states were made; sets "doubtful" of libraries."""
+        shape = self.shape
+        kernel = build(self.executor, spec("smap_gram"), each.gram)
+        E, wg, (_, m, _) = each.E, int(each.gram["wg"]), shape.extent(each.E)
+        rows, pacer = wg * int(each.gram["lanes"]), self._pacers["gram"]
+        tiles, begin = -(-m // rows), 0
+        cost = float(rows) * m * n * (6 * E + 12 + (E + 1) * (E + 2) // 2)
+        fits = self._pool.get("fits", n * self.bytes_of_library(each)["fits"])
+        while begin < tiles:
+            some = min(pacer.units(cost), tiles - begin)
+            event = self.executor.launch(
+                kernel, (some * wg, n), (wg, 1), first_tile=begin, radius=self._radius, theta=theta,
+                penalty=self._penalty(each, n), fits=fits, doubtful=self._pool.get("doubtful", 0),
+                **self._states(each, n),
+            )  # fmt: skip
+            pacer.launched(event, cost * some)
+            begin += some
+
+    def map(
+        self, each: TargetClass, n: int, targets: Buffer, stride: int, target_of: Buffer, rho: Buffer, rho_stride: int
+    ) -> None:
+        """rho of n libraries, whose systems were solved, against the targets of a class.
+
+        Parameters
+        ----------
+        each : TargetClass
+        n : int
+        targets : Buffer
+            Time-major, ``stride`` numbers for each step.
+        target_of : Buffer
+            Place of each column among the results of a library.
+        rho : Buffer
+            ``rho_stride`` numbers for each library.
+        """
+        get, launch, shape = self._pool.get, self.executor.launch, self.shape
+        entries = "smap_map", "smap_score"
+        kernel, score = (build(self.executor, spec("smap_map"), each.map, entry) for entry in entries)
+        first, m, _ = shape.extent(each.E)
+        rows, columns = tile_rows(each.map), tile_columns(each.map)
+        wg = int(each.map["target_lanes"] * each.map["row_lanes"])
+        tiles, blocks = -(-m // rows), -(-each.n // columns)
+        where: dict[str, Any] = {
+            "column_begin": each.begin, "column_end": each.end, "sums_stride": each.sums_stride, "n_tiles": tiles,
+            "sums": get("sums", n * self.bytes_of_library(each)["sums"]),
+        }  # fmt: skip
+        pacer, begin = self._pacers["map"], 0
+        cost = float(rows) * m * n * (2 * each.n + blocks * (5 * each.E + 12))
+        while begin < tiles:
+            some = min(pacer.units(cost), tiles - begin)
+            event = launch(
+                kernel, (blocks * wg, some, n), (wg, 1, 1), fits=get("fits", 0), first_tile=begin, radius=self._radius,
+                targets=targets, target_stride=stride, first=first + shape.Tp, **where, **self._states(each, n),
+            )  # fmt: skip
+            pacer.launched(event, cost * some)
+            begin += some
+        launch(
+            score, open_size(each.n, n), None, target_of=target_of, first_library=0, rho_stride=rho_stride, rho=rho,
+            **where,
+        )  # fmt: skip
