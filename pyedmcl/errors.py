@@ -14,6 +14,10 @@ class PyedmclError(Exception):
     """Base class of all errors raised by pyedmcl on purpose."""
 
 
+class PyedmclWarning(RuntimeWarning):
+    """What pyedmcl warns of: a result that has no value, less than was asked for, a device that was left out."""
+
+
 class InputError(PyedmclError, ValueError):
     """Data or a parameter cannot be used; the message names it and says what is needed."""
 
@@ -136,7 +140,7 @@ def missing_extra(package: str, extra: str, purpose: str) -> MissingExtraError:
     return MissingExtraError(f"{purpose} needs the package {package!r}: pip install 'pyedmcl[{extra}]'")
 
 
-def warn(message: str, category: type[Warning] = RuntimeWarning) -> None:
+def warn(message: str, category: type[Warning] = PyedmclWarning) -> None:
     """Warn, naming the line outside this package from which it was called, however deep the call has led."""
     frame, level = sys._getframe(1), 2
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import traceback
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -127,7 +129,20 @@ class Command(TyperCommand):
                     raise errors.OutputError(f"{output}: this is {given}, which is read; name another place")
             if any(_same(output, other) for other in outputs[:place]):
                 raise errors.OutputError(f"{output}: two results cannot be written to one place; name another one")
-        return super().invoke(ctx)
+        with warnings.catch_warnings():
+            warnings.simplefilter("always", errors.PyedmclWarning)
+            warnings.showwarning = functools.partial(_tell, ctx)
+            return super().invoke(ctx)
+
+
+def _tell(ctx: Any, message: Warning | str, category: type[Warning], *place: Any, **_: Any) -> None:
+    """Show a warning as a remark of the command. Those of other packages mean nothing to a user: --debug shows them."""
+    if issubclass(category, errors.PyedmclWarning):
+        if not ctx.params.get("quiet"):
+            text = printable(in_options(str(message), ctx.command))
+            typer.echo(typer.style("warning: ", fg="yellow", bold=True) + text, err=True)
+    elif ctx.find_root().meta.get(_DEBUG):
+        typer.echo(printable(warnings.formatwarning(message, category, *place[:2])), err=True)
 
 
 def _paths(ctx: Any, kind: str) -> list[Path]:

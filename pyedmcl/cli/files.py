@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from ..errors import StoreError
 from .talk import plain
 
 _TABLES = (".csv", ".tsv", ".json")
@@ -29,6 +30,16 @@ def check_place(path: Path) -> None:
     from ..files import output_path
 
     output_path(path)
+
+
+def finished(path: Path) -> bool:
+    """Whether an earlier run has left a complete result here, of which this one computes nothing again."""
+    from ..jobs.status import Observer
+
+    try:
+        return Observer(path).look().complete
+    except StoreError:  # nothing yet, or what the run itself will refuse, with its reason
+        return False
 
 
 def check_picture(path: Path | None) -> None:

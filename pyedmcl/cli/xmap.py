@@ -12,7 +12,7 @@ import typer
 from ..errors import InputError
 from . import options
 from .cluster import client_at
-from .files import check_table, table_of_windows, write_table
+from .files import check_table, finished, table_of_windows, write_table
 from .inputs import load, load_groups, parse_columns, parse_E, parse_ranges, parse_windows
 from .talk import Talk
 
@@ -121,6 +121,7 @@ def xmap(
         talk.remark(f"{len(flat)} series never change, so their skill is NaN: {_some(flat)}")
     import pyedmcl
 
+    was_finished = resume and spans is None and finished(output)
     with warnings.catch_warnings(), client_at(client) as workers, talk.progress("cross mapping") as report:
         warnings.filterwarnings("ignore", "constant series")  # told above
         result = pyedmcl.xmap(
@@ -133,6 +134,8 @@ def xmap(
     if spans is not None:
         _write_windows(talk, result, output, edges)
         return
+    if was_finished:
+        talk.remark(f"{output} was complete already, so nothing was computed; --no-resume starts again")
     best = result.edges(top=edges) if edges else []
     talk.summary(f"{output}: {_size(result)}, {_dimensions(result.E)}{_seconds(result.provenance)}")
     if edges:

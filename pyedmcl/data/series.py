@@ -332,11 +332,13 @@ def tell_state(data: Any, series: Series, what: str) -> None:
         )
 
 
-def require_rows(series: Series, *, E: int, tau: int, Tp: int, k: int, what: str = "data") -> None:
+def require_rows(
+    series: Series, *, E: int, tau: int, Tp: int, k: int, what: str = "data", name: str = "E"
+) -> None:
     """Refuse series too short to give each embedded row k neighbours.
 
     Rows t with (E-1)*tau <= t whose target t+Tp lies inside the series can serve as neighbours; k+1 of them are needed,
-    since a row is not its own neighbour.
+    since a row is not its own neighbour. ``name`` is the argument that gave E, for messages.
 
     Raises
     ------
@@ -349,8 +351,8 @@ def require_rows(series: Series, *, E: int, tau: int, Tp: int, k: int, what: str
         return
     hint = "; time runs along the first axis: pass the transpose if your rows are series" if (
         series.n_series >= needed) else ""
-    raise InputError(f"{what}: E={E}, tau={tau}, Tp={Tp} with {k} neighbours needs at least {needed} rows, there are "
-                     f"{series.n_steps}; use a smaller E or tau, or longer series{hint}")
+    raise InputError(f"{what}: {name}={E}, tau={tau}, Tp={Tp} with {k} neighbours needs at least {needed} rows, "
+                     f"there are {series.n_steps}; use a smaller {name} or tau, or longer series{hint}")
 
 
 def check_embedding(E: object, tau: object) -> tuple[int, int]:

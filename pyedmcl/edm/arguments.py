@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ..data.arguments import MOST_STEPS, choice, folder, integer, precision, real, reporter, room, several, shown
 from ..data.call import noticed_seed
+from ..data.same_rows import require_same_rows
 from ..data.series import Series, as_series, tell_constant
 from ..device.select import DeviceNames
 from ..device.session import open_devices
@@ -143,8 +144,7 @@ def goal_of(series: Series, target: Any, quiet: bool = False) -> NDArray[np.floa
         goal = series
     else:
         goal = one_series(target, "target")
-        if goal.n_steps != series.n_steps:
-            raise InputError(f"target has {goal.n_steps} steps and lib {series.n_steps}: they must be equally long")
+        require_same_rows(lib=series, target=goal)
     if not quiet:
         tell_constant(**{"lib" if target is None else "target": goal})
     values: NDArray[np.float64] = goal.values[:, 0].astype(np.float64)

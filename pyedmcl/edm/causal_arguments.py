@@ -77,6 +77,6 @@ def check_size(series: Series, fields: dict[str, Any], lags: Sequence[int]) -> N
         )
     for _, text in remarks_on_times(series.time):
         warn(f"data: {text}")
-    highest = fields["E_max"] if fields["E"] is None else max(fields["E"])
+    highest, name = (fields["E_max"], "E_max") if fields["E"] is None else (max(fields["E"]), "E")
     for Tp in {min(lags, default=0), max(lags, default=0)}:
-        require_rows(series, E=highest, tau=fields["tau"], Tp=Tp, k=1)
+        require_rows(series, E=highest, tau=fields["tau"], Tp=Tp, k=1, name=name)

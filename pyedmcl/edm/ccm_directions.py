@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ..data.arguments import shown
 from ..data.groups import Layout, take_groups
+from ..data.same_rows import require_same_rows
 from ..data.series import Series, as_series, check_embedding, require_rows, tell_constant, tell_state
 from ..engines.ccm import States
 from ..errors import InputError
@@ -89,8 +90,7 @@ def sides(x: Any, y: Any, E: Any, tau: Any, embedded: bool) -> tuple[Side, Side,
     if not embedded:
         tell_state(x, given[0], "x")
         tell_state(y, given[1], "y")
-    if given[0].n_steps != given[1].n_steps:
-        raise InputError(f"y has {given[1].n_steps} steps and x {given[0].n_steps}: they must be equally long")
+    require_same_rows(x=given[0], y=given[1])
     tell_constant(x=_predicted(given[0]), y=_predicted(given[1]))
     if embedded:
         if E is not None:

@@ -128,7 +128,7 @@ def embed_dimension(
     arguments.reporter(progress)
     rest, of = take_groups(x, groups, "x")
     series = as_series(rest, what="x")
-    require_rows(series, E=E_max, tau=tau, Tp=Tp, k=1, what="x")
+    require_rows(series, E=E_max, tau=tau, Tp=Tp, k=1, what="x", name="E_max")
     if target is not None and of is not None:
         target = take_groups(target, groups, "target", required=False)[0]
     tell_constant(**({"x": series} if target is None else {"target": arguments.one_series(target, "target")}))

@@ -184,7 +184,7 @@ def pairs_in_groups(
     dims = _dimensions(E, aimed, tau, "series" if aimed is series else "targets")
     tell_constant(data=series, **({} if aimed is series else {"targets": aimed}))
     highest = E_max if dims is None else max(dims)
-    require_rows(series, E=highest, tau=tau, Tp=fields["Tp"], k=1)
+    require_rows(series, E=highest, tau=tau, Tp=fields["Tp"], k=1, name="E_max" if dims is None else "E")
     layout = None
     if of is not None:  # E is found one step ahead
         ahead = [fields["Tp"]] if dims is not None else [fields["Tp"], 1]

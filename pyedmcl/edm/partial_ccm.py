@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..data.same_rows import require_same_rows
 from ..data.series import Series, as_series, build_series
 from ..device.select import DeviceNames
 from ..errors import InputError
@@ -209,11 +210,10 @@ def partial_ccm(
 def _together(x: Any, y: Any, given: Any) -> Series:
     """All variables as one table: x, y, and then those that are given."""
     parts = [_named(x, "x", "x"), _named(y, "y", "y"), _named(given, "given", "z")]
+    require_same_rows(x=parts[0], y=parts[1], given=parts[2])
     for part, what in zip(parts, ("x", "y", "given"), strict=True):
         if what != "given" and part.n_series != 1:
             raise InputError(f"{what}: one series is needed (1-D), got {part.n_series}; pass a column")
-        if part.n_steps != parts[0].n_steps:
-            raise InputError(f"{what} has {part.n_steps} steps and x {parts[0].n_steps}: they must be equally long")
     kind = np.result_type(*(part.values for part in parts))
     values = np.concatenate([part.values.astype(kind) for part in parts], axis=1)
     names = [name for part in parts for name in part.names]

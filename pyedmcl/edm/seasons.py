@@ -65,5 +65,8 @@ def seasons_of(series: Series, surrogate: str | None, period: int | None, *, rem
         values[:, number] = np.ldexp(without_cycle(column, shared), exponent)
     left = Series(values, series.names, series.time)
     # Of a longer cycle what the shared one does not explain stays.
-    kept = tuple(replace(one, period=0) if one.period == shared else one for one in chosen)
+    kept = tuple(
+        replace(one, period=0 if one.period == shared else one.period, removed=shared if number in those else 0)
+        for number, one in enumerate(chosen)
+    )
     return Seasons(left, kept if surrogate == "auto" else (), shared, tuple(series.names[number] for number in those))

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..data.same_rows import require_same_rows
 from ..data.series import Series, as_series
 from ..data.windows import windows_of
 from ..errors import InputError, shown
@@ -33,8 +34,8 @@ def windowed_forecast(
     """
     series = as_series(lib, what="lib")
     goal = None if target is None else arguments.one_series(target, "target")
-    if goal is not None and goal.n_steps != series.n_steps:
-        raise InputError(f"target has {goal.n_steps} steps and lib {series.n_steps}: they must be equally long")
+    if goal is not None:
+        require_same_rows(lib=series, target=goal)
     cut = windows_of(windows, series.n_steps)
     projections = []
     for start in cut.starts:

@@ -37,12 +37,15 @@ class Choice:
         The spectrum is that of the steps from row to row, which are summed up again.
     gaps : int
         Rows without a value.
+    removed : int
+        Rows of a cycle that was taken out of the series before; 0 for none.
     """
 
     period: int
     trend: bool
     steps: bool
     gaps: int
+    removed: int = 0
 
     @property
     def reason(self) -> str:
@@ -55,7 +58,8 @@ class Choice:
         if self.steps:
             parts.append("the spectrum of the steps from row to row, since the series does not return to a mean")
         else:
-            parts.append(f"the spectrum{' of what is left' if parts else ', since it has no lasting cycle or trend'}")
+            none = f"without its cycle of {self.removed} rows it has no other" if self.removed else "it has no lasting"
+            parts.append(f"the spectrum{' of what is left' if parts else f', since {none} cycle or trend'}")
         gaps = f"; {self.gaps} gaps stay, and were bridged by straight lines for the spectrum" if self.gaps else ""
         return f"keeps {', '.join(parts)}{gaps}"
 

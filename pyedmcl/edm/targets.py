@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..data.same_rows import require_same_rows
 from ..data.series import Series, as_series, some
 from ..errors import InputError
 
@@ -33,15 +34,7 @@ def targets_of(data: Any, libraries: Series, targets: Any) -> Series:
     if _names_columns(targets):
         return as_series(data, columns=targets)
     found = as_series(targets, what="targets")
-    if found.n_steps != libraries.n_steps:
-        raise InputError(
-            f"targets have {found.n_steps:,} rows and data {libraries.n_steps:,}: series over the same rows are needed"
-        )
-    if found.time is not None and libraries.time is not None and not _same_times(found.time, libraries.time):
-        raise InputError(
-            "targets have other times than data: bring both to the same rows, or pass the values alone where the rows "
-            "are meant to differ"
-        )
+    require_same_rows(data=libraries, targets=found)
     if found.names == tuple(f"x{i}" for i in range(found.n_series)):
         found = replace(found, names=tuple(f"y{i}" for i in range(found.n_series)))
     place = {name: i for i, name in enumerate(libraries.names)}
@@ -64,5 +57,3 @@ def _names_columns(targets: Any) -> bool:
     )
 
 
-def _same_times(one: Any, other: Any) -> bool:
-    return one.dtype.kind != other.dtype.kind or bool(np.array_equal(one, other))

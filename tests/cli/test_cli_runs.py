@@ -57,7 +57,8 @@ def test_xmap_of_a_csv(table, tmp_path, network, one_device):
     best = expected.edges(top=1)[0]
     assert any(f"map{best.library[1:]}" in line and f"{best.rho:.4f}" in line for line in done.stdout.splitlines())
     again = inside("xmap", table, "-o", out, "--E-max", 4, "--device", one_device)
-    assert again.returncode == 0, "a finished result is simply there"
+    assert again.returncode == 0 and "complete already" in again.stderr, "a finished result is simply there"
+    assert "complete already" not in done.stderr
     other = inside("xmap", table, "-o", out, "--E-max", 4, "--tau", 2, "--device", one_device)
     assert other.returncode == 5 and "tau" in other.stderr and "Traceback" not in other.stderr
     anew = inside("xmap", table, "-o", out, "--E", 2, "--tau", 2, "--no-resume", "--device", one_device)

@@ -113,8 +113,17 @@ def test_two_results_in_one_place_and_one_within_the_input(tmp_path, table):
 
 def test_long_names_of_files_are_told(tmp_path):
     done = run("simplex", tmp_path / ("x" * 300 + ".csv"), "--E", 2)
-    assert done.exit_code == 3 and "cannot be read" in done.output
+    assert done.exit_code == 3 and "too long" in done.output
     (tmp_path / "folder").mkdir()
     assert run("simplex", tmp_path / "folder", "--E", 2).exit_code == 3
     done = run("demo", "-o", tmp_path / ("x" * 300), "--device", "nothing-of-the-kind")
     assert done.exit_code == 5 and "cannot be created" in done.output
+
+
+def test_warnings_are_remarks_of_the_command(tmp_path, one_device):
+    path = tmp_path / "flat.csv"
+    path.write_text("a,k\n" + "".join(f"{(i * 7) % 11},1\n" for i in range(60)))
+    line = ["embed-dimension", str(path), "--E-max", "3", "--device", one_device]
+    told = CliRunner().invoke(app, line)
+    assert "warning: constant series, whose rho is NaN: 'k'" in told.stderr and ".py" not in told.stderr
+    assert "warning" not in CliRunner().invoke(app, [*line, "--quiet"]).stderr

@@ -104,7 +104,7 @@ def test_lorenz(one_device, published_series):
 @pytest.mark.parametrize(
     ("options", "words"),
     [({"E_max": 0}, r"\bE_max\b"), ({"tau": 0}, r"\btau\b"), ({"Tp": 0.5}, r"\bTp\b"), ({"knn": 0}, r"\bknn\b"),
-     ({"exclusion_radius": -2}, r"exclusion_radius")],
+     ({"exclusion_radius": -2}, r"exclusion_radius"), ({"E_max": 1000}, r"x: E_max=1000, .*use a smaller E_max")],
 )  # fmt: skip
 def test_bad_parameters_are_named(table, options, words):
     with pytest.raises(InputError, match=words):

@@ -178,7 +178,7 @@ def test_the_command(whole, one_device, tmp_path):
 
 
 @pytest.mark.parametrize(("targets", "what"), [
-    (TARGETS[:100], "targets have 100 rows and data 150"), ([], "targets"), (["nowhere"], "no column 'nowhere'"),
+    (TARGETS[:100], "targets has 100 steps and data 150"), ([], "targets"), (["nowhere"], "no column 'nowhere'"),
     ({"x1": TARGETS[:, 0]}, "'x1' are names of libraries that hold other values"), ("x99", "no column 'x99'"),
     (TARGETS * np.inf, "infinite"), (np.zeros((LENGTH, 0)), "no values"),
 ])  # fmt: skip

@@ -10,6 +10,7 @@ import pytest
 import pyedmcl
 from pyedmcl.data.series import build_series
 from pyedmcl.edm import surrogate_choice
+from pyedmcl.edm.seasons import seasons_of
 from pyedmcl.edm.surrogate import SeriesMakers, draw
 from pyedmcl.edm.surrogate_choice import choose
 
@@ -51,6 +52,15 @@ def test_a_season_is_kept_and_the_rest_keeps_its_spectrum():
     memory = float((rest[1:] * rest[:-1]).sum() / (rest**2).sum())
     kept = (others[:, 1:] * others[:, :-1]).sum(axis=1) / (others**2).sum(axis=1)
     assert kept.mean() == pytest.approx(memory, abs=0.1)
+
+
+def test_the_reason_tells_of_a_season_that_was_removed():
+    time = np.arange(480)
+    season = np.sin(2 * np.pi * time / 12)
+    series = build_series(np.stack([red(480, 1) + 2 * season, red(480, 2) + 2 * season, red(480, 3)], axis=1))
+    found = seasons_of(series, "auto", None, remove=True)
+    assert found.without == ("x0", "x1")
+    assert ["its cycle of 12 rows" in choice.reason for choice in found.choices] == [True, True, False]
 
 
 def test_gaps_stay_and_are_told_of():
