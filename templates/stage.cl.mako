@@ -6,6 +6,8 @@
 ##                       --stage_series-->   series [series][step]             what the neighbour search reads, with padding
 ##                                                                             around each series
 ##
+##   rows     [row]           --hide_rows-->      weights of these rows in neighbour tables are 0: nothing is predicted there
+##
 ## NaN becomes GAP everywhere: a finite number too large for data, so that comparing it needs no special case.
 ## ---- parameters (python -m pyedmcl.kernels.describe --write) ----
 ## Given by the problem:
@@ -76,4 +78,15 @@ kernel void stage_series(global const real* restrict raw, const int n_series, co
     if (isnan(x)) x = GAP;
   }
   series[s * stride + column] = x;
+}
+
+// Query rows of neighbour tables of which the nearest neighbour's weight becomes 0, as that of a row without neighbours is.
+// weights: the tables of a dimension from table_begin on, one library after another, each [table_rows][stride], within a tile
+// of rows neighbour by neighbour.
+kernel void hide_rows(global const int* restrict rows, const int n_rows, const ulong table_begin, const int table_rows,
+                      const int stride, const int tile, global real* restrict weights) {
+  const int i = get_global_id(0);
+  if (i >= n_rows) return;
+  const int t = rows[i];
+  weights[table_begin + ((size_t)get_global_id(1) * table_rows + t / tile * tile) * stride + t % tile] = 0;
 }

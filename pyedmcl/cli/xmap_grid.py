@@ -12,7 +12,7 @@ from . import options
 from .cluster import client_at
 from .embedding_scan import parse_values
 from .files import check_picture, check_table, write_table
-from .inputs import load, parse_columns, parse_ranges
+from .inputs import load, load_groups, parse_columns, parse_ranges
 from .talk import Talk
 from .xmap import targets_of
 
@@ -57,6 +57,7 @@ def xmap_grid(
     knn: options.Knn = None,
     columns: options.Columns = None,
     targets: options.Targets = None,
+    groups: options.Groups = None,
     lib: options.Library = None,
     pred: options.Predicted = None,
     folds: options.Folds = None,
@@ -95,6 +96,7 @@ def xmap_grid(
     from ..edm.xmap_grid_result import as_tolerance
 
     as_tolerance(saturation, "saturation")
+    labels = load_groups(input, wanted, groups, dataset)
     series = load(input, wanted, time_column, dataset)
     aimed = None if targets is None else targets_of(input, targets, time_column, dataset)
     import pyedmcl
@@ -102,7 +104,7 @@ def xmap_grid(
     with warnings.catch_warnings(), client_at(client) as workers, talk.progress("cross mapping") as report:
         grid = pyedmcl.xmap_grid(
             series, E=dims, tau=lags if len(lags) > 1 else lags[0], Tp=steps if len(steps) > 1 else steps[0],
-            theta=thetas, targets=aimed, exclusion_radius=exclusion_radius, knn=knn,
+            theta=thetas, targets=aimed, groups=labels, exclusion_radius=exclusion_radius, knn=knn,
             lib_range=parse_ranges(lib, "--lib"), pred_range=parse_ranges(pred, "--pred"), folds=folds,
             out=output, resume=resume, join=join, part=part,
             neighbors=neighbors, recall=recall, progress=report, dtype=dtype, device=device, client=workers,

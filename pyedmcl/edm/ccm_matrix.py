@@ -165,7 +165,7 @@ def ccm_matrix(
             seed = shared_seed(Path(out), arguments.stream(None))
     if groups is not None and lib_range is not None:
         raise InputError("groups= with lib_range=: recordings are taken whole; leave one of them out")
-    rows = rows_of(lib_range, None, None, series.n_steps, "simplex")
+    rows = rows_of(lib_range, None, None, series.n_steps)
     problem = CcmMatrixProblem(
         **fields, lib_sizes=(), sample=samples, seed=arguments.stream(seed), rows=rows[0] if rows else None,
         fits=fits,

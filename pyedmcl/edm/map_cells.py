@@ -91,5 +91,5 @@ def _report(report: Report, before: int, maps: int, rows: int) -> None:
 
 def _shared(cell: XmapProblem) -> Any:
     """Equal for maps that are computed together."""
-    common = cell.tau, cell.Tp, id(cell.rows)
+    common = cell.tau, cell.Tp, id(cell.rows), id(cell.data)
     return common if cell.fits is None else (*common, cell.E)

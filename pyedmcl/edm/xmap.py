@@ -10,7 +10,7 @@ from typing import Any
 
 from ..data.windows import windows_of
 from ..device.select import DeviceNames
-from ..errors import InputError, warn
+from ..errors import warn
 from ..files import path_of
 from ..jobs.blocks import rows_of_a_block
 from ..jobs.function import public_function
@@ -23,7 +23,7 @@ from .keep import Keep
 from .map_rows import rows_of
 from .pairs import pairs_in_groups
 from .windowed_result import WindowedMap
-from .xmap_checks import check_measure, check_one_theta, check_windows
+from .xmap_checks import check_measure, check_one_theta, check_rows, check_windows
 from .xmap_edges import XmapEdges
 from .xmap_problem import XmapProblem
 from .xmap_result import XmapResult
@@ -116,11 +116,12 @@ def xmap(
     lib_range : (int, int), sequence of (int, int), or mask (n_steps,), optional
         Rows of the library, 0-based and half-open; lags and targets of a row lie inside its own range. Of method
         "simplex", as are ``pred_range`` and ``folds``. E = "auto" is found from all rows.
-    pred_range : (int, int), optional
-        Rows that are predicted, without holes; their lags may lie before them.
+    pred_range : (int, int), sequence of (int, int), or mask (n_steps,), optional
+        Rows that are predicted; their lags may lie before them.
     folds : int, optional
         Cross-validation: so many equal stretches of rows are predicted, each from all others that are farther away than
-        the width of an embedding, (E - 1) tau + abs(Tp). ``rho`` is the mean over folds.
+        the width of an embedding, (E - 1) tau + abs(Tp). ``rho`` is the mean over folds. With ``groups`` of equal
+        length, as many folds as groups leave out one group after the other.
     windows : (int, int), optional
         Width of windows that move along the rows, and rows from one to the next: a map for each window, as this
         function gives it for those rows alone, with E="auto" found anew in each. Windows of plain rho share uploads
@@ -225,12 +226,7 @@ def xmap(
             windows, keep=rule, out=out, groups=groups, lib_range=lib_range, pred_range=pred_range,
             predictions=predictions,
         )  # fmt: skip
-    in_rows = any(given is not None for given in (lib_range, pred_range, folds))
     skill = check_measure(skill, predictions, fits, rule, out)
-    if in_rows and (skill != "pearson" or predictions):
-        raise InputError(
-            f"skill={skill!r}: with lib_range=, pred_range= or folds= skill is Pearson's rho; leave one out"
-        )
     fields, layout = pairs_in_groups(
         data, E=E, tau=tau, Tp=Tp, exclusion_radius=exclusion_radius, knn=knn, E_max=E_max, E_rule=E_rule,
         columns=columns, groups=groups, neighbors=neighbors, recall=recall, dtype=dtype, targets=targets,
@@ -245,10 +241,9 @@ def xmap(
         count = 1 if begin is None else processes(part)
         block_rows = shared_block_rows(block_rows, shape[0], shape[1] * series.n_steps, count)
         block_rows = block_rows if rule is None else rule.block_rows(series.n_series, block_rows)
-    if groups is not None and in_rows:
-        raise InputError("groups= with lib_range=, pred_range= or folds=: recordings are taken whole; leave one out")
     n = series.n_steps if windows is None else windows_of(windows, series.n_steps).width
-    chosen_rows = rows_of(lib_range, pred_range, folds, n, method)
+    chosen_rows = rows_of(lib_range, pred_range, folds, n, layout)
+    check_rows(chosen_rows, fits)
     problem = XmapProblem(**fields, block_rows=block_rows, fits=fits, skill=skill, predictions=predictions)
     if folds is not None:
         problem = replace(problem, folds=chosen_rows, each_fold=out is None and rule is None and windows is None)

@@ -22,16 +22,18 @@ def layered_map_data(problem: PairsProblem, E: NDArray[np.int_]) -> MapData:
     conditioned, n = problem.data.conditioned, problem.data.series.n_steps
     gap_pattern, library_masks = gap_patterns(problem)
     neighbors = n - (E.max(axis=1) - 1) * problem.tau - abs(problem.Tp)  # rows that may be neighbours, of each layer
-    predicted = None
+    predicted = hidden = None
     if problem.rows is not None:
         gap_pattern, library_masks = row_patterns(problem, E, gap_pattern, library_masks)
         least = [min(map(int, own)) for own in _library_rows(E, gap_pattern, library_masks, problem.tau)]
         neighbors, predicted = np.minimum(neighbors, least), problem.rows.predicted(n)
-    gaps = conditioned.gaps.any() or problem.aimed.conditioned.gaps.any()
+        hidden = problem.rows.holes(n)
+    gaps = conditioned.gaps.any() or problem.aimed.conditioned.gaps.any() or hidden is not None
     return MapData(
         conditioned.values, E, problem.tau, problem.Tp, problem.exclusion_radius, problem.knn, gap_pattern,
         library_masks, gaps=gaps | (neighbors - 2 * problem.exclusion_radius - 1 < 1), search=problem.search,
         targets=None if problem.targets is None else problem.targets.conditioned.values, predicted=predicted,
+        hidden=hidden,
     )  # fmt: skip
 
 

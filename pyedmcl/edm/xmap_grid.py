@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -23,9 +24,10 @@ from ..jobs.sinks import ArraySink, PairsSink
 from ..jobs.turns import begin_of
 from ..launch.progress import Progress
 from . import arguments
-from .map_rows import rows_of
-from .pairs import pairs_arguments
+from .map_rows import MapRows, rows_of
+from .pairs import pairs_in_groups
 from .regression import check_thetas
+from .xmap_checks import check_rows
 from .xmap_grid_problem import AXES, XmapGridProblem, cells_of
 from .xmap_grid_result import XmapGrid
 from .xmap_grid_store import StoredGrid, open_stores, read_grid
@@ -48,6 +50,7 @@ def xmap_grid(
     ridge: float = 0.0,
     columns: Sequence[str | int] | str | int | None = None,
     targets: Any = None,
+    groups: Any = None,
     lib_range: Any = None,
     pred_range: Any = None,
     folds: int | None = None,
@@ -82,7 +85,7 @@ def xmap_grid(
         As for :func:`pyedmcl.xmap`, with theta only.
     folds : int, optional
         As for :func:`pyedmcl.xmap`, but folds are the first axis of the result; ``mean("fold")`` averages them.
-    exclusion_radius, knn, columns, targets, lib_range, pred_range
+    exclusion_radius, knn, columns, targets, groups, lib_range, pred_range
         As for :func:`pyedmcl.xmap`.
     out : path, optional
         A folder for the result, with a store for each map that :func:`pyedmcl.open_xmap` opens too. The same call
@@ -145,14 +148,19 @@ def xmap_grid(
         "theta": (None,) if theta is None else _thetas(theta),
     }
     fits = linear_fits(method, asked["theta"][0] if theta is not None else 1.0, ridge, knn)
-    fields = pairs_arguments(
-        data, E=max(asked["E"]), tau=max(asked["tau"]), Tp=asked["Tp"][0], exclusion_radius=exclusion_radius, knn=knn,
-        E_max=1, columns=columns, neighbors=neighbors, recall=recall, dtype=dtype, targets=targets,
-    )  # fmt: skip
+    def fields_of(lag: int, steps: int) -> tuple[dict[str, Any], tuple[MapRows, ...]]:
+        """What maps of a lag and an interval have in common, and their rows: gaps between groups depend on both."""
+        fields, layout = pairs_in_groups(
+            data, E=max(asked["E"]), tau=lag, Tp=steps, exclusion_radius=exclusion_radius, knn=knn, E_max=1,
+            columns=columns, neighbors=neighbors, recall=recall, dtype=dtype, targets=targets, groups=groups,
+        )  # fmt: skip
+        return fields, rows_of(lib_range, pred_range, folds, fields["data"].series.n_steps, layout)
+
+    fields, chosen_rows = fields_of(max(asked["tau"]), asked["Tp"][0])
+    check_rows(chosen_rows, fits)
     series = fields["data"].series
     for steps in asked["Tp"]:
         require_rows(series, E=max(asked["E"]), tau=max(asked["tau"]), Tp=steps, k=1)
-    chosen_rows = rows_of(lib_range, pred_range, folds, series.n_steps, method)
     axes = _axes_of(asked, {"E": E, "tau": tau, "Tp": Tp, "theta": theta}, folds)
     fixed = {name: values[0] for name, values in asked.items() if name not in axes and values[0] is not None}
     runner = arguments.runner_on(device, fields["data"].dtype, client)
@@ -162,10 +170,14 @@ def xmap_grid(
     rows = rows_of_a_block(shape[0], _BLOCK_SERIES, runner.devices)
     if out is not None:
         rows = default_block_rows(*(shape if aimed else shape[:1]))
-    cells = cells_of(XmapProblem(**fields, block_rows=rows, fits=fits), asked, chosen_rows)
+    together: dict[tuple[int, int], tuple[dict[str, Any], tuple[MapRows, ...]]] = {}
+    for pair in itertools.product(asked["tau"], asked["Tp"]):
+        together[pair] = (fields, chosen_rows) if groups is None else fields_of(*pair)
+    common = {pair: XmapProblem(**own, block_rows=rows, fits=fits) for pair, (own, _) in together.items()}
+    cells = cells_of(common, {pair: own_rows for pair, (_, own_rows) in together.items()}, asked)
     for cell in cells:
         if cell.rows is not None:
-            cell.rows.require(series.n_steps, asked["E"], cell.tau, cell.Tp)
+            cell.rows.require(cell.data.series.n_steps, asked["E"], cell.tau, cell.Tp)
     problem = XmapGridProblem(cells, rows)
     rho: Any = None
     with contextlib.ExitStack() as stack:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -83,22 +83,26 @@ class XmapGridEngine:
 
 
 def cells_of(
-    common: XmapProblem, axes: dict[str, tuple[Any, ...]], folds: Sequence[MapRows]
-) -> tuple[XmapProblem, ...]:
+    common: Mapping[tuple[int, int], XmapProblem], rows: Mapping[tuple[int, int], Sequence[MapRows]],
+    axes: dict[str, tuple[Any, ...]],
+) -> tuple[XmapProblem, ...]:  # fmt: skip
     """A problem for each combination of values on the axes, of which there is one of each at least.
 
     Parameters
     ----------
-    common : XmapProblem
-        What all have in common.
+    common : mapping
+        What maps of a tau and a Tp have in common.
+    rows : mapping
+        Of each fold; one choice of rows, or none, without folds.
     axes : dict
         Values of E, tau, Tp and theta; theta is None without local linear fits.
-    folds : sequence of MapRows
-        Of each fold; one choice of rows, or none, without folds.
     """
-    n = common.aimed.series.n_series
+    first = next(iter(common.values()))
+    n, folds = first.aimed.series.n_series, len(next(iter(rows.values())))
     cells = []
-    for rows, E, tau, Tp, theta in itertools.product(folds or (None,), *(axes[name] for name in AXES[1:])):
-        fits = None if common.fits is None else replace(common.fits, thetas=(theta,), several=False)
-        cells.append(replace(common, E=(E,) * n, tau=tau, Tp=Tp, fits=fits, rows=rows))
+    for fold, E, tau, Tp, theta in itertools.product(range(max(folds, 1)), *(axes[name] for name in AXES[1:])):
+        own = common[tau, Tp]
+        fits = None if own.fits is None else replace(own.fits, thetas=(theta,), several=False)
+        chosen = rows[tau, Tp][fold] if folds else None
+        cells.append(replace(own, E=(E,) * n, tau=tau, Tp=Tp, fits=fits, rows=chosen))
     return tuple(cells)

@@ -12,7 +12,7 @@ from ..jobs.blocks import Arrays, Block, BlockResult, Record, Report, cut
 from . import xmap_measures
 from .effort import operations
 from .map_cells import MapCells
-from .map_rows import MapRows
+from .map_rows import MapRows, arguments_of_folds
 from .pairs import PairsProblem
 from .xmap_data import map_data
 from .xmap_smap import KERNELS, LinearFits, SmapXmapEngine
@@ -63,14 +63,13 @@ class XmapProblem(PairsProblem):
     @property
     def layers(self) -> int:
         """Matrices of the result: several where there are several theta."""
-        if self.each_fold:
-            return 1 + len(self.folds)
-        return 1 + self.predictions if self.fits is None else self.fits.layers
+        maps = 1 if self.fits is None else self.fits.layers
+        return maps + self.predictions + (len(self.folds) if self.each_fold else 0)
 
     def own_arguments(self) -> dict[str, Any]:
         if self.fits is not None:
             return self.fits.arguments()
-        folds = {"folds": len(self.folds)} if self.folds else {}
+        folds = arguments_of_folds(self.folds)
         return folds if self.skill == "pearson" else folds | {"skill": self.skill}
 
     def blocks(self) -> list[Block]:

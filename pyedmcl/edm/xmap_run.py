@@ -37,8 +37,7 @@ def map_in_memory(problem: XmapProblem, runner: Runner, layout: Layout | None) -
     """
     series, aimed = problem.data.series, problem.aimed.series
     shape, dtype = (series.n_series, aimed.n_series), problem.data.dtype
-    # With predictions there is one map: the measures that need them have no layers.
-    layers = np.empty((1 if problem.predictions else problem.layers, *shape), np.dtype(dtype))
+    layers = np.empty((problem.layers - problem.predictions, *shape), np.dtype(dtype))
     predicted: Any = None
     if problem.predictions:
         predicted = check_room((*shape, series.n_steps), dtype, "take fewer libraries or targets at a time")
@@ -53,7 +52,7 @@ def map_in_memory(problem: XmapProblem, runner: Runner, layout: Layout | None) -
         layers if fits is not None and fits.several else layers[0],
         np.array(problem.E, int), series.names, None, _provenance(problem, runner, record, sink.record),
         layers[1] if fits is not None and fits.best else theta_of(problem.arguments()),
-        _target_names(problem), layers[1:] if problem.folds else None, problem.skill, predicted,
+        _target_names(problem), layers[1:] if problem.each_fold else None, problem.skill, predicted,
         (series.grid, aimed.grid),
     )  # fmt: skip
 

@@ -72,6 +72,8 @@ class MapData:
         All targets, conditioned alike; the libraries by default.
     predicted : (int, int), optional
         First of the rows that are predicted, and one past the last; all by default.
+    hidden : ndarray of int32, optional
+        Rows between these that are not predicted. ``gaps`` must say that predictions are missing.
     """
 
     values: NDArray[Any]
@@ -87,6 +89,7 @@ class MapData:
     n_libraries: int | None = None
     targets: NDArray[Any] | None = None
     predicted: tuple[int, int] | None = None
+    hidden: NDArray[np.int32] | None = None
 
     def rows(self, E: Any) -> tuple[Any, int]:
         """First row that is predicted in dimension ``E``, one or several, and one past the last."""
@@ -233,6 +236,8 @@ class CrossMap:
         for group in self._groups:
             series = group.searcher.load(self.data, a, a + n)
             for tables in group.searcher.tables(series, group.library_mask):
+                if self._data.hidden is not None:
+                    self._lookups.hide(tables, self._data.hidden)
                 for dim in tables.problem.dims:
                     begin, end = (int(row) for row in self._data.rows(dim))
                     for layer, targets in group.lookups[dim]:
@@ -249,6 +254,7 @@ class CrossMap:
         """Give the device memory back."""
         for group in self._groups:
             group.searcher.release()
+        self._lookups.release()
         self._pool.release()
         self.data.release()
         self._observed.release()

@@ -7,6 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ..codegen.build import build
 from ..device.quirks import quirks_for
 from ..kernels import spec
@@ -63,6 +66,7 @@ class Lookups:
         narrow = quirks_for(executor.info).narrow_tables and n_steps <= _NARROW_MOST
         self._pool = pool if narrow else None
         self._narrowed: Tables | None = None  # whose rows are in the pool
+        self._hidden: tuple[NDArray[np.int32], Buffer] | None = None
         self._shapes = Shapes(executor.info, n_steps, dtype, n_libraries)
         self._pacers: dict[int, Pacer] = defaultdict(lambda: Pacer(executor.info))
         self._kernels: dict[tuple[Any, ...], Kernel] = {}  # by all their values
@@ -119,6 +123,28 @@ class Lookups:
                 column_begin=begin + block * shape.columns, **fixed,
             )  # fmt: skip
             pacer.launched(event, shape.cost * predictions * some)
+
+    def hide(self, tables: Tables, rows: NDArray[np.int32]) -> None:
+        """Have some query rows of tables of weights predict nothing, in all dimensions and libraries."""
+        kernel = build(self._executor, spec("stage"), {"dtype": self._dtype}, "hide_rows")
+        if self._hidden is None or self._hidden[0] is not rows:
+            self._release_hidden()
+            self._hidden = rows, self._executor.upload(rows)
+        for E in tables.problem.dims:
+            self._executor.launch(
+                kernel, open_size(len(rows), tables.n_libraries), None, rows=self._hidden[1], n_rows=len(rows),
+                table_begin=tables.begin(E), table_rows=tables.knn_pass.table_rows, stride=tables.knn_pass.stride(E),
+                tile=tables.knn_pass.table_tile, weights=tables.values,
+            )  # fmt: skip
+
+    def _release_hidden(self) -> None:
+        if self._hidden is not None:
+            self._hidden[1].release()
+            self._hidden = None
+
+    def release(self) -> None:
+        """Give the device memory of hidden rows back."""
+        self._release_hidden()
 
     def _kernel(self, entry: str, values: Mapping[str, Any]) -> Kernel:
         name = entry, *values.values()

@@ -41,11 +41,13 @@ class PairPredictions:
         What is computed in.
     request : SearchRequest, optional
         How neighbours are searched.
+    library_mask : ndarray of bool (n_steps,), optional
+        Rows that may be neighbours; all by default.
     """
 
     def __init__(
         self, executor: Executor, libraries: NDArray[Any], targets: NDArray[Any], *, E: int, tau: int, Tp: int, k: int,
-        exclusion_radius: int, dtype: str, request: SearchRequest | None = None,
+        exclusion_radius: int, dtype: str, request: SearchRequest | None = None, library_mask: Mask | None = None,
     ) -> None:  # fmt: skip
         self.executor, self.n = executor, len(libraries)
         self.problem = delay_problem(E, tau, k, Tp, exclusion_radius, self.n, self.n, dtype)
@@ -57,6 +59,8 @@ class PairPredictions:
         if begin < end:
             self._future[:, begin:end] = self._targets.values[begin + Tp : end + Tp].T
         self._masks = np.isfinite(self._future)
+        if library_mask is not None:
+            self._masks &= library_mask
         self._masks[:, :begin] = self._masks[:, end:] = True
         self._pool = Pool(executor)
         chosen = parameters(spec("predict"), {"dtype": dtype}, executor.info).parameters

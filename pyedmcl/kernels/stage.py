@@ -1,4 +1,5 @@
-"""Raw data into the layouts of the other kernels: the program holds centre, stage_targets and stage_series."""
+"""Raw data into the layouts of the other kernels, and rows out of tables: the program holds centre, stage_targets,
+stage_series and hide_rows."""
 
 from ..codegen.spec import KernelSpec
 
@@ -13,6 +14,7 @@ SPEC = KernelSpec(
             const real* shift; const int* exponent; real* targets)
         stage_series(const real* raw; int n_series, first, front, end, stride, centred; const real* shift;
             const int* exponent; real* series)
+        hide_rows(const int* rows; int n_rows; ulong table_begin; int table_rows, stride, tile; real* weights)
     """,
     specialisation=("dtype",),
     oracle="pyedmcl.data.condition:condition",

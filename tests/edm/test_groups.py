@@ -227,3 +227,10 @@ def test_commands_take_the_names_of_columns(tmp_path, one_device):
     np.testing.assert_allclose(written["predicted"], expected.predicted)
     refused = CliRunner().invoke(app, line)
     assert refused.exit_code == 2 and "--groups needs --column" in " ".join(refused.stderr.split())
+    line = ["xmap-grid", str(table), "--E", "1:2", "--groups", "site", "--columns", "x,y", "--device", one_device]
+    done = CliRunner().invoke(app, [*line, "-o", str(tmp_path / "grid"), "--folds", "2"])
+    assert done.exit_code == 0
+    expected = pyedmcl.xmap_grid(
+        {"x": X, "y": Y}, E=[1, 2], groups=LABELS, folds=2, device=one_device
+    )  # fmt: skip
+    np.testing.assert_array_equal(pyedmcl.open_xmap_grid(tmp_path / "grid").rho, expected.rho)

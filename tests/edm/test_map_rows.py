@@ -15,6 +15,7 @@ GAPS = DATA.copy()
 GAPS[60:63, 1] = np.nan
 GAPS[130, 3] = np.nan
 EVEN = np.arange(LENGTH) % 2 == 0
+PLOTS = np.arange(LENGTH) // 50
 
 
 def pairwise(data, E, **options):
@@ -29,7 +30,7 @@ def pairwise(data, E, **options):
 @pytest.mark.parametrize("data", [DATA, GAPS], ids=["whole", "gaps"])
 @pytest.mark.parametrize(("lib_range", "pred_range"), [
     ((0, 100), (100, LENGTH)), ([(10, 40), (40, 70), (100, 140)], (20, 120)), (EVEN, (3, 150)), (None, (0, 40)),
-    ((50, 150), None),
+    ((50, 150), None), ((0, 100), [(10, 30), (60, 61), (90, 140)]), (None, EVEN),
 ])  # fmt: skip
 def test_each_cell_is_that_of_simplex(data, lib_range, pred_range, one_device):
     result = pyedmcl.xmap(data, E=2, lib_range=lib_range, pred_range=pred_range, device=one_device)
@@ -45,6 +46,65 @@ def test_dimensions_horizons_and_devices(device, Tp):
     expected = pairwise(DATA, mixed, Tp=Tp, exclusion_radius=2, lib_range=rows["lib_range"],
                         pred_range=rows["pred_range"], device=device)  # fmt: skip
     np.testing.assert_allclose(result.rho, expected, atol=2e-5)
+
+
+def test_holes_have_the_bits_of_ranges_that_touch(device):
+    own = {"E": [1, 3, 2, 3, 1], "Tp": 1, "lib_range": (0, 90), "device": device}
+    whole = pyedmcl.xmap(GAPS, pred_range=(20, 120), **own)
+    parted = pyedmcl.xmap(GAPS, pred_range=[(70, 120), (20, 70)], **own)
+    np.testing.assert_array_equal(parted.rho, whole.rho)
+    holes = pyedmcl.xmap(GAPS, pred_range=[(20, 40), (100, 120)], dtype="float64", **own)
+    predictions = pyedmcl.xmap(GAPS, pred_range=[(20, 40), (100, 120)], predictions=True, dtype="float64", **own)
+    np.testing.assert_allclose(holes.rho, predictions.rho, atol=1e-12)
+    assert set(np.flatnonzero(np.isfinite(predictions.predictions[0, 0]))) == {*range(21, 41), *range(101, 121)}
+
+
+@pytest.mark.parametrize("rows", [
+    {"lib_range": (0, 100)}, {"lib_range": [(0, 50), (60, 140)], "pred_range": (40, 130)},
+    {"pred_range": [(10, 30), (70, 90), (95, 150)]},
+])  # fmt: skip
+def test_rows_of_groups(rows, one_device):
+    own = {"Tp": 1, "exclusion_radius": 3, "groups": PLOTS, "device": one_device} | rows
+    found = pyedmcl.xmap(GAPS, E=3, **own)
+    np.testing.assert_allclose(found.rho, pairwise(GAPS, 3, **own), atol=2e-5)
+
+
+@pytest.mark.parametrize("labels", [PLOTS, np.arange(LENGTH) % 3], ids=["stacked", "interleaved"])
+def test_folds_of_groups(labels, one_device):
+    """Stacked, each fold leaves one group out; interleaved, a stretch of all of them."""
+    own = {"E": 2, "tau": 2, "Tp": 1, "groups": labels, "device": one_device}
+    result = pyedmcl.xmap(DATA, folds=3, **own)
+    for fold in range(3):
+        rows = np.arange(fold * 50, fold * 50 + 50)
+        library = np.zeros(LENGTH, bool)
+        for label in range(3):
+            own_rows = np.flatnonzero(labels == label)
+            step = np.arange(len(own_rows))
+            inside = np.flatnonzero(np.isin(own_rows, rows))
+            far = np.ones(len(step), bool)
+            if len(inside):  # states of 3 rows, and a target one ahead: three rows are kept free on both sides
+                far = (step < inside[0] - 3 - 1) | (step >= inside[-1] + 1 + 3 + 2)
+            library[own_rows[far]] = True
+        expected = pyedmcl.xmap(DATA, lib_range=library, pred_range=(fold * 50, fold * 50 + 50), **own)
+        np.testing.assert_array_equal(result.folds[fold], expected.rho)
+
+
+def test_other_measures_of_folds_and_ranges(one_device, tmp_path):
+    own = {"E": 2, "Tp": 1, "device": one_device}
+    found = pyedmcl.xmap(GAPS, folds=3, skill="mae", predictions=True, **own)
+    assert found.folds.shape == (3, N, N) and found.predictions.shape == (N, N, LENGTH)
+    for fold in range(3):
+        begin, end = fold * 50, fold * 50 + 50
+        library = [pair for pair in ((0, begin - 2), (end + 2, LENGTH)) if pair[0] < pair[1]]
+        alone = pyedmcl.xmap(GAPS, lib_range=library, pred_range=(begin, end), skill="mae", predictions=True, **own)
+        np.testing.assert_array_equal(found.folds[fold], alone.rho)
+        led_to = slice(begin + 1, end + 1)
+        np.testing.assert_array_equal(found.predictions[..., led_to], alone.predictions[..., led_to])
+        one = pyedmcl.simplex(GAPS[:, 2], target=GAPS[:, 1], lib_range=library, pred_range=(begin, end), **own)
+        assert alone.rho[2, 1] == pytest.approx(one.mae, abs=1e-5)
+    np.testing.assert_allclose(found.rho, found.folds.mean(axis=0), atol=1e-6)
+    pyedmcl.xmap(GAPS, folds=3, skill="mae", out=tmp_path / "m", **own)
+    np.testing.assert_array_equal(pyedmcl.open_xmap(tmp_path / "m").rho[:], found.rho)
 
 
 @pytest.mark.parametrize("E", [1, 3])
@@ -98,14 +158,13 @@ def test_few_library_rows(one_device):
 @pytest.mark.parametrize(("options", "what"), [
     ({"folds": 1}, "folds=1"), ({"folds": 3, "lib_range": (0, 10)}, "leave lib_range and pred_range out"),
     ({"folds": LENGTH}, "folds="),
-    ({"lib_range": (0, 10), "method": "smap"}, "lib_range= with method='smap'"),
     ({"folds": 2, "method": "smap"}, "folds= with"),
     ({"lib_range": (5, 6)}, "lib_range=.* holds no library row for E=2"),
     ({"lib_range": (0, 151)}, "lib_range: the range"),
-    ({"pred_range": [(0, 10), (20, 30)]}, "one range of rows without holes"),
     ({"pred_range": (0, 1)}, "pred_range=.*none of its rows"),
-    ({"lib_range": np.zeros(LENGTH, bool)}, "lib_range is a mask of 150 rows"), ({"pred_range": EVEN}, "without holes"),
-    ({"lib_range": "x"}, "lib_range='x'"), ({"folds": 2, "groups": np.arange(LENGTH) // 75}, "groups= with"),
+    ({"lib_range": np.zeros(LENGTH, bool)}, "lib_range is a mask of 150 rows"),
+    ({"lib_range": "x"}, "lib_range='x'"), ({"groups": PLOTS, "pred_range": (50, 51)}, "pred_range=.*none of its rows"),
+    ({"groups": PLOTS, "pred_range": (0, 151)}, "pred_range: the range"),
 ])  # fmt: skip
 def test_bad_rows(options, what, one_device):
     with pytest.raises(InputError, match=what):

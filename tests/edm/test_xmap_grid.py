@@ -55,6 +55,18 @@ def test_options_of_a_map(options, one_device):
     assert grid.targets == (("x4", "x0") if "targets" in options else None)
 
 
+@pytest.mark.parametrize("rows", [{}, {"folds": 3}, {"lib_range": (0, 100), "pred_range": [(20, 60), (110, 150)]}])
+def test_groups(rows, one_device, tmp_path):
+    """Gaps between groups are as long as tau and Tp ask for, so that each map has the bits of its own call."""
+    own = {"groups": np.arange(LENGTH) // 50, "device": one_device} | rows
+    axes = {"E": [1, 3], "tau": [1, 4], "Tp": [0, 2]}
+    grid = pyedmcl.xmap_grid(GAPS, **axes, **own)
+    found = grid.mean("fold").rho if "folds" in rows else grid.rho
+    np.testing.assert_array_equal(found, loop(GAPS, axes, **own))
+    stored = pyedmcl.xmap_grid(GAPS, **axes, **own, out=tmp_path / "g")
+    np.testing.assert_array_equal(np.asarray(stored.rho), grid.rho)
+
+
 def test_few_rows_of_which_some_dimensions_need_more(one_device):
     """What counts as a gap differs between dimensions, as it does between their own calls."""
     short, axes = DATA[:12], {"E": [1, 2, 3]}
