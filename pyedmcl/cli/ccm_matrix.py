@@ -11,7 +11,7 @@ from . import options
 from .ccm_options import Interval, LibSizes, Sample, Seed, parse_sizes
 from .cluster import client_at
 from .files import check_picture, check_table, write_table
-from .inputs import load, load_groups, parse_columns, parse_E, parse_ranges
+from .inputs import beside_groups, load, load_groups, parse_columns, parse_E, parse_ranges
 from .talk import Talk
 from .xmap import FILES
 
@@ -95,8 +95,9 @@ def ccm_matrix(
     if output.suffix.lower() in FILES:
         raise typer.BadParameter(f"{output}: -o names the folder of the result; --pairs writes a file")
     sizes, dimension = parse_sizes(lib_sizes), parse_E(E)
-    labels = load_groups(input, parse_columns(columns), groups, dataset)
-    series = load(input, parse_columns(columns), time_column, dataset)
+    wanted = beside_groups(parse_columns(columns), groups)
+    labels = load_groups(input, wanted, groups, dataset)
+    series = load(input, wanted, time_column, dataset)
     talk.remark(f"{input}: {series.n_series:,} series of {series.n_steps:,} steps")
     import pyedmcl
 

@@ -10,7 +10,7 @@ import typer
 from . import options
 from .cluster import client_at
 from .files import check_picture, check_table, write_table
-from .inputs import load, load_groups, parse_columns, parse_ranges
+from .inputs import beside_groups, load, load_groups, parse_columns, parse_ranges
 from .talk import Talk
 
 
@@ -55,7 +55,7 @@ def embed_dimension(
 ) -> None:
     """Find the embedding dimension at which each series predicts itself best."""  # fmt: skip
     talk = Talk(quiet=quiet, as_json=json, progress=progress)
-    wanted = parse_columns(columns)
+    wanted = beside_groups(parse_columns(columns), groups)
     if output is not None:
         check_table(output)
     check_picture(plot)

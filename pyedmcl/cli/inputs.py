@@ -101,6 +101,14 @@ def parse_windows(text: str | None) -> tuple[int, int] | None:
     return width, step
 
 
+def beside_groups(columns: list[str] | None, groups: str | None) -> list[str] | None:
+    """The columns that hold values: those that were named, or all but the ones that name groups."""
+    keys, given = parse_columns(groups), columns or []
+    if keys is None or any(_DIGITS.fullmatch(key) for key in keys) or not all(item[0] == "-" for item in given):
+        return columns
+    return [*given, *(f"-{key}" for key in keys if f"-{key}" not in given)]
+
+
 def load_groups(
     path: Path, columns: list[str] | None, groups: str | None, dataset: str | None, *, needed: str = "--columns"
 ) -> list[Any] | None:
@@ -109,7 +117,7 @@ def load_groups(
     Parameters
     ----------
     columns : list of str or None
-        Columns that hold values.
+        Columns that hold values, such as :func:`beside_groups` gives.
     needed : str
         The option that says so.
     """
@@ -120,7 +128,8 @@ def load_groups(
         raise typer.BadParameter(f"--groups needs {needed}, which says which columns hold values")
     held = []
     for key in keys:
-        time = load(path, columns[:1], key, dataset).time
+        some = [item for item in columns if item != f"-{key}"] if columns[0].startswith("-") else columns[:1]
+        time = load(path, some or None, key, dataset).time
         held.append([] if time is None else time.tolist())
     return held[0] if len(held) == 1 else list(zip(*held, strict=True))
 

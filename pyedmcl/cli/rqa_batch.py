@@ -10,7 +10,7 @@ import typer
 from . import options
 from . import recurrence as shared
 from .files import check_table, write_table
-from .inputs import load, load_groups, parse_columns
+from .inputs import beside_groups, load, load_groups, parse_columns
 from .talk import Talk
 
 _SHOWN = ("RR", "DET", "L", "ENTR", "LAM", "TT")
@@ -71,6 +71,7 @@ def rqa_batch(
         raise typer.BadParameter("--against needs --columns, and as many series as these")
     if output is not None:
         check_table(output)
+    chosen = beside_groups(chosen, groups)
     labels = load_groups(input, chosen, groups, dataset)
     series = load(input, chosen, time_column, dataset)
     y = None if others is None else load(input, others, time_column, dataset)

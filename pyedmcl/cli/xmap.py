@@ -13,7 +13,7 @@ from ..errors import InputError
 from . import options
 from .cluster import client_at
 from .files import check_table, finished, table_of_windows, write_table
-from .inputs import load, load_groups, parse_columns, parse_E, parse_ranges, parse_windows
+from .inputs import beside_groups, load, load_groups, parse_columns, parse_E, parse_ranges, parse_windows
 from .talk import Talk
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def xmap(
     After an interruption the same command continues where it ended.
     """
     talk = Talk(quiet=quiet, as_json=json, progress=progress)
-    wanted = parse_columns(columns)
+    wanted = beside_groups(parse_columns(columns), groups)
     dimension = parse_E(E)
     spans = parse_windows(windows)
     _check_output(output, spans is not None)

@@ -17,7 +17,7 @@ from .arguments import MOST_STEPS, column_names, integer
 from .call import noticed
 from .extent import bounds, extent
 from .grid import Grid
-from .times import as_dates
+from .times import as_dates, tell_times
 from .unpack import Array, NotNumericError, Table, float_type, numeric_column, of_array, unpack
 
 _BLOCK_VALUES = 1 << 20  # values looked at together, so that a check needs a few MB whatever the input
@@ -135,6 +135,8 @@ def as_series(data: Any, *, columns: Sequence[str | int] | str | int | None = No
             series = replace(chosen, source=data.source)
     else:
         series = _assemble(unpack(data, what), columns, what)
+        if columns is None:
+            tell_times(series.names, series.values, what)
     # What a thread finds is kept by a copy: the series itself may be pickled at the same time.
     noticed(what, replace(series).described, series.values.nbytes)
     return series

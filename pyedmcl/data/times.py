@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import warn
 from .intake import Array
 
 TIME_NAMES = frozenset({"time", "date", "datetime", "year", "day", "month", "index", "t", "timestamp"})
@@ -32,6 +33,19 @@ def is_missing_cell(cell: str) -> bool:
 def is_time_name(name: object) -> bool:
     """True for a usual name of a time column, whatever its case and with or without a unit in brackets."""
     return _UNIT.sub("", str(name)).strip().lower() in TIME_NAMES
+
+
+def tell_times(names: Sequence[str], values: Array, what: str) -> None:
+    """Warn of one of the first series that, by its name and even steps, counts the rows: a time, and no observation."""
+    for place, name in enumerate(names[:3]):
+        if not is_time_name(name) or len(values) < 3:
+            continue
+        steps = np.diff(values[:, place])
+        if steps[0] > 0 and np.allclose(steps, steps[0], rtol=1e-6, atol=0.0):
+            warn(
+                f"{what}: {name!r} grows by {steps[0]:g} from row to row and is taken as a series like the others. "
+                "If it is the time, make it the index, or leave it out"
+            )
 
 
 def as_numbers(cells: Sequence[str]) -> Array | None:

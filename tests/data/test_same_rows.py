@@ -1,6 +1,8 @@
-"""Series that are paired row by row are refused where their rows are not the same."""
+"""Series that are paired row by row are refused where their rows are not the same; a time among them is told of."""
 
 from __future__ import annotations
+
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -9,7 +11,7 @@ import pytest
 import pyedmcl
 from pyedmcl.data.same_rows import require_same_rows
 from pyedmcl.data.series import as_series
-from pyedmcl.errors import InputError
+from pyedmcl.errors import InputError, PyedmclWarning
 
 DAYS = pd.date_range("2020-01-01", periods=60)
 X = pd.Series(np.random.default_rng(0).random(60), DAYS)
@@ -41,3 +43,14 @@ def test_what_can_be_paired():
         require_same_rows(x=x, y=as_series(X.iloc[1:]))
     with pytest.raises(InputError, match=r"row 0"):
         require_same_rows(x=x, y=gap)
+
+
+def test_a_time_among_the_series_is_told_of():
+    frame = pd.DataFrame({"Year": np.arange(1900, 1960), "a": X.to_numpy()})
+    with pytest.warns(PyedmclWarning, match="'Year' grows by 1 from row to row"):
+        as_series(frame)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        as_series(frame, columns="-Year")
+        as_series(frame.set_index("Year"))
+        as_series({"t": X.to_numpy(), "a": np.arange(60.0)})
