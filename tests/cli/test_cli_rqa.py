@@ -198,5 +198,6 @@ def test_batch_of_columns_and_groups(table, tmp_path, one_device):
     assert crossed["results"][1]["determinism"] == pyedmcl.rqa(X, Y, m=2, radius=0.5, device=one_device).DET
     shown = run("rqa-batch", table, *options)
     assert shown.exit_code == 0 and "2 series, 4 results" in shown.stdout
-    for line in (("--groups", "year"), ("--against", "b")):
-        assert run("rqa-batch", table, *line, *options).exit_code == 2
+    assert run("rqa-batch", table, "--against", "b", *options).exit_code == 2
+    alone = run("rqa-batch", table, "--groups", "year", *options)
+    assert alone.exit_code == 3 and "needs at least" in alone.output
