@@ -22,8 +22,9 @@ def export(
         Path | None,
         typer.Option(
             "--output", "-o", metavar="FILE", show_default=False,
-            help="The map as .csv, .tsv, .npy, .npz, .h5 or .parquet; with --edges, or of a result of 'xmap --keep', a "
-            "list as .csv, .tsv, .json, .npz or .parquet, or a graph as .graphml or .gexf; of another result a table.",
+            help="The map as .csv, .tsv, .npy, .npz, .h5, .nc or .parquet; with --edges, or of a result of "
+            "'xmap --keep', a list as .csv, .tsv, .json, .npz or .parquet, or a graph as .graphml or .gexf; of another "
+            "result a table, its arrays as .nc, or its links as .graphml or .gexf.",
         ),
     ] = None,
     edges: Annotated[
@@ -45,14 +46,15 @@ def export(
     if other is not None:
         if output is None or edges:
             raise typer.BadParameter("--edges is for a map of 'pyedmcl xmap'; leave it out, and name a table with -o")
-        rows = write(other, output)
-        talk.summary(f"{output}: the table of a {type(other).__name__}, {rows:,} rows")
+        what, rows = write(other, output)
+        size = "" if rows is None else f", {rows:,} rows"
+        talk.summary(f"{output}: the {what} of a {type(other).__name__}{size}")
         talk.document({"output": str(output), "kind": type(other).__name__, "rows": rows})
         return
     store = open_result(result, partial=partial)
     from ..io.edges import strongest_edges, write_edges
     from ..io.export import write_matrix
-    from ..io.graphs import GRAPHS, write_graph
+    from ..io.graphs import GRAPHS, graph_of_edges, write_networkx
 
     kept = kept_edges(store)
     target = None if output is None else str(output)
@@ -65,7 +67,7 @@ def export(
             print_edges(talk, found)
         else:
             if output.suffix.lower() in GRAPHS:
-                write_graph(output, found)
+                write_networkx(graph_of_edges(found), output)
             else:
                 write_edges(output, found)
             talk.summary(f"{output}: the {len(found):,} strongest pairs of {len(store.names):,} series")
@@ -73,7 +75,10 @@ def export(
         return
     assert output is not None
     if kept is not None:
-        kept.save(output)
+        if output.suffix.lower() in GRAPHS:
+            kept.write_graph(output)
+        else:
+            kept.save(output)
         talk.summary(f"{output}: {len(kept):,} pairs of {len(store.names):,} series (--keep {kept.keep})")
         talk.document({"output": target, "n_series": len(store.names), "complete": store.complete, "pairs": len(kept)})
         return

@@ -126,10 +126,11 @@ def network(
     series = load(input, parse_columns(columns), time_column, dataset)
     import pyedmcl
 
-    from ..edm.causal_network_result import COLUMNS, networkx_for
+    from ..edm.causal_network_result import COLUMNS
+    from ..io.optional import need
 
     if graph:
-        networkx_for("-o " + str(output))
+        need("networkx", "-o " + str(output), "graph")
     with talk.progress("network") as report:
         found = pyedmcl.causal_network(
             series, E=parse_E(E), tau=tau, lags=asked, latest=latest, Tp=Tp, n=surrogates_asked(n), rate=rate,

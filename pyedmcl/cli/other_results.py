@@ -9,6 +9,7 @@ from typing import Any
 from ..errors import InputError
 
 _TABLES = (".csv", ".tsv", ".json", ".parquet")
+_ARRAYS = (".nc",)
 
 
 def other_result(path: Path) -> Any:
@@ -54,21 +55,35 @@ def draw(result: Any, output: Path, *, network: bool, top: int, title: str | Non
     return kind
 
 
-def write(result: Any, output: Path) -> int:
-    """Write the table of a result; says how many rows it has.
+def write(result: Any, output: Path) -> tuple[str, int | None]:
+    """Write the table, graph or arrays of a result, as the suffix asks; says what, and rows of a table.
 
     Raises
     ------
     OutputError
-        The suffix is not that of a table.
+        The suffix is none of those that a result of this kind is written as.
     InputError
         It has no table.
     """
-    from ..files import output_path, writing
+    from ..files import output_path
+    from ..io.graphs import GRAPHS
 
-    place = output_path(output, _TABLES, f"the table of a {type(result).__name__}")
+    graphs = GRAPHS if hasattr(result, "write_graph") else ()
+    place = output_path(output, (*_TABLES, *_ARRAYS, *graphs), f"a {type(result).__name__}")
+    if place.suffix.lower() in graphs:
+        result.write_graph(place)
+        return "graph", None
+    if place.suffix.lower() in _ARRAYS:
+        result.write_netcdf(place)
+        return "arrays", None
     if not hasattr(result, "to_frame"):
         raise InputError(f"a {type(result).__name__} has no table")
+    return "table", _write_table(result, place)
+
+
+def _write_table(result: Any, place: Path) -> int:
+    from ..files import writing
+
     frame = result.to_frame()
     suffix, whole = place.suffix.lower(), frame.index.name is not None or not _numbered(frame.index)
     if suffix == ".parquet":

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InputError, missing_extra, shown
-from ..files import output_path
-from ..io.graphs import GRAPHS, write_networkx
-from ..io.optional import pandas_for
+from ..errors import InputError, shown
+from ..io.fields import labelled
+from ..io.graphs import Graph, graph_of
+from ..io.labels import Label
+from ..io.optional import need, pandas_for
 from ..io.result import Result
 from .causal_statement import statement
 from .verdicts import DIRECT, INDIRECT, LINK, MEANINGS, NONE, UNORDERED
@@ -28,7 +27,7 @@ _ORDER = (DIRECT, LINK, INDIRECT, UNORDERED, NONE)
 
 
 @dataclass(frozen=True, repr=False)
-class CausalNetwork(Result):
+class CausalNetwork(Graph, Result):
     """The evidence of each pair of series, and the verdict on it.
 
     All tables are (n_series, n_series) with **row = effect** (the library, whose states estimate) and **column =
@@ -63,6 +62,10 @@ class CausalNetwork(Result):
     season, without_season : int, tuple of str
         Rows of the cycle that was removed, 0 for none; and the names of the series that had it.
     """
+
+    column_labels: ClassVar = {
+        "lag": Label("rows", "interval Tp that was tried"), "rho_by_lag": Label("1", "skill at each interval"),
+    }  # fmt: skip
 
     names: tuple[str, ...]
     verdict: NDArray[Any]
@@ -143,24 +146,26 @@ class CausalNetwork(Result):
 
     def to_networkx(self, verdicts: Collection[str] = (DIRECT, LINK)) -> Any:
         """A networkx.DiGraph with an edge from cause to effect for each pair of some verdicts. Needs networkx."""
-        networkx = networkx_for("to_networkx()")
-        graph = networkx.DiGraph()
-        for number, name in enumerate(self.names):
-            graph.add_node(name, E=int(self.E[number]))
-        for row in self.rows(verdicts):
-            values = dict(zip(COLUMNS, row, strict=True))
-            cause, effect = values.pop("cause"), values.pop("effect")
-            # Formats of graphs know no missing values.
-            graph.add_edge(cause, effect, **{
-                key: value for key, value in values.items() if value is not None and value == value
-            })  # fmt: skip
-        return graph
+        rows = self.rows(verdicts)
+        edges = ((row[0], row[1], dict(zip(COLUMNS[2:], row[2:], strict=True))) for row in rows)
+        return graph_of(self.names, dict(zip(self.names, self.E.tolist(), strict=True)), edges)
 
-    def write_graph(self, path: str | os.PathLike[str], verdicts: Collection[str] = (DIRECT, LINK)) -> Path:
-        """Write :meth:`to_networkx` as GraphML or GEXF; the suffix chooses. Needs networkx."""
-        place = output_path(path, GRAPHS, "a graph")
-        write_networkx(self.to_networkx(verdicts), place)
-        return place
+    def to_xarray(self) -> Any:
+        """An xarray.Dataset of all tables (effect, cause), of E (effect), and of the skill at each lag (lag, effect,
+        cause)."""
+        pairs = [("effect", self.names), ("cause", self.names)]
+        tables = {
+            "verdict": self.verdict.astype(str), "rho": self.rho, "Tp": self.Tp, "rho_at_best_lag": self.skill,
+            "best_lag": self.lag, "p_lag": self.p_lag, "p_value": self.p_value, "q_value": self.q_value,
+            "surrogates": self.draws, "gain": self.gain, "p_convergence": self.p_convergence,
+            "rho_through_other": self.carried, "partial": self.partial,
+        }  # fmt: skip
+        parts = {name: labelled(table, pairs, name) for name, table in tables.items() if table is not None}
+        other = np.array(["", *self.names])[self.through + 1]
+        parts |= {"other": labelled(other, pairs, "other"), "E": labelled(self.E, pairs[:1], "E")}
+        if self.lags:
+            parts["rho_by_lag"] = labelled(self.by_lag, [("lag", self.lags), *pairs], "rho_by_lag")
+        return need("xarray", "to_xarray()").Dataset(parts)
 
     def plot(self, path: str | None = None, *, verdicts: Collection[str] = (DIRECT, LINK), top: int = 40) -> Any:
         """Links of some verdicts as arrows from cause to effect; saved to ``path`` if given. Needs matplotlib."""
@@ -182,12 +187,3 @@ class CausalNetwork(Result):
         if name not in self.names:
             raise InputError(f"{what}={shown(name)}: there is no such series; there are {', '.join(self.names)}")
         return self.names.index(name)
-
-
-def networkx_for(purpose: str) -> Any:
-    """The module networkx, for ``purpose``. Raises MissingExtraError."""
-    try:
-        import networkx
-    except ImportError as error:
-        raise missing_extra("networkx", "graph", purpose) from error
-    return networkx

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..data.arguments import real
 from ..errors import InputError
-from ..io.optional import pandas_for
+from ..io.fields import labelled
+from ..io.graphs import Graph, graph_of
+from ..io.labels import Label
+from ..io.optional import need, pandas_for
 from ..io.result import Result
 from ..io.roles import ROLES, roles
 from .convergence import kendall
@@ -23,7 +26,7 @@ PAIR_COLUMNS = (*ROLES, "rho", "gain", "tau", "p_value", "q_value", "E", "E_of")
 
 
 @dataclass(frozen=True, repr=False)
-class CcmMatrixResult(Result):
+class CcmMatrixResult(Graph, Result):
     """Cross-map skill of all pairs against library size.
 
     Attributes
@@ -43,6 +46,11 @@ class CcmMatrixResult(Result):
     theta : float or None
         Localisation of method "smap".
     """
+
+    column_labels: ClassVar = {
+        "tau": Label("1", "Kendall's tau of mean skill against library size"),
+        "p_value": Label("1", "one-sided p-value of that trend"),
+    }  # fmt: skip
 
     lib_sizes: NDArray[np.int_]
     matrices: tuple[Any, ...] = field(repr=False)
@@ -118,6 +126,35 @@ class CcmMatrixResult(Result):
         """:meth:`pairs` as rows of :data:`PAIR_COLUMNS`."""
         return [(*roles(*row[:2]), *row[2:], "effect") for row in self.pairs()]
 
+    def converging(self, rate: float = 0.05) -> NDArray[np.bool_]:
+        """Pairs (n_series, n_series) whose skill grows with the library.
+
+        Those that gain from the smallest to the largest library and, of at least 3 sizes, whose trend is significant at
+        the false discovery rate ``rate``.
+        """
+        rate = real("rate", rate, "a number between 0 and 1", lambda share: 0 < share < 1)
+        found: NDArray[np.bool_] = self.gain > 0
+        return found if len(self.lib_sizes) < 3 else found & (false_discovery(self.trend()[1]) <= rate)
+
+    def to_xarray(self) -> Any:
+        """An xarray.Dataset of rho (lib_size, library, target) and of E (library)."""
+        pairs = [("library", self.names), ("target", self.names)]
+        rho = labelled(self.rho, [("lib_size", self.lib_sizes), *pairs], "rho")
+        return need("xarray", "to_xarray()").Dataset({"rho": rho, "E": labelled(self.E, pairs[:1], "E")})
+
+    def to_networkx(self, rate: float = 0.05) -> Any:
+        """A networkx.DiGraph of all series, with an edge from cause to effect for each pair of :meth:`converging`.
+
+        Needs networkx.
+        """
+        chosen = self.converging(rate)
+        place = {name: number for number, name in enumerate(self.names)}
+        edges = (
+            (row[0], row[1], dict(zip(PAIR_COLUMNS[4:9], row[4:9], strict=True))) for row in self.table()
+            if chosen[place[row[1]], place[row[0]]]
+        )  # fmt: skip
+        return graph_of(self.names, dict(zip(self.names, self.E.tolist(), strict=True)), edges)
+
     def plot(self, path: str | None = None) -> Any:
         """Map of what skill gains from the smallest to the largest library; saved to ``path`` if given.
 
@@ -136,16 +173,10 @@ class CcmMatrixResult(Result):
         return heat_map(self.gain, self.names, path, title=title, marks=marks, label="gain of cross-map skill rho")
 
     def plot_network(self, path: str | None = None, rate: float = 0.05, *, top: int = 40) -> Any:
-        """Pairs whose skill converges as arrows from cause to effect; saved to ``path`` if given. Needs matplotlib.
-
-        Those that gain from the smallest to the largest library and, of at least 3 sizes, whose trend is significant at
-        the false discovery rate ``rate``.
-        """
+        """Pairs of :meth:`converging` as arrows from cause to effect; saved to ``path`` if given. Needs matplotlib."""
         from ..plot.network import causal_network
 
-        rate = real("rate", rate, "a number between 0 and 1", lambda share: 0 < share < 1)
-        keep, title = self.gain > 0, "skill grows with the library"
+        keep, title = self.converging(rate), "skill grows with the library"
         if len(self.lib_sizes) > 2:
-            keep &= false_discovery(self.trend()[1]) <= rate
             title += f" (trend significant at a false discovery rate of {rate:g})"
         return causal_network(self.at(int(self.lib_sizes.max())), self.names, path, keep=keep, top=top, title=title)

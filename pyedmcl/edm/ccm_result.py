@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
-from ..io.optional import pandas_for
+from ..io.fields import labelled
+from ..io.labels import Label, common
+from ..io.optional import need, pandas_for
 from ..io.result import Result
 from ..io.roles import role_columns
 from .convergence import Convergence, convergence, means
@@ -42,6 +44,8 @@ class CcmResult(Result):
     predictions : ndarray (2, n_sizes, samples, n) or None
         Where they were asked for: those of each sub-library, at the rows that are predicted.
     """
+
+    column_labels: ClassVar = {"E": Label("1", "embedding dimension of the library")}
 
     lib_sizes: NDArray[np.int_]
     rho: NDArray[np.float64]
@@ -85,6 +89,13 @@ class CcmResult(Result):
             raise InputError(f"skill={self.skill!r}: tests of convergence are of correlations")
         first, second = (convergence(self.rho[d], self.lib_sizes, self.n_rows[d]) for d in (0, 1))
         return first, second
+
+    def to_xarray(self) -> Any:
+        """An xarray.Dataset of rho (direction, lib_size, sample), and of library, target and E (direction)."""
+        named = _directions(self.links)
+        axes = [*named.axis, ("lib_size", self.lib_sizes), ("sample", np.arange(self.rho.shape[2]))]
+        parts = {"rho": labelled(self.rho, axes, "rho"), "E": labelled(np.array(self.E), named.axis, "E")}
+        return need("xarray", "to_xarray()").Dataset({**named.roles, **parts})
 
     def to_frame(self, samples: bool = False) -> Any:
         """A pandas DataFrame: cause, effect, library, target, lib_size, mean, median and quantiles.
@@ -134,6 +145,9 @@ class LaggedCcmResult(Result):
         Tp of the highest skill in each direction, nearest to 0 of a tie.
     """
 
+    series_label: ClassVar = Label("1", "skill: evidence that the first series drives the second")
+    column_labels: ClassVar = common("Tp")
+
     Tp: NDArray[np.int_]
     rho: NDArray[np.float64]
     links: tuple[tuple[str, str], tuple[str, str]]
@@ -147,6 +161,12 @@ class LaggedCcmResult(Result):
         found = [int(self.Tp[order[np.where(np.isnan(r), -np.inf, r)[order].argmax()]]) for r in self.rho]
         return found[0], found[1]
 
+    def to_xarray(self) -> Any:
+        """An xarray.Dataset of rho (direction, Tp), and of library and target (direction)."""
+        named = _directions(self.links)
+        rho = labelled(self.rho, [*named.axis, ("Tp", self.Tp)], "rho")
+        return need("xarray", "to_xarray()").Dataset({**named.roles, "rho": rho})
+
     def to_frame(self) -> Any:
         """A pandas DataFrame with a row per Tp and a column per direction, named "cause -> effect"."""
         columns = {f"{target} -> {library}": self.rho[d] for d, (library, target) in enumerate(self.links)}
@@ -157,3 +177,16 @@ class LaggedCcmResult(Result):
         from ..plot.libraries import skill_against_Tp
 
         return skill_against_Tp(self, path)
+
+
+class _Directions(NamedTuple):
+    """Both directions as a dimension, and who is library and target in each."""
+
+    axis: list[tuple[str, Any]]
+    roles: dict[str, Any]
+
+
+def _directions(links: Sequence[tuple[str, str]]) -> _Directions:
+    axis: list[tuple[str, Any]] = [("direction", [f"{target} -> {library}" for library, target in links])]
+    sides = zip(("library", "target"), zip(*links, strict=True), strict=True)
+    return _Directions(axis, {name: labelled(np.array(side), axis, name) for name, side in sides})

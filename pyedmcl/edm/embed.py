@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from ..data.groups import take_groups
 from ..data.series import as_series, check_embedding
 from ..errors import InputError
+from ..io.fields import labelled
+from ..io.labels import Label
 from ..io.optional import pandas_for
 from ..io.result import Result
 from .states import embed as delays
@@ -31,9 +33,16 @@ class EmbedResult(Result):
         Of the rows, where the data had it.
     """
 
+    series_label: ClassVar = Label("data", "value of the series so many rows before")
+
     values: NDArray[np.floating[Any]]
     names: tuple[str, ...]
     time: NDArray[Any] | None = None
+
+    def to_xarray(self) -> Any:
+        """An xarray DataArray (time, coordinate), or (row, coordinate) where the data have no time."""
+        rows = ("row", np.arange(len(self.values))) if self.time is None else ("time", self.time)
+        return labelled(self.values, [rows, ("coordinate", self.names)], "values")
 
     def to_frame(self) -> Any:
         """A pandas DataFrame, with the time as its index where there is one."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..data.grid import Grid
 from ..io.fields import labelled
+from ..io.labels import Label, common
 from ..io.optional import need, pandas_for
 from ..io.result import Result
 
@@ -29,6 +30,9 @@ class EmbedDimensionResult(Result):
     grid : Grid or None
         Where the series lie, if they are a field.
     """
+
+    series_label: ClassVar = Label("1", "skill of predicting this series by itself, in E dimensions")
+    column_labels: ClassVar = common("E")
 
     E: Any
     rho: NDArray[np.float64]

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ..data.arguments import real
 from ..errors import InputError, shown
+from ..io.fields import labelled
 from ..io.optional import pandas_for
 from ..io.result import Result
 
@@ -87,6 +88,11 @@ class EmbeddingScan(Result):
             columns["tau"].append(self.tau[lag])
             columns["rho"].append(float(rho[dimension, lag, at]))
         return {name: values[0] if len(self.Tp) == 1 else values for name, values in columns.items()}
+
+    def to_xarray(self) -> Any:
+        """An xarray.DataArray with the names and values of :attr:`axes`."""
+        values = {"series": self.names, "E": list(self.E), "tau": list(self.tau), "Tp": list(self.Tp)}
+        return labelled(self.rho, [(name, values[name]) for name in self.axes], "rho")
 
     def to_frame(self) -> Any:
         """A pandas DataFrame: a row for each combination, with columns series, E, tau, Tp and rho."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,8 @@ from ..data.condition import Prepared
 from ..data.groups import take_groups
 from ..data.series import as_series, build_series, check_embedding, require_rows, tell_constant
 from ..device.select import DeviceNames
+from ..io.fields import labelled
+from ..io.labels import Label, common
 from ..io.optional import pandas_for
 from ..io.result import Result
 from ..jobs.function import public_function
@@ -35,6 +37,9 @@ class FalseNeighbors(Result):
     provenance : mapping
     """
 
+    series_label: ClassVar = Label("1", "share of false nearest neighbours of this series in E dimensions")
+    column_labels: ClassVar = common("E")
+
     share: NDArray[np.float64]
     names: tuple[str, ...]
     provenance: Mapping[str, Any] = field(default_factory=dict, repr=False)
@@ -45,6 +50,11 @@ class FalseNeighbors(Result):
         few = np.atleast_2d(self.share) <= most
         found = np.where(few.any(axis=1), few.argmax(axis=1) + 1, 0)
         return int(found[0]) if self.share.ndim == 1 else found
+
+    def to_xarray(self) -> Any:
+        """An xarray DataArray (series, E)."""
+        share = np.atleast_2d(self.share)
+        return labelled(share, [("series", self.names), ("E", np.arange(1, share.shape[1] + 1))], "share")
 
     def to_frame(self) -> Any:
         """A pandas DataFrame: a row per E, a column per series."""

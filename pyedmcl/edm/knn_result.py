@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..io.fields import labelled
+from ..io.labels import Label
+from ..io.optional import need
 from ..io.result import Result
 
 
@@ -27,9 +30,22 @@ class KnnResult(Result):
         Device, driver, kernel digest, parameters.
     """
 
+    column_labels: ClassVar = {
+        "indices": Label("1", "row of the library, -1 where there is none"),
+        "distances": Label("data", "Euclidean distance, inf where there is no neighbour"),
+        "neighbor": Label("1", "rank of the neighbour, the nearest first"),
+    }  # fmt: skip
+
     indices: NDArray[np.int32]
     distances: NDArray[np.floating]
     provenance: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    def to_xarray(self) -> Any:
+        """An xarray.Dataset of indices and distances (row, neighbor)."""
+        rows, k = self.indices.shape
+        axes = [("row", np.arange(rows)), ("neighbor", np.arange(k))]
+        parts = {name: labelled(getattr(self, name), axes, name) for name in ("indices", "distances")}
+        return need("xarray", "to_xarray()").Dataset(parts)
 
     def plot(self, path: str | None = None) -> Any:
         """Distances of the nearest and the last neighbour over time; saved to ``path`` if given. Needs matplotlib."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,9 @@ from ..data.same_rows import require_same_rows
 from ..data.series import Series, as_series, build_series
 from ..device.select import DeviceNames
 from ..errors import InputError
-from ..io.optional import pandas_for
+from ..io.fields import labelled
+from ..io.labels import Label, common
+from ..io.optional import need, pandas_for
 from ..io.result import Result
 from ..jobs.function import public_function
 from ..jobs.sinks import ArraySink
@@ -55,6 +57,12 @@ class PartialCcm(Result):
         Surrogates: how many, of which kind, and what chose them.
     """
 
+    series_label: ClassVar = Label("1", "skill of the estimate of the cause through this series")
+    column_labels: ClassVar = {
+        **common("cause", "effect", "rho", "partial", "p_value", "given"),
+        "through": Label("1", "skill of the estimate of the cause through another series"),
+    }  # fmt: skip
+
     cause: tuple[str, str]
     effect: tuple[str, str]
     given: tuple[str, ...]
@@ -68,6 +76,15 @@ class PartialCcm(Result):
     method: str
     seed: int
     provenance: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    def to_xarray(self) -> Any:
+        """An xarray.Dataset over both directions, and of the skill through each other series (direction, given)."""
+        ends = zip(self.cause, self.effect, strict=True)
+        axis: list[tuple[str, Any]] = [("direction", [f"{cause} -> {effect}" for cause, effect in ends])]
+        names = ("cause", "effect", "rho", "partial", "p_value")
+        parts = {name: labelled(np.array(getattr(self, name)), axis, name) for name in names}
+        parts["through"] = labelled(self.through, [*axis, ("given", self.given)], "through")
+        return need("xarray", "to_xarray()").Dataset(parts)
 
     def to_frame(self) -> Any:
         """A pandas DataFrame: cause, effect, rho, partial, p_value, and the skill through each of ``given``."""

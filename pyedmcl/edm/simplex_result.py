@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +38,8 @@ class SimplexResult(Result):
     skill : float
         The measure that was asked for; rho by default.
     """
+
+    row_column: ClassVar = "time"
 
     time: NDArray[np.int_]
     observed: NDArray[np.float64]

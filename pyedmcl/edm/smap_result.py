@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
-from ..io.optional import pandas_for
+from ..io.fields import labelled
+from ..io.labels import Label, common
+from ..io.optional import need, pandas_for
 from ..io.result import Result
 
 
@@ -47,6 +49,13 @@ class SmapResult(Result):
         What is predicted.
     """
 
+    series_label: ClassVar = Label("data / data", "slope of the local fit along this coordinate")
+    column_labels: ClassVar = {
+        **common("theta", "group", "time", "observed", "predicted", "variance", "C0", "rho", "mae", "rmse"),
+        "coefficients": Label("data / data", "intercept (in the unit of the data) and slopes of the local fits"),
+        "coefficient": Label("", "C0 for the intercept, else the coordinate of the slope"),
+    }  # fmt: skip
+
     time: NDArray[np.int64]
     observed: NDArray[np.float64]
     theta: Any
@@ -80,6 +89,21 @@ class SmapResult(Result):
             coefficients=self.coefficients[s], singular_values=sizes, rho=float(self.rho[s]), mae=float(self.mae[s]),
             rmse=float(self.rmse[s]),
         )  # fmt: skip
+
+    def to_xarray(self) -> Any:
+        """An xarray.Dataset over (theta,) time and coefficient: predictions, local fits and skill; over the number of
+        the prediction ("row") instead of the time where groups have times of their own."""
+        time = self.time if self.dates is None else self.dates
+        rows = [("time", time)] if self.group is None else [("row", np.arange(len(time)))]
+        several = [] if np.ndim(self.theta) == 0 else [("theta", self.theta)]
+        slopes = [("coefficient", ["C0", *(f"d/d{name}" for name in self.names)])]
+        parts = {name: labelled(getattr(self, name), [*several, *rows], name) for name in ("predicted", "variance")}
+        parts |= {name: labelled(np.asarray(getattr(self, name)), several, name) for name in ("rho", "mae", "rmse")}
+        parts["coefficients"] = labelled(self.coefficients, [*several, *rows, *slopes], "coefficients")
+        parts["observed"] = labelled(self.observed, rows, "observed")
+        if self.group is not None:
+            parts |= {"time": labelled(time, rows, "time"), "group": labelled(self.group, rows, "group")}
+        return need("xarray", "to_xarray()").Dataset(parts)
 
     def to_frame(self) -> Any:
         """A pandas DataFrame: (theta,) (group,) time, observed, predicted, variance, C0 and a column per slope."""
@@ -135,6 +159,8 @@ class NonlinearResult(Result):
         The theta of the highest rho (the smaller one of a tie); NaN where no rho is defined.
     E : int
     """
+
+    row_column: ClassVar = "theta"
 
     theta: NDArray[np.float64]
     rho: NDArray[np.float64]

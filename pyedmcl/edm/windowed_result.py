@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -124,6 +124,8 @@ class WindowedForecast(Result):
     starts, width, time
         As of :class:`WindowedMap`.
     """
+
+    row_column: ClassVar = "time"
 
     rho: NDArray[np.float64]
     mae: NDArray[np.float64]

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from ..files import path_of
 from ..io.edges import Strongest, edges_of, own_targets, write_edge_parts
+from ..io.graphs import Graph
 from ..io.optional import need, pandas_for
 from ..io.result import Result
 from ..io.roles import role_columns
@@ -22,7 +23,7 @@ from .keep import Edges, Keep, TargetTop, joined
 
 
 @dataclass(frozen=True, repr=False)
-class XmapEdges(Result):
+class XmapEdges(Graph, Result):
     """The pairs of a cross map that were kept.
 
     Edges come by library, falling rho and target; of "top:K:target" by target, falling rho and library; of "rho>X" by
@@ -140,8 +141,7 @@ class XmapEdges(Result):
         place = path_of(path)
         if place.suffix.lower() == SUFFIX:
             return super().save(place)
-        write_edge_parts(place, self.parts, self.names, self.E, {"keep": self.keep}, self.targets)
-        return place
+        return write_edge_parts(place, self.parts, self.names, self.E, {"keep": self.keep}, self.targets)
 
     def plot(self, path: str | os.PathLike[str] | None = None, *, title: str | None = None, dpi: int = 150) -> Any:
         """Heat map of the edges; saved to ``path`` if given. Needs matplotlib."""

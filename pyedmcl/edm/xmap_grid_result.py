@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ..data.arguments import real
 from ..errors import InputError, shown
+from ..io.fields import labelled
 from ..io.optional import need, pandas_for
 from ..io.result import Result
 from ..io.roles import ROLES, roles
@@ -135,11 +136,8 @@ class XmapGrid(Result):
     def to_xarray(self) -> Any:
         """An xarray.DataArray with the axes' names and values, "library" and "target"."""
         columns = self.names if self.targets is None else self.targets
-        coordinates = {**{name: list(own) for name, own in self.axes.items()}, "library": list(self.names),
-                       "target": list(columns)}  # fmt: skip
-        array = need("xarray", "to_xarray()").DataArray
-        return array(np.asarray(self.rho), dims=list(coordinates), coords=coordinates, name="rho",
-                     attrs=dict(self.fixed))  # fmt: skip
+        axes = [*((name, list(own)) for name, own in self.axes.items()), ("library", self.names), ("target", columns)]
+        return labelled(np.asarray(self.rho), axes, "rho").assign_attrs(dict(self.fixed))
 
     def to_frame(self) -> Any:
         """A pandas DataFrame: a row for each combination and pair, with columns of axes, both roles, and rho.
@@ -202,6 +200,13 @@ class GridChoice(Result):
             raise InputError("directionality() compares both directions of a pair: the targets must be the libraries")
         difference: NDArray[Any] = self.rho - np.swapaxes(self.rho, -1, -2)
         return difference
+
+    def to_xarray(self) -> Any:
+        """An xarray.Dataset of rho and of what was chosen, such as E (axes, library, target)."""
+        columns = self.names if self.targets is None else self.targets
+        axes = [*((name, list(own)) for name, own in self.axes.items()), ("library", self.names), ("target", columns)]
+        parts = {"rho": labelled(self.rho, axes, "rho"), self.axis: labelled(self.chosen, axes, self.axis)}
+        return need("xarray", "to_xarray()").Dataset(parts)
 
     def to_frame(self) -> Any:
         """A pandas DataFrame: a row for each pair, with columns of other axes, both roles, rho and the choice."""

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from pathlib import Path
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..data.grid import Grid
 from ..io.fields import labelled
+from ..io.graphs import Graph, graph_of_edges
+from ..io.labels import Label
 from ..io.optional import pandas_for
 from ..io.result import Result
 from .measures import ERRORS
@@ -32,7 +36,7 @@ def best_edges(
 
 
 @dataclass(frozen=True, repr=False)
-class XmapResult(Result):
+class XmapResult(Graph, Result):
     """All-pairs cross-map skill.
 
     Attributes
@@ -60,6 +64,8 @@ class XmapResult(Result):
     predictions : ndarray (n_libraries, n_targets, n_steps) or None
         Where they were asked for: prediction of each row of each target from each library, NaN where there is none.
     """
+
+    series_label: ClassVar = Label("1", "skill of predicting this series (the cause) from the row's (the effect)")
 
     rho: Any
     E: NDArray[np.int_]
@@ -91,6 +97,29 @@ class XmapResult(Result):
     def edges(self, top: int = 100) -> Sequence[Any]:
         """The ``top`` strongest pairs of a series with another, as (library, target, rho, E); the smallest errors."""
         return best_edges(self.rho, self.skill, self.names, self.E, top, self.targets)
+
+    def write_edges(self, path: str | os.PathLike[str], top: int = 100) -> Path:
+        """Write :meth:`edges` as .csv, .tsv, .json, .npz or .parquet.
+
+        Raises
+        ------
+        OutputError
+            Another suffix, or a folder that is not there.
+        StoreWriteError
+            The file cannot be written.
+        MissingExtraError
+            Parquet needs pyarrow, which is not installed.
+        """
+        from ..io.edges import write_edges
+
+        return write_edges(path, self.edges(top))
+
+    def to_networkx(self, top: int = 100) -> Any:
+        """A networkx.DiGraph of :meth:`edges`, from cause (target) to effect (library). Needs networkx.
+
+        Nodes of targets hold E, edges rho.
+        """
+        return graph_of_edges(self.edges(top))
 
     def plot(self, path: str | None = None) -> Any:
         """Heat map; saved to ``path`` if given. Needs matplotlib."""

@@ -14,7 +14,9 @@ from numpy.typing import NDArray
 
 from ..device.select import DeviceNames
 from ..errors import InputError
-from ..io.optional import pandas_for
+from ..io.fields import labelled
+from ..io.graphs import Graph, graph_of
+from ..io.optional import need, pandas_for
 from ..io.result import Result
 from ..io.roles import role_columns
 from ..jobs.function import public_function
@@ -34,7 +36,7 @@ Doubles = NDArray[np.float64]
 
 
 @dataclass(frozen=True, repr=False)
-class XmapSignificance(Result):
+class XmapSignificance(Graph, Result):
     """All-pairs cross-map skill and its significance.
 
     Attributes
@@ -115,6 +117,21 @@ class XmapSignificance(Result):
             "q_value": self.q_value[library, target], "E": self.E[target],
             "E_of": "cause",
         })  # fmt: skip
+
+    def to_xarray(self) -> Any:
+        """An xarray.Dataset of rho, p_value, q_value and draws (library, target), and of E (target)."""
+        pairs = [("library", self.names), ("target", self.names)]
+        names = ("rho", "p_value", "q_value", "draws")
+        parts = {name: labelled(getattr(self, name), pairs, name) for name in names}
+        return need("xarray", "to_xarray()").Dataset({**parts, "E": labelled(self.E, pairs[1:], "E")})
+
+    def to_networkx(self, rate: float = 0.05) -> Any:
+        """A networkx.DiGraph of all series, with an edge from cause to effect for each pair that is significant at a
+        false discovery rate. Needs networkx."""
+        frame = self.to_frame(rate)
+        values = frame[["rho", "p_value", "q_value"]].to_dict("records")
+        edges = zip(frame["cause"], frame["effect"], values, strict=True)
+        return graph_of(self.names, dict(zip(self.names, self.E.tolist(), strict=True)), edges)
 
     def plot(self, path: str | None = None, rate: float = 0.05) -> Any:
         """Map of the skill with a star for what is significant; saved to ``path`` if given. Needs matplotlib."""

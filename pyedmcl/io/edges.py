@@ -7,6 +7,7 @@ import json
 import os
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 import numpy as np
@@ -154,7 +155,7 @@ def edges_of(
             for value, cell in zip(strongest.values, strongest.cells.tolist(), strict=True)]  # fmt: skip
 
 
-def write_edges(path: str | os.PathLike[str], edges: Sequence[Edge]) -> None:
+def write_edges(path: str | os.PathLike[str], edges: Sequence[Edge]) -> Path:
     """Write edges as .csv, .tsv or .parquet (see :data:`EDGE_COLUMNS`), .json (a list of objects) or .npz.
 
     In .npz, library and target are positions in the array ``names``.
@@ -174,13 +175,13 @@ def write_edges(path: str | os.PathLike[str], edges: Sequence[Edge]) -> None:
         [(positions[edge.library], positions[edge.target], edge.rho) for edge in edges],
         [("library", np.int32), ("target", np.int32), ("rho", np.float64)],
     )
-    write_edge_parts(path, lambda: (part,), list(E), list(E.values()), {})
+    return write_edge_parts(path, lambda: (part,), list(E), list(E.values()), {})
 
 
 def write_edge_parts(
     path: str | os.PathLike[str], parts: Parts, names: Sequence[str], E: Any, attrs: Mapping[str, Any],
     targets: Sequence[str] | None = None,
-) -> None:  # fmt: skip
+) -> Path:  # fmt: skip
     """Write edges part by part; the suffix chooses the format.
 
     Parameters
@@ -206,6 +207,7 @@ def write_edge_parts(
     with writing(path, "the list of edges") as draft:
         ends = Ends(names, names if targets is None else targets, targets is None)
         _WRITERS[path.suffix.lower()](draft, path.suffix.lower(), parts, ends, np.asarray(E, np.int32), attrs)
+    return path
 
 
 def _rows(parts: Parts, names: Ends, E: Any) -> Iterator[Edge]:

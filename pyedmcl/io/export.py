@@ -17,6 +17,7 @@ from ..data.unpack import Array
 from ..errors import InputError
 from ..files import output_path, writing
 from .cells import text_cell
+from .labels import COMMON
 from .optional import need
 
 File = IO[bytes]
@@ -29,10 +30,11 @@ def write_matrix(path: str | os.PathLike[str], rho: Any, names: Sequence[str], E
                  attrs: Mapping[str, Any] | None = None, targets: Sequence[str] | None = None) -> None:
     """Write a map, block of rows after block of rows; the suffix chooses the format.
 
-    ``.csv`` and ``.tsv``: a header of targets, the library first in each row, shortest digits that restore the value,
-    NaN where there is none. ``.npy``: the values alone; ``.npz``: rho, E and names. ``.h5`` and ``.hdf5``: /rho, /e and
-    /names as kEDM's edm-xmap writes them, ``attrs`` as attributes of the file. ``.parquet``: a column "library", then
-    one per target. Where targets are other series, ``.npz`` and ``.h5`` also hold their names as "targets".
+    ``.csv`` and ``.tsv``: a header of targets, the library first in each row, shortest digits that restore the
+    value, NaN where there is none. ``.nc``: NetCDF of version 4. ``.npy``: the values alone; ``.npz``: rho, E and
+    names. ``.h5`` and ``.hdf5``: /rho, /e and /names as kEDM's edm-xmap writes them, ``attrs`` as attributes of the
+    file. ``.parquet``: a column "library", then one per target. Where targets are other series, ``.npz`` and
+    ``.h5`` also hold their names as "targets".
 
     Parameters
     ----------
@@ -46,8 +48,8 @@ def write_matrix(path: str | os.PathLike[str], rho: Any, names: Sequence[str], E
     E : int or array_like
         Embedding dimension of each target, or one for all.
     attrs : mapping, optional
-        Provenance for the formats that have a place for it (HDF5, Parquet); values other than text and numbers are
-        stored as JSON.
+        Provenance for the formats that have a place for it (HDF5, NetCDF, Parquet); values other than text and numbers
+        are stored as JSON.
     targets : sequence of str, optional
         Names of the targets, where these are not the N series.
 
@@ -59,7 +61,7 @@ def write_matrix(path: str | os.PathLike[str], rho: Any, names: Sequence[str], E
     StoreWriteError
         If the file cannot be written; a file that was there is kept then.
     MissingExtraError
-        If HDF5 or Parquet needs a package that is not installed.
+        If HDF5, NetCDF or Parquet needs a package that is not installed.
     """
     path = output_path(path, tuple(_WRITERS), "a map")
     rho, libraries, columns, dims = checked_map(rho, names, E, targets)
@@ -156,9 +158,25 @@ def _write_parquet(draft: File, suffix: str, rho: Any, names: Ends, dims: Array,
             writer.write_table(pyarrow.table([pyarrow.array(column) for column in held], schema=schema))
 
 
+def _write_netcdf(draft: File, suffix: str, rho: Any, names: Ends, dims: Array, attrs: Mapping[str, Any]) -> None:
+    h5py, h5netcdf = need("h5py", "writing NetCDF"), need("h5netcdf", "writing NetCDF")
+    with h5netcdf.File(draft, "w") as file:
+        file.dimensions = {"library": rho.shape[0], "target": rho.shape[1]}
+        out = file.create_variable("rho", ("library", "target"), _dtype(rho))
+        for start, block in row_blocks(rho):
+            out[start:start + len(block)] = block
+        for side, labels in (("library", names.libraries), ("target", names.targets)):
+            file.create_variable(side, (side,), h5py.string_dtype())[:] = np.array(labels, object)
+        file.create_variable("E", ("target",), np.int32)[:] = dims
+        for name in ("library", "target", "rho", "E"):
+            label = COMMON[name]
+            file[name].attrs.update({"long_name": label.meaning, **({"units": label.unit} if label.unit else {})})
+        file.attrs["provenance"] = json.dumps(dict(attrs), default=str)
+
+
 _WRITERS: dict[str, Callable[[File, str, Any, Ends, Array, Mapping[str, Any]], None]] = {
     ".csv": _write_text, ".tsv": _write_text, ".npy": _write_npy, ".npz": _write_npz, ".h5": _write_hdf5,
-    ".hdf5": _write_hdf5, ".parquet": _write_parquet,
+    ".hdf5": _write_hdf5, ".nc": _write_netcdf, ".parquet": _write_parquet,
 }
 
 

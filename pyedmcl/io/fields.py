@@ -12,6 +12,32 @@ from ..data.grid import Grid
 from .optional import need
 
 
+def dataset_of(frame: Any, dimension: str = "") -> Any:
+    """An ``xarray.Dataset`` of the columns of a table.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+    dimension : str
+        The column whose values label the rows, where it is there and none comes twice; else the index, or "row".
+
+    Raises
+    ------
+    MissingExtraError
+        xarray is not installed.
+    """
+    dataset = need("xarray", "to_xarray()").Dataset
+    if dimension in frame and frame[dimension].is_unique:
+        frame = frame.set_index(dimension)
+    elif not frame.index.is_unique:
+        frame = frame.reset_index()
+    if frame.index.nlevels > 1 or frame.index.dtype == object:  # of pairs, such as the radii of corridors
+        frame.index = frame.index.map(str).rename(frame.index.name)
+    mixed = [name for name in frame if frame[name].dtype == object]
+    frame = frame.assign(**{name: frame[name].map(str) for name in mixed})
+    return dataset.from_dataframe(frame.rename_axis(index=frame.index.name or "row"))
+
+
 def labelled(values: NDArray[Any], axes: Sequence[tuple[str, Any]], name: str) -> Any:
     """An ``xarray.DataArray``.
 

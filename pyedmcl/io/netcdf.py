@@ -1,12 +1,17 @@
-"""NetCDF, through xarray and whichever of its engines is installed (netCDF4, h5netcdf or SciPy)."""
+"""NetCDF through xarray: read by whichever of its engines is installed (netCDF4, h5netcdf or SciPy)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from ..data.series import Series, as_series
 from ..errors import InputError
+from ..files import output_path, writing
 from .optional import need
 
 
@@ -26,3 +31,25 @@ def read_netcdf(
     except ValueError as error:  # of xarray, where no engine knows the file
         raise InputError(f"{what}: cannot be read as NetCDF ({error})") from error
     return as_series(data, columns=columns, what=what)
+
+
+def write_netcdf(made: Callable[[], Any], path: str | os.PathLike[str]) -> Path:
+    """Write the array or dataset of xarray that ``made`` gives as NetCDF of version 4.
+
+    Raises
+    ------
+    OutputError, StoreWriteError, MissingExtraError
+        As for :meth:`pyedmcl.io.result.Result.write_netcdf`.
+    """
+    place = output_path(path, (".nc",), "NetCDF")
+    need("h5netcdf", "writing NetCDF")
+    array = made()
+    names = getattr(array, "data_vars", ())
+    # A slash in a name would make a group of the file.
+    array = array.rename({name: str(name).replace("/", "|") for name in names if "/" in str(name)}) if names else array
+    with writing(place, "the NetCDF file") as draft, tempfile.TemporaryDirectory() as folder:
+        # xarray of 2023 writes to a path only.
+        array.to_netcdf(Path(folder) / "result.nc", engine="h5netcdf")
+        with open(Path(folder) / "result.nc", "rb") as file:
+            shutil.copyfileobj(file, draft)
+    return place

@@ -5,11 +5,14 @@ from __future__ import annotations
 import dataclasses
 import html
 import os
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
+from ..errors import InputError
+from .labels import Label, told_frame, told_xarray
 from .style import styled
 
 _FEW = 4  # values of an array, or names, that are shown one by one
@@ -20,14 +23,25 @@ class Result:
     """Base of the frozen dataclasses that functions return.
 
     Its methods that draw (``plot``, ``plot_network``, ...) take ``ax``, ``cmap``, ``figsize``, ``dpi`` and ``title``,
-    see :class:`pyedmcl.io.style.Style`.
+    see :class:`pyedmcl.io.style.Style`. What ``to_frame`` and ``to_xarray`` give says units and meanings in its
+    ``attrs``.
     """
+
+    #: Units and meanings of columns and variables, where these differ from :data:`pyedmcl.io.labels.COMMON`.
+    column_labels: ClassVar[Mapping[str, Label]] = {}
+    #: Of the columns of a table that are named after series or coordinates; then ``column_labels`` has all others.
+    series_label: ClassVar[Label | None] = None
+    #: The column of a table that is the dimension of :meth:`to_xarray`, where no value comes twice.
+    row_column: ClassVar[str] = ""
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         for name, method in list(vars(cls).items()):
             if name == "plot" or name.startswith("plot_"):
                 setattr(cls, name, styled(method))
+        for name, told in (("to_frame", told_frame), ("to_xarray", told_xarray)):
+            if name in vars(cls):
+                setattr(cls, name, told(vars(cls)[name]))
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the whole result to a file that :func:`pyedmcl.open_result` opens.
@@ -51,6 +65,48 @@ class Result:
         from .saved import save_result
 
         return save_result(self, path)
+
+    @told_xarray
+    def to_xarray(self) -> Any:
+        """An xarray.Dataset with a variable for each column of ``to_frame()``. Needs xarray and pandas.
+
+        Raises
+        ------
+        InputError
+            A result of this kind has no table.
+        MissingExtraError
+            xarray or pandas is not installed.
+        """
+        from .fields import dataset_of
+
+        if not hasattr(self, "to_frame"):
+            raise InputError(f"a {type(self).__name__} has no table, which to_xarray() needs")
+        return dataset_of(self.to_frame(), self.row_column)
+
+    def write_netcdf(self, path: str | os.PathLike[str]) -> Path:
+        """Write :meth:`to_xarray` as NetCDF (version 4), with units, meanings and provenance as attributes.
+
+        Parameters
+        ----------
+        path : path
+            Ends in ``.nc``. A file that is there is replaced, once the new one is complete.
+
+        Returns
+        -------
+        pathlib.Path
+
+        Raises
+        ------
+        OutputError
+            Another suffix, or a folder that is not there.
+        StoreWriteError
+            The file cannot be written.
+        MissingExtraError
+            xarray or h5netcdf is not installed.
+        """
+        from .netcdf import write_netcdf
+
+        return write_netcdf(self.to_xarray, path)
 
     def held(self) -> Any:
         """The same result without references to files of a run."""

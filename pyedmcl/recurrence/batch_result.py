@@ -6,12 +6,13 @@ import operator
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError, shown
+from ..io.labels import Label, common
 from ..io.optional import need
 from ..io.result import Result, brief
 from .arguments import minimum
@@ -19,7 +20,7 @@ from .batch_counts import BatchCounts, Ints
 from .batch_measures import MeasuresOfMany
 from .batch_sides import Side
 from .conventions import Convention
-from .measures import SHORT_NAMES
+from .measures import MEASURE_LABELS, SHORT_NAMES
 from .result import RecurrenceResult
 
 
@@ -46,6 +47,9 @@ class RqaBatch(Result, Sequence[RecurrenceResult]):
     theiler, lmin, vmin, wmin : int
     provenance : mapping
     """
+
+    series_label: ClassVar = Label("", "what tells the series apart")
+    column_labels: ClassVar = {**common("radius", "radius_used"), **MEASURE_LABELS}
 
     labels: Mapping[str, tuple[Any, ...]]
     radii: tuple[Any, ...]

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import TypeVar
 
+from ..io.labels import Label
 from . import formulas
 from .cells import both_sides, cells_of_both_sides
 from .counted import CountedMatrix
@@ -21,11 +22,16 @@ F = TypeVar("F", bound=Callable[..., object])
 SHORT_NAMES: dict[str, str] = {}
 
 
-def _short(name: str) -> Callable[[F], F]:
-    """Give the measure that follows a short name."""
+#: Unit and meaning of each measure by its long name.
+MEASURE_LABELS: dict[str, Label] = {}
+
+
+def _short(name: str, unit: str = "1") -> Callable[[F], F]:
+    """Give the measure that follows a short name and a unit."""
 
     def register(measure: F) -> F:
         SHORT_NAMES[name] = measure.__name__
+        MEASURE_LABELS[measure.__name__] = Label(unit, (measure.__doc__ or "").strip().rstrip("."))
         measure.__doc__ = f"{name}: {measure.__doc__}"
         return measure
 
@@ -48,26 +54,26 @@ class Measures(CountedMatrix):
         return formulas.share(self._diagonals, self.lmin)
 
     @property
-    @_short("L")
+    @_short("L", "rows")
     def average_diagonal_line(self) -> float:
         """Mean length of diagonal lines of at least lmin."""
         return formulas.average(self._diagonals, self.lmin)
 
     @property
-    @_short("Lmax")
+    @_short("Lmax", "rows")
     def longest_diagonal_line(self) -> int:
         """Length of the longest diagonal line, 0 where there is none."""
         least = self.lmin if self.convention.longest_from_minimum else 1
         return formulas.longest(self._diagonals if self.convention.has_theiler else self.counts.diagonals, least)
 
     @property
-    @_short("DIV")
+    @_short("DIV", "1 / rows")
     def divergence(self) -> float:
         """1 / Lmax."""
         return formulas.inverse(self.longest_diagonal_line)
 
     @property
-    @_short("ENTR")
+    @_short("ENTR", "nats")
     def entropy_diagonal_lines(self) -> float:
         """Shannon entropy (nats) of the lengths of diagonal lines of at least lmin."""
         return formulas.entropy(self._diagonals, self.lmin)
@@ -79,49 +85,49 @@ class Measures(CountedMatrix):
         return formulas.share(self._verticals, self.vmin)
 
     @property
-    @_short("TT")
+    @_short("TT", "rows")
     def trapping_time(self) -> float:
         """Mean length of vertical lines of at least vmin."""
         return formulas.average(self._verticals, self.vmin)
 
     @property
-    @_short("Vmax")
+    @_short("Vmax", "rows")
     def longest_vertical_line(self) -> int:
         """Length of the longest vertical line, 0 where there is none."""
         return formulas.longest(self._verticals, self.vmin if self.convention.longest_from_minimum else 1)
 
     @property
-    @_short("VENTR")
+    @_short("VENTR", "nats")
     def entropy_vertical_lines(self) -> float:
         """Shannon entropy (nats) of the lengths of vertical lines of at least vmin."""
         return formulas.entropy(self._verticals, self.vmin)
 
     @property
-    @_short("W")
+    @_short("W", "rows")
     def average_white_vertical_line(self) -> float:
         """Mean length of white vertical lines of at least wmin."""
         return formulas.average(self._whites, self.wmin)
 
     @property
-    @_short("Wmax")
+    @_short("Wmax", "rows")
     def longest_white_vertical_line(self) -> int:
         """Length of the longest white vertical line, 0 where there is none."""
         return formulas.longest(self._whites, self.wmin if self.convention.longest_from_minimum else 1)
 
     @property
-    @_short("WDIV")
+    @_short("WDIV", "1 / rows")
     def divergence_white_vertical_lines(self) -> float:
         """1 / Wmax."""
         return formulas.inverse(self.longest_white_vertical_line)
 
     @property
-    @_short("WENTR")
+    @_short("WENTR", "nats")
     def entropy_white_vertical_lines(self) -> float:
         """Shannon entropy (nats) of the lengths of white vertical lines of at least wmin."""
         return formulas.entropy(self._whites, self.wmin)
 
     @cached_property
-    @_short("TREND")
+    @_short("TREND", "1 / (1000 rows)")
     def trend(self) -> float:
         """Slope of the recurrence rate over the distance from the main diagonal, per 1000 steps."""
         rows = self.counts.n_rows
@@ -129,13 +135,13 @@ class Measures(CountedMatrix):
         return formulas.trend(recurrent, cells_of_both_sides(*self.complete), self.theiler)
 
     @property
-    @_short("T1")
+    @_short("T1", "rows")
     def recurrence_time_1(self) -> float:
         """Mean distance of successive recurrent points in a column."""
         return formulas.ratio(self.counts.gap_sum, self.counts.gap_count)
 
     @property
-    @_short("T2")
+    @_short("T2", "rows")
     def recurrence_time_2(self) -> float:
         """Mean distance of the starts of successive vertical lines (of any length) in a column."""
         return formulas.ratio(self.counts.period_sum, self.counts.period_count)

@@ -14,6 +14,8 @@ from ..data.condition import near_one
 from ..data.series import as_series, tell_constant
 from ..device.session import open_devices
 from ..errors import InputError
+from ..io.fields import labelled
+from ..io.labels import Label, common
 from ..io.optional import pandas_for
 from ..io.result import Result
 from ..jobs.blocks import Arrays, Block, BlockResult, Record, Report, cut
@@ -47,6 +49,9 @@ class MutualInformation(Result):
     provenance : mapping
     """
 
+    series_label: ClassVar = Label("nats", "mutual information of the series and itself some rows later")
+    column_labels: ClassVar = common("lag")
+
     values: Doubles
     lags: tuple[int, ...]
     names: tuple[str, ...]
@@ -62,6 +67,11 @@ class MutualInformation(Result):
         inside = np.flatnonzero((row[1:-1] < row[:-2]) & (row[1:-1] <= row[2:]))
         least = int(inside[0]) + 1 if len(inside) else int(np.argmin(np.where(np.isnan(row), np.inf, row)))
         return self.lags[least]
+
+    def to_xarray(self) -> Any:
+        """An xarray DataArray (series, lag)."""
+        axes = [("series", self.names), ("lag", list(self.lags))]
+        return labelled(np.atleast_2d(self.values), axes, "mutual_information")
 
     def to_frame(self) -> Any:
         """A pandas DataFrame: a row per lag, a column per series."""

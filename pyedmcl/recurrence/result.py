@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 from ..io.optional import need
 from ..io.result import Result, brief
 from .arguments import minimum
-from .measures import SHORT_NAMES, Measures
+from .measures import MEASURE_LABELS, SHORT_NAMES, Measures
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -87,6 +87,8 @@ class RecurrenceResult(Measures, Result):
     def to_dict(self, *, short: bool = False) -> dict[str, Any]:
         """All measures as plain numbers, by their long (or ``short``) names."""
         return {s if short else long: getattr(self, long) for s, long in SHORT_NAMES.items()}
+
+    column_labels: ClassVar = MEASURE_LABELS
 
     def to_frame(self) -> Any:
         """A pandas DataFrame: one row, a column per measure."""

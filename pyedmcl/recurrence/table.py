@@ -5,14 +5,14 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, overload
+from typing import Any, ClassVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
 from ..io.result import Result
-from .measures import SHORT_NAMES
+from .measures import MEASURE_LABELS, SHORT_NAMES
 from .result import RecurrenceResult, labelled_frame
 
 
@@ -28,6 +28,8 @@ class RecurrenceTable(Result, Sequence[RecurrenceResult]):
     labels : tuple
         Its value for each.
     """
+
+    column_labels: ClassVar = MEASURE_LABELS
 
     results: tuple[RecurrenceResult, ...]
     label: str

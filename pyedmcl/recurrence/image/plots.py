@@ -6,18 +6,21 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import InputError
 from ...files import path_of
+from ...io.fields import labelled
+from ...io.labels import Label
 from ...io.result import Result
 from ...io.saved import SUFFIX
 from .sweep import pixel_edges
 
 _ROOM = 4  # inches, about, that the longer side of a picture with axes is drawn on
+_PIXELS = {name: Label("1", f"the pixel's first point of {name}, counted from 0") for name in "yx"}
 _FAR = 99.0  # percentile of the distances that is drawn white
 
 
@@ -35,6 +38,8 @@ class RecurrencePlot(Result):
     provenance : mapping
     """
 
+    column_labels: ClassVar = {"density": Label("1", "share of the pixel's cells that are recurrent"), **_PIXELS}
+
     counts: NDArray[np.int64]
     n_rows: int
     n_columns: int
@@ -45,6 +50,10 @@ class RecurrencePlot(Result):
     def density(self) -> NDArray[np.float64]:
         """Share of each pixel's cells that are recurrent, in [0, 1]."""
         return self.counts / _cells(self.counts.shape, self.n_rows, self.n_columns)
+
+    def to_xarray(self) -> Any:
+        """An xarray.DataArray of the density (y, x): points of the series that the pixels begin with."""
+        return _image_array(self.density, (self.n_rows, self.n_columns), "density")
 
     @property
     def matrix(self) -> NDArray[np.bool_]:
@@ -112,10 +121,16 @@ class DistancePlot(Result):
     provenance : mapping
     """
 
+    column_labels: ClassVar = {"means": Label("data", "mean distance of the pixel's cells"), **_PIXELS}
+
     means: NDArray[np.float64]
     n_rows: int
     n_columns: int
     provenance: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    def to_xarray(self) -> Any:
+        """An xarray.DataArray of the mean distances (y, x): points that the pixels begin with."""
+        return _image_array(self.means, (self.n_rows, self.n_columns), "means")
 
     @property
     def matrix(self) -> NDArray[np.float64]:
@@ -191,6 +206,11 @@ def _require_cells(shape: tuple[int, ...], n_rows: int, n_columns: int) -> None:
             f"a pixel of this {shape[0]:,} x {shape[1]:,} image holds several of the {n_rows:,} x {n_columns:,} cells; "
             f"for the matrix itself ask for pixels={max(n_rows, n_columns)}"
         )
+
+
+def _image_array(values: NDArray[Any], cells: tuple[int, int], name: str) -> Any:
+    axes = [(axis, pixel_edges(n, pixels)[:-1]) for axis, n, pixels in zip("yx", cells, values.shape, strict=True)]
+    return labelled(values, axes, name)
 
 
 def _black(black: float | None, density: NDArray[np.float64]) -> float:
