@@ -60,7 +60,10 @@ inline int complete(global const moment* restrict x, const int j, const int lag)
   return 1;
 }
 
-// A work-group makes the states of library first_library + its number. allowed: which rows may be neighbours (read only with
+#define NEIGHBOUR 1  // the bit of rows that may be neighbours
+#define ASKED 2      // and of those that are predicted
+
+// A work-group makes the states of library first_library + its number. allowed: what rows are for, by bits (read only with
 // gaps); those of the next library follow allowed_stride rows later, which is 0 where all libraries have the same. work:
 // [library][E + 1][n_padded], weights and regressors in double.
 %if penalised:
@@ -84,7 +87,7 @@ void smap_white(global const moment* restrict series, const int first_library, c
   // ---- Means, and the mean distance from the mean state ----
   moment mine = 0, mean[E];
   for (int j = lid; j < n_rows; j += WG) {
-    weights[j] = ${"complete(x, j, lag) && allowed[j]" if gaps else "1"};
+    weights[j] = ${"complete(x, j, lag) && (allowed[j] & NEIGHBOUR)" if gaps else "1"};
     mine += weights[j];
   }
   const moment n = total(mine, shared, lid);
@@ -166,8 +169,8 @@ void smap_white(global const moment* restrict series, const int first_library, c
     }
     for (int e = 2 * E; e < STATE; ++e) states[(size_t)j * STATE + e] = 0;
 %if gaps:
-    states[(size_t)j * STATE + 2 * E] = there && allowed[j];
-    columns[(size_t)(2 * E) * n_padded + j] = there;
+    states[(size_t)j * STATE + 2 * E] = there && (allowed[j] & NEIGHBOUR);
+    columns[(size_t)(2 * E) * n_padded + j] = there && (allowed[j] & ASKED);
 %endif
     const moment inside = fmin(CENTRED_WITHIN / sqrt(fmax(squared, (moment)1e-30)), (moment)1);
     for (int e = 0; e < E; ++e)

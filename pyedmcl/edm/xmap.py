@@ -23,7 +23,7 @@ from .keep import Keep
 from .map_rows import rows_of
 from .pairs import pairs_in_groups
 from .windowed_result import WindowedMap
-from .xmap_checks import check_measure, check_one_theta, check_rows, check_windows
+from .xmap_checks import check_measure, check_one_theta, check_windows
 from .xmap_edges import XmapEdges
 from .xmap_problem import XmapProblem
 from .xmap_result import XmapResult
@@ -114,8 +114,8 @@ def xmap(
     groups : str, sequence of str, or labels (n_steps,), optional
         Recordings that stand one below the other, as for :func:`pyedmcl.simplex`.
     lib_range : (int, int), sequence of (int, int), or mask (n_steps,), optional
-        Rows of the library, 0-based and half-open; lags and targets of a row lie inside its own range. Of method
-        "simplex", as are ``pred_range`` and ``folds``. E = "auto" is found from all rows.
+        Rows of the library, 0-based and half-open; lags and targets of a row lie inside its own range. E = "auto" is
+        found from all rows.
     pred_range : (int, int), sequence of (int, int), or mask (n_steps,), optional
         Rows that are predicted; their lags may lie before them.
     folds : int, optional
@@ -220,7 +220,7 @@ def xmap(
     begin = begin_of(join, part, out, "out", resume=resume)
     rule = Keep.parse(keep)
     fits = linear_fits(method, theta, ridge, knn)
-    check_one_theta(fits, theta, out=out, keep=None if rule is None else keep, windows=windows)
+    check_one_theta(fits, theta, out=out, keep=None if rule is None else keep, windows=windows, folds=folds)
     if windows is not None:
         check_windows(
             windows, keep=rule, out=out, groups=groups, lib_range=lib_range, pred_range=pred_range,
@@ -243,7 +243,6 @@ def xmap(
         block_rows = block_rows if rule is None else rule.block_rows(series.n_series, block_rows)
     n = series.n_steps if windows is None else windows_of(windows, series.n_steps).width
     chosen_rows = rows_of(lib_range, pred_range, folds, n, layout)
-    check_rows(chosen_rows, fits)
     problem = XmapProblem(**fields, block_rows=block_rows, fits=fits, skill=skill, predictions=predictions)
     if folds is not None:
         problem = replace(problem, folds=chosen_rows, each_fold=out is None and rule is None and windows is None)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from ..data.arguments import shown
 from ..errors import InputError
 from .keep import Keep
-from .map_rows import MapRows
 from .measures import ERRORS, check_skill
 from .xmap_smap import LinearFits
 
@@ -53,11 +51,3 @@ def check_measure(skill: Any, predictions: bool, fits: LinearFits | None, keep: 
     if name in ERRORS and keep is not None:
         raise InputError(f"skill={name!r}: keep= takes the largest values, and the smallest errors are the best")
     return name
-
-
-def check_rows(rows: Sequence[MapRows], fits: LinearFits | None) -> None:
-    """Refuse rows that linear fits do not know."""
-    if rows and fits is not None:
-        raise InputError(
-            "lib_range=, pred_range= and folds= with method='smap': maps of linear fits use all rows; see pyedmcl.smap"
-        )

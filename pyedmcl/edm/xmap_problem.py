@@ -67,10 +67,8 @@ class XmapProblem(PairsProblem):
         return maps + self.predictions + (len(self.folds) if self.each_fold else 0)
 
     def own_arguments(self) -> dict[str, Any]:
-        if self.fits is not None:
-            return self.fits.arguments()
-        folds = arguments_of_folds(self.folds)
-        return folds if self.skill == "pearson" else folds | {"skill": self.skill}
+        named = arguments_of_folds(self.folds) | ({} if self.fits is None else self.fits.arguments())
+        return named if self.skill == "pearson" else named | {"skill": self.skill}
 
     def blocks(self) -> list[Block]:
         rows = min(self.block_rows, xmap_measures.BLOCK_LIBRARIES) if self.measured else self.block_rows
@@ -79,9 +77,9 @@ class XmapProblem(PairsProblem):
     @property
     def operations(self) -> float:
         n, n_targets = self.data.series.n_steps, self.aimed.series.n_series
-        if self.fits is not None:
-            return self.fits.operations(n, self.total, n_targets, self.highest)
         once = operations(self.dims, n_library=n, n_query=n, n_series=self.total, n_targets=n_targets)
+        if self.fits is not None:
+            once = self.fits.operations(n, self.total, n_targets, self.highest)
         return once * max(len(self.folds), 1)
 
     def open(

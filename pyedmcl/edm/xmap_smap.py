@@ -19,6 +19,7 @@ from .ccm_directions import METHODS
 from .pairs import PairsProblem, gap_patterns
 from .predict_nonlinear import THETAS
 from .regression import MOST_COORDINATES, check_thetas
+from .xmap_data import row_patterns
 
 if TYPE_CHECKING:
     from ..device.executor import Executor
@@ -135,10 +136,13 @@ def smap_map_data(problem: PairsProblem, fits: LinearFits) -> SmapMapData:
     in_double = libraries
     if problem.targets is not None:
         in_double = condition(aimed.series.values, "float64", aimed.series.extent, quiet=True)
-    gaps = problem.data.conditioned.gaps.any() or aimed.conditioned.gaps.any()
+    gaps, asked = bool(problem.data.conditioned.gaps.any() or aimed.conditioned.gaps.any()), None
+    if problem.rows is not None:
+        patterns, masks = row_patterns(problem, E[None], gap_pattern, masks)
+        gap_pattern, gaps, asked = patterns[0], True, problem.rows.predicted_mask(series.n_steps)
     data = SmapMapData(
         aimed.conditioned.values, libraries.values, libraries.exponent, E, problem.tau, problem.Tp,
-        problem.exclusion_radius, gap_pattern, masks, bool(gaps), fits.thetas, fits.ridge, in_double.values,
+        problem.exclusion_radius, gap_pattern, masks, gaps, fits.thetas, fits.ridge, in_double.values, asked,
     )  # fmt: skip
     require_fits(problem, data)
     return data
@@ -158,13 +162,14 @@ def require_fits(problem: PairsProblem, data: SmapMapData) -> None:
     for E, pattern in sorted({*zip(data.E.tolist(), data.gap_pattern.tolist(), strict=True)}):
         first, end = max((E - 1) * tau, -Tp), min(n, n - Tp)
         mask = data.library_masks.get(pattern, np.ones(n, bool))
+        asked = np.ones(n, bool) if data.asked is None else data.asked
         # Libraries without gaps are alike.
         for library in np.flatnonzero(~gappy)[:1].tolist() + np.flatnonzero(gappy).tolist():
             there = np.isfinite(series.values[:, library])
             states = np.ones(max(end - first, 0), bool)
             for e in range(E):
                 states &= there[first - e * tau : end - e * tau]
-            least = fewest(states & mask[first:end], states, radius)
+            least = fewest(states & mask[first:end], states & asked[first:end], radius)
             if least <= E:
                 alike = np.flatnonzero((data.E == E) & (data.gap_pattern == pattern))
                 target = problem.aimed.series.names[int(alike[0])]

@@ -56,6 +56,8 @@ class SmapMapData:
         Penalty on the squared slopes, in units of the data.
     in_double : ndarray (n_steps, n_targets) of float64, optional
         The targets for what is done again in float64; ``libraries`` by default.
+    asked : ndarray of bool (n_steps,), optional
+        Rows that are predicted; all by default. Else ``gaps`` must be True.
     """
 
     values: NDArray[Any]
@@ -71,6 +73,7 @@ class SmapMapData:
     thetas: tuple[float, ...]
     ridge: float = 0.0
     in_double: NDArray[np.float64] | None = None
+    asked: NDArray[np.bool_] | None = None
 
 
 class SmapMap:
@@ -186,7 +189,7 @@ class SmapMap:
             for each in self._classes:
                 # The basis of the regressors depends on theta up to 1 only.
                 if len(self._classes) > 1 or place == 0 or min(theta, 1.0) != min(thetas[place - 1], 1.0):
-                    self._kernels.whiten(each, n, theta, self._allowed(each))
+                    self._kernels.whiten(each, n, theta, self._allowed(each), self._data.asked)
                 self._kernels.solve(each, n, theta)
                 self._kernels.map(each, n, self._targets, self._stride, self._target_of, rho, self.n)
             self.executor.download(rho, out[place])

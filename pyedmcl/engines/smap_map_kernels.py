@@ -30,6 +30,7 @@ from ..tuning.parameters import adjusted, parameters
 if TYPE_CHECKING:
     from ..device.executor import Buffer, Executor
 
+ASKED = 2  # the bit of rows that are predicted, beside that of rows that may be neighbours
 _PIECES = 6  # numbers of a tile of rows, by target
 _MOST_RADIUS = 2**29  # so that row + radius is an int; no series is longer
 
@@ -165,7 +166,10 @@ class MapKernels:
         values = np.ascontiguousarray(values)
         return self.executor.upload(values, self._pool.get(name, max(values.nbytes, 1)))
 
-    def whiten(self, each: TargetClass, n: int, theta: float, allowed: NDArray[np.bool_]) -> None:
+    def whiten(
+        self, each: TargetClass, n: int, theta: float, allowed: NDArray[np.bool_],
+        asked: NDArray[np.bool_] | None = None,
+    ) -> None:  # fmt: skip
         """States of n libraries, from their series.
 
         Parameters
@@ -175,13 +179,16 @@ class MapKernels:
         theta : float
         allowed : ndarray of bool (n_steps,) or (n, n_steps)
             Library rows that may be neighbours: of all libraries, or of each. Looked at only where there are gaps.
+        asked : ndarray of bool (n_steps,), optional
+            Rows that are predicted, likewise; all by default.
         """
         shape, pool = self.shape, self._pool
         given = {name: each.gram[name] for name in ("E", "gaps", "penalised", "dtype")}
         values = parameters(spec("smap_white"), given, self.executor.info, {"rows": shape.n_steps}).parameters
         kernel = build(self.executor, spec("smap_white"), {**given, **values})
         first, m, _ = shape.extent(each.E)
-        held = self.put("allowed", allowed[..., first : first + m].astype(np.uint8))
+        uses = allowed.astype(np.uint8) | np.uint8(ASKED) * (True if asked is None else asked)
+        held = self.put("allowed", uses[..., first : first + m])
         wg, pacer, cost = int(values["wg"]), self._pacers["white"], 4.0 * m * each.E * (2 * each.E + 6)
         work, done = pool.get("work", n * self.bytes_of_library(each)["work"]), 0
         while done < n:

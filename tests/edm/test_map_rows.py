@@ -107,6 +107,39 @@ def test_other_measures_of_folds_and_ranges(one_device, tmp_path):
     np.testing.assert_array_equal(pyedmcl.open_xmap(tmp_path / "m").rho[:], found.rho)
 
 
+def fitted(data, E, theta, lib_range, pred_range, **options):
+    """rho of each pair by its own local linear fits."""
+    n = data.shape[1]
+    return np.array([
+        [pyedmcl.smap(data[:, i], target=data[:, j], E=E, theta=theta, lib_range=lib_range, pred_range=pred_range,
+                      **options).rho for j in range(n)] for i in range(n)
+    ])  # fmt: skip
+
+
+@pytest.mark.parametrize("data", [DATA, GAPS], ids=["whole", "gaps"])
+@pytest.mark.parametrize(("lib_range", "pred_range"), [
+    ((0, 100), (100, LENGTH)), ([(10, 60), (60, 140)], [(5, 30), (70, 150)]), (EVEN, None), (None, EVEN),
+])  # fmt: skip
+def test_local_linear_fits(data, lib_range, pred_range, one_device):
+    own = {"Tp": 1, "exclusion_radius": 1, "device": one_device, "lib_range": lib_range, "pred_range": pred_range}
+    found = pyedmcl.xmap(data, E=2, method="smap", theta=[0.0, 2.0], **own)
+    for place, theta in enumerate((0.0, 2.0)):
+        np.testing.assert_allclose(found.rho[place], fitted(data, 2, theta, **own), atol=2e-5)
+
+
+def test_folds_of_local_linear_fits(one_device, tmp_path):
+    own = {"method": "smap", "theta": 1.5, "Tp": 1, "groups": PLOTS, "device": one_device}
+    found = pyedmcl.xmap(GAPS, E=2, folds=3, **own)
+    for fold in range(3):
+        library = [(begin, begin + 50) for begin in (0, 50, 100) if begin != 50 * fold]
+        alone = pyedmcl.xmap(GAPS, E=2, lib_range=library, pred_range=(50 * fold, 50 * fold + 50), **own)
+        np.testing.assert_array_equal(found.folds[fold], alone.rho)
+    grid = pyedmcl.xmap_grid(
+        GAPS, E=[2], theta=[0.5, 1.5], Tp=1, folds=3, groups=PLOTS, out=tmp_path / "g", device=one_device
+    )
+    np.testing.assert_array_equal(grid.sel(E=2, theta=1.5).rho, found.folds)
+
+
 @pytest.mark.parametrize("E", [1, 3])
 def test_folds_are_predicted_from_what_is_far_enough(one_device, E):
     k, width = 3, (E - 1) + 1
@@ -158,7 +191,7 @@ def test_few_library_rows(one_device):
 @pytest.mark.parametrize(("options", "what"), [
     ({"folds": 1}, "folds=1"), ({"folds": 3, "lib_range": (0, 10)}, "leave lib_range and pred_range out"),
     ({"folds": LENGTH}, "folds="),
-    ({"folds": 2, "method": "smap"}, "folds= with"),
+    ({"folds": 2, "method": "smap", "theta": "best"}, "theta='best' with folds=2: it takes one map"),
     ({"lib_range": (5, 6)}, "lib_range=.* holds no library row for E=2"),
     ({"lib_range": (0, 151)}, "lib_range: the range"),
     ({"pred_range": (0, 1)}, "pred_range=.*none of its rows"),
