@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from .recurrence.network import recurrence_network as recurrence_network
     from .recurrence.rqa import rqa as rqa
     from .recurrence.windowed import windowed_rqa as windowed_rqa
+    from .reporting.report import report as report
 
 __all__ = ["__version__", *sorted(FUNCTIONS)]
 

@@ -43,6 +43,7 @@ FUNCTIONS = {
     "recurrence_network": "recurrence.network",
     "kernel_source": "export.kernel_source",
     "open_result": "edm.open_result",
+    "report": "reporting.report",
 }
 
 #: Classes of what functions return, and their modules: those that a saved result may hold as a whole.
@@ -121,6 +122,7 @@ COMMANDS = (
     "recurrence-plot",
     "plot",
     "export",
+    "report",
     "status",
     "tune",
     "kernel",

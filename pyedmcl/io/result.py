@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 import html
+import importlib
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 
 from ..errors import InputError
+from ..registry import FUNCTIONS
 from .labels import Label, told_frame, told_xarray
 from .style import styled
 
@@ -107,6 +109,28 @@ class Result:
         from .netcdf import write_netcdf
 
         return write_netcdf(self.to_xarray, path)
+
+    def report(
+        self, path: str | os.PathLike[str], *, title: str | None = None, top: int = 500, cluster: bool = False,
+        pairs: Sequence[tuple[str, str]] | None = None, rate: float = 0.05,
+    ) -> Path:  # fmt: skip
+        """Write what there is to see of it as one HTML file; see :func:`pyedmcl.report`.
+
+        Parameters
+        ----------
+        path : path
+            Ends in ``.html``. A file that is there is replaced, once the new one is complete.
+        title, top, cluster, pairs, rate
+            As for :func:`pyedmcl.report`, and so is what is raised.
+
+        Returns
+        -------
+        pathlib.Path
+        """
+        # The room that writes reports knows all results; this one is found by its name only when it is called.
+        write = importlib.import_module(f"pyedmcl.{FUNCTIONS['report']}").report
+        found: Path = write(self, path, title=title, top=top, cluster=cluster, pairs=pairs, rate=rate)
+        return found
 
     def held(self) -> Any:
         """The same result without references to files of a run."""

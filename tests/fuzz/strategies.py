@@ -20,6 +20,7 @@ import pandas
 from hypothesis import strategies as st
 
 import pyedmcl
+from pyedmcl.edm.xmap_result import XmapResult
 from pyedmcl.registry import FUNCTIONS
 
 N = 40  # rows of the series; few, so that a call is quick
@@ -132,6 +133,11 @@ LEGAL = {
     "checkpoint": st.one_of(_none, st.builds(new_path, st.just(".npz"))), "pixels": one_of(None, 10, (5, 7)),
     "window": st.integers(10, 20), "step": st.integers(5, 10),
     "client": one_of(None, None, _THREADS),
+    "result": st.builds(
+        XmapResult, rho=st.just(TABLE[:3]), E=st.just(np.array([1, 2, 3])), names=st.just(("a", "</script>", "=1"))
+    ),
+    "report.path": st.builds(new_path, st.just(".html")), "title": one_of(None, "<b>"), "top": st.integers(1, 5),
+    "cluster": st.booleans(), "pairs": one_of(None, [("a", "=1")]),
     # Filled in by the test, with a device of this machine.
     "device": _none,
 }  # fmt: skip
@@ -139,7 +145,7 @@ LEGAL = {
 #: Given in every call: with their defaults nearly every call of so few rows is refused, or takes long.
 _ALWAYS = ("E", "E_max", "budget")
 #: Arguments that name what is written: text made up at random must not lead out of the test's own folder.
-PATHS = ("path", "out", "checkpoint")
+PATHS = ("path", "out", "checkpoint", "result")
 
 _NUMBERS = (
     0, -1, 1, 2**31, 2**32, 2**63, 2**64, -(2**63), 10**400, 0.5, -0.0, 3.0, 1e308, 1e-320, math.nan,

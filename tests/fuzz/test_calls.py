@@ -64,7 +64,8 @@ def _parameters(name):
 
 def _names_an_argument(message, function, arguments):
     """An argument by its name, or a path by itself."""
-    named_so = [arguments.get(name) for name in strategies.PATHS]
+    held = [arguments.get(name) for name in strategies.PATHS]
+    named_so = [path for one in held for path in (one if isinstance(one, (list, tuple)) else [one])]
     paths = [str(path) for path in named_so if isinstance(path, (str, Path)) and path]
     named = any(re.search(rf"\b{name}\b", message) for name in _parameters(function))
     assert named or any(path in message for path in paths), f"no argument is named by: {message}"

@@ -32,11 +32,12 @@ _DRAWN = {"--plot": _PICTURES, "--plot-coefficients": _PICTURES, "--lines": _PIC
 #: Words that an option or argument takes, by its name, or by command and name where commands differ.
 LEGAL = {
     "input": st.sampled_from(["good.csv", "good.npz"]), "result": st.just("map.zarr"), "files": st.just("db.jsonl"),
+    "results": st.just("map.zarr"),
     "kernels": st.sampled_from(["knn", "lookup"]), "kernel": st.just("knn"), "numbers": st.sampled_from(["1", "2"]),
     "parameters": st.sampled_from(["unroll=4", "wg=64,tile=256"]), "--why": st.just("wrong"), "--output": _TABLES,
     "xmap --output": st.just("m"),
     "ccm-matrix --output": st.just("c"), "demo --output": st.just("d"), "recurrence-plot --output": _PICTURES,
-    "plot --output": _PICTURES,
+    "plot --output": _PICTURES, "report --output": st.sampled_from(["r.html", "r.htm"]), "--pair": st.just("a,b"),
     "export --output": st.sampled_from(["m.csv", "m.npy", "m.npz", "m.h5", "m.parquet", "m.json"]),
     "db export --output": st.just("out.jsonl"), "--pairs": _TABLES, "--E": st.sampled_from(["1", "2"]),
     "--E-max": st.just("2"),

@@ -46,7 +46,8 @@ def sdist(tmp_path_factory):
 
 def test_wheel_holds_package_and_data_and_nothing_else(wheel):
     names = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
-    code = in_checkout("pyedmcl", (".py",))
+    code = in_checkout("pyedmcl", (".py", ".js", ".css"))  # those of reports are part of the code
+    assert "pyedmcl/reporting/page/map.js" in code
     data = {f"pyedmcl/_data/{name}" for folder, suffixes in DATA.items() for name in in_checkout(folder, suffixes)}
     assert "pyedmcl/_data/templates/knn.cl.mako" in data
     assert code <= names

@@ -1,0 +1,93 @@
+"""Which section a result gets: one of its own, or what every result has in common (facts, picture, table)."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..errors import InputError, shown
+from ..io.result import Result
+from .content import Part, Section, Table, Wishes
+from .maps import histogram_of_E
+from .pictures import picture
+
+#: Module and function that make the section of a class.
+_OWN = {
+    "XmapResult": ("maps", "of_xmap"),
+    "XmapEdges": ("maps", "of_edges"),
+    "XmapSignificance": ("maps", "of_significance"),
+    "XmapGrid": ("grids", "of_grid"),
+    "GridChoice": ("grids", "of_choice"),
+    "CcmMatrixResult": ("pairs", "of_ccm_matrix"),
+    "CausalNetwork": ("pairs", "of_network"),
+    "RecurrencePlot": ("recurrence", "of_recurrence_plot"),
+    "DistancePlot": ("recurrence", "of_distance_plot"),
+    "RecurrenceResult": ("recurrence", "of_matrix"),
+    "RecurrenceTable": ("recurrence", "of_matrices"),
+    "RqaBatch": ("recurrence", "of_matrices"),
+}
+_TITLES = {
+    "CcmResult": "Convergent cross mapping", "LaggedCcmResult": "Cross mapping against Tp",
+    "CcmSignificance": "Significance of cross mapping", "EmbedDimensionResult": "Embedding dimension",
+    "SkillResult": "Skill", "SmapResult": "S-map", "NonlinearResult": "Skill of S-map against theta",
+    "SimplexResult": "Simplex projection", "EmbeddingScan": "Embedding scan", "CheckResult": "Check of the data",
+    "PartialCcm": "Partial cross mapping", "MultiviewResult": "Multiview embedding",
+    "WindowedMap": "Cross maps in windows",
+    "WindowedCcm": "Convergent cross mapping in windows", "WindowedForecast": "Forecasts in windows",
+    "RecurrenceNetwork": "Recurrence network", "FalseNeighbors": "False nearest neighbours",
+    "MutualInformation": "Mutual information",
+}  # fmt: skip
+
+
+def section_of(result: object, wishes: Wishes) -> Section:
+    """The section of a result.
+
+    Raises
+    ------
+    InputError
+        It is none of ours, or what was asked for does not fit it.
+    MissingExtraError
+        A package is not installed.
+    """
+    if not isinstance(result, Result):
+        raise InputError(
+            f"result={shown(result)}: what a function of pyedmcl returned is needed, or the path of what was stored"
+        )
+    own = _OWN.get(type(result).__name__)
+    if own is None or (own[1] == "of_choice" and getattr(result, "axes", None)):
+        return _common(result, wishes)
+    make: Callable[[Any, Wishes], Section] = getattr(importlib.import_module(f".{own[0]}", __package__), own[1])
+    return make(result, wishes)
+
+
+def _common(result: Any, wishes: Wishes) -> Section:
+    kind = type(result).__name__
+    title = _TITLES.get(kind, kind)
+    parts: list[Part] = []
+    remarks: list[str] = []
+    if hasattr(result, "plot"):
+        try:
+            parts.append(picture("Picture", f"{title}: {result!r}", result.plot))
+        except InputError as error:  # this one has no picture
+            remarks.append(str(error))
+    parts += _table(result, wishes)
+    E = np.atleast_1d(getattr(result, "E", 0))
+    if hasattr(result, "names") and E.ndim == 1 and E.size > 1 and E.dtype.kind in "iu":
+        parts += histogram_of_E(E)
+    return Section(title, "", result._facts(), tuple(parts), tuple(remarks), getattr(result, "provenance", None) or {})
+
+
+def _table(result: Any, wishes: Wishes) -> list[Part]:
+    if not hasattr(result, "to_frame"):
+        return []
+    frame = result.to_frame()
+    total = len(frame)
+    numbered = type(frame.index).__name__ == "RangeIndex" and frame.index.name is None
+    frame = frame.head(wishes.top)
+    frame = frame if numbered else frame.reset_index()
+    note = f"All {total:,} rows." if total <= wishes.top else f"The first {wishes.top:,} of {total:,} rows."
+    rows = [tuple(row) for row in frame.astype(object).to_numpy().tolist()]
+    return [Table("Table", tuple(map(str, frame.columns)), rows, note)] if rows else []
