@@ -14,6 +14,7 @@ import time
 
 import pytest
 
+KEYS = {"ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40}
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 
 # The browser reads descriptor 3 and writes 4. Ours are moved out of the way first, then there.
@@ -102,6 +103,22 @@ class Page:
             assert time.monotonic() < end, f"not so after {self._seconds} s: {expression}"
             time.sleep(0.05)
         return found
+
+    def press(self, key):
+        """A key, at what has the focus."""
+        code = {"key": key, "windowsVirtualKeyCode": KEYS.get(key, 0)}
+        text = {"text": key} if len(key) == 1 else {}
+        self.command("Input.dispatchKeyEvent", type="keyDown", **code, **text)
+        self.command("Input.dispatchKeyEvent", type="keyUp", **code)
+
+    def click(self, selector):
+        """By the mouse, in the middle of an element, which is brought into view."""
+        x, y = self.value(
+            f"(() => {{ const it = document.querySelector({json.dumps(selector)}); it.scrollIntoView();"
+            " const box = it.getBoundingClientRect(); return [box.x + box.width / 2, box.y + box.height / 2]; })()"
+        )
+        for kind in ("mousePressed", "mouseReleased"):
+            self.command("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
 
     def screenshot(self, path, *, whole=False):
         shot = self.command("Page.captureScreenshot", format="png", captureBeyondViewport=whole)

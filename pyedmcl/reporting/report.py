@@ -17,7 +17,7 @@ from ..errors import InputError, shown
 from ..files import output_path, path_of, writing
 from ..jobs.status import stores_of
 from ..jobs.store import open_store
-from .content import Section, Wishes
+from .content import Curves, Section, Wishes
 from .document import document
 from .pictures import require_matplotlib
 from .sections import section_of
@@ -84,8 +84,8 @@ def report(
 
     Notes
     -----
-    Cost: reads a map twice, part by part; a map of more than 700 series is shown by means of blocks. The file is the
-    same each time, and holds no more than some MB.
+    Cost: reads a map twice, part by part; a map of more than 700 series is shown by means of blocks. The trend of every
+    pair of ``ccm_matrix`` takes some seconds for 500 series. The file is the same each time, and has a few MB.
 
     Examples
     --------
@@ -111,7 +111,10 @@ def report(
     given = list(result) if several else [result]
     if not given:
         raise InputError("result: there is none; name one at least")
-    page = document([_section(one, wishes) for one in given], title)
+    sections = [_section(one, wishes) for one in given]
+    if wishes.pairs and not any(isinstance(part, Curves) for section in sections for part in section.parts):
+        raise InputError("pairs: there are no curves of pairs here; those of convergence, lags and grids have some")
+    page = document(sections, title)
     with writing(place, "the report") as draft:
         draft.write(page)
     return place

@@ -212,6 +212,8 @@ def test_what_cannot_be_reported_is_refused(tmp_path, monkeypatch):
         pyedmcl.report(tmp_path / "a.txt", path)
     with pytest.raises(InputError, match="result=3: what a function of pyedmcl returned is needed"):
         pyedmcl.report(3, path)
+    with pytest.raises(InputError, match="pairs: there are no curves of pairs here"):
+        result.report(path, pairs=[("x0", "x1")])
     with pytest.raises(InputError, match="result: there is none"):
         pyedmcl.report([], path)
     for wrong in ({"top": 0}, {"top": True}, {"rate": 1}, {"title": 1}, {"cluster": "no"}, {"pairs": "ab"}):
