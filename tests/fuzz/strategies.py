@@ -20,7 +20,7 @@ import pandas
 from hypothesis import strategies as st
 
 import pyedmcl
-from pyedmcl.edm.xmap_result import XmapResult
+from pyedmcl.edm.ccm_matrix_result import CcmMatrixResult
 from pyedmcl.registry import FUNCTIONS
 
 N = 40  # rows of the series; few, so that a call is quick
@@ -133,9 +133,9 @@ LEGAL = {
     "checkpoint": st.one_of(_none, st.builds(new_path, st.just(".npz"))), "pixels": one_of(None, 10, (5, 7)),
     "window": st.integers(10, 20), "step": st.integers(5, 10),
     "client": one_of(None, None, _THREADS),
-    "result": st.builds(
-        XmapResult, rho=st.just(TABLE[:3]), E=st.just(np.array([1, 2, 3])), names=st.just(("a", "</script>", "=1"))
-    ),
+    "result": one_of(CcmMatrixResult(
+        np.array([5, 9, 20]), (TABLE[:3], TABLE[3:6], TABLE[6:9]), np.array([1, 2, 3]), ("a", "</script>", "=1"), 1, 0
+    )),
     "report.path": st.builds(new_path, st.just(".html")), "title": one_of(None, "<b>"), "top": st.integers(1, 5),
     "cluster": st.booleans(), "pairs": one_of(None, [("a", "=1")]),
     # Filled in by the test, with a device of this machine.
