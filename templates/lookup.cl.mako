@@ -26,6 +26,12 @@
 ##
 ## Stages: fetch the block's targets into local memory (if staged), sum the observations once for the group (if there are
 ## no gaps), then for each library: sum over the rows, put the row lanes' sums together, and write rho.
+##
+## With targets of 16 bits (precision "compact"; compact.clh, compact.cl.mako) reading them takes half the bytes. They lie in
+## [0.5, 2), not around 0. Weights add to 1, so that a prediction whose sum begins at -centre is centred for nothing;
+## observations are centred once for the group, and the sum of products with predictions at its end. Where predictions vary too
+## little for targets of so few bits, MARKED is written instead of rho, and a launch with precision "again" computes these
+## pairs from targets of 32 bits: its groups look for marks first, and mostly end there.
 ## ---- parameters (python -m pyedmcl.kernels.describe --write) ----
 ## Given by the problem:
 ##   k              number of neighbours
@@ -34,6 +40,7 @@
 ##   stage_rows     rows of targets in local memory; 0: targets are read from the caches
 ##   table_tile     query rows of a tile of the neighbour tables
 ##   narrow_rows    the rows that tables name are numbers of 16 bits
+##   precision      full; compact: targets of 16 bits; again: full, for the pairs that compact has marked
 ## Tuned for speed, never changing what is computed (values; default of a processor, of a GPU):
 ##   lanes          adjacent targets in one vector (1 2 4 8 16; 16, 2)
 ##   vectors        vectors of targets that share rows and weights (1 2 4; 4, 1)
@@ -49,6 +56,8 @@
 columns = vectors * lanes  # targets of a work-item
 group_columns = target_lanes * columns
 wg = target_lanes * row_lanes * library_lanes
+compact = precision == "compact"
+again = precision == "again"
 group_rows = row_lanes * library_lanes  # work-items that share a target: all can help to sum observations
 staged = stage_rows > 0
 # Sums of observations alone are the same for all libraries, unless gaps of a library leave only some of the rows.
@@ -59,11 +68,19 @@ k_stride = -(-k // 4) * 4  # tables of weights are padded to four neighbours
 # Rows and weights of a row can be loaded four neighbours at a time where the neighbours of a row are adjacent.
 by_fours = quads and table_tile == 1
 row_type = "ushort" if narrow_rows else "int"
+target_type = "ushort" if compact else "real"
 
 def target(row, v):
     """Vector v of a work-item's targets at a row: from local memory where they are staged, else from the caches."""
     at = f"y + ({'int' if staged else 'size_t'})({row}) * STRIDE + {v * lanes}"
-    return f"(*(local const realv*)({at}))" if staged else f"LOADV({at})"
+    if not compact:
+        return f"(*(local const realv*)({at}))" if staged else f"LOADV({at})"
+    codes = f"*(local const codesv*)({at})" if staged else f"LOADCODES({at})"
+    return f"DECODED({codes}, top_byte)"
+
+def centre(v):
+    """About the means of vector v of a work-item's targets, in the unit of codes."""
+    return f"LOADV(centre_of + lane * {columns} + {v * lanes})"
 
 def total(s, v):
     """The final value of a sum: the group's, or the work-item's with what rounding left over."""
@@ -81,6 +98,18 @@ def total(s, v):
 %endif
 #define STRIDE ${group_columns if staged else "target_stride"}
 #include "reduce.clh"
+%if compact:
+#include "compact.clh"
+#define LEAST_VARIANCE 0.01f  // of predictions, in parts of the observations', that targets of 16 bits suffice for
+%if lanes == 1:
+#define LOADCODES(p) (*(p))
+%else:
+#define LOADCODES(p) PASTE(as_, CODES_NAME)(PASTE(vload, LANES)(0, p))
+%endif
+%endif
+%if precision != "full":
+#define MARKED 2  // no correlation
+%endif
 
 %if narrow_rows:
 // The rows of tables, [n], in half the bytes: reading tables is what bounds lookups with many neighbours.
@@ -90,22 +119,46 @@ kernel void lookup_narrow(global const int* restrict rows, global ushort* restri
 }
 
 %endif
+%if compact:
+// targets: [n_steps][target_stride], in 16 bits; centres: [target_stride], about their means.
+%else:
 // targets: [n_steps][target_stride], conditioned, GAP where a target has one.
+%endif
 // rows, weights: the table of a dimension, from table_begin on; see the picture above. A row without neighbours has
 //   weights of 0, and rows that can be read.
 // rho: [library][rho_stride], written from row first_library on, to column target_of[c].
 // Columns column_begin .. column_end - 1 belong to this launch; query rows are t_begin .. t_end - 1, observed at t + Tp.
 kernel __attribute__((reqd_work_group_size(${wg}, 1, 1)))
-void lookup(global const real* restrict targets, global const ${row_type}* restrict rows, global const real* restrict weights,
-            global const int* restrict target_of, global real* restrict rho, const int target_stride,
-            const int column_begin, const int column_end, const int n_rows, const int t_begin, const int t_end,
-            const int Tp, const int n_libraries, const int first_library, const int rho_stride,
-            const ulong table_begin, const int table_rows, const int n_slices) {
+void lookup(global const ${target_type}* restrict targets, global const ${row_type}* restrict rows,
+            global const real* restrict weights, global const int* restrict target_of, global real* restrict rho,
+            const int target_stride, const int column_begin, const int column_end, const int n_rows, const int t_begin,
+            const int t_end, const int Tp, const int n_libraries, const int first_library, const int rho_stride,
+            const ulong table_begin, const int table_rows,
+%if compact:
+            const int n_slices, global const real* restrict centres, const uint top_byte) {
+%else:
+            const int n_slices) {
+%endif
   // Neighbouring groups differ in the library and share their block of targets, which then stays in cache.
   const int slice = get_group_id(0) % n_slices;
   const int lane = get_local_id(0) % ${target_lanes}, slot = get_local_id(0) / ${target_lanes};
   const int row_lane = slot % ${row_lanes}, library_lane = slot / ${row_lanes};
   const int block_begin = column_begin + (get_group_id(0) / n_slices) * ${group_columns}, c0 = block_begin + lane * ${columns};
+%if again:
+
+  // ---- Is there anything to do? ----
+  local int any_marked;
+  if (get_local_id(0) == 0) any_marked = 0;
+  barrier(CLK_LOCAL_MEM_FENCE);
+  for (int first = slice * ${library_lanes}; first < n_libraries; first += n_slices * ${library_lanes})
+    for (int i = get_local_id(0); i < ${library_lanes * group_columns}; i += ${wg}) {
+      const int which = first + i / ${group_columns}, c = block_begin + i % ${group_columns};
+      if (which < n_libraries && c < column_end)
+        if (rho[(size_t)(first_library + which) * rho_stride + target_of[c]] == MARKED) any_marked = 1;
+    }
+  barrier(CLK_LOCAL_MEM_FENCE);
+  if (!any_marked) return;
+%endif
 %if row_lanes > 1 or group_sums and group_rows > 1:
   local real shared_sum[${group_rows} * ${group_columns}], shared_rest[${group_rows} * ${group_columns}];
 %for s in group_sums:
@@ -114,18 +167,25 @@ void lookup(global const real* restrict targets, global const ${row_type}* restr
 %endif
 
   // ---- The block's targets ----
+%if compact:
+  local real centre_of[${group_columns}];
+  for (int i = get_local_id(0); i < ${group_columns}; i += ${wg}) centre_of[i] = centres[block_begin + i];
+%if not staged:
+  barrier(CLK_LOCAL_MEM_FENCE);
+%endif
+%endif
 %if staged:
   // All steps of the group's columns lie in local memory; `y` is shifted by Tp, so that y[row] is the value to predict.
-  local real ys[${stage_rows} * ${group_columns}] __attribute__((aligned(64)));
+  local ${target_type} ys[${stage_rows} * ${group_columns}] __attribute__((aligned(64)));
   for (int i = get_local_id(0); i < n_rows * ${group_columns}; i += ${wg})
   {
     const int c = block_begin + i % ${group_columns};
     ys[i] = c < column_end ? targets[(size_t)(i / ${group_columns}) * target_stride + c] : 0;
   }
   barrier(CLK_LOCAL_MEM_FENCE);
-  local const real* restrict y = ys + Tp * ${group_columns} + lane * ${columns};
+  local const ${target_type}* restrict y = ys + Tp * ${group_columns} + lane * ${columns};
 %else:
-  global const real* restrict y = targets + (ptrdiff_t)Tp * target_stride + c0;
+  global const ${target_type}* restrict y = targets + (ptrdiff_t)Tp * target_stride + c0;
 %endif
 %if group_sums:
 
@@ -138,7 +198,7 @@ void lookup(global const real* restrict targets, global const ${row_type}* restr
 <%sums:sum_rows sums="${group_sums}" place="slot" among="${group_rows}" unrolled="${1}">
 %for v in range(vectors):
             {
-              const realv o = ${target("t", v)};
+              const realv o = ${target("t", v)}${f" - {centre(v)}" if compact else ""};
               part_o${v} += o;
               part_oo${v} = FUSED(o, o, part_oo${v});
             }
@@ -161,6 +221,14 @@ void lookup(global const real* restrict targets, global const ${row_type}* restr
     // All work-items of a group meet the same barriers, so what lies past the last library repeats it unwritten.
     const int which = min(first + library_lane, n_libraries - 1);
     const size_t table = table_begin + (size_t)which * table_rows * ${k_stride};
+%if again:
+    int marked = 0;
+    for (int i = 0; i < ${library_lanes * group_columns}; ++i) {
+      const int other = min(first + i / ${group_columns}, n_libraries - 1), c = block_begin + i % ${group_columns};
+      if (c < column_end) marked |= rho[(size_t)(first_library + other) * rho_stride + target_of[c]] == MARKED;
+    }
+    if (!marked) continue;
+%endif
 %for v in range(vectors):
     realv ${", ".join(f"sum_{s}{v} = 0, rest_{s}{v} = 0" for s in library_sums)};
 %endfor
@@ -182,6 +250,11 @@ void lookup(global const real* restrict targets, global const ${row_type}* restr
 %endfor
 %endif
 
+%if compact:
+%for v in range(vectors):
+    const realv centre${v} = ${centre(v)};
+%endfor
+%endif
     // Sums over the rows.
 <%sums:sum_rows sums="${library_sums}" place="row_lane" among="${row_lanes}" unrolled="${unroll}">
         const size_t at = ENTRY_OF(t);
@@ -193,7 +266,7 @@ void lookup(global const real* restrict targets, global const ${row_type}* restr
 %endif
         // The predictions: each neighbour's row and weight serve all vectors of targets.
 %for v in range(vectors):
-        realv p${v} = 0;
+        realv p${v} = ${f"-centre{v}" if compact else "0"};
 %endfor
 %for i in range(k):
         {
@@ -232,12 +305,27 @@ void lookup(global const real* restrict targets, global const ${row_type}* restr
 %for v in range(vectors):
       {
         const realv n = ${f"sum_n{v}" if gaps else "(realv)(max(t_end - t_begin, 0))"};
+%if compact:
+        const realv p = ${total("p", v)}, o = ${total("o", v)}, pp = ${total("pp", v)}, oo = ${total("oo", v)};
+        const realv po = FUSED(-centre${v}, p, ${total("po", v)});
+        const realv var_p = FUSED(-quotient(p, n), p, pp), var_o = FUSED(-quotient(o, n), o, oo);
+        const realv result = CHOOSE((realv)(MARKED), pearson(n, p, o, pp, oo, po), var_p >= LEAST_VARIANCE * var_o);
+%else:
         const realv result = pearson(n, ${", ".join(total(s, v) for s in ("p", "o", "pp", "oo", "po"))});
+%endif
         real out[LANES];
         STOREV(result, out);
         for (int l = 0; l < LANES; ++l) {
           const int c = c0 + ${v * lanes} + l;
-          if (c < column_end) rho[(size_t)(first_library + which) * rho_stride + target_of[c]] = out[l];
+          const size_t at = (size_t)(first_library + which) * rho_stride + target_of[c];
+%if again:
+          if (c < column_end && rho[at] == MARKED) rho[at] = out[l];
+%elif compact:
+          // What is not defined here is looked at again, too.
+          if (c < column_end) rho[at] = isnan(out[l]) ? MARKED : out[l];
+%else:
+          if (c < column_end) rho[at] = out[l];
+%endif
         }
       }
 %endfor

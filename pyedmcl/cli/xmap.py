@@ -94,6 +94,7 @@ def xmap(
     ] = 0,
     neighbors: options.Neighbors = "exact",
     recall: options.Recall = 0.99,
+    precision: options.Precision = "full",
     dtype: options.Dtype = "float32",
     device: options.Device = None,
     client: options.Client = None,
@@ -129,7 +130,8 @@ def xmap(
             method=method, theta=theta, ridge=ridge, E_max=E_max, groups=labels, lib_range=parse_ranges(lib, "--lib"),
             pred_range=parse_ranges(pred, "--pred"), folds=folds, windows=spans, skill=skill, keep=keep,
             out=output if spans is None else None, resume=resume, join=join,
-            part=part, progress=report, neighbors=neighbors, recall=recall, dtype=dtype, device=device, client=workers,
+            part=part, progress=report, neighbors=neighbors, recall=recall, precision=precision,
+            dtype=dtype, device=device, client=workers,
         )  # fmt: skip
     if spans is not None:
         _write_windows(talk, result, output, edges)

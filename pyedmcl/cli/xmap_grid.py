@@ -72,6 +72,7 @@ def xmap_grid(
     part: options.Part = None,
     neighbors: options.Neighbors = "exact",
     recall: options.Recall = 0.99,
+    precision: options.Precision = "full",
     dtype: options.Dtype = "float32",
     device: options.Device = None,
     client: options.Client = None,
@@ -107,7 +108,8 @@ def xmap_grid(
             theta=thetas, targets=aimed, groups=labels, exclusion_radius=exclusion_radius, knn=knn,
             lib_range=parse_ranges(lib, "--lib"), pred_range=parse_ranges(pred, "--pred"), folds=folds,
             out=output, resume=resume, join=join, part=part,
-            neighbors=neighbors, recall=recall, progress=report, dtype=dtype, device=device, client=workers,
+            neighbors=neighbors, recall=recall, progress=report, precision=precision, dtype=dtype,
+            device=device, client=workers,
         )  # fmt: skip
     lengths = " x ".join(f"{len(values)} {name}" for name, values in grid.axes.items())
     talk.summary(f"{output}: maps of {grid.rho.shape[-2]:,} x {grid.rho.shape[-1]:,} pairs for {lengths}")

@@ -107,8 +107,8 @@ def prologue(values: Mapping[str, Any]) -> str:
     Parameters
     ----------
     values : mapping
-        ``fma`` ("builtin" or "contract"), ``minimum`` ("fmin" or "select") and ``exact_division`` (False by default)
-        are the device's; ``dtype`` ("float32" by default) and ``lanes`` (1 by default) the kernel's.
+        ``fma`` ("builtin" or "contract"), ``minimum`` ("fmin" or "select"), ``exact_division`` and ``byte_permute``
+        (False by default) are the device's; ``dtype`` ("float32" by default) and ``lanes`` (1 by default) the kernel's.
 
     Raises
     ------
@@ -125,6 +125,7 @@ def prologue(values: Mapping[str, Any]) -> str:
         "FMA_CONTRACT": int(values["fma"] == "contract"),
         "MIN_SELECT": int(values["minimum"] == "select"),
         "DIVISION_EXACT": int(bool(values.get("exact_division"))),
+        "BYTE_PERMUTE": int(bool(values.get("byte_permute"))),
         **{name: f"{value:g}{'' if double else 'f'}" for name, value in SENTINELS.items()},
     }
     return "".join(f"#define {name} {number}\n" for name, number in numbers.items())

@@ -118,6 +118,11 @@ class PairsProblem:
             named |= {"neighbors": self.search.search, "recall": self.search.recall}
         return named
 
+    @property
+    def compact(self) -> bool:
+        """Whether lookups may take targets of 16 bits."""
+        return False
+
     def own_arguments(self) -> dict[str, Any]:
         """Those that other problems of all pairs do not have."""
         return {}

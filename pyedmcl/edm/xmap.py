@@ -15,11 +15,13 @@ from ..files import path_of
 from ..jobs.blocks import rows_of_a_block
 from ..jobs.function import public_function
 from ..jobs.manifest import default_block_rows, shared_block_rows
+from ..jobs.provenance import told
 from ..jobs.store import open_store
 from ..jobs.turns import begin_of, processes
 from ..launch.progress import Progress
 from . import arguments
 from .keep import Keep
+from .map_precision import check_map_precision
 from .map_rows import rows_of
 from .pairs import pairs_in_groups
 from .windowed_result import WindowedMap
@@ -57,6 +59,7 @@ def xmap(
     windows: tuple[int, int] | None = None,
     skill: str = "pearson",
     predictions: bool = False,
+    precision: str = "full",
     keep: str = "all",
     out: str | os.PathLike[str] | None = None,
     resume: bool = True,
@@ -133,6 +136,11 @@ def xmap(
         the host.
     predictions : bool
         The result also has ``predictions`` (n_libraries, n_targets, n_steps), at the rows that are predicted.
+    precision : {"full", "compact"}
+        "compact" looks targets up in 16 bits, which may change rho by up to 2e-5 and takes GPUs half the time of a
+        lookup or less. Targets with a range too wide for that, pairs whose predictions hardly vary, and maps of data
+        with gaps are computed in full; ``provenance["precision"]`` and a warning say how many targets were. See
+        ``docs/approximate.md``.
     keep : str
         Which pairs are kept: "all"; "top:50", the 50 strongest of each library, so the strongest causes of each effect;
         "top:50:target", the 50 strongest of each target, so the strongest effects of each cause; or "rho>0.3". All but
@@ -227,6 +235,10 @@ def xmap(
             predictions=predictions,
         )  # fmt: skip
     skill = check_measure(skill, predictions, fits, rule, out)
+    precision = check_map_precision(precision, dtype, {
+        "method='smap'": fits is not None, f"skill={skill!r}": skill != "pearson", "predictions=True": predictions,
+        f"windows={arguments.shown(windows)}": windows is not None,
+    })  # fmt: skip
     fields, layout = pairs_in_groups(
         data, E=E, tau=tau, Tp=Tp, exclusion_radius=exclusion_radius, knn=knn, E_max=E_max, E_rule=E_rule,
         columns=columns, groups=groups, neighbors=neighbors, recall=recall, dtype=dtype, targets=targets,
@@ -243,7 +255,9 @@ def xmap(
         block_rows = block_rows if rule is None else rule.block_rows(series.n_series, block_rows)
     n = series.n_steps if windows is None else windows_of(windows, series.n_steps).width
     chosen_rows = rows_of(lib_range, pred_range, folds, n, layout)
-    problem = XmapProblem(**fields, block_rows=block_rows, fits=fits, skill=skill, predictions=predictions)
+    problem = XmapProblem(
+        **fields, block_rows=block_rows, fits=fits, skill=skill, predictions=predictions, precision=precision
+    )  # fmt: skip
     if folds is not None:
         problem = replace(problem, folds=chosen_rows, each_fold=out is None and rule is None and windows is None)
     elif chosen_rows:
@@ -309,4 +323,4 @@ def open_xmap(path: str | os.PathLike[str]) -> XmapResult | XmapEdges:
             f"{path} is not finished: {len(store.pending())} of {store.n_blocks} blocks of libraries are missing, and "
             "so are their edges; run the same xmap call again, which continues it"
         )
-    return result_of_store(store, store.dimensions(), store.manifest.provenance(neighbors=store.searched))
+    return result_of_store(store, store.dimensions(), store.manifest.provenance(**told(store.searched)))

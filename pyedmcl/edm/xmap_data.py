@@ -33,7 +33,7 @@ def layered_map_data(problem: PairsProblem, E: NDArray[np.int_]) -> MapData:
         conditioned.values, E, problem.tau, problem.Tp, problem.exclusion_radius, problem.knn, gap_pattern,
         library_masks, gaps=gaps | (neighbors - 2 * problem.exclusion_radius - 1 < 1), search=problem.search,
         targets=None if problem.targets is None else problem.targets.conditioned.values, predicted=predicted,
-        hidden=hidden,
+        hidden=hidden, compact=problem.compact,
     )  # fmt: skip
 
 

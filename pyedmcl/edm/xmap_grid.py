@@ -24,6 +24,7 @@ from ..jobs.sinks import ArraySink, PairsSink
 from ..jobs.turns import begin_of
 from ..launch.progress import Progress
 from . import arguments
+from .map_precision import check_map_precision, tell_in_full
 from .map_rows import MapRows, rows_of
 from .pairs import pairs_in_groups
 from .regression import check_thetas
@@ -53,6 +54,7 @@ def xmap_grid(
     lib_range: Any = None,
     pred_range: Any = None,
     folds: int | None = None,
+    precision: str = "full",
     out: str | os.PathLike[str] | None = None,
     resume: bool = True,
     join: bool = False,
@@ -84,7 +86,7 @@ def xmap_grid(
         As for :func:`pyedmcl.xmap`, with theta only.
     folds : int, optional
         As for :func:`pyedmcl.xmap`, but folds are the first axis of the result; ``mean("fold")`` averages them.
-    exclusion_radius, knn, columns, targets, groups, lib_range, pred_range
+    exclusion_radius, knn, columns, targets, groups, lib_range, pred_range, precision
         As for :func:`pyedmcl.xmap`.
     out : path, optional
         A folder for the result, with a store for each map that :func:`pyedmcl.open_xmap` opens too. The same call
@@ -147,6 +149,8 @@ def xmap_grid(
         "theta": (None,) if theta is None else _thetas(theta),
     }
     fits = linear_fits(method, asked["theta"][0] if theta is not None else 1.0, ridge, knn)
+    precision = check_map_precision(precision, dtype, {f"theta={arguments.shown(theta)}": theta is not None})
+
     def fields_of(lag: int, steps: int) -> tuple[dict[str, Any], tuple[MapRows, ...]]:
         """What maps of a lag and an interval have in common, and their rows: gaps between groups depend on both."""
         fields, layout = pairs_in_groups(
@@ -171,7 +175,10 @@ def xmap_grid(
     together: dict[tuple[int, int], tuple[dict[str, Any], tuple[MapRows, ...]]] = {}
     for pair in itertools.product(asked["tau"], asked["Tp"]):
         together[pair] = (fields, chosen_rows) if groups is None else fields_of(*pair)
-    common = {pair: XmapProblem(**own, block_rows=rows, fits=fits) for pair, (own, _) in together.items()}
+    common = {
+        pair: XmapProblem(**own, block_rows=rows, fits=fits, precision=precision)
+        for pair, (own, _) in together.items()
+    }  # fmt: skip
     cells = cells_of(common, {pair: own_rows for pair, (_, own_rows) in together.items()}, asked)
     for cell in cells:
         if cell.rows is not None:
@@ -191,6 +198,7 @@ def xmap_grid(
         record = runner.run(problem, sink)
     told = {name: list(values) for name, values in axes.items()} | fixed
     used = runner.provenance(problem.kernels, record, arguments=cells[0].arguments() | told)
+    tell_in_full(used)
     if out is not None:
         return _stored(Path(out), fixed, used)
     return XmapGrid(rho, axes, series.names, aimed and aimed.names, fixed, used)

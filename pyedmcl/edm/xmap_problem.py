@@ -39,6 +39,8 @@ class XmapProblem(PairsProblem):
         How predictions are measured.
     predictions : bool
         They are a second layer of the result, (n_libraries, n_targets, n_steps).
+    precision : str
+        "full", or "compact": lookups may take targets of 16 bits.
     """
 
     block_rows: int
@@ -47,6 +49,11 @@ class XmapProblem(PairsProblem):
     each_fold: bool = False
     skill: str = "pearson"
     predictions: bool = False
+    precision: str = "full"
+
+    @property
+    def compact(self) -> bool:
+        return self.precision == "compact"
 
     @property
     def measured(self) -> bool:
@@ -56,6 +63,7 @@ class XmapProblem(PairsProblem):
     @property
     def kernels(self) -> tuple[str, ...]:
         mapping: tuple[str, ...] = ("stage", "knn", "lookup") if self.fits is None else KERNELS
+        mapping += ("compact",) if self.compact else ()
         mapping = xmap_measures.KERNELS if self.measured else mapping
         first_stage = () if self.E_max is None else ("knn", "predict", "skill")
         return mapping + tuple(name for name in first_stage if name not in mapping)
@@ -68,7 +76,8 @@ class XmapProblem(PairsProblem):
 
     def own_arguments(self) -> dict[str, Any]:
         named = arguments_of_folds(self.folds) | ({} if self.fits is None else self.fits.arguments())
-        return named if self.skill == "pearson" else named | {"skill": self.skill}
+        named |= {} if self.skill == "pearson" else {"skill": self.skill}
+        return named if self.precision == "full" else named | {"precision": self.precision}
 
     def blocks(self) -> list[Block]:
         rows = min(self.block_rows, xmap_measures.BLOCK_LIBRARIES) if self.measured else self.block_rows

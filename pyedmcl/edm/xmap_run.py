@@ -17,6 +17,7 @@ from ..jobs.sinks import ArraySink
 from ..jobs.store import XmapStore, open_store, open_to_write
 from .keep import Keep
 from .kept_problem import EdgeSink, KeptProblem
+from .map_precision import tell_in_full
 from .measures import check_room
 from .pairs import with_dimensions
 from .xmap_edges import HeldParts, XmapEdges, edges_of_store
@@ -119,4 +120,6 @@ def _provenance(
 ) -> dict[str, Any]:
     """Where the result comes from; what searched is told of E, and of blocks that were there, too."""
     record = replace(record, searched=earlier.searched)
-    return runner.provenance(problem.kernels, record, arguments=problem.arguments() | _named(rule))
+    used = runner.provenance(problem.kernels, record, arguments=problem.arguments() | _named(rule))
+    tell_in_full(used)
+    return used

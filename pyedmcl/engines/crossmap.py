@@ -20,6 +20,7 @@ from ..launch.staging import Staging
 from ..neighbors.choose import SearchRequest
 from ..neighbors.plan import SearchProblem
 from ..neighbors.searcher import Searcher, open_searcher, report
+from .compact import GAPS, TOO_WIDE, CompactTargets
 from .lookups import Lookups, TargetColumns
 
 if TYPE_CHECKING:
@@ -28,11 +29,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TargetClass:
-    """Targets that share an embedding dimension and a pattern of gaps: adjacent columns ``begin`` to ``end``."""
+    """Targets that share an embedding dimension and a pattern of gaps: adjacent columns ``begin`` to ``end``.
+
+    They also share whether they are looked up in 16 bits (``compact``).
+    """
 
     E: int
     begin: int
     end: int
+    compact: bool = False
 
 
 @dataclass
@@ -74,6 +79,8 @@ class MapData:
         First of the rows that are predicted, and one past the last; all by default.
     hidden : ndarray of int32, optional
         Rows between these that are not predicted. ``gaps`` must say that predictions are missing.
+    compact : bool
+        Whether targets are looked up in 16 bits, where these are enough (:mod:`.compact`).
     """
 
     values: NDArray[Any]
@@ -90,6 +97,7 @@ class MapData:
     targets: NDArray[Any] | None = None
     predicted: tuple[int, int] | None = None
     hidden: NDArray[np.int32] | None = None
+    compact: bool = False
 
     def rows(self, E: Any) -> tuple[Any, int]:
         """First row that is predicted in dimension ``E``, one or several, and one past the last."""
@@ -122,6 +130,7 @@ class CrossMap:
         self._pool = Pool(executor)
         self._lookups = Lookups(executor, self.n_steps, self.dtype, n_libraries, self._pool)
         self._groups: list[_Group] = []
+        self._half: CompactTargets | None = None
         room = self._allocate_targets(values.itemsize)
         self.data = self._observed = Staging(executor, values, room=room // 8)
         if data.targets is not None:
@@ -144,14 +153,18 @@ class CrossMap:
             np.lexsort((np.arange(self.n), E, own)) for E, own in zip(self._E, pattern, strict=True)
         ]
         self._staged = -1
+        self.compact = np.zeros(self._E.shape, bool)
+        if data.compact:
+            self._choose_compact(pattern)
         self._stage_targets(0)
         for number in np.unique(pattern):
             lookups: dict[int, list[tuple[int, TargetClass]]] = defaultdict(list)
             for layer, order in enumerate(self._orders):
                 E, own = self._E[layer][order], pattern[layer][order] == number
-                for dim in np.unique(E[own]).tolist():
-                    columns = np.flatnonzero(own & np.equal(E, dim))
-                    lookups[dim].append((layer, TargetClass(dim, int(columns[0]), int(columns[-1]) + 1)))
+                compact = self.compact[layer][order]
+                for dim, half in sorted({*zip(E[own].tolist(), compact[own].tolist(), strict=True)}):
+                    columns = np.flatnonzero(own & np.equal(E, dim) & (compact == half))
+                    lookups[dim].append((layer, TargetClass(dim, int(columns[0]), int(columns[-1]) + 1, half)))
             dims = tuple(sorted(lookups))
             ks = tuple(data.k or dim + 1 for dim in dims)
             problem = SearchProblem(
@@ -163,6 +176,19 @@ class CrossMap:
             )  # fmt: skip
             self._groups.append(_Group(searcher, dict(lookups), data.library_masks.get(int(number))))
 
+    def _choose_compact(self, pattern: NDArray[np.int_]) -> None:
+        """Find which targets are looked up in 16 bits, and put them side by side."""
+        for layer in np.flatnonzero(~self._gaps).tolist():
+            if self._half is None:
+                self._half = CompactTargets(self.executor, self._pool, self.n_steps, self._rows, self.stride)
+            self._stage_targets(layer)
+            before = self._orders[layer]
+            self.compact[layer][before] = self._half.allowed(self.n)
+            keys = np.arange(self.n), ~self.compact[layer], self._E[layer], pattern[layer]
+            self._orders[layer] = np.lexsort(keys)
+            if not np.array_equal(before, self._orders[layer]):
+                self._staged = -1
+
     def _allocate_targets(self, itemsize: int) -> int:
         """Make room for the targets; returns the bytes that are left for everything else."""
         limit = budget(self.executor.info)
@@ -170,13 +196,14 @@ class CrossMap:
         # The last group's vectors reach into rows behind the last; a number of rows that work-groups divide.
         self._rows = round_up(self.n_steps + -(-MOST_COLUMNS // self.stride), 16)
         nbytes = self._rows * self.stride * itemsize
+        nbytes += CompactTargets.nbytes(self._rows, self.stride) if self._data.compact else 0
         most = min(limit.largest, limit.total * 3 // 4)
         if nbytes > most:
             raise DeviceMemoryError(
                 f"{self.n:,} targets of {self.n_steps:,} steps need {nbytes:,} bytes on the device; {most:,} may be "
                 f"used for them on {self.executor.info.name} (raise PYEDMCL_MEMORY_FRACTION or PYEDMCL_MEMORY_LIMIT)"
             )
-        self.targets = self._pool.get("targets", nbytes)
+        self.targets = self._pool.get("targets", self._rows * self.stride * itemsize)
         return int(limit.total - nbytes)
 
     def _stage_targets(self, layer: int) -> None:
@@ -192,7 +219,10 @@ class CrossMap:
         self._staged = layer
         target_of = np.concatenate([order, np.zeros(MOST_COLUMNS, int)]).astype(np.int32)
         on_device = self.executor.upload(target_of, self._pool.get("target_of", target_of.nbytes))
-        self._columns = TargetColumns(self.targets, on_device, self.stride)
+        codes = None
+        if self._half is not None and not self._gaps[layer]:
+            codes = self._half.encode(self.targets, int(np.max(first)) + self.Tp, end + self.Tp)
+        self._columns = TargetColumns(self.targets, on_device, self.stride, codes)
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -205,8 +235,18 @@ class CrossMap:
 
     @property
     def searched(self) -> list[dict[str, Any]]:
-        """What searched for neighbours, why, and how good it was."""
-        return report(*(group.searcher for group in self._groups))
+        """What searched for neighbours, why, and how good it was; and how many targets had 16 bits, where asked for."""
+        found = report(*(group.searcher for group in self._groups))
+        if not self._data.compact:
+            return found
+        whys = np.where(self._gaps, GAPS, TOO_WIDE)
+        for compact, why in zip(self.compact, whys.tolist(), strict=True):
+            full = self.n - int(compact.sum())
+            entry: dict[str, Any] = {
+                "for": "precision", "asked": "compact", "targets": self.n, "full": full, "why": why if full else "",
+            }  # fmt: skip
+            found += [entry] if entry not in found else []
+        return found
 
     def skill(
         self, a: int, b: int, out: NDArray[Any] | None = None, report: Callable[[int], None] | None = None
@@ -245,6 +285,7 @@ class CrossMap:
                         self._lookups.run(
                             tables, dim, self._columns, (targets.begin, targets.end), (begin, end), rho,
                             gaps=bool(self._gaps[layer]), row=layer * n + tables.first, stride=self.n,
+                            compact=targets.compact,
                         )  # fmt: skip
         for layer, rows in enumerate(out):
             self.executor.download(rho, rows, layer * nbytes)

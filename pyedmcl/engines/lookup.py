@@ -19,6 +19,10 @@ from ..tuning.parameters import ParameterChoice, adjusted, parameters
 # Lookups of a staged value that repay its staging.
 _REPAID = 16
 _ROW_LANES_MOST = 128
+# Targets of 16 bits: 16 bytes of them, and the most neighbours of which several rows are looked up at once.
+_CODE_BYTES, _CODES_MOST, _UNROLLED_MOST = 2, 8, 6
+# Libraries that a group looks through for marked pairs, at least.
+_LIBRARIES_AGAIN = 8
 # What it costs to begin a group, in reads of a target for each row (a library takes k + 1 of them): to sum
 # observations, and to fetch targets for local memory.
 _OBSERVING, _STAGING = 1.0, 40.0
@@ -74,7 +78,7 @@ class Shapes:
         self._padded = round_up(n_steps, 256)
         # A job asks for few shapes, again and again.
         self._choices: dict[tuple[int, int], ParameterChoice] = {}
-        self._narrowed: dict[tuple[int, int], dict[str, Any]] = {}
+        self._narrowed: dict[tuple[int, int, bool], dict[str, Any]] = {}
 
     def chosen(self, k: int, width: int) -> ParameterChoice:
         """Tuned parameters for ``width`` targets with ``k`` neighbours."""
@@ -84,12 +88,14 @@ class Shapes:
             self._choices[k, width] = parameters(spec("lookup"), given, self._info, sizes)
         return self._choices[k, width]
 
-    def _fitted(self, k: int, width: int) -> dict[str, Any]:
+    def _fitted(self, k: int, width: int, *, compact: bool) -> dict[str, Any]:
         """The chosen parameters, with groups that are no wider than the targets and that use the whole device."""
-        if (k, width) in self._narrowed:
-            return self._narrowed[k, width]
+        if (k, width, compact) in self._narrowed:
+            return self._narrowed[k, width, compact]
         choice = self.chosen(k, width)
-        chosen = self._narrowed[k, width] = dict(choice.parameters)
+        chosen = self._narrowed[k, width, compact] = dict(choice.parameters)
+        if compact:
+            self._halved(chosen, k, width)
         # What suits similar numbers of targets may be more than twice as wide as these are.
         for name in ("target_lanes", "vectors"):
             while chosen[name] > 1 and chosen["target_lanes"] * chosen["lanes"] * chosen["vectors"] // 2 >= width:
@@ -101,22 +107,59 @@ class Shapes:
         while chosen["library_lanes"] > 1 and every * -(-n_all // chosen["library_lanes"]) < 3 * n_units // 4:
             chosen["library_lanes"] //= 2
             chosen["row_lanes"] = min(2 * chosen["row_lanes"], _ROW_LANES_MOST)
-        adjusted(choice, chosen, "groups are no wider than the targets, and few libraries are spread over all units")
+        why = "groups are no wider than the targets, and few libraries are spread over all units"
+        adjusted(choice, chosen, why + ("; targets of 16 bits lie in wider vectors" if compact else ""))
         return chosen
 
-    def shape(self, k: int, width: int, n_libraries: int, units: Callable[[float], int]) -> Shape:
+    def _halved(self, chosen: dict[str, Any], k: int, width: int) -> None:
+        """Change parameters for targets of 32 bits into some for half the bytes.
+
+        In local memory vectors of the same bytes hold twice the targets, and a group owns twice as many of them: tables
+        are then read half as often. Where these do not fit, a group owns as many as before.
+        """
+        if not quirks_for(self._info).scalar_work_items or chosen["lanes"] > _CODES_MOST // 2:
+            return
+        wide = dict(chosen)
+        wide["stage"] = True
+        while wide["lanes"] < _CODES_MOST and wide["lanes"] * wide["target_lanes"] < width:
+            wide["lanes"] *= 2
+        if k > _UNROLLED_MOST:
+            wide["unroll"] = min(wide["unroll"], 2)
+        while wide["target_lanes"] > 1 and self._staged_bytes(wide, compact=True) > self._local:
+            wide["target_lanes"] //= 2
+            wide["row_lanes"] = min(2 * wide["row_lanes"], _ROW_LANES_MOST)
+        if self._staged_bytes(wide, compact=True) <= self._local:
+            chosen.update(wide)
+
+    def _staged_bytes(self, chosen: Mapping[str, Any], *, compact: bool) -> int:
+        """Local memory of a group whose targets are staged."""
+        columns = chosen["target_lanes"] * chosen["lanes"] * chosen["vectors"]
+        sums = (2 * chosen["row_lanes"] * chosen["library_lanes"] + (3 if compact else 2)) * self._itemsize
+        return int((self._padded * (_CODE_BYTES if compact else self._itemsize) + sums) * columns)
+
+    def again(self, width: int, n_libraries: int) -> Shape:
+        """The launch that looks for marked pairs of ``width`` targets, and computes them."""
+        chosen = spec("lookup").defaults(quirks_for(self._info).defaults_for)
+        columns = chosen["target_lanes"] * chosen["lanes"] * chosen["vectors"]
+        blocks, group = -(-width // columns), chosen["target_lanes"] * chosen["row_lanes"] * chosen["library_lanes"]
+        slices = min(max(n_libraries // _LIBRARIES_AGAIN, 1), max(self._info.compute_units * self._groups // blocks, 1))
+        return Shape(chosen, columns, group, blocks, 0.0, slices, 0)
+
+    def shape(
+        self, k: int, width: int, n_libraries: int, units: Callable[[float], int], *, compact: bool = False
+    ) -> Shape:
         """The launch for ``width`` targets of ``n_libraries`` tables with ``k`` neighbours.
 
         ``units`` says how many units of work, of so many operations for each library and query row, a launch may have.
         """
-        chosen = self._fitted(k, width)
+        chosen = self._fitted(k, width, compact=compact)
         columns = chosen["target_lanes"] * chosen["lanes"] * chosen["vectors"]
         every, n_units = -(-width // columns), self._info.compute_units
         cost = 2.0 * columns * (k + 5)
         blocks = -(-every // -(-every // max(units(cost), 1)))  # even shares of the launches
         tasks, reads = -(-n_libraries // chosen["library_lanes"]), chosen["library_lanes"] * (k + 1)
         slices, stage_rows = even_shares(blocks, tasks, n_units * self._groups, _OBSERVING / reads), 0
-        nbytes = (self._padded + 2 * chosen["row_lanes"] * chosen["library_lanes"] + 2) * columns * self._itemsize
+        nbytes = self._staged_bytes(chosen, compact=compact)
         if chosen["stage"] and nbytes <= self._local:
             # Few groups, each with many libraries, repay the staging.
             shared = even_shares(blocks, tasks, n_units * (self._local // nbytes), (_OBSERVING + _STAGING) / reads)

@@ -13,11 +13,13 @@ from numpy.typing import NDArray
 from ..codegen.build import build
 from ..device.quirks import quirks_for
 from ..kernels import spec
+from ..kernels.lookup import TOP_BYTE
 from ..launch.pacing import Pacer
 from ..launch.pool import Pool
 from ..launch.sizes import open_size
 from ..neighbors.tables import Tables
 from ..tuning.parameters import ParameterChoice
+from .compact import Codes
 from .lookup import Shapes
 
 if TYPE_CHECKING:
@@ -38,11 +40,14 @@ class TargetColumns:
     target_of : Buffer
         Column of rho of each column.
     stride : int
+    codes : Codes, optional
+        The same targets in 16 bits.
     """
 
     values: Buffer
     target_of: Buffer
     stride: int
+    codes: Codes | None = None
 
 
 class Lookups:
@@ -78,6 +83,7 @@ class Lookups:
     def run(
         self, tables: Tables, E: int, targets: TargetColumns, columns: tuple[int, int], predicted: tuple[int, int],
         rho: Buffer, *, gaps: bool, row: int, stride: int, libraries: tuple[int, int] | None = None,
+        compact: bool = False,
     ) -> None:  # fmt: skip
         """Write rho of libraries of some tables against some targets.
 
@@ -97,14 +103,18 @@ class Lookups:
             Row of rho of the tables' first library; columns of rho.
         libraries : (int, int), optional
             The first of the tables' libraries that are looked up, and one past the last; all by default.
+        compact : bool
+            Whether targets of 16 bits are looked up, where these are enough.
         """
         (begin, end), (t_begin, t_end), (first, last) = columns, predicted, libraries or (0, tables.n_libraries)
         k, n = tables.problem.k(E), last - first
         pacer, predictions = self._pacers[E], float(max(t_end - t_begin, 1) * n)
         narrow = self._pool is not None and k >= _NARROW_LEAST[0] and end - begin >= _NARROW_LEAST[1]
-        shape = self._shapes.shape(k, end - begin, n, lambda cost: pacer.units(cost * predictions))
+        units = lambda cost: pacer.units(cost * predictions)  # noqa: E731
+        shape = self._shapes.shape(k, end - begin, n, units, compact=compact)
         values = {**shape.parameters, "k": k, "dtype": self._dtype, "gaps": gaps, "stage_rows": shape.stage_rows,
-                  "table_tile": tables.knn_pass.table_tile, "narrow_rows": narrow}  # fmt: skip
+                  "table_tile": tables.knn_pass.table_tile, "narrow_rows": narrow,
+                  "precision": "compact" if compact else "full"}  # fmt: skip
         kernel = self._kernel("lookup", values)
         rows = self._narrow_rows(tables, values) if narrow else tables.rows
         fixed: dict[str, Any] = {
@@ -112,17 +122,33 @@ class Lookups:
             "rho": rho, "target_stride": targets.stride, "column_end": end, "n_rows": self._n_steps,
             "t_begin": t_begin, "t_end": t_end, "Tp": tables.problem.Tp, "n_libraries": n, "first_library": row + first,
             "rho_stride": stride, "table_begin": tables.begin(E, first),
-            "table_rows": tables.knn_pass.table_rows, "n_slices": shape.slices,
+            "table_rows": tables.knn_pass.table_rows,
         }  # fmt: skip
+        of_codes: dict[str, Any] = {}
+        if compact:
+            assert targets.codes is not None
+            of_codes = {"targets": targets.codes.values, "centres": targets.codes.centres, "top_byte": TOP_BYTE}
         blocks = -(-(end - begin) // shape.columns)
         # A launch takes whole blocks of columns: the groups of one share it, so it stays in cache.
         for block in range(0, blocks, shape.blocks):
             some = min(shape.blocks, blocks - block)
             event = self._executor.launch(
-                kernel, (some * shape.slices * shape.group,), (shape.group,),
-                column_begin=begin + block * shape.columns, **fixed,
+                kernel, (some * shape.slices * shape.group,), (shape.group,), n_slices=shape.slices,
+                column_begin=begin + block * shape.columns, **{**fixed, **of_codes},
             )  # fmt: skip
             pacer.launched(event, shape.cost * predictions * some)
+            if compact:
+                first_column = begin + block * shape.columns
+                self._again(values, fixed, first_column, min(first_column + some * shape.columns, end))
+
+    def _again(self, values: Mapping[str, Any], fixed: Mapping[str, Any], begin: int, end: int) -> None:
+        """Compute the pairs that a launch with targets of 16 bits has marked, mostly none, from those of 32."""
+        shape = self._shapes.again(end - begin, fixed["n_libraries"])
+        kernel = self._kernel("lookup", {**values, **shape.parameters, "stage_rows": 0, "precision": "again"})
+        self._executor.launch(
+            kernel, (shape.blocks * shape.slices * shape.group,), (shape.group,),
+            **{**fixed, "column_begin": begin, "column_end": end, "n_slices": shape.slices},
+        )  # fmt: skip
 
     def hide(self, tables: Tables, rows: NDArray[np.int32]) -> None:
         """Have some query rows of tables of weights predict nothing, in all dimensions and libraries."""

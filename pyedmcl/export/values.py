@@ -29,6 +29,7 @@ _BUILT_FIRST = ("recurrence_ranks",)
 _LARGEST = {"E": 100, "k": 1000, "m": 100, "n_radii": 1000}
 #: Kernels of which nothing is tuned, and that no tuning problem launches.
 UNTUNED: Mapping[str, Mapping[str, Any]] = {
+    "compact": {"dtype": "float32"},
     "recurrence_finish": {"wg": 128},
     "recurrence_batch": {
         "m": 3, "metric": "euclidean", "dtype": "float32", "strict": True, "corridor": False, "symmetric": True,
@@ -143,7 +144,7 @@ def _lookup(info: DeviceInfo, given: Given) -> Given:
     k, dtype = _whole("k", given.pop("k", 4)), _dtype(given, info)
     rows, targets = (_whole(name, given.pop(name, usual)) for name, usual in (("rows", 2000), ("targets", 1000)))
     values: Given = {"k": k, "dtype": dtype, "gaps": False, "stage_rows": 0, "table_tile": 1,
-                     "narrow_rows": False}  # fmt: skip
+                     "narrow_rows": False, "precision": "full"}  # fmt: skip
     sizes = {"rows": rows, "targets": targets}
     values |= _chosen(spec("lookup"), {"dtype": dtype, "k": k, "columns": targets}, info, given, sizes)
     _take("lookup", values, given)

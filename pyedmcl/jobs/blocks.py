@@ -83,7 +83,8 @@ class Record:
     grade : str
         How well these are known to suit.
     searched : tuple of mapping
-        What searched for neighbours, why, and how good it was; each record once.
+        What searched for neighbours, why, and how good it was; and how targets were looked up, where that was asked for
+        (:func:`.provenance.told` tells them apart). Each record once.
     """
 
     parameters: Mapping[str, Any] = field(default_factory=dict)

@@ -15,12 +15,34 @@ if TYPE_CHECKING:
 
 
 #: What a job adds that stands behind the kernels.
-_LAST = ("parameters", "grade", "neighbors", "seconds", "blocks")
+_LAST = ("parameters", "grade", "neighbors", "precision", "seconds", "blocks")
+#: What a record of a job is "for" that tells of its targets, and not of the search for neighbours.
+PRECISION = "precision"
 
 
 @functools.cache
 def _digest(kernel: str) -> str:
     return spec(kernel).digest()
+
+
+def told(searched: Iterable[Mapping[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    """Records of a job by the entry of provenance that they belong to.
+
+    Parameters
+    ----------
+    searched : iterable of mapping
+        As a :class:`pyedmcl.jobs.blocks.Record` holds them.
+
+    Returns
+    -------
+    dict
+        ``neighbors``; and ``precision``, where there is any of it.
+    """
+    entries = [dict(entry) for entry in searched]
+    found = {"neighbors": [entry for entry in entries if entry.get("for") != PRECISION]}
+    of_targets = [{name: entry[name] for name in entry if name != "for"} for entry in entries
+                  if entry.get("for") == PRECISION]  # fmt: skip
+    return found | ({PRECISION: of_targets} if of_targets else {})
 
 
 def provenance(

@@ -16,7 +16,7 @@ from ..kernels import spec
 from ..tuning.parameters import expect
 from ..tuning.parameters import record as recorded
 from .blocks import Problem, Record
-from .provenance import provenance
+from .provenance import provenance, told
 from .running import Run, like
 from .sinks import Sink
 
@@ -193,7 +193,7 @@ def of_job(
         more["blocks"] = list(places)  # their last digits may differ
     return provenance(
         runner.infos, kernels, runner.tuning, parameters=dict(record.parameters), grade=record.grade,
-        neighbors=[dict(entry) for entry in record.searched], **more,
+        **told(record.searched), **more,
     )  # fmt: skip
 
 

@@ -5,6 +5,16 @@ from ..codegen.usage import Usage
 
 # Columns of targets that a group may own.
 MOST_COLUMNS = 128
+#: Of clkernels/compact.clh.
+TOP_BYTE = 0x3F000000
+# Rules of each.
+_PRECISIONS = {
+    "full": (),
+    "compact": (
+        "rho is 2 where the targets' 16 bits may not suffice; another text (precision again) computes these pairs.",
+    ),
+    "again": ("Only what is 2 in rho is computed.",),
+}
 
 
 def _usage(v: Values) -> Usage:
@@ -14,6 +24,13 @@ def _usage(v: Values) -> Usage:
     shared = 2 * slots * columns + sums * columns if v["row_lanes"] > 1 or (sums and slots > 1) else 0
     table = (f"[library][query row / {tile}][neighbour][{tile}]" if tile > 1 else "[library][query row][neighbour]"
              ) + f", {k_stride} neighbours"  # fmt: skip
+    compact = v["precision"] == "compact"
+    values = ("[row][target_stride]: values of the targets, less their mean over the rows t + Tp that are observed and "
+              "divided by a power of two so that none exceeds 1; 1e16 where one is missing, 0 behind the last column "
+              "and row")  # fmt: skip
+    codes = ("[row][target_stride]: targets in 16 bits, those behind the first 8 of the float32 that each is after its "
+             "range was shifted and scaled to [0.5, 1.9999]; 0 behind the last column and row")  # fmt: skip
+    of_codes = {"centres": "about the mean of each target after that", "top_byte": "the first 8 of these bits"}
     return Usage(
         problem={
             "n_steps": "rows of a series", "n_targets": "targets", "n_libraries": "libraries whose tables there are",
@@ -30,11 +47,10 @@ def _usage(v: Values) -> Usage:
             "table_rows": f"round_up(n_steps, {tile})",
             "rho_stride": "n_targets",
         },
-        numbers={"column_begin": "0", "column_end": "n_targets", "first_library": "0", "table_begin": "0"},
+        numbers={"column_begin": "0", "column_end": "n_targets", "first_library": "0", "table_begin": "0",
+                 **({"top_byte": str(TOP_BYTE)} if compact else {})},
         meanings={
-            "targets": "[row][target_stride]: values of the targets, less their mean over the rows t + Tp that are "
-                       "observed and divided by a power of two so that none exceeds 1; 1e16 where one is missing, 0 "
-                       "behind the last column and row",
+            "targets": codes if compact else values, **(of_codes if compact else {}),
             "rows": f"rows of the neighbours: {table}, as the kernel knn writes them with emit=weights"
                     + (", in 16 bits" if v["narrow_rows"] else ""),
             "weights": f"their weights: {table}; 0 where a row has no neighbour",
@@ -50,11 +66,13 @@ def _usage(v: Values) -> Usage:
             "targets": "target_rows * target_stride", "rows": f"n_libraries * table_rows * {k_stride}",
             "weights": f"n_libraries * table_rows * {k_stride}", "target_of": f"n_targets + {MOST_COLUMNS}",
             "rho": "n_libraries * rho_stride",
+            **({"centres": f"target_stride + {MOST_COLUMNS}"} if compact else {}),
         },
         groups=(f"ceil_div(n_targets, {columns}) * n_slices",),
         local_size=(group(v),),
-        local_bytes=item * (shared + v["stage_rows"] * columns),
+        local_bytes=item * (shared + compact * columns) + (2 if compact else item) * v["stage_rows"] * columns,
         rules=(
+            *_PRECISIONS[v["precision"]],
             "rho is NaN where a side is constant or fewer than two rows have both a prediction and an observation.",
             "A missing value is 1e16; the rows in which a target has one do not count." if v["gaps"] else
             "Targets and libraries have no missing values; another text (gaps) takes these.",
@@ -64,11 +82,13 @@ def _usage(v: Values) -> Usage:
 
 def _arguments(v: Values) -> str:
     rows = "ushort" if v.get("narrow_rows") else "int"
+    compact = v.get("precision") == "compact"
+    targets, more = ("ushort", "; const real* centres; uint top_byte") if compact else ("real", "")
     return f"""
         {"lookup_narrow(const int* rows; ushort* narrow; ulong n)" if v.get("narrow_rows") else ""}
-        lookup(const real* targets; const {rows}* rows; const real* weights; const int* target_of; real* rho;
+        lookup(const {targets}* targets; const {rows}* rows; const real* weights; const int* target_of; real* rho;
             int target_stride, column_begin, column_end, n_rows, t_begin, t_end, Tp, n_libraries, first_library,
-            rho_stride; ulong table_begin; int table_rows, n_slices)
+            rho_stride; ulong table_begin; int table_rows, n_slices{more})
     """
 
 
@@ -77,7 +97,7 @@ SPEC = KernelSpec(
     producer="mako",
     text="lookup.cl.mako",
     arguments=_arguments,
-    specialisation=("k", "dtype", "gaps", "stage_rows", "table_tile", "narrow_rows"),
+    specialisation=("k", "dtype", "gaps", "stage_rows", "table_tile", "narrow_rows", "precision"),
     tunables=(
         Tunable("lanes", (1, 2, 4, 8, 16), {"cpu": 16, "gpu": 2}, "adjacent targets in one vector"),
         Tunable("vectors", (1, 2, 4), {"cpu": 4, "gpu": 1}, "vectors of targets that share rows and weights"),
@@ -100,6 +120,11 @@ SPEC = KernelSpec(
         Constraint(
             lambda v: v["target_lanes"] * v["lanes"] * v["vectors"] <= MOST_COLUMNS,
             "the last group reads past the last target, where the padding is that wide",
+        ),
+        Constraint(lambda v: v["precision"] in _PRECISIONS, f"precision is one of {', '.join(_PRECISIONS)}"),
+        Constraint(
+            lambda v: v["precision"] != "compact" or (v["dtype"] == "float32" and not v["gaps"]),
+            "only targets of float32 without gaps can have 16 bits",
         ),
     ),
     oracle="pyedmcl.reference.edm:skill",

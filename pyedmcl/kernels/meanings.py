@@ -36,6 +36,7 @@ MEANINGS = {
     "penalised": "slopes are penalised (ridge)",
     "per_column": "each column has a radius of its own",
     "regressors": "regressors of a fit, the intercept among them",
+    "precision": "full; compact: targets of 16 bits; again: full, for the pairs that compact has marked",
     "rows": "query rows whose moments lie together",
     "second_partner": "the second series of a joint recurrence: its words are combined with those of the first",
     "side": "pairs of a diagonal whose sums are taken together, and as many diagonals",

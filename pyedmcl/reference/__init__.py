@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .edm import (
+    compacted,
     embedded_rows,
     fma32,
     fma64,
@@ -16,6 +17,7 @@ from .edm import (
 )
 
 __all__ = [
+    "compacted",
     "embedded_rows",
     "fma32",
     "fma64",

@@ -255,3 +255,18 @@ def skill(indices: Rows, distances: Floats, target: npt.ArrayLike, Tp: int) -> f
     inside = (rows >= 0) & (rows < len(values))
     observed[inside] = values[rows[inside]]
     return pearson(simplex_predict(indices, distances, values, Tp)[0], observed)
+
+
+def compacted(x: Floats) -> Doubles:
+    """A series without gaps in 16 bits, shifted and scaled: its range becomes [0.5, 1.9999].
+
+    What is left is a step of 2^-16 below 1 and of 2^-15 from there on.
+    """
+    values = np.asarray(x, np.float64)
+    low, high = values.min(), values.max()
+    if high == low:
+        return np.full(len(values), 0.5)
+    scaled = 0.5 + (values - low) * (1.4999 / (high - low))
+    step = np.where(scaled < 1, 2.0**-16, 2.0**-15)
+    rounded: Doubles = np.round(scaled / step) * step
+    return rounded

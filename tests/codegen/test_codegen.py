@@ -108,7 +108,8 @@ def test_the_prologue_defines_number_types_lanes_and_sentinels():
     text = render.prologue({"dtype": "float64", "lanes": 8, "fma": "contract", "minimum": "fmin"})
     defined = dict(re.fullmatch(r"#define (\w+) (\S+)", line).groups() for line in text.splitlines())
     assert {name: float(defined.pop(name)) for name in SENTINELS} == SENTINELS
-    expected = {"LANES": "8", "REAL_BITS": "64", "FMA_CONTRACT": "1", "MIN_SELECT": "0", "DIVISION_EXACT": "0"}
+    expected = {"LANES": "8", "REAL_BITS": "64", "FMA_CONTRACT": "1", "MIN_SELECT": "0", "DIVISION_EXACT": "0",
+                "BYTE_PERMUTE": "0"}  # fmt: skip
     assert defined == expected
     assert "#define GAP 1e+16f\n" in render.prologue({"fma": "builtin", "minimum": "fmin"})
 
@@ -137,7 +138,8 @@ def test_groups_of_one_work_item_are_compiled_for_one_at_a_time():
     assert "vec_type_hint" in hint
     for wg, info, hinted in ((1, INTEL, True), (16, INTEL, False), (1, POCL31, False), (1, NVIDIA, False)):
         assert build.text_for(spec("predict"), {**values, "wg": wg}, info).startswith(hint) == hinted
-    given = {"k": 4, "dtype": "float32", "gaps": False, "stage_rows": 0, "table_tile": 1, "narrow_rows": False}
+    given = {"k": 4, "dtype": "float32", "gaps": False, "stage_rows": 0, "table_tile": 1, "narrow_rows": False,
+             "precision": "full"}  # fmt: skip
     lookup = {**spec("lookup").defaults("cpu"), **given}
     for lanes, hinted in ((1, True), (4, False)):
         assert build.text_for(spec("lookup"), {**lookup, "row_lanes": lanes}, INTEL).startswith(hint) == hinted

@@ -120,7 +120,7 @@ LEGAL = {
     "groups": one_of(None, None, np.arange(N) // 20, ["a"] * 25 + ["b"] * 15), "draw": one_of("rows", "rows", "groups"),
     "windows": one_of(None, None, (20, 10), [30, 5]),
     "skill": one_of("pearson", "pearson", "spearman", "rmse", "mae", "nrmse"),
-    "predictions": one_of(False, False, True),
+    "predictions": one_of(False, False, True), "precision": one_of("full", "full", "compact"),
     "axis": one_of(0, -1), "rqa_batch.radius": one_of(0.3, [0.1, 0.2]),
     "embedding_scan.E": one_of(2, [1, 2]), "embedding_scan.tau": one_of(1, [1, 2]),
     "embedding_scan.Tp": one_of(1, [0, 1]), "ratio": st.floats(1, 20), "size": st.floats(0.5, 3),

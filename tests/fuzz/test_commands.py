@@ -50,6 +50,7 @@ LEGAL = {
     "--targets": st.sampled_from(["a", "1", "good.npz", "none.csv"]),
     "--keep": st.sampled_from(["all", "top:1", "top:1:target", "rho>0.5"]),
     "--neighbors": st.sampled_from(["exact", "auto", "kdtree"]), "--recall": st.just("0.9"),
+    "--precision": st.sampled_from(["full", "compact"]),
     "--dtype": st.sampled_from(["float32", "float64"]), "--device": st.just("cpu"), "--client": st.just("nowhere"),
     "--target": _SERIES,
     "--lib": _RANGES,

@@ -1,0 +1,100 @@
+"""Targets in 16 bits, for lookups at half the bytes: which of them may have so few, and their codes on the device."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..codegen.build import build
+from ..kernels import spec
+from ..kernels.lookup import MOST_COLUMNS
+from ..launch.sizes import open_size
+
+if TYPE_CHECKING:
+    from ..device.executor import Buffer, Executor
+    from ..launch.pool import Pool
+
+#: What 16 bits may change rho by.
+MOST_ERROR = 2e-5
+# The estimate d of an error is this times range / sqrt(S); what was measured was below 2 d (docs/design/lookup.md).
+_ERROR = 5.0e-5
+_MOST_RATIO = (MOST_ERROR / (2 * _ERROR)) ** 2  # of range^2 to S
+#: Why targets are looked up in 32 bits.
+GAPS = "data have gaps, or too few rows for neighbours"
+TOO_WIDE = (
+    "they do not vary, or their range is more than a fifth of the square root of the rows, times their standard "
+    "deviation"
+)
+_PARTS = 64  # of compact.cl.mako
+_SCALES = 3  # numbers of a column
+
+
+@dataclass(frozen=True)
+class Codes:
+    """Targets in 16 bits on the device.
+
+    Attributes
+    ----------
+    values : Buffer
+        [step][stride], as ``clkernels/compact.clh`` has it.
+    centres : Buffer
+        [stride], about the mean of each column, in its own unit.
+    """
+
+    values: Buffer
+    centres: Buffer
+
+
+class CompactTargets:
+    """Makes codes of the targets that lie on a device.
+
+    Parameters
+    ----------
+    executor : Executor
+    pool : Pool
+        Which holds them.
+    n_steps, rows, stride : int
+        Steps of the targets, rows that there is room for, and columns.
+    """
+
+    def __init__(self, executor: Executor, pool: Pool, n_steps: int, rows: int, stride: int) -> None:
+        self._executor, self._pool = executor, pool
+        self._n_steps, self._rows, self._stride = n_steps, rows, stride
+        self._scales = pool.get("scales", (_SCALES * stride + MOST_COLUMNS) * 4)
+        self._codes = pool.get("codes", self.nbytes(rows, stride))
+
+    @staticmethod
+    def nbytes(rows: int, stride: int) -> int:
+        """Bytes of the codes."""
+        return rows * stride * 2
+
+    def encode(self, targets: Buffer, first: int, end: int) -> Codes:
+        """The codes of all targets, [rows][stride], of which rows first to end - 1 are predicted."""
+        parts = self._pool.get("parts", 4 * _PARTS * self._stride * 4)
+        self._launch(
+            "compact_parts", (self._stride, _PARTS), targets=targets, target_stride=self._stride,
+            n_steps=self._n_steps, first=first, end=end, parts=parts,
+        )  # fmt: skip
+        self._launch(
+            "compact_scales", (self._stride,), parts=parts, target_stride=self._stride,
+            n_scored=max(end - first, 0), scales=self._scales,
+        )  # fmt: skip
+        self._launch(
+            "compact", (self._stride, self._rows), targets=targets, target_stride=self._stride, scales=self._scales,
+            codes=self._codes,
+        )  # fmt: skip
+        return Codes(self._codes, self._scales)
+
+    def allowed(self, n: int) -> NDArray[np.bool_]:
+        """Whether 16 bits are enough, for each of the first ``n`` columns that were encoded last."""
+        ratio = np.empty(n, np.float32)
+        self._executor.download(self._scales, ratio, 2 * self._stride * 4)
+        found: NDArray[np.bool_] = ratio <= _MOST_RATIO
+        return found
+
+    def _launch(self, name: str, size: tuple[int, ...], **arguments: Any) -> None:
+        kernel = build(self._executor, spec("compact"), {"dtype": "float32"}, name)
+        self._executor.launch(kernel, open_size(*size), None, **arguments)
