@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -11,6 +12,8 @@ import zipfile
 from pathlib import Path
 
 import pytest
+
+import pyedmcl
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = {"clkernels": (".clh", ".cl"), "templates": (".mako",), "tuning/wisdom": (".jsonl",)}
@@ -124,3 +127,44 @@ def test_continuous_integration_runs_the_command_of_the_readme():
     command = runs[-1]
     assert command.endswith("-m pytest")
     assert command in (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
+
+
+def description(wheel):
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
+        return archive.read(name).decode().partition("\n\n")[2]
+
+
+def test_links_of_the_description_lead_into_the_repository(wheel):
+    text = description(wheel)
+    targets = re.findall(r"\]\(([^)#][^)]*)\)", text)
+    assert len(targets) > 10 and all(target.startswith("https://") for target in targets)
+    assert "![" in text and f"/raw/v{pyedmcl.__version__}/docs/images/" in text
+    for target in targets:
+        if "/pyedmcl/pyedmcl/" in target:
+            path = target.partition(f"/v{pyedmcl.__version__}/")[2].partition("#")[0]
+            assert (ROOT / path).exists(), target
+
+
+def test_the_description_can_be_shown(wheel):
+    markdown = pytest.importorskip("readme_renderer.markdown", reason="readme_renderer is not installed: PyPI uses it")
+    shown = markdown.render(description(wheel))
+    assert shown and "<table>" in shown and "<img" in shown
+
+
+def test_tests_of_the_sdist_run_with_the_wheel(wheel, sdist, tmp_path):
+    """As somebody who packages it does: the tests of the sdist beside the installed package."""
+    zipfile.ZipFile(wheel).extractall(tmp_path / "site")
+    with tarfile.open(sdist) as archive:
+        archive.extractall(tmp_path, **({"filter": "data"} if hasattr(tarfile, "data_filter") else {}))
+    (folder,) = tmp_path.glob("pyedmcl-*")
+    shutil.rmtree(folder / "pyedmcl")
+    code = (
+        "import sys; sys.path.insert(0, sys.argv[1]); import pyedmcl, pytest; print(pyedmcl.__file__);"
+        "sys.exit(pytest.main(['-q', '-n', '0', '-p', 'no:cacheprovider', *sys.argv[2:]]))"
+    )
+    chosen = ["tests/package/test_registry.py", "tests/data/test_call.py", "tests/codegen/test_identity.py"]
+    done = subprocess.run([sys.executable, "-c", code, str(tmp_path / "site"), *chosen],
+                          cwd=folder, capture_output=True, text=True, check=False)  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert Path(done.stdout.splitlines()[0]).is_relative_to(tmp_path / "site") and " passed" in done.stdout
