@@ -57,6 +57,8 @@ def ccm_matrix(
     columns: options.Columns = None,
     groups: options.Groups = None,
     lib: options.Library = None,
+    pred: options.Predicted = None,
+    folds: options.Folds = None,
     time_column: options.TimeColumn = None,
     dataset: options.Dataset = None,
     resume: Annotated[
@@ -105,10 +107,9 @@ def ccm_matrix(
         result = pyedmcl.ccm_matrix(
             series, lib_sizes=sizes, sample=sample, E=dimension, tau=tau, Tp=Tp, seed=seed,
             exclusion_radius=exclusion_radius, knn=knn, method=method, theta=theta, ridge=ridge, E_max=E_max,
-            groups=labels,
-            lib_range=parse_ranges(lib, "--lib"), out=output, resume=resume,
-            join=join, part=part, progress=report, neighbors=neighbors, recall=recall, dtype=dtype,
-            device=device, client=workers,
+            groups=labels, lib_range=parse_ranges(lib, "--lib"), pred_range=parse_ranges(pred, "--pred"), folds=folds,
+            out=output, resume=resume, join=join, part=part, progress=report, neighbors=neighbors, recall=recall,
+            dtype=dtype, device=device, client=workers,
         )  # fmt: skip
     shown = ", ".join(f"{size:,}" for size in result.lib_sizes)
     talk.summary(f"{output}: {series.n_series:,} x {series.n_series:,} pairs for libraries of {shown} rows, "

@@ -11,7 +11,7 @@ from . import options
 from .ccm import two_series
 from .ccm_options import First, Interval, Second, Seed, parse_pair_E
 from .files import check_picture, check_table, write_table
-from .inputs import load, parse_columns, parse_E
+from .inputs import load, load_groups, parse_columns, parse_E
 from .talk import Talk
 
 if TYPE_CHECKING:
@@ -65,6 +65,7 @@ def surrogate_test(
     knn: options.Knn = None,
     E_max: options.EMax = 20,
     columns: options.Columns = None,
+    groups: options.Groups = None,
     time_column: options.TimeColumn = None,
     dataset: options.Dataset = None,
     dtype: options.Dtype = "float32",
@@ -85,12 +86,15 @@ def surrogate_test(
     check_picture(network)
     if not 0 < rate < 1:
         raise typer.BadParameter(f"--rate {rate:g}: a number between 0 and 1 is needed")
+    of_pair = x is not None or y is not None
+    held = (None if x is None else [x]) if of_pair else parse_columns(columns)
+    labels = load_groups(input, held, groups, dataset, needed="--x and --y" if of_pair else "--columns")
     import pyedmcl
 
     shared: dict[str, Any] = {
         "tau": tau, "Tp": Tp, "surrogate": surrogate, "seed": seed, "period": period, "knn": knn, "dtype": dtype,
         "exclusion_radius": exclusion_radius, "device": device, "n": surrogates_asked(n), "rate": rate,
-        "budget": budget,
+        "budget": budget, "groups": labels,
     }  # fmt: skip
     rows: list[list[Any]]
     header: tuple[str, ...]

@@ -59,7 +59,8 @@ class LegsOfNetwork:
         self._series: Series = fields["data"].series
         self._dims = np.array(fields["E"], int)
         self._makers = None if legs.surrogate is None else SeriesMakers(
-            self._series, legs.surrogate, fields["tau"], legs.period, legs.recurrence, seasons.choices or None
+            self._series, legs.surrogate, fields["tau"], legs.period, legs.recurrence,
+            (seasons.choices,) if seasons.choices else None,
         )
         self._record = Record()
         self._kernels: tuple[str, ...] = ()

@@ -25,8 +25,8 @@ from . import arguments
 from .ccm_matrix_problem import CcmMatrixProblem
 from .ccm_matrix_result import CcmMatrixResult
 from .ccm_matrix_store import open_stores, read_stores, shared_seed, stored_seed
-from .map_rows import rows_of
-from .pairs import pairs_arguments, with_dimensions
+from .map_rows import MapRows, rows_of
+from .pairs import pairs_in_groups, with_dimensions
 from .states import embed, future
 from .xmap_smap import require_coordinates, single_fits
 
@@ -53,6 +53,8 @@ def ccm_matrix(
     columns: Sequence[str | int] | str | int | None = None,
     groups: Any = None,
     lib_range: Any = None,
+    pred_range: Any = None,
+    folds: int | None = None,
     out: str | os.PathLike[str] | None = None,
     resume: bool = True,
     join: bool = False,
@@ -97,7 +99,11 @@ def ccm_matrix(
         Called as ``progress(done, total, "series")`` and, while E is searched, with unit "dimensions"; within
         long computations also as :func:`pyedmcl.ccm` calls it.
     lib_range : (int, int), sequence of (int, int), or mask (n_steps,), optional
-        Rows that are drawn, as for :func:`pyedmcl.xmap`; all rows are predicted from them.
+        Rows that are drawn, as for :func:`pyedmcl.xmap`.
+    pred_range : (int, int), optional
+        Rows that are predicted, one range without holes; all by default.
+    folds : int, optional
+        As for :func:`pyedmcl.xmap`: skill is the mean over folds, each predicted from libraries drawn from the others.
     method : {"simplex", "smap"}
         How rows are predicted: by their nearest neighbours, or by linear fits to all members that are weighted by
         nearness. The sub-libraries of a seed are the same.
@@ -151,10 +157,9 @@ def ccm_matrix(
     fits = single_fits(method, theta, ridge, knn)
     out = arguments.folder("out", out)
     begin = begin_of(join, part, out, "out", resume=resume)
-    fields = pairs_arguments(
+    fields, layout = pairs_in_groups(
         data, E=E, tau=tau, Tp=Tp, exclusion_radius=exclusion_radius, knn=knn, E_max=E_max, E_rule=E_rule,
-        columns=columns,
-        groups=groups, neighbors=neighbors, recall=recall, dtype=dtype,
+        columns=columns, groups=groups, neighbors=neighbors, recall=recall, dtype=dtype,
     )  # fmt: skip
     series = fields["data"].series
     if series.n_series < 2:
@@ -163,13 +168,13 @@ def ccm_matrix(
         seed = stored_seed(out)
         if seed is None and begin is not None:
             seed = shared_seed(Path(out), arguments.stream(None))
-    if groups is not None and lib_range is not None:
-        raise InputError("groups= with lib_range=: recordings are taken whole; leave one of them out")
-    rows = rows_of(lib_range, None, None, series.n_steps)
+    rows = _rows(rows_of(lib_range, pred_range, folds, series.n_steps, layout), pred_range)
     problem = CcmMatrixProblem(
-        **fields, lib_sizes=(), sample=samples, seed=arguments.stream(seed), rows=rows[0] if rows else None,
-        fits=fits,
+        **fields, lib_sizes=(), sample=samples, seed=arguments.stream(seed), fits=fits,
+        **({"folds": rows} if folds is not None else {"rows": rows[0] if rows else None}),
     )  # fmt: skip
+    for choice in rows:
+        choice.require(series.n_steps, problem.dims, problem.tau, problem.Tp)
     if fits is not None:
         require_coordinates(problem.highest)
     problem = replace(problem, lib_sizes=_library_sizes(lib_sizes, problem))
@@ -278,6 +283,17 @@ def _least_size(problem: CcmMatrixProblem) -> tuple[int, str]:
     return E + 1 + near, f"fits with {E} slopes and an intercept, {near} rows near in time being left out"
 
 
+def _rows(rows: tuple[MapRows, ...], pred_range: Any) -> tuple[MapRows, ...]:
+    """Rows that are drawn and predicted; a range of these has no holes here."""
+    if any(choice.pred_range is not None and len(choice.pred_range) > 1 for choice in rows):
+        what = "folds=: groups are mixed" if pred_range is None else f"pred_range={arguments.shown(pred_range)}"
+        raise InputError(
+            f"{what}: ccm_matrix predicts one range of rows without holes, (begin, end); xmap takes several"
+            + (", or sort the rows by group" if pred_range is None else ", or call once for each")
+        )
+    return rows
+
+
 def _library_sizes(lib_sizes: Any, problem: CcmMatrixProblem) -> tuple[int, ...]:
     """Library sizes, checked against the rows of the pair that has the fewest."""
     # Before E is known: the largest E that may be found has the fewest rows.
@@ -287,11 +303,11 @@ def _library_sizes(lib_sizes: Any, problem: CcmMatrixProblem) -> tuple[int, ...]
     embedded = np.array([
         np.isfinite(embed(series.values[:, [i]], E, tau)).all(axis=1) for i in range(series.n_series)
     ]) if not there.all() else (np.arange(series.n_steps) >= (E - 1) * tau)[None]  # fmt: skip
-    allowed = None if problem.rows is None else problem.rows.library_mask(series.n_steps, E, tau, Tp)
-    if allowed is not None:
-        embedded = embedded & allowed
-    rows = embedded.astype(np.float32) @ known.astype(np.float32).T
-    most, (least, what) = int(rows.min()), _least_size(problem)
+    most, (least, what) = series.n_steps, _least_size(problem)
+    for choice in problem.folds or (problem.rows,):
+        allowed = None if choice is None else choice.library_mask(series.n_steps, E, tau, Tp)
+        drawn = embedded if allowed is None else embedded & allowed
+        most = min(most, int((drawn.astype(np.float32) @ known.astype(np.float32).T).min()))
     if most < least:
         raise InputError(
             f"data: some pair has {most:,} rows with all coordinates (E={E}) and a target, which is too few for "

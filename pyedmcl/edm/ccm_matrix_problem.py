@@ -16,6 +16,7 @@ from . import ccm_matrix_smap
 from .ccm_problem import KERNELS
 from .convergence import means
 from .effort import operations
+from .map_rows import MapRows, arguments_of_folds
 from .pairs import PairsProblem
 from .states import delay_states, future
 from .xmap_smap import LinearFits
@@ -41,6 +42,8 @@ class CcmMatrixProblem(PairsProblem):
         Row = library, column = target: which pairs are computed; the others get NaN. All by default.
     fits : LinearFits or None
         How rows are predicted by local linear fits, of one theta; None where they are predicted by their neighbours.
+    folds : tuple of MapRows
+        Each is predicted from the others, and skill is the mean of theirs.
     """
 
     lib_sizes: tuple[int, ...]
@@ -48,6 +51,7 @@ class CcmMatrixProblem(PairsProblem):
     seed: int
     pairs: NDArray[np.bool_] | None = None
     fits: LinearFits | None = None
+    folds: tuple[MapRows, ...] = ()
 
     @property
     def kernels(self) -> tuple[str, ...]:
@@ -59,13 +63,13 @@ class CcmMatrixProblem(PairsProblem):
     @property
     def operations(self) -> float:
         n, N = self.data.series.n_steps, self.total
-        targets = N * len(self.lib_sizes) * self.sample
+        targets = N * len(self.lib_sizes) * self.sample * max(len(self.folds), 1)
         if self.fits is not None:  # each sub-library has fits of its own
             return self.fits.operations(n, N * targets, 1, self.highest)
         return operations([self.highest], n_library=n, n_query=n, n_series=N, n_targets=targets)
 
     def own_arguments(self) -> dict[str, Any]:
-        drawn = {"sample": self.sample, "seed": self.seed}
+        drawn = {"sample": self.sample, "seed": self.seed, **arguments_of_folds(self.folds)}
         return drawn if self.fits is None else drawn | self.fits.arguments()
 
     def open(self, executor: Executor) -> CcmMatrixEngine:
@@ -111,16 +115,30 @@ class CcmMatrixEngine:
         self, libraries: NDArray[np.int_], E: int, pairs: NDArray[np.int_], sizes: Sequence[int]
     ) -> tuple[NDArray[np.float64], Record]:
         """Mean skill (n_links, n_sizes) of libraries of one dimension."""
-        p = self._problem
-        mask = None if p.rows is None else p.rows.library_mask(p.data.series.n_steps, E, p.tau, p.Tp)
+        record, each = Record(), []
+        for rows in self._problem.folds or (self._problem.rows,):
+            skill, own = self._skill_of(rows, libraries, E, pairs, sizes)
+            each.append(skill)
+            record = record.joined(own)
+        return np.mean(each, axis=0), record
+
+    def _skill_of(
+        self, rows: MapRows | None, libraries: NDArray[np.int_], E: int, pairs: NDArray[np.int_], sizes: Sequence[int]
+    ) -> tuple[NDArray[np.float64], Record]:
+        """The same of one choice of rows."""
+        p, n = self._problem, self._problem.data.series.n_steps
+        mask = None if rows is None else rows.library_mask(n, E, p.tau, p.Tp)
         states = delay_states(
             p.data.series.values[:, libraries], E, p.tau, k=p.knn or E + 1, Tp=p.Tp,
             exclusion_radius=p.exclusion_radius, dtype=p.data.dtype,
         )  # fmt: skip
-        engine = SampledSkill(self._executor, states, self._targets, mask, request=p.search)
+        engine = SampledSkill(
+            self._executor, states, self._targets, mask, request=p.search,
+            predicted=None if rows is None else rows.predicted(n),
+        )  # fmt: skip
         try:
             if self._fits is not None:
-                return self._fits.skill(engine, E, libraries, pairs, sizes)
+                return self._fits.skill(engine, rows, E, libraries, pairs, sizes)
             mean = means(engine.skill(pairs, sizes, p.sample, p.seed))
             return mean, Record(dict(engine.parameters), engine.grade, tuple(engine.searched))
         finally:

@@ -20,6 +20,7 @@ from .xmap_smap import require_double
 if TYPE_CHECKING:
     from ..device.executor import Executor
     from .ccm_matrix_problem import CcmMatrixProblem
+    from .map_rows import MapRows
 
 KERNELS = ("stage", "ccm_draw", "smap_white", "smap_gram", "smap_map")
 _MEMBER_BYTES = 1 << 28  # of sub-libraries that the host holds at a time
@@ -39,14 +40,17 @@ class SampledFits:
         self._libraries = condition(series.values, "float64", series.extent, quiet=True)
 
     def skill(
-        self, draws: SampledSkill, E: int, libraries: NDArray[np.int_], pairs: NDArray[np.int_], sizes: Sequence[int]
-    ) -> tuple[NDArray[np.float64], Record]:
+        self, draws: SampledSkill, rows: MapRows | None, E: int, libraries: NDArray[np.int_], pairs: NDArray[np.int_],
+        sizes: Sequence[int],
+    ) -> tuple[NDArray[np.float64], Record]:  # fmt: skip
         """Mean skill (n_pairs, n_sizes) of pairs whose libraries have one dimension.
 
         Parameters
         ----------
         draws : SampledSkill
             Draws the sub-libraries.
+        rows : MapRows or None
+            Rows that are predicted.
         E : int
         libraries : ndarray of int (n,)
             Series that the numbers of libraries in ``pairs`` stand for.
@@ -55,7 +59,7 @@ class SampledFits:
         sizes : sequence of int
         """
         p = self._problem
-        engine = SmapMap(self._executor, self._data(E))
+        engine = SmapMap(self._executor, self._data(E, rows))
         out = np.empty((len(pairs), len(sizes)))
         try:
             for numbers in self._together(pairs, sizes):
@@ -78,7 +82,7 @@ class SampledFits:
             for first in range(0, len(numbers), step):
                 yield numbers[first : first + step]
 
-    def _data(self, E: int) -> SmapMapData:
+    def _data(self, E: int, rows: MapRows | None) -> SmapMapData:
         """All series as libraries and as targets, with one dimension."""
         p, n = self._problem, self._problem.total
         assert p.fits is not None
@@ -86,4 +90,5 @@ class SampledFits:
         return SmapMapData(
             p.data.conditioned.values, self._libraries.values, self._libraries.exponent, np.full(n, E), p.tau, p.Tp,
             p.exclusion_radius, none, {}, True, p.fits.thetas, p.fits.ridge,
+            asked=None if rows is None else rows.predicted_mask(p.data.series.n_steps),
         )  # fmt: skip

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from ..data.groups import take_groups
 from ..data.series import check_embedding, require_rows
 from ..device.select import DeviceNames
 from ..errors import InputError
@@ -25,6 +28,7 @@ def knn(
     Tp: int = 0,
     exclusion_radius: int = 0,
     query: Any = None,
+    groups: Any = None,
     neighbors: str = "exact",
     recall: float = 0.99,
     progress: Progress | None = None,
@@ -50,6 +54,9 @@ def knn(
         Rows with |t - j| up to this are no neighbours (0: the row itself). Without effect with ``query``.
     query : array_like (m,), optional
         Another series whose rows are looked up in ``x``.
+    groups : str, sequence of str, or labels (n,), optional
+        Recordings that stand one below the other, as for :func:`pyedmcl.simplex`: no state crosses a border, and
+        neighbours come from all of them. Of equal distances the row of the earlier group comes first.
     neighbors : {"exact", "auto", "exhaustive", "pruned", "kdtree", "ivf", "hnsw"}
         How neighbours are searched. "exact" takes the fastest of "exhaustive" (compares all pairs), "pruned" and
         "kdtree", which find the same neighbours; so does "auto", to which an approximate search would be allowed, too.
@@ -110,13 +117,23 @@ def knn(
     search = arguments.neighbor_search(neighbors, recall)
     arguments.reporter(progress)
     dtype = arguments.precision(dtype)
+    x, of = take_groups(x, groups, "x")
     library = arguments.one_series(x, "x")
     require_rows(library, E=E, tau=tau, Tp=Tp, k=1, what="x")
     other = None if query is None else arguments.one_series(query, "query")
     if other is not None and other.n_steps <= (E - 1) * tau:
         raise InputError(f"query: E={E}, tau={tau} needs at least {(E - 1) * tau + 1} rows, there are {other.n_steps}")
+    layout = None
+    if of is not None:
+        if query is not None:
+            raise InputError("groups= with query=: states of one recording are looked up; call once for each query")
+        layout = of.layout(E=E, tau=tau, Tp=[Tp], exclusion_radius=radius)
+        library, radius = layout.series(library, "x"), layout.exclusion_radius
     problem = KnnProblem(library, other, E, tau, Tp, count, radius, search, dtype)
     runner = arguments.runner_on(device, dtype)
     indices, distances = problem.result()
     record = runner.run(problem, ArraySink(problem.blocks(), [indices, distances]))
+    if layout is not None:
+        found = indices[layout.order]
+        indices, distances = np.where(found < 0, -1, layout.rows[found]).astype(np.int32), distances[layout.order]
     return KnnResult(indices, distances, runner.provenance(problem.kernels, record))

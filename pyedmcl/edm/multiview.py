@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ..data.condition import near_one, squares
 from ..data.dates import times_at
+from ..data.groups import Entries, take_groups
 from ..data.series import as_series, check_embedding, require_rows, select, tell_constant
 from ..device.select import DeviceNames
 from ..errors import InputError
@@ -80,6 +81,7 @@ def multiview(
     lib_range: Any = None,
     pred_range: Any = None,
     valid_lib: Any = None,
+    groups: Any = None,
     progress: Progress | None = None,
     dtype: str = "float32",
     device: DeviceNames = None,
@@ -115,6 +117,8 @@ def multiview(
         Series that views are made of, by name or position; all by default.
     lib_range, pred_range, valid_lib
         Rows of the library and rows that are predicted, as for :func:`pyedmcl.simplex`.
+    groups : str, sequence of str, or labels (n_steps,), optional
+        Recordings that stand one below the other, as for :func:`pyedmcl.simplex`.
     progress : callable or True, optional
         Called as ``progress(done, total, "queries")``; True shows a bar.
     dtype, device, tune
@@ -158,6 +162,7 @@ def multiview(
     Tp = arguments.integer("Tp", Tp)
     radius = arguments.exclusion(exclusion_radius)
     dtype = arguments.precision(dtype)
+    data, of = take_groups(data, groups, "data")
     series = as_series(data)
     if isinstance(target, bool) or not isinstance(target, (str, int, np.integer)):
         raise InputError(f"target={arguments.shown(target)}: the name or the position of a series of data is needed")
@@ -180,6 +185,14 @@ def multiview(
     if chosen > tried:
         raise InputError(f"n_views={chosen}: there are {tried} views")
     tell_constant(data=as_series(series, columns=[aimed]))
+    times, layout = series.time, None
+    if of is not None:
+        layout = of.layout(E=E, tau=tau, Tp=[Tp], exclusion_radius=radius)
+        series, radius = layout.series(series), layout.exclusion_radius
+        lib_range, valid_lib, pred_range = (
+            ranges.in_layout(name, given, layout)
+            for name, given in (("lib_range", lib_range), ("valid_lib", valid_lib), ("pred_range", pred_range))
+        )
     n, first = series.n_steps, (E - 1) * tau
     goal = series.values[:, aimed].astype(np.float64)
     k = arguments.count("knn", knn) or dims + 1
@@ -203,10 +216,12 @@ def multiview(
     scaled, exponent = near_one(predicted)
     mean, variance = np.ldexp(scaled.mean(axis=0), exponent), squares(scaled.var(axis=0), exponent)
     mae, rmse = scores.errors(mean, observed)
+    shown = Entries.of(rows, Tp, first, layout)
     return MultiviewResult(
-        time=rows + Tp, observed=observed, predicted=mean, variance=variance,
+        time=shown.time, observed=observed[shown.kept], predicted=mean[shown.kept], variance=variance[shown.kept],
         rho=float(scores.pearson(mean, observed)), mae=mae, rmse=rmse, E=dims,
         provenance=runner.provenance(best.kernels, record),
         views=tuple(tuple(names[c] for c in view) for view in best.views), view_rho=trained[order],
-        view_predictions=predicted, n_tried=tried, dates=times_at(series.time, rows + Tp), name=series.names[aimed],
+        view_predictions=predicted[:, shown.kept], n_tried=tried, group=shown.group,
+        dates=None if layout is not None else times_at(times, rows + Tp), name=series.names[aimed],
     )  # fmt: skip

@@ -21,13 +21,12 @@ from ..jobs.sinks import ArraySink
 from ..launch.progress import Progress
 from . import arguments
 from .auto_dimension import dimensions_of
-from .ccm_directions import both_directions, library_sizes, sides
+from .ccm_directions import library_sizes, variables
 from .exceedance import counts, p_values
 from .false_discovery import false_discovery
 from .sequential import FIRST, SequentialTests, tell_reach
 from .significance_problem import CcmSignificanceProblem
-from .surrogate import check_method, draw, maker
-from .surrogate_choice import choices
+from .surrogate import SeriesMakers, check_method, draw
 
 Doubles = NDArray[np.float64]
 
@@ -130,6 +129,7 @@ def ccm_significance(
     recurrence: float = 0.1,
     lib_range: Any = None,
     valid_lib: Any = None,
+    groups: Any = None,
     progress: Progress | None = None,
     dtype: str = "float32",
     device: DeviceNames = None,
@@ -161,6 +161,8 @@ def ccm_significance(
         As for :func:`pyedmcl.surrogate`; "twin" takes E and tau of the target.
     progress : callable or True, optional
         Called as ``progress(done, total, "predictions")``; True shows a bar.
+    groups : str, sequence of str, or labels (n,), optional
+        Recordings that stand one below the other, as for :func:`pyedmcl.ccm`; each has surrogates of its own rows.
     x, y, E, E_max, E_rule, tau, Tp, exclusion_radius, knn, lib_range, valid_lib, dtype, device, tune
         As for :func:`pyedmcl.ccm`.
     client : optional
@@ -208,29 +210,30 @@ def ccm_significance(
     check_method(surrogate, "surrogate")
     dtype = arguments.precision(dtype)
     E = dimensions_of(
-        x, y, E, E_max=E_max, E_rule=E_rule, tau=tau, exclusion_radius=radius, knn=k, dtype=dtype, device=device
+        x, y, E, E_max=E_max, E_rule=E_rule, tau=tau, exclusion_radius=radius, knn=k, groups=groups, dtype=dtype,
+        device=device,
+    )  # fmt: skip
+    both = variables(
+        x, y, E=E, tau=tau, Tp=[Tp], exclusion_radius=radius, lib_range=lib_range, valid_lib=valid_lib, groups=groups
     )
-    first, second, tau = sides(x, y, E, tau, False)
-    directions = both_directions(first, second, tau, Tp=Tp, knn=k, lib_range=lib_range, valid_lib=valid_lib)
-    targets = [_first(direction.target.series) for direction in directions]
-    chosen = [choices(target, surrogate, period) for target in targets]
-    makers = [
-        maker(
-            target, surrogate, period=period, E=direction.target.lags, tau=tau, recurrence=recurrence,
-            what="xy"[1 - direction.number], name="surrogate", choice=own[0] if own else None,
-        )
-        for target, direction, own in zip(targets, directions, chosen, strict=True)
+    directions = both.directions(Tp, k)
+    of_target = [
+        SeriesMakers(_first(d.target.series), surrogate, both.tau, period, recurrence, layout=both.layout,
+                     what="xy"[1 - d.number])
+        for d in directions
     ]  # fmt: skip
+    makers = [own.of(0, d.target.lags) for own, d in zip(of_target, directions, strict=True)]
+    n_steps = both.x.series.n_steps
     sizes = tuple(  # of all rows there is one sample
         library_sizes(int(d.legal.sum()) if lib_size is None else lib_size, [d], "lib_size")[0] for d in directions
     )
 
     def problem_of(which: Sequence[int], first: int, count: int) -> CcmSignificanceProblem:
         """Some directions, and so many of their surrogates."""
-        drawn = [draw(makers[d], count, number, directions[d].number, targets[d].n_steps, first) for d in which]
+        drawn = [draw(makers[d], count, number, directions[d].number, n_steps, first) for d in which]
         return CcmSignificanceProblem(
             tuple(directions[d] for d in which), tuple(drawn), tuple(sizes[d] for d in which),
-            1 if lib_size is None else samples, number, Tp, radius, dtype,
+            1 if lib_size is None else samples, number, Tp, both.exclusion_radius, dtype,
         )  # fmt: skip
 
     runner = arguments.runner_on(device, dtype, client)
@@ -238,7 +241,7 @@ def ccm_significance(
     skill, record = _skill(first_round, runner)
     rho, surrogates = skill[:, 0].copy(), skill[:, 1:].copy()
     tests = SequentialTests(limit, 0 if count else most, surrogates.shape[1], *counts(rho, surrogates))
-    while step := tests.step(first.series.n_steps):
+    while step := tests.step(n_steps):
         which = np.flatnonzero(tests.open)
         more = np.full((2, step), np.nan)
         skill, own = _skill(problem_of(which.tolist(), tests.drawn, step), runner)
@@ -248,9 +251,9 @@ def ccm_significance(
     p_value = p_values(tests.reached, tests.n)
     tell_reach(p_value, surrogates.shape[1], limit)
     return CcmSignificance(
-        links=((first.name, second.name), (second.name, first.name)), rho=rho, surrogates=surrogates, p_value=p_value,
+        links=both.links, rho=rho, surrogates=surrogates, p_value=p_value,
         q_value=false_discovery(p_value), lib_size=lib_size, method=surrogate, seed=number, rate=limit,
-        reasons=tuple(each.reason for own in chosen for each in own),
+        reasons=tuple(reason for own in of_target for reason in own.reasons),
         provenance=runner.provenance(first_round.kernels, record),
     )  # fmt: skip
 

@@ -13,11 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data.condition import far_exponent
-from ..data.groups import Groups, take_groups
-from ..data.series import Series, build_series, check_embedding
+from ..data.groups import Groups, Layout, take_groups
+from ..data.series import Series, as_series, build_series, check_embedding
 from ..errors import InputError
 from ..jobs.blocks import Block, cut
 from . import arguments
+from .group_surrogates import grouped, said_together
 from .surrogate_choice import Choice, choices
 from .surrogate_makers import Maker, adjusted, one_by_one, phases, placed, seasonal
 from .surrogate_streams import Streams
@@ -119,13 +120,14 @@ def _of_groups(
 ) -> Doubles:
     """Surrogates (n, n_steps) of each group by itself; a group of its own is series number 0, 1, ... of the seed."""
     groups.require(series.n_steps, "x")
-    out = arguments.room("n", (n, series.n_steps))
-    for number, name in enumerate(groups.names.tolist()):
-        rows = np.flatnonzero(groups.codes == number)
-        part = build_series(series.values[rows, 0], series.names)
-        make = maker(part, method, what=f"x, group {name}", **options)
-        out[:, rows] = draw(make, n, seed, number, len(rows))
-    return out
+    makers = [
+        maker(
+            build_series(series.values[groups.codes == number, 0], series.names), method, what=f"x, group {name}",
+            **options,
+        )
+        for number, name in enumerate(groups.names.tolist())
+    ]
+    return draw(grouped(groups.codes, makers), n, seed, 0, series.n_steps)
 
 
 def draw(make: Maker, n: int, seed: int, number: int, n_steps: int, first: int = 0) -> Doubles:
@@ -231,8 +233,12 @@ class SeriesMakers:
     tau : int
     period, recurrence
         As for :func:`surrogate`.
-    known : tuple of Choice, optional
-        What "auto" takes for each series, where it has been found before.
+    known : tuple of tuple of Choice, optional
+        What "auto" takes for each series of each group, where it has been found before.
+    layout : Layout, optional
+        How groups lie among the rows; a single one by default.
+    what : str
+        How messages call the data.
     """
 
     series: Series
@@ -240,32 +246,52 @@ class SeriesMakers:
     tau: int
     period: Any
     recurrence: Any
-    known: tuple[Choice, ...] | None = None
+    known: tuple[tuple[Choice, ...], ...] | None = None
+    layout: Layout | None = None
+    what: str = "data"
 
     @cached_property
-    def choices(self) -> tuple[Choice, ...]:
-        """What "auto" takes for each series; nothing for other methods."""
-        return choices(self.series, self.method, self.period) if self.known is None else self.known
+    def choices(self) -> tuple[tuple[Choice, ...], ...]:
+        """What "auto" takes for each series of each group; nothing for other methods."""
+        if self.known is not None:
+            return self.known
+        return tuple(choices(part, self.method, self.period) for _, part in self._parts)
 
     @property
     def reasons(self) -> tuple[str, ...]:
         """What "auto" takes for each series, and why, in words; nothing for other methods."""
-        return tuple(choice.reason for choice in self.choices)
+        return tuple(said_together([choice.reason for choice in own]) for own in zip(*self.choices, strict=True))
 
     def of(self, number: int, E: int) -> Maker:
         """That of a series, of which "twin" embeds E values."""
         if (number, E) not in self._made:
-            column, names = np.ascontiguousarray(self.series.values[:, number]), [self.series.names[number]]
-            self._made[number, E] = maker(
-                build_series(column, names), self.method, period=self.period, E=E, tau=self.tau,
-                recurrence=self.recurrence, what="data", name="surrogate",
-                choice=self.choices[number] if self.choices else None,
-            )  # fmt: skip
+            makers = [
+                maker(
+                    as_series(part, columns=[number]), self.method, period=self.period, E=E, tau=self.tau,
+                    recurrence=self.recurrence, what=what, name="surrogate", choice=own[number] if own else None,
+                )
+                for (what, part), own in zip(self._parts, self.choices, strict=True)
+            ]  # fmt: skip
+            self._made[number, E] = makers[0] if self.layout is None else grouped(self.layout.code, makers)
         return self._made[number, E]
+
+    @cached_property
+    def _parts(self) -> list[tuple[str, Series]]:
+        """The rows of each group, and how messages call them."""
+        if self.layout is None:
+            return [(self.what, self.series)]
+        named = enumerate(self.layout.groups.names.tolist())
+        return [
+            (f"{self.what}, group {name}", Series(self.series.values[self.layout.code == number], self.series.names))
+            for number, name in named
+        ]
 
     @cached_property
     def _made(self) -> dict[tuple[int, int], Maker]:
         return {}
 
     def __reduce__(self) -> tuple[Any, ...]:  # what was made stays here; what "auto" takes goes along
-        return SeriesMakers, (self.series, self.method, self.tau, self.period, self.recurrence, self.choices)
+        return SeriesMakers, (
+            self.series, self.method, self.tau, self.period, self.recurrence, self.choices, self.layout,
+            self.what,
+        )  # fmt: skip

@@ -25,7 +25,7 @@ from ..launch.progress import Progress
 from . import arguments
 from .exceedance import p_values
 from .false_discovery import false_discovery
-from .pairs import pairs_arguments
+from .pairs import pairs_in_groups
 from .sequential import FIRST, decided, tell_reach
 from .surrogate import SeriesMakers, check_method
 from .surrogate_folder import folder_for
@@ -167,6 +167,7 @@ def xmap_significance(
     period: int | None = None,
     recurrence: float = 0.1,
     columns: Sequence[str | int] | str | int | None = None,
+    groups: Any = None,
     out: str | os.PathLike[str] | None = None,
     join: bool = False,
     part: str | None = None,
@@ -205,6 +206,8 @@ def xmap_significance(
     progress : callable or True, optional
         Called as ``progress(done, total, "series")`` with targets whose surrogates are done and, while E is searched,
         with unit "dimensions"; within long searches with unit "queries".
+    groups : str, sequence of str, or labels (n_steps,), optional
+        Recordings that stand one below the other, as for :func:`pyedmcl.xmap`; each has surrogates of its own rows.
     E, tau, Tp, exclusion_radius, knn, E_max, E_rule, columns, dtype, device, tune
         As for :func:`pyedmcl.xmap`.
     client : optional
@@ -256,14 +259,14 @@ def xmap_significance(
     limit, most = arguments.share("rate", rate), arguments.draws("budget", budget)
     arguments.reporter(progress)
     check_method(surrogate, "surrogate")
-    fields = pairs_arguments(
+    fields, layout = pairs_in_groups(
         data, E=E, tau=tau, Tp=Tp, exclusion_radius=exclusion_radius, knn=knn, E_max=E_max, E_rule=E_rule,
-        columns=columns, dtype=dtype
-    )
+        columns=columns, groups=groups, dtype=dtype,
+    )  # fmt: skip
     series = fields["data"].series
     if series.n_series < 2:
         raise InputError("data: there is one series; pairs need two at least")
-    makers = SeriesMakers(series, surrogate, fields["tau"], period, recurrence)
+    makers = SeriesMakers(series, surrogate, fields["tau"], period, recurrence, layout=layout)
     problem = XmapSignificanceProblem(**fields, makers=makers, n=count or min(FIRST, most), seed=number or 0)
     runner = arguments.runner_on(device, problem.data.dtype, client)
     with contextlib.ExitStack() as stack:

@@ -67,6 +67,8 @@ class SampledSkill:
         Neighbours without which a row is not predicted, at most k.
     request : SearchRequest, optional
         How the sorted neighbours of all rows are searched, which sub-libraries are then scanned for.
+    predicted : (int, int), optional
+        First of the rows that are predicted, and one past the last; all by default.
 
     Attributes
     ----------
@@ -77,6 +79,7 @@ class SampledSkill:
     def __init__(
         self, executor: Executor, states: States, future_targets: NDArray[np.float64] | FutureTargets,
         library_mask: Mask | None = None, *, least: int = 1, request: SearchRequest | None = None,
+        predicted: tuple[int, int] | None = None,
     ) -> None:  # fmt: skip
         self.executor = executor
         self.states, self.problem = states, states.problem
@@ -88,7 +91,7 @@ class SampledSkill:
         self._library_mask = library_mask
         info = executor.info
         self._pool = Pool(executor)
-        self._device = ColumnKernels(executor, self.problem, self._pool, least)
+        self._device = ColumnKernels(executor, self.problem, self._pool, least, predicted)
         self._limit = budget(info)
         self.parameters = self._device.parameters
         self.grade = ""

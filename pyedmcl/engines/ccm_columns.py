@@ -59,14 +59,20 @@ class ColumnKernels:
     pool : Pool
     least : int
         Neighbours without which a row is not predicted.
+    predicted : (int, int), optional
+        First of the rows that are predicted, and one past the last; all by default.
     """
 
-    def __init__(self, executor: Executor, problem: SearchProblem, pool: Pool, least: int = 1) -> None:
+    def __init__(
+        self, executor: Executor, problem: SearchProblem, pool: Pool, least: int = 1,
+        predicted: tuple[int, int] | None = None,
+    ) -> None:  # fmt: skip
         self.executor, self.problem, self._pool, self.least = executor, problem, pool, least
         self.n, self.k, self.E = problem.n_library, problem.ks[0], problem.dims[0]
         self._pacers = {name: Pacer(executor.info) for name in ("ccm", "ccm_direct")}
-        self.t_begin = max(problem.first_state(self.E), -problem.Tp, 0)
-        self.t_end = max(min(self.n, self.n - problem.Tp), 0)
+        begin, end = predicted or (0, self.n)
+        self.t_begin = max(problem.first_state(self.E), -problem.Tp, begin)
+        self.t_end = max(min(end, self.n, self.n - problem.Tp), 0)
         self.n_chunks = max(-(-(self.t_end - self.t_begin) // CHUNK), 1)
         self.future_stride = round_up(self.n + 16, 16)
         self.word_stride = round_up(self.n + 1, 32)

@@ -254,7 +254,7 @@ class SmapMap:
         self._put_strength(libraries)
         self._kernels.put("doubtful", np.zeros(n, np.int32))
         rho = self._pool.get("rho", out.nbytes)
-        self._kernels.whiten(each, n, theta, members)
+        self._kernels.whiten(each, n, theta, members, self._data.asked)
         self._kernels.solve(each, n, theta)
         at_first = self._kernels.put("target of one", np.zeros(self.n, np.int32))
         self._kernels.map(each, n, self._targets, self._stride, at_first, rho, 1)

@@ -9,6 +9,7 @@ from series_helpers import driven
 
 import pyedmcl
 from pyedmcl.edm import ccm_matrix_problem as room
+from pyedmcl.edm import scores
 from pyedmcl.edm.convergence import kendall
 from pyedmcl.errors import InputError, Interrupted, StoreForeignError, StoreMismatchError
 from pyedmcl.reference import ccm as oracle
@@ -50,6 +51,29 @@ def test_the_first_pair_is_ccm(one_device):
     np.testing.assert_allclose(matrix.rho[:, 1, 0], both.mean[1], atol=1e-7)
 
 
+def test_rows_that_are_predicted(one_device):
+    """Skill over the chosen rows of what the sub-libraries of ccm predict."""
+    x = data(gaps=True)[:, :2]
+    call = {"E": 2, "Tp": 1, "lib_sizes": [15, 40], "sample": 3, "seed": 1, "device": one_device, "lib_range": (0, 80)}
+    made = pyedmcl.ccm(x[:, 0], x[:, 1], predictions=True, **call).predictions[0]
+    matrix = pyedmcl.ccm_matrix(x, pred_range=(60, 120), **call)
+    chosen = slice(61, 121)  # where rows 60 to 119 lead to
+    each = scores.pearson(made[..., chosen].reshape(6, -1), np.tile(x[chosen, 1], (6, 1)))
+    np.testing.assert_allclose(matrix.rho[:, 0, 1], each.reshape(2, 3).mean(axis=1), atol=2e-6)
+    own = {"groups": np.arange(130) // 65, "E": 2, "lib_sizes": 20, "sample": 2, "seed": 4, "device": one_device}
+    for more in ({}, {"method": "smap", "theta": 2.0}):
+        folds = pyedmcl.ccm_matrix(x, folds=2, **own, **more)
+        each = [pyedmcl.ccm_matrix(x, lib_range=a, pred_range=b, **own, **more).rho
+                for a, b in (((65, 130), (0, 65)), ((0, 65), (65, 130)))]  # fmt: skip
+        np.testing.assert_allclose(folds.rho, np.mean(each, axis=0), atol=1e-7)
+    with pytest.raises(InputError, match=r"one range of rows without holes.*or call once for each"):
+        pyedmcl.ccm_matrix(x, E=2, pred_range=[(0, 20), (40, 60)])
+    with pytest.raises(InputError, match="sort the rows by group"):
+        pyedmcl.ccm_matrix(x, E=2, folds=3, groups=np.arange(130) % 2)
+    with pytest.raises(InputError, match="lib_sizes: 100"):
+        pyedmcl.ccm_matrix(x, E=2, folds=2, lib_sizes=100)
+
+
 @pytest.mark.parametrize("lib", [(20, 90), [(0, 50), (50, 110)], np.arange(130) % 3 > 0])
 def test_libraries_are_drawn_from_the_rows_that_were_chosen(one_device, lib):
     x = data()[:, :2]
@@ -63,7 +87,7 @@ def test_libraries_are_drawn_from_the_rows_that_were_chosen(one_device, lib):
 @pytest.mark.parametrize(("options", "what"), [
     ({"lib_range": (5, 6)}, "lib_range=.* holds no library row"),
     ({"lib_range": (0, 50), "lib_sizes": 60}, "lib_sizes: 60"),
-    ({"lib_range": (0, 50), "groups": np.arange(130) // 65}, "groups= with lib_range="),
+    ({"lib_range": (0, 50), "groups": np.arange(130) // 65, "lib_sizes": 60}, "lib_sizes: 60"),
 ])  # fmt: skip
 def test_bad_rows(options, what):
     with pytest.raises(InputError, match=what):

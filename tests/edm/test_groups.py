@@ -214,6 +214,61 @@ def test_short_groups_are_named_and_take_no_part(one_device):
         pyedmcl.simplex(X, E=2, generate_steps=2, groups=LABELS)
 
 
+def test_neighbours_are_rows_of_the_data(one_device):
+    """Those of data with gaps between groups, by their rows in the table; the rows of groups may be mixed."""
+    own = {"E": 2, "tau": 2, "k": 3, "Tp": 1, "device": one_device}
+    mixed = np.random.default_rng(0).permutation(len(X))
+    labels = np.array(LABELS)[mixed]
+    order = np.concatenate([np.flatnonzero(labels == name) for name in dict.fromkeys(labels)])
+    apart, places = [], []
+    for name in dict.fromkeys(labels):
+        places += (np.arange((labels == name).sum()) + len(apart)).tolist()
+        apart += [*X[mixed][labels == name], np.nan, np.nan]
+    plain = pyedmcl.knn(np.array(apart), **own)
+    found = pyedmcl.knn(X[mixed], groups=labels, **own)
+    row_of = np.full(len(apart), -1)
+    row_of[places] = order
+    expected = plain.indices[places]
+    np.testing.assert_array_equal(found.indices[order], np.where(expected < 0, -1, row_of[expected]))
+    np.testing.assert_array_equal(found.distances[order], plain.distances[places])
+    with pytest.raises(InputError, match="groups= with query="):
+        pyedmcl.knn(X, E=2, groups=LABELS, query=Y)
+
+
+def test_views_of_groups(one_device):
+    table = np.column_stack([X, Y, X * Y])
+    own = {"D": 2, "E": 2, "Tp": 1, "device": one_device, "n_views": 3}
+    found = pyedmcl.multiview(table, 0, groups=LABELS, **own)
+    apart, shown = [], []
+    for name in dict.fromkeys(LABELS):
+        rows = table[np.array(LABELS) == name]
+        shown += (len(apart) + np.arange(1, len(rows))).tolist()
+        apart += [*rows, np.full(3, np.nan)]
+    plain = pyedmcl.multiview(np.array(apart), 0, **own)
+    assert found.views == plain.views and found.rho == plain.rho
+    kept = np.isin(plain.time - 1, shown)
+    for name in ("predicted", "observed", "variance"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(plain, name)[kept])
+    assert found.group[0] == LABELS[0] and found.time[0] == 2
+    part = pyedmcl.multiview(table, 0, groups=LABELS, pred_range=(0, 20), lib_range=(20, len(X)), **own)
+    assert set(part.group) == set(LABELS[:20])
+
+
+@pytest.mark.parametrize("method", ["shuffle", "auto"])
+def test_surrogates_of_groups_as_targets(method, one_device):
+    """Each pair is tested against surrogates that every group has of its own rows."""
+    table = np.column_stack([X, Y])
+    own = {"E": 2, "device": one_device, "groups": LABELS}
+    made = pyedmcl.surrogate(X, method, n=19, seed=5, groups=LABELS)
+    skill = pyedmcl.xmap(table, targets=made.T, **own).rho
+    found = pyedmcl.xmap_significance(table, n=19, seed=5, surrogate=method, **own)
+    assert found.p_value[1, 0] == (1 + (skill[1] >= found.rho[1, 0]).sum()) / 20
+    np.testing.assert_array_equal(found.rho[1, 0], pyedmcl.xmap(table, **own).rho[1, 0])
+    assert bool(found.reasons) == (method == "auto")
+    pair = pyedmcl.ccm_significance(Y, X, n=19, seed=5, surrogate=method, **own)
+    np.testing.assert_allclose(pair.surrogates[0], skill[1], atol=2e-5)
+
+
 def test_commands_take_the_names_of_columns(tmp_path, one_device):
     table = tmp_path / "t.csv"
     rows = [f"{label},{x!r},{y!r}" for label, x, y in zip(LABELS, X.tolist(), Y.tolist(), strict=True)]
@@ -227,6 +282,11 @@ def test_commands_take_the_names_of_columns(tmp_path, one_device):
     np.testing.assert_allclose(written["predicted"], expected.predicted)
     refused = CliRunner().invoke(app, line)
     assert refused.exit_code == 2 and "--groups needs --column" in " ".join(refused.stderr.split())
+    line = ["surrogate-test", str(table), "--E=2", "--groups", "site", "--columns", "x,y", "--n", "19", "--seed", "5"]
+    assert CliRunner().invoke(app, [*line, "--device", one_device, "-o", str(out)]).exit_code == 0
+    expected = pyedmcl.xmap_significance({"x": X, "y": Y}, E=2, n=19, seed=5, groups=LABELS, device=one_device)
+    held = pandas.read_csv(out).set_index(["cause", "effect"])["p_value"]
+    assert held["x", "y"] == expected.p_value[1, 0] and held["y", "x"] == expected.p_value[0, 1]
     line = ["xmap-grid", str(table), "--E", "1:2", "--groups", "site", "--columns", "x,y", "--device", one_device]
     done = CliRunner().invoke(app, [*line, "-o", str(tmp_path / "grid"), "--folds", "2"])
     assert done.exit_code == 0

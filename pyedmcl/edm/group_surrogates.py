@@ -1,0 +1,42 @@
+"""Surrogates of recordings that stand one below the other: each has those of its own rows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .surrogate_makers import Doubles, Maker
+from .surrogate_streams import Streams
+
+
+def grouped(code: NDArray[np.int64], makers: Sequence[Maker]) -> Maker:
+    """What makes surrogates (n, n_rows) from those of each group.
+
+    Parameters
+    ----------
+    code : ndarray of int (n_rows,)
+        Group of each row; -1 for none, where surrogates have gaps.
+    makers : sequence
+        Of each group. Group g of series j has random streams of its own, those of series j * n_groups + g.
+    """
+    rows = [np.flatnonzero(code == number) for number in range(len(makers))]
+
+    def make(streams: Streams) -> Doubles:
+        out = np.full((len(streams), len(code)), np.nan)
+        for number, (where, own) in enumerate(zip(rows, makers, strict=True)):
+            out[:, where] = own(replace(streams, number=streams.number * len(makers) + number))
+        return out
+
+    return make
+
+
+def said_together(reasons: Sequence[str]) -> str:
+    """What was taken for a series in each of its groups, the most frequent first."""
+    found = Counter(reasons).most_common()
+    if len(found) == 1:
+        return found[0][0]
+    return "; ".join(f"in {count} of {len(reasons)} groups {reason}" for reason, count in found)
