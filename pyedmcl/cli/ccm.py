@@ -10,7 +10,7 @@ import typer
 from . import options
 from .ccm_options import First, Interval, LibSizes, Sample, Second, Seed, parse_pair_E, parse_sizes
 from .files import check_picture, check_table, table_of_windows, write_table
-from .inputs import load, load_groups, parse_windows
+from .inputs import load, load_groups, parse_rule, parse_windows
 from .talk import Talk
 
 if TYPE_CHECKING:
@@ -63,6 +63,8 @@ def ccm(
     Tp: Interval = 0,
     exclusion_radius: options.Exclusion = 0,
     knn: options.Knn = None,
+    E_max: options.EMax = 20,
+    E_rule: options.ERule = "best",
     method: Annotated[
         str, typer.Option("--method", metavar="simplex|smap", help="How rows are predicted.")
     ] = "simplex",
@@ -103,7 +105,8 @@ def ccm(
     with talk.progress("cross mapping") as report:
         result = pyedmcl.ccm(
             one, other, E=dims, tau=tau, Tp=Tp, lib_sizes=sizes, sample=sample, seed=seed,
-            exclusion_radius=exclusion_radius, knn=knn, method=method, theta=theta, groups=labels,
+            exclusion_radius=exclusion_radius, knn=knn, E_max=E_max,
+            E_rule=parse_rule(E_rule), method=method, theta=theta, groups=labels,
             draw=draw, windows=parse_windows(windows), neighbors=neighbors, recall=recall, progress=report, dtype=dtype,
             device=device,
         )  # fmt: skip

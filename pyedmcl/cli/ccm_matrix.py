@@ -11,7 +11,7 @@ from . import options
 from .ccm_options import Interval, LibSizes, Sample, Seed, parse_sizes
 from .cluster import client_at
 from .files import check_picture, check_table, write_table
-from .inputs import beside_groups, load, load_groups, parse_columns, parse_E, parse_ranges
+from .inputs import beside_groups, load, load_groups, parse_columns, parse_E, parse_ranges, parse_rule
 from .talk import Talk
 from .xmap import FILES
 
@@ -54,6 +54,7 @@ def ccm_matrix(
         typer.Option("--ridge", help="Penalty of --method smap on the squared slopes.", rich_help_panel="Embedding"),
     ] = 0.0,
     E_max: options.EMax = 20,
+    E_rule: options.ERule = "best",
     columns: options.Columns = None,
     groups: options.Groups = None,
     lib: options.Library = None,
@@ -107,6 +108,7 @@ def ccm_matrix(
         result = pyedmcl.ccm_matrix(
             series, lib_sizes=sizes, sample=sample, E=dimension, tau=tau, Tp=Tp, seed=seed,
             exclusion_radius=exclusion_radius, knn=knn, method=method, theta=theta, ridge=ridge, E_max=E_max,
+            E_rule=parse_rule(E_rule),
             groups=labels, lib_range=parse_ranges(lib, "--lib"), pred_range=parse_ranges(pred, "--pred"), folds=folds,
             out=output, resume=resume, join=join, part=part, progress=report, neighbors=neighbors, recall=recall,
             dtype=dtype, device=device, client=workers,

@@ -10,7 +10,7 @@ import typer
 from . import options
 from .cluster import client_at
 from .files import check_picture, check_table, write_table
-from .inputs import beside_groups, load, load_groups, parse_columns, parse_ranges
+from .inputs import beside_groups, load, load_groups, parse_columns, parse_ranges, parse_rule
 from .talk import Talk
 
 
@@ -33,6 +33,7 @@ def embed_dimension(
         typer.Option("--plot", metavar="SKILL.png", help="Draw skill against E.", show_default=False),
     ] = None,
     E_max: options.EMax = 20,
+    E_rule: options.ERule = "best",
     tau: options.Tau = 1,
     Tp: Annotated[int, typer.Option("--Tp", help="Steps ahead to predict.", rich_help_panel="Embedding")] = 1,
     exclusion_radius: options.Exclusion = 0,
@@ -68,7 +69,8 @@ def embed_dimension(
 
     with client_at(client) as workers, talk.progress("finding E") as report:
         result = pyedmcl.embed_dimension(
-            series, target=goal, E_max=E_max, tau=tau, Tp=Tp, exclusion_radius=exclusion_radius, knn=knn,
+            series, target=goal, E_max=E_max,
+            E_rule=parse_rule(E_rule), tau=tau, Tp=Tp, exclusion_radius=exclusion_radius, knn=knn,
             groups=labels, lib_range=parse_ranges(lib, "--lib"), pred_range=parse_ranges(pred, "--pred"),
             progress=report, neighbors=neighbors, recall=recall, dtype=dtype, device=device, client=workers,
         )  # fmt: skip

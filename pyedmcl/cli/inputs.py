@@ -41,6 +41,14 @@ def parse_E(text: str) -> str | int | list[int]:
     return dimensions if len(dimensions) > 1 else dimensions[0]
 
 
+def parse_rule(text: str) -> str | float:
+    """A rule by which E is chosen: its name, or a tolerance."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
 def parse_ranges(text: str | None, option: str) -> list[tuple[int, int]] | None:
     """``0:100,150:200`` as pairs."""
     if text is None:

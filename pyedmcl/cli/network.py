@@ -10,7 +10,7 @@ import typer
 from . import options
 from .ccm_options import LibSizes, Seed, parse_integers, parse_sizes
 from .files import check_picture, check_table, write_bytes, write_table
-from .inputs import load, parse_columns, parse_E
+from .inputs import load, parse_columns, parse_E, parse_rule
 from .surrogate_test import surrogates_asked
 from .talk import Talk
 
@@ -99,6 +99,7 @@ def network(
     E_max: Annotated[
         int, typer.Option("--E-max", help="Largest dimension that --E auto tries.", rich_help_panel="Embedding")
     ] = 10,
+    E_rule: options.ERule = "best",
     columns: options.Columns = None,
     time_column: options.TimeColumn = None,
     dataset: options.Dataset = None,
@@ -136,7 +137,8 @@ def network(
             series, E=parse_E(E), tau=tau, lags=asked, latest=latest, Tp=Tp, n=surrogates_asked(n), rate=rate,
             surrogate=None if surrogate.strip().lower() == "none" else surrogate, budget=budget, season=season,
             period=period, convergence=convergence, partial=partial, lib_sizes=parse_sizes(lib_sizes), sample=sample,
-            seed=seed, exclusion_radius=exclusion_radius, knn=knn, E_max=E_max, progress=report, dtype=dtype,
+            seed=seed, exclusion_radius=exclusion_radius, knn=knn, E_max=E_max,
+            E_rule=parse_rule(E_rule), progress=report, dtype=dtype,
             device=device, out=folder,
         )  # fmt: skip
     rows = found.rows()

@@ -88,6 +88,14 @@ Recall = Annotated[
     ),
 ]
 EMax = Annotated[int, typer.Option("--E-max", help="Largest E that is tried.", rich_help_panel=_EMBEDDING)]
+ERule = Annotated[
+    str,
+    typer.Option(
+        "--E-rule", metavar="RULE", rich_help_panel=_EMBEDDING,
+        help="Which E is taken where it is searched: best; one-se, the smallest within a standard error of the best; "
+        "or a tolerance of rho such as 0.02.",
+    ),
+]  # fmt: skip
 Library = Annotated[
     str | None,
     typer.Option("--lib", metavar="A:B[,C:D]", help="Library rows, from A up to but not B, counted from 0.",

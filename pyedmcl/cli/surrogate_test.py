@@ -11,7 +11,7 @@ from . import options
 from .ccm import two_series
 from .ccm_options import First, Interval, Second, Seed, parse_pair_E
 from .files import check_picture, check_table, write_table
-from .inputs import load, load_groups, parse_columns, parse_E
+from .inputs import load, load_groups, parse_columns, parse_E, parse_rule
 from .talk import Talk
 
 if TYPE_CHECKING:
@@ -64,6 +64,7 @@ def surrogate_test(
     exclusion_radius: options.Exclusion = 0,
     knn: options.Knn = None,
     E_max: options.EMax = 20,
+    E_rule: options.ERule = "best",
     columns: options.Columns = None,
     groups: options.Groups = None,
     time_column: options.TimeColumn = None,
@@ -94,7 +95,7 @@ def surrogate_test(
     shared: dict[str, Any] = {
         "tau": tau, "Tp": Tp, "surrogate": surrogate, "seed": seed, "period": period, "knn": knn, "dtype": dtype,
         "exclusion_radius": exclusion_radius, "device": device, "n": surrogates_asked(n), "rate": rate,
-        "budget": budget, "groups": labels,
+        "budget": budget, "E_max": E_max, "E_rule": parse_rule(E_rule), "groups": labels,
     }  # fmt: skip
     rows: list[list[Any]]
     header: tuple[str, ...]
@@ -117,7 +118,7 @@ def surrogate_test(
     else:
         series = load(input, parse_columns(columns), time_column, dataset)
         with talk.progress("surrogates") as report:
-            every = pyedmcl.xmap_significance(series, E=parse_E(E), E_max=E_max, progress=report, **shared)
+            every = pyedmcl.xmap_significance(series, E=parse_E(E), progress=report, **shared)
         if picture is not None:
             every.plot(str(picture), rate)
         if network is not None:

@@ -13,7 +13,7 @@ from ..errors import InputError
 from . import options
 from .cluster import client_at
 from .files import check_table, finished, table_of_windows, write_table
-from .inputs import beside_groups, load, load_groups, parse_columns, parse_E, parse_ranges, parse_windows
+from .inputs import beside_groups, load, load_groups, parse_columns, parse_E, parse_ranges, parse_rule, parse_windows
 from .talk import Talk
 
 if TYPE_CHECKING:
@@ -63,6 +63,7 @@ def xmap(
         ),
     ] = 0.0,
     E_max: options.EMax = 20,
+    E_rule: options.ERule = "best",
     columns: options.Columns = None,
     targets: options.Targets = None,
     groups: options.Groups = None,
@@ -127,7 +128,8 @@ def xmap(
         warnings.filterwarnings("ignore", "constant series")  # told above
         result = pyedmcl.xmap(
             series, targets=aimed, E=dimension, tau=tau, Tp=Tp, exclusion_radius=exclusion_radius, knn=knn,
-            method=method, theta=theta, ridge=ridge, E_max=E_max, groups=labels, lib_range=parse_ranges(lib, "--lib"),
+            method=method, theta=theta, ridge=ridge, E_max=E_max,
+            E_rule=parse_rule(E_rule), groups=labels, lib_range=parse_ranges(lib, "--lib"),
             pred_range=parse_ranges(pred, "--pred"), folds=folds, windows=spans, skill=skill, keep=keep,
             out=output if spans is None else None, resume=resume, join=join,
             part=part, progress=report, neighbors=neighbors, recall=recall, precision=precision,

@@ -244,3 +244,21 @@ def test_full_disk_is_told_and_continued(table, tmp_path, network, one_device):
     assert "Traceback" not in done.stderr and "same command" in done.stderr
     assert inside(*parts).returncode == 0
     np.testing.assert_array_equal(np.asarray(open_store(out).rho), pyedmcl.xmap(values, E=2, device=one_device).rho)
+
+
+@pytest.mark.parametrize(("command", "options"), [
+    ("embed-dimension", ()), ("xmap", ("-o", "m.zarr")), ("ccm-matrix", ("-o", "c.zarr", "--lib-sizes", "50")),
+    ("network", ("-o", "n.csv", "--surrogate", "none", "--lags", "none")), ("surrogate-test", ("--n", 9, "--seed", 1)),
+    ("ccm", ("--x", "map0", "--y", "map1", "--lib-sizes", "50", "--sample", 5)),
+])  # fmt: skip
+def test_a_rule_for_E_reaches_the_search(table, tmp_path, one_device, command, options):
+    where = [tmp_path / part if str(part).startswith(("m.", "c.", "n.")) else part for part in options]
+    found = []
+    for rule in ("best", "1.9"):
+        place = [f"{part}-{rule}{part.suffix}" if hasattr(part, "suffix") else part for part in where]
+        done = inside(command, table, *place, "--E-max", 3, "--E-rule", rule, "--json", "--device", one_device)
+        assert done.returncode == 0, done.stderr
+        found.append(done.stdout)
+    assert found[0] != found[1]
+    wrong = inside(command, table, *where, "--E-rule", "all", "--device", one_device)
+    assert wrong.returncode == 3 and "--E-rule 'all'" in wrong.stderr
