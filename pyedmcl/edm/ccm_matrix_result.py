@@ -17,7 +17,7 @@ from ..io.labels import Label
 from ..io.optional import need, pandas_for
 from ..io.result import Result
 from ..io.roles import ROLES, roles
-from .convergence import kendall
+from .convergence import kendall_columns
 from .false_discovery import false_discovery
 
 Doubles = NDArray[np.float64]
@@ -88,17 +88,8 @@ class CcmMatrixResult(Graph, Result):
         """
         rho = self.rho[np.argsort(self.lib_sizes)]
         tau, p_value = np.full((2, *rho.shape[1:]), np.nan)
-        known: dict[bytes, tuple[float, float]] = {}
-        for place in np.ndindex(*rho.shape[1:]):
-            values = rho[(slice(None), *place)]
-            if not np.isfinite(values).all():
-                continue
-            # Tests look at ranks only, and few orders occur.
-            ranks = np.unique(values, return_inverse=True)[1]
-            key = ranks.tobytes()
-            if key not in known:
-                known[key] = kendall(ranks.astype(np.float64))
-            tau[place], p_value[place] = known[key]
+        known = np.isfinite(rho).all(axis=0)
+        tau[known], p_value[known] = kendall_columns(rho[:, known])
         return tau, p_value
 
     def pairs(self) -> list[tuple[Any, ...]]:

@@ -95,6 +95,21 @@ def kendall(values: NDArray[np.float64]) -> tuple[float, float]:
     return tau, upper_tail((s - np.sign(s)) / math.sqrt(variance))
 
 
+def kendall_columns(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """:func:`kendall` of each column of finite values (n, m): tau and p-values, each (m,)."""
+    n = len(values)
+    signs = np.zeros(values.shape[1], np.int64)
+    for later in range(1, n):
+        signs += np.sign(values[later] - values[:later]).sum(axis=0).astype(np.int64)
+    ordered = np.sort(values, axis=0)
+    ties = np.packbits(ordered[1:] == ordered[:-1], axis=0)
+    # The test looks at these two only, and few of them occur.
+    _, first, which = np.unique(np.vstack([signs, ties]), axis=1, return_index=True, return_inverse=True)
+    tests = np.array([kendall(values[:, column]) for column in first]).reshape(-1, 2)
+    tau, p_value = tests[which.ravel()].T
+    return tau, p_value
+
+
 @lru_cache(maxsize=_EXACT + 1)
 def _inversions(n: int) -> tuple[int, ...]:
     """How many orders of n things have 0, 1, 2, ... pairs the wrong way round."""

@@ -96,6 +96,6 @@ def packed(cells: NDArray[np.float64]) -> dict[str, Any]:
     low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 0.0)
     steps = np.full(cells.shape, -32768, "<i2")
     finite = np.isfinite(cells)
-    step = (high - low) / 65534 or 1.0
+    step = (high - low) / 65534 or 1e-9
     steps[finite] = np.rint((cells[finite] - low) / step).astype(np.int64) - 32767
     return {"low": low, "step": step, "cells": base64.b64encode(steps.tobytes()).decode()}

@@ -15,7 +15,7 @@ from .content import Curves, Part, Section, Table, Wishes, Words
 from .links import both_directions, network_of, of_total, pairs_with_curves, strongest_links
 from .maps import LEAD, histogram_of_E, pairs_of, size_facts, skill_map
 
-_TESTED = 1_000  # series up to which the trend of every pair is tested, which takes half a minute for a million pairs
+_TESTED = 2_000  # series up to which the trend of every pair is tested, in memory
 _TESTS = ("p_value", "q_value")
 
 
@@ -46,7 +46,7 @@ def of_ccm_matrix(result: Any, wishes: Wishes) -> Section:
          "effect")
         for i, j, low, high in zip(links.effects, links.causes, *ends, strict=True)
     ]  # fmt: skip
-    note = "A link needs a skill that grows with the library, too: see gain and q_value, which is that of the trend."
+    note = "A link needs a skill that grows with the library, too: see gain, and tau (Kendall's), p and q of the trend."
     parts: tuple[Part, ...] = (
         skill_map("Map of all pairs", layers, names, None, wishes),
         Table("Strongest links", PAIR_COLUMNS, rows, of_total(len(rows), pairs_of(names, None)) + " " + note),

@@ -84,8 +84,8 @@ def report(
 
     Notes
     -----
-    Cost: reads a map twice, part by part; a map of more than 700 series is shown by means of blocks. The trend of every
-    pair of ``ccm_matrix`` takes some seconds for 500 series. The file is the same each time, and has a few MB.
+    Cost: reads a map twice, part by part; a map of more than 700 series is shown by means of blocks. The file is
+    the same each time, and has a few MB.
 
     Examples
     --------

@@ -11,7 +11,7 @@ import pytest
 from series_helpers import driven
 
 import pyedmcl
-from pyedmcl.edm.convergence import kendall, means
+from pyedmcl.edm.convergence import kendall, kendall_columns, means
 from pyedmcl.errors import InputError
 from pyedmcl.reference import ccm as oracle
 
@@ -173,6 +173,16 @@ def test_a_trend_by_counting_orders():
     )
     assert p == pytest.approx(as_rising / math.factorial(5))
     assert np.isnan(kendall(values[:2])).all() and np.isnan(kendall(np.ones(6))).all()
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 5, 12, 40])
+def test_kendall_of_columns_is_that_of_each(n):
+    values = np.random.default_rng(n).normal(size=(n, 60))
+    values[:, :30] = np.round(values[:, :30])  # with ties
+    values[:, 0] = 1.0
+    each = [kendall(column) for column in values.T]
+    assert np.array_equal(np.transpose(kendall_columns(values)), each, equal_nan=True)
+    assert [len(part) for part in kendall_columns(values[:, :0])] == [0, 0]
 
 
 def test_a_trend_agrees_with_scipy():

@@ -18,6 +18,7 @@ pytest.importorskip("matplotlib", reason="matplotlib is not installed; pip insta
 import pyedmcl
 from pyedmcl.edm.xmap_edges import HeldParts, XmapEdges
 from pyedmcl.edm.xmap_grid_result import XmapGrid
+from pyedmcl.edm.xmap_result import XmapResult
 from pyedmcl.edm.xmap_significance import XmapSignificance
 from pyedmcl.errors import InputError, MissingExtraError, OutputError, StoreForeignError
 from pyedmcl.io.edges import strongest_edges
@@ -166,6 +167,16 @@ def test_kept_pairs_and_errors(tmp_path):
     page = read(xmap_result(4, skill="rmse").report(tmp_path / "r.html", top=3))
     assert page.tables[0][1][2] == f"{np.where(np.eye(4), np.inf, skills(4)).min():.4g}", "the smallest error is best"
     assert not any("links" in content for content in page.contents), "errors are no strength of a link"
+
+
+def test_maps_of_several_theta_are_layers(tmp_path):
+    rho = np.stack([skills(4), skills(4, 1)])
+    result = XmapResult(rho, np.full(4, 3), tuple("abcd"), theta=np.array([0.0, 2.0]))
+    page = read(result.report(tmp_path / "r.html"))
+    layers = page.content("layers")["layers"]
+    assert [layer["label"] for layer in layers] == ["rho, theta = 0", "rho, theta = 2"]
+    best = np.where(np.eye(4), -1, rho.max(axis=0))
+    assert page.tables[0][1][2] == f"{best.max():.4g}", "links are those of the best theta"
 
 
 def test_what_was_run_is_there(one_device, tmp_path):

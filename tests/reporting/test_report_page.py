@@ -95,6 +95,17 @@ def test_a_map_is_read_and_zoomed_by_keys_and_mouse(page, tmp_path):
     silent(page)
 
 
+def test_what_is_read_has_no_more_digits_than_the_page_knows(page, tmp_path):
+    p = np.array([[np.nan, 1e-9, 0.5], [0.01, np.nan, 1.0], [0.25, 0.125, np.nan]])
+    result = XmapSignificance(skills(3), p, p, np.full(3, 4), ("a", "b", "c"), 99, "phase", 1, np.full((3, 3), 99))
+    show(page, result.report(tmp_path / "r.html"))
+    page.value("document.querySelector('canvas').focus()")
+    page.press("ArrowRight")
+    page.press("ArrowRight")
+    assert page.value(READING).endswith("p-value within 0.0001 of 0")
+    silent(page)
+
+
 def test_curves_are_added_and_removed(page, tmp_path):
     show(page, ccm_matrix_result(6).report(tmp_path / "r.html", pairs=[("x1", "x0")]))
     charts = "document.querySelectorAll('.chart').length"

@@ -14,6 +14,12 @@ function unpack(layer) {
 const contentOf = (figure) => JSON.parse(figure.querySelector("script[type='application/json']").textContent);
 const within = (value, low, high) => Math.min(Math.max(value, low), high);
 const short = (name, most = 16) => (name.length > most ? name.slice(0, most - 1) + "…" : name);
+// A number of which that many places are known, in at most three digits.
+function rounded(value, places) {
+  if (!Number.isFinite(value)) return "none";
+  const known = +value.toFixed(places);
+  return known === 0 && value !== 0 ? `within ${10 ** -places} of 0` : digits(known);
+}
 const digits = (value) => (Number.isFinite(value) ? String(+value.toPrecision(3)) : "none");
 
 function make(name, attributes = {}, text = null) {

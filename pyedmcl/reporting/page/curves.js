@@ -68,7 +68,7 @@ class Charts {
     });
     const picture = draw("svg", { viewBox: "0 0 316 206", role: "img", "aria-label": told.join("; ") });
     const write = (words, place) => picture.append(draw("text", { "font-size": 11, fill: "#222", ...place }, words));
-    const yStep = roundStep(high, 6), xStep = roundStep(wide, 4);
+    const yStep = roundStep(high, 6), xStep = roundStep(wide, 5);
     for (let i = Math.ceil(this.low / yStep - 1e-6); i * yStep <= this.high + 1e-9; i++) {
       const y = up(i * yStep);
       picture.append(draw("path", { d: `M${left} ${y}H${right}`, stroke: i === 0 ? "#777" : "#ddd" }));

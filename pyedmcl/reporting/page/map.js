@@ -8,7 +8,9 @@ class CellMap {
     this.canvas = figure.querySelector("canvas");
     this.reading = figure.querySelector(".reading");
     [this.rows, this.columns] = this.content.cells;
-    this.layers = this.content.layers.map((layer) => ({ ...layer, values: unpack(layer) }));
+    this.layers = this.content.layers.map((layer) => ({
+      ...layer, values: unpack(layer), places: within(Math.floor(-Math.log10(layer.step)), 0, 9),
+    }));
     this.layer = 0;
     this.zoom = 1;
     this.left = 0; // the cell at the left edge, and that at the top, as they are seen
@@ -152,7 +154,7 @@ class CellMap {
   read(cell) {
     if (!cell) return;
     const [row, column] = cell, at = row * this.columns + column;
-    const values = this.layers.map((layer) => `${layer.label} ${digits(layer.values[at])}`);
+    const values = this.layers.map((layer) => `${layer.label} ${rounded(layer.values[at], layer.places)}`);
     const [effect, cause] = [this.side(row, true), this.side(column, false)];
     const where = this.content.rows.length ? `${cause} → ${effect}` : `column ${cause}, row ${effect}`;
     const same = this.content.size === 1 && effect === cause && this.content.rows.length;

@@ -39,6 +39,7 @@ class Links {
     this.figure.querySelector(".told").textContent = words;
     this.slider.setAttribute("aria-valuetext", words);
     this.reading.textContent = "\u00a0";
+    this.longest = Math.max(4, ...nodes.map((node) => short(nameOf(node)).length)); // letters of a name
     const picture = draw("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "group", "aria-label": `Network of ${words}` });
     const place = new Map(nodes.map((node, i) => [node, Math.PI / 2 - (2 * Math.PI * i) / nodes.length]));
     const at = (node) => this.onRing(place.get(node), 0);
@@ -49,7 +50,7 @@ class Links {
 
   // Where an angle is on the circle, or so far outside. Narrow screens shrink the drawing, so names are larger there.
   onRing(angle, outside) {
-    const radius = HEIGHT / 2 - 24 - 8.3 * this.letter() + outside;
+    const radius = HEIGHT / 2 - 26 - 0.55 * this.longest * this.letter() + outside;
     return [WIDTH / 2 + radius * Math.cos(angle), HEIGHT / 2 - radius * Math.sin(angle)];
   }
 
