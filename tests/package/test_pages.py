@@ -1,0 +1,116 @@
+"""The code on all pages of the site, run as it stands.
+
+Blocks of a page are run in their order, in one namespace and one folder, where the files of ``given`` lie. A block that
+cannot be run here says so on the page, in a line right before it (``NOT_RUN``), or the page says it for all its blocks
+(``NONE_RUN``).
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from cli_helpers import inside
+
+ROOT = Path(__file__).resolve().parents[2]
+OUTSIDE = ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "bench/README.md")
+PAGES = {
+    path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8")
+    for path in sorted([*(ROOT / "docs").rglob("*.md"), *(ROOT / name for name in OUTSIDE)])
+}
+
+_BLOCK = re.compile(r"(?:^([^\n]+)\n)?^( *)```(\w*)\n(.*?)^ *```$", re.DOTALL | re.MULTILINE)
+NOT_RUN = re.compile(r"^ *\*Not run in the tests: \w.{10,}\.\*$")
+NONE_RUN = re.compile(r"^\*Commands of this page are not run in the tests: \w.{10,}\.\*$", re.MULTILINE)
+RUN = {"python", "bash", "sh"}
+SHOWN = {"json", "text"}  # what is shown and not meant to be run
+
+#: Pages whose code another test runs, and looks at what it gives.
+ELSEWHERE = {
+    "docs/causality.md": "tests/package/test_tutorial.py",
+    "docs/pipeline.md": "tests/device/test_callers_queue.py",
+}
+
+
+def blocks(text):
+    """(language, code) of each block that is meant to be run; before the code as many empty lines as on the page."""
+    if NONE_RUN.search(text):
+        return []
+    found = (match for match in _BLOCK.finditer(text) if match[3] in RUN and not NOT_RUN.match(match[1] or ""))
+    return [(match[3], "\n" * text.count("\n", 0, match.start(4)) + match[4]) for match in found]
+
+
+HERE = [name for name, text in PAGES.items() if name not in ELSEWHERE and blocks(text)]
+
+
+def test_every_block_has_a_language_that_says_whether_it_is_run():
+    for name, text in PAGES.items():
+        assert text.count("```") == 2 * len(_BLOCK.findall(text)), name
+        assert {language for _, _, language, _ in _BLOCK.findall(text)} <= RUN | SHOWN, name
+
+
+def test_another_test_runs_what_is_not_run_here():
+    for name, test in ELSEWHERE.items():
+        assert Path(name).name in (ROOT / test).read_text(encoding="utf-8")
+        assert blocks(PAGES[name])
+
+
+@pytest.fixture(scope="module")
+def given(tmp_path_factory):
+    """The files that readers have: a table, a field, recordings of several subjects, somebody's tuned parameters."""
+    needed = {"pandas": "io", "xarray": "io", "zarr": "io", "matplotlib": "plot", "networkx": "graph"}
+    for package, extra in needed.items():
+        pytest.importorskip(package, reason=f"pages use {package}; pip install 'pyedmcl[{extra}]' brings it")
+    import pandas
+    import xarray
+
+    from pyedmcl.simulate import coupled_maps
+
+    folder = tmp_path_factory.mktemp("given")
+    values = coupled_maps(n_series=6, n_steps=400, seed=2).values
+    pandas.DataFrame(values[:, :3], columns=["temperature", "salinity", "plankton"]).to_csv(
+        folder / "data.csv", index=False
+    )
+    subject, channel = np.divmod(np.arange(800) // 200, 2)
+    pandas.DataFrame({"subject": subject, "channel": channel, "uV": values[:, :2].T.ravel()}).to_csv(
+        folder / "eeg.csv", index=False
+    )
+    cells = np.where(np.arange(6) == 4, np.nan, values).reshape(400, 2, 3)
+    time = np.arange("1990-01", "2023-05", dtype="datetime64[M]").astype("datetime64[ns]")
+    coordinates = {"time": time, "lat": [10.0, 20.0], "lon": [0.0, 5.0, 10.0]}
+    xarray.Dataset({"sst": (tuple(coordinates), cells)}, coordinates).to_netcdf(folder / "sst.nc")
+    wisdom = next((ROOT / "tuning" / "wisdom").glob("*.jsonl")).read_text(encoding="utf-8")
+    (folder / "theirs.jsonl").write_text("\n".join(wisdom.splitlines()[:3]) + "\n", encoding="utf-8")
+    return folder
+
+
+@pytest.mark.parametrize("name", HERE)
+def test_the_code_of_a_page(name, given, tmp_path, one_device, monkeypatch):
+    from matplotlib import pyplot
+
+    folder = shutil.copytree(given, tmp_path / "folder")
+    monkeypatch.setenv("PYEDMCL_DEVICE", one_device)
+    monkeypatch.setenv("PYEDMCL_DATA_DIR", str(tmp_path / "data"))
+    monkeypatch.chdir(folder)
+    namespace = {"__name__": name}
+    for language, code in blocks(PAGES[name]):
+        if language == "python":
+            exec(compile(code, name, "exec"), namespace)
+            pyplot.close("all")
+        else:
+            for line in code.replace("\\\n", "").splitlines():
+                run(line, folder)
+
+
+def run(line, folder):
+    words = shlex.split(line, comments=True)
+    if words:
+        assert words[0] == "pyedmcl", (
+            f"no other program is run here, and the page has to say so: {line}"
+        )
+        done = inside(*words[1:], cwd=folder)
+        assert done.returncode == 0, f"{line}\n{done.stdout}\n{done.stderr}"
