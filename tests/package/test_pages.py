@@ -62,7 +62,7 @@ def test_another_test_runs_what_is_not_run_here():
 @pytest.fixture(scope="module")
 def given(tmp_path_factory):
     """The files that readers have: a table, a field, recordings of several subjects, somebody's tuned parameters."""
-    needed = {"pandas": "io", "xarray": "io", "zarr": "io", "matplotlib": "plot", "networkx": "graph"}
+    needed = {"pandas": "io", "xarray": "io", "zarr": "io", "h5netcdf": "io", "matplotlib": "plot", "networkx": "graph", "sklearn": "sklearn"}
     for package, extra in needed.items():
         pytest.importorskip(package, reason=f"pages use {package}; pip install 'pyedmcl[{extra}]' brings it")
     import pandas
