@@ -62,7 +62,8 @@ def test_another_test_runs_what_is_not_run_here():
 @pytest.fixture(scope="module")
 def given(tmp_path_factory):
     """The files that readers have: a table, a field, recordings of several subjects, somebody's tuned parameters."""
-    needed = {"pandas": "io", "xarray": "io", "zarr": "io", "h5netcdf": "io", "matplotlib": "plot", "networkx": "graph", "sklearn": "sklearn"}
+    needed = dict.fromkeys(("pandas", "xarray", "zarr", "h5netcdf"), "io")
+    needed |= {"matplotlib": "plot", "networkx": "graph", "sklearn": "sklearn"}
     for package, extra in needed.items():
         pytest.importorskip(package, reason=f"pages use {package}; pip install 'pyedmcl[{extra}]' brings it")
     import pandas
@@ -104,13 +105,13 @@ def test_the_code_of_a_page(name, given, tmp_path, one_device, monkeypatch):
         else:
             for line in code.replace("\\\n", "").splitlines():
                 run(line, folder)
+    for picture in re.findall(rf"\(images/{Path(name).stem}/([\w.-]+)\)", PAGES[name]):
+        assert (folder / picture).is_file(), f"the page shows {picture}, and its code does not make it"
 
 
 def run(line, folder):
     words = shlex.split(line, comments=True)
     if words:
-        assert words[0] == "pyedmcl", (
-            f"no other program is run here, and the page has to say so: {line}"
-        )
+        assert words[0] == "pyedmcl", f"no other program is run here, and the page has to say so: {line}"
         done = inside(*words[1:], cwd=folder)
         assert done.returncode == 0, f"{line}\n{done.stdout}\n{done.stderr}"
