@@ -2,7 +2,7 @@
 
 In the repository pages link to each other's files, as GitHub shows them. Here a link is followed from the file that it
 stands in, and written anew for the place that the page has on the site. What the site does not hold, such as a program,
-becomes a link into the repository where `repo_url` is known, and else plain text.
+becomes a link into the public repository.
 """
 
 from __future__ import annotations
@@ -17,10 +17,13 @@ from mkdocs.structure.files import File
 ROOT = Path(__file__).resolve().parents[2]
 
 #: Files of the repository that are pages of the site, at the same place.
-OUTSIDE = ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "bench/README.md")
+OUTSIDE = ("CHANGELOG.md", "CODE_OF_CONDUCT.md", "CONTRIBUTING.md", "SECURITY.md", "bench/README.md")
 
 #: Files that have no page of their own, and the page that says the same.
 INSTEAD = {"README.md": "index.md"}
+
+#: Not mkdocs' `repo_url`: with that, pages would ask the host of the repository for numbers to show.
+URL = re.search(r'^Source = "(.+)"$', (ROOT / "pyproject.toml").read_text(encoding="utf-8"), re.MULTILINE)[1]
 
 _LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\(([^()\s:#]+)(#[^()\s]*)?\)")
 _FENCE = re.compile(r"(^ *```.*?^ *```$)", re.MULTILINE | re.DOTALL)
@@ -45,7 +48,7 @@ def on_page_markdown(markdown, page, config, files):
             return f"{mark}[{text}]({os.path.relpath(place, posixpath.dirname(source) or '.')}{anchor})"
         if not (ROOT / path).exists():
             return match[0]  # the strict build names it
-        return f"[{text}]({config.repo_url.rstrip('/')}/blob/main/{path})" if config.repo_url else text
+        return f"[{text}]({URL}/blob/main/{path})"
 
     parts = _FENCE.split(markdown)
     parts[::2] = [_LINK.sub(written, part) for part in parts[::2]]

@@ -17,7 +17,7 @@ import pytest
 from cli_helpers import inside
 
 ROOT = Path(__file__).resolve().parents[2]
-OUTSIDE = ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "bench/README.md")
+OUTSIDE = ("CHANGELOG.md", "CODE_OF_CONDUCT.md", "CONTRIBUTING.md", "SECURITY.md", "bench/README.md")
 PAGES = {
     path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8")
     for path in sorted([*(ROOT / "docs").rglob("*.md"), *(ROOT / name for name in OUTSIDE)])
@@ -73,7 +73,7 @@ def given(tmp_path_factory):
 
     folder = tmp_path_factory.mktemp("given")
     values = coupled_maps(n_series=6, n_steps=400, seed=2).values
-    pandas.DataFrame(values[:, :3], columns=["temperature", "salinity", "plankton"]).to_csv(
+    pandas.DataFrame(values[:, :3], columns=["temperature", "plankton", "anchovy"]).to_csv(
         folder / "data.csv", index=False
     )
     subject, channel = np.divmod(np.arange(800) // 200, 2)
