@@ -11,7 +11,18 @@ import numpy as np
 from ..io.roles import ROLES, roles
 from .content import Curves, Part, Section, Table, Wishes
 from .links import Links, both_directions, network_of, of_total, pairs_with_curves, strongest_links
-from .maps import LEAD, RawLayer, between_only, histogram_of_E, pairs_of, size_facts, skill_map
+from .maps import (
+    LEAD,
+    UNTESTED,
+    RawLayer,
+    between_only,
+    chosen_layer,
+    histogram_of_E,
+    pairs_of,
+    size_facts,
+    skill_map,
+)
+from .provenance import of_all_maps
 
 _LAYERS = 12  # maps of a grid that a page holds
 _READ = 25_000_000  # pairs of a map that is read as a whole for curves
@@ -26,21 +37,15 @@ def of_choice(result: Any, wishes: Wishes) -> Section:
     pairs = pairs_of(result.names, result.targets)
     heads = (*ROLES, "rho", result.axis)
     chosen = between_only(result.chosen, result.names, result.targets)
-    layers = [("skill (rho)", result.rho, "RdBu_r", -1.0, 1.0), _chosen_layer(result.axis, chosen)]
+    layers: list[RawLayer] = [("skill (rho)", result.rho, "RdBu_r", -1.0, 1.0), chosen_layer(result.axis, chosen)]
     parts: tuple[Part, ...] = (
         skill_map(f"Skill at the chosen {result.axis}", layers, result.names, result.targets, wishes),
         Table("Strongest links", heads, rows, of_total(len(rows), pairs)),
-        *network_of(links.arrows(result.names, columns), "skill (rho)"),
+        *network_of(links.arrows(result.names, columns), "skill (rho)", note=UNTESTED),
         *(histogram_of_E(chosen, "pairs") if result.axis == "E" else ()),
     )
     facts = {**size_facts(result.names, result.targets), "chosen": result.axis, "tolerance": f"{result.tolerance:g}"}
     return Section(f"{result.axis} of each pair", LEAD, facts, parts, provenance=result.provenance)
-
-
-def _chosen_layer(axis: str, chosen: Any) -> RawLayer:
-    known = chosen[np.isfinite(chosen)]
-    low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 1.0)
-    return f"chosen {axis}", chosen, "viridis", low, max(high, low + 1e-9)
 
 
 def of_grid(result: Any, wishes: Wishes) -> Section:
@@ -58,7 +63,7 @@ def of_grid(result: Any, wishes: Wishes) -> Section:
     if axis is not None:
         best, chosen = _best(grid, axis)
         chosen = between_only(chosen, names, targets)
-        layers = [("best skill (rho)", best, "RdBu_r", -1.0, 1.0), _chosen_layer(axis, chosen), *layers]
+        layers = [("best skill (rho)", best, "RdBu_r", -1.0, 1.0), chosen_layer(axis, chosen), *layers]
     links = strongest_links(layers[0][1], names, targets, wishes.top)
     rows: list[tuple[Any, ...]] = [(*roles(names[i], columns[j]), value) for i, j, value in links.each()]
     heads: tuple[str, ...] = (*ROLES, "rho" if axis is None else "best rho")
@@ -71,14 +76,16 @@ def of_grid(result: Any, wishes: Wishes) -> Section:
     parts: tuple[Part, ...] = (
         skill_map("Maps of the grid", layers, names, targets, wishes, note),
         Table("Strongest links", heads, rows, of_total(len(rows), pairs_of(names, targets)) + " " + _rule(axis)),
-        *network_of(links.arrows(names, columns), heads[len(ROLES)]),
+        *network_of(links.arrows(names, columns), heads[len(ROLES)], note=UNTESTED),
         *_grid_curves(maps, places, axis, links, names, columns, wishes),
         *(histogram_of_E(chosen, "pairs") if axis == "E" else ()),
     )
     remarks = () if small else (f"Links are those of the first map: {layers[0][0]}.",)
     lead = LEAD + " Maps for all combinations of the parameters below."
     title = f"Grid of cross maps of {len(names):,} series"
-    return Section(title, lead, facts, parts, remarks, result.provenance)
+    stored = "manifest" in result.provenance
+    run = of_all_maps(result.provenance, list(result.axes)) if stored else result.provenance
+    return Section(title, lead, facts, parts, remarks, run)
 
 
 def _main_axis(grid: Any) -> str | None:

@@ -1,4 +1,4 @@
-"""Sections of cross maps: of all pairs, of the pairs that were kept, with significance, and of grids."""
+"""Sections of cross maps: of all pairs, of the pairs that were kept, and with significance."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ LEAD = (
 )
 #: Label, cells, colours of matplotlib, and the values at both ends of these.
 RawLayer = tuple[str, Any, str, float, float]
-_UNTESTED = "Skill alone is no test: links of high skill may be chance or a shared season."
+#: Of networks of skill alone.
+UNTESTED = "Skill alone is no test: links of high skill may be chance or a shared season."
 
 
 def skill_map(
@@ -70,6 +71,13 @@ def between_only(table: Any, names: Sequence[str], targets: Sequence[str] | None
     return values
 
 
+def chosen_layer(axis: str, chosen: Any) -> RawLayer:
+    """What was chosen for each pair, such as E."""
+    known = chosen[np.isfinite(chosen)]
+    low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 1.0)
+    return f"chosen {axis}", chosen, "viridis", low, max(high, low + 1e-9)
+
+
 def histogram_of_E(E: Any, what: str = "series") -> tuple[Picture, ...]:
     """Bars of E; nothing where there is none."""
     values = np.ravel(np.asarray(E, np.float64))
@@ -81,7 +89,10 @@ def of_xmap(result: Any, wishes: Wishes) -> Section:
     """An XmapResult."""
     names, targets, error = result.names, result.targets, result.skill in ERRORS
     word = "rho" if result.skill == "pearson" else result.skill
-    best, layers = result.rho, [(f"skill ({word})", result.rho, "RdBu_r", -1.0, 1.0)]
+    best = result.rho
+    layers: list[RawLayer] = [(f"skill ({word})", best, "RdBu_r", -1.0, 1.0)]
+    if np.ndim(result.theta) == 2:
+        layers.append(chosen_layer("theta", np.asarray(result.theta, np.float64)))
     if len(result.rho.shape) > 2:
         whole = np.asarray(result.rho)
         layers = [(f"{word}, theta = {theta:g}", one, "RdBu_r", -1.0, 1.0)
@@ -102,15 +113,14 @@ def of_xmap(result: Any, wishes: Wishes) -> Section:
 
 def _link_table(links: Links, result: Any, word: str) -> Table:
     columns = result.targets or result.names
-    rows = [(*roles(result.names[i], columns[j]), value, int(result.E[j])) for i, j, value in links.each()]
+    rows = [(*roles(result.names[i], columns[j]), value, int(result.E[j]), "cause") for i, j, value in links.each()]
     total = pairs_of(result.names, result.targets)
-    heads = tuple(word if name == "rho" else "E of cause" if name == "E" else name for name in EDGE_COLUMNS)
-    return Table("Strongest links", heads, rows, of_total(len(rows), total))
+    return Table("Strongest links", (*ROLES, word, "E", "E_of"), rows, of_total(len(rows), total))
 
 
 def _network(links: Links, result: Any, word: str) -> tuple[Any, ...]:
     columns = result.targets or result.names
-    return network_of(links.arrows(result.names, columns), f"skill ({word})", note=_UNTESTED)
+    return network_of(links.arrows(result.names, columns), f"skill ({word})", note=UNTESTED)
 
 
 def of_edges(result: Any, wishes: Wishes) -> Section:
@@ -122,11 +132,11 @@ def of_edges(result: Any, wishes: Wishes) -> Section:
     note += f" Each cell is the largest kept rho of {size} x {size} pairs." if size > 1 else ""
     edges = list(result.edges(wishes.top))
     kept = len(result)
-    rows = [edge.row() for edge in edges]
+    rows = [(*edge.row(), "cause") for edge in edges]
     parts: tuple[Part, ...] = (
         Map("Map of the kept pairs", (Layer("skill (rho)", cells),), result.names, columns, shape, size, note=note),
-        Table("Strongest links", (*EDGE_COLUMNS[:-1], "E of cause"), rows, of_total(len(rows), kept, "kept pairs")),
-        *network_of([(edge.target, edge.library, edge.rho, None) for edge in edges], "skill (rho)", note=_UNTESTED),
+        Table("Strongest links", (*EDGE_COLUMNS, "E_of"), rows, of_total(len(rows), kept, "kept pairs")),
+        *network_of([(edge.target, edge.library, edge.rho, None) for edge in edges], "skill (rho)", note=UNTESTED),
         *histogram_of_E(result.E, "targets"),
     )  # fmt: skip
     facts = {**size_facts(result.names, result.targets, result.E, " of targets"), "kept pairs": f"{kept:,}",
@@ -141,10 +151,11 @@ def of_significance(result: Any, wishes: Wishes) -> Section:
     links = strongest_links(result.rho, names, None, wishes.top)
     rows = [
         (*roles(names[i], names[j]), value, float(result.p_value[i, j]), float(result.q_value[i, j]),
-         int(result.draws[i, j]) if np.ndim(result.draws) == 2 else int(result.n), int(result.E[j]))
+         int(result.draws[i, j]) if np.ndim(result.draws) == 2 else int(result.n), int(result.E[j]),
+         "cause")
         for i, j, value in links.each()
     ]  # fmt: skip
-    heads = (*ROLES, "rho", "p_value", "q_value", "surrogates", "E of cause")
+    heads = (*ROLES, "rho", "p_value", "q_value", "surrogates", "E", "E_of")
     layers = [("skill (rho)", result.rho, "RdBu_r", -1.0, 1.0), ("q-value", result.q_value, "magma", 0.0, 0.2),
               ("p-value", result.p_value, "magma", 0.0, 0.2)]  # fmt: skip
     found = int(result.significant(wishes.rate).sum())

@@ -14,6 +14,7 @@ from ..io.roles import roles
 from .content import Curves, Part, Section, Table, Wishes, Words
 from .links import both_directions, network_of, of_total, pairs_with_curves, strongest_links
 from .maps import LEAD, histogram_of_E, pairs_of, size_facts, skill_map
+from .provenance import of_all_maps
 
 _TESTED = 2_000  # series up to which the trend of every pair is tested, in memory
 _TESTS = ("p_value", "q_value")
@@ -57,7 +58,7 @@ def of_ccm_matrix(result: Any, wishes: Wishes) -> Section:
              "samples": f"{result.sample:,} of each size, seed {result.seed}"}  # fmt: skip
     lead = LEAD + " Where it does, the skill also converges: it grows with the number of library rows."
     title = f"Convergent cross mapping of {len(names):,} series"
-    return Section(title, lead, facts, parts, tuple(remarks), result.provenance)
+    return Section(title, lead, facts, parts, tuple(remarks), of_all_maps(result.provenance, ["lib_size"]))
 
 
 def _rows_of(matrix: Any, links: Any) -> np.ndarray[Any, np.dtype[np.float64]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from .markup import element, printable, text
@@ -29,6 +29,15 @@ def _plain(provenance: Any) -> dict[str, Any]:
     if manifest is not None and hasattr(manifest, "provenance"):
         return dict(manifest.provenance())
     return dict(provenance)
+
+
+def of_all_maps(provenance: Any, differing: Collection[str]) -> dict[str, Any]:
+    """What a folder of several maps says, which is of the first one, without the arguments in which they differ."""
+    plain = _plain(provenance)
+    arguments = plain.get("arguments")
+    if isinstance(arguments, Mapping):
+        plain["arguments"] = {name: value for name, value in arguments.items() if name not in differing}
+    return plain
 
 
 def _first(plain: Mapping[str, Any]) -> list[tuple[str, str]]:

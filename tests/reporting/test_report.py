@@ -177,6 +177,10 @@ def test_maps_of_several_theta_are_layers(tmp_path):
     assert [layer["label"] for layer in layers] == ["rho, theta = 0", "rho, theta = 2"]
     best = np.where(np.eye(4), -1, rho.max(axis=0))
     assert page.tables[0][1][2] == f"{best.max():.4g}", "links are those of the best theta"
+    chosen = XmapResult(rho[0], np.full(4, 3), tuple("abcd"), theta=np.full((4, 4), 2.0))
+    content = read(chosen.report(tmp_path / "r.html")).content("layers")
+    assert [layer["label"] for layer in content["layers"]] == ["skill (rho)", "chosen theta"]
+    assert cells_of(content, 1)[0, 1] == 2
 
 
 def test_what_was_run_is_there(one_device, tmp_path):
@@ -197,6 +201,22 @@ def test_stores_finished_or_not(one_device, tmp_path):
     page = read(pyedmcl.report(tmp_path / "m.zarr", tmp_path / "r.html"))
     assert "This result is not finished: 1 of 1 blocks are missing" in page.text
     assert np.isnan(cells_of(page.content("layers"))).all() and len(page.tables[0]) == 1
+
+
+def test_folders_of_several_maps(one_device, tmp_path):
+    """Their provenance is that of the first map, whose own E, fold or library size is not that of all."""
+    grid, sizes = tmp_path / "grid", tmp_path / "ccm"
+    pyedmcl.xmap_grid(VALUES, E=[1, 3], folds=2, out=grid, device=one_device)
+    page = read(pyedmcl.report(grid, tmp_path / "r.html"))
+    labels = [layer["label"] for layer in page.content("layers")["layers"]]
+    assert labels == ["best skill (rho)", "chosen E", "E = 1", "E = 3"], "means over folds"
+    assert "tau=1" in page.text and "fold=" not in page.text and "SHA-256" in page.text
+    pyedmcl.ccm_matrix(VALUES, E=3, lib_sizes=[30, 60], sample=5, seed=1, out=sizes, device=one_device)
+    page = read(pyedmcl.report(sizes, tmp_path / "r.html"))
+    assert "sample=5" in page.text and "lib_size=" not in page.text and "library sizes" in page.text
+    next((sizes / "library_0000060" / "rho").glob("c.*")).unlink()
+    page = read(pyedmcl.report(sizes, tmp_path / "r.html"))
+    assert "This result is not finished: 1 of 2 blocks are missing" in page.text
 
 
 def test_several_results_are_sections_and_the_file_is_the_same_each_time(one_device, tmp_path):
