@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
-from .figure import colours, new_figure, save_figure
+from .figure import colours, new_figure, save_figure, short_dates
 
 if TYPE_CHECKING:
     PathLike = str | os.PathLike[str]
@@ -22,6 +22,7 @@ _PANELS = (
 )
 _BARS = 64  # bars of a histogram; longer lines are put together in bins of equal width in the logarithm
 _DARKEST = 99.0  # percentile of the densities that is drawn black
+_EVEN = 0.005  # share of an axis by which points may lie apart from even ones
 
 
 def darkest(density: NDArray[np.float64]) -> float:
@@ -50,6 +51,7 @@ def plot_image(
     white: float,
     black: float,
     same: bool,
+    times: tuple[Any, Any] = (None, None),
     dpi: int = 150,
 ) -> Any:
     """An image of a recurrence matrix with axes: columns to the right, rows upwards.
@@ -68,6 +70,9 @@ def plot_image(
         Values drawn so.
     same : bool
         Both axes are the same series.
+    times : tuple
+        When points begin, of the rows and of the columns; None where that is not known. Axes show it where points are
+        evenly spaced, and count points elsewhere.
     dpi : int
 
     Returns
@@ -87,6 +92,7 @@ def plot_image(
     longer = max(rows, columns)
     width, height = 4.8 * max(columns / longer, 0.4), 4.8 * max(rows / longer, 0.3)
     figure = new_figure(width + (1.6 if label else 0.8), height + 0.6)
+    across, up = _axis(times[1], columns), _axis(times[0], rows)
     ax = figure.add_subplot()
     dark = np.clip((values - white) / (black - white), 0.0, 1.0)
     image = ax.imshow(
@@ -95,12 +101,16 @@ def plot_image(
         vmin=min(white, black),
         vmax=max(white, black),
         origin="lower",
-        extent=(-0.5, columns - 0.5, -0.5, rows - 0.5),
+        extent=(*across[0], *up[0]),
+        aspect=(across[0][1] - across[0][0]) / (up[0][1] - up[0][0]) * rows / columns,
         interpolation="nearest" if max(values.shape) <= 400 else "antialiased",
         interpolation_stage="data",
     )
-    ax.set_xlabel("point" if same else "point of x")
-    ax.set_ylabel("point" if same else "point of y")
+    for axis, (_, label_of, dates), side in ((ax.xaxis, across, "x"), (ax.yaxis, up, "y")):
+        axis.set_label_text(label_of if same else f"{label_of} of {side}")
+        if dates is not None:
+            axis.axis_date()
+            short_dates(axis, dates)
     if title:
         ax.set_title(title, fontsize=10)
     if label:
@@ -110,6 +120,24 @@ def plot_image(
     if path is not None:
         save_figure(figure, path, dpi=dpi)
     return figure
+
+
+def _axis(time: Any, points: int) -> tuple[tuple[float, float], str, Any]:
+    """Ends of an axis, its label, and the dates along it, if there are any."""
+    half = 0.5 / max(points - 1, 1)
+    if time is not None and points > 1 and time.dtype.kind in "iufM":
+        if time.dtype.kind == "M":
+            from matplotlib.dates import date2num
+
+            where = np.asarray(date2num(time))  # type: ignore[no-untyped-call]
+        else:
+            where = time.astype(np.float64)
+        span = where[-1] - where[0]
+        even = np.abs(where - np.linspace(where[0], where[-1], points))
+        if span > 0 and even.max() <= _EVEN * span:  # months differ by some days; a gap in the rows is not even
+            ends = float(where[0] - half * span), float(where[-1] + half * span)
+            return ends, "date" if time.dtype.kind == "M" else "time", time if time.dtype.kind == "M" else None
+    return (-0.5, points - 0.5), "point", None
 
 
 def line_histograms(result: Any, path: PathLike | None = None, *, title: str | None = None, dpi: int = 150) -> Any:
@@ -221,13 +249,17 @@ def measure_curves(
     values = [np.asarray(table.measure(name), np.float64) for name in names]
     labels = list(table.labels)
     where = np.array([label[-1] if isinstance(label, tuple) else label for label in labels], np.float64)
+    axis = "first point of the window" if table.label == "start" else table.label
+    if table.time is not None:
+        where, axis = table.time, "date" if table.time.dtype.kind == "M" else "time"
     figure = new_figure(7.6, 1.4 + 1.5 * len(names))
     panels = np.atleast_1d(figure.subplots(len(names), 1, sharex=True))
     for ax, name, row in zip(panels, names, values, strict=True):
         ax.plot(where, row, ".-" if len(where) <= 100 else "-", color="#21526b", linewidth=1.2, markersize=4)
         ax.set_ylabel(name)
         ax.grid(alpha=0.25)
-    panels[-1].set_xlabel("first point of the window" if table.label == "start" else table.label)
+    panels[-1].set_xlabel(axis)
+    short_dates(panels[-1].xaxis, where)
     if title:
         panels[0].set_title(title, fontsize=11)
     if path is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, overload
 
@@ -27,6 +27,8 @@ class RecurrenceTable(Result, Sequence[RecurrenceResult]):
         What tells them apart: "radius" or "start".
     labels : tuple
         Its value for each.
+    time : ndarray, optional
+        The middle of each window, as a date or number, where the series have a time.
     """
 
     column_labels: ClassVar = MEASURE_LABELS
@@ -34,6 +36,12 @@ class RecurrenceTable(Result, Sequence[RecurrenceResult]):
     results: tuple[RecurrenceResult, ...]
     label: str
     labels: tuple[Any, ...]
+    time: NDArray[Any] | None = None
+
+    @property
+    def provenance(self) -> Mapping[str, Any]:
+        """Where the results come from, which is the same for all."""
+        return self.results[0].provenance if self.results else {}
 
     def __len__(self) -> int:
         return len(self.results)
@@ -47,7 +55,8 @@ class RecurrenceTable(Result, Sequence[RecurrenceResult]):
     def __getitem__(self, index: slice) -> RecurrenceTable: ...
     def __getitem__(self, index: int | slice) -> RecurrenceResult | RecurrenceTable:
         if isinstance(index, slice):
-            return RecurrenceTable(self.results[index], self.label, self.labels[index])
+            time = None if self.time is None else self.time[index]
+            return RecurrenceTable(self.results[index], self.label, self.labels[index], time)
         return self.results[operator.index(index)]
 
     def measure(self, name: str) -> NDArray[Any]:
@@ -70,12 +79,14 @@ class RecurrenceTable(Result, Sequence[RecurrenceResult]):
         return {self.label: list(self.labels), **{name: [row[name] for row in rows] for name in names}}
 
     def to_frame(self) -> Any:
-        """A pandas DataFrame: a row per matrix, a column per measure."""
+        """A pandas DataFrame: a row per matrix, the time of windows that have one, and a column per measure."""
         columns = self.to_dict()
-        return labelled_frame(columns, self.label, columns.pop(self.label))
+        labels = columns.pop(self.label)
+        timed: dict[str, Any] = {} if self.time is None else {"time": self.time}
+        return labelled_frame({**timed, **columns}, self.label, labels)
 
     def plot(self, path: str | None = None, *, names: Sequence[str] = ("RR", "DET", "LAM", "ENTR")) -> Any:
-        """Measures over the label; saved to ``path`` if given. Needs matplotlib."""
+        """Measures over the label, or the time of the windows; saved to ``path`` if given. Needs matplotlib."""
         from ..plot.recurrence import measure_curves
 
         return measure_curves(self, names, path)

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from ..data.series import time_of
+from ..data.windows import Windows
 from ..errors import InputError, shown
 from ..jobs.function import public_function
 from ..jobs.runner import Runner
@@ -154,7 +156,11 @@ def windowed_rqa(
     for start, counts in zip(starts, counted, strict=True):
         complete = tuple(side.complete[start : start + size] for side in (rows, columns))
         results.append(common.result_of(counts, sweep.radii[0], problem, options, (complete[0], complete[1]), origin))
-    return RecurrenceTable(tuple(results), "start", tuple(starts))
+    time = time_of(x, "x")
+    return RecurrenceTable(
+        tuple(results), "start", tuple(starts),
+        None if time is None or time.dtype.kind == "U" else Windows(length, stride, values).times(time),
+    )  # fmt: skip
 
 
 def _sides(x: Any, y: Any, embedding: Embedding, options: Options) -> tuple[Points, Points]:

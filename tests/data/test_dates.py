@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import matplotlib.dates
 import numpy as np
 import pandas
 import pytest
@@ -73,3 +74,28 @@ def test_the_axis_of_a_picture_has_dates(one_device):
     slopes = result.plot_coefficients()
     slopes.canvas.draw()
     assert any("2020" in tick.get_text() for tick in slopes.axes[-1].get_xticklabels())
+
+
+def test_windows_of_recurrence_have_dates(one_device, tmp_path):
+    x = dated(X)
+    table = pyedmcl.windowed_rqa(x, 100, 50, m=2, tau=3, radius=0.1, device=one_device)
+    middle = x.index[[0, 99]].to_numpy().astype("M8[h]").astype(np.int64).mean()
+    assert table.time[0] == np.datetime64(int(middle), "h") and len(table.time) == len(table)
+    assert table[1:].time[0] == table.time[1]
+    assert table.to_frame()["time"].to_numpy().astype("M8[h]").tolist() == table.time.astype("M8[h]").tolist()
+    assert table.plot().axes[-1].get_xlabel() == "date"
+    table.save(tmp_path / "t.edm")
+    np.testing.assert_array_equal(pyedmcl.open_result(tmp_path / "t.edm").time, table.time)
+    plain = pyedmcl.windowed_rqa(X, 100, 50, m=2, tau=3, radius=0.1, device=one_device)
+    assert plain.time is None and "time" not in plain.to_frame()
+
+
+def test_recurrence_plots_have_dates_where_points_are_even(one_device):
+    x = dated(X)
+    plot = pyedmcl.recurrence_plot(x, x.iloc[:300], m=2, tau=3, radius=0.1, pixels=50, device=one_device)
+    assert [len(time) for time in plot.times] == [297, 397] and plot.times[1][0] == x.index[0]
+    axes = plot.plot().axes[0]
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("date of x", "date of y")
+    assert matplotlib.dates.num2date(axes.get_xlim()[1]).date() >= x.index[396].date()
+    uneven = x.set_axis(x.index[:200].append(x.index[:200] + pandas.Timedelta(days=5000)))
+    assert pyedmcl.distance_plot(uneven, pixels=50, device=one_device).plot().axes[0].get_xlabel() == "point"

@@ -254,7 +254,7 @@ def test_measures_over_radius(tmp_path):
     needs_matplotlib()
     from pyedmcl.plot.recurrence import measure_curves
 
-    table = SimpleNamespace(label="radius", labels=((0.1, 0.2), (0.2, 0.4)),
+    table = SimpleNamespace(label="radius", time=None, labels=((0.1, 0.2), (0.2, 0.4)),
                             measure=lambda name: np.array([1.0, 2.0]) * len(name))  # fmt: skip
     figure = measure_curves(table, ["RR", "DET"], tmp_path / "m.png")
     one, two = figure.axes

@@ -19,6 +19,7 @@ from ...io.result import Result
 from ...io.saved import SUFFIX
 from .sweep import pixel_edges
 
+Times = tuple[NDArray[Any] | None, NDArray[Any] | None]
 _ROOM = 4  # inches, about, that the longer side of a picture with axes is drawn on
 _PIXELS = {name: Label("1", f"the pixel's first point of {name}, counted from 0") for name in "yx"}
 _FAR = 99.0  # percentile of the distances that is drawn white
@@ -36,6 +37,8 @@ class RecurrencePlot(Result):
     radius : float or tuple
         In the unit of the data; (inner, outer) for a corridor; NaN where each column has its own.
     provenance : mapping
+    times : tuple of (ndarray or None)
+        When the points of the rows and of the columns begin, where the series have a time.
     """
 
     column_labels: ClassVar = {"density": Label("1", "share of the pixel's cells that are recurrent"), **_PIXELS}
@@ -45,6 +48,7 @@ class RecurrencePlot(Result):
     n_columns: int
     radius: Any
     provenance: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    times: Times = (None, None)
 
     @property
     def density(self) -> NDArray[np.float64]:
@@ -104,7 +108,8 @@ class RecurrencePlot(Result):
         return plot_image(
             density, (self.n_rows, self.n_columns), path, label="" if single else "share of recurrent cells",
             title=title or _title(self.radius), white=0.0, black=_black(black, density),
-            same=not self.provenance.get("cross", False), dpi=dpi,
+            same=not self.provenance.get("cross", False), times=self.times,
+            dpi=dpi,
         )  # fmt: skip
 
 
@@ -119,6 +124,8 @@ class DistancePlot(Result):
     n_rows, n_columns : int
         Points of the whole matrix.
     provenance : mapping
+    times : tuple of (ndarray or None)
+        When the points of the rows and of the columns begin, where the series have a time.
     """
 
     column_labels: ClassVar = {"means": Label("data", "mean distance of the pixel's cells"), **_PIXELS}
@@ -127,6 +134,7 @@ class DistancePlot(Result):
     n_rows: int
     n_columns: int
     provenance: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    times: Times = (None, None)
 
     def to_xarray(self) -> Any:
         """An xarray.DataArray of the mean distances (y, x): points that the pixels begin with."""
@@ -174,7 +182,8 @@ class DistancePlot(Result):
         return plot_image(
             self.means, (self.n_rows, self.n_columns), path, label="distance" if single else "mean distance",
             title=title, white=_white(white, self.means), black=0.0,
-            same=not self.provenance.get("cross", False), dpi=dpi,
+            same=not self.provenance.get("cross", False), times=self.times,
+            dpi=dpi,
         )  # fmt: skip
 
 

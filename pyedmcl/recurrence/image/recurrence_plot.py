@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...data.series import time_of
 from ...errors import InputError, shown
 from ...jobs.function import public_function
 from ...jobs.runner import Runner
@@ -15,7 +16,7 @@ from ..common import Device, Progress
 from ..points import Embedding, Points, embedding_of, near_one, points_of, same_coordinates
 from ..problem import RqaProblem
 from ..thresholds import passes_for
-from .plots import DistancePlot, RecurrencePlot
+from .plots import DistancePlot, RecurrencePlot, Times
 from .render import render_image
 
 _PIXELS = 2000  # of the longer side where none are asked for
@@ -117,7 +118,7 @@ def recurrence_plot(
         runner, columns, options, threshold=threshold, wanted=radii[0], cross=y is not None,
         parameters=image.parameters, grade=image.grade,
     )  # fmt: skip
-    return RecurrencePlot(image.values, rows.n, columns.n, sweep.radii[0], record)
+    return RecurrencePlot(image.values, rows.n, columns.n, sweep.radii[0], record, _times(x, y, rows, columns))
 
 
 @public_function
@@ -188,7 +189,17 @@ def distance_plot(
     record = common.provenance(
         runner, columns, options, cross=y is not None, parameters=image.parameters, grade=image.grade
     )
-    return DistancePlot(np.ldexp(image.values, rows.exponent), rows.n, columns.n, record)
+    times = _times(x, y, rows, columns)
+    return DistancePlot(np.ldexp(image.values, rows.exponent), rows.n, columns.n, record, times)
+
+
+def _times(x: Any, y: Any, rows: Points, columns: Points) -> Times:
+    """When the points of both sides begin."""
+    found = []
+    for data, what, side in ((x if y is None else y, "y", rows), (x, "x", columns)):
+        time = time_of(data, what)
+        found.append(None if time is None else time[: side.n])
+    return found[0], found[1]
 
 
 def _sides(x: Any, y: Any, embedding: Embedding, options: common.Options) -> tuple[Points, ...]:
