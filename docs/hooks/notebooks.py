@@ -1,4 +1,4 @@
-"""The list of notebooks: each docs/notebooks/*.py in the order of their names, under the title that it begins with."""
+"""The list of notebooks: their index, and each docs/notebooks/*.py under the title that it begins with."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ def on_config(config):
     pages = [{title(path): f"notebooks/{path.name}"} for path in paths]
     if pages:
         at = next(i for i, entry in enumerate(config.nav) if "How-to" in entry)
-        config.nav.insert(at, {"Notebooks": pages})
+        config.nav.insert(at, {"Notebooks": ["notebooks/index.md", *pages]})
     return config
 
 

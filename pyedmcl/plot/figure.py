@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import io
 import os
 from pathlib import Path
@@ -32,9 +33,17 @@ def new_figure(width: float, height: float) -> Any:
     if style().ax is not None:
         return Place(style().ax)
     # Not through pyplot: that would choose a window system, and keep every figure until it is closed.
-    figure = Figure(figsize=style().figsize or (width, height), layout="constrained")
+    figure: Any = Figure(figsize=style().figsize or (width, height), layout="constrained")
     FigureCanvasAgg(figure)
+    figure._repr_png_ = functools.partial(_shown, figure)
     return figure
+
+
+def _shown(figure: Any) -> bytes:
+    """The picture as a notebook shows it; without this a cell shows text unless pyplot was imported before."""
+    memory = io.BytesIO()
+    figure.savefig(memory, format="png")
+    return memory.getvalue()
 
 
 class Place:

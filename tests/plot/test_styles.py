@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import pickle
 import struct
 
 import numpy as np
@@ -61,6 +62,14 @@ def test_a_picture_fits_its_page_and_hides_no_data(name, method, one_device):
             ), "a legend lies beside the data"  # fmt: skip
             assert not covered.overlaps(ax.xaxis.label.get_window_extent(renderer))
             assert not covered.overlaps(ax.title.get_window_extent(renderer)) or not ax.title.get_text()
+
+
+def test_a_notebook_shows_a_picture_without_pyplot(one_device):
+    figure = drawing("XmapResult", "plot", one_device)()
+    again = pickle.loads(pickle.dumps(figure))
+    for shown in (figure, again):
+        assert shown._repr_png_().startswith(b"\x89PNG")
+    assert again._repr_png_.args == (again,)
 
 
 @pytest.mark.parametrize(("name", "method"), PICTURES)

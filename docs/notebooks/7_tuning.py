@@ -15,10 +15,11 @@
 #
 # **Question.** What do the parameters of a kernel cost or gain on this device, and does the answer depend on them?
 #
-# Every kernel has parameters that change how fast it is and never what it answers: the width of vectors, the size of groups,
-# what is kept in local memory. For many devices good ones are shipped; for others `pyedmcl tune` finds them. This notebook
-# tries some by hand, then lets the tuner search for some seconds, in a database of its own that is thrown away. For good, run
-# `pyedmcl tune` once in a shell: it takes a minute for each of some fifty problems and can be stopped at any time.
+# Every kernel has parameters that change how fast it is and never what it answers: the width of vectors, the size of
+# groups, what is kept in local memory. For many devices good ones are shipped; for others `pyedmcl tune` finds them.
+# This notebook tries some by hand, then lets the tuner search for some seconds, in a database of its own that is
+# thrown away. For good, run `pyedmcl tune` once in a shell: it takes a minute for each of some fifty problems and can
+# be stopped at any time.
 
 # %%
 import json
@@ -53,9 +54,9 @@ print("\n".join(shell("tune recurrence_image --mode rapid --explain").strip().sp
 
 # %% [markdown]
 # ## By hand
-# `lanes` is how many columns of the plot are one vector, and `vectors` how many of these a work-item has. All combinations are
-# compiled, then timed in turns, so that a moment in which the machine is busy misleads nobody; the shortest time counts. `using`
-# is what the tuner itself uses to force parameters.
+# `lanes` is how many columns of the plot are one vector, and `vectors` how many of these a work-item has. All
+# combinations are compiled, then timed in turns, so that a moment in which the machine is busy misleads nobody; the
+# shortest time counts. `using` is what the tuner itself uses to force parameters.
 
 # %%
 rng = np.random.default_rng(1)
@@ -85,14 +86,16 @@ print(f"{milliseconds.min():.0f} to {milliseconds.max():.0f} ms; the same image 
 
 # %% [markdown]
 # ## By the tuner
-# It compiles and times configurations in processes of their own, compares each answer with that of a slow, obvious NumPy program,
-# and what it finds has to beat the defaults in a last comparison. It goes on for as long as it is allowed to; a real search gets
-# some minutes. `pyedmcl db export -o mine.jsonl` then writes what was found, for `pyedmcl db import` elsewhere.
+# It compiles and times configurations in processes of their own, compares each answer with that of a slow, obvious
+# NumPy program, and what it finds has to beat the defaults in a last comparison. It goes on for as long as it is
+# allowed to; a real search gets some minutes. `pyedmcl db export -o mine.jsonl` then writes what was found, for
+# `pyedmcl db import` elsewhere.
 
 # %%
-summary = json.loads(shell("tune recurrence_image --mode rapid --budget 12s --quiet --json"))
+summary = json.loads(shell("tune recurrence_image --mode rapid --budget 8s --quiet --json"))
 device, case = summary["device"], summary["cases"][0]
-print(f"{case['case']}: {sum(case['counts'].values())} tried; what is kept is {case['gain']:.2f} times as fast as the defaults")
+n_tried = sum(case["counts"].values())
+print(f"{case['case']}: {n_tried} tried; what is kept is {case['gain']:.2f} times as fast as the defaults")
 print(shell("db show"))
 
 # %% [markdown]
@@ -127,7 +130,7 @@ if now in choices:
 ax.set_xticks(range(len(choices)), [f"{choices[i][0]}, {choices[i][1]}" for i in order], rotation=90)
 ax.set(xlabel="lanes, vectors", ylabel="time (ms)", title=f"b  All {rounds} rounds", ylim=(0, None))
 ax.spines[["top", "right"]].set_visible(False)
-figure.savefig("tuning_a_device.png", dpi=200)
+figure.savefig("tuning.png", dpi=200)
 plt.show()
 
 # %% [markdown]
@@ -138,10 +141,10 @@ plt.show()
 # %%
 best = np.unravel_index(milliseconds.argmin(), milliseconds.shape)
 sentence = (
-    f"On {device['name']} ({device['runtime']}, {device['compute_units']} compute units) a recurrence plot of {x.size:,} points "
-    f"takes {milliseconds.min():.0f} to {milliseconds.max():.0f} ms with {len(choices)} choices of two parameters of its kernel, "
-    f"a factor of {spread:.1f}, with the best for vectors of {lanes[best[0]]} numbers; in all {len(same)} runs it is the same to the "
-    f"last cell."
+    f"On {device['name']} ({device['runtime']}, {device['compute_units']} compute units) a recurrence plot of "
+    f"{x.size:,} points takes {milliseconds.min():.0f} to {milliseconds.max():.0f} ms with {len(choices)} choices of "
+    f"two parameters of its kernel, a factor of {spread:.1f}, with the best for vectors of {lanes[best[0]]} numbers; "
+    f"it is the same to the last cell in {sum(same)} of {len(same)} runs."
 )
 print(sentence)
 scratch.cleanup()

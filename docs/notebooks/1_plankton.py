@@ -13,8 +13,8 @@
 # %% [markdown]
 # # Plankton: linked, or only sharing a season?
 #
-# **Question.** Algae, grazers and jellyfish were counted every month for thirty years. All three rise and fall with the
-# seasons. Which of them drive each other, and which only follow the same calendar?
+# **Question.** Algae, grazers and jellyfish were counted every month for thirty years. All three rise and fall with
+# the seasons. Which of them drive each other, and which only follow the same calendar?
 #
 # The counts are simulated, so that the truth is known: algae and grazers act on each other, jellyfish live by
 # themselves. Put your own table in the place of `plankton`; everything below stays as it is.
@@ -69,9 +69,9 @@ print(f"best E: {dict(zip(dimension.names, dimension.E.tolist(), strict=True))};
 
 # %% [markdown]
 # ## Convergence
-# If algae drive grazers, the states of the grazers estimate the algae, and do it better the more of them are known. Here
-# skill grows for jellyfish, too: a season that both share is recovered better from a longer library. So convergence alone
-# is no proof either.
+# If algae drive grazers, the states of the grazers estimate the algae, and do it better the more of them are known.
+# Here skill grows for jellyfish, too: a season that both share is recovered better from a longer library. So
+# convergence alone is no proof either.
 
 # %%
 pairs = [("algae", "grazers"), ("grazers", "jellyfish"), ("algae", "jellyfish")]
@@ -82,9 +82,9 @@ for result in growth.values():
 
 # %% [markdown]
 # ## Against surrogates that keep the season
-# A seasonal surrogate of the algae has their mean year, and shuffled deviations from it. It is linked to nothing but the
-# calendar. A skill that such surrogates reach as well is owed to the calendar; 999 of them are tried in each direction, and
-# the six p-values are adjusted together for their number.
+# A seasonal surrogate of the algae has their mean year, and shuffled deviations from it. It is linked to nothing but
+# the calendar. A skill that such surrogates reach as well is owed to the calendar; 999 of them are tried in each
+# direction, and the six p-values are adjusted together for their number.
 
 # %%
 tests = [
@@ -136,20 +136,20 @@ ax.plot([], [], "o", color="black", label="not significant")
 ax.plot([], [], color="#dddddd", lw=9, solid_capstyle="butt", label="90 % of surrogates")
 ax.set_ylim(5.5, -0.5)
 ax.legend(frameon=False, loc="upper right", bbox_to_anchor=(1.03, -0.15), ncols=3, columnspacing=1)
-figure.savefig("plankton_ccm.png", dpi=200)
+figure.savefig("plankton.png", dpi=200)
 plt.show()
 
 # %% [markdown]
 # ## The sentence
 
 # %%
-found = sorted({frozenset((row.cause, row.effect)) for row in table[linked].itertuples()}, key=sorted)
+found_names = sorted({tuple(sorted((row.cause, row.effect))) for row in table[linked].itertuples()})
 weakest, strongest_other = table[linked]["rho"].min(), table[~linked]["rho"].max()
 sentence = (
-    f"Of six possible links among {', '.join(plankton)} over {n_months} months, {linked.sum()} exceed "
-    f"{tests[0].n} seasonal surrogates (q ≤ {table[linked]['q_value'].max():.3f}): "
-    f"{' and '.join(' and '.join(sorted(pair)) for pair in found)} drive each other "
-    f"(rho at least {weakest:.2f}), while a skill of up to {strongest_other:.2f} between the other species is no more than "
-    f"their common season gives (q ≥ {table[~linked]['q_value'].min():.2f})."
+    f"Of six possible links among {', '.join(plankton)} over {n_months} months, {linked.sum()} exceed {tests[0].n} "
+    f"seasonal surrogates (q ≤ {table[linked]['q_value'].max():.3f}): "
+    f"{'; '.join(' and '.join(pair) for pair in found_names)} drive each other (rho at least {weakest:.2f}), while a "
+    f"skill of up to {strongest_other:.2f} between the other species is no more than their common season gives (q ≥ "
+    f"{table[~linked]['q_value'].min():.2f})."
 )
 print(sentence)

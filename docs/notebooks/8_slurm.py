@@ -13,12 +13,12 @@
 # %% [markdown]
 # # From one GPU to a SLURM array
 #
-# **Question.** A map of all pairs takes too long on one device. What changes when many machines compute it, and does its
-# answer?
+# **Question.** A map of all pairs takes too long on one device. What changes when many machines compute it, and does
+# its answer?
 #
-# Nothing but the command line changes: processes that see one folder join in one map. There is no scheduler of ours, no network
-# and no lock; a process that is killed loses the block it was at. This notebook shows the job script, then does the same with
-# two processes on this machine.
+# Nothing but the command line changes: processes that see one folder join in one map. There is no scheduler of ours,
+# no network and no lock; a process that is killed loses the block it was at. This notebook shows the job script, then
+# does the same with two processes on this machine.
 
 # %%
 import json
@@ -41,8 +41,8 @@ np.savetxt(work / "data.csv", network.values, fmt="%.6f", delimiter=",", header=
 
 # %% [markdown]
 # ## On one device
-# In Python `pyedmcl.xmap(data, E=3, out="one.zarr")`; with `device="gpus"` all GPUs of the machine. What is written can be
-# continued by the same call, whatever ended it.
+# In Python `pyedmcl.xmap(data, E=3, out="one.zarr")`; with `device="gpus"` all GPUs of the machine. What is written
+# can be continued by the same call, whatever ended it.
 
 # %%
 COMMAND = "xmap data.csv --E 3 -o {out} --quiet"
@@ -62,9 +62,9 @@ finish(start(COMMAND.format(out="one.zarr")))
 
 # %% [markdown]
 # ## On a cluster: an array of jobs
-# This is the whole job script. Each task takes a block of the map that nobody has taken, computes it and takes the next.
-# `--requeue` is safe: a task that is started again finds what is left. Begin with four tasks or with four hundred, add some while
-# others run, mix kinds of GPUs: the map has the same bits.
+# This is the whole job script. Each task takes a block of the map that nobody has taken, computes it and takes the
+# next. `--requeue` is safe: a task that is started again finds what is left. Begin with four tasks or with four
+# hundred, add some while others run, mix kinds of GPUs: the map has the same bits.
 
 # %%
 TASKS = 2
@@ -125,7 +125,7 @@ strip = ax.inset_axes([-0.1, 0, 0.05, 1])
 of_row = np.repeat([blocks[number] for number in sorted(blocks)], rows_of_a_block)[: len(rho)]
 strip.imshow(of_row[:, None], cmap="RdBu_r", vmin=-0.4, vmax=1.4, aspect="auto", interpolation="none")
 strip.set(xticks=[], ylabel="effect (row); the strip shows which process")
-ax.set(yticks=[], xlabel="cause (column)", title=f"a  {len(rho):,} × {len(rho):,} cross maps by {len(writers)} processes")
+ax.set(yticks=[], xlabel="cause (column)", title=f"a  {rho.size:,} cross maps by {len(writers)} processes")
 figure.colorbar(image, ax=ax, label="cross-map skill rho", shrink=0.8)
 
 ax = axes[1]
@@ -137,7 +137,7 @@ for chosen, colour, name in ((off & ~linked, GREY, "no link"), (linked, RED, "li
 ax.set(xlabel="cross-map skill rho", ylabel="density", title="b  Skill of linked and other pairs", yticks=[])
 ax.spines[["top", "right"]].set_visible(False)
 ax.legend(frameon=False)
-figure.savefig("gpu_to_slurm.png", dpi=200)
+figure.savefig("slurm.png", dpi=200)
 plt.show()
 
 # %% [markdown]
@@ -146,8 +146,9 @@ plt.show()
 # %%
 sentence = (
     f"{rho.size:,} cross maps were computed by {len(writers)} processes that shared nothing but a folder "
-    f"({' and '.join(map(str, shares))} of {len(blocks)} blocks); the map has {'the same' if same_bytes else 'other'} bytes as "
-    f"that of one process, and ranks the {network.links.sum()} true links with an area under the ROC curve of {auc:.3f}."
+    f"({' and '.join(map(str, shares))} of {len(blocks)} blocks); the map has {'the same' if same_bytes else 'other'} "
+    f"bytes as that of one process, and ranks the {network.links.sum()} true links with an area under the ROC curve "
+    f"of {auc:.3f}."
 )
 print(sentence)
 folder.cleanup()

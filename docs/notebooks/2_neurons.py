@@ -15,10 +15,10 @@
 #
 # **Question.** Twelve neurons are recorded. Which of them drive which?
 #
-# A functional causal map answers it for all pairs: the states of each neuron estimate the voltage of each other one, for
-# every embedding dimension, cross-validated. What can be estimated from a neuron's past has left a trace in it, that is,
-# has driven it. The neurons are simulated (Hindmarsh and Rose's bursting neurons with excitatory synapses), so that the
-# wiring is known and the answer can be marked.
+# A functional causal map answers it for all pairs: the states of each neuron estimate the voltage of each other one,
+# for every embedding dimension, cross-validated. What can be estimated from a neuron's past has left a trace in it,
+# that is, has driven it. The neurons are simulated (Hindmarsh and Rose's bursting neurons with excitatory synapses),
+# so that the wiring is known and the answer can be marked.
 
 # %%
 import matplotlib.pyplot as plt
@@ -58,8 +58,8 @@ voltage = {f"n{i + 1}": series for i, series in enumerate(np.array(rows[200:]).T
 # %% [markdown]
 # ## The functional causal map
 # One call computes all maps for E = 1, ..., 12 with five-fold cross-validation, each fold predicted from the others.
-# `saturation` then takes for each pair the smallest E whose skill is within 0.02 of the best: few enough coordinates not to
-# fit noise, enough to unfold the dynamics.
+# `saturation` then takes for each pair the smallest E whose skill is within 0.02 of the best: few enough coordinates
+# not to fit noise, enough to unfold the dynamics.
 
 # %%
 grid = pyedmcl.xmap_grid(voltage, E=range(1, 13), folds=5)
@@ -71,8 +71,8 @@ print(f"{grid.rho.size:,} cross maps; the median pair needs E = {typical_E}; are
 
 # %% [markdown]
 # ## Which skills are more than chance?
-# Bursts are slow, so that any two neurons resemble each other somewhat. Surrogates with the same spectrum tell how much. How
-# many are drawn is decided on the way: many for pairs that are close to the limit, few for the others.
+# Bursts are slow, so that any two neurons resemble each other somewhat. Surrogates with the same spectrum tell how
+# much. How many are drawn is decided on the way: many for pairs that are close to the limit, few for the others.
 
 # %%
 test = pyedmcl.xmap_significance(voltage, E=typical_E, surrogate="phase", seed=1, budget=500)
@@ -81,9 +81,9 @@ print(f"{significant.sum()} of {N * (N - 1)} pairs are significant at a false di
 
 # %% [markdown]
 # ## Which direction?
-# A strong synapse lets the states of a driver foretell its follower a little, too. Of two significant directions of a pair, the
-# stronger one is kept. Rows of a map are effects and columns causes; `arrows` is turned round, so that `arrows[i, j]` says
-# that i drives j.
+# A strong synapse lets the states of a driver foretell its follower a little, too. Of two significant directions of a
+# pair, the stronger one is kept. Rows of a map are effects and columns causes; `arrows` is turned round, so that
+# `arrows[i, j]` says that i drives j.
 
 # %%
 arrows = (significant & (flow.directionality() > 0)).T
@@ -125,7 +125,9 @@ figure.colorbar(image, ax=ax, label="cross-validated skill rho", shrink=0.85)
 ax = axes["c"]
 angle = np.pi / 2 - 2 * np.pi * np.arange(N) / N
 place = np.column_stack([np.cos(angle), np.sin(angle)])
-kinds = [(missed, GREY, ":", "missed"), (arrows & ~synapses, RED, "--", "no synapse"), (hits, BLUE, "-", "synapse found")]
+kinds = [
+    (missed, GREY, ":", "missed"), (arrows & ~synapses, RED, "--", "no synapse"), (hits, BLUE, "-", "synapse found"),
+]  # fmt: skip
 for links, colour, line, name in kinds:
     for i, j in np.argwhere(links):
         ax.annotate("", place[j], place[i], arrowprops={
@@ -139,19 +141,19 @@ for name, (x, y) in zip(voltage, place, strict=True):
 ax.set(xlim=(-1.2, 1.2), ylim=(-1.2, 1.2), aspect="equal", title="c  Recovered network")
 ax.axis("off")
 ax.legend(frameon=False, loc="upper center", bbox_to_anchor=(0.5, 0.02), ncols=3, fontsize=8)
-figure.savefig("neurons_fcf.png", dpi=200)
+figure.savefig("neurons.png", dpi=200)
 plt.show()
 
 # %% [markdown]
 # ## The sentence
-# Other seeds give other populations: change `default_rng(1)` and look how the precision varies. Chains and common drivers
-# are what lowers it; `pyedmcl.causal_network` tests for those too.
+# Other seeds give other populations: change `default_rng(1)` and look how the precision varies. Chains and common
+# drivers are what lowers it; `pyedmcl.causal_network` tests for those too.
 
 # %%
 sentence = (
-    f"From {ROWS:,} samples of {N} simulated neurons, a functional causal map ranks the {synapses.sum()} synapses among "
-    f"{others.sum()} ordered pairs with an area under the ROC curve of {auc:.2f}; of the {arrows.sum()} arrows that are "
-    f"significant (q ≤ 0.05) and the stronger direction of their pair, {hits.sum()} are synapses (precision "
+    f"From {ROWS:,} samples of {N} simulated neurons, a functional causal map ranks the {synapses.sum()} synapses "
+    f"among {others.sum()} ordered pairs with an area under the ROC curve of {auc:.2f}; of the {arrows.sum()} arrows "
+    f"that are significant (q ≤ 0.05) and the stronger direction of their pair, {hits.sum()} are synapses (precision "
     f"{precision:.2f}, recall {recall:.2f}) and {(arrows & upstream).sum()} lead downstream along synapses."
 )
 print(sentence)

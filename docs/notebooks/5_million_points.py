@@ -15,11 +15,12 @@
 #
 # **Question.** A series has a million values. Which of its stretches are alike, and which are never visited again?
 #
-# A matrix of a million by a million has 10¹² cells: no memory holds it and no screen shows it. It is never held here: an image
-# counts the cells behind each of its pixels. Leaving out points instead, as is often done, shows lines that are not there.
+# A matrix of a million by a million has 10¹² cells: no memory holds it and no screen shows it. It is never held here:
+# an image counts the cells behind each of its pixels. Leaving out points instead, as is often done, shows lines that
+# are not there.
 #
-# The series is simulated: an insect population (Ricker's map) whose growth rate follows a slow cycle, so that calm and chaotic
-# times take turns.
+# The series is simulated: an insect population (Ricker's map) whose growth rate follows a slow cycle, so that calm
+# and chaotic times take turns.
 
 # %%
 from math import exp
@@ -40,10 +41,10 @@ x = np.array(series)
 
 # %% [markdown]
 # ## How much of it?
-# On a GPU all cells are counted in a second or so: `pyedmcl.recurrence_plot(x, m=3, radius=0.1, radius_unit="std")`. On two cores
-# of a processor that takes a minute. So here every 51st state is compared with all of the million: each pixel counts one of 51
-# of its cells, spread evenly, and all columns are there. (An odd number, since every 50th step would see one side only of a
-# cycle of two steps.) Set `EVERY = 1` for all cells.
+# On a GPU all cells are counted in a second or so: `pyedmcl.recurrence_plot(x, m=3, radius=0.1, radius_unit="std")`.
+# On two cores of a processor that takes a minute. So here every 51st state is compared with all of the million: each
+# pixel counts one of 51 of its cells, spread evenly, and all columns are there. (An odd number, since every 50th step
+# would see one side only of a cycle of two steps.) Set `EVERY = 1` for all cells.
 
 # %%
 EVERY, PIXELS = 51, 500
@@ -73,7 +74,8 @@ print(f"a pixel of the reduced image is wrong by {error:.1%} of the mean")
 # %%
 rate = growth[: PIXELS * (N // PIXELS)].reshape(PIXELS, -1).mean(axis=1)
 difference = abs(rate[:, None] - rate[None, :])
-apart = abs(np.subtract.outer(np.arange(PIXELS), np.arange(PIXELS))) > PIXELS // 10  # pixels near the diagonal do not count
+pixel = np.arange(PIXELS)
+apart = abs(pixel[:, None] - pixel[None, :]) > PIXELS // 10  # not merely near in time
 alike, unlike = density[apart & (difference < 0.05)].mean(), density[apart & (difference > 0.3)].mean()
 print(f"growth rates within 0.05: {alike:.2%} recur; more than 0.3 apart: {unlike:.3%}")
 
@@ -106,7 +108,7 @@ figure.colorbar(image, ax=ax, label="share of cells that recur", orientation="ho
 
 zooms = (("c", int(np.argmax(growth)), "c  200 chaotic steps"), ("d", int(np.argmin(growth)), "d  200 calm steps"))
 for name, begin, title in zooms:
-    close = pyedmcl.recurrence_plot(states[begin : begin + 200], **{**recurrence, "radius": 0.1 * x.std(), "radius_unit": "data"})
+    close = pyedmcl.recurrence_plot(states[begin : begin + 200], embedded=True, radius=0.1 * x.std())
     axes[name].imshow(close.matrix, cmap="Greys", origin="lower", extent=(0, 200, 0, 200))
     axes[name].set(title=title, xlabel="steps")
 figure.savefig("million_points.png", dpi=200)
@@ -117,8 +119,8 @@ plt.show()
 
 # %%
 sentence = (
-    f"In a series of {N:,} points, of which {pairs:.1e} pairs of states were compared, stretches with nearly equal growth "
-    f"rates (within 0.05) share {alike / unlike:,.0f} times as many recurrences ({alike:.2%} of pairs) as those whose rates "
-    f"differ by more than 0.3 ({unlike:.3%}), however far apart in time they lie."
+    f"In a series of {N:,} points, of which {pairs:.1e} pairs of states were compared, stretches with nearly equal "
+    f"growth rates (within 0.05) share {alike / unlike:,.0f} times as many recurrences ({alike:.2%} of pairs) as "
+    f"those whose rates differ by more than 0.3 ({unlike:.3%}), however far apart in time they lie."
 )
 print(sentence)

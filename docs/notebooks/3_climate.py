@@ -13,12 +13,12 @@
 # %% [markdown]
 # # Climate: which part of the sea follows an index?
 #
-# **Question.** A field of sea surface temperature and a climate index are given, month by month for fifty years. Which cells
-# does the index drive, also where the response is neither linear nor of one sign?
+# **Question.** A field of sea surface temperature and a climate index are given, month by month for fifty years.
+# Which cells does the index drive, also where the response is neither linear nor of one sign?
 #
-# The field is simulated. The index drives three regions: one warms with it, one cools with it, and one responds to its
-# extremes of either sign. Everywhere else there is weather, smooth in space and time, and an annual cycle. Read your own field by
-# `xarray.open_dataset("sst.nc")["sst"]`; land may be NaN.
+# The field is simulated. The index drives three regions: one warms with it, one cools with it, and one responds to
+# its extremes of either sign. Everywhere else there is weather, smooth in space and time, and an annual cycle. Read
+# your own field by `xarray.open_dataset("sst.nc")["sst"]`; land may be NaN.
 
 # %%
 import matplotlib.pyplot as plt
@@ -88,17 +88,17 @@ field = xr.DataArray(
 
 # %% [markdown]
 # ## The annual cycle goes first
-# Every cell has it, so it would link everything with everything. What is left of each month are its deviations from the mean of
-# that month.
+# Every cell has it, so it would link everything with everything. What is left of each month are its deviations from
+# the mean of that month.
 
 # %%
 deviations = field.groupby("time.month") - field.groupby("time.month").mean("time")
 
 # %% [markdown]
 # ## The index against its surrogates, in one call
-# Each cell of the field is a library: what do its states know about the index of the month before (`Tp=-1`)? The targets are
-# the index and 199 surrogates with its spectrum. A cell's p-value counts the surrogates that it estimates as well as the
-# index. Land is left out, and comes back as NaN.
+# Each cell of the field is a library: what do its states know about the index of the month before (`Tp=-1`)? The
+# targets are the index and 199 surrogates with its spectrum. A cell's p-value counts the surrogates that it estimates
+# as well as the index. Land is left out, and comes back as NaN.
 
 # %%
 E = 4
@@ -116,8 +116,8 @@ print(f"{found.sum()} of {sea.sum()} cells: {hit_rate:.0%} of the driven ones, {
 
 # %% [markdown]
 # ## Correlation, for comparison
-# A lagged correlation finds the two linear regions. Where the sea responds to extremes of either sign it is weak, and its sign
-# means nothing.
+# A lagged correlation finds the two linear regions. Where the sea responds to extremes of either sign it is weak, and
+# its sign means nothing.
 
 # %%
 past, later = index[:-1], deviations.values[1:]
@@ -152,7 +152,7 @@ for name, values, colours, (low, high), title, label in panels:
     ax.set(title=title, xlabel="longitude (° E)", ylabel="latitude (° N)", aspect="equal")
     figure.colorbar(image, ax=ax, label=label, orientation="horizontal", shrink=0.8)
 axes["c"].plot(east[found], north[found], ".", color="#d1495b", ms=3.5)
-figure.savefig("climate_field.png", dpi=200)
+figure.savefig("climate.png", dpi=200)
 plt.show()
 
 # %% [markdown]
@@ -161,8 +161,9 @@ plt.show()
 # %%
 quadratic = (strength["extremes"] > 0) & sea
 sentence = (
-    f"Among {sea.sum()} cells over {n_months} months, cross mapping finds {hit_rate:.0%} of the {driven.sum()} that the "
-    f"index drives at a false discovery rate of 0.05 (precision {precision:.2f}), among them {found[quadratic].mean():.0%} of "
-    f"those that respond to its extremes of either sign, where the mean correlation is {correlation[quadratic].mean():.2f}."
+    f"Among {sea.sum()} cells over {n_months} months, cross mapping finds {hit_rate:.0%} of the {driven.sum()} that "
+    f"the index drives at a false discovery rate of 0.05 (precision {precision:.2f}), among them "
+    f"{found[quadratic].mean():.0%} of those that respond to its extremes of either sign, where the mean correlation "
+    f"is {correlation[quadratic].mean():.2f}."
 )
 print(sentence)

@@ -13,14 +13,15 @@
 # %% [markdown]
 # # EEG: does a discharge recur more than its spectrum explains?
 #
-# **Question.** Thirty recordings are cut around the onset of a spike-and-wave discharge. Brain activity recurs more regularly
-# during the discharge. Is this only its rhythm, which a spectrum shows as well, or is there more in it?
+# **Question.** Thirty recordings are cut around the onset of a spike-and-wave discharge. Brain activity recurs more
+# regularly during the discharge. Is this only its rhythm, which a spectrum shows as well, or is there more in it?
 #
-# Each recording is cut into overlapping windows, the recurrences of each window are quantified, and means over recordings get
-# confidence bands by bootstrap. Surrogates of each window, with its spectrum and its values, say what rhythm alone would give.
+# Each recording is cut into overlapping windows, the recurrences of each window are quantified, and means over
+# recordings get confidence bands by bootstrap. Surrogates of each window, with its spectrum and its values, say what
+# rhythm alone would give.
 #
-# The recordings are simulated: a background with an alpha rhythm, and from second 0 to second 6 a spike and a wave three times
-# a second. Put your own array (recordings, samples) in the place of `eeg`.
+# The recordings are simulated: a background with an alpha rhythm, and from second 0 to second 6 a spike and a wave
+# three times a second. Put your own array (recordings, samples) in the place of `eeg`.
 
 # %%
 import matplotlib.pyplot as plt
@@ -62,9 +63,9 @@ print(windows.shape)
 
 # %% [markdown]
 # ## Recurrence of all windows in one call
-# A state is made of five values, 6 samples apart. Two states recur if they are nearer than one standard deviation of their
-# window, and are not neighbours in time (`theiler`). Determinism is the share of recurrences that lie on diagonal lines:
-# stretches in which the signal repeats what it did before.
+# A state is made of five values, 6 samples apart. Two states recur if they are nearer than one standard deviation of
+# their window, and are not neighbours in time (`theiler`). Determinism is the share of recurrences that lie on
+# diagonal lines: stretches in which the signal repeats what it did before.
 
 # %%
 embedding = {"m": 5, "tau": 6, "radius": 1.0, "radius_unit": "std", "theiler": 30}
@@ -78,8 +79,8 @@ observed = determinism(windows)
 
 # %% [markdown]
 # ## The same of surrogates
-# One surrogate of each window ("iaaft": the same values and, nearly, the same spectrum), each with a seed of its own, so that
-# they are as independent of each other as the recordings are.
+# One surrogate of each window ("iaaft": the same values and, nearly, the same spectrum), each with a seed of its own,
+# so that they are as independent of each other as the recordings are.
 
 # %%
 flat = windows.reshape(-1, width)
@@ -142,7 +143,7 @@ ax.text(3, 0.02, "discharge", color=RED, ha="center", transform=ax.get_xaxis_tra
 ax.set(title="d  Determinism, mean and 95 % band", xlabel="middle of the window (s)", ylabel="DET")
 ax.set_xlim(middle[0], middle[-1])
 ax.legend(frameon=False, loc="upper left")
-figure.savefig("eeg_recurrence.png", dpi=200)
+figure.savefig("eeg.png", dpi=200)
 plt.show()
 
 # %% [markdown]
@@ -150,9 +151,9 @@ plt.show()
 
 # %%
 sentence = (
-    f"In {RECORDINGS} recordings determinism rises from {rest:.2f} (95 % CI {rest_low:.2f} to {rest_high:.2f}) before to "
-    f"{rise:.2f} ({rise_low:.2f} to {rise_high:.2f}) within the discharge, where it exceeds that of surrogates with the same "
-    f"spectrum by {excess:.2f} ({excess_low:.2f} to {excess_high:.2f}); before, the difference is {excess_rest:.2f} "
-    f"({excess_rest_band[0]:.2f} to {excess_rest_band[1]:.2f})."
+    f"In {RECORDINGS} recordings determinism rises from {rest:.2f} (95 % CI {rest_low:.2f} to {rest_high:.2f}) before "
+    f"to {rise:.2f} ({rise_low:.2f} to {rise_high:.2f}) within the discharge, where it exceeds that of surrogates "
+    f"with the same spectrum by {excess:.2f} ({excess_low:.2f} to {excess_high:.2f}); before, the difference is "
+    f"{excess_rest:.2f} ({excess_rest_band[0]:.2f} to {excess_rest_band[1]:.2f})."
 )
 print(sentence)

@@ -13,12 +13,12 @@
 # %% [markdown]
 # # From pyEDM, kEDM and PyRQA to here
 #
-# **Question.** A script was written for pyEDM, kEDM or PyRQA. What has to be changed to run it on any device, and are the
-# numbers the same?
+# **Question.** A script was written for pyEDM, kEDM or PyRQA. What has to be changed to run it on any device, and are
+# the numbers the same?
 #
-# There are two ways. An *adapter* has the names, arguments and returns of the package: one line of imports changes. A *native*
-# call says the same in the words of pyedmcl, and can do more. This notebook makes both, side by side, and compares all
-# numbers. None of the three packages needs to be installed.
+# There are two ways. An *adapter* has the names, arguments and returns of the package: one line of imports changes. A
+# *native* call says the same in the words of pyedmcl, and can do more. This notebook makes both, side by side, and
+# compares all numbers. None of the three packages needs to be installed.
 #
 # | package | in the script | instead |
 # | --- | --- | --- |
@@ -33,7 +33,7 @@ import pandas as pd
 
 import pyedmcl
 import pyedmcl.compat.kedm as kedm
-import pyedmcl.compat.pyedm as EDM
+import pyedmcl.compat.pyedm as EDM  # noqa: N812
 from pyedmcl.compat.pyrqa.analysis_type import Classic
 from pyedmcl.compat.pyrqa.computation import RQAComputation
 from pyedmcl.compat.pyrqa.metric import EuclideanMetric
@@ -50,8 +50,8 @@ compared = []  # (what, largest difference)
 
 # %% [markdown]
 # ## pyEDM: simplex projection
-# Rows of pyEDM are counted from 1 and ranges include their ends. Here rows are counted from 0, and ranges are as Python's:
-# "1 300" becomes `(0, 300)`. pyEDM's lags are negative (`tau=-1`), ours positive (`tau=1`).
+# Rows of pyEDM are counted from 1 and ranges include their ends. Here rows are counted from 0, and ranges are as
+# Python's: "1 300" becomes `(0, 300)`. pyEDM's lags are negative (`tau=-1`), ours positive (`tau=1`).
 
 # %%
 table = frame.copy()
@@ -66,8 +66,9 @@ print(f"rho {EDM.ComputeError(there['Observations'], there['Predictions'])['rho'
 
 # %% [markdown]
 # ## pyEDM: S-map
-# A sweep over theta is one call here; slopes and skill come with it. By default pyEDM's fits leave out the farthest row of the
-# library, those here take all: `knn=` makes them equal. Of rows 0 to 299, the first two have no state, and the last has no target.
+# A sweep over theta is one call here; slopes and skill come with it. By default pyEDM's fits leave out the farthest
+# row of the library, those here take all: `knn=` makes them equal. Of rows 0 to 299, the first two have no state, and
+# the last has no target.
 
 # %%
 thetas = (0, 1, 2, 4, 8)
@@ -83,8 +84,8 @@ print(np.round(there_skill, 4), np.round(sweep.rho, 4))
 
 # %% [markdown]
 # ## pyEDM: convergent cross mapping
-# The adapter draws the sub-libraries that pyEDM draws. A native call draws others, gives each of them (not their mean only), and
-# tests whether skill grows. So the two agree as two samples do.
+# The adapter draws the sub-libraries that pyEDM draws. A native call draws others, gives each of them (not their mean
+# only), and tests whether skill grows. So the two agree as two samples do.
 
 # %%
 sizes = (10, 20, 40, 80, 160, 320, 480)
@@ -140,7 +141,8 @@ pd.DataFrame(compared, columns=["script and native call", "largest difference"])
 
 # %% [markdown]
 # ## The picture
-# Adapter against native call: everything lies on the diagonal, but for the means of other random samples, which lie in their band.
+# Adapter against native call: everything lies on the diagonal, but for the means of other random samples, which lie
+# in their band.
 
 # %%
 BLUE, RED, GREY = "#21526b", "#d1495b", "#b8b8b8"
@@ -185,8 +187,8 @@ plt.show()
 n_values = inside.sum() + len(thetas) + len(there_E) + there_map.size + len(measures)
 worst = max(value for _, value in compared)
 sentence = (
-    f"Of {n_values} values computed with the calls of pyEDM, kEDM and PyRQA and with native ones (predictions, skill, embedding "
-    f"dimensions, recurrence measures), none differs by more than {worst:.0e}; means of convergent cross mapping, whose "
-    f"random sub-libraries differ, are {away.mean():.1f} standard errors apart on average."
+    f"Of {n_values} values computed with the calls of pyEDM, kEDM and PyRQA and with native ones (predictions, skill, "
+    f"embedding dimensions, recurrence measures), none differs by more than {worst:.0e}; means of convergent cross "
+    f"mapping, whose random sub-libraries differ, are {away.mean():.1f} standard errors apart on average."
 )
 print(sentence)
