@@ -206,6 +206,10 @@ COUNTS: Mapping[str, Count] = {
         "pairs", _map_pairs, lambda n, g: n["rows"] * n["libraries"] * (5 * g["E"] + 3) * _item(g),
         lambda n, g: _map_pairs(n, g) * (10.0 * g["E"] + 12 + (g["E"] + 1) * (g["E"] + 2)),
     ),
+    "smap_slopes": Count(
+        "pairs", _map_pairs, lambda n, g: n["rows"] * n["libraries"] * (g["E"] + 1) * (g["E"] + 3) * _item(g),
+        lambda n, g: _map_pairs(n, g) * (6.0 * g["E"] + 12 + 2 * g["E"] * (g["E"] + 1)),
+    ),
     "smap_map": Count(
         "predictions", lambda n, g: n["rows"] * n["libraries"] * n["targets"],
         lambda n, g: n["rows"] * (n["libraries"] * (5 * g["E"] + 3) + n["targets"]) * _item(g),

@@ -21,6 +21,7 @@
 ##   E          embedding dimension: values in a state
 ##   gaps       a library or target has gaps, so that not all rows count
 ##   penalised  slopes are penalised (ridge)
+##   slopes     the inverse of each row's system is written, for mean slopes
 ##   dtype      number type of data and distances: float32 or float64
 ## Tuned for speed, never changing what is computed (values; default of a processor, of a GPU):
 ##   lanes      rows of a work-item; a SIMD register on CPUs (1 4 8 16; 16, 1)
@@ -192,10 +193,13 @@ inline moment solve_small(moment* restrict a, moment* restrict x) {
 %if penalised:
 // penalty: [library][E][E], what is added to the matrix for each unit of the squared weight of the nearest row.
 %endif
+%if slopes:
+// records: [library][n_padded][RECORD], for smap_slopes; of rows that are not predicted the inverse is zero.
+%endif
 kernel __attribute__((reqd_work_group_size(WG, 1, 1)))
 void smap_gram(global const real* restrict states, global const real* restrict columns, const int n_rows, const int n_padded,
                const int first_tile, const int radius, const real theta, global const moment* restrict penalty, global real* restrict fits,
-               global int* restrict doubtful) {
+               global int* restrict doubtful, global real* restrict records) {
 %if staged:
   local real staged_states[CHUNK * STATE] __attribute__((aligned(64)));
   local int any_refined;
@@ -291,4 +295,24 @@ void smap_gram(global const real* restrict states, global const real* restrict c
   for (int i = 0; i < K; ++i) STOREV(g[i], fits + (size_t)i * n_padded);
   STOREV(nearest, fits + (size_t)K * n_padded);
   STOREV(rate, fits + (size_t)(K + 1) * n_padded);
+%if slopes:
+
+  // ---- The inverse of each row's system, but for its first row: a column solves A x = (a unit vector) ----
+  real near_of[LANES], rate_of[LANES];
+  STOREV(nearest, near_of);
+  STOREV(rate, rate_of);
+  _Pragma("unroll 1") for (int l = 0; l < LANES; ++l) {
+    global real* restrict record = records + ((size_t)which * n_padded + t0 + l) * RECORD;
+    _Pragma("unroll 1") for (int e = 0; e < E; ++e) {
+      moment a[N_SUMS], x[K];
+      for (int i = 0; i < N_SUMS; ++i) a[i] = of_rows[i * LANES + l];
+      for (int i = 0; i < K; ++i) x[i] = i == e + 1;
+      solve_small(a, x);
+      for (int i = 0; i < K; ++i) record[e * K + i] = ${"columns[(size_t)(2 * E) * n_padded + l] > 0 ? (real)x[i] : (real)0" if gaps else "(real)x[i]"};
+      record[RECORD_CENTRE + e] = columns[(size_t)(E + e) * n_padded + l];
+    }
+    record[RECORD_NEAREST] = near_of[l];
+    record[RECORD_RATE] = rate_of[l];
+  }
+%endif
 }

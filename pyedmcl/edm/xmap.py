@@ -30,7 +30,7 @@ from .xmap_edges import XmapEdges
 from .xmap_problem import XmapProblem
 from .xmap_result import XmapResult
 from .xmap_run import edges_in_memory, map_in_folder, map_in_memory, result_of_store
-from .xmap_smap import linear_fits
+from .xmap_smap import linear_fits, with_slopes
 from .xmap_windows import windowed_map
 
 _BLOCK_SERIES = 1024  # libraries of a block in memory; a store's blocks are smaller
@@ -48,6 +48,7 @@ def xmap(
     method: str = "simplex",
     theta: float | Sequence[float] | str = 1.0,
     ridge: float = 0.0,
+    coefficients: str | None = None,
     E_max: int = 20,
     E_rule: str | float = "best",
     columns: Sequence[str | int] | str | int | None = None,
@@ -104,6 +105,10 @@ def xmap(
         too high, since it was chosen by its own value. Only a single number may be stored with ``out``.
     ridge : float
         Penalty of method "smap" on the squared slopes, as solver "ridge" of :func:`pyedmcl.smap` has it; 0 for none.
+    coefficients : "mean", optional
+        With method "smap" and a single theta the result also has ``coefficients`` (n_libraries, n_targets, largest E):
+        the slope of the target on each lag of the library, averaged over the fits around all rows that are predicted.
+        Held in memory.
     E_max : int
         Largest dimension for E = "auto".
     E_rule : "best", "one-se" or float
@@ -173,7 +178,8 @@ def xmap(
     -------
     XmapResult
         ``rho`` (n_libraries, n_targets) with row = library and column = target; ``E``, ``names``, ``targets``. With a
-        sequence of theta a first axis over it, and with "best" also ``theta`` of each pair. With ``folds``, and without
+        sequence of theta a first axis over it, and with "best" also ``theta`` of each pair. With ``coefficients`` also
+        these, and ``lags``. With ``folds``, and without
         ``out`` or ``keep``, also ``folds`` (folds, n_libraries, n_targets), rho of each fold. With ``keep`` other than
         "all" an ``XmapEdges``: ``library``, ``target`` (positions) and ``rho`` of each edge, ``edges()``,
         ``to_frame()``, ``to_scipy()``, ``to_networkx()``, ``save(path)``.
@@ -228,7 +234,11 @@ def xmap(
     begin = begin_of(join, part, out, "out", resume=resume)
     rule = Keep.parse(keep)
     fits = linear_fits(method, theta, ridge, knn)
-    check_one_theta(fits, theta, out=out, keep=None if rule is None else keep, windows=windows, folds=folds)
+    check_one_theta(
+        fits, theta, out=out, keep=None if rule is None else keep, windows=windows, folds=folds,
+        coefficients=coefficients,
+    )  # fmt: skip
+    fits = with_slopes(fits, coefficients, {"out=": out, "keep=": rule, "windows=": windows, "folds=": folds})
     if windows is not None:
         check_windows(
             windows, keep=rule, out=out, groups=groups, lib_range=lib_range, pred_range=pred_range,

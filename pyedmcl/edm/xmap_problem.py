@@ -15,7 +15,7 @@ from .map_cells import MapCells
 from .map_rows import MapRows, arguments_of_folds
 from .pairs import PairsProblem
 from .xmap_data import map_data
-from .xmap_smap import KERNELS, LinearFits, SmapXmapEngine
+from .xmap_smap import LinearFits, SmapXmapEngine
 
 if TYPE_CHECKING:
     from ..device.executor import Executor
@@ -62,7 +62,7 @@ class XmapProblem(PairsProblem):
 
     @property
     def kernels(self) -> tuple[str, ...]:
-        mapping: tuple[str, ...] = ("stage", "knn", "lookup") if self.fits is None else KERNELS
+        mapping: tuple[str, ...] = ("stage", "knn", "lookup") if self.fits is None else self.fits.kernels
         mapping += ("compact",) if self.compact else ()
         mapping = xmap_measures.KERNELS if self.measured else mapping
         first_stage = () if self.E_max is None else ("knn", "predict", "skill")

@@ -11,7 +11,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ..data.arguments import choice
 from ..data.grid import Grid
+from ..errors import InputError
 from ..io.fields import labelled
 from ..io.graphs import Graph, graph_of_edges
 from ..io.labels import Label
@@ -63,6 +65,11 @@ class XmapResult(Graph, Result):
         Where libraries and targets lie, if they are fields.
     predictions : ndarray (n_libraries, n_targets, n_steps) or None
         Where they were asked for: prediction of each row of each target from each library, NaN where there is none.
+    coefficients : ndarray (n_libraries, n_targets, largest E) or None
+        Where they were asked for: the mean over rows of the slope of a target on each lag of a library, in units of the
+        target for a unit of the library; NaN behind the target's E.
+    lags : tuple of int or None
+        How many steps before the state each of these lags lies.
     """
 
     series_label: ClassVar = Label("1", "skill of predicting this series (the cause) from the row's (the effect)")
@@ -78,6 +85,8 @@ class XmapResult(Graph, Result):
     skill: str = "pearson"
     predictions: NDArray[Any] | None = field(default=None, repr=False)
     grids: tuple[Grid | None, Grid | None] = field(default=(None, None), repr=False)
+    coefficients: NDArray[np.float64] | None = field(default=None, repr=False)
+    lags: tuple[int, ...] | None = field(default=None, repr=False)
 
     def held(self) -> XmapResult:
         """The same result in memory, without its store."""
@@ -88,10 +97,17 @@ class XmapResult(Graph, Result):
         targets = list(self.targets or self.names)
         return pandas_for("to_frame()").DataFrame(np.asarray(self.rho), index=list(self.names), columns=targets)
 
-    def to_xarray(self) -> Any:
-        """An xarray DataArray (library, target); the coordinates of a field take the place of its cells."""
+    def to_xarray(self, what: str = "rho") -> Any:
+        """An xarray DataArray (library, target); the coordinates of a field take the place of its cells.
+
+        ``what="coefficients"`` gives the mean slopes (library, target, lag) instead.
+        """
         rho = np.asarray(self.rho)
         axes = [("library", self.grids[0] or self.names), ("target", self.grids[1] or self.targets or self.names)]
+        if choice("what", what, ("rho", "coefficients")) == "coefficients":
+            if self.coefficients is None:
+                raise InputError("what='coefficients': the map has none; xmap(..., coefficients='mean') makes them")
+            return labelled(self.coefficients, [*axes, ("lag", self.lags)], "coefficients")
         return labelled(rho, [("theta", self.theta), *axes] if rho.ndim > 2 else axes, "rho")
 
     def edges(self, top: int = 100) -> Sequence[Any]:

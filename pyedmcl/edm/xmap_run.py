@@ -15,6 +15,7 @@ from ..jobs.runner import Runner
 from ..jobs.shared import SharedSink, sink_at
 from ..jobs.sinks import ArraySink
 from ..jobs.store import XmapStore, open_store, open_to_write
+from . import arguments
 from .keep import Keep
 from .kept_problem import EdgeSink, KeptProblem
 from .map_precision import tell_in_full
@@ -38,23 +39,32 @@ def map_in_memory(problem: XmapProblem, runner: Runner, layout: Layout | None) -
     """
     series, aimed = problem.data.series, problem.aimed.series
     shape, dtype = (series.n_series, aimed.n_series), problem.data.dtype
-    layers = np.empty((problem.layers - problem.predictions, *shape), np.dtype(dtype))
+    fits = problem.fits
+    # A layer of another shape, after the maps: predictions, of whose measures there is one map, or mean slopes.
     predicted: Any = None
+    slopes: Any = None
     if problem.predictions:
         predicted = check_room((*shape, series.n_steps), dtype, "take fewer libraries or targets at a time")
-    sink = ArraySink(problem.blocks(), [*layers] if predicted is None else [*layers, predicted])
+    elif fits is not None and fits.slopes:
+        slopes = arguments.room("coefficients", (*shape, problem.highest), np.float64)
+    further = [layer for layer in (predicted, slopes) if layer is not None]
+    layers = np.empty((problem.layers - len(further), *shape), np.dtype(dtype))
+    sink = ArraySink(problem.blocks(), [*layers, *further])
     problem = with_dimensions(problem, runner, sink)
     record = runner.run(problem, sink)
+    lags = None
+    if slopes is not None:
+        lags = tuple(problem.tau * e for e in range(max(problem.E or (1,))))
+        slopes = slopes[..., : len(lags)]
     if predicted is not None and layout is not None:
         predicted = predicted[..., layout.order]
-    fits = problem.fits
     return XmapResult(
         # "best" gives the largest rho and its theta; a sequence of theta gives as many maps; folds follow their mean.
         layers if fits is not None and fits.several else layers[0],
         np.array(problem.E, int), series.names, None, _provenance(problem, runner, record, sink.record),
         layers[1] if fits is not None and fits.best else theta_of(problem.arguments()),
         _target_names(problem), layers[1:] if problem.each_fold else None, problem.skill, predicted,
-        (series.grid, aimed.grid),
+        (series.grid, aimed.grid), slopes, lags,
     )  # fmt: skip
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ..device.executor import Executor
 
 KERNELS = ("stage", "smap_white", "smap_gram", "smap_map")
+COEFFICIENTS = ("mean",)
 _NAMED = 5
 
 
@@ -42,27 +43,37 @@ class LinearFits:
         Whether a map for each theta is asked for.
     best : bool
         Whether the largest rho of each pair is asked for, with its theta.
+    slopes : bool
+        Whether mean slopes are a further layer of the result, (n_libraries, n_targets, largest E).
     """
 
     thetas: tuple[float, ...]
     ridge: float
     several: bool = False
     best: bool = False
+    slopes: bool = False
 
     @property
     def layers(self) -> int:
-        """Matrices of the result."""
-        return 2 if self.best else len(self.thetas)
+        """Layers of the result."""
+        return 2 if self.best else len(self.thetas) + self.slopes
+
+    @property
+    def kernels(self) -> tuple[str, ...]:
+        """Kernels that the answer depends on."""
+        return (*KERNELS, "smap_slopes") if self.slopes else KERNELS
 
     def arguments(self) -> dict[str, Any]:
         """What identifies the fits; plain numbers and text."""
         theta: Any = "best" if self.best else list(self.thetas) if self.several else self.thetas[0]
-        return {"method": "smap", "theta": theta, "ridge": self.ridge}
+        named = {"method": "smap", "theta": theta, "ridge": self.ridge}
+        return named | ({"coefficients": "mean"} if self.slopes else {})
 
     def operations(self, n_rows: int, n_series: int, n_targets: int, E: int) -> float:
         """Arithmetic operations of a whole map, roughly."""
         pairs = float(n_rows) ** 2 * n_series * len(self.thetas)
-        return pairs * (2.0 * n_targets + 11 * E + 24 + (E + 1) * (E + 2))
+        slopes = 2 * E * (E + 2) if self.slopes else 0
+        return pairs * (2.0 * n_targets + 11 * E + 24 + (E + 1) * (E + 2) + slopes)
 
 
 def linear_fits(method: Any, theta: Any, ridge: Any, knn: Any) -> LinearFits | None:
@@ -99,6 +110,33 @@ def single_fits(method: Any, theta: Any, ridge: Any, knn: Any) -> LinearFits | N
     if isinstance(theta, str) or np.ndim(theta) > 0:
         raise InputError(f"theta={shown(theta)}: one number of at least 0 is needed")
     return linear_fits(method, theta, ridge, knn)
+
+
+def with_slopes(fits: LinearFits | None, coefficients: Any, alone: Mapping[str, Any]) -> LinearFits | None:
+    """The fits, which are of one theta, with mean slopes where these are asked for.
+
+    Parameters
+    ----------
+    fits : LinearFits or None
+    coefficients : {None, "mean"}
+    alone : mapping
+        What mean slopes cannot be had with, by name; None where it was not given.
+
+    Raises
+    ------
+    InputError
+        They cannot be had.
+    """
+    if coefficients is None:
+        return fits
+    arguments.choice("coefficients", coefficients, COEFFICIENTS)
+    asked = f"coefficients={shown(coefficients)}"
+    if fits is None:
+        raise InputError(f"{asked}: slopes are those of linear fits; take method='smap'")
+    for name, given in alone.items():
+        if given is not None:
+            raise InputError(f"{asked} with {name}: slopes are held in memory; leave one of them out")
+    return replace(fits, slopes=True)
 
 
 def require_double(executor: Executor) -> None:
@@ -143,6 +181,7 @@ def smap_map_data(problem: PairsProblem, fits: LinearFits) -> SmapMapData:
     data = SmapMapData(
         aimed.conditioned.values, libraries.values, libraries.exponent, E, problem.tau, problem.Tp,
         problem.exclusion_radius, gap_pattern, masks, gaps, fits.thetas, fits.ridge, in_double.values, asked,
+        in_double.exponent if fits.slopes else None,
     )  # fmt: skip
     require_fits(problem, data)
     return data
@@ -213,16 +252,20 @@ class SmapXmapEngine:
     def __init__(self, problem: PairsProblem, fits: LinearFits, executor: Executor) -> None:
         self._fits = fits
         require_double(executor)
-        self._map = SmapMap(executor, smap_map_data(problem, fits))
+        self._map, self._highest = SmapMap(executor, smap_map_data(problem, fits)), problem.highest
 
     def block(self, block: Block, into: Arrays | None, report: Report) -> BlockResult:
-        """A matrix (libraries of the block, n_targets) for each theta; or the largest rho, and its theta."""
+        """A matrix (libraries of the block, n_targets) for each theta; or the largest rho, and its theta.
+
+        With slopes their means (libraries of the block, n_targets, largest E) follow.
+        """
         shape, fits = (len(block), self._map.n), self._fits
         dtype = np.dtype(self._map.dtype)
         if into is None:
-            into = [np.empty(shape, dtype) for _ in range(fits.layers)]
-        layers = [np.empty(shape, dtype) for _ in fits.thetas] if fits.best else into
-        self._map.skill(block.begin, block.end, layers, report)
+            into = [np.empty(shape, dtype) for _ in range(fits.layers - fits.slopes)]
+            into += [np.empty((*shape, self._highest))] * fits.slopes
+        layers = [np.empty(shape, dtype) for _ in fits.thetas] if fits.best else into[: len(fits.thetas)]
+        self._map.skill(block.begin, block.end, layers, report, into[-1] if fits.slopes else None)
         if fits.best:
             _keep_best(layers, fits.thetas, *into)
         return BlockResult(into, Record(self._map.parameters))

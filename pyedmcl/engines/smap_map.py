@@ -20,6 +20,7 @@ from ..launch.pool import Pool
 from ..launch.sizes import round_up
 from ..launch.staging import Staging
 from .smap_map_kernels import MapKernels, MapShape, TargetClass
+from .smap_map_slopes import MeanSlopes
 
 if TYPE_CHECKING:
     from ..device.executor import Executor
@@ -58,6 +59,8 @@ class SmapMapData:
         The targets for what is done again in float64; ``libraries`` by default.
     asked : ndarray of bool (n_steps,), optional
         Rows that are predicted; all by default. Else ``gaps`` must be True.
+    slopes : ndarray of int (n_targets,), optional
+        Mean slopes are wanted: ``in_double`` are the data times 2 to minus these exponents, less a shift.
     """
 
     values: NDArray[Any]
@@ -74,6 +77,12 @@ class SmapMapData:
     ridge: float = 0.0
     in_double: NDArray[np.float64] | None = None
     asked: NDArray[np.bool_] | None = None
+    slopes: NDArray[np.int_] | None = None
+
+    @property
+    def targets(self) -> NDArray[np.float64]:
+        """The targets in double."""
+        return self.libraries if self.in_double is None else self.in_double
 
 
 class SmapMap:
@@ -96,8 +105,12 @@ class SmapMap:
         self.dtype = data.values.dtype.name
         self._pool = Pool(executor)
         self._kernels = MapKernels(executor, self._pool, MapShape(
-            self.n_steps, self.n, data.tau, data.Tp, data.exclusion_radius, data.gaps, data.ridge > 0, self.dtype
+            self.n_steps, self.n, data.tau, data.Tp, data.exclusion_radius, data.gaps, data.ridge > 0,
+            data.slopes is not None, self.dtype,
         ))  # fmt: skip
+        self._slopes = None
+        if data.slopes is not None:
+            self._slopes = MeanSlopes(self._kernels, data.libraries, data.targets, (data.exponents, data.slopes))
         self._staged: list[Staging] = []
         try:
             room = self._load_targets()
@@ -121,7 +134,7 @@ class SmapMap:
                 f"{self.n:,} targets of {self.n_steps:,} steps need {nbytes:,} bytes on the device; {most:,} may be "
                 f"used for them on {self.executor.info.name} (raise PYEDMCL_MEMORY_FRACTION or PYEDMCL_MEMORY_LIMIT)"
             )
-        order = np.lexsort((np.arange(self.n), data.E, data.gap_pattern))
+        order = self._order = np.lexsort((np.arange(self.n), data.E, data.gap_pattern))
         self._column_of = np.empty(self.n, np.int32)
         self._column_of[order] = np.arange(self.n)
         scored = (np.maximum((data.E - 1) * data.tau, -data.Tp) + data.Tp, min(self.n_steps, self.n_steps + data.Tp))
@@ -163,20 +176,23 @@ class SmapMap:
     # ---- Whole libraries against all targets ----
 
     def skill(
-        self, a: int, b: int, out: Sequence[NDArray[Any]], report: Callable[[int], None] | None = None
-    ) -> Sequence[NDArray[Any]]:
+        self, a: int, b: int, out: Sequence[NDArray[Any]], report: Callable[[int], None] | None = None,
+        slopes: NDArray[Any] | None = None,
+    ) -> Sequence[NDArray[Any]]:  # fmt: skip
         """rho (b - a, n_targets) of libraries a to b against all targets, for each theta, into ``out`` (contiguous).
 
-        ``report`` is called with the libraries that are done, batch by batch.
+        ``report`` is called with the libraries that are done, batch by batch. Where the data ask for slopes, ``slopes``
+        (b - a, n_targets, at least E of any target) gets their means for the last theta, and NaN behind E.
         """
         for first in range(a, b, self._batch):
             n = min(self._batch, b - first)
-            self._skill(first, n, [layer[first - a : first - a + n] for layer in out])
+            self._skill(first, n, [layer[first - a : first - a + n] for layer in out],
+                        None if slopes is None else slopes[first - a : first - a + n])  # fmt: skip
             if report is not None:
                 report(first - a + n)
         return out
 
-    def _skill(self, a: int, n: int, out: Sequence[NDArray[Any]]) -> None:
+    def _skill(self, a: int, n: int, out: Sequence[NDArray[Any]], slopes: NDArray[Any] | None) -> None:
         """A batch of :meth:`skill`."""
         series = self._pool.get("series", n * self.n_steps * 8)
         self._series.series(a, a + n, 0, self.n_steps, self.n_steps, series)
@@ -192,29 +208,43 @@ class SmapMap:
                     self._kernels.whiten(each, n, theta, self._allowed(each), self._data.asked)
                 self._kernels.solve(each, n, theta)
                 self._kernels.map(each, n, self._targets, self._stride, self._target_of, rho, self.n)
+                if self._slopes is not None and slopes is not None:
+                    columns = self._order[each.begin : each.end]
+                    slopes[:, columns] = np.nan
+                    slopes[:, columns, : each.E] = self._slopes.of(
+                        each, a, n, columns, self._allowed(each), self._asked
+                    )
             self.executor.download(rho, out[place])
             doubtful = self._doubtful(n)
             if doubtful.any() and self.dtype == "float32":
                 again.append((place, np.flatnonzero(doubtful)))
                 self._kernels.put("doubtful", np.zeros(n, np.int32))
         for place, libraries in again:
-            self._in_double(a, libraries, thetas[place], out[place])
+            self._in_double(a, libraries, thetas[place], out[place], slopes)
         for layer in out:
             require_rho(self.executor, layer, "smap_map")
+
+    @property
+    def _asked(self) -> NDArray[np.bool_]:
+        """Rows (n_steps,) that are predicted."""
+        return np.ones(self.n_steps, bool) if self._data.asked is None else self._data.asked
 
     def _allowed(self, each: TargetClass) -> NDArray[np.bool_]:
         """Library rows (n_steps,) that the pattern of gaps of a class allows."""
         mask = self._data.library_masks.get(each.pattern)
         return np.ones(self.n_steps, bool) if mask is None else mask
 
-    def _in_double(self, a: int, libraries: NDArray[np.int_], theta: float, out: NDArray[Any]) -> None:
+    def _in_double(
+        self, a: int, libraries: NDArray[np.int_], theta: float, out: NDArray[Any], slopes: NDArray[Any] | None
+    ) -> None:
         """Once more, and in float64, for libraries (places in ``out``) whose fits are too nearly singular."""
         other = self._twin_in_double((theta,))
         try:
             for run in np.split(libraries, np.flatnonzero(np.diff(libraries) > 1) + 1):
-                found = np.empty((len(run), self.n))
-                other.skill(a + int(run[0]), a + int(run[-1]) + 1, [found])
-                out[run[0] : run[-1] + 1] = found
+                found, part = np.empty((len(run), self.n)), slice(run[0], run[-1] + 1)
+                own = None if slopes is None else slopes[part]
+                other.skill(a + int(run[0]), a + int(run[-1]) + 1, [found], slopes=own)
+                out[part] = found
         finally:
             other.release()
 
@@ -280,9 +310,8 @@ class SmapMap:
 
     def _twin_in_double(self, thetas: tuple[float, ...]) -> SmapMap:
         """The same map in float64."""
-        targets = self._data.libraries if self._data.in_double is None else self._data.in_double
         with memory_share(_SHARE_OF_DOUBLE):
-            return SmapMap(self.executor, replace(self._data, values=targets, thetas=thetas))
+            return SmapMap(self.executor, replace(self._data, values=self._data.targets, thetas=thetas))
 
     def release(self) -> None:
         """Give the device memory back."""

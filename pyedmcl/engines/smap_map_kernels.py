@@ -5,6 +5,7 @@
       solve    smap_gram   -> fits: for each row the numbers g that make it a weighted sum over the library's rows
       map      smap_map    -> predictions of all targets of a class, reduced to sums by tile
                smap_score  -> rho (libraries, targets)
+      weigh    smap_slopes -> what each row of a library adds to the mean slopes of its fits, where these are wanted
 
 Each step takes a batch of libraries at once, and leaves what it made in buffers of the pool, where the next one finds
 it.
@@ -22,6 +23,7 @@ from ..codegen.build import build
 from ..device.quirks import quirks_for
 from ..kernels import spec
 from ..kernels.smap_map import MOST_ROWS, local_numbers, tile_columns, tile_rows
+from ..kernels.smap_slopes import record_numbers
 from ..launch.pacing import Pacer
 from ..launch.pool import Pool
 from ..launch.sizes import open_size, round_up
@@ -47,6 +49,8 @@ class MapShape:
         Whether any prediction or observation may be missing.
     penalised : bool
         Whether slopes are penalised.
+    slopes : bool
+        Whether mean slopes are wanted.
     dtype : str
         Of states, distances and products.
     """
@@ -58,6 +62,7 @@ class MapShape:
     exclusion_radius: int
     gaps: bool
     penalised: bool
+    slopes: bool
     dtype: str
 
     @property
@@ -114,7 +119,7 @@ class MapKernels:
 
     def __init__(self, executor: Executor, pool: Pool, shape: MapShape) -> None:
         self.executor, self.shape, self._pool = executor, shape, pool
-        self._pacers = {name: Pacer(executor.info) for name in ("white", "gram", "map")}
+        self._pacers = {name: Pacer(executor.info) for name in ("white", "gram", "map", "slopes")}
         self._radius = min(shape.exclusion_radius, _MOST_RADIUS)
 
     def class_of(self, E: int, pattern: int, begin: int, end: int) -> TargetClass:
@@ -122,7 +127,7 @@ class MapKernels:
         shape, info = self.shape, self.executor.info
         sizes = {"rows": shape.n_steps, "targets": end - begin}
         given: dict[str, Any] = {"E": E, "gaps": shape.gaps, "dtype": shape.dtype}
-        solving = {**given, "penalised": shape.penalised}
+        solving = {**given, "penalised": shape.penalised, "slopes": shape.slopes}
         choice = parameters(spec("smap_map"), given, info, sizes)
         chosen = dict(choice.parameters)
         local = quirks_for(info).local_bytes
@@ -140,7 +145,8 @@ class MapKernels:
         """What one library needs on the device, by buffer."""
         shape, E = self.shape, each.E
         _, m, padded = shape.extent(E)
-        return {
+        slopes = {"records": record_numbers(E) * padded * shape.item, "slopes": 8 * E * padded} if shape.slopes else {}
+        return slopes | {
             "work": 8 * (E + 1) * padded,
             "states": round_up(2 * E + shape.gaps, 4) * padded * shape.item,
             "columns": (2 * E + shape.gaps) * padded * shape.item,
@@ -210,13 +216,14 @@ class MapKernels:
         rows, pacer = wg * int(each.gram["lanes"]), self._pacers["gram"]
         tiles, begin = -(-m // rows), 0
         cost = float(rows) * m * n * (6 * E + 12 + (E + 1) * (E + 2) // 2)
-        fits = self._pool.get("fits", n * self.bytes_of_library(each)["fits"])
+        need = self.bytes_of_library(each)
+        fits, records = (self._pool.get(name, n * need.get(name, 1)) for name in ("fits", "records"))
         while begin < tiles:
             some = min(pacer.units(cost), tiles - begin)
             event = self.executor.launch(
                 kernel, (some * wg, n), (wg, 1), first_tile=begin, radius=self._radius, theta=theta,
                 penalty=self._penalty(each, n), fits=fits, doubtful=self._pool.get("doubtful", 0),
-                **self._states(each, n),
+                records=records, **self._states(each, n),
             )  # fmt: skip
             pacer.launched(event, cost * some)
             begin += some
@@ -262,3 +269,34 @@ class MapKernels:
             score, open_size(each.n, n), None, target_of=target_of, first_library=0, rho_stride=rho_stride, rho=rho,
             **where,
         )  # fmt: skip
+
+    def weigh(self, each: TargetClass, n: int) -> NDArray[np.float64]:
+        """What each row adds to the mean slopes of n libraries whose systems were solved: (n, E, rows), for z.
+
+        The mean slopes of a target are the sum over rows of these numbers times what the rows lead to, over the number
+        of rows that there are fits around.
+        """
+        shape, info, pool = self.shape, self.executor.info, self._pool
+        given = {"E": each.E, "gaps": shape.gaps, "dtype": shape.dtype}
+        values = parameters(spec("smap_slopes"), given, info, {"rows": shape.n_steps}).parameters
+        kernel = build(self.executor, spec("smap_slopes"), {**given, **values})
+        E, wg, (_, m, padded) = each.E, int(values["wg"]), shape.extent(each.E)
+        rows, pacer = wg * int(values["lanes"]), self._pacers["slopes"]
+        tiles, begin = -(-m // rows), 0
+        cost = float(rows) * m * n * (6 * E + 12 + 2 * E * (E + 2))
+        slopes = pool.get("slopes", n * self.bytes_of_library(each)["slopes"])
+        while begin < tiles:
+            some = min(pacer.units(cost), tiles - begin)
+            event = self.executor.launch(
+                kernel, (some * wg, n), (wg, 1), records=pool.get("records", 0), first_tile=begin, radius=self._radius,
+                slopes=slopes, **self._states(each, n),
+            )  # fmt: skip
+            pacer.launched(event, cost * some)
+            begin += some
+        return self.executor.download(slopes, np.empty((n, E, padded)))[..., :m]
+
+    def regressors(self, each: TargetClass, n: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Of n libraries whose states were made: weights (n, rows) and regressors z (n, E, rows), in double."""
+        _, m, padded = self.shape.extent(each.E)
+        work = self.executor.download(self._pool.get("work", 0), np.empty((n, each.E + 1, padded)))
+        return work[:, 0, :m], work[:, 1:, :m]

@@ -34,6 +34,7 @@ MEANINGS = {
     "mode": "what a pixel shows: count, the cells that are recurrent, or mean, the mean distance",
     "n_radii": "radii that are swept together; texts for several are alike",
     "penalised": "slopes are penalised (ridge)",
+    "slopes": "the inverse of each row's system is written, for mean slopes",
     "per_column": "each column has a radius of its own",
     "regressors": "regressors of a fit, the intercept among them",
     "precision": "full; compact: targets of 16 bits; again: full, for the pairs that compact has marked",

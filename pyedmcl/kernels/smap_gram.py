@@ -8,9 +8,9 @@ SPEC = KernelSpec(
     text="smap_gram.cl.mako",
     arguments="""
         smap_gram(const real* states, columns; int n_rows, n_padded, first_tile, radius; real theta;
-            const moment* penalty; real* fits; int* doubtful)
+            const moment* penalty; real* fits; int* doubtful; real* records)
     """,
-    specialisation=("E", "gaps", "penalised", "dtype"),
+    specialisation=("E", "gaps", "penalised", "slopes", "dtype"),
     tunables=(
         Tunable("lanes", (1, 4, 8, 16), {"cpu": 16, "gpu": 1}, "rows of a work-item; a SIMD register on CPUs"),
         Tunable("wg", (1, 32, 64, 128), {"cpu": 1, "gpu": 64}, "work-items of a group; several share library rows"),

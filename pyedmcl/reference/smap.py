@@ -6,7 +6,7 @@ distance of the query's neighbours, the coefficients minimise sum W^2 (y - c0 - 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -149,24 +149,55 @@ def map_rho(
     ndarray (n_libraries, n_series)
         NaN for fewer than three predictions, and where they or the observations do not vary.
     """
+    which, fits = _map_fits(series, E, theta, tau, Tp, exclusion_radius, ridge, libraries)
+    rho = np.full((len(which), np.shape(series)[1]), np.nan)
+    for place, column, fit, states, target in fits:
+        known = np.isfinite(target)
+        if known.sum() >= 3 and np.ptp(target[known]) > 0 and np.ptp(states[known]) > 0:
+            rho[place, column] = np.corrcoef(fit.predicted[known], target[known])[0, 1]
+    return rho
+
+
+def map_slopes(
+    series: npt.ArrayLike, E: npt.ArrayLike, theta: float, *, tau: int = 1, Tp: int = 0, exclusion_radius: int = 0,
+    ridge: float = 0.0, libraries: Iterable[int] | None = None,
+) -> Doubles:  # fmt: skip
+    """Mean slopes (n_libraries, n_series, largest E) of targets on the lags of libraries, over all rows with a state.
+
+    Arguments are those of :func:`map_rho`; NaN behind the E of a target, and for a library that never changes.
+    """
+    which, fits = _map_fits(series, E, theta, tau, Tp, exclusion_radius, ridge, libraries)
+    slopes = np.full((len(which), np.shape(series)[1], int(np.max(E))), np.nan)
+    for place, column, fit, states, _ in fits:
+        if np.ptp(states) > 0:
+            slopes[place, column, : states.shape[1]] = fit.coefficients[:, 1:].mean(axis=0)
+    return slopes
+
+
+def _map_fits(
+    series: npt.ArrayLike, E: npt.ArrayLike, theta: float, tau: int, Tp: int, exclusion_radius: int, ridge: float,
+    libraries: Iterable[int] | None,
+) -> tuple[list[int], Iterator[tuple[int, int, Fit, Doubles, Doubles]]]:  # fmt: skip
+    """The libraries of a map, and (place among them, target, fit, states, what they lead to) of each pair."""
     x = np.asarray(series, np.float64)
     n, n_series = x.shape
-    dims = np.broadcast_to(E, n_series)
-    which = range(n_series) if libraries is None else list(libraries)
-    rho = np.full((len(which), n_series), np.nan)
+    which = list(range(n_series) if libraries is None else libraries)
     aimed = np.arange(n) + Tp
     inside = (aimed >= 0) & (aimed < n)
-    for place, library in enumerate(which):
-        for column, dim in enumerate(dims.tolist()):
-            states = np.full((n, dim), np.nan)
-            for lag in range(dim):
-                states[lag * tau :, lag] = x[: n - lag * tau, library]
-            target = np.where(inside, x[np.where(inside, aimed, 0), column], np.nan)
-            rows = np.flatnonzero(np.isfinite(states).all(axis=1) & np.isfinite(target))
-            fit = smap_rows(
-                states[rows], target[rows], rows, states[rows], rows, theta, exclusion_radius=exclusion_radius,
-                alpha=ridge,
-            )  # fmt: skip
-            if len(rows) >= 3 and np.ptp(target[rows]) > 0 and np.ptp(states[rows]) > 0:
-                rho[place, column] = np.corrcoef(fit.predicted, target[rows])[0, 1]
-    return rho
+
+    def pairs() -> Iterator[tuple[int, int, Fit, Doubles, Doubles]]:
+        for place, library in enumerate(which):
+            for column, dim in enumerate(np.broadcast_to(E, n_series).tolist()):
+                states = np.full((n, dim), np.nan)
+                for lag in range(dim):
+                    states[lag * tau :, lag] = x[: n - lag * tau, library]
+                target = np.where(inside, x[np.where(inside, aimed, 0), column], np.nan)
+                rows = np.flatnonzero(np.isfinite(states).all(axis=1) & inside)
+                legal = rows[np.isfinite(target[rows])]
+                fit = smap_rows(
+                    states[legal], target[legal], legal, states[rows], rows, theta, exclusion_radius=exclusion_radius,
+                    alpha=ridge,
+                )  # fmt: skip
+                yield place, column, fit, states[rows], target[rows]
+
+    return which, pairs()

@@ -80,7 +80,7 @@ LEGAL = {
     "ccm_lagged.Tp": one_of(0, [-1, 0]), "k": one_of(None, 3), "knn": one_of(None, 3),
     "exclusion_radius": st.integers(0, 2), "predict_exclusion_radius.exclusion_radius": one_of(0, [0, 3]),
     "theta": one_of(0.0, 1.5), "predict_nonlinear.theta": one_of([0.0, 1.0], 2.0), "smap.theta": one_of(0, [0, 2.0]),
-    "xmap.theta": one_of(0.0, 1.5, 1.5), "ridge": one_of(0.0, 0.0, 0.5),
+    "coefficients": one_of(None, None, "mean"), "xmap.theta": one_of(0.0, 1.5, 1.5), "ridge": one_of(0.0, 0.0, 0.5),
     "solver": one_of("svd", "ridge"), "alpha": st.floats(1e-3, 10), "n_views": one_of(None, 1, 2),
     "lib_range": _rows, "pred_range": _rows, "valid_lib": one_of(None, MASK), "generate_steps": st.integers(0, 2),
     "lib_sizes": one_of(None, 20, [10, 20]), "lib_size": one_of(None, 20), "sample": st.integers(1, 3),

@@ -64,7 +64,10 @@ SMALL = {
     "smap_scale": ({"coordinates": 3, "limited": True, "dtype": "float32"}, {"library": 120}, 3),
     "smap_solve": ({"coordinates": 3, "regressors": 4, "dtype": "float32"}, {"library": 120}, 2),
     "smap_white": ({"E": 3, "gaps": False, "penalised": False, "dtype": "float32"}, {"rows": 120}, 2),
-    "smap_gram": ({"E": 3, "gaps": False, "penalised": False, "dtype": "float32"}, {"rows": 120, "targets": 9}, 3),
+    "smap_gram": (
+        {"E": 3, "gaps": False, "penalised": False, "slopes": False, "dtype": "float32"}, {"rows": 120, "targets": 9}, 3
+    ),
+    "smap_slopes": ({"E": 3, "gaps": False, "dtype": "float32"}, {"rows": 120, "targets": 9}, 3),
     "smap_map": ({"E": 3, "gaps": False, "dtype": "float32"}, {"rows": 120, "targets": 9}, 3),
     "ccm": ({"k": 4, "dtype": "float32"}, {"rows": 150}, 3),
     "ccm_direct": ({"E": 3, "k": 4, "dtype": "float32"}, {"rows": 150}, 3),

@@ -11,7 +11,7 @@ import numpy as np
 from ...device.executor import Executor
 from ...device.info import DeviceInfo
 from ...engines.smap_map import SmapMap, SmapMapData
-from ...reference.smap import map_rho
+from ...reference.smap import map_rho, map_slopes
 from ..problem import Answer, OneWayProblem, TuningCase
 from ..verify import Close
 from .common import maps, releasing, scalar
@@ -22,7 +22,7 @@ _SHOWN = 4
 
 
 class SmapMapProblem(OneWayProblem):
-    """rho of all targets from some libraries.
+    """rho of all targets from some libraries, and of the kernel of slopes their means.
 
     Parameters
     ----------
@@ -41,6 +41,11 @@ class SmapMapProblem(OneWayProblem):
         super().__init__()
         self.kernel, self.rapid, self.normal, self.exhaustive = kernel, rapid, normal, exhaustive
 
+    @property
+    def _slopes(self) -> bool:
+        """Whether mean slopes are computed, too."""
+        return self.kernel == "smap_slopes"
+
     def like(self, specialisation: Mapping[str, Any], sizes: Mapping[str, int], info: DeviceInfo) -> TuningCase | None:
         s, E = specialisation, int(specialisation["E"])
         rows = min(int(sizes.get("rows", 1000)), 1000 if scalar(info) else 500)
@@ -55,8 +60,10 @@ class SmapMapProblem(OneWayProblem):
         # Some tens of milliseconds.
         most = int((2e12 if scalar(info) else 2e9) / rows**2 / (targets + 60 * E))
         given = {"E": E, "gaps": False, "dtype": dtype}
-        if self.kernel != "smap_map":
+        if self.kernel in ("smap_white", "smap_gram"):
             given["penalised"] = ridge
+        if self.kernel == "smap_gram":
+            given["slopes"] = False
         return self.named(
             f"E={E}", f"{targets} targets", f"{rows:,} rows", "ridge" * ridge, rows=rows, targets=targets,
             libraries=max(min(most, targets), 1), ridge=ridge, given=given,
@@ -76,16 +83,17 @@ class SmapMapProblem(OneWayProblem):
     def session(self, executor: Executor, case: TuningCase, small: Any) -> Iterator[Callable[[], Answer]]:
         values, libraries, shown = small
         n, ridge = values.shape[1], _RIDGE if case.numbers["ridge"] else 0.0
-        none = np.zeros(n, int)
+        none, E = np.zeros(n, int), case.given["E"]
         engine = SmapMap(executor, SmapMapData(
-            values, values.astype(np.float64), none, np.full(n, case.given["E"]), 1, 1, _RADIUS, none, {}, False,
-            (_THETA,), ridge,
+            values, values.astype(np.float64), none, np.full(n, E), 1, 1, _RADIUS, none, {}, False,
+            (_THETA,), ridge, slopes=none if self._slopes else None,
         ))  # fmt: skip
 
         def go() -> Answer:
             rho = np.empty((libraries, n), values.dtype)
-            engine.skill(0, libraries, [rho])
-            return {"rho": rho[shown]}
+            slopes = np.empty((libraries, n, E)) if self._slopes else None
+            engine.skill(0, libraries, [rho], slopes=slopes)
+            return {"rho": rho[shown]} | ({} if slopes is None else {"slopes": slopes[shown]})
 
         with releasing(engine):
             yield go
@@ -93,16 +101,18 @@ class SmapMapProblem(OneWayProblem):
     def expected(self, case: TuningCase, small: Any) -> Mapping[str, Close]:
         values, _, shown = small
         ridge = _RIDGE if case.numbers["ridge"] else 0.0
-        rho = map_rho(
-            values, case.given["E"], _THETA, Tp=1, exclusion_radius=_RADIUS, ridge=ridge, libraries=shown
-        )  # fmt: skip
-        return {"rho": Close(rho, *self.tolerance)}
+        fits = {"Tp": 1, "exclusion_radius": _RADIUS, "ridge": ridge, "libraries": shown}
+        expected = {"rho": Close(map_rho(values, case.given["E"], _THETA, **fits), *self.tolerance)}
+        if self._slopes:
+            expected["slopes"] = Close(map_slopes(values, case.given["E"], _THETA, **fits), *self.tolerance)
+        return expected
 
 
 _COMMON: Mapping[str, Any] = {"E": 5, "rows": 1000, "targets": 100}
 _DOUBLE: Mapping[str, Any] = {**_COMMON, "E": 3, "dtype": "float64"}
 PROBLEMS = (
     SmapMapProblem("smap_white", [_COMMON], [{**_COMMON, "E": 10}], [_DOUBLE]),
+    SmapMapProblem("smap_slopes", [_COMMON], [{**_COMMON, "E": 10}], [_DOUBLE]),
     SmapMapProblem(
         "smap_gram", [_COMMON], [{**_COMMON, "E": 3}, {**_COMMON, "E": 10}, {**_COMMON, "rows": 4000}],
         [_DOUBLE, {**_COMMON, "E": 3, "ridge": True}],
