@@ -67,7 +67,7 @@ SMALL = {
     "smap_gram": (
         {"E": 3, "gaps": False, "penalised": False, "slopes": False, "dtype": "float32"}, {"rows": 120, "targets": 9}, 3
     ),
-    "smap_slopes": ({"E": 3, "gaps": False, "dtype": "float32"}, {"rows": 120, "targets": 9}, 3),
+    "smap_slopes": ({"E": 3, "gaps": False, "dtype": "float32"}, {"rows": 120}, 3),
     "smap_map": ({"E": 3, "gaps": False, "dtype": "float32"}, {"rows": 120, "targets": 9}, 3),
     "ccm": ({"k": 4, "dtype": "float32"}, {"rows": 150}, 3),
     "ccm_direct": ({"E": 3, "k": 4, "dtype": "float32"}, {"rows": 150}, 3),
