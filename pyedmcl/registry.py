@@ -128,5 +128,6 @@ COMMANDS = (
     "kernel",
     "devices",
     "doctor",
+    "help",
     "demo",
 )

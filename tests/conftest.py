@@ -58,6 +58,8 @@ def own_data_folder(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYEDMCL_DATA_DIR", str(tmp_path_factory.mktemp("data")))
         patch.delenv("PYEDMCL_TUNE", raising=False)
+        for display in ("DISPLAY", "WAYLAND_DISPLAY"):
+            patch.delenv(display, raising=False)  # no test opens a window
         # Else each process that a test starts would compile all modules anew.
         patch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
         yield

@@ -12,14 +12,13 @@ import typer
 from ..registry import COMMANDS
 from . import db_bar
 from .exits import HELP, Command, Commands, ask_for_traceback, code_of, message_of
-from .streams import run
+from .streams import printable, run
 
 app = typer.Typer(
     name="pyedmcl",
     cls=Commands,
     help="Empirical dynamic modelling on any OpenCL device: from time series to a map of which drives which.",
     epilog=HELP,
-    add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -28,16 +27,17 @@ app = typer.Typer(
 
 def _version(value: bool) -> None:
     if value:
-        from .. import __version__
+        from .version import versions
 
-        typer.echo(f"pyedmcl {__version__}")
+        for line in versions():
+            typer.echo(printable(line))
         raise typer.Exit
 
 
 @app.callback()
 def _common(
     version: Annotated[
-        bool, typer.Option("--version", help="Show the version and exit.", callback=_version, is_eager=True)
+        bool, typer.Option("--version", help="Show versions and devices, and exit.", callback=_version, is_eager=True)
     ] = False,
     debug: Annotated[
         bool, typer.Option("--debug", help="Show the traceback of an error.", callback=ask_for_traceback)

@@ -15,6 +15,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from .. import errors
+from .show import shown_pictures
 from .streams import printable
 
 OK = 0
@@ -122,6 +123,10 @@ class Command(TyperCommand):
         OutputError
             A file that is to be written is an input, lies in one that is a folder, or is named twice.
         """
+        with shown_pictures(ctx):
+            return self._run(ctx)
+
+    def _run(self, ctx: Any) -> Any:
         inputs, outputs = _paths(ctx, "argument"), _paths(ctx, "option")
         for place, output in enumerate(outputs):
             for given in inputs:

@@ -55,12 +55,13 @@ def multiview(
     dataset: options.Dataset = None,
     dtype: options.Dtype = "float32",
     device: options.Device = None,
+    progress: options.Progress = None,
     quiet: options.Quiet = False,
     json: options.Json = False,
     debug: options.Debug = False,
 ) -> None:
     """Predict a series from every choice of D lagged series, averaging the views that predict best."""  # fmt: skip
-    talk = Talk(quiet=quiet, as_json=json)
+    talk = Talk(quiet=quiet, as_json=json, progress=progress)
     if output is not None:
         check_table(output)
     check_picture(picture)
@@ -75,11 +76,13 @@ def multiview(
 
     import pyedmcl
 
-    result = pyedmcl.multiview(
-        series, aimed, D=D, E=E, tau=tau, Tp=Tp, knn=knn, n_views=views, exclusion_radius=exclusion_radius,
-        exclude_target=exclude_target, columns=used, lib_range=parse_ranges(lib, "--lib"),
-        pred_range=parse_ranges(pred, "--pred"), dtype=dtype, device=device,
-    )  # fmt: skip
+    with talk.progress("predicting") as report:
+        result = pyedmcl.multiview(
+            series, aimed, D=D, E=E, tau=tau, Tp=Tp, knn=knn, n_views=views, exclusion_radius=exclusion_radius,
+            exclude_target=exclude_target, columns=used, lib_range=parse_ranges(lib, "--lib"),
+            pred_range=parse_ranges(pred, "--pred"), progress=report, dtype=dtype,
+            device=device,
+        )  # fmt: skip
     if output is not None:
         values = [np.asarray(getattr(result, name)).tolist() for name in _HEADER[1:]]
         write_table(output, _HEADER, zip(_when(series, np.asarray(result.time)), *values, strict=True))

@@ -119,7 +119,8 @@ Targets = Annotated[
 ]  # fmt: skip
 Picture = Annotated[
     Path | None,
-    typer.Option("--plot", metavar="FILE", help="Draw the result (.png, .pdf, .svg).", show_default=False),
+    typer.Option("--plot", metavar="FILE", help="Draw the result (.png, .pdf, .svg, or show: in a window).",
+                 show_default=False),
 ]
 Network = Annotated[
     Path | None,

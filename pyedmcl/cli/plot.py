@@ -10,6 +10,7 @@ import typer
 from . import options
 from .inputs import kept_edges, open_result
 from .other_results import draw, other_result
+from .show import SHOW
 from .talk import Talk
 
 Partial = Annotated[bool, typer.Option("--partial", help="Use a result that is not finished; missing rows are NaN.")]
@@ -19,8 +20,9 @@ def plot(
     result: options.Result,
     output: Annotated[
         Path,
-        typer.Option("--output", "-o", metavar="MAP.png", help="The picture: .png, .pdf, .svg.", show_default=False),
-    ],
+        typer.Option("--output", "-o", metavar="MAP.png", show_default=False,
+                     help="The picture: .png, .pdf, .svg; show, the default, opens a window."),
+    ] = SHOW,
     title: Annotated[str | None, typer.Option("--title", metavar="TEXT", help="Title of the picture.")] = None,
     dpi: Annotated[int, typer.Option("--dpi", min=20, max=1200, help="Dots per inch.")] = 150,
     network: Annotated[

@@ -41,12 +41,13 @@ def predict_interval(
     dataset: options.Dataset = None,
     dtype: options.Dtype = "float32",
     device: options.Device = None,
+    progress: options.Progress = None,
     quiet: options.Quiet = False,
     json: options.Json = False,
     debug: options.Debug = False,
 ) -> None:
     """Predict a series several steps ahead: how fast does the skill of its nearest neighbours fade?"""  # fmt: skip
-    talk = Talk(quiet=quiet, as_json=json)
+    talk = Talk(quiet=quiet, as_json=json, progress=progress)
     if output is not None:
         check_table(output)
     check_picture(picture)
@@ -54,10 +55,12 @@ def predict_interval(
     _, states, goal = chosen(input, column, target, time_column, dataset)
     import pyedmcl
 
-    result = pyedmcl.predict_interval(
-        states, target=goal, Tp=steps, E=E, tau=tau, knn=knn, exclusion_radius=exclusion_radius, embedded=embedded,
-        lib_range=parse_ranges(lib, "--lib"), pred_range=parse_ranges(pred, "--pred"), dtype=dtype, device=device,
-    )  # fmt: skip
+    with talk.progress("predicting") as report:
+        result = pyedmcl.predict_interval(
+            states, target=goal, Tp=steps, E=E, tau=tau, knn=knn, exclusion_radius=exclusion_radius, embedded=embedded,
+            lib_range=parse_ranges(lib, "--lib"), pred_range=parse_ranges(pred, "--pred"), progress=report, dtype=dtype,
+            device=device,
+        )  # fmt: skip
     rows = list(zip(*(getattr(result, name).tolist() for name in ("values", "rho", "mae", "rmse")), strict=True))
     if output is not None:
         write_table(output, _HEADER, rows)

@@ -52,12 +52,13 @@ def predict_nonlinear(
     dataset: options.Dataset = None,
     dtype: options.Dtype = "float32",
     device: options.Device = None,
+    progress: options.Progress = None,
     quiet: options.Quiet = False,
     json: options.Json = False,
     debug: options.Debug = False,
 ) -> None:
     """Find out whether local linear fits predict better than a global one: skill of S-map over theta."""  # fmt: skip
-    talk = Talk(quiet=quiet, as_json=json)
+    talk = Talk(quiet=quiet, as_json=json, progress=progress)
     if output is not None:
         check_table(output)
     check_picture(picture)
@@ -66,11 +67,13 @@ def predict_nonlinear(
 
     from ..edm.predict_nonlinear import THETAS
 
-    result = pyedmcl.predict_nonlinear(
-        embedded_series, target=goal, E=E, tau=tau, Tp=Tp, knn=knn, exclusion_radius=exclusion_radius,
-        embedded=embedded, lib_range=parse_ranges(lib, "--lib"), pred_range=parse_ranges(pred, "--pred"),
-        theta=THETAS if theta is None else parse_thetas(theta), dtype=dtype, device=device,
-    )  # fmt: skip
+    with talk.progress("fitting") as report:
+        result = pyedmcl.predict_nonlinear(
+            embedded_series, target=goal, E=E, tau=tau, Tp=Tp, knn=knn, exclusion_radius=exclusion_radius,
+            embedded=embedded, lib_range=parse_ranges(lib, "--lib"), pred_range=parse_ranges(pred, "--pred"),
+            theta=THETAS if theta is None else parse_thetas(theta), progress=report, dtype=dtype,
+            device=device,
+        )  # fmt: skip
     rows = list(zip(*(getattr(result, name).tolist() for name in _HEADER), strict=True))
     if output is not None:
         write_table(output, _HEADER, rows)

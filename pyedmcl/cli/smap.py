@@ -115,12 +115,13 @@ def smap(
     dataset: options.Dataset = None,
     dtype: options.Dtype = "float32",
     device: options.Device = None,
+    progress: options.Progress = None,
     quiet: options.Quiet = False,
     json: options.Json = False,
     debug: options.Debug = False,
 ) -> None:
     """Predict each row by a linear fit weighted by nearness (S-map); the slopes are the local Jacobian."""  # fmt: skip
-    talk = Talk(quiet=quiet, as_json=json)
+    talk = Talk(quiet=quiet, as_json=json, progress=progress)
     if output is not None:
         check_table(output)
     check_picture(picture)
@@ -132,11 +133,13 @@ def smap(
 
     import pyedmcl
 
-    result = pyedmcl.smap(
-        embedded_series, target=goal, E=E, tau=tau, Tp=Tp, theta=thetas, knn=knn, exclusion_radius=exclusion_radius,
-        solver=solver, alpha=alpha, embedded=embedded, lib_range=parse_ranges(lib, "--lib"),
-        pred_range=parse_ranges(pred, "--pred"), groups=labels, generate_steps=generate, dtype=dtype, device=device,
-    )  # fmt: skip
+    with talk.progress("fitting") as report:
+        result = pyedmcl.smap(
+            embedded_series, target=goal, E=E, tau=tau, Tp=Tp, theta=thetas, knn=knn, exclusion_radius=exclusion_radius,
+            solver=solver, alpha=alpha, embedded=embedded, lib_range=parse_ranges(lib, "--lib"),
+            pred_range=parse_ranges(pred, "--pred"), groups=labels, generate_steps=generate, progress=report,
+            dtype=dtype, device=device,
+        )  # fmt: skip
     if output is not None:
         _write(output, series, result)
     if picture is not None:

@@ -86,7 +86,8 @@ LEGAL = {
     "--strategy": st.sampled_from(["random", "best"]), "--older-than": _INT,
     "kernel --E": st.sampled_from(["3", "1:2"]), "--k": _INT, "--set": st.sampled_from(["emit=weights", "masked=true"]),
     "kernel --target": st.sampled_from(["gfx942", "nvidia", "cpu"]), "kernel --output": st.just("k"),
-    "doctor --output": st.just("r.md"), "--seconds": st.just("0.01"), **_DRAWN,
+    "doctor --output": st.just("r.md"), "--seconds": st.just("0.01"),
+    "topic": st.sampled_from(["terms", "files", "cli", "xmap"]), **_DRAWN,
 }  # fmt: skip
 ODD = st.sampled_from([
     "", " ", "-1", "0", "1.5", "1e400", "nan", "inf", "-inf", "2147483648", "9" * 30, "a,b", "a:b", "1:2:3", ":", ",",

@@ -55,7 +55,9 @@ def test_wheel_holds_package_and_data_and_nothing_else(wheel):
     assert "pyedmcl/_data/templates/knn.cl.mako" in data
     assert code <= names
     assert data <= names
-    assert names - code - data <= {"pyedmcl/py.typed"}
+    pages = {f"pyedmcl/_data/docs/{page.name}" for page in (ROOT / "docs").glob("*.md")}
+    assert pages <= names
+    assert names - code - data - pages <= {"pyedmcl/py.typed"}
 
 
 def test_wheel_says_what_it_is(wheel):
@@ -168,3 +170,10 @@ def test_tests_of_the_sdist_run_with_the_wheel(wheel, sdist, tmp_path):
                           cwd=folder, capture_output=True, text=True, check=False)  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     assert Path(done.stdout.splitlines()[0]).is_relative_to(tmp_path / "site") and " passed" in done.stdout
+
+
+def test_help_works_without_a_checkout(wheel, tmp_path):
+    zipfile.ZipFile(wheel).extractall(tmp_path / "site")
+    code = "import sys; sys.path.insert(0, 'site'); from pyedmcl.cli.help import text_of; print(text_of('exit-codes'))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0 and "| 130 |" in done.stdout, done.stderr
