@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from . import options
 from .talk import Talk
 
 #: Sections that are topics of their own: page and heading.
@@ -38,6 +39,7 @@ def help(
         str | None,
         typer.Argument(metavar="[TOPIC]", help="A topic, or a command.", autocompletion=complete, show_default=False),
     ] = None,
+    debug: options.Debug = False,
 ) -> None:
     """Read about a topic (conventions, devices, exit-codes, files, glossary, ...); without one, list all topics."""
     if topic is None:
