@@ -9,7 +9,7 @@ import typer
 
 from . import options
 from .ccm_options import First, Interval, LibSizes, Sample, Second, Seed, parse_pair_E, parse_sizes
-from .files import check_picture, check_table, table_of_windows, write_table
+from .files import check_picture, check_result, table_of_windows, write_result
 from .inputs import load, load_groups, parse_rule, parse_windows
 from .talk import Talk
 
@@ -53,7 +53,8 @@ def ccm(
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", metavar="SKILL.csv", show_default=False,
-                     help="Write mean and quantiles of the skill per direction and size (.csv, .tsv, .json)."),
+                     help="Write mean and quantiles of the skill per direction and size (.csv, .tsv, .json), or the "
+                     "whole result (.edm)."),
     ] = None,
     picture: Annotated[
         Path | None,
@@ -93,8 +94,7 @@ def ccm(
     "x predicts y" with growing skill says that y drives x.
     """
     talk = Talk(quiet=quiet, as_json=json, progress=progress)
-    if output is not None:
-        check_table(output)
+    check_result(output)
     check_picture(picture)
     dims, sizes = parse_pair_E(E), parse_sizes(lib_sizes)
     labels = load_groups(input, None if x is None else [x], groups, dataset, needed="--x and --y")
@@ -116,7 +116,7 @@ def ccm(
         _windows(talk, result, output)
         return
     if output is not None:
-        write_table(output, _HEADER, _rows(result))
+        write_result(output, result, _HEADER, _rows(result))
     from ..io.roles import role_columns
 
     found = []
@@ -141,7 +141,7 @@ def _windows(talk: Talk, result: WindowedCcm, output: Path | None) -> None:
     """Mean skill of each window, direction and size, as a table and in a file."""
     header, rows = table_of_windows(result)
     if output is not None:
-        write_table(output, header, rows)
+        write_result(output, result, header, rows)
     largest = int(result.lib_sizes.max())
     shown = [[*map(str, row[:-1]), f"{row[-1]:.4f}"] for row in rows if row[-2] == largest]
     talk.table(header, shown, right=("start", "end", "lib_size", "mean"))

@@ -9,7 +9,7 @@ import typer
 
 from . import options
 from .cluster import client_at
-from .files import check_picture, check_table, write_table
+from .files import check_picture, check_result, write_result
 from .inputs import beside_groups, load, load_groups, parse_columns, parse_ranges, parse_rule
 from .talk import Talk
 
@@ -24,7 +24,8 @@ def embed_dimension(
     output: Annotated[
         Path | None,
         typer.Option(
-            "--output", "-o", metavar="TABLE.csv", help="Write series, E and the skill at each E (.csv, .tsv, .json).",
+            "--output", "-o", metavar="TABLE.csv",
+            help="Write series, E and the skill at each E (.csv, .tsv, .json), or the whole result (.edm).",
             show_default=False,
         ),
     ] = None,
@@ -57,8 +58,7 @@ def embed_dimension(
     """Find the embedding dimension at which each series predicts itself best."""  # fmt: skip
     talk = Talk(quiet=quiet, as_json=json, progress=progress)
     wanted = beside_groups(parse_columns(columns), groups)
-    if output is not None:
-        check_table(output)
+    check_result(output)
     check_picture(plot)
     labels = load_groups(input, wanted, groups, dataset)
     series = load(input, wanted, time_column, dataset)
@@ -80,7 +80,7 @@ def embed_dimension(
     at_best = [float(row[E - 1]) for row, E in zip(skill, best.tolist(), strict=True)]
     if output is not None:
         header = ["series", "E", "rho", *(f"rho_E{E}" for E in range(1, skill.shape[1] + 1))]
-        write_table(output, header, _rows(names, best, at_best, skill))
+        write_result(output, result, header, _rows(names, best, at_best, skill))
         talk.summary(f"{output}: E of {len(names):,} series")
     else:
         rows = [(name, int(E), f"{rho:.4f}") for name, E, rho in zip(names, best, at_best, strict=True)]

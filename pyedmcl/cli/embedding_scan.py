@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from . import options
-from .files import check_picture, check_table, write_table
+from .files import check_picture, check_result, write_result
 from .inputs import load, parse_columns
 from .talk import Talk
 
@@ -45,7 +45,7 @@ def embedding_scan(
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", metavar="TABLE.csv", help="Write the skill of all combinations "
-                     "(.csv, .tsv, .json).", show_default=False),
+                     "(.csv, .tsv, .json), or the whole result (.edm).", show_default=False),
     ] = None,
     plot: options.Picture = None,
     exclusion_radius: options.Exclusion = 0,
@@ -66,8 +66,7 @@ def embedding_scan(
     talk = Talk(quiet=quiet, as_json=json, progress=progress)
     dims, lags, steps = (parse_values(text, option) for text, option in ((E, "--E"), (tau, "--tau"), (Tp, "--Tp")))
     wanted = parse_columns(columns)
-    if output is not None:
-        check_table(output)
+    check_result(output)
     check_picture(plot)
     series = load(input, wanted, time_column, dataset)
     import pyedmcl
@@ -90,7 +89,7 @@ def embedding_scan(
     ]
     talk.table(header, shown[:_ROWS], right=header[1:])
     if output is not None:
-        write_table(output, ("series", "E", "tau", "Tp", "rho"), _rows(scan))
+        write_result(output, scan, ("series", "E", "tau", "Tp", "rho"), _rows(scan))
         talk.summary(f"{output}: skill of {scan.rho.size:,} combinations")
     if plot is not None:
         scan.plot(str(plot))

@@ -25,6 +25,14 @@ def check_table(path: Path, what: str = "a table", others: Sequence[str] = ()) -
     output_path(path, (*_TABLES, *others), what)
 
 
+def check_result(path: Path | None, what: str = "a table", others: Sequence[str] = ()) -> None:
+    """As :func:`check_table`, where the whole result may be written, too; None is fine."""
+    from ..io.saved import SUFFIX
+
+    if path is not None:
+        check_table(path, what, (*others, SUFFIX))
+
+
 def check_place(path: Path) -> None:
     """Refuse a file in a folder that is not there, or whose name is a folder. Raises OutputError."""
     from ..files import output_path
@@ -91,6 +99,22 @@ def table_of_windows(result: Any) -> tuple[tuple[str, ...], list[tuple[Any, ...]
     columns = result.columns()
     held = [(values.astype(str) if values.dtype.kind == "M" else values).tolist() for values in columns.values()]
     return tuple(columns), list(zip(*held, strict=True))
+
+
+def write_result(path: Path, result: Any, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """Write a result as a whole (.edm), for ``plot``, ``export`` and ``report``, or a table of it by its suffix.
+
+    Raises
+    ------
+    OutputError, StoreWriteError
+        As for :func:`write_table`.
+    """
+    from ..io.saved import SUFFIX
+
+    if path.suffix.lower() == SUFFIX:
+        result.save(path)
+    else:
+        write_table(path, header, rows)
 
 
 def write_bytes(path: Path, data: bytes | memoryview) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from . import options
-from .files import check_picture, check_table, write_table
+from .files import check_picture, check_result, write_result
 from .inputs import load, parse_columns, parse_ranges
 from .simplex import _when
 from .smap import Ahead
@@ -35,7 +35,8 @@ def multiview(
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", metavar="PREDICTIONS.csv", show_default=False,
-                     help="Write time, observed, predicted and variance between views (.csv, .tsv, .json)."),
+                     help="Write time, observed, predicted and variance between views (.csv, .tsv, .json), or the "
+                     "whole result (.edm)."),
     ] = None,
     views: Annotated[
         int | None,
@@ -62,8 +63,7 @@ def multiview(
 ) -> None:
     """Predict a series from every choice of D lagged series, averaging the views that predict best."""  # fmt: skip
     talk = Talk(quiet=quiet, as_json=json, progress=progress)
-    if output is not None:
-        check_table(output)
+    check_result(output)
     check_picture(picture)
     names = parse_columns(columns)
     # Digits count the columns of the file, so that one series may be asked for in two ways.
@@ -85,7 +85,7 @@ def multiview(
         )  # fmt: skip
     if output is not None:
         values = [np.asarray(getattr(result, name)).tolist() for name in _HEADER[1:]]
-        write_table(output, _HEADER, zip(_when(series, np.asarray(result.time)), *values, strict=True))
+        write_result(output, result, _HEADER, zip(_when(series, np.asarray(result.time)), *values, strict=True))
     if picture is not None:
         result.plot(str(picture))
     skill = {name: float(getattr(result, name)) for name in ("rho", "mae", "rmse")}

@@ -9,7 +9,7 @@ import typer
 
 from . import options
 from .ccm_options import LibSizes, Seed, parse_integers, parse_sizes
-from .files import check_picture, check_table, write_bytes, write_table
+from .files import check_picture, check_result, write_bytes, write_result
 from .inputs import load, parse_columns, parse_E, parse_rule
 from .surrogate_test import surrogates_asked
 from .talk import Talk
@@ -25,9 +25,10 @@ def network(
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", metavar="PAIRS.csv", show_default=False,
-                     help="Write all pairs with tests and verdicts (.csv, .tsv, .json), or direct links as a graph "
-                          "(.graphml, .gexf; needs networkx). A name without an ending: a folder, in which finished "
-                          "parts are kept, so that the same command continues there, and at last pairs.csv."),
+                     help="Write all pairs with tests and verdicts (.csv, .tsv, .json), direct links as a graph "
+                          "(.graphml, .gexf; needs networkx), or the whole result (.edm). A name without an ending: a "
+                          "folder, in which finished parts are kept, so that the same command continues there, and at "
+                          "last pairs.csv."),
     ] = None,
     text: Annotated[
         Path | None,
@@ -120,8 +121,8 @@ def network(
     folder = output if output is not None and not output.suffix else None
     if folder is not None:
         output = folder / "pairs.csv"
-    elif output is not None:
-        check_table(output, "a network, if not to a folder (a name without an ending),", _GRAPHS)
+    else:
+        check_result(output, "a network, if not to a folder (a name without an ending),", _GRAPHS)
     check_picture(picture)
     asked = None if lags.strip().lower() == "none" else parse_integers(lags, "--lags")
     series = load(input, parse_columns(columns), time_column, dataset)
@@ -146,7 +147,8 @@ def network(
         if graph:
             found.write_graph(output)
         else:
-            write_table(output, COLUMNS, [["" if cell is None else cell for cell in row] for row in rows])
+            table = [["" if cell is None else cell for cell in row] for row in rows]
+            write_result(output, found, COLUMNS, table)
     linked = [row for row in rows if row[2] in _LINKED]
     if text is not None:
         sentences = [found.methods(), *(found.statement(row[0], row[1]) for row in linked)]

@@ -9,7 +9,7 @@ import typer
 
 from . import options
 from .ccm_options import parse_integers
-from .files import check_picture, check_table, write_table
+from .files import check_picture, check_result, write_result
 from .inputs import parse_ranges
 from .smap import Columns, Dimension, Embedded, Target, chosen
 from .talk import Talk
@@ -27,7 +27,8 @@ def predict_interval(
     ] = "1:10",
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="SKILL.csv", help="Write the skill per Tp (.csv, .tsv, .json).",
+        typer.Option("--output", "-o", metavar="SKILL.csv",
+                     help="Write the skill per Tp (.csv, .tsv, .json), or the whole result (.edm).",
                      show_default=False),
     ] = None,
     picture: options.Picture = None,
@@ -48,8 +49,7 @@ def predict_interval(
 ) -> None:
     """Predict a series several steps ahead: how fast does the skill of its nearest neighbours fade?"""  # fmt: skip
     talk = Talk(quiet=quiet, as_json=json, progress=progress)
-    if output is not None:
-        check_table(output)
+    check_result(output)
     check_picture(picture)
     steps = parse_integers(Tp, "--Tp")
     _, states, goal = chosen(input, column, target, time_column, dataset)
@@ -63,7 +63,7 @@ def predict_interval(
         )  # fmt: skip
     rows = list(zip(*(getattr(result, name).tolist() for name in ("values", "rho", "mae", "rmse")), strict=True))
     if output is not None:
-        write_table(output, _HEADER, rows)
+        write_result(output, result, _HEADER, rows)
     if picture is not None:
         result.plot(str(picture))
     what = (goal or states).names[0]

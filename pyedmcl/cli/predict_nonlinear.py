@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from . import options
-from .files import check_picture, check_table, write_table
+from .files import check_picture, check_result, write_result
 from .inputs import parse_ranges
 from .smap import (
     Ahead,
@@ -37,7 +37,8 @@ def predict_nonlinear(
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="SKILL.csv", help="Write theta, rho, mae and rmse (.csv, .tsv, .json).",
+        typer.Option("--output", "-o", metavar="SKILL.csv",
+                     help="Write theta, rho, mae and rmse (.csv, .tsv, .json), or the whole result (.edm).",
                      show_default=False),
     ] = None,
     picture: options.Picture = None,
@@ -59,8 +60,7 @@ def predict_nonlinear(
 ) -> None:
     """Find out whether local linear fits predict better than a global one: skill of S-map over theta."""  # fmt: skip
     talk = Talk(quiet=quiet, as_json=json, progress=progress)
-    if output is not None:
-        check_table(output)
+    check_result(output)
     check_picture(picture)
     _, embedded_series, goal = chosen(input, column, target, time_column, dataset)
     import pyedmcl
@@ -76,7 +76,7 @@ def predict_nonlinear(
         )  # fmt: skip
     rows = list(zip(*(getattr(result, name).tolist() for name in _HEADER), strict=True))
     if output is not None:
-        write_table(output, _HEADER, rows)
+        write_result(output, result, _HEADER, rows)
     if picture is not None:
         result.plot(str(picture))
     if not quiet:

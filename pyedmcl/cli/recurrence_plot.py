@@ -18,8 +18,8 @@ def recurrence_plot(
     output: Annotated[
         Path,
         typer.Option(
-            "--output", "-o", metavar="RP.png", help="The picture (.png, .pdf, .svg), or the pixels as numbers (.npy).",
-            show_default=False,
+            "--output", "-o", metavar="RP.png", show_default=False,
+            help="The picture (.png, .pdf, .svg), the pixels as numbers (.npy), or the whole result (.edm).",
         ),
     ],
     radius: Annotated[
@@ -85,6 +85,8 @@ def recurrence_plot(
     shade = {} if black is None else {"black": black}
     if output.suffix.lower() == ".npy":
         _save_numbers(output, values)
+    elif output.suffix.lower() == ".edm":
+        found.save(output)
     elif plain:
         found.save(output, **shade)
     else:
@@ -111,7 +113,7 @@ def recurrence_plot(
 
 def _check(output: Path, plain: bool) -> None:
     """Refuse, before anything is computed, what cannot be written."""
-    if output.suffix.lower() == ".npy":
+    if output.suffix.lower() in (".npy", ".edm"):
         check_place(output)
     elif plain:
         from ..plot.png import check_png

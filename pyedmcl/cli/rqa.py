@@ -10,7 +10,7 @@ import typer
 from . import options
 from . import recurrence as shared
 from .cluster import client_at
-from .files import check_table, write_table
+from .files import check_result, write_result
 from .talk import Talk
 
 _SHOWN = ("RR", "DET", "L", "Lmax", "ENTR", "LAM", "TT", "Vmax", "TREND")
@@ -42,7 +42,8 @@ def rqa(
     output: Annotated[
         Path | None,
         typer.Option(
-            "--output", "-o", metavar="TABLE.csv", help="Write the measures, a row per radius (.csv, .tsv, .json).",
+            "--output", "-o", metavar="TABLE.csv",
+            help="Write the measures, a row per radius (.csv, .tsv, .json), or the whole result (.edm).",
             show_default=False,
         ),
     ] = None,
@@ -81,8 +82,7 @@ def rqa(
     several = isinstance(wanted, list)
     if several and (plot is not None or lines is not None):
         raise typer.BadParameter(f"--radius {radius}: a picture shows one radius")
-    if output is not None:
-        check_table(output)
+    check_result(output)
     shared.check_pictures(plot, lines)
     x, y = shared.states(input, column, columns, against, time_column, dataset)
     from ..plot.figure import as_label
@@ -102,7 +102,7 @@ def rqa(
     results = list(found) if several else [found]
     rows = [{"radius": result.radius, **result.to_dict()} for result in results]
     if output is not None:
-        write_table(output, tuple(rows[0]), [[_cell(value) for value in row.values()] for row in rows])
+        write_result(output, found, tuple(rows[0]), [[_cell(value) for value in row.values()] for row in rows])
     name = shared.title(x, y)
     if plot is not None:
         with talk.progress("drawing") as report:

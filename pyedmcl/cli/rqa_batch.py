@@ -9,7 +9,7 @@ import typer
 
 from . import options
 from . import recurrence as shared
-from .files import check_table, write_table
+from .files import check_result, write_result
 from .inputs import beside_groups, load, load_groups, parse_columns
 from .talk import Talk
 
@@ -39,7 +39,7 @@ def rqa_batch(
         Path | None,
         typer.Option(
             "--output", "-o", metavar="TABLE.csv", help="Write all measures, a row per series and radius "
-            "(.csv, .tsv, .json).", show_default=False,
+            "(.csv, .tsv, .json), or the whole result (.edm).", show_default=False,
         ),
     ] = None,
     m: shared.M = 1,
@@ -69,8 +69,7 @@ def rqa_batch(
     chosen, keys, others = (parse_columns(text) for text in (columns, groups, against))
     if others is not None and (chosen is None or len(chosen) != len(others)):
         raise typer.BadParameter("--against needs --columns, and as many series as these")
-    if output is not None:
-        check_table(output)
+    check_result(output)
     chosen = beside_groups(chosen, groups)
     labels = load_groups(input, chosen, groups, dataset)
     series = load(input, chosen, time_column, dataset)
@@ -86,7 +85,7 @@ def rqa_batch(
     table = _table(found, keys or [], series.names)
     rows = [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
     if output is not None:
-        write_table(output, tuple(table), [[_cell(value) for value in row.values()] for row in rows])
+        write_result(output, found, tuple(table), [[_cell(value) for value in row.values()] for row in rows])
     _show(talk, found, table, [*(keys or []), "series", "radius_used"])
     n = len(found.x)
     talk.summary(f"{n:,} series, {len(rows):,} results, convention {convention}" + (f"; {output}" if output else ""))

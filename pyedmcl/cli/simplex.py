@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from . import options
-from .files import check_picture, check_table, write_table
+from .files import check_picture, check_result, write_result
 from .inputs import load, load_groups, parse_ranges, parse_windows
 from .talk import Talk
 
@@ -41,7 +41,8 @@ def simplex(
         Path | None,
         typer.Option(
             "--output", "-o", metavar="PREDICTIONS.csv",
-            help="Write time, observed, predicted and variance (.csv, .tsv, .json).", show_default=False,
+            help="Write time, observed, predicted and variance (.csv, .tsv, .json), or the whole result (.edm).",
+            show_default=False,
         ),
     ] = None,
     picture: options.Picture = None,
@@ -66,8 +67,7 @@ def simplex(
 ) -> None:
     """Predict a series from its nearest neighbours in state space, and say how well that works."""  # fmt: skip
     talk = Talk(quiet=quiet, as_json=json, progress=progress)
-    if output is not None:
-        check_table(output)
+    check_result(output)
     check_picture(picture)
     wanted = None if column is None else [column, *([target] if target not in (None, column) else [])]
     labels = load_groups(input, wanted, groups, dataset, needed="--column")
@@ -99,7 +99,7 @@ def simplex(
         values = [np.asarray(getattr(result, name)).tolist() for name in _HEADER[1:]]
         when = _when(series, np.asarray(result.time)) if result.group is None else result.time.tolist()
         groups_of = [] if result.group is None else [result.group.tolist()]
-        write_table(output, ("group",) * len(groups_of) + _HEADER, zip(*groups_of, when, *values, strict=True))
+        write_result(output, result, ("group",) * len(groups_of) + _HEADER, zip(*groups_of, when, *values, strict=True))
     both = np.isfinite(np.asarray(result.predicted)) & np.isfinite(np.asarray(result.observed))
     n = int(both.sum())
     skill = {name: float(getattr(result, name)) for name in ("rho", "mae", "rmse")}
@@ -119,7 +119,7 @@ def _windows(talk: Talk, result: WindowedForecast, output: Path | None) -> None:
     rows = list(zip(result.starts.tolist(), time.tolist(), *(getattr(result, name).tolist() for name in header[2:]),
                     strict=True))  # fmt: skip
     if output is not None:
-        write_table(output, header, rows)
+        write_result(output, result, header, rows)
     talk.table(header, [[*map(str, row[:2]), *(f"{value:.5g}" for value in row[2:])] for row in rows], right=header)
     found = [dict(zip(header, row, strict=True)) for row in rows]
     talk.document({"E": result.E, "width": result.width, "windows": found,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from . import options
-from .files import check_picture, check_table, write_table
+from .files import check_picture, check_result, write_result
 from .inputs import load, load_groups, parse_columns, parse_ranges
 from .simplex import _when
 from .talk import Talk
@@ -87,7 +87,8 @@ def smap(
         Path | None,
         typer.Option(
             "--output", "-o", metavar="PREDICTIONS.csv", show_default=False,
-            help="Write (theta,) time, observed, predicted, variance, intercept and slopes (.csv, .tsv, .json).",
+            help="Write (theta,) time, observed, predicted, variance, intercept and slopes (.csv, .tsv, .json), or the "
+            "whole result (.edm).",
         ),
     ] = None,
     picture: options.Picture = None,
@@ -122,8 +123,7 @@ def smap(
 ) -> None:
     """Predict each row by a linear fit weighted by nearness (S-map); the slopes are the local Jacobian."""  # fmt: skip
     talk = Talk(quiet=quiet, as_json=json, progress=progress)
-    if output is not None:
-        check_table(output)
+    check_result(output)
     check_picture(picture)
     check_picture(coefficients)
     thetas = parse_thetas(theta)
@@ -177,4 +177,4 @@ def _write(output: Path, series: Series, result: Any) -> None:
         columns = [one.observed.tolist(), one.predicted.tolist(), one.variance.tolist(), *one.coefficients.T.tolist()]
         head = [[one.theta] * len(when)] if several else []
         rows += list(zip(*head, *labels, when, *columns, strict=True))
-    write_table(output, header, rows)
+    write_result(output, result, header, rows)

@@ -10,7 +10,7 @@ import typer
 from . import options
 from .ccm import two_series
 from .ccm_options import First, Interval, Second, Seed, parse_pair_E
-from .files import check_picture, check_table, write_table
+from .files import check_picture, check_result, write_result
 from .inputs import load, load_groups, parse_columns, parse_E, parse_rule
 from .talk import Talk
 
@@ -55,7 +55,8 @@ def surrogate_test(
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", metavar="PAIRS.csv", show_default=False,
-                     help="Write skill, p-value and q-value of each pair (.csv, .tsv, .json)."),
+                     help="Write skill, p-value and q-value of each pair (.csv, .tsv, .json), or the whole result "
+                     "(.edm)."),
     ] = None,
     picture: options.Picture = None,
     network: options.Network = None,
@@ -81,8 +82,7 @@ def surrogate_test(
     With --x and --y for one pair in both directions; without for all pairs, adjusted for their number.
     """
     talk = Talk(quiet=quiet, as_json=json, progress=progress)
-    if output is not None:
-        check_table(output)
+    check_result(output)
     check_picture(picture)
     check_picture(network)
     if not 0 < rate < 1:
@@ -126,7 +126,7 @@ def surrogate_test(
         rows, header, result = _every_pair(every), _PAIRS, every
         targets = list(every.names) if every.reasons else []
     if output is not None:
-        write_table(output, header, rows)
+        write_result(output, result, header, rows)
     place = header.index("q_value")
     hits = [row for row in rows if row[place] <= rate]
     where = f"; pairs in {output}" if output is not None else ""

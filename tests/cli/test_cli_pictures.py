@@ -45,10 +45,12 @@ def run(*words, code=0):
 
 
 @pytest.mark.parametrize("name", list(COMMANDS))
-def test_picture(table, tmp_path, one_device, name):
-    path = tmp_path / "p.png"
-    run(name, table, *COMMANDS[name], "--plot", path, "--device", one_device, "--quiet")
+def test_picture_and_whole_result(table, tmp_path, one_device, name):
+    path, whole = tmp_path / "p.png", tmp_path / "r.edm"
+    run(name, table, *COMMANDS[name], "--plot", path, "-o", whole, "--device", one_device, "--quiet")
     assert path.read_bytes().startswith(PNG)
+    made = pyedmcl.open_result(whole).provenance["function"]
+    assert made == {"surrogate-test": "ccm_significance"}.get(name, name.replace("-", "_"))
 
 
 @pytest.mark.parametrize("name", list(COMMANDS))
