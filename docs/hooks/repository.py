@@ -16,8 +16,14 @@ from mkdocs.structure.files import File
 
 ROOT = Path(__file__).resolve().parents[2]
 
-#: Files of the repository that are pages of the site, at the same place.
-OUTSIDE = ("CHANGELOG.md", "CODE_OF_CONDUCT.md", "CONTRIBUTING.md", "SECURITY.md", "bench/README.md")
+#: Files of the repository that are pages of the site, and their places there.
+OUTSIDE = {
+    "CHANGELOG.md": "CHANGELOG.md",
+    "CODE_OF_CONDUCT.md": "CODE_OF_CONDUCT.md",
+    "CONTRIBUTING.md": "CONTRIBUTING.md",
+    "SECURITY.md": "SECURITY.md",
+    "bench/README.md": "bench/results.md",
+}
 
 #: Files that have no page of their own, and the page that says the same.
 INSTEAD = {"README.md": "index.md"}
@@ -30,15 +36,15 @@ _FENCE = re.compile(r"(^ *```.*?^ *```$)", re.MULTILINE | re.DOTALL)
 
 
 def on_files(files, config):
-    for path in OUTSIDE:
-        if (ROOT / path).is_file():
-            files.append(File.generated(config, path, abs_src_path=str(ROOT / path)))
+    for path, place in OUTSIDE.items():
+        files.append(File.generated(config, place, abs_src_path=str(ROOT / path)))
     return files
 
 
 def on_page_markdown(markdown, page, config, files):
     source = page.file.src_uri
-    folder = posixpath.dirname(source if source in OUTSIDE else posixpath.join("docs", source))
+    from_outside = {place: path for path, place in OUTSIDE.items()}
+    folder = posixpath.dirname(from_outside.get(source, posixpath.join("docs", source)))
 
     def written(match):
         mark, text, target, anchor = match[1], match[2], match[3], match[4] or ""
@@ -57,5 +63,5 @@ def on_page_markdown(markdown, page, config, files):
 
 def place_on_site(path, files):
     """Where a file of the repository is on the site; None where the site does not hold it."""
-    place = INSTEAD.get(path, path.removeprefix("docs/") if path.startswith("docs/") or path in OUTSIDE else None)
+    place = {**INSTEAD, **OUTSIDE}.get(path, path.removeprefix("docs/") if path.startswith("docs/") else None)
     return place if place is not None and files.get_file_from_path(place) is not None else None
