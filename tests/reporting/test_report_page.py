@@ -73,6 +73,23 @@ def test_a_table_sorts_and_a_slider_slides(page, tmp_path):
     silent(page)
 
 
+def test_a_table_is_searched_and_downloaded(page, tmp_path):
+    show(page, ccm_matrix_result(8).report(tmp_path / "r.html"))
+    page.command("Page.setDownloadBehavior", behavior="allow", downloadPath=str(tmp_path))
+    page.click("a[download]")
+    file = tmp_path / "s1-2.csv"
+    for _ in range(200):
+        if file.exists():
+            break
+        page.value("new Promise((done) => setTimeout(done, 50))")
+    rows = file.read_text().splitlines()
+    assert rows[0].startswith("cause,effect,library,target,rho,gain") and len(rows) == 57
+    page.value("(() => { const it = document.querySelector('.search'); it.value = 'X7';"
+               " it.dispatchEvent(new Event('input')); })()")  # fmt: skip
+    assert page.value("document.querySelectorAll('tbody tr:not([hidden])').length") == 14, "x7 as cause or effect"
+    silent(page)
+
+
 def test_a_map_is_read_and_zoomed_by_keys_and_mouse(page, tmp_path):
     result = xmap_result(8)
     show(page, result.report(tmp_path / "r.html"))
