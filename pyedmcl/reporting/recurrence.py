@@ -63,7 +63,7 @@ def of_matrices(result: Any, wishes: Wishes) -> Section:
     """A RecurrenceTable or an RqaBatch: a row for each matrix."""
     columns = result.to_dict(short=True)
     rows = list(zip(*columns.values(), strict=True))[: wishes.top]
-    note = f"All {len(result):,} rows." if len(rows) == len(result) else f"The first {len(rows):,} of {len(result):,}."
+    note = "" if len(rows) == len(result) else f"The first {len(rows):,} of {len(result):,}."
     parts: list[Any] = [Table("Measures", tuple(columns), rows, note)]
     if hasattr(result, "plot") and len(result) > 1:
         parts.append(picture("Measures", "Recurrence measures of all matrices.", result.plot))

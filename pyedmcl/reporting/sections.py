@@ -77,7 +77,16 @@ def _common(result: Any, wishes: Wishes) -> Section:
     E = np.atleast_1d(getattr(result, "E", 0))
     if hasattr(result, "names") and E.ndim == 1 and E.size > 1 and E.dtype.kind in "iu":
         parts += histogram_of_E(E)
-    return Section(title, "", result._facts(), tuple(parts), tuple(remarks), getattr(result, "provenance", None) or {})
+    # Arrays are in the picture and the table.
+    facts = {name: words for name, words in result._facts().items() if _is_plain(getattr(result, name, words))}
+    return Section(title, "", facts, tuple(parts), tuple(remarks), getattr(result, "provenance", None) or {})
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether a value is a number, a text or some of them."""
+    if isinstance(value, (tuple, list)):
+        return len(value) > 0 and all(map(_is_plain, value))
+    return isinstance(value, (int, float, np.number, np.bool_)) or (isinstance(value, str) and value != "")
 
 
 def _table(result: Any, wishes: Wishes) -> list[Part]:
@@ -88,6 +97,6 @@ def _table(result: Any, wishes: Wishes) -> list[Part]:
     numbered = type(frame.index).__name__ == "RangeIndex" and frame.index.name is None
     frame = frame.head(wishes.top)
     frame = frame if numbered else frame.reset_index()
-    note = f"All {total:,} rows." if total <= wishes.top else f"The first {wishes.top:,} of {total:,} rows."
+    note = f"The first {wishes.top:,} of {total:,} rows." if total > wishes.top else ""
     rows = [tuple(row) for row in frame.astype(object).to_numpy().tolist()]
     return [Table("Table", tuple(map(str, frame.columns)), rows, note)] if rows else []

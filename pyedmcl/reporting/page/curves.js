@@ -58,7 +58,7 @@ class Charts {
   }
 
   chart(shown) {
-    const { x, x_label, y_label } = this.content, [left, right, top, bottom] = [48, 308, 8, 168];
+    const { x, x_label, y_label } = this.content, [left, right, top, bottom] = [48, 298, 8, 168];
     const ends = [Math.min(...x), Math.max(...x)], wide = ends[1] - ends[0] || 1, high = this.high - this.low;
     const across = (value) => left + ((value - ends[0]) / wide) * (right - left);
     const up = (value) => bottom - ((value - this.low) / high) * (bottom - top);
