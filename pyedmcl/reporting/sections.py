@@ -38,8 +38,9 @@ _TITLES = {
     "WindowedMap": "Cross maps in windows",
     "WindowedCcm": "Convergent cross mapping in windows", "WindowedForecast": "Forecasts in windows",
     "RecurrenceNetwork": "Recurrence network", "FalseNeighbors": "False nearest neighbours",
-    "MutualInformation": "Mutual information",
+    "MutualInformation": "Mutual information", "KnnResult": "Nearest neighbours", "EmbedResult": "Delay embedding",
 }  # fmt: skip
+_FEW = 4  # numbers of an array that is shown as a fact
 
 
 def section_of(result: object, wishes: Wishes) -> Section:
@@ -83,7 +84,9 @@ def _common(result: Any, wishes: Wishes) -> Section:
 
 
 def _is_plain(value: Any) -> bool:
-    """Whether a value is a number, a text or some of them."""
+    """Whether a value is a number, a text or a few of them."""
+    if isinstance(value, np.ndarray):
+        return value.ndim == 1 and 0 < value.size <= _FEW and value.dtype.kind in "biuf"
     if isinstance(value, (tuple, list)):
         return len(value) > 0 and all(map(_is_plain, value))
     return isinstance(value, (int, float, np.number, np.bool_)) or (isinstance(value, str) and value != "")
