@@ -17,16 +17,18 @@ def check(
     columns: options.Columns = None,
     time_column: options.TimeColumn = None,
     dataset: options.Dataset = None,
+    progress: options.Progress = None,
     quiet: options.Quiet = False,
     json: options.Json = False,
     debug: options.Debug = False,
 ) -> None:
     """Look at a table before anything is computed from it: times, gaps, length, seasons, trends, ties, constants."""
-    talk = Talk(quiet=quiet, as_json=json)
+    talk = Talk(quiet=quiet, as_json=json, progress=progress)
     series = load(input, parse_columns(columns), time_column, dataset)
     import pyedmcl
 
-    found = pyedmcl.check(series, E_max=E_max)
+    with talk.progress("checking") as report:
+        found = pyedmcl.check(series, E_max=E_max, progress=report)
     talk.summary(f"{input}: {found.n_series:,} series of {found.n_steps:,} rows, {len(found.remarks):,} remarks")
     for remark in found.remarks:
         talk.summary(f"  {remark}")

@@ -52,7 +52,10 @@ _CODES: tuple[tuple[type[BaseException], int], ...] = (
 
 _DEBUG = "pyedmcl.debug"
 #: What Python calls some parameters of commands.
-_OTHERWISE = {"lib": ("lib_range",), "pred": ("pred_range",), "output": ("out",)}
+_OTHERWISE = {
+    "lib": ("lib_range",), "pred": ("pred_range",), "output": ("out",), "views": ("n_views",),
+    "generate": ("generate_steps",),
+}  # fmt: skip
 
 
 def ask_for_traceback(context: typer.Context, value: bool) -> bool:
@@ -81,7 +84,11 @@ def in_options(message: str, command: Any) -> str:
     for parameter in command.params if command is not None else ():
         option = next((name for name in parameter.opts if name.startswith("--")), None)
         for name in (parameter.name, *_OTHERWISE.get(str(parameter.name), ())):
-            if option is None or parameter.is_flag or f"{name}=" not in message:
+            if option is None or parameter.is_flag:
+                continue
+            if "_" in name:  # no series, such as x, which may stand there too
+                message = re.sub(rf"^{name}(?=: )", option, message)
+            if f"{name}=" not in message:
                 continue
             message = re.sub(rf"(?<![\w-]){name}=None\b", option, message)
             message = re.sub(rf"(?<![\w-]){name}=(?=[\w'\"(\[-])", f"{option} ", message)

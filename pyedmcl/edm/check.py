@@ -13,6 +13,7 @@ from ..data.condition import near_one
 from ..data.series import Series, as_series
 from ..io.optional import pandas_for
 from ..io.result import Result
+from ..launch.progress import Progress, reporting, told
 from . import arguments
 from .surrogate_choice import choose, explained, line, mean_cycle
 from .times import remarks_on_times
@@ -65,7 +66,14 @@ class CheckResult(Result):
         return pandas_for("to_frame()").DataFrame(rows, columns=["code", "series", "text"])
 
 
-def check(data: Any, *, E_max: int = 10, columns: Sequence[str | int] | str | int | None = None) -> CheckResult:
+@reporting
+def check(
+    data: Any,
+    *,
+    E_max: int = 10,
+    columns: Sequence[str | int] | str | int | None = None,
+    progress: Progress | None = None,
+) -> CheckResult:
     """Look at a table before anything is computed from it: times, gaps, length, seasons, trends, ties, constants.
 
     Parameters
@@ -77,6 +85,8 @@ def check(data: Any, *, E_max: int = 10, columns: Sequence[str | int] | str | in
         Dimension for which there should be rows enough.
     columns : optional
         Which series to take, by name or position.
+    progress : callable or True, optional
+        Called as ``progress(done, total, "series")``; True shows a bar.
 
     Returns
     -------
@@ -107,15 +117,17 @@ def check(data: Any, *, E_max: int = 10, columns: Sequence[str | int] | str | in
     ['season', 'season', 'common-season']
     """
     highest = arguments.integer("E_max", E_max, 1)
+    arguments.reporter(progress)
     series = as_series(data, columns=columns)
     found = [Remark(code, "", text) for code, text in remarks_on_times(series.time)]
     found += _on_size(series, highest)
     periods: dict[int, list[str]] = {}
-    for name, column in zip(series.names, series.values.T, strict=True):
+    for done, (name, column) in enumerate(zip(series.names, series.values.T, strict=True), 1):
         own, period = _on_series(name, near_one(column.astype(np.float64))[0])
         found += own
         if period:
             periods.setdefault(period, []).append(name)
+        told(done, series.n_series, "series")
     for period, names in periods.items():
         if len(names) > 1:
             found.append(Remark(

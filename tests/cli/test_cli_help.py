@@ -121,6 +121,17 @@ def test_without_a_display_a_file_is_asked_for(table, one_device, monkeypatch):
     assert "--plot show: there is no display" in text
 
 
+@pytest.mark.parametrize(("words", "option"), [
+    (["multiview", "--target", "a", "--D", "2", "--views", "99"], "--views 99"),
+    (["smap", "--column", "a", "--E", "2", "--generate", "-1"], "--generate -1"),
+    (["smap", "--column", "a", "--E", "2", "--generate", "3", "--Tp", "2"], "--generate 3"),
+    (["simplex", "--column", "a", "--E", "2", "--lib", "5:2"], "--lib:"),
+])  # fmt: skip
+def test_errors_name_options(words, option, table, one_device):
+    text = " ".join(run(words[0], table, *words[1:], "--device", one_device, code=3).output.split())
+    assert option in text and not re.search(r"\b\w+=", text), text
+
+
 @pytest.mark.skipif(sys.platform in ("win32", "darwin"), reason="there is always a display")
 def test_displays_are_those_of_the_environment(monkeypatch):
     assert not has_display()
@@ -130,7 +141,7 @@ def test_displays_are_those_of_the_environment(monkeypatch):
 
 @pytest.mark.parametrize("words", [
     ["smap", "--column", "a", "--E", "2", "--theta", "0,1"], ["predict-nonlinear", "--column", "a", "--E", "2"],
-    ["multiview", "--target", "a", "--D", "2"], ["predict-interval", "--column", "a", "--E", "2"],
+    ["multiview", "--target", "a", "--D", "2"], ["predict-interval", "--column", "a", "--E", "2"], ["check"],
 ])  # fmt: skip
 def test_the_command_hands_its_progress_on(words, table, monkeypatch):
     handed = []
@@ -147,7 +158,7 @@ def test_the_command_hands_its_progress_on(words, table, monkeypatch):
 
 def test_every_command_that_computes_shows_progress():
     """Those that do not: they look at tables or files, or tell of their work in lines of their own."""
-    without = {"check", "plot", "export", "report", "status", "tune", "kernel", "devices", "doctor", "help"}
+    without = {"plot", "export", "report", "status", "tune", "kernel", "devices", "doctor", "help"}
     commands = {name: one for name, one in typer.main.get_command(app).commands.items() if not hasattr(one, "commands")}
     silent = {name for name, one in commands.items() if not any("--progress" in p.opts for p in one.params)}
     assert silent == without

@@ -104,3 +104,11 @@ def test_the_command(tmp_path):
     assert [remark["code"] for remark in answer["remarks"]] == ["time-gaps"]
     pytest.importorskip("pandas", reason="pandas is not installed")
     assert pyedmcl.check(NOISE[:60]).to_frame()["code"].tolist() == ["few-rows"]
+
+
+def test_check_tells_of_its_progress():
+    told, data = [], np.random.default_rng(1).random((60, 3))
+    pyedmcl.check(data, progress=lambda done, total, unit: told.append((done, unit)))
+    assert told == [(1, "series"), (2, "series"), (3, "series")]
+    with pytest.raises(InputError, match="progress=1"):
+        pyedmcl.check(data, progress=1)
