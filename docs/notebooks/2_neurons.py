@@ -15,12 +15,15 @@
 #
 # **Question.** Twelve neurons are recorded. Which of them drive which?
 #
-# A functional causal map answers it for all pairs: the states of each neuron estimate the voltage of each other one,
-# for every embedding dimension, cross-validated. What can be estimated from a neuron's past has left a trace in it,
-# that is, has driven it. The neurons are simulated (Hindmarsh and Rose's bursting neurons with excitatory synapses),
-# so that the wiring is known and the answer can be marked.
+# A functional causal map answers it for all pairs: the states of each neuron estimate
+# the voltage of each other one, for every embedding dimension, cross-validated. What
+# can be estimated from a neuron's past has left a trace in it, that is, has driven it.
+# The neurons are simulated (Hindmarsh and Rose's bursting neurons with excitatory
+# synapses), so that the wiring is known and the answer can be marked.
 
 # %%
+from textwrap import fill
+
 import matplotlib.pyplot as plt
 import numpy as np
 
@@ -41,7 +44,9 @@ def slope(state):
     x, y, z = state
     gate = (1 / (1 + np.exp(-10 * (x + 0.25)))) @ weights
     drive = current + STRENGTH * (2 - x) * gate
-    return np.array([y - x**3 + 3 * x**2 - z + drive, 1 - 5 * x**2 - y, 0.006 * (4 * (x + 1.6) - z)])
+    return np.array(
+        [y - x**3 + 3 * x**2 - z + drive, 1 - 5 * x**2 - y, 0.006 * (4 * (x + 1.6) - z)]
+    )
 
 
 # Runge and Kutta's steps of 0.1; every 20th is a row. The first 200 rows are left out.
@@ -57,9 +62,10 @@ voltage = {f"n{i + 1}": series for i, series in enumerate(np.array(rows[200:]).T
 
 # %% [markdown]
 # ## The functional causal map
-# One call computes all maps for E = 1, ..., 12 with five-fold cross-validation, each fold predicted from the others.
-# `saturation` then takes for each pair the smallest E whose skill is within 0.02 of the best: few enough coordinates
-# not to fit noise, enough to unfold the dynamics.
+# One call computes all maps for E = 1, ..., 12 with five-fold cross-validation, each
+# fold predicted from the others. `saturation` then takes for each pair the smallest E
+# whose skill is within 0.02 of the best: few enough coordinates not to fit noise,
+# enough to unfold the dynamics.
 
 # %%
 grid = pyedmcl.xmap_grid(voltage, E=range(1, 13), folds=5)
@@ -67,23 +73,28 @@ flow = grid.mean("fold").saturation(0.02)
 others = ~np.eye(N, dtype=bool)
 typical_E = int(np.median(flow.chosen[others]))
 auc = link_auc(flow.rho, synapses)
-print(f"{grid.rho.size:,} cross maps; the median pair needs E = {typical_E}; area under the ROC curve {auc:.2f}")
+print(f"{grid.rho.size:,} cross maps; the median pair needs E = {typical_E}")
+print(f"area under the ROC curve: {auc:.2f}")
 
 # %% [markdown]
 # ## Which skills are more than chance?
-# Bursts are slow, so that any two neurons resemble each other somewhat. Surrogates with the same spectrum tell how
-# much. How many are drawn is decided on the way: many for pairs that are close to the limit, few for the others.
+# Bursts are slow, so that any two neurons resemble each other somewhat. Surrogates with
+# the same spectrum tell how much. How many are drawn is decided on the way: many for
+# pairs that are close to the limit, few for the others.
 
 # %%
-test = pyedmcl.xmap_significance(voltage, E=typical_E, surrogate="phase", seed=1, budget=500)
+test = pyedmcl.xmap_significance(
+    voltage, E=typical_E, surrogate="phase", seed=1, budget=500
+)
 significant = test.significant(rate=0.05)
-print(f"{significant.sum()} of {N * (N - 1)} pairs are significant at a false discovery rate of 0.05")
+print(f"{significant.sum()} of {N * (N - 1)} pairs are significant")
 
 # %% [markdown]
 # ## Which direction?
-# A strong synapse lets the states of a driver foretell its follower a little, too. Of two significant directions of a
-# pair, the stronger one is kept. Rows of a map are effects and columns causes; `arrows` is turned round, so that
-# `arrows[i, j]` says that i drives j.
+# A strong synapse lets the states of a driver foretell its follower a little, too. Of
+# two significant directions of a pair, the stronger one is kept. Rows of a map are
+# effects and columns causes; `arrows` is turned round, so that `arrows[i, j]` says that
+# i drives j.
 
 # %%
 arrows = (significant & (flow.directionality() > 0)).T
@@ -101,14 +112,20 @@ print(f"precision {precision:.2f}, recall {recall:.2f}")
 # %%
 BLUE, RED, GREY = "#21526b", "#d1495b", "#9aa5ab"
 plt.rcParams.update({"axes.titlelocation": "left"})
-figure, axes = plt.subplot_mosaic("aa;bc", figsize=(9, 6.6), layout="constrained", height_ratios=[1, 2.1])
+figure, axes = plt.subplot_mosaic(
+    "aa;bc", figsize=(9, 6.6), layout="constrained", height_ratios=[1, 2.1]
+)
 
 ax = axes["a"]
 shown = range(0, N, 3)
 for place, i in enumerate(shown):
     ax.plot(np.arange(400), voltage[f"n{i + 1}"][:400] - 4 * place, color=BLUE, lw=0.7)
 ax.set_yticks([-4 * place for place in range(len(shown))], [f"n{i + 1}" for i in shown])
-ax.set(xlabel="time (rows)", title="a  Membrane potentials of four of the neurons", xlim=(0, 400))
+ax.set(
+    xlabel="time (rows)",
+    title="a  Membrane potentials of four of the neurons",
+    xlim=(0, 400),
+)
 ax.spines[["top", "right", "left"]].set_visible(False)
 ax.tick_params(left=False)
 
@@ -116,44 +133,56 @@ ax = axes["b"]
 shade = np.where(others, flow.rho, np.nan)
 image = ax.imshow(shade, cmap="Blues", vmin=0, vmax=1)
 for cause, effect in np.argwhere(synapses):
-    ax.add_patch(plt.Rectangle((cause - 0.5, effect - 0.5), 1, 1, fill=False, ec=RED, lw=1.6))
+    ax.add_patch(
+        plt.Rectangle((cause - 0.5, effect - 0.5), 1, 1, fill=False, ec=RED, lw=1.6)
+    )
 ax.set_xticks(range(N), list(voltage), rotation=90)
 ax.set_yticks(range(N), list(voltage))
-ax.set(xlabel="cause (what is estimated)", ylabel="effect (whose states estimate)", title="b  Functional causal map")
+ax.set(
+    xlabel="cause (what is estimated)",
+    ylabel="effect (whose states estimate)",
+    title="b  Functional causal map",
+)
 figure.colorbar(image, ax=ax, label="cross-validated skill rho", shrink=0.85)
 
 ax = axes["c"]
 angle = np.pi / 2 - 2 * np.pi * np.arange(N) / N
 place = np.column_stack([np.cos(angle), np.sin(angle)])
 kinds = [
-    (missed, GREY, ":", "missed"), (arrows & ~synapses, RED, "--", "no synapse"), (hits, BLUE, "-", "synapse found"),
-]  # fmt: skip
+    (missed, GREY, ":", "missed"),
+    (arrows & ~synapses, RED, "--", "no synapse"),
+    (hits, BLUE, "-", "synapse found"),
+]
 for links, colour, line, name in kinds:
     for i, j in np.argwhere(links):
-        ax.annotate("", place[j], place[i], arrowprops={
-            "arrowstyle": "-|>", "color": colour, "ls": line, "lw": 1.4, "shrinkA": 11, "shrinkB": 11,
-            "connectionstyle": "arc3,rad=0.12",
-        })  # fmt: skip
+        arrow = {"arrowstyle": "-|>", "color": colour, "ls": line, "lw": 1.4}
+        arrow |= {"shrinkA": 11, "shrinkB": 11, "connectionstyle": "arc3,rad=0.12"}
+        ax.annotate("", place[j], place[i], arrowprops=arrow)
     ax.plot([], [], color=colour, ls=line, label=f"{name} ({links.sum()})")
 ax.scatter(*place.T, s=340, color="white", edgecolor=BLUE, zorder=3)
 for name, (x, y) in zip(voltage, place, strict=True):
     ax.text(x, y, name, ha="center", va="center", fontsize=8, zorder=4)
 ax.set(xlim=(-1.2, 1.2), ylim=(-1.2, 1.2), aspect="equal", title="c  Recovered network")
 ax.axis("off")
-ax.legend(frameon=False, loc="upper center", bbox_to_anchor=(0.5, 0.02), ncols=3, fontsize=8)
+ax.legend(
+    frameon=False, loc="upper center", bbox_to_anchor=(0.5, 0.02), ncols=3, fontsize=8
+)
 figure.savefig("neurons.png", dpi=200)
 plt.show()
 
 # %% [markdown]
 # ## The sentence
-# Other seeds give other populations: change `default_rng(1)` and look how the precision varies. Chains and common
-# drivers are what lowers it; `pyedmcl.causal_network` tests for those too.
+# Other seeds give other populations: change `default_rng(1)` and look how the precision
+# varies. Chains and common drivers are what lowers it; `pyedmcl.causal_network` tests
+# for those too.
 
 # %%
 sentence = (
-    f"From {ROWS:,} samples of {N} simulated neurons, a functional causal map ranks the {synapses.sum()} synapses "
-    f"among {others.sum()} ordered pairs with an area under the ROC curve of {auc:.2f}; of the {arrows.sum()} arrows "
-    f"that are significant (q ≤ 0.05) and the stronger direction of their pair, {hits.sum()} are synapses (precision "
-    f"{precision:.2f}, recall {recall:.2f}) and {(arrows & upstream).sum()} lead downstream along synapses."
+    f"From {ROWS:,} samples of {N} simulated neurons, a functional causal map ranks "
+    f"the {synapses.sum()} synapses among {others.sum()} ordered pairs with an area "
+    f"under the ROC curve of {auc:.2f}; of the {arrows.sum()} arrows that are "
+    f"significant (q ≤ 0.05) and the stronger direction of their pair, {hits.sum()} "
+    f"are synapses (precision {precision:.2f}, recall {recall:.2f}) and "
+    f"{(arrows & upstream).sum()} lead downstream along synapses."
 )
-print(sentence)
+print(fill(sentence, 88))

@@ -13,12 +13,13 @@
 # %% [markdown]
 # # From one GPU to a SLURM array
 #
-# **Question.** A map of all pairs takes too long on one device. What changes when many machines compute it, and does
-# its answer?
+# **Question.** A map of all pairs takes too long on one device. What changes when many
+# machines compute it, and does its answer?
 #
-# Nothing but the command line changes: processes that see one folder join in one map. There is no scheduler of ours,
-# no network and no lock; a process that is killed loses the block it was at. This notebook shows the job script, then
-# does the same with two processes on this machine.
+# Nothing but the command line changes: processes that see one folder join in one map.
+# There is no scheduler of ours, no network and no lock; a process that is killed loses
+# the block it was at. This notebook shows the job script, then does the same with two
+# processes on this machine.
 
 # %%
 import json
@@ -27,6 +28,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from textwrap import fill
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -37,12 +39,19 @@ from pyedmcl.simulate import coupled_maps, link_auc
 folder = tempfile.TemporaryDirectory()
 work = Path(folder.name)
 network = coupled_maps(n_series=300, n_steps=1200, seed=3)
-np.savetxt(work / "data.csv", network.values, fmt="%.6f", delimiter=",", header=",".join(network.names), comments="")
+np.savetxt(
+    work / "data.csv",
+    network.values,
+    fmt="%.6f",
+    delimiter=",",
+    header=",".join(network.names),
+    comments="",
+)
 
 # %% [markdown]
 # ## On one device
-# In Python `pyedmcl.xmap(data, E=3, out="one.zarr")`; with `device="gpus"` all GPUs of the machine. What is written
-# can be continued by the same call, whatever ended it.
+# In Python `pyedmcl.xmap(data, E=3, out="one.zarr")`; with `device="gpus"` all GPUs of
+# the machine. What is written can be continued by the same call, whatever ended it.
 
 # %%
 COMMAND = "xmap data.csv --E 3 -o {out} --quiet"
@@ -62,9 +71,10 @@ finish(start(COMMAND.format(out="one.zarr")))
 
 # %% [markdown]
 # ## On a cluster: an array of jobs
-# This is the whole job script. Each task takes a block of the map that nobody has taken, computes it and takes the
-# next. `--requeue` is safe: a task that is started again finds what is left. Begin with four tasks or with four
-# hundred, add some while others run, mix kinds of GPUs: the map has the same bits.
+# This is the whole job script. Each task takes a block of the map that nobody has
+# taken, computes it and takes the next. `--requeue` is safe: a task that is started
+# again finds what is left. Begin with four tasks or with four hundred, add some while
+# others run, mix kinds of GPUs: the map has the same bits.
 
 # %%
 TASKS = 2
@@ -80,25 +90,36 @@ print(script)
 
 # %% [markdown]
 # ## The same here, with two processes
-# SLURM tells a task its number; here it is set by hand. Devices are those of this machine.
+# SLURM tells a task its number; here it is set by hand. Devices are those of this
+# machine.
 
 # %%
 tasks = [
     start(
         COMMAND.format(out="map.zarr") + " --join",
-        SLURM_ARRAY_TASK_ID=str(number), SLURM_ARRAY_TASK_MIN="1", SLURM_ARRAY_TASK_COUNT=str(TASKS),
+        SLURM_ARRAY_TASK_ID=str(number),
+        SLURM_ARRAY_TASK_MIN="1",
+        SLURM_ARRAY_TASK_COUNT=str(TASKS),
     )
     for number in range(1, TASKS + 1)
-]  # fmt: skip
+]
 finish(*tasks)
-print(subprocess.check_output([sys.executable, "-m", "pyedmcl", "status", "map.zarr"], cwd=work, text=True))
+print(
+    subprocess.check_output(
+        [sys.executable, "-m", "pyedmcl", "status", "map.zarr"], cwd=work, text=True
+    )
+)
 
 # %% [markdown]
 # ## Who has done what, and is it the same map?
-# The journal of the store names the writer of each block. The map opens like any other result.
+# The journal of the store names the writer of each block. The map opens like any other
+# result.
 
 # %%
-journal = [json.loads(line) for line in (work / "map.zarr" / "rho" / "blocks.jsonl").read_text().splitlines()]
+journal = [
+    json.loads(line)
+    for line in (work / "map.zarr" / "rho" / "blocks.jsonl").read_text().splitlines()
+]
 writers = sorted({entry["writer"] for entry in journal})
 blocks = {entry["block"]: writers.index(entry["writer"]) for entry in journal}
 shares = [list(blocks.values()).count(number) for number in range(len(writers))]
@@ -116,16 +137,31 @@ print(f"blocks of each process: {shares}; the same bytes as one process: {same_b
 # %%
 BLUE, RED, GREY = "#21526b", "#d1495b", "#b8b8b8"
 plt.rcParams.update({"axes.titlelocation": "left"})
-figure, axes = plt.subplots(1, 2, figsize=(9, 4.4), layout="constrained", width_ratios=[1.25, 1])
+figure, axes = plt.subplots(
+    1, 2, figsize=(9, 4.4), layout="constrained", width_ratios=[1.25, 1]
+)
 
 ax = axes[0]
 image = ax.imshow(rho, cmap="viridis", vmin=0, vmax=1, interpolation="none")
 rows_of_a_block = -(-len(rho) // len(blocks))
 strip = ax.inset_axes([-0.1, 0, 0.05, 1])
-of_row = np.repeat([blocks[number] for number in sorted(blocks)], rows_of_a_block)[: len(rho)]
-strip.imshow(of_row[:, None], cmap="RdBu_r", vmin=-0.4, vmax=1.4, aspect="auto", interpolation="none")
+of_row = np.repeat([blocks[number] for number in sorted(blocks)], rows_of_a_block)[
+    : len(rho)
+]
+strip.imshow(
+    of_row[:, None],
+    cmap="RdBu_r",
+    vmin=-0.4,
+    vmax=1.4,
+    aspect="auto",
+    interpolation="none",
+)
 strip.set(xticks=[], ylabel="effect (row); the strip shows which process")
-ax.set(yticks=[], xlabel="cause (column)", title=f"a  {rho.size:,} cross maps by {len(writers)} processes")
+ax.set(
+    yticks=[],
+    xlabel="cause (column)",
+    title=f"a  {rho.size:,} cross maps by {len(writers)} processes",
+)
 figure.colorbar(image, ax=ax, label="cross-map skill rho", shrink=0.8)
 
 ax = axes[1]
@@ -133,8 +169,20 @@ off = ~np.eye(len(rho), dtype=bool)
 linked = network.links.T  # rows are effects, as in the map
 bins = np.linspace(-0.2, 1, 49)
 for chosen, colour, name in ((off & ~linked, GREY, "no link"), (linked, RED, "link")):
-    ax.hist(rho[chosen], bins=bins, density=True, color=colour, alpha=0.7, label=f"{name} ({chosen.sum():,} pairs)")
-ax.set(xlabel="cross-map skill rho", ylabel="density", title="b  Skill of linked and other pairs", yticks=[])
+    ax.hist(
+        rho[chosen],
+        bins=bins,
+        density=True,
+        color=colour,
+        alpha=0.7,
+        label=f"{name} ({chosen.sum():,} pairs)",
+    )
+ax.set(
+    xlabel="cross-map skill rho",
+    ylabel="density",
+    title="b  Skill of linked and other pairs",
+    yticks=[],
+)
 ax.spines[["top", "right"]].set_visible(False)
 ax.legend(frameon=False)
 figure.savefig("slurm.png", dpi=200)
@@ -145,10 +193,11 @@ plt.show()
 
 # %%
 sentence = (
-    f"{rho.size:,} cross maps were computed by {len(writers)} processes that shared nothing but a folder "
-    f"({' and '.join(map(str, shares))} of {len(blocks)} blocks); the map has {'the same' if same_bytes else 'other'} "
-    f"bytes as that of one process, and ranks the {network.links.sum()} true links with an area under the ROC curve "
-    f"of {auc:.3f}."
+    f"{rho.size:,} cross maps were computed by {len(writers)} processes that shared "
+    f"nothing but a folder ({' and '.join(map(str, shares))} of {len(blocks)} "
+    f"blocks); the map has {'the same' if same_bytes else 'other'} bytes as that of "
+    f"one process, and ranks the {network.links.sum()} true links with an area under "
+    f"the ROC curve of {auc:.3f}."
 )
-print(sentence)
+print(fill(sentence, 88))
 folder.cleanup()
