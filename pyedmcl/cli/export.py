@@ -32,12 +32,13 @@ def export(
     ] = False,
     top: Annotated[int, typer.Option("--top", min=1, help="How many pairs.")] = 100,
     partial: Partial = False,
+    progress: options.Progress = None,
     quiet: options.Quiet = False,
     json: options.Json = False,
     debug: options.Debug = False,
 ) -> None:
     """Write the map of a result, or the list of its strongest pairs, to a file."""  # fmt: skip
-    talk = Talk(quiet=quiet, as_json=json)
+    talk = Talk(quiet=quiet, as_json=json, progress=progress)
     if output is None and not edges:
         raise typer.BadParameter("-o FILE is needed for the map; only --edges can be printed without it")
     if output is not None:
@@ -55,12 +56,14 @@ def export(
     from ..io.edges import strongest_edges, write_edges
     from ..io.export import write_matrix
     from ..io.graphs import GRAPHS, graph_of_edges, write_networkx
+    from ..launch.progress import told_to
 
     kept = kept_edges(store)
     target = None if output is None else str(output)
     if edges:
         if kept is None:
-            found = strongest_edges(store.rho, store.names, store.E, top, store.targets)
+            with talk.progress("reading") as report, told_to(report):
+                found = strongest_edges(store.rho, store.names, store.E, top, store.targets)
         else:
             found = list(kept.edges(top))
         if output is None:
@@ -83,6 +86,7 @@ def export(
         talk.document({"output": target, "n_series": len(store.names), "complete": store.complete, "pairs": len(kept)})
         return
     attributes = store.manifest.attributes()["pyedmcl"]
-    write_matrix(output, store.rho, store.names, store.E, attrs=attributes, targets=store.targets)
+    with talk.progress("writing") as report, told_to(report):
+        write_matrix(output, store.rho, store.names, store.E, attrs=attributes, targets=store.targets)
     talk.summary(f"{output}: {store.shape[0]:,} x {store.shape[1]:,} map")
     talk.document({"output": target, "n_series": len(store.names), "complete": store.complete})

@@ -39,19 +39,16 @@ def reporting(function: Callable[P, R]) -> Callable[P, R]:
                 kwargs["progress"] = report
                 return call(*args, **kwargs)
         # What cannot be called is refused by the function itself, with its other arguments.
-        token = _report.set(given if callable(given) else None)
-        try:
+        with told_to(given if callable(given) else None):
             return function(*args, **kwargs)
-        finally:
-            _report.reset(token)
 
     return call
 
 
 @contextmanager
-def silent() -> Iterator[None]:
-    """Nothing is said within: the caller counts in another unit."""
-    token = _report.set(None)
+def told_to(report: Report | None) -> Iterator[None]:
+    """Let what is said within go to ``report``; None: nowhere."""
+    token = _report.set(report)
     try:
         yield
     finally:
