@@ -1,21 +1,40 @@
 ## Maps of S-map, first half: what each row of a library predicts with.
 ##
-## S-map (Sugihara 1994) fits target = c0 + c . z with the weights W = exp(-theta d / mean d) of the rows around row t. The
-## prediction is linear in the targets: with A the sum over s of W^2 (1, z_s)(1, z_s)' and A g = (1, z_t),
+## S-map (Sugihara 1994) fits target = c0 + c . z with the weights W = exp(-theta d / mean d) of the rows s around row t. With
 ##
-##   prediction at t = sum over s of H_ts y_s          H_ts = W_ts^2 (1, z_s) . g
+##   A = sum over s of W_ts^2 (1, z_s)(1, z_s)'        a matrix of K = E + 1 rows, for each row t
 ##
-## so that one small system for each row serves all targets. This kernel finds g; smap_map multiplies.
+## the fit's prediction at t is linear in what the rows s lead to:
 ##
-##   sweep 1   distance of the nearest row, mean distance
-##   sweep 2   weights, and the sums of A: in real for a chunk of rows, the chunks in double
-##   solve     A g = (1, z_t) in double, by L D L' of the matrix scaled to a unit diagonal
+##   prediction at t = sum over s of H_ts y_s          H_ts = W_ts^2 (1, z_s) . g_t          A g_t = (1, z_t)
 ##
-##   rest      what the numbers H that smap_map will have, summed, leave of (1, z_t); solved once more and added to g. It is
-##             the error of sums and roundings, most of which this takes back. For groups in which some row is not well
-##             conditioned
+## so that one small system for each row t serves all targets. This kernel finds g; smap_map makes H from it and multiplies.
 ##
-## Regressors are taken around a centre near z_t, as smap_white says. Weights are relative to the nearest row's.
+##   sweep 1   distance of the nearest row, and the mean distance: then the weights are known
+##   sweep 2   the sums of A
+##   solve     A g = (1, z_t), in double
+##   sweep 3   what the rounded numbers H leave of (1, z_t): the sum over s of H_ts (1, z_s) would be (1, z_t) exactly. The rest
+##             is solved for once more and added to g, which takes back most of the error of sums and roundings. Only for
+##             groups in which some row is not well conditioned: it costs a third of all
+##   inverse   of A, for mean slopes (smap_slopes), where these are wanted
+##
+## Who works on what. A work-item has LANES rows t; the rows s pass by, each the same for all of its lanes:
+##
+##                 library rows s ->    0 1 2 ..  63 | 64 ..            chunks, after which float sums are added in double
+##     rows t of   0 .. LANES - 1       work-item 0   lane l: row t0 + l
+##     a group     LANES ..             work-item 1   (GPUs: 64 work-items of one lane, which bring each chunk into local memory
+##                 ..                                 together; processors: one work-item, whose lanes fill a vector)
+##
+## In memory, for a library of n_padded rows. What passes by lies row by row, what a lane has of its own lies by columns:
+##
+##   states    [row s][STATE]       x_0 .. x_(E-1) | z_0 .. z_(E-1) | may it be a neighbour (with gaps only) | padding
+##   columns   [COLUMNS][row t]     x_0 .. x_(E-1) | centre, E numbers | is it predicted (with gaps only)
+##   fits      [E + 3][row t]       g_0 .. g_E     | distance of the nearest row | rate of the weights
+##   records   [row t][RECORD]      see smap_map.clh
+##
+## Distances are taken between coordinates x, fits are made of regressors z: both come from smap_white, which says why. Below, z is
+## always less the centre of the fit, which lies near z_t: (1, z_s - centre), and (1, z_t - centre) on the right-hand side.
+## Weights are relative to the nearest row's, so that none underflows; a common factor of all weights changes no fit.
 ## ---- parameters (python -m pyedmcl.kernels.describe --write) ----
 ## Given by the problem:
 ##   E          embedding dimension: values in a state
@@ -28,173 +47,39 @@
 ##   wg         work-items of a group; several share library rows (1 32 64 128; 1, 64)
 ## ---- end of parameters ----
 <%
-K = E + 1
-sums = [(a, b) for a in range(K) for b in range(a + 1)]  # (row, column) of the packed lower triangle; 0 is the constant
-spelt = E <= 10  # else the sums are arrays: a compiler takes too long over so many names
 staged = wg > 1
-def value(e):
-    return f"w{e}" if e else "w"
 %>
+<%namespace name="sweeps" file="smap_gram_sweeps.mako"/>
 #define WG ${wg}
 #define E ${E}
-#define K ${K}
-#define N_SUMS ${len(sums)}
+#define K ${E + 1}
 #define COORDINATES ${E}
 #define GAPS ${int(gaps)}
 #define STATE ${-(-(2 * E + gaps) // 4) * 4}
 #define COLUMNS ${2 * E + gaps}
 #define CHUNK 64  // library rows whose sums are taken in real
-// A pivot below this part of its diagonal is what rounding leaves of the products.
 #define LEAST_PIVOT (REAL_BITS == 64 ? 1e-13 : 1e-7)
 // Rows with a pivot below this one are too nearly singular for numbers of float32: errors of rho from 5e-6 on were seen.
 #define DOUBTFUL 1e-4
 // Rows whose pivots are all above this one gain nothing from the refinement.
 #define WELL_CONDITIONED 0.05
-#define LARGE_REST 2e-3  // of (1, z_t), likewise
+#define LARGE_REST 2e-3  // of (1, z_t): more than that left before the refinement is doubtful, too
 #include "smap_map.clh"
-#include "moment.clh"
+#include "solve_packed.clh"
 
-#define AT(i, j) ((i) * ((i) + 1) / 2 + (j))
-// Number i of (1, z_t), around the centre of row t0 + l; and what the penalty adds to a place of the matrix.
-#define ASKED(l, i)                                                                 \
+// Number i of the right-hand side (1, z_t) of row t0 + l; and what the penalty adds to a place of the matrix.
+#define WANTED(l, i)                                                                \
   ((i) == 0 ? (moment)1                                                             \
             : (moment)states[(size_t)(t0 + (l)) * STATE + E + (i) - 1] - (moment)columns[(size_t)(E + (i) - 1) * n_padded + (l)])
 #define PENALTY(i, j) penalty[((size_t)which * E + (i)) * E + (j)]
 
-// Solves a x = x, where a is a packed lower triangle of K rows. Directions without a pivot get zero. Returns the least pivot.
-#if K > 8
-#define ROLLED _Pragma("unroll 1")  // a compiler takes too long over so many steps
-#else
-#define ROLLED
-#endif
-inline moment solve_small(moment* restrict a, moment* restrict x) {
-  moment scale[K];
-  ROLLED for (int i = 0; i < K; ++i) scale[i] = a[AT(i, i)] > 0 ? 1 / sqrt(a[AT(i, i)]) : (moment)0;
-  ROLLED for (int i = 0; i < K; ++i) {
-    x[i] *= scale[i];
-    ROLLED for (int j = 0; j <= i; ++j) a[AT(i, j)] *= scale[i] * scale[j];
-  }
-  moment least = 1;
-  ROLLED for (int k = 0; k < K; ++k) {
-    const moment pivot = a[AT(k, k)];
-    if (scale[k] > 0) least = fmin(least, pivot);
-    const moment inverse = pivot > LEAST_PIVOT ? 1 / pivot : (moment)0;
-    ROLLED for (int i = k + 1; i < K; ++i) {
-      const moment l = a[AT(i, k)] * inverse;
-      ROLLED for (int j = k + 1; j <= i; ++j) a[AT(i, j)] = FUSED(-l, a[AT(j, k)], a[AT(i, j)]);
-      x[i] = FUSED(-l, x[k], x[i]);
-    }
-    ROLLED for (int i = k + 1; i < K; ++i) a[AT(i, k)] *= inverse;
-    a[AT(k, k)] = inverse;
-  }
-  ROLLED for (int k = K - 1; k >= 0; --k) {
-    x[k] *= a[AT(k, k)];
-    ROLLED for (int i = k + 1; i < K; ++i) x[k] = FUSED(-a[AT(i, k)], x[i], x[k]);
-  }
-  for (int i = 0; i < K; ++i) x[i] *= scale[i];
-  return least;
-}
-
-## All library rows in chunks, with `body` for each, `before` and `after` for each chunk.
-<%def name="sweep(before, body, after)">
-  for (int jb = 0; jb < n_rows; jb += CHUNK) {
-    const int stop = min(CHUNK, n_rows - jb);
-%if staged:
-    barrier(CLK_LOCAL_MEM_FENCE);
-    for (int i = get_local_id(0); i < stop * STATE; i += WG) staged_states[i] = states[(size_t)jb * STATE + i];
-    barrier(CLK_LOCAL_MEM_FENCE);
-%endif
-    ${before()}
-    for (int i = 0; i < stop; ++i) {
-      READ_STATE(${"local, staged_states + i * STATE" if staged else "global, states + (size_t)(jb + i) * STATE"});
-      STATE_DISTANCE(d);
-      const rowv excluded = TOO_NEAR(jb + i);
-      ${body()}
-    }
-    ${after()}
-  }
-</%def>
-<%def name="begin_distances()">
-    realv part = 0;
-</%def>
-<%def name="add_distance()">
-%if gaps:
-      const rowv out = excluded || (rowv)(state_[2 * E] == 0);
-%else:
-      const rowv out = excluded;
-%endif
-      part += CHOOSE(d, (realv)(0), out);
-      nearest = CHOOSE(MINIMUM(nearest, d), nearest, out);
-      count += CHOOSE((realv)(1), (realv)(0), out);
-</%def>
-<%def name="end_distances()">
-    total += part;
-</%def>
-<%def name="begin_sums()">
-%if spelt:
-    realv ${", ".join(f"s{a}_{b} = 0" for a, b in sums)};
-%else:
-    realv s[N_SUMS];
-    for (int i = 0; i < N_SUMS; ++i) s[i] = 0;
-%endif
-</%def>
-<%def name="add_products()">
-      const realv w = STATE_COUNTS(STATE_WEIGHT(d), excluded);
-%if spelt:
-%for e in range(1, K):
-      const realv z${e} = state_[E + ${e - 1}] - centre[${e - 1}], w${e} = w * z${e};
-%endfor
-%for a, b in sums:
-%if b == 0:
-      s${a}_0 += ${value(a)};
-%else:
-      s${a}_${b} = FUSED(w${a}, z${b}, s${a}_${b});
-%endif
-%endfor
-%else:
-      realv z[K];
-      z[0] = 1;
-      for (int e = 0; e < E; ++e) z[e + 1] = state_[E + e] - centre[e];
-      _Pragma("unroll 1") for (int a = 0; a < K; ++a) {
-        const realv wa = w * z[a];
-        _Pragma("unroll 1") for (int b = 0; b <= a; ++b) s[AT(a, b)] = FUSED(wa, z[b], s[AT(a, b)]);
-      }
-%endif
-</%def>
-<%def name="end_sums()">
-%if spelt:
-%for i, (a, b) in enumerate(sums):
-    sum${i} += CONVERT_MOMENTV(s${a}_${b});
-%endfor
-%else:
-    for (int i = 0; i < N_SUMS; ++i) sum[i] += CONVERT_MOMENTV(s[i]);
-%endif
-</%def>
-<%def name="begin_rest()">
-      realv ${", ".join(f"r{a} = 0" for a in range(K))};
-</%def>
-<%def name="add_rest()">
-      PREDICTS_WITH(h, STATE_WEIGHT(d), excluded);
-      r0 += h;
-%for e in range(1, K):
-      r${e} = FUSED(h, state_[E + ${e - 1}] - centre[${e - 1}], r${e});
-%endfor
-</%def>
-<%def name="end_rest()">
-%for e in range(K):
-      STORE_MOMENTV(LOAD_MOMENTV(left + ${e} * LANES) + CONVERT_MOMENTV(r${e}), left + ${e} * LANES);
-%endfor
-</%def>
-
-// states, columns: from smap_white. A work-group owns ${wg * lanes} rows of library get_group_id(1),
-// from tile first_tile on.
-// fits: [library][E + 3][n_padded], g, then the nearest row's distance and the rate of the weights. doubtful: by library, set
-// to 1 where some row's system is nearly singular.
+// A work-group owns ${wg * lanes} rows of library get_group_id(1), from tile first_tile on. doubtful: by library, set to 1 where
+// some row's system is nearly singular.
 %if penalised:
 // penalty: [library][E][E], what is added to the matrix for each unit of the squared weight of the nearest row.
 %endif
 %if slopes:
-// records: [library][n_padded][RECORD], for smap_slopes; of rows that are not predicted the inverse is zero.
+// records: of rows that are not predicted the inverse is zero.
 %endif
 kernel __attribute__((reqd_work_group_size(WG, 1, 1)))
 void smap_gram(global const real* restrict states, global const real* restrict columns, const int n_rows, const int n_padded,
@@ -204,6 +89,8 @@ void smap_gram(global const real* restrict states, global const real* restrict c
   local real staged_states[CHUNK * STATE] __attribute__((aligned(64)));
   local int any_refined;
 %endif
+
+  // ---- The rows t of this work-item ----
   const int which = get_group_id(1), t0 = ((first_tile + get_group_id(0)) * WG + get_local_id(0)) * LANES;
   states += (size_t)which * n_padded * STATE;
   columns += (size_t)which * n_padded * COLUMNS + t0;
@@ -215,23 +102,21 @@ void smap_gram(global const real* restrict states, global const real* restrict c
     centre[e] = LOADV(columns + (size_t)(E + e) * n_padded);
   }
   const rowv upper = FIRST_ROWS + (rowv)(t0 + radius);
+
+  // ---- Sweep 1: distances, and so the weights ----
   realv nearest = FAR, total = 0, count = 0;
-  ${sweep(begin_distances, add_distance, end_distances)}
+  ${sweeps.distances()}
   const realv rate = STATE_RATE(theta, total, count);
 
-%if spelt:
-  momentv ${", ".join(f"sum{i} = 0" for i in range(len(sums)))};
-%else:
-  momentv sum[N_SUMS];
-  for (int i = 0; i < N_SUMS; ++i) sum[i] = 0;
-%endif
-  ${sweep(begin_sums, add_products, end_sums)}
+  // ---- Sweep 2: the systems ----
+  ${sweeps.declare_system()}
+  ${sweeps.system()}
 
-  // ---- Solve, row by row; then once more for what the numbers that smap_map will have leave of (1, z_t) ----
-  moment of_rows[N_SUMS * LANES], left[K * LANES];
-  real found[K * LANES];
+  // ---- From lanes to rows: number i of row t0 + l lies at [i * LANES + l] ----
+  moment system[N_PACKED * LANES], rest[K * LANES];  // what is left of the right-hand side; at first all of it
+  real g_of_rows[K * LANES];
 %if penalised:
-  moment strength[LANES];
+  moment strength[LANES];  // of the penalty, in units of the nearest row's squared weight
   {
     real exponents[LANES];
     STOREV(rate * nearest * (real)0.6931471805599453, exponents);
@@ -239,47 +124,47 @@ void smap_gram(global const real* restrict states, global const real* restrict c
     for (int l = 0; l < LANES; ++l) strength[l] = exp(fmin((moment)exponents[l], (moment)600));
   }
 %endif
-%for i in range(len(sums)):
-  STORE_MOMENTV(${f"sum{i}" if spelt else f"sum[{i}]"}, of_rows + ${i} * LANES);
-%endfor
+  ${sweeps.store_system("system")}
   for (int l = 0; l < LANES; ++l) {
 %if penalised:
     for (int i = 0; i < E; ++i)
-      for (int j = 0; j <= i; ++j) of_rows[AT(i + 1, j + 1) * LANES + l] += strength[l] * PENALTY(i, j);
+      for (int j = 0; j <= i; ++j) system[PACKED(i + 1, j + 1) * LANES + l] += strength[l] * PENALTY(i, j);
 %endif
-    for (int i = 0; i < K; ++i) left[i * LANES + l] = ASKED(l, i);
+    for (int i = 0; i < K; ++i) rest[i * LANES + l] = WANTED(l, i);
   }
+
+  // ---- Solve; then, where it is needed, sweep 3, and solve once more for the rest ----
   realv g[K];
   for (int i = 0; i < K; ++i) g[i] = 0;
-  moment least[LANES];
+  moment least[LANES];  // pivots
   int refined = 0;
   _Pragma("unroll 1") for (int again = 0; again < 2; ++again) {
     if (again) {
-      for (int i = 0; i < K * LANES; ++i) left[i] = 0;
-      ${sweep(begin_rest, add_rest, end_rest)}
+      for (int i = 0; i < K * LANES; ++i) rest[i] = 0;
+      ${sweeps.predicted()}
       for (int l = 0; l < LANES; ++l)
         for (int i = 0; i < K; ++i) {
-          moment rest = ASKED(l, i) - left[i * LANES + l];
+          moment left = WANTED(l, i) - rest[i * LANES + l];
 %if penalised:
           if (i)
-            for (int j = 0; j < E; ++j) rest -= strength[l] * PENALTY(i - 1, j) * (moment)found[(j + 1) * LANES + l];
+            for (int j = 0; j < E; ++j) left -= strength[l] * PENALTY(i - 1, j) * (moment)g_of_rows[(j + 1) * LANES + l];
 %endif
-          left[i * LANES + l] = rest;
-          const int large = !(fabs(rest) < LARGE_REST * fmax(fabs(ASKED(l, i)), (moment)1));
+          rest[i * LANES + l] = left;
+          const int large = !(fabs(left) < LARGE_REST * fmax(fabs(WANTED(l, i)), (moment)1));
           if (large && least[l] < WELL_CONDITIONED && t0 + l < n_rows) *doubtful = 1;
         }
     }
     _Pragma("unroll 1") for (int l = 0; l < LANES; ++l) {
-      moment a[N_SUMS], x[K];
-      for (int i = 0; i < N_SUMS; ++i) a[i] = of_rows[i * LANES + l];
-      for (int i = 0; i < K; ++i) x[i] = left[i * LANES + l];
-      least[l] = solve_small(a, x);
+      moment a[N_PACKED], x[K];
+      for (int i = 0; i < N_PACKED; ++i) a[i] = system[i * LANES + l];
+      for (int i = 0; i < K; ++i) x[i] = rest[i * LANES + l];
+      least[l] = solve_packed(a, x);
       if (least[l] < DOUBTFUL && t0 + l < n_rows) *doubtful = 1;
       refined = refined || (least[l] < WELL_CONDITIONED && t0 + l < n_rows);
       if (!again || least[l] < WELL_CONDITIONED)
-        for (int i = 0; i < K; ++i) found[i * LANES + l] = again ? (real)(found[i * LANES + l] + x[i]) : (real)x[i];
+        for (int i = 0; i < K; ++i) g_of_rows[i * LANES + l] = again ? (real)(g_of_rows[i * LANES + l] + x[i]) : (real)x[i];
     }
-    for (int i = 0; i < K; ++i) g[i] = LOADV(found + i * LANES);
+    for (int i = 0; i < K; ++i) g[i] = LOADV(g_of_rows + i * LANES);
     // All rows of a group, or none, go through the library once more; each row takes from it what it would alone.
 %if staged:
     if (!again) {
@@ -292,23 +177,30 @@ void smap_gram(global const real* restrict states, global const real* restrict c
 %endif
     if (!refined) break;
   }
+
+  // ---- What smap_map reads ----
   for (int i = 0; i < K; ++i) STOREV(g[i], fits + (size_t)i * n_padded);
   STOREV(nearest, fits + (size_t)K * n_padded);
   STOREV(rate, fits + (size_t)(K + 1) * n_padded);
 %if slopes:
 
-  // ---- The inverse of each row's system, but for its first row: a column solves A x = (a unit vector) ----
+  // ---- What smap_slopes reads: the inverse of each system but for its first row; a column solves A x = (a unit vector) ----
   real near_of[LANES], rate_of[LANES];
   STOREV(nearest, near_of);
   STOREV(rate, rate_of);
   _Pragma("unroll 1") for (int l = 0; l < LANES; ++l) {
     global real* restrict record = records + ((size_t)which * n_padded + t0 + l) * RECORD;
     _Pragma("unroll 1") for (int e = 0; e < E; ++e) {
-      moment a[N_SUMS], x[K];
-      for (int i = 0; i < N_SUMS; ++i) a[i] = of_rows[i * LANES + l];
+      moment a[N_PACKED], x[K];
+      for (int i = 0; i < N_PACKED; ++i) a[i] = system[i * LANES + l];
       for (int i = 0; i < K; ++i) x[i] = i == e + 1;
-      solve_small(a, x);
-      for (int i = 0; i < K; ++i) record[e * K + i] = ${"columns[(size_t)(2 * E) * n_padded + l] > 0 ? (real)x[i] : (real)0" if gaps else "(real)x[i]"};
+      solve_packed(a, x);
+%if gaps:
+      const int wanted = columns[(size_t)(2 * E) * n_padded + l] > 0;
+%else:
+      const int wanted = 1;
+%endif
+      for (int i = 0; i < K; ++i) record[e * K + i] = wanted ? (real)x[i] : (real)0;
       record[RECORD_CENTRE + e] = columns[(size_t)(E + e) * n_padded + l];
     }
     record[RECORD_NEAREST] = near_of[l];

@@ -25,10 +25,10 @@ from . import arguments
 from .ccm_matrix_problem import CcmMatrixProblem
 from .ccm_matrix_result import CcmMatrixResult
 from .ccm_matrix_store import open_stores, read_stores, shared_seed, stored_seed
+from .linear_fits import require_coordinates, single_fits
 from .map_rows import MapRows, rows_of
 from .pairs import pairs_in_groups, with_dimensions
 from .states import embed, future
-from .xmap_smap import require_coordinates, single_fits
 
 _SIZES = 8  # library sizes where the caller names none
 

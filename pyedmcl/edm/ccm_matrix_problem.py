@@ -16,10 +16,10 @@ from . import ccm_matrix_smap
 from .ccm_problem import KERNELS
 from .convergence import means
 from .effort import operations
+from .linear_fits import LinearFits
 from .map_rows import MapRows, arguments_of_folds
 from .pairs import PairsProblem
 from .states import delay_states, future
-from .xmap_smap import LinearFits
 
 if TYPE_CHECKING:
     from ..device.executor import Executor

@@ -10,12 +10,13 @@ from numpy.typing import NDArray
 
 from ..data.condition import condition
 from ..engines.ccm import SampledSkill
-from ..engines.smap_map import SmapMap, SmapMapData
+from ..engines.smap_map import SmapMap
+from ..engines.smap_map_data import SmapMapData
 from ..engines.sub_libraries import Of
 from ..jobs.blocks import Record
 from ..neighbors.records import without_search
 from .convergence import means
-from .xmap_smap import require_double
+from .linear_fits import require_double
 
 if TYPE_CHECKING:
     from ..device.executor import Executor

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from ..engines.ccm import SampledSkill
 from ..engines.smap import LocalFits
 from ..engines.sub_libraries import CcmPair
+from .linear_fits import require_double
 from .smap_fit import skill
 from .states import embed, future
-from .xmap_smap import require_double
 
 if TYPE_CHECKING:
     from .ccm_directions import Direction

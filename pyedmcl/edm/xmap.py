@@ -21,6 +21,7 @@ from ..jobs.turns import begin_of, processes
 from ..launch.progress import Progress
 from . import arguments
 from .keep import Keep
+from .linear_fits import linear_fits, with_slopes
 from .map_precision import check_map_precision
 from .map_rows import rows_of
 from .pairs import pairs_in_groups
@@ -30,7 +31,6 @@ from .xmap_edges import XmapEdges
 from .xmap_problem import XmapProblem
 from .xmap_result import XmapResult
 from .xmap_run import edges_in_memory, map_in_folder, map_in_memory, result_of_store
-from .xmap_smap import linear_fits, with_slopes
 from .xmap_windows import windowed_map
 
 _BLOCK_SERIES = 1024  # libraries of a block in memory; a store's blocks are smaller

@@ -7,8 +7,8 @@ from typing import Any
 from ..data.arguments import shown
 from ..errors import InputError
 from .keep import Keep
+from .linear_fits import LinearFits
 from .measures import ERRORS, check_skill
-from .xmap_smap import LinearFits
 
 
 def check_one_theta(fits: LinearFits | None, theta: Any, **single: Any) -> None:

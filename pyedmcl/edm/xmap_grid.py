@@ -24,6 +24,7 @@ from ..jobs.sinks import ArraySink, PairsSink
 from ..jobs.turns import begin_of
 from ..launch.progress import Progress
 from . import arguments
+from .linear_fits import linear_fits
 from .map_precision import check_map_precision, tell_in_full
 from .map_rows import MapRows, rows_of
 from .pairs import pairs_in_groups
@@ -32,7 +33,6 @@ from .xmap_grid_problem import AXES, XmapGridProblem, cells_of
 from .xmap_grid_result import XmapGrid
 from .xmap_grid_store import StoredGrid, open_stores, read_grid
 from .xmap_problem import XmapProblem
-from .xmap_smap import linear_fits
 
 _BLOCK_SERIES = 1024  # libraries of a block in memory
 

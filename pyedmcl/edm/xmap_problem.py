@@ -11,11 +11,12 @@ from ..engines.crossmap import CrossMap
 from ..jobs.blocks import Arrays, Block, BlockResult, Record, Report, cut
 from . import xmap_measures
 from .effort import operations
+from .linear_fits import LinearFits
 from .map_cells import MapCells
 from .map_rows import MapRows, arguments_of_folds
 from .pairs import PairsProblem
 from .xmap_data import map_data
-from .xmap_smap import LinearFits, SmapXmapEngine
+from .xmap_smap import SmapXmapEngine
 
 if TYPE_CHECKING:
     from ..device.executor import Executor

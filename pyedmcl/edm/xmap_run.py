@@ -18,13 +18,13 @@ from ..jobs.store import XmapStore, open_store, open_to_write
 from . import arguments
 from .keep import Keep
 from .kept_problem import EdgeSink, KeptProblem
+from .linear_fits import theta_of
 from .map_precision import tell_in_full
 from .measures import check_room
 from .pairs import with_dimensions
 from .xmap_edges import HeldParts, XmapEdges, edges_of_store
 from .xmap_problem import XmapProblem
 from .xmap_result import XmapResult
-from .xmap_smap import theta_of
 
 
 def map_in_memory(problem: XmapProblem, runner: Runner, layout: Layout | None) -> XmapResult:

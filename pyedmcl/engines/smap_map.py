@@ -1,10 +1,22 @@
-"""Skill of blocks of libraries against all targets by local linear fits, on the device."""
+"""Maps of local linear fits (S-map) on a device: skill, and mean slopes, of blocks of libraries against all targets.
+
+A prediction by S-map is linear in the targets: for each row of a library one small system is solved, which says how
+much each other row counts, and then serves all targets (``templates/smap_gram.cl.mako``). So a map is, for each *class*
+of targets (one dimension, one pattern of gaps, :meth:`SmapMapData.classes`) and each *batch* of libraries (as many as
+memory allows):
+
+    whiten   states of the libraries             for each theta; once where only theta changes, and is 1 or more
+    solve    a system for each row               for each theta
+    map      rho of all targets of the class     for each theta
+
+:class:`MapKernels` launches these. This module decides what is computed together, and does again in float64 the
+libraries of which some fit is too nearly singular for float32: the kernels call them *doubtful*.
+"""
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +31,8 @@ from ..launch.invariants import require_rho
 from ..launch.pool import Pool
 from ..launch.sizes import round_up
 from ..launch.staging import Staging
-from .smap_map_kernels import MapKernels, MapShape, TargetClass
+from .smap_map_data import SmapMapData
+from .smap_map_kernels import MapKernels, MapShape
 from .smap_map_slopes import MeanSlopes
 
 if TYPE_CHECKING:
@@ -28,61 +41,6 @@ if TYPE_CHECKING:
 _LIBRARIES_MOST = 4096  # at a time; a dimension of a launch
 _SUMS_BYTES_MOST = 256 << 20
 _SHARE_OF_DOUBLE = 0.25  # of memory, for what is done again in float64
-
-
-@dataclass(frozen=True)
-class SmapMapData:
-    """What a map of local linear fits is computed from.
-
-    Attributes
-    ----------
-    values : ndarray (n_steps, n_targets)
-        All targets, from :func:`pyedmcl.data.condition.condition` for the working precision.
-    libraries : ndarray (n_steps, n_series) of float64
-        All libraries: regressors are made in double.
-    exponents : ndarray of int (n_series,)
-        ``libraries`` are the data times ``2**-exponent``, less a shift.
-    E : ndarray of int (n_targets,)
-        Embedding dimension of each target.
-    tau, Tp, exclusion_radius : int
-    gap_pattern : ndarray of int (n_targets,)
-        0 for targets without gaps, else the number of the target's gap pattern.
-    library_masks : mapping
-        Pattern number -> library rows (n_steps,) that may be neighbours; see :mod:`pyedmcl.edm.masks`.
-    gaps : bool
-        Whether any prediction or observation may be missing.
-    thetas : tuple of float
-        Localisations; a map for each.
-    ridge : float
-        Penalty on the squared slopes, in units of the data.
-    in_double : ndarray (n_steps, n_targets) of float64, optional
-        The targets for what is done again in float64; ``libraries`` by default.
-    asked : ndarray of bool (n_steps,), optional
-        Rows that are predicted; all by default. Else ``gaps`` must be True.
-    slopes : ndarray of int (n_targets,), optional
-        Mean slopes are wanted: ``in_double`` are the data times 2 to minus these exponents, less a shift.
-    """
-
-    values: NDArray[Any]
-    libraries: NDArray[np.float64]
-    exponents: NDArray[np.int_]
-    E: NDArray[np.int_]
-    tau: int
-    Tp: int
-    exclusion_radius: int
-    gap_pattern: NDArray[np.int_]
-    library_masks: Any
-    gaps: bool
-    thetas: tuple[float, ...]
-    ridge: float = 0.0
-    in_double: NDArray[np.float64] | None = None
-    asked: NDArray[np.bool_] | None = None
-    slopes: NDArray[np.int_] | None = None
-
-    @property
-    def targets(self) -> NDArray[np.float64]:
-        """The targets in double."""
-        return self.libraries if self.in_double is None else self.in_double
 
 
 class SmapMap:
@@ -134,21 +92,16 @@ class SmapMap:
                 f"{self.n:,} targets of {self.n_steps:,} steps need {nbytes:,} bytes on the device; {most:,} may be "
                 f"used for them on {self.executor.info.name} (raise PYEDMCL_MEMORY_FRACTION or PYEDMCL_MEMORY_LIMIT)"
             )
-        order = self._order = np.lexsort((np.arange(self.n), data.E, data.gap_pattern))
+        self._order, self._keys = data.classes()
         self._column_of = np.empty(self.n, np.int32)
-        self._column_of[order] = np.arange(self.n)
+        self._column_of[self._order] = np.arange(self.n)
         scored = (np.maximum((data.E - 1) * data.tau, -data.Tp) + data.Tp, min(self.n_steps, self.n_steps + data.Tp))
         room = int(limit.total - nbytes)
         staging = Staging(self.executor, data.values, scored=scored, room=room // 8)
         self._staged.append(staging)
         self._targets = self._pool.get("targets", nbytes)
         staging.targets(self._column_of, self._stride, self._targets, rows)
-        self._target_of = self._kernels.put("target_of", order.astype(np.int32))
-        pairs = np.stack([data.gap_pattern[order], data.E[order]], axis=1)
-        edges = [0, *(np.flatnonzero((pairs[1:] != pairs[:-1]).any(axis=1)) + 1).tolist(), self.n]
-        self._keys = [
-            (int(pairs[a, 1]), int(pairs[a, 0]), a, b) for a, b in itertools.pairwise(edges)
-        ]
+        self._target_of = self._kernels.put("target_of", self._order.astype(np.int32))
         return room
 
     def _libraries_at_once(self, room: int) -> int:
@@ -197,22 +150,22 @@ class SmapMap:
         series = self._pool.get("series", n * self.n_steps * 8)
         self._series.series(a, a + n, 0, self.n_steps, self.n_steps, series)
         self._put_strength(np.arange(a, a + n))
-        thetas = self._data.thetas
+        data, thetas = self._data, self._data.thetas
         self._kernels.put("doubtful", np.zeros(n, np.int32))
-        rho = self._pool.get("rho", n * self.n * self._data.values.itemsize)
+        rho = self._pool.get("rho", n * self.n * data.values.itemsize)
         again: list[tuple[int, NDArray[np.int_]]] = []
         for place, theta in enumerate(thetas):
             for each in self._classes:
                 # The basis of the regressors depends on theta up to 1 only.
                 if len(self._classes) > 1 or place == 0 or min(theta, 1.0) != min(thetas[place - 1], 1.0):
-                    self._kernels.whiten(each, n, theta, self._allowed(each), self._data.asked)
+                    self._kernels.whiten(each, n, theta, data.allowed(each.pattern), data.asked)
                 self._kernels.solve(each, n, theta)
                 self._kernels.map(each, n, self._targets, self._stride, self._target_of, rho, self.n)
                 if self._slopes is not None and slopes is not None:
                     columns = self._order[each.begin : each.end]
                     slopes[:, columns] = np.nan
                     slopes[:, columns, : each.E] = self._slopes.of(
-                        each, a, n, columns, self._allowed(each), self._asked
+                        each, a, n, columns, data.allowed(each.pattern), data.predicted
                     )
             self.executor.download(rho, out[place])
             doubtful = self._doubtful(n)
@@ -223,16 +176,6 @@ class SmapMap:
             self._in_double(a, libraries, thetas[place], out[place], slopes)
         for layer in out:
             require_rho(self.executor, layer, "smap_map")
-
-    @property
-    def _asked(self) -> NDArray[np.bool_]:
-        """Rows (n_steps,) that are predicted."""
-        return np.ones(self.n_steps, bool) if self._data.asked is None else self._data.asked
-
-    def _allowed(self, each: TargetClass) -> NDArray[np.bool_]:
-        """Library rows (n_steps,) that the pattern of gaps of a class allows."""
-        mask = self._data.library_masks.get(each.pattern)
-        return np.ones(self.n_steps, bool) if mask is None else mask
 
     def _in_double(
         self, a: int, libraries: NDArray[np.int_], theta: float, out: NDArray[Any], slopes: NDArray[Any] | None

@@ -273,3 +273,30 @@ def test_random_numbers_are_philox(device, count):
         {"out": np.zeros((4, width), np.uint32)},
     )["out"]  # fmt: skip
     np.testing.assert_array_equal(found.T, np.array([philox4x32(counter, key) for counter in counters.T]))
+
+
+@pytest.mark.parametrize("K", [1, 4, 9])
+def test_small_systems_are_solved(one_device, K):
+    """Packed ones, of one work-item each; the last has a direction that the others hold already."""
+    head = f'#define K {K}\n#define LEAST_PIVOT 1e-13\n#include "solve_packed.clh"'
+    body = """
+  moment a[N_PACKED], x[K];
+  for (int j = 0; j < N_PACKED; ++j) a[j] = matrices[i * N_PACKED + j];
+  for (int j = 0; j < K; ++j) x[j] = wanted[i * K + j];
+  least[i] = solve_packed(a, x);
+  for (int j = 0; j < K; ++j) found[i * K + j] = x[j];"""
+    rng, n = np.random.default_rng(K), 20
+    rows = rng.standard_normal((n, 30, K)) * 10.0 ** rng.integers(-6, 7, (n, 1, K))  # of very different units
+    if K > 1:
+        rows[-1, :, -1] = rows[-1, :, 0]
+    matrices, wanted = np.swapaxes(rows, 1, 2) @ rows, rng.standard_normal((n, K))
+    lower = np.tril_indices(K)
+    out = {"found": np.zeros((n, K)), "least": np.zeros(n)}
+    given = {"matrices": matrices[:, lower[0], lower[1]], "wanted": wanted}
+    result = run_fragment(one_device, head, body, given, out, items=n, dtype="float64", lanes=1)
+    regular = n - (K > 1)
+    expected = np.linalg.solve(matrices[:regular], wanted[:regular, :, None])[..., 0]
+    np.testing.assert_allclose(result["found"][:regular], expected, rtol=1e-9)
+    assert (result["least"][:regular] > 0.01).all()
+    if K > 1:
+        assert result["least"][-1] < 1e-13 and result["found"][-1, -1] == 0

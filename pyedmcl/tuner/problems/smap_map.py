@@ -10,7 +10,8 @@ import numpy as np
 
 from ...device.executor import Executor
 from ...device.info import DeviceInfo
-from ...engines.smap_map import SmapMap, SmapMapData
+from ...engines.smap_map import SmapMap
+from ...engines.smap_map_data import SmapMapData
 from ...reference.smap import map_rho, map_slopes
 from ..problem import Answer, OneWayProblem, TuningCase
 from ..verify import Close
