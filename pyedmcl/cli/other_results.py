@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 from pathlib import Path
 from typing import Any
@@ -38,20 +39,27 @@ def other_result(path: Path) -> Any:
     return open_result(path)
 
 
-def draw(result: Any, output: Path, *, network: bool, top: int, title: str | None, dpi: int) -> str:
+def draw(
+    result: Any, output: Path, *, network: bool, top: int, title: str | None, dpi: int, cluster: bool = False
+) -> str:
     """Draw a result; says what it is.
 
     Raises
     ------
     InputError
-        It has no picture of this kind.
+        It has no picture of this kind, or none whose series could be put in order.
     """
     kind = type(result).__name__
     name = "plot_network" if network else "plot"
     picture = getattr(result, name, None)
     if picture is None:
         raise InputError(f"a {kind} has no {'network' if network else 'picture'}")
-    picture(str(output), **({"top": top} if network else {}), title=title, dpi=dpi)
+    asked: dict[str, Any] = {"top": top} if network else {}
+    if cluster:
+        if "cluster" not in inspect.signature(picture).parameters:
+            raise InputError(f"cluster=True: the picture of a {kind} has no series in rows and columns; leave it out")
+        asked["cluster"] = True
+    picture(str(output), **asked, title=title, dpi=dpi)
     return kind
 
 

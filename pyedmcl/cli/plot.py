@@ -29,6 +29,9 @@ def plot(
         bool, typer.Option("--network", help="Draw the strongest pairs as arrows from cause to effect instead.")
     ] = False,
     top: Annotated[int, typer.Option("--top", metavar="N", help="How many arrows.", min=1, max=400)] = 40,
+    cluster: Annotated[
+        bool, typer.Option("--cluster", help="Of a map: put series that are alike side by side. Needs SciPy.")
+    ] = False,
     partial: Partial = False,
     quiet: options.Quiet = False,
     json: options.Json = False,
@@ -41,7 +44,7 @@ def plot(
     check_format(output)
     other = other_result(result)
     if other is not None:
-        kind = draw(other, output, network=network, top=top, title=title, dpi=dpi)
+        kind = draw(other, output, network=network, top=top, title=title, dpi=dpi, cluster=cluster)
         talk.summary(f"{output}: {'network' if network else 'picture'} of a {kind}")
         talk.document({"output": str(output), "kind": kind})
         return
@@ -58,6 +61,6 @@ def plot(
     else:
         from ..plot import heat_map
 
-        heat_map(store.rho, store.names, output, targets=store.targets, title=title, dpi=dpi)
+        heat_map(store.rho, store.names, output, targets=store.targets, title=title, dpi=dpi, cluster=cluster)
     talk.summary(f"{output}: {'network' if network else 'map'} of {len(store.names):,} series")
     talk.document({"output": str(output), "n_series": len(store.names), "complete": store.complete})

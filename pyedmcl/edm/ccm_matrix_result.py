@@ -146,22 +146,26 @@ class CcmMatrixResult(Graph, Result):
         )  # fmt: skip
         return graph_of(self.names, dict(zip(self.names, self.E.tolist(), strict=True)), edges)
 
-    def plot(self, path: str | None = None) -> Any:
+    def plot(self, path: str | None = None, *, cluster: bool = False) -> Any:
         """Map of what skill gains from the smallest to the largest library; saved to ``path`` if given.
 
         A star marks a trend that is significant at a false discovery rate of 0.05, where there are at least 3 sizes. Of
-        one size it is the map of the skill. Needs matplotlib.
+        one size it is the map of the skill. ``cluster`` puts series that are alike side by side. Needs matplotlib, and
+        SciPy for ``cluster``.
         """
         from ..plot import heat_map
 
         low, high = int(self.lib_sizes.min()), int(self.lib_sizes.max())
         if low == high:
-            return heat_map(np.asarray(self.at(high)), self.names, path, title=f"libraries of {high:,} rows")
+            title = f"libraries of {high:,} rows"
+            return heat_map(np.asarray(self.at(high)), self.names, path, title=title, cluster=cluster)
         title, marks = f"gain of skill from {low:,} to {high:,} library rows, {self.sample} samples", None
         if len(self.lib_sizes) > 2:
             marks = (false_discovery(self.trend()[1]) <= 0.05) & (self.gain > 0)
             title += "\n* trend significant at a false discovery rate of 0.05"
-        return heat_map(self.gain, self.names, path, title=title, marks=marks, label="gain of cross-map skill rho")
+        return heat_map(
+            self.gain, self.names, path, title=title, marks=marks, label="gain of cross-map skill rho", cluster=cluster
+        )
 
     def plot_network(self, path: str | None = None, rate: float = 0.05, *, top: int = 40) -> Any:
         """Pairs of :meth:`converging` as arrows from cause to effect; saved to ``path`` if given. Needs matplotlib."""

@@ -137,11 +137,14 @@ class XmapResult(Graph, Result):
         """
         return graph_of_edges(self.edges(top))
 
-    def plot(self, path: str | None = None) -> Any:
-        """Heat map; saved to ``path`` if given. Needs matplotlib."""
+    def plot(self, path: str | None = None, *, cluster: bool = False) -> Any:
+        """Heat map; saved to ``path`` if given. Needs matplotlib.
+
+        ``cluster`` puts series that are alike side by side, for which SciPy is needed.
+        """
         from ..plot import heat_map
 
-        return heat_map(self.rho, self.names, path, targets=self.targets)
+        return heat_map(self.rho, self.names, path, targets=self.targets, cluster=cluster)
 
     def plot_network(self, path: str | None = None, *, top: int = 40) -> Any:
         """The ``top`` strongest pairs as arrows from cause to effect; saved to ``path`` if given. Needs matplotlib."""

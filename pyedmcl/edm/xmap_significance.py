@@ -133,12 +133,15 @@ class XmapSignificance(Graph, Result):
         edges = zip(frame["cause"], frame["effect"], values, strict=True)
         return graph_of(self.names, dict(zip(self.names, self.E.tolist(), strict=True)), edges)
 
-    def plot(self, path: str | None = None, rate: float = 0.05) -> Any:
-        """Map of the skill with a star for what is significant; saved to ``path`` if given. Needs matplotlib."""
+    def plot(self, path: str | None = None, rate: float = 0.05, *, cluster: bool = False) -> Any:
+        """Map of the skill with a star for what is significant; saved to ``path`` if given. Needs matplotlib.
+
+        ``cluster`` puts series that are alike side by side, for which SciPy is needed.
+        """
         from ..plot import heat_map
 
         title = f"* significant at a false discovery rate of {rate:g} ({self.method} surrogates, up to {self.n:,})"
-        return heat_map(self.rho, self.names, path, title=title, marks=self.significant(rate))
+        return heat_map(self.rho, self.names, path, title=title, marks=self.significant(rate), cluster=cluster)
 
     def plot_network(self, path: str | None = None, rate: float = 0.05, *, top: int = 40) -> Any:
         """Significant pairs as arrows from cause to effect; saved to ``path`` if given. Needs matplotlib."""

@@ -8,10 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from ..data.arguments import boolean
 from ..errors import InputError
 from ..io.edges import blank_itself, own_targets
 from ..io.export import checked_map
 from .figure import as_label, colours, new_figure, save_figure
+from .order import likeness_order
 from .reduce import block_maxima, block_means
 
 _NAMED = 40  # names are written at the ticks up to this number of series
@@ -33,6 +35,7 @@ def heat_map(
     dpi: int = 150,
     marks: Any = None,
     label: str = "cross-map skill rho",
+    cluster: bool = False,
 ) -> Any:
     """Heat map of cross-map skill.
 
@@ -63,6 +66,8 @@ def heat_map(
         Of the map's shape: cells that get a star.
     label : str
         What the colours mean.
+    cluster : bool
+        Put series that are alike side by side, see :func:`pyedmcl.plot.order.likeness_order`. Needs SciPy.
 
     Returns
     -------
@@ -71,7 +76,8 @@ def heat_map(
     Raises
     ------
     InputError
-        Shapes do not fit, or the suffix of ``path`` names no format of pictures.
+        Shapes do not fit, there are too many series for ``cluster``, or the suffix of ``path`` names no format of
+        pictures.
     StoreWriteError
         The file cannot be written.
     MissingExtraError
@@ -81,6 +87,12 @@ def heat_map(
         rho = np.asarray(rho)
     if max_cells < 1:
         raise InputError(f"max_cells={max_cells}: at least 1 is needed")
+    if boolean("cluster", cluster):
+        rows, across = likeness_order(rho, names, targets)
+        place = np.ix_(rows, across)
+        rho, marks, links = (None if cells is None else np.asarray(cells[:])[place] for cells in (rho, marks, links))
+        names = [names[i] for i in rows]
+        targets = None if targets is None else [targets[i] for i in across]
     rho, names, columns, _ = checked_map(rho, names, 1, targets)
     cells, size = block_means(rho, max_cells)
     heading = [] if title is None else [title]

@@ -10,8 +10,9 @@ import numpy as np
 from ..edm.measures import ERRORS
 from ..io.edges import EDGE_COLUMNS, blank_itself, own_targets
 from ..io.roles import ROLES, roles
+from ..plot.order import likeness_order
 from ..plot.reduce import block_maxima
-from .cells import SIDE, likeness_order, reduced, side_limit
+from .cells import SIDE, reduced, side_limit
 from .content import Layer, Map, Part, Picture, Section, Table, Wishes
 from .links import Links, network_of, of_total, strongest_links
 from .pictures import histogram

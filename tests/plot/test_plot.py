@@ -213,3 +213,22 @@ def test_predictions(tmp_path):
     assert len(course.lines[0].get_xdata()) == 200 and course.lines[0].get_xdata()[-1] == n - 1
     np.testing.assert_array_equal(against.lines[0].get_xdata(), observed)
     assert (tmp_path / "p.png").read_bytes().startswith(PNG)
+
+
+def test_a_map_puts_like_series_side_by_side(tmp_path):
+    pytest.importorskip("scipy")
+    rng = np.random.default_rng(0)
+    kind = np.array([0, 1, 0, 1, 0, 1])
+    rho = np.where(kind[:, None] == kind, 0.8, 0.1) + 0.01 * rng.random((6, 6))
+    marks = np.zeros((6, 6), bool)
+    marks[0, 2] = True
+    ax = heat_map(rho, list("abcdef"), cluster=True, marks=marks).axes[0]
+    names = [tick.get_text() for tick in ax.get_yticklabels()]
+    assert sorted(names) == list("abcdef") and {*names[:3]} in ({*"ace"}, {*"bdf"})
+    assert [tick.get_text() for tick in ax.get_xticklabels()] == names
+    shown = {text.get_text(): text.get_position() for text in ax.texts if "*" in text.get_text()}
+    assert list(shown.values()) == [(names.index("c"), names.index("a"))]
+    with pytest.raises(InputError, match="cluster="):
+        heat_map(rho, list("abcdef"), cluster="yes")
+    with pytest.raises(InputError, match=r"cluster: the map has 5,001"):
+        heat_map(np.broadcast_to(0.0, (5001, 5001)), [f"x{i}" for i in range(5001)], cluster=True)
