@@ -16,6 +16,7 @@ from ..errors import InputError, shown
 from ..jobs.blocks import Arrays, Block, BlockResult, Record, Report, cut, rows_of_a_block
 from ..jobs.runner import Runner
 from ..jobs.sinks import ArraySink
+from ..neighbors.window_search import Overlapping
 from . import arguments
 from .windowed_result import WindowedMap
 from .xmap_problem import XmapProblem
@@ -47,7 +48,7 @@ class XmapWindowsProblem:
 
     @property
     def kernels(self) -> tuple[str, ...]:
-        return self.map.kernels
+        return (*self.map.kernels, "window_knn")
 
     @property
     def total(self) -> int:
@@ -91,7 +92,7 @@ class XmapWindowsEngine:
             values = _some(libraries, whole, n)
             found, used, searched = window_skill(self._executor, WindowData(
                 values, values if p.targets is None else _some(targets, whole, n), E[whole], p.tau, p.Tp,
-                p.exclusion_radius, p.knn, p.search,
+                p.exclusion_radius, p.knn, p.search, self._overlapping(libraries, block, whole),
             ))  # fmt: skip
             rho[whole] = found
             record = record.joined(Record(used, "", tuple(searched)))
@@ -100,6 +101,15 @@ class XmapWindowsEngine:
             record = record.joined(own)
         report(n)
         return BlockResult([rho, E], record)
+
+    def _overlapping(self, libraries: Prepared, block: Block, whole: Dims) -> Overlapping | None:
+        """The rows of the libraries that some windows of the block share, unless each window is conditioned anew."""
+        p, windows = self._problem.map, self._problem.windows
+        if libraries.conditioned.shift.any() or libraries.conditioned.exponent.any():
+            return None
+        starts = np.array(windows.starts[block.begin : block.end])[whole]
+        rows = p.data.series.values[starts[0] : starts[-1] + windows.width]
+        return Overlapping(np.ascontiguousarray(rows, libraries.conditioned.values.dtype), starts - starts[0])
 
     def _windows_of(self, side: Prepared, block: Block) -> Prepared:
         windows = self._problem.windows
@@ -163,7 +173,7 @@ def windowed_map(problem: XmapProblem, windows: Any, runner: Runner) -> Windowed
     E = np.empty((n, aimed.n_series), np.int64)
     record = runner.run(job, ArraySink(job.blocks(runner.devices), [rho, E]))
     named = {"windows": [width, job.windows.step]}
-    used = runner.provenance(problem.kernels, record, arguments=problem.arguments() | named)
+    used = runner.provenance(job.kernels, record, arguments=problem.arguments() | named)
     return WindowedMap(
         rho, E, series.names, None if problem.targets is None else aimed.names, np.array(job.windows.starts), width,
         job.windows.times(series.time), used, (series.grid, aimed.grid), problem.skill,

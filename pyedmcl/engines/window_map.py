@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,8 +16,9 @@ from ..launch.sizes import round_up
 from ..launch.staging import Staging
 from ..neighbors.choose import SearchRequest
 from ..neighbors.plan import SearchProblem
-from ..neighbors.searcher import open_searcher
+from ..neighbors.searcher import Searcher, open_searcher
 from ..neighbors.tables import Tables
+from ..neighbors.window_search import Overlapping, WindowSearch, windows_share
 from .lookups import Lookups, TargetColumns
 
 if TYPE_CHECKING:
@@ -40,6 +42,8 @@ class WindowData:
     k : int or None
         Neighbours; E + 1 if None.
     search : SearchRequest
+    overlapping : Overlapping or None
+        The libraries' rows, where all windows hold the same numbers of them.
     """
 
     values: NDArray[Any]
@@ -50,11 +54,35 @@ class WindowData:
     exclusion_radius: int
     k: int | None
     search: SearchRequest
+    overlapping: Overlapping | None = None
 
 
 def window_skill(executor: Executor, data: WindowData) -> tuple[NDArray[Any], dict[str, Any], list[dict[str, Any]]]:
     """rho (n_windows, n_libraries, n_targets), tuned parameters, and what searched for neighbours."""
     return _Sweep(executor, data).run()
+
+
+@dataclass(frozen=True)
+class _EachWindow:
+    """A searcher that takes the windows of series for series of their own."""
+
+    searcher: Searcher
+    data: Staging
+    n: int
+
+    def tables(self) -> Iterator[Tables]:
+        """Tables of all windows."""
+        yield from self.searcher.tables(self.searcher.load(self.data, 0, self.n), None)
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """Tuned parameters of the search."""
+        return self.searcher.parameters
+
+    @property
+    def decisions(self) -> list[dict[str, Any]]:
+        """Records of searches, where there was a choice."""
+        return self.searcher.decisions
 
 
 class _Sweep:
@@ -64,6 +92,7 @@ class _Sweep:
         self._n = data.values.shape[1] // self._windows
         self._width, self._pool = len(data.values), Pool(executor)
         self._lookups = Lookups(executor, self._width, data.values.dtype.name, self._n)
+        self._searcher: Searcher | None = None
 
     def run(self) -> tuple[NDArray[Any], dict[str, Any], list[dict[str, Any]]]:
         data, dims = self._data, np.unique(self._data.E).tolist()
@@ -73,27 +102,39 @@ class _Sweep:
         )  # fmt: skip
         libraries = Staging(self._executor, data.values)
         targets = libraries if data.targets is data.values else Staging(self._executor, data.targets)
-        searcher = open_searcher(
-            self._executor, problem, "weights", data.search, data_bytes=data.values.nbytes, pool=self._pool
-        )
         rho = np.empty((self._windows, self._n, self._n_targets), data.values.dtype)
         try:
             columns, placed = self._stage(targets)
             held = self._pool.get("rho", rho.nbytes)
-            series = searcher.load(libraries, 0, data.values.shape[1])
-            for tables in searcher.tables(series, None):
+            search = self._search(problem, libraries)
+            for tables in search.tables():
                 for E in tables.problem.dims:
                     self._look_up(tables, E, columns, placed, held)
             self._executor.download(held, rho)
             require_rho(self._executor, rho.reshape(-1, self._n_targets), "lookup")
             lookup = self._lookups.chosen(problem.k(dims[-1]), self._n_targets)
-            used = {"knn": searcher.parameters, "lookup": dict(lookup.parameters)}
-            return rho, used, list(searcher.decisions)
+            used = {"knn": search.parameters, "lookup": dict(lookup.parameters)}
+            return rho, used, list(search.decisions)
         finally:
-            searcher.release()
+            if self._searcher is not None:
+                self._searcher.release()
             self._pool.release()
             libraries.release()
             targets.release()
+
+    def _search(self, problem: SearchProblem, libraries: Staging) -> WindowSearch | _EachWindow:
+        """Of all windows together where that pays, else of each by itself."""
+        data, overlapping = self._data, self._data.overlapping
+        if overlapping is not None and windows_share(
+            self._executor.info, problem, data.search, self._windows, len(overlapping.values)
+        ):
+            return WindowSearch(
+                self._executor, problem, overlapping, data_bytes=data.values.nbytes, pool=self._pool
+            )  # fmt: skip
+        self._searcher = open_searcher(
+            self._executor, problem, "weights", data.search, data_bytes=data.values.nbytes, pool=self._pool
+        )
+        return _EachWindow(self._searcher, libraries, data.values.shape[1])
 
     def _rows(self, E: Any) -> tuple[Any, int]:
         """First row that is predicted in dimension ``E``, one or several, and one past the last."""

@@ -50,6 +50,7 @@ CALLS = {
     "embed_dimension": partial(pyedmcl.embed_dimension, TABLE, E_max=3),
     "multiview": partial(pyedmcl.multiview, TABLE, 0, D=2),
     "xmap": partial(pyedmcl.xmap, TABLE, E=[1, 2, 2]),
+    "xmap_windows": partial(pyedmcl.xmap, TABLE.astype("float32"), E=2, windows=(20, 3)),
     "xmap_smap": partial(pyedmcl.xmap, TABLE, E=2, method="smap", theta=2.0, ridge=0.1, coefficients="mean"),
     "ccm": partial(pyedmcl.ccm, X, Y, E=2, lib_sizes=[8, 40], sample=3, seed=1),
     "ccm_smap": partial(pyedmcl.ccm, X, Y, E=2, lib_sizes=[20], sample=1, seed=1, method="smap"),
