@@ -94,7 +94,7 @@ print(f"{significant.sum()} of {N * (N - 1)} pairs are significant")
 # A strong synapse lets the states of a driver foretell its follower a little, too. Of
 # two significant directions of a pair, the stronger one is kept. Rows of a map are
 # effects and columns causes; `arrows` is turned round, so that `arrows[i, j]` says that
-# i drives j.
+# i drives j. (Of two neurons that excite each other, this keeps one direction only.)
 
 # %%
 arrows = (significant & (flow.directionality() > 0)).T

@@ -112,14 +112,16 @@ print(
 
 # %% [markdown]
 # ## Who has done what, and is it the same map?
-# The journal of the store names the writer of each block. The map opens like any other
-# result.
+# The store is a Zarr array, a chunk for each block of rows, with a journal that names
+# the writer of each. The map opens like any other result.
 
 # %%
+store = work / "map.zarr" / "rho"
 journal = [
-    json.loads(line)
-    for line in (work / "map.zarr" / "rho" / "blocks.jsonl").read_text().splitlines()
+    json.loads(line) for line in (store / "blocks.jsonl").read_text().splitlines()
 ]
+grid = json.loads((store / "zarr.json").read_text())["chunk_grid"]["configuration"]
+rows_of_a_block = grid["chunk_shape"][0]
 writers = sorted({entry["writer"] for entry in journal})
 blocks = {entry["block"]: writers.index(entry["writer"]) for entry in journal}
 shares = [list(blocks.values()).count(number) for number in range(len(writers))]
@@ -142,14 +144,13 @@ figure, axes = plt.subplots(
 )
 
 ax = axes[0]
-image = ax.imshow(rho, cmap="viridis", vmin=0, vmax=1, interpolation="none")
-rows_of_a_block = -(-len(rho) // len(blocks))
+off = ~np.eye(len(rho), dtype=bool)
+shown = np.where(off, rho, np.nan)  # a series maps itself: that says nothing
+image = ax.imshow(shown, cmap="Greys", vmin=0, vmax=1, interpolation="none")
 strip = ax.inset_axes([-0.1, 0, 0.05, 1])
-of_row = np.repeat([blocks[number] for number in sorted(blocks)], rows_of_a_block)[
-    : len(rho)
-]
+of_row = [blocks[row // rows_of_a_block] for row in range(len(rho))]
 strip.imshow(
-    of_row[:, None],
+    np.array(of_row)[:, None],
     cmap="RdBu_r",
     vmin=-0.4,
     vmax=1.4,
@@ -165,7 +166,6 @@ ax.set(
 figure.colorbar(image, ax=ax, label="cross-map skill rho", shrink=0.8)
 
 ax = axes[1]
-off = ~np.eye(len(rho), dtype=bool)
 linked = network.links.T  # rows are effects, as in the map
 bins = np.linspace(-0.2, 1, 49)
 for chosen, colour, name in ((off & ~linked, GREY, "no link"), (linked, RED, "link")):
@@ -179,7 +179,6 @@ for chosen, colour, name in ((off & ~linked, GREY, "no link"), (linked, RED, "li
     )
 ax.set(
     xlabel="cross-map skill rho",
-    ylabel="density",
     title="b  Skill of linked and other pairs",
     yticks=[],
 )
