@@ -78,6 +78,12 @@ def test_every_reference_of_the_paper_is_cited_and_every_citation_is_there():
         assert word in paper
 
 
+def test_figures_of_the_paper_are_those_of_the_readme():
+    speed = " ".join(text_of("paper/paper.md").partition("# Speed")[2].partition("\n# ")[0].split())
+    (seconds, ratio), = re.findall(r"takes ([\d.]+) s, (\d+) times less", speed)
+    assert f"{seconds} s, **{ratio}x**" in text_of("README.md")
+
+
 def test_workflows_run_what_is_there_on_all_supported_versions(yaml):
     tests = yaml.safe_load(text_of(".github/workflows/tests.yml"))["jobs"]
     for job in ("linux", "others"):
