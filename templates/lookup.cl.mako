@@ -96,6 +96,8 @@ def total(s, v):
 %else:
 #define ENTRY_OF(T) (table + (size_t)((T) / ${table_tile}) * ${table_tile * k_stride} + (T) % ${table_tile})
 %endif
+// A vector in local memory, whose place is a multiple of its length: one access, where vload has one for each number.
+#define LOCALV(p) (*(local realv*)(p))
 #define STRIDE ${group_columns if staged else "target_stride"}
 #include "reduce.clh"
 %if compact:
@@ -160,7 +162,8 @@ void lookup(global const ${target_type}* restrict targets, global const ${row_ty
   if (!any_marked) return;
 %endif
 %if row_lanes > 1 or group_sums and group_rows > 1:
-  local real shared_sum[${group_rows} * ${group_columns}], shared_rest[${group_rows} * ${group_columns}];
+  local real shared_sum[${group_rows} * ${group_columns}] __attribute__((aligned(128)));
+  local real shared_rest[${group_rows} * ${group_columns}] __attribute__((aligned(128)));
 %for s in group_sums:
   local real total_${s}[${group_columns}];
 %endfor

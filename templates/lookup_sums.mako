@@ -86,13 +86,13 @@ pairs = [names[i : i + 2] for i in range(0, len(names), 2)]
 %for pair in pairs:
             barrier(CLK_LOCAL_MEM_FENCE);
 %for name, place in zip(pair, ("shared_sum", "shared_rest")):
-            STOREV(part_${name}, ${place} + at);
+            LOCALV(${place} + at) = part_${name};
 %endfor
             barrier(CLK_LOCAL_MEM_FENCE);
             if (turn == 0)
               for (int i = 0; i < ${turns}; ++i) {
 %for name, place in zip(pair, ("shared_sum", "shared_rest")):
-                ADD_EXACT(sum_${name}, rest_${name}, LOADV(${place} + at + i * ${apart * group_columns}));
+                ADD_EXACT(sum_${name}, rest_${name}, LOCALV(${place} + at + i * ${apart * group_columns}));
 %endfor
               }
 %endfor
@@ -111,15 +111,15 @@ group_columns = target_lanes * columns
     {
       const int at = slot * ${group_columns} + lane * ${columns};
       barrier(CLK_LOCAL_MEM_FENCE);
-      STOREV(sum_${name}, shared_sum + at);
-      STOREV(rest_${name}, shared_rest + at);
+      LOCALV(shared_sum + at) = sum_${name};
+      LOCALV(shared_rest + at) = rest_${name};
       for (int beyond = ${among // 2}; beyond > 0; beyond /= 2) {
         barrier(CLK_LOCAL_MEM_FENCE);
         if (${place} < beyond) {
-          ADD_EXACT(sum_${name}, rest_${name}, LOADV(shared_sum + at + beyond * ${group_columns}));
-          rest_${name} += LOADV(shared_rest + at + beyond * ${group_columns});
-          STOREV(sum_${name}, shared_sum + at);
-          STOREV(rest_${name}, shared_rest + at);
+          ADD_EXACT(sum_${name}, rest_${name}, LOCALV(shared_sum + at + beyond * ${group_columns}));
+          rest_${name} += LOCALV(shared_rest + at + beyond * ${group_columns});
+          LOCALV(shared_sum + at) = sum_${name};
+          LOCALV(shared_rest + at) = rest_${name};
         }
       }
     }
