@@ -1,6 +1,7 @@
 """Time of each kernel within a whole map, for one or several sets of the lookup's parameters.
 
-usage: python bench/kernel_times.py [--device NAME] [--shape 2000x3780] [--E 3] [--lookup JSON ...] [--out FILE]
+usage: python bench/kernel_times.py [--device NAME] [--shape 2000x3780] [--libraries N] [--E 3] [--precision full]
+                                    [--lookup JSON ...] [--out FILE]
 
 ``--lookup`` takes parameters by name, such as ``'{"row_lanes": 8, "unroll": 4}'``; without it those are used that a map
 would take. ``lookup_bytes_per_s`` counts k neighbours and the observation of each prediction, from whatever memory is
@@ -24,7 +25,7 @@ from pyedmcl.device.select import select
 from pyedmcl.tuning.parameters import using
 
 
-def measure(x: Any, E: int, device: str | None, repeat: int) -> dict[str, float]:
+def measure(x: Any, repeat: int, **options: Any) -> dict[str, float]:
     """Median seconds of each kernel's launches in a map."""
     launch, events = OpenCLExecutor.launch, []
 
@@ -34,11 +35,11 @@ def measure(x: Any, E: int, device: str | None, repeat: int) -> dict[str, float]
         return event
 
     times: dict[str, list[float]] = defaultdict(list)
-    pyedmcl.xmap(x, E=E, device=device)  # compile
+    pyedmcl.xmap(x, **options)  # compile
     with mock.patch.object(OpenCLExecutor, "launch", noted):
         for _ in range(repeat):
             events.clear()
-            pyedmcl.xmap(x, E=E, device=device)
+            pyedmcl.xmap(x, **options)
             sums: dict[str, float] = defaultdict(float)
             for name, event in events:
                 sums[name] += event.seconds
@@ -51,16 +52,23 @@ def main() -> None:
     command = parser(__doc__, repeat=3)
     command.add_argument("--shape", default="2000x3780")
     command.add_argument("--E", type=int, default=3)
+    command.add_argument("--libraries", type=int, help="fewer than there are targets")
+    command.add_argument("--precision", default="full")
     command.add_argument("--lookup", action="append", type=json.loads)
     options = command.parse_args()
     report = Report(select(options.device).device, options.out)
     n, length = map(int, options.shape.split("x"))
-    x = coupled_maps(n, length)
+    x, libraries = coupled_maps(n, length), options.libraries or n
     for parameters in options.lookup or [{}]:
         with using(lookup=parameters):
-            seconds = measure(x, options.E, options.device, options.repeat)
-        read = 4.0 * n * n * (length - options.E + 1) * (options.E + 2)
-        report.add(shape=options.shape, E=options.E, lookup=parameters, seconds=seconds,
+            seconds = measure(
+                x[:, :libraries], options.repeat, targets=None if libraries == n else x, E=options.E,
+                device=options.device, precision=options.precision,
+            )  # fmt: skip
+        item = 4.0 if options.precision == "full" else 2.0
+        read = item * libraries * n * (length - options.E + 1) * (options.E + 2)
+        report.add(shape=options.shape, libraries=libraries, E=options.E, precision=options.precision,
+                   lookup=parameters, seconds=seconds,
                    lookup_bytes_per_s=read / seconds["lookup"])  # fmt: skip
 
 
