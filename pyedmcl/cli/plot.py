@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -33,12 +33,13 @@ def plot(
         bool, typer.Option("--cluster", help="Of a map: put series that are alike side by side. Needs SciPy.")
     ] = False,
     partial: Partial = False,
+    progress: options.Progress = None,
     quiet: options.Quiet = False,
     json: options.Json = False,
     debug: options.Debug = False,
 ) -> None:
     """Draw a result; of a map, rows are effects (libraries), columns are causes (targets)."""
-    talk = Talk(quiet=quiet, as_json=json)
+    talk = Talk(quiet=quiet, as_json=json, progress=progress)
     from ..plot.figure import check_format
 
     check_format(output)
@@ -50,17 +51,19 @@ def plot(
         return
     store = open_result(result, partial=partial)
     kept = kept_edges(store)
-    if kept is not None and network:
-        kept.plot_network(output, top=top, title=title, dpi=dpi)
-    elif kept is not None:
-        kept.plot(output, title=title, dpi=dpi)
-    elif network:
-        from ..plot.network import causal_network
+    from ..launch.progress import told_to
+    from ..plot import heat_map
+    from ..plot.network import causal_network
 
-        causal_network(store.rho, store.names, output, targets=store.targets, top=top, title=title, dpi=dpi)
-    else:
-        from ..plot import heat_map
-
-        heat_map(store.rho, store.names, output, targets=store.targets, title=title, dpi=dpi, cluster=cluster)
+    shown: dict[str, Any] = {"targets": store.targets, "title": title, "dpi": dpi}
+    with talk.progress("drawing") as report, told_to(report):
+        if kept is not None and network:
+            kept.plot_network(output, top=top, title=title, dpi=dpi)
+        elif kept is not None:
+            kept.plot(output, title=title, dpi=dpi)
+        elif network:
+            causal_network(store.rho, store.names, output, top=top, **shown)
+        else:
+            heat_map(store.rho, store.names, output, cluster=cluster, **shown)
     talk.summary(f"{output}: {'network' if network else 'map'} of {len(store.names):,} series")
     talk.document({"output": str(output), "n_series": len(store.names), "complete": store.complete})
