@@ -92,7 +92,7 @@ def ccm(
         Neighbours; the number of coordinates + 1 by default. Of method "simplex".
     method : {"simplex", "smap"}
         How rows are predicted: by their nearest neighbours, or by linear fits that are weighted by nearness (one fit
-        for each row and sample; far slower).
+        for each row and sample; slower).
     theta : float
         Localisation of method "smap".
     embedded : bool

@@ -27,7 +27,10 @@ if TYPE_CHECKING:
 KERNELS = ("knn", "ccm_draw", "ccm", "ccm_direct")
 _TOGETHER = 64  # directions of a block
 _MEMBER_BYTES = 1 << 28  # of sub-libraries that the host draws together
-SMAP_KERNELS = ("ccm_draw", "smap_scale", "smap", "smap_solve")
+SMAP_KERNELS = (
+    "ccm_draw", "stage", "smap_white", "smap_gram", "smap_map",  # where samples are fitted together
+    "smap_scale", "smap", "smap_solve",  # and one by one
+)
 
 
 @dataclass(frozen=True)

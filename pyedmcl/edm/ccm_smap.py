@@ -1,4 +1,4 @@
-"""Cross mapping by locally weighted linear fits: one set of fits for each random sub-library."""
+"""Cross mapping by locally weighted linear fits: one set of fits for each random sub-library, many sets at a time."""
 
 from __future__ import annotations
 
@@ -8,10 +8,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from ..data.condition import condition
 from ..engines.ccm import SampledSkill
 from ..engines.smap import LocalFits
+from ..engines.smap_map import SmapMap
+from ..engines.smap_map_data import SmapMapData
 from ..engines.sub_libraries import CcmPair
 from .linear_fits import require_double
+from .regression import MOST_COORDINATES
 from .smap_fit import skill
 from .states import embed, future
 
@@ -23,7 +27,18 @@ if TYPE_CHECKING:
 def smap_skill(
     engine: SampledSkill, pair: CcmPair, problem: CcmProblem, direction: Direction
 ) -> NDArray[np.float64]:
-    """rho (n_sizes, samples) of a direction, for the same sub-libraries that the nearest neighbours would have."""
+    """rho (n_sizes, samples) of a direction, for the same sub-libraries that the nearest neighbours would have.
+
+    Raises
+    ------
+    InputError
+        The device has no double precision, which sums of products need.
+    """
+    require_double(engine.executor)
+    side, radius = direction.library, problem.exclusion_radius
+    # Maps take lags of one series, and fits with more rows than coefficients, however rows are drawn.
+    if side.series.n_series == 1 and side.E <= MOST_COORDINATES and min(problem.lib_sizes) > side.E + 2 * radius + 1:
+        return _mapped(engine, pair, problem, direction)
     target = future(direction.target.series.values[:, 0], problem.Tp)
     rho = np.full((len(problem.lib_sizes), problem.sample), np.nan)
     for place, number, predicted in fitted(engine, pair, problem, direction):
@@ -32,10 +47,30 @@ def smap_skill(
     return rho
 
 
+def _mapped(
+    engine: SampledSkill, pair: CcmPair, problem: CcmProblem, direction: Direction
+) -> NDArray[np.float64]:
+    """The same where all samples of a size can be fitted together."""
+    p, E = problem, direction.library.E
+    assert p.theta is not None
+    library = condition(direction.library.series.values, "float64", quiet=True)
+    observed = direction.target.series.values[:, :1]
+    fits = SmapMap(engine.executor, SmapMapData(
+        condition(observed, p.dtype, quiet=True).values, library.values, library.exponent, np.array([E]),
+        direction.tau, p.Tp, p.exclusion_radius, np.zeros(1, int), {}, True, (p.theta,),
+        in_double=condition(observed, "float64", quiet=True).values,
+    ))  # fmt: skip
+    try:
+        every = np.zeros(p.sample, int)
+        return np.array([fits.sampled(every, members, 0) for members in p.sub_libraries(engine, pair)], np.float64)
+    finally:
+        fits.release()
+
+
 def fitted(
     engine: SampledSkill, pair: CcmPair, problem: CcmProblem, direction: Direction
 ) -> Iterator[tuple[int, int, NDArray[np.float64]]]:
-    """(number of the size, of the sample, predictions (n,) at the rows of states) of each sub-library.
+    """(number of the size, of the sample, predictions (n,) at the rows of states) of each sub-library, one by one.
 
     Raises
     ------

@@ -240,3 +240,27 @@ def test_series_must_be_equally_long():
         pyedmcl.ccm(X, Y[:-1], E=2)
     with pytest.raises(InputError, match="Tp"):
         pyedmcl.ccm_lagged(X, Y, E=2, Tp=[1, 1])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_samples_that_are_fitted_together_are_those_fitted_one_by_one(one_device, monkeypatch, dtype):
+    from pyedmcl.edm import ccm_smap
+
+    x, y = (series.copy() for series in driven(150))
+    x[40:43], y[100] = np.nan, np.nan
+    call = {"E": (2, 3), "lib_sizes": [12, 90], "sample": 3, "seed": 2, "Tp": 1, "exclusion_radius": 2,
+            "method": "smap", "theta": 2.0, "dtype": dtype, "device": one_device}  # fmt: skip
+    together = pyedmcl.ccm(x, y, **call)
+    monkeypatch.setattr(ccm_smap, "MOST_COORDINATES", 0)
+    one_by_one = pyedmcl.ccm(x, y, **call)
+    np.testing.assert_allclose(together.rho, one_by_one.rho, rtol=0, atol=2e-6 if dtype == "float32" else 1e-10)
+    assert np.isfinite(together.rho).all()
+
+
+def test_libraries_that_leave_some_fit_too_few_rows_still_have_one_of_least_norm(one_device, monkeypatch):
+    from pyedmcl.edm import ccm_smap
+
+    x, y = driven(90)
+    monkeypatch.setattr(ccm_smap, "SmapMap", None)  # not used for these
+    call = {"E": 2, "lib_sizes": [7], "sample": 2, "seed": 2, "exclusion_radius": 2, "device": one_device}
+    assert np.isfinite(pyedmcl.ccm(x, y, method="smap", **call).rho).all()
