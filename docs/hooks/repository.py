@@ -2,7 +2,7 @@
 
 In the repository pages link to each other's files, as GitHub shows them. Here a link is followed from the file that it
 stands in, and written anew for the place that the page has on the site. What the site does not hold, such as a program,
-becomes a link into the public repository.
+becomes a link into the public repository. A link whose text is the name of a page shows that page's title.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ INSTEAD = {"README.md": "index.md"}
 URL = re.search(r'^Source = "(.+)"$', (ROOT / "pyproject.toml").read_text(encoding="utf-8"), re.MULTILINE)[1]
 
 _LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\(([^()\s:#]+)(#[^()\s]*)?\)")
+_FILE = re.compile(r"[\w/.-]+\.md")
 _FENCE = re.compile(r"(^ *```.*?^ *```$)", re.MULTILINE | re.DOTALL)
 
 
@@ -51,6 +52,8 @@ def on_page_markdown(markdown, page, config, files):
         path = posixpath.normpath(posixpath.join(folder, target))
         place = place_on_site(path, files)
         if place is not None:
+            if _FILE.fullmatch(text):
+                text = title(ROOT / path)
             return f"{mark}[{text}]({os.path.relpath(place, posixpath.dirname(source) or '.')}{anchor})"
         if not (ROOT / path).exists():
             return match[0]  # the strict build names it
@@ -59,6 +62,10 @@ def on_page_markdown(markdown, page, config, files):
     parts = _FENCE.split(markdown)
     parts[::2] = [_LINK.sub(written, part) for part in parts[::2]]
     return "".join(parts)
+
+
+def title(path):
+    return re.search(r"^# (.+)$", path.read_text(encoding="utf-8"), re.MULTILINE)[1]
 
 
 def place_on_site(path, files):

@@ -24,6 +24,7 @@ PAGES = {
 }
 
 _BLOCK = re.compile(r"(?:^([^\n]+)\n)?^( *)```(\w*)\n(.*?)^ *```$", re.DOTALL | re.MULTILINE)
+_OUTPUT = re.compile(r"\n```text\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 NOT_RUN = re.compile(r"^ *\*Not run in the tests: \w.{10,}\.\*$")
 NONE_RUN = re.compile(r"^\*Commands of this page are not run in the tests: \w.{10,}\.\*$", re.MULTILINE)
 RUN = {"python", "bash", "sh"}
@@ -37,11 +38,18 @@ ELSEWHERE = {
 
 
 def blocks(text):
-    """(language, code) of each block that is meant to be run; before the code as many empty lines as on the page."""
+    """(language, code, output) of each block that is meant to be run.
+
+    Before the code are as many empty lines as on the page. Output is what a block of text right below shows of it.
+    """
     if NONE_RUN.search(text):
         return []
     found = (match for match in _BLOCK.finditer(text) if match[3] in RUN and not NOT_RUN.match(match[1] or ""))
-    return [(match[3], "\n" * text.count("\n", 0, match.start(4)) + match[4]) for match in found]
+    return [
+        (match[3], "\n" * text.count("\n", 0, match.start(4)) + match[4], shown[1] if shown else None)
+        for match in found
+        for shown in [_OUTPUT.match(text, match.end())]
+    ]
 
 
 HERE = [name for name, text in PAGES.items() if name not in ELSEWHERE and blocks(text)]
@@ -90,7 +98,7 @@ def given(tmp_path_factory):
 
 
 @pytest.mark.parametrize("name", HERE)
-def test_the_code_of_a_page(name, given, tmp_path, one_device, monkeypatch):
+def test_the_code_of_a_page(name, given, tmp_path, one_device, monkeypatch, capsys):
     from matplotlib import pyplot
 
     folder = shutil.copytree(given, tmp_path / "folder")
@@ -98,10 +106,12 @@ def test_the_code_of_a_page(name, given, tmp_path, one_device, monkeypatch):
     monkeypatch.setenv("PYEDMCL_DATA_DIR", str(tmp_path / "data"))
     monkeypatch.chdir(folder)
     namespace = {"__name__": name}
-    for language, code in blocks(PAGES[name]):
+    for language, code, output in blocks(PAGES[name]):
+        capsys.readouterr()
         if language == "python":
             exec(compile(code, name, "exec"), namespace)
             pyplot.close("all")
+            assert output is None or capsys.readouterr().out == output
         else:
             for line in code.replace("\\\n", "").splitlines():
                 run(line, folder)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+import inspect
 import os
 import re
 import subprocess
@@ -95,6 +97,22 @@ def test_every_link_leads_somewhere_and_nothing_is_loaded_from_a_network(site):
                 if target != path:
                     pointed_at.add(unquote(parts.fragment))
     assert {f"pyedmcl.{name}" for name in FUNCTIONS} <= pointed_at
+
+
+def test_defaults_are_those_of_the_functions(site):
+    pages = "".join((site / "api" / name).with_suffix(".html").read_text(encoding="utf-8") for name in API)
+    parts = dict(re.findall(r'id="pyedmcl\.(\w+)" class="doc(.*?)(?=id="pyedmcl\.|\Z)', pages, re.DOTALL))
+    assert set(FUNCTIONS) <= set(parts)
+    for name in FUNCTIONS:
+        shown = re.findall(r"<b><code>(\w+)</code></b>(.*?)<div", parts[name], re.DOTALL)
+        function = inspect.unwrap(getattr(pyedmcl, name))
+        parameters = inspect.signature(function).parameters
+        assert set(parameters) <= {parameter for parameter, _ in shown}, name
+        for parameter, text in shown:
+            default = re.search(r"default:\s*<code>(.*?)</code>", text, re.DOTALL)
+            if parameter in parameters and parameters[parameter].kind is not inspect.Parameter.VAR_KEYWORD and default:
+                said = html.unescape(re.sub(r"<[^>]*>", "", default[1]))
+                assert eval(said, function.__globals__) == parameters[parameter].default, (name, parameter)
 
 
 def test_pages_in_a_browser(site, tmp_path):
