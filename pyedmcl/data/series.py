@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import numbers
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -12,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InputError, shown, warn
-from .arguments import MOST_STEPS, column_names, integer
+from ..errors import InputError, warn
+from .arguments import MOST_STEPS, integer
 from .call import noticed
+from .columns import SHOWN, counts, select, some
 from .extent import bounds, extent
 from .grid import Grid
 from .times import as_dates, tell_times
@@ -22,7 +22,6 @@ from .unpack import Array, NotNumericError, Table, float_type, numeric_column, o
 
 _BLOCK_VALUES = 1 << 20  # values looked at together, so that a check needs a few MB whatever the input
 _LARGEST = 2.0**1020  # distances and sums of some values are numbers still
-_SHOWN = 8  # how many names a message lists before it says how many more there are
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,7 +169,7 @@ def build_series(values: Array, names: Sequence[object] | None = None, time: Arr
 def _assemble(table: Table, columns: Sequence[str | int] | str | int | None, what: str) -> Series:
     chosen = select(table.labels, columns, what)
     names = tuple(str(table.labels[i]) for i in chosen)
-    twice = [name for name, count in _counts(names).items() if count > 1]
+    twice = [name for name, count in counts(names).items() if count > 1]
     if twice:
         raise InputError(f"{what}: names must differ, but {some(twice)} occur more than once; rename these series")
     if table.n_steps == 0 or not names:
@@ -187,71 +186,6 @@ def _assemble(table: Table, columns: Sequence[str | int] | str | int | None, wha
     if not (np.abs(series.extent) <= _most(values)).all():  # gaps, or worse
         _refuse_large(values, names, what)
     return series
-
-
-def select(labels: Sequence[object], columns: Sequence[str | int] | str | int | None, what: str) -> list[int]:
-    """Positions of ``columns`` among ``labels``; all of them for None.
-
-    Raises
-    ------
-    InputError
-        If a column is not there (the message lists some that are), named twice, or none is named.
-    """
-    if columns is None:
-        return list(range(len(labels)))
-    wanted = column_names("columns", columns) or []
-    if leaves_out(labels, wanted):
-        without = set(select(labels, [item[1:] for item in wanted if isinstance(item, str)], what))
-        return [i for i in range(len(labels)) if i not in without]
-    by_label: dict[object, int] = {}
-    ambiguous: set[object] = set()
-    for i, label in enumerate(labels):
-        for key in {label, str(label)}:
-            if by_label.setdefault(key, i) != i:
-                ambiguous.add(key)
-    # With integer labels a position would silently pick another series than the label meant.
-    positions = not any(isinstance(label, numbers.Integral) for label in labels)
-    found: list[int] = []
-    missing: list[object] = []
-    for item in wanted:
-        if item in ambiguous:
-            raise InputError(f"{what}: several columns are called {shown(item)}; rename them, or choose by position")
-        if item in by_label:
-            found.append(by_label[item])
-        elif positions and isinstance(item, int) and -len(labels) <= item < len(labels):
-            found.append(item % len(labels))
-        else:
-            missing.append(item)
-    if missing:
-        raise InputError(f"{what}: no column {some(missing)}; there are {len(labels)}: {some(labels)}")
-    if len(set(found)) != len(found):
-        again = [labels[i] for i, count in _counts(found).items() if count > 1]
-        raise InputError(f"{what}: columns= names {some(again)} more than once; name each once")
-    if not found:
-        raise InputError(f"{what}: columns= is empty; name at least one of {some(labels)}")
-    return found
-
-
-def leaves_out(labels: Sequence[object], columns: Sequence[str | int] | str | int | None) -> bool:
-    """Whether ``columns`` says what to leave out: names with a minus before them, which no label has."""
-    wanted = column_names("columns", columns) or []
-    own = {str(label) for label in labels}
-    return bool(wanted) and all(
-        isinstance(item, str) and item[:1] == "-" and item not in own and item[1:] in own for item in wanted
-    )
-
-
-def some(items: Sequence[object]) -> str:
-    """The first few items, quoted, and how many more there are."""
-    first = ", ".join(shown(item) for item in items[:_SHOWN])
-    return first + (f" and {len(items) - _SHOWN} more" if len(items) > _SHOWN else "")
-
-
-def _counts(items: Sequence[Any]) -> dict[Any, int]:
-    counts: dict[Any, int] = {}
-    for item in items:
-        counts[item] = counts.get(item, 0) + 1
-    return counts
 
 
 def _gather(table: Table, chosen: list[int], names: tuple[str, ...], what: str) -> Array:
@@ -277,8 +211,8 @@ def _gather(table: Table, chosen: list[int], names: tuple[str, ...], what: str) 
             values = wider
         values[:, start:start + 64] = np.array(group).T
     if problems:
-        more = f" (and {len(problems) - _SHOWN} more columns)" if len(problems) > _SHOWN else ""
-        raise InputError(f"{what}: {'; '.join(problems[:_SHOWN])}{more}. Only numbers can be used; "
+        more = f" (and {len(problems) - SHOWN} more columns)" if len(problems) > SHOWN else ""
+        raise InputError(f"{what}: {'; '.join(problems[:SHOWN])}{more}. Only numbers can be used; "
                          f"choose series with columns=, or leave some out, as with columns={'-' + unfit[0]!r}")
     return values
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..data.groups import take_groups
+from ..data.group_labels import take_groups
 from ..data.series import as_series
 from ..errors import InputError
 from . import arguments

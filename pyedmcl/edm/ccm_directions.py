@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data.arguments import shown
-from ..data.groups import Layout, take_groups
+from ..data.group_labels import take_groups
+from ..data.groups import Layout
 from ..data.same_rows import require_same_rows
 from ..data.series import Series, as_series, check_embedding, require_rows, tell_constant, tell_state
 from ..engines.ccm import States

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data.groups import take_groups
+from ..data.group_labels import take_groups
 from ..data.series import as_series, check_embedding
 from ..errors import InputError
 from ..io.fields import labelled

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..data.condition import Prepared
-from ..data.groups import take_groups
+from ..data.group_labels import take_groups
 from ..data.series import as_series, check_embedding, require_rows, tell_constant
 from ..device.select import DeviceNames
 from ..errors import InputError

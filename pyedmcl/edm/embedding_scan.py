@@ -9,7 +9,7 @@ import numpy as np
 
 from ..data.arguments import MOST_STEPS, room, several, shown
 from ..data.condition import Prepared
-from ..data.groups import take_groups
+from ..data.group_labels import take_groups
 from ..data.series import as_series, require_rows, tell_constant
 from ..device.select import DeviceNames
 from ..errors import InputError

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..data.arguments import real
 from ..data.condition import Prepared
-from ..data.groups import take_groups
+from ..data.group_labels import take_groups
 from ..data.series import as_series, build_series, check_embedding, require_rows, tell_constant
 from ..device.select import DeviceNames
 from ..io.fields import labelled

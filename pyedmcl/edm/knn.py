@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..data.groups import take_groups
+from ..data.group_labels import take_groups
 from ..data.series import check_embedding, require_rows
 from ..device.select import DeviceNames
 from ..errors import InputError

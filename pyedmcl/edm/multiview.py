@@ -11,10 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..data.columns import select
 from ..data.condition import near_one, squares
 from ..data.dates import times_at
-from ..data.groups import Entries, take_groups
-from ..data.series import as_series, check_embedding, require_rows, select, tell_constant
+from ..data.group_labels import take_groups
+from ..data.groups import Entries
+from ..data.series import as_series, check_embedding, require_rows, tell_constant
 from ..device.select import DeviceNames
 from ..errors import InputError
 from ..io.optional import pandas_for

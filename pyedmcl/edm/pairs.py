@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from ..data.arguments import shown
 from ..data.condition import Prepared
-from ..data.groups import Layout, take_groups
+from ..data.group_labels import take_groups
+from ..data.groups import Layout
 from ..data.series import Series, as_series, check_embedding, require_rows, tell_constant
 from ..device.fingerprint import device_key
 from ..device.info import DeviceInfo

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data.groups import Groups, Layout, take_groups
+from ..data.group_labels import take_groups
+from ..data.groups import Groups, Layout
 from ..data.series import Series, as_series, require_rows, tell_state
 from ..errors import InputError
 from . import arguments, ranges

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data.condition import far_exponent
-from ..data.groups import Groups, Layout, take_groups
+from ..data.group_labels import take_groups
+from ..data.groups import Groups, Layout
 from ..data.series import Series, as_series, build_series, check_embedding
 from ..errors import InputError
 from ..jobs.blocks import Block, cut

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from ..data.columns import some
 from ..data.same_rows import require_same_rows
-from ..data.series import Series, as_series, some
+from ..data.series import Series, as_series
 from ..errors import InputError
 
 

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from ..data.series import Series, as_series, build_series, select, some
+from ..data.columns import select, some
+from ..data.series import Series, as_series, build_series
 from ..data.unpack import Array, of_array, time_array
 from ..errors import InputError
 from .optional import need

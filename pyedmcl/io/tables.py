@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ..data.series import Series, as_series, leaves_out, select
+from ..data.columns import leaves_out, select
+from ..data.series import Series, as_series
 from ..data.times import as_time, looks_like_time
 from ..data.unpack import Array, time_array
 from ..errors import InputError

@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from ..data.series import Series, build_series, leaves_out, select
+from ..data.columns import leaves_out, select
+from ..data.series import Series, build_series
 from ..data.times import as_time, is_missing_cell, looks_like_time
 from ..data.unpack import Array
 from ..errors import InputError

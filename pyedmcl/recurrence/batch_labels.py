@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..data.arguments import column_names, integer, several
-from ..data.groups import groups_of, names_columns
+from ..data.group_labels import groups_of, names_columns
 from ..data.intake import to_array
 from ..data.unpack import NotNumericError, numeric_column
 from ..errors import InputError, shown

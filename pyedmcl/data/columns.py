@@ -1,0 +1,78 @@
+"""Which of the columns of a table are meant, by name, by position, or by what is left out."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Sequence
+from typing import Any
+
+from ..errors import InputError, shown
+from .arguments import column_names
+
+SHOWN = 8  #: How many names a message lists before it says how many more there are.
+
+
+def select(labels: Sequence[object], columns: Sequence[str | int] | str | int | None, what: str) -> list[int]:
+    """Positions of ``columns`` among ``labels``; all of them for None.
+
+    Raises
+    ------
+    InputError
+        If a column is not there (the message lists some that are), named twice, or none is named.
+    """
+    if columns is None:
+        return list(range(len(labels)))
+    wanted = column_names("columns", columns) or []
+    if leaves_out(labels, wanted):
+        without = set(select(labels, [item[1:] for item in wanted if isinstance(item, str)], what))
+        return [i for i in range(len(labels)) if i not in without]
+    by_label: dict[object, int] = {}
+    ambiguous: set[object] = set()
+    for i, label in enumerate(labels):
+        for key in {label, str(label)}:
+            if by_label.setdefault(key, i) != i:
+                ambiguous.add(key)
+    # With integer labels a position would silently pick another series than the label meant.
+    positions = not any(isinstance(label, numbers.Integral) for label in labels)
+    found: list[int] = []
+    missing: list[object] = []
+    for item in wanted:
+        if item in ambiguous:
+            raise InputError(f"{what}: several columns are called {shown(item)}; rename them, or choose by position")
+        if item in by_label:
+            found.append(by_label[item])
+        elif positions and isinstance(item, int) and -len(labels) <= item < len(labels):
+            found.append(item % len(labels))
+        else:
+            missing.append(item)
+    if missing:
+        raise InputError(f"{what}: no column {some(missing)}; there are {len(labels)}: {some(labels)}")
+    if len(set(found)) != len(found):
+        again = [labels[i] for i, count in counts(found).items() if count > 1]
+        raise InputError(f"{what}: columns= names {some(again)} more than once; name each once")
+    if not found:
+        raise InputError(f"{what}: columns= is empty; name at least one of {some(labels)}")
+    return found
+
+
+def leaves_out(labels: Sequence[object], columns: Sequence[str | int] | str | int | None) -> bool:
+    """Whether ``columns`` says what to leave out: names with a minus before them, which no label has."""
+    wanted = column_names("columns", columns) or []
+    own = {str(label) for label in labels}
+    return bool(wanted) and all(
+        isinstance(item, str) and item[:1] == "-" and item not in own and item[1:] in own for item in wanted
+    )
+
+
+def some(items: Sequence[object]) -> str:
+    """The first few items, quoted, and how many more there are."""
+    first = ", ".join(shown(item) for item in items[:SHOWN])
+    return first + (f" and {len(items) - SHOWN} more" if len(items) > SHOWN else "")
+
+
+def counts(items: Sequence[Any]) -> dict[Any, int]:
+    """How often each item occurs."""
+    found: dict[Any, int] = {}
+    for item in items:
+        found[item] = found.get(item, 0) + 1
+    return found
