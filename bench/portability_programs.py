@@ -10,6 +10,7 @@ the other metrics, number types and options are compiled too.
 from __future__ import annotations
 
 import functools
+import hashlib
 import importlib
 import itertools
 import json
@@ -71,6 +72,11 @@ class Program:
     dtype: str
     code: str
     options: tuple[str, ...]
+
+    @property
+    def digest(self) -> str:
+        """The first digits of a digest of all that a compiler is given."""
+        return hashlib.sha256(repr((self.code, self.options)).encode()).hexdigest()[:12]
 
 
 @dataclass(frozen=True)

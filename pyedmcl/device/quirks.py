@@ -163,6 +163,12 @@ TABLE: tuple[Row, ...] = (
         "for nearly every number of work-items: each new length of a series would have it compile several kernels",
     ),
     Row(
+        lambda info: info.runtime == "rusticl" and info.kind == "cpu",
+        {"defaults_for": "gpu"},
+        "Mesa's compiler for processors takes minutes for searches with vectors of 16 numbers (22.3), and seconds for "
+        "the scalar work-items that suit a GPU",
+    ),
+    Row(
         lambda info: info.runtime == "intel-cpu",
         {"fma": "contract"},
         "scalar fma() is as fast as a*b+c, but fma() of vector types was 20 times slower (2026.2)",

@@ -14,7 +14,7 @@ from .batch_counts import BatchCounts
 from .batch_sides import Ints, Side
 from .batch_sweep import LONGEST, BatchSweep
 from .engine import identity_line, operations, require_consistent
-from .problem import RqaProblem
+from .problem import RqaProblem, require_precision
 from .sweep import TileSweep
 
 if TYPE_CHECKING:
@@ -143,6 +143,7 @@ class BatchEngine:
         for problem, places in self._passes(number):
             rows, columns = p.y.of(number), p.x.of(number)
             other = None if problem.symmetric else columns.values
+            require_precision(self._executor.info, problem)
             sweep = TileSweep(self._executor, problem, rows.values, other, p.tile)
             try:
                 counts = sweep.counts(functools.partial(identity_line, problem, rows.values))

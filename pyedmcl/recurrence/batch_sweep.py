@@ -16,7 +16,7 @@ from ..launch.invariants import wrong_result
 from ..launch.pacing import Pacer
 from .batch_counts import BatchCounts
 from .batch_sides import Ints, Side
-from .common import require_precision
+from .problem import require_precision
 
 if TYPE_CHECKING:
     from ..device.executor import Buffer, Executor
@@ -42,7 +42,7 @@ class BatchSweep:
 
     def __init__(self, executor: Executor, matrix: RqaProblem, x: Side, y: Side) -> None:
         self.executor, self.matrix, self.x, self.y = executor, matrix, x, y
-        require_precision(executor, matrix)
+        require_precision(executor.info, matrix)
         lanes, self._wg, groups = _SHAPES[quirks_for(executor.info).defaults_for]
         self._groups = groups * max(executor.info.compute_units, 1)
         self._real = np.dtype(matrix.arithmetic)

@@ -26,7 +26,6 @@ from .result import RecurrenceResult
 from .units import unit_named
 
 if TYPE_CHECKING:
-    from ..device.executor import Executor
     from .counts import Counts
 
 Progress = progress.Progress
@@ -82,15 +81,6 @@ def runner_of(device: Device, options: Options, client: Any = None) -> Runner:
     for info in runner.infos:
         arguments.precision(options.dtype, info.fp64, info.name)
     return runner
-
-
-def require_precision(executor: Executor, problem: RqaProblem) -> None:
-    """Refuse a device that cannot compute in the problem's arithmetic."""
-    if problem.arithmetic == "float64" and not executor.info.fp64:
-        raise InputError(
-            f"exact=True: the device {executor.info.name} has no double precision, in which cells are decided here; "
-            "use exact=False or another device"
-        )
 
 
 def problem_of(

@@ -17,7 +17,7 @@ from ..launch.invariants import wrong_result
 from .counts import Counts
 from .device_join import DeviceJoin
 from .partial import Partial, finish, join
-from .problem import RqaProblem
+from .problem import RqaProblem, require_precision
 from .sweep import TileSweep
 
 if TYPE_CHECKING:
@@ -83,6 +83,7 @@ class CountingEngine:
 
     def __init__(self, problem: CountingProblem, executor: Executor) -> None:
         self._problem = problem
+        require_precision(executor.info, problem.matrix)
         self._sweep = TileSweep(executor, problem.matrix, problem.x, problem.y, problem.tile)
 
     def block(self, block: Block, into: Arrays | None, report: Report) -> BlockResult:

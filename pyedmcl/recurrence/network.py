@@ -22,7 +22,7 @@ from ..tuning.parameters import parameters
 from . import arguments, common
 from .conventions import CONVENTIONS
 from .points import embedding_of, near_one, points_of
-from .problem import RqaProblem
+from .problem import RqaProblem, require_precision
 from .thresholds import passes_for
 
 if TYPE_CHECKING:
@@ -187,7 +187,7 @@ def count_links(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Degrees and closed pairs of neighbours."""
     dtype = np.dtype(problem.arithmetic)
-    common.require_precision(executor, problem)
+    require_precision(executor.info, problem)
     n = problem.n_rows
     words = -(-n // 32)
     room = budget(executor.info)

@@ -10,12 +10,16 @@ Euclidean metric, that sum of squares; no root is taken. :mod:`pyedmcl.recurrenc
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..errors import InputError
 from .metrics import metric_named
+
+if TYPE_CHECKING:
+    from ..device.info import DeviceInfo
 
 
 @dataclass(frozen=True)
@@ -143,3 +147,13 @@ class RqaProblem:
             exact = metric_named(self.metric).limit_of(rounded).astype(np.float64)
         limits: NDArray[np.float64] = np.minimum(exact, float(numbers.max / 4))
         return np.where(asked > 0, np.maximum(limits, float(numbers.tiny)), limits)
+
+
+def require_precision(info: DeviceInfo, problem: RqaProblem) -> None:
+    """Refuse a device that cannot compute in the problem's arithmetic, or in that of its partner. Raises InputError."""
+    for partner in (problem, problem.joint):
+        if partner is not None and partner.arithmetic == "float64" and not info.fp64:
+            raise InputError(
+                f"exact=True: the device {info.name} has no double precision, in which cells are decided here; "
+                "use exact=False or another device"
+            )

@@ -19,7 +19,7 @@ from ..errors import DeviceMemoryError
 from ..kernels import spec
 from ..launch.pacing import Pacer
 from ..tuning.parameters import parameters
-from .common import require_precision
+from .problem import require_precision
 
 if TYPE_CHECKING:
     from ..device.executor import Buffer, Executor
@@ -51,7 +51,7 @@ class Ranks:
         window: int, lower: bool = False,
     ) -> None:  # fmt: skip
         self.dtype = np.dtype(problem.arithmetic)
-        require_precision(executor, problem)
+        require_precision(executor.info, problem)
         self.executor, self.problem = executor, problem
         self.window, self.lower = window, lower
         self._values: dict[str, Any] = problem.cell

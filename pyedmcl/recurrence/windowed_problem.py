@@ -12,7 +12,7 @@ from ..jobs.blocks import Arrays, Block, BlockResult, Record, Report, cut
 from .counts import Counts
 from .engine import identity_line, operations, require_consistent
 from .points import Points
-from .problem import RqaProblem
+from .problem import RqaProblem, require_precision
 from .sweep import TileSweep
 from .windows import WindowSweep, part_size, windows_together
 
@@ -86,9 +86,10 @@ class WindowsEngine:
     def __init__(self, problem: WindowsProblem, executor: Executor) -> None:
         self._problem, self._executor = problem, executor
         p, size, values = problem, problem.matrix.n_rows, problem.points.values
+        require_precision(executor.info, p.matrix)
         self._shared: WindowSweep | None = None
         near = size <= _SHORT or p.step <= _CLOSE
-        if near and (p.matrix.arithmetic == "float32" or executor.info.fp64):
+        if near:
             self._together = part_size(executor, size, p.step, p.windows, values.nbytes)
             if self._together:
                 self._shared = WindowSweep(executor, p.matrix, values, p.step)

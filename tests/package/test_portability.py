@@ -12,23 +12,18 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench"))
 
 import portability
+import portability_calls as calls
 import portability_compile as offline
+import portability_execute as runtimes
 import portability_programs as programs
+import portability_tables as tables
 
 from pyedmcl import kernels
 
-ROOT = portability.ROOT
-SMALL = """
-import sys
-import portability_run as run
-device, name, size = sys.argv[1:]
-run.patch(name, device == "oclgrind", size == "watched")
-n = 600 if size == "full" else 80
-staged = run.SETS[name].get("class") == "gpu"
-good = [run.check_knn(device, "float32", n, 3, 3, staged)[0], run.check_simplex(device, 80, 3, 1)[0]]
-good += [run.check_xmap(device, 80, [3] * 8, 1, gaps)[0] for gaps in (False, True)]
-print(*good)
-"""
+ROOT = runtimes.ROOT
+#: A task of every call; the calls whose kernels look for neighbours.
+ALL = [(name, 3, 3, "float32") for name in calls.CALLS]
+SEARCHES = [(name, 3, 3, "float32") for name in ("knn", "simplex", "xmap")]
 RACE = """
 import pyopencl as cl
 device = cl.get_platforms()[0].get_devices()[0]
@@ -41,27 +36,28 @@ queue.finish()
 """
 
 
-def small(runtime, parameters, size, watch="", log=None):
-    """The checks of SMALL, each True where the device agrees with the oracle."""
-    why = portability.absent(runtime)
+def judged(runtime, run, tasks):
+    """What went wrong, after a look at whether anything went right."""
+    why = runtimes.absent(runtime)
     if why is not None:
         pytest.skip(why)
-    environ = portability.environment(runtime, watch, log)
-    environ["PYTHONPATH"] += f":{ROOT / 'bench'}"
-    done = subprocess.run([sys.executable, "-c", SMALL, runtime, parameters, size], env=environ, capture_output=True,
-                          text=True, timeout=200, check=False)  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    return done.stdout.split()
+    records = list(runtimes.execute(runtime, run, tasks, 1))
+    assert any(r.get("ended") == "passed" for r in records), records
+    return [r for r in records if r.get("ended") == "failed" or r.get("ok") is False]
 
 
-@pytest.mark.parametrize("parameters", ["gpu-unroll4-tile256", "gpu-unroll16-tile512"])
+def test_a_call_stands_for_every_kernel():
+    assert {kernel for call in calls.CALLS.values() for kernel in call.kernels} == set(programs.kernel_names())
+
+
+@pytest.mark.parametrize("parameters", ["default", "gpu-unroll16-tile512"])
 def test_rusticl_agrees_with_the_oracles(parameters):
-    assert small("rusticl", parameters, "full") == ["True"] * 4
+    assert judged("rusticl", runtimes.Run(parameters), SEARCHES) == []
 
 
 @pytest.mark.parametrize("runtime", ["intel", "pocl"])
 def test_the_path_of_gpus_agrees_with_the_oracles(runtime):
-    assert small(runtime, "gpu-unroll4-tile256", "full") == ["True"] * 4
+    assert judged(runtime, runtimes.Run("gpu-unroll4-tile256"), SEARCHES) == []
 
 
 def test_what_is_swapped_for_the_simulator_is_still_there():
@@ -72,30 +68,60 @@ def test_what_is_swapped_for_the_simulator_is_still_there():
 
 
 @pytest.mark.parametrize(
-    ("parameters", "size", "watch"),
-    [("default", "tiny", "races"), ("gpu-unroll16-tile512", "tiny", "races"),
-     ("lanes4-wg32", "tiny", "races"), ("lanes8", "watched", "uninitialised"),
-     ("gpu-unroll4-tile256", "watched", "uninitialised")],
+    ("parameters", "size", "watch", "tasks"),
+    [("gpu", "tiny", "races", ALL), ("lanes4-wg32", "tiny", "races", SEARCHES),
+     ("lanes8", "watched", "uninitialised", ALL), ("gpu-unroll4-tile256", "watched", "uninitialised", SEARCHES)],
 )  # fmt: skip
-def test_oclgrind_has_nothing_to_report(parameters, size, watch, tmp_path):
-    log = tmp_path / "log"
-    assert small("oclgrind", parameters, size, watch, log) == ["True"] * 4
-    found = portability.reports(log.read_text()) if log.exists() else []
-    assert not found, f"{len(found)} reports, the first: {found[0]}"
+def test_oclgrind_has_nothing_to_report(parameters, size, watch, tasks):
+    assert judged("oclgrind", runtimes.Run(parameters, size, watch), tasks) == []
 
 
 @pytest.mark.parametrize(("watch", "words"), [("races", "data race"), ("uninitialised", "uninitialized")])
 def test_oclgrind_reports_what_is_wrong(watch, words, tmp_path):
     """Else the silence above would say nothing."""
-    why = portability.absent("oclgrind")
+    why = runtimes.absent("oclgrind")
     if why is not None:
         pytest.skip(why)
     log = tmp_path / "log"
-    environ = portability.environment("oclgrind", watch, log)
+    environ = runtimes.environment("oclgrind", watch, log)
     subprocess.run([sys.executable, "-c", RACE], env=environ, capture_output=True, check=True)
-    found = portability.reports(log.read_text())
+    found = runtimes.reports(log.read_text())
     assert any(words in report.lower() for report in found), found
     assert any("invalid write" in report.lower() for report in found), found
+
+
+def test_a_process_that_ends_at_a_call_fails_that_call_only(tmp_path, monkeypatch):
+    """The others are made by the next process."""
+    monkeypatch.setattr(runtimes, "BENCH", tmp_path)
+    (tmp_path / "portability_run.py").write_text(
+        "import json, sys\n"
+        "for call, E, tau, dtype in json.load(sys.stdin):\n"
+        "    if call == 'crash': sys.exit('last words')\n"
+        "    print(json.dumps({'call': call, 'ended': 'passed'}), flush=True)\n"
+    )
+    tasks = [*SEARCHES, ("crash", 1, 1, "float32"), ALL[-1]]
+    records = list(runtimes.execute("intel", runtimes.Run("default"), tasks, 1))
+    assert [(r["call"], r["ended"]) for r in records] == [
+        ("knn", "passed"), ("simplex", "passed"), ("xmap", "passed"), ("crash", "failed"), (ALL[-1][0], "passed"),
+    ]  # fmt: skip
+    assert "code 1: last words" in records[3]["reason"]
+
+
+def test_no_cell_is_without_an_answer():
+    made = {"how": "executed", "runtime": "a", "driver": "1", "parameters": "default", "size": "usual", "E": 3,
+            "tau": 1}  # fmt: skip
+    records = [
+        {**made, "call": "knn", "dtype": "float32", "ended": "passed", "bits": "0"},
+        {**made, "call": "xmap", "dtype": "float32", "ended": "failed", "reason": "wrong\nat length"},
+        {**made, "call": "knn", "dtype": "float64", "ended": "not there", "reason": "no float64"},
+    ]
+    cells = tables.cells(records, "a")
+    assert len(cells) == 16 * len(programs.kernel_names())
+    assert cells["stage", 3, 1, "float32"] == ("passed", "")
+    assert cells["knn", 3, 1, "float32"] == ("failed", "wrong")  # two calls stand for it
+    assert cells["knn", 3, 1, "float64"] == ("not there", "no float64")
+    assert cells["ccm", 3, 1, "float32"] == ("not run", "no call was made")
+    assert "* a, failed: wrong (knn 1, lookup 1)" in tables.matrix(records)
 
 
 @functools.cache
@@ -154,5 +180,6 @@ def test_kernels_compile_and_spill_no_more_than_recorded(target):
 def test_the_page_shows_the_recorded_results():
     records = portability.load(portability.RESULTS)
     assert {r["how"] for r in records} == {"executed", "watched", "compiled"}
-    assert portability.table(records) in (ROOT / "docs" / "portability.md").read_text()
-    assert all(r["ok"] for r in records if r["how"] != "compiled")
+    assert tables.tables(records) in (ROOT / "docs" / "portability.md").read_text()
+    assert all(r["ok"] for r in records if r["how"] == "watched")
+    assert not [r for r in records if r.get("ended") == "failed"]

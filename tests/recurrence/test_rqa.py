@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import FrozenInstanceError
+from dataclasses import FrozenInstanceError, replace
 
 import numpy as np
 import pytest
 from rqa_oracle import expected
 
 import pyedmcl
+from pyedmcl.device.session import open_device
 from pyedmcl.errors import InputError
 from pyedmcl.recurrence.counts import Counts
 from pyedmcl.recurrence.measures import SHORT_NAMES
@@ -354,3 +355,19 @@ def test_bad_input_of_joint_recurrence(one_device):
         pyedmcl.joint_rqa(x, x, radius=0.5, progress=3, device=one_device)
     with pytest.raises(InputError, match="contradicts convention='accrqa'"):
         pyedmcl.joint_rqa(x, x, radius=1.0, convention="accrqa", device=one_device)
+
+
+@pytest.mark.parametrize("call", [
+    lambda x, **where: pyedmcl.rqa(x, m=2, radius=0.2, **where),
+    lambda x, **where: pyedmcl.joint_rqa(x, x[::-1], radius=0.2, **where),
+    lambda x, **where: pyedmcl.windowed_rqa(x, 40, 20, radius=0.2, **where),
+    lambda x, **where: pyedmcl.rqa_batch([x, x[:30]], radius=0.2, **where),
+    lambda x, **where: pyedmcl.recurrence_network(x, radius=0.2, **where),
+], ids=["rqa", "joint", "windowed", "batch", "network"])  # fmt: skip
+def test_a_device_without_double_precision_is_refused_in_words(one_device, monkeypatch, call):
+    executor = open_device(one_device)
+    monkeypatch.setattr(executor, "_info", replace(executor.info, fp64=False))
+    x = np.random.default_rng(0).random(90)
+    with pytest.raises(InputError, match=r"no double precision.*exact=False"):
+        call(x, device=one_device)
+    call(x, device=one_device, exact=False)

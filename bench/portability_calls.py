@@ -1,0 +1,335 @@
+"""The calls that stand for the kernels in the matrix of runtimes, each at an E, a tau and a number type.
+
+A call yields what a device computed, and beside it what the oracles of :mod:`pyedmcl.reference` say: plain arrays
+demand the same bits. :data:`CALLS` says which kernels each stands for; what it builds in fact is noted while it runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import pyedmcl
+from pyedmcl.device.executor import Executor
+from pyedmcl.recurrence.counts import Counts
+from pyedmcl.reference import ccm as ccm_oracle
+from pyedmcl.reference import knn_float32_exact, knn_float64_exact, legal_rows, rqa, simplex_predict, skill
+from pyedmcl.reference import smap as smap_oracle
+from pyedmcl.tuner.problem import TuningCase, TuningProblem
+from pyedmcl.tuner.problems import problem
+from pyedmcl.tuner.problems.common import SmallSearch
+from pyedmcl.tuner.verify import Close
+from pyedmcl.tuning.parameters import using
+
+Array = NDArray[Any]
+#: What was computed, by name, and what the oracle says.
+Answers = Iterator[tuple[str, Any, Any]]
+
+DIMS, LAGS, DTYPES = (1, 3, 10, 20), (1, 3), ("float32", "float64")
+_THETAS = (0.0, 1.5)
+_SHARED_FROM = 4  # regressors
+
+
+class NotThereError(Exception):
+    """A kernel has no such E, tau or number type; the message says why."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a call is made, and with what.
+
+    Attributes
+    ----------
+    executor : Executor
+    E, tau : int
+    dtype : str
+    tiny : bool
+        For an interpreter: no more rows than there must be.
+    """
+
+    executor: Executor
+    E: int
+    tau: int
+    dtype: str
+    tiny: bool = False
+
+    @property
+    def common(self) -> dict[str, Any]:
+        """What functions of the field are given."""
+        return {"E": self.E, "tau": self.tau, "dtype": self.dtype, "device": self.executor.info.id}
+
+    @property
+    def matrix(self) -> dict[str, Any]:
+        """What functions of recurrence analysis are given."""
+        return {"m": self.E, "tau": self.tau, "dtype": self.dtype, "device": self.executor.info.id,
+                "radius": 0.35 * self.E**0.5}  # fmt: skip
+
+    @property
+    def tolerance(self) -> float:
+        """Of predictions and skill."""
+        return 2e-5 if self.dtype == "float32" else 1e-9
+
+    def rows(self, usual: int = 300) -> int:
+        """Steps of a series."""
+        return (self.E - 1) * self.tau + (2 * self.E + 26 if self.tiny else usual)
+
+    def noise(self, seed: int, rows: int | None = None) -> Array:
+        return np.random.default_rng(seed).standard_normal(rows or self.rows()).astype(self.dtype)
+
+    def gappy(self, seed: int, rows: int | None = None) -> Array:
+        x = self.noise(seed, rows)
+        x[[len(x) // 8, len(x) // 8 + 2]] = np.nan
+        return x
+
+    def steps(self, seed: int, rows: int) -> Array:
+        """Values with two decimals: many distances equal a radius but for their last bit."""
+        return (np.round(np.random.default_rng(seed).random(rows) * 20) / 20).astype(self.dtype)
+
+    def nearest(self, x: Array, **more: Any) -> tuple[Array, Array]:
+        """Distances and rows of neighbours, by the oracle."""
+        search = knn_float32_exact if self.dtype == "float32" else knn_float64_exact
+        squared, rows = search(x, E=self.E, tau=self.tau, **more)
+        return np.sqrt(squared), rows
+
+
+def _neighbours(place: Place, **search: Any) -> Answers:
+    n = place.rows()
+    cases: dict[str, tuple[Array, dict[str, Any]]] = {
+        "itself": (place.noise(1), {"Tp": 1, "exclusion_radius": 2}),
+        "another": (place.noise(2), {"query": place.gappy(3, n + 13)}),
+        "gaps": (place.gappy(4), {"Tp": 1}),
+        "ties": (np.random.default_rng(5).integers(0, 4, n).astype(place.dtype), {}),
+    }  # fmt: skip
+    for name, (x, options) in cases.items():
+        found = pyedmcl.knn(x, **options, **search, **place.common)
+        distances, rows = place.nearest(x, **options)
+        yield f"rows, {name}", found.indices, rows
+        yield f"distances, {name}", found.distances, distances
+
+
+def knn(place: Place) -> Answers:
+    yield from _neighbours(place, neighbors="exhaustive")
+
+
+def indexed(place: Place) -> Answers:
+    """An index of the host proposes rows; below 64 states it has nothing to leave out."""
+    x = place.noise(1, place.rows() + 70)
+    found = pyedmcl.knn(x, neighbors="kdtree", Tp=1, **place.common)
+    distances, rows = place.nearest(x, Tp=1)
+    yield "rows", found.indices, rows
+    yield "distances", found.distances, distances
+
+
+def _judged(own: TuningProblem, place: Place, case: TuningCase, smalls: Sequence[Any]) -> Answers:
+    """Small problems of a kernel's own tuning problem, by its own oracle."""
+    for number, small in enumerate(smalls):
+        expected = own.expected(case, small)
+        for name, got in own.computed(place.executor, case, small).items():
+            yield f"{name}, problem {number}", got, expected[name]
+
+
+def _searched(kernel: str, place: Place) -> Answers:
+    own: Any = problem(kernel)
+    given = {"E": place.E, "tau": place.tau, "dtype": place.dtype}
+    for mine in (True, False):
+        excluding = {"excluding": mine} if kernel == "pruned" else {}
+        case = own.case(place.executor.info, place.rows(), **given, own=mine, **excluding)
+        small = SmallSearch(place.gappy(6), None, 1, 2) if mine else SmallSearch(place.noise(7), place.gappy(8), 0, -1)
+        if mine:
+            small = SmallSearch(small.library, None, 1, 2, None, np.arange(len(small.library)) % 3 > 0)
+        yield from _judged(own, place, case, [small])
+
+
+def pruned(place: Place) -> Answers:
+    yield from _searched("pruned", place)
+
+
+def shared_sums(place: Place) -> Answers:
+    yield from _searched("shared_sums", place)
+
+
+def simplex(place: Place) -> Answers:
+    x = place.noise(6)
+    distances, rows = place.nearest(x, Tp=1, target=x)
+    result = pyedmcl.simplex(x, Tp=1, **place.common)
+    begin = (place.E - 1) * place.tau
+    yield "predicted", result.predicted, Close(simplex_predict(rows, distances, x, 1)[0][begin:], 0.0, place.tolerance)
+    yield "rho", result.rho, Close(np.array(skill(rows, distances, x, 1)), 0.0, place.tolerance)
+
+
+def embed_dimension(place: Place) -> Answers:
+    """All dimensions up to E in passes of several."""
+    given = {name: value for name, value in place.common.items() if name != "E"}
+    x = place.gappy(8)
+    result = pyedmcl.embed_dimension(x, E_max=place.E, **given)
+    rho = []
+    for E in range(1, place.E + 1):
+        distances, rows = Place(place.executor, E, place.tau, place.dtype).nearest(x, Tp=1, target=x)
+        rho.append(skill(rows, distances, x, 1))
+    yield "rho", result.rho, Close(np.array(rho), 0.0, place.tolerance)
+
+
+def _series(place: Place, gaps: bool, rows: int | None = None) -> Array:
+    x = np.stack([place.noise(20 + i, rows) for i in range(3)], axis=1)
+    x[:, 1:] += x[:, :-1] / 2
+    if gaps:
+        x[len(x) // 8, :2] = np.nan
+    return x
+
+
+def xmap(place: Place) -> Answers:
+    for gaps in (False, True):
+        x = _series(place, gaps)
+        rho = np.empty((3, 3))
+        for library, target in np.ndindex(3, 3):
+            distances, rows = place.nearest(x[:, library], target=x[:, target])
+            rho[library, target] = skill(rows, distances, x[:, target], 0)
+        yield f"rho{', gaps' * gaps}", pyedmcl.xmap(x, **place.common).rho, Close(rho, 0.0, place.tolerance)
+
+
+def smap_map(place: Place) -> Answers:
+    x = _series(place, True, place.rows(120 + 3 * place.E))[:, :2]
+    options: dict[str, Any] = {"theta": 1.5, "exclusion_radius": 2}
+    result = pyedmcl.xmap(x, method="smap", **options, **place.common)
+    yield "rho", result.rho, Close(smap_oracle.map_rho(x, place.E, tau=place.tau, **options), 0.0, 1e-5)
+
+
+def _local_fits(place: Place, share_from: int) -> Answers:
+    """Fits of least squares, whose tolerance is that of the tests: relative to the largest value."""
+    if place.E + 1 < share_from == _SHARED_FROM:
+        raise NotThereError(f"sums are shared from {_SHARED_FROM} regressors on")
+    x, E, tau = place.noise(9, place.rows(120 + 4 * place.E)), place.E, place.tau
+    with using(smap={"share_from": share_from}):
+        result = pyedmcl.smap(x, Tp=1, theta=_THETAS, exclusion_radius=2, **place.common)
+    rows = np.arange((E - 1) * tau, len(x) - 1)
+    wide = x.astype(np.float64)
+    states = np.column_stack([wide[rows - lag * tau] for lag in range(E)])
+    right = [smap_oracle.smap_rows(states, wide[rows + 1], rows, states, rows, theta, exclusion_radius=2)
+             for theta in _THETAS]  # fmt: skip
+    predicted = np.array([fit.predicted for fit in right])
+    rounding = (1e-4 if place.dtype == "float32" else 1e-9) * np.abs(predicted).max()
+    yield "predicted", np.asarray(result.predicted)[:, : len(rows)], Close(predicted, 0.0, rounding)
+
+
+def smap(place: Place) -> Answers:
+    yield from _local_fits(place, 48)
+
+
+def smap_shared(place: Place) -> Answers:
+    yield from _local_fits(place, _SHARED_FROM)
+
+
+def ccm(place: Place) -> Answers:
+    x, y = place.noise(10).astype(np.float64), place.noise(11).astype(np.float64)
+    y[1:] += x[:-1]
+    most = int(min(legal_rows(a, place.E, place.tau, 0, b).sum() for a, b in ((x, y), (y, x))))
+    sizes = sorted({place.E + 3, most // 2, most})
+    result = pyedmcl.ccm(x, y, lib_sizes=sizes, sample=3, seed=5, exclusion_radius=1, **place.common)
+    rho = [[[ccm_oracle.ccm_skill(a, b, size, E=place.E, tau=place.tau, exclusion_radius=1, seed=5, library=d,
+                                  target=1 - d, sample=sample) for sample in range(3)]
+            for size in sizes] for d, (a, b) in enumerate(((x, y), (y, x)))]  # fmt: skip
+    yield "rho", result.rho, Close(np.array(rho), 0.0, 2e-5)
+
+
+def _lines(place: Place, x: Array, exact: bool) -> Mapping[str, Any]:
+    """Counts of a recurrence matrix by the oracle."""
+    arithmetic = np.dtype("float64" if exact else place.dtype)
+    points = rqa.points_of(x, place.E, place.tau, arithmetic.name)
+    limit = rqa.NORMS["euclidean"].limit(arithmetic.type(place.matrix["radius"]))
+    matrix = rqa.recurrence_matrix(rqa.compared(points, points, "euclidean"), limit, strict=True)
+    return rqa.line_counts(matrix, theiler=1)
+
+
+def _counted(counts: Counts, expected: Mapping[str, Any], name: str = "") -> Answers:
+    for field in fields(Counts):
+        yield f"{field.name}{name}", np.asarray(getattr(counts, field.name)), np.asarray(expected[field.name])
+
+
+def _quantified(place: Place, exact: bool) -> Answers:
+    x = place.steps(12, place.rows(150))
+    x[len(x) // 8] = np.nan
+    result: Any = pyedmcl.rqa(x, exact=exact, **place.matrix)
+    yield from _counted(result.counts, _lines(place, x, exact))
+
+
+def rqa_rounded(place: Place) -> Answers:
+    yield from _quantified(place, False)
+
+
+def rqa_exact(place: Place) -> Answers:
+    yield from _quantified(place, True)
+
+
+def rqa_batch(place: Place) -> Answers:
+    series = [place.steps(13 + i, place.rows(20 + 25 * i) - i) for i in range(3)]
+    batch = pyedmcl.rqa_batch(series, exact=False, **place.matrix)
+    for number, x in enumerate(series):
+        yield from _counted(batch[number].counts, _lines(place, x, False), f", series {number}")
+
+
+def _matrix(kernel: str, place: Place, *, points: int = 150, given: Mapping[str, Any]) -> Answers:
+    own: Any = problem(kernel)
+    points = 40 if place.tiny else points
+    case = own.case(place.executor.info, points, m=place.E, dtype=place.dtype, **given)
+    asked = own.rqa_problem(case, points)
+    if kernel == "recurrence_image":
+        small: Any = own.series(asked, points).astype(place.dtype), points, 17
+    elif kernel == "recurrence_windows":
+        asked, step, windows = own.rqa_problem(case, points // 3), 13, 3
+        small = asked, own.series(asked, asked.n_rows + (windows - 1) * step), step, windows, windows
+    else:
+        small = asked, own.series(asked, points)
+    yield from _judged(own, place, case, [small])
+
+
+def image(place: Place) -> Answers:
+    for mode in ("count", "mean"):
+        given = {"tau": place.tau, "mode": mode, "exact": False}
+        yield from _matrix("recurrence_image", place, given=given)
+
+
+def ranks(place: Place) -> Answers:
+    yield from _matrix("recurrence_ranks", place, given={"step": place.tau})
+
+
+def network(place: Place) -> Answers:
+    yield from _matrix("recurrence_network", place, given={"step": place.tau})
+
+
+def windows(place: Place) -> Answers:
+    yield from _matrix("recurrence_windows", place, given={"step": place.tau})
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call, and the kernels that it stands for."""
+
+    make: Callable[[Place], Answers]
+    kernels: tuple[str, ...]
+
+
+_SWEEP = ("recurrence_bits", "recurrence_transpose", "recurrence_lines", "recurrence_finish")
+CALLS: Mapping[str, Call] = {
+    "knn": Call(knn, ("stage", "knn")),
+    "knn, k-d tree": Call(indexed, ("candidates",)),
+    "knn, pruned": Call(pruned, ("pruned_order", "pruned")),
+    "knn, shared sums": Call(shared_sums, ("shared_sums",)),
+    "simplex": Call(simplex, ("knn", "predict")),
+    "embed_dimension": Call(embed_dimension, ("knn", "predict", "skill")),
+    "xmap": Call(xmap, ("knn", "lookup")),
+    "xmap, S-map": Call(smap_map, ("smap_white", "smap_gram", "smap_map")),
+    "smap": Call(smap, ("smap_stage", "smap_scale", "smap", "smap_solve")),
+    "smap, shared sums": Call(smap_shared, ("smap_shared", "smap_solve")),
+    "ccm": Call(ccm, ("ccm_draw", "ccm", "ccm_direct")),
+    "rqa": Call(rqa_rounded, _SWEEP),
+    "rqa, exact": Call(rqa_exact, _SWEEP),
+    "rqa_batch": Call(rqa_batch, ("recurrence_batch",)),
+    "recurrence_plot": Call(image, ("recurrence_image",)),
+    "thresholds": Call(ranks, ("recurrence_ranks",)),
+    "recurrence_network": Call(network, ("recurrence_network",)),
+    "windowed_rqa": Call(windows, ("recurrence_windows",)),
+}  # fmt: skip

@@ -1,0 +1,180 @@
+"""The calls of portability_calls.py on each runtime, in processes of their own that may crash, hang and be watched."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from portability_calls import CALLS, DIMS, DTYPES, LAGS
+
+Record = dict[str, Any]
+#: Call, E, tau and number type.
+Task = tuple[str, int, int, str]
+BENCH = Path(__file__).resolve().parent
+ROOT = BENCH.parent
+OCLGRIND = Path("/usr/lib/oclgrind/liboclgrind-rt-icd.so")
+RUNTIMES = ("intel", "pocl", "rusticl", "oclgrind", "sycl", "nvidia")
+LIMIT = 600  # seconds for one call
+_SEARCHES = ("knn", "simplex", "embed_dimension", "xmap")
+
+
+@dataclass(frozen=True)
+class Run:
+    """A set of parameters on a runtime.
+
+    Attributes
+    ----------
+    parameters, size : str
+        As portability_run.py takes them.
+    watch : str
+        What Oclgrind looks for beside accesses out of bounds: "races" or "uninitialised".
+    calls : tuple of str
+    """
+
+    parameters: str
+    size: str = "usual"
+    watch: str = ""
+    calls: tuple[str, ...] = tuple(CALLS)
+
+    def tasks(self) -> list[Task]:
+        return [(call, E, tau, dtype) for call in self.calls for E in DIMS for tau in LAGS for dtype in DTYPES]
+
+
+_HERE = (Run("default"), Run("gpu"), *(Run(name, calls=_SEARCHES)
+                                        for name in ("gpu-unroll4-tile256", "gpu-unroll16-tile512")))  # fmt: skip
+RUNS = {
+    "intel": _HERE,
+    "pocl": _HERE,
+    "rusticl": (Run("default"),),
+    "sycl": (Run("default"),),
+    "nvidia": (Run("default"), Run("gpu")),
+    "oclgrind": (
+        Run("default", "tiny", "races"),
+        Run("gpu", "tiny", "races"),
+        Run("gpu-unroll4-tile256", "tiny", "races", _SEARCHES),
+        Run("gpu-unroll16-tile512", "tiny", "races", _SEARCHES),
+        Run("lanes4-wg32", "tiny", "races", _SEARCHES),
+        Run("lanes8", "watched", "uninitialised"),
+        Run("gpu-unroll4-tile256", "watched", "uninitialised", _SEARCHES),
+    ),
+}
+
+
+def environment(runtime: str, watch: str = "", log: Path | None = None) -> dict[str, str]:
+    """The environment in which a process sees ``runtime``."""
+    plain = {name: value for name, value in os.environ.items() if not name.startswith("OCLGRIND_")}
+    plain["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), plain.get("PYTHONPATH", "")]))
+    if runtime == "rusticl":
+        plain["RUSTICL_ENABLE"] = "llvmpipe"
+    if runtime == "oclgrind":
+        plain |= {"OCL_ICD_VENDORS": str(OCLGRIND), "OCLGRIND_LOG": str(log)}
+        # One thread for uninitialised reads: the shadows of local memory are shared by groups that run side by side.
+        plain |= {"OCLGRIND_DATA_RACES": "1"} if watch == "races" else {
+            "OCLGRIND_UNINITIALIZED": "1", "OCLGRIND_NUM_THREADS": "1"}  # fmt: skip
+    return plain
+
+
+def found(runtime: str, python: str = sys.executable) -> Record | str:
+    """Name in the records and driver of a runtime, or why it cannot be used here."""
+    if runtime == "oclgrind" and not OCLGRIND.exists():
+        return "Oclgrind is not installed (Debian: oclgrind)"
+    done = subprocess.run(
+        [python, "-c", "import json, sys; from pyedmcl.device import quirks, select\n"
+         "d = select.select(sys.argv[1]).device; q = quirks.quirks_for(d)\n"
+         "print(json.dumps([d.kind, d.name, d.driver, q.unusable]))", runtime],
+        env=environment(runtime, "races", Path(os.devnull)), capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    if done.returncode:
+        return f"the runtime {runtime} is not on this machine"
+    kind, name, driver, unusable = json.loads(done.stdout.splitlines()[-1])
+    return unusable or {"runtime": name if kind == "gpu" else runtime, "driver": driver}
+
+
+def absent(runtime: str, python: str = sys.executable) -> str | None:
+    """Why ``runtime`` cannot be used here, or None."""
+    what = found(runtime, python)
+    return what if isinstance(what, str) else None
+
+
+def reports(log: str) -> list[str]:
+    """Oclgrind's reports, the first lines of each."""
+    return [part.strip() for part in re.split(r"\n(?=\S)", "\n" + log) if part.strip()]
+
+
+def execute(runtime: str, run: Run, tasks: Sequence[Task], jobs: int, python: str = sys.executable) -> Iterator[Record]:
+    """Make calls, so many processes at a time. Where Oclgrind watches, each call has a process and a count of reports.
+
+    Yields
+    ------
+    dict
+        As portability_run.py makes them; and for a watched process one that counts the reports.
+    """
+    if run.watch:
+        parts = [[task for task in tasks if task[0] == call] for call in run.calls]
+    else:
+        parts = [list(tasks[place::jobs]) for place in range(jobs)]
+
+    def all_of(part: list[Task]) -> list[Record]:
+        return list(_persistent(runtime, run, part, python))
+
+    with ThreadPoolExecutor(jobs) as pool:
+        for records in pool.map(all_of, filter(None, parts)):
+            yield from records
+
+
+def _persistent(runtime: str, run: Run, tasks: list[Task], python: str) -> Iterator[Record]:
+    """Go on in a new process behind a call at which one ended."""
+    while tasks:
+        with tempfile.TemporaryDirectory() as folder:
+            log = Path(folder) / "log"
+            done, ended = 0, ""
+            for record in _process(runtime, run, tasks, python, log):
+                if isinstance(record, str):
+                    ended = record
+                else:
+                    done += 1
+                    yield {**record, "how": "executed", "parameters": run.parameters, "size": run.size}
+            if run.watch:
+                there = reports(log.read_text(errors="replace")) if log.exists() else []
+                yield {"how": "watched", "parameters": run.parameters, "size": run.size, "watched": run.watch,
+                       "call": tasks[0][0], "ok": not there, "reports": len(there), "first": there[:1],
+                       "calls": done}  # fmt: skip
+        tasks = tasks[done:]
+        if tasks:
+            call, E, tau, dtype = tasks.pop(0)
+            yield {"how": "executed", "parameters": run.parameters, "size": run.size, "call": call, "E": E, "tau": tau,
+                   "dtype": dtype, "ended": "failed", "reason": ended}  # fmt: skip
+
+
+def _process(runtime: str, run: Run, tasks: Iterable[Task], python: str, log: Path) -> Iterator[Record | str]:
+    """The records of one process, then how it ended."""
+    command = [python, str(BENCH / "portability_run.py"), runtime, run.parameters, run.size]
+    with tempfile.TemporaryFile("w+") as errors:
+        process = subprocess.Popen(command, env=environment(runtime, run.watch, log), stdin=subprocess.PIPE,
+                                   stdout=subprocess.PIPE, stderr=errors, text=True)  # fmt: skip
+        assert process.stdin is not None and process.stdout is not None
+        process.stdin.write(json.dumps(list(tasks)))
+        process.stdin.close()
+        timer = threading.Timer(LIMIT, process.kill)
+        timer.start()
+        for line in process.stdout:
+            timer.cancel()
+            timer = threading.Timer(LIMIT, process.kill)
+            timer.start()
+            if line.startswith('{"call"'):
+                yield json.loads(line)
+        timer.cancel()
+        code = process.wait()
+        errors.seek(0)
+        what = f"no answer within {LIMIT} s" if code == -9 else f"the process ended with code {code}"
+        yield f"{what}: {errors.read().strip()[-300:]}"
