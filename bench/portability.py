@@ -18,6 +18,7 @@ which another machine adds by --take OTHER. With --docs the tables between the m
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import sys
 from collections.abc import Iterator
@@ -29,6 +30,8 @@ import portability_compile as offline
 import portability_programs as programs
 from portability_execute import BENCH, RUNS, RUNTIMES, Run, execute, found
 from portability_tables import needs_float64, tables
+
+from pyedmcl.device.info import DeviceInfo
 
 Record = dict[str, Any]
 RESULTS = BENCH / "results" / "portability.jsonl"
@@ -115,7 +118,7 @@ def _task(record: Record) -> tuple[str, int, int, str]:
 
 def compile_all(results: Results, target: str, jobs: int, resume: bool) -> None:
     """Compile every kernel for a target, so many programs at a time; a kernel without a program is a failure, too."""
-    todo = programs.programs_for(offline.gpu(target))
+    todo = _programs(offline.gpu(target))
     wanted = {program.digest for program in todo}
     results.drop(target=target, keep=lambda r: resume and r["ok"] and r.get("text") in wanted)
     done = {r["text"] for r in results.records if r.get("target") == target}
@@ -130,6 +133,11 @@ def compile_all(results: Results, target: str, jobs: int, resume: bool) -> None:
     results.save()
 
 
+@functools.cache
+def _programs(info: DeviceInfo) -> list[programs.Program]:
+    return programs.programs_for(info)
+
+
 def _compiled(target: str, todo: list[programs.Program], jobs: int) -> Iterator[Record]:
     with ThreadPoolExecutor(jobs) as pool:
         made = pool.map(lambda program: offline.compile_program(target, program), todo)
@@ -139,11 +147,12 @@ def _compiled(target: str, todo: list[programs.Program], jobs: int) -> Iterator[
 
 
 def take(results: Results, path: Path) -> None:
-    """Put what another machine recorded in the place of records of the same runtimes."""
+    """Put what another machine recorded in the place of records of the same runtimes and targets."""
     theirs = load(path)
-    for name in {r["runtime"] for r in theirs if "runtime" in r}:
-        results.drop(runtime=name, keep=lambda record: False)
-    results.records += [r for r in theirs if "runtime" in r]
+    for kind in ("runtime", "target"):
+        for name in {r[kind] for r in theirs if kind in r}:
+            results.drop(**{kind: name}, keep=lambda record: False)
+    results.records += theirs
 
 
 def write_docs(page: Path, records: list[Record]) -> None:

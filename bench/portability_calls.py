@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 import pyedmcl
 from pyedmcl.device.executor import Executor
+from pyedmcl.device.quirks import quirks_for
 from pyedmcl.recurrence.counts import Counts
 from pyedmcl.reference import ccm as ccm_oracle
 from pyedmcl.reference import knn_float32_exact, knn_float64_exact, legal_rows, rqa, simplex_predict, skill
@@ -32,6 +33,7 @@ Answers = Iterator[tuple[str, Any, Any]]
 DIMS, LAGS, DTYPES = (1, 3, 10, 20), (1, 3), ("float32", "float64")
 _THETAS = (0.0, 1.5)
 _SHARED_FROM = 4  # regressors
+_SAMPLES = 3  # of sub-libraries that are compared
 
 
 class NotThereError(Exception):
@@ -73,9 +75,9 @@ class Place:
         """Of predictions and skill."""
         return 2e-5 if self.dtype == "float32" else 1e-9
 
-    def rows(self, usual: int = 300) -> int:
-        """Steps of a series."""
-        return (self.E - 1) * self.tau + (2 * self.E + 26 if self.tiny else usual)
+    def rows(self, usual: int = 300, least: int = 0) -> int:
+        """Steps of a series with so many states, or with the least that there must be."""
+        return (self.E - 1) * self.tau + ((least or 2 * self.E + 26) if self.tiny else usual)
 
     def noise(self, seed: int, rows: int | None = None) -> Array:
         return np.random.default_rng(seed).standard_normal(rows or self.rows()).astype(self.dtype)
@@ -191,11 +193,47 @@ def xmap(place: Place) -> Answers:
         yield f"rho{', gaps' * gaps}", pyedmcl.xmap(x, **place.common).rho, Close(rho, 0.0, place.tolerance)
 
 
+def compact_map(place: Place) -> Answers:
+    """Targets in 16 bits: within twice the tolerance, for values that do not lie far out."""
+    if place.dtype != "float32":
+        raise NotThereError("only float32 can have 16 bits")
+    x = _series(place, False, place.rows(300, 130)) / 10
+    x += np.sign(x)
+    rho = np.empty((3, 3))
+    for library, target in np.ndindex(3, 3):
+        distances, rows = place.nearest(x[:, library])
+        rho[library, target] = skill(rows, distances, x[:, target], 0)
+    yield "rho", pyedmcl.xmap(x, precision="compact", **place.common).rho, Close(rho, 0.0, 2 * place.tolerance)
+
+
+def windowed_map(place: Place) -> Answers:
+    if quirks_for(place.executor.info).scalar_work_items:
+        raise NotThereError("windows are searched together on processors only")
+    x = _series(place, False, place.rows())[:, :2]
+    width, step, k = len(x) - 12, 2, min(place.E + 1, 12)
+    found: Any = pyedmcl.xmap(x, windows=(width, step), knn=k, **place.common)
+    rho = np.empty((7, 2, 2))
+    for window, library, target in np.ndindex(7, 2, 2):
+        part = x[window * step : window * step + width]
+        distances, rows = place.nearest(np.ascontiguousarray(part[:, library]), k=k)
+        rho[window, library, target] = skill(rows, distances, part[:, target], 0)
+    yield "rho", found.rho, Close(rho, 0.0, place.tolerance)
+
+
 def smap_map(place: Place) -> Answers:
-    x = _series(place, True, place.rows(120 + 3 * place.E))[:, :2]
+    # The simulator gets a whole tile: behind the last row work-items read fits that nobody made, and drop the answers.
+    x = _series(place, True, place.rows(120 + 3 * place.E, 64))[:, :2]
     options: dict[str, Any] = {"theta": 1.5, "exclusion_radius": 2}
     result = pyedmcl.xmap(x, method="smap", **options, **place.common)
     yield "rho", result.rho, Close(smap_oracle.map_rho(x, place.E, tau=place.tau, **options), 0.0, 1e-5)
+
+
+def mean_slopes(place: Place) -> Answers:
+    x = _series(place, False, place.rows(120 + 3 * place.E, 64))[:, :2]
+    options: dict[str, Any] = {"theta": 1.5, "exclusion_radius": 2}
+    result: Any = pyedmcl.xmap(x, method="smap", coefficients="mean", **options, **place.common)
+    slopes = smap_oracle.map_slopes(x, place.E, tau=place.tau, **options)
+    yield "slopes", result.coefficients, Close(slopes, 0.0, 1e-3 if place.dtype == "float32" else 1e-7)
 
 
 def _local_fits(place: Place, share_from: int) -> Answers:
@@ -228,11 +266,13 @@ def ccm(place: Place) -> Answers:
     y[1:] += x[:-1]
     most = int(min(legal_rows(a, place.E, place.tau, 0, b).sum() for a, b in ((x, y), (y, x))))
     sizes = sorted({place.E + 3, most // 2, most})
-    result = pyedmcl.ccm(x, y, lib_sizes=sizes, sample=3, seed=5, exclusion_radius=1, **place.common)
+    # A work-item has bits of 16 samples. Of fewer, the rest is computed from what nobody wrote, and dropped.
+    samples = 16 if place.tiny else _SAMPLES
+    result = pyedmcl.ccm(x, y, lib_sizes=sizes, sample=samples, seed=5, exclusion_radius=1, **place.common)
     rho = [[[ccm_oracle.ccm_skill(a, b, size, E=place.E, tau=place.tau, exclusion_radius=1, seed=5, library=d,
-                                  target=1 - d, sample=sample) for sample in range(3)]
+                                  target=1 - d, sample=sample) for sample in range(_SAMPLES)]
             for size in sizes] for d, (a, b) in enumerate(((x, y), (y, x)))]  # fmt: skip
-    yield "rho", result.rho, Close(np.array(rho), 0.0, 2e-5)
+    yield "rho", result.rho[..., :_SAMPLES], Close(np.array(rho), 0.0, 2e-5)
 
 
 def _lines(place: Place, x: Array, exact: bool) -> Mapping[str, Any]:
@@ -322,6 +362,9 @@ CALLS: Mapping[str, Call] = {
     "embed_dimension": Call(embed_dimension, ("knn", "predict", "skill")),
     "xmap": Call(xmap, ("knn", "lookup")),
     "xmap, S-map": Call(smap_map, ("smap_white", "smap_gram", "smap_map")),
+    "xmap, compact": Call(compact_map, ("compact", "lookup")),
+    "xmap, windows": Call(windowed_map, ("window_knn",)),
+    "xmap, mean slopes": Call(mean_slopes, ("smap_slopes",)),
     "smap": Call(smap, ("smap_stage", "smap_scale", "smap", "smap_solve")),
     "smap, shared sums": Call(smap_shared, ("smap_shared", "smap_solve")),
     "ccm": Call(ccm, ("ccm_draw", "ccm", "ccm_direct")),

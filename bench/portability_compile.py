@@ -17,7 +17,8 @@ from pyedmcl.export.targets import TARGETS as OFFLINE
 
 # Target -> (number of the device library that states the processor, whether a wave has 64 lanes). The older library
 # stands in where the installed set does not know a processor yet; it decides on a few instructions of built-ins only.
-AMD = {"gfx90a": (("90a",), True), "gfx942": (("942", "940"), True), "gfx1100": (("1100", "1036"), False)}
+AMD = {"gfx90a": (("90a",), True), "gfx942": (("942", "940"), True), "gfx1100": (("1100", "1036"), False),
+       "gfx1201": (("1201", "1100", "1036"), False)}  # fmt: skip
 # Target -> device of ocloc.
 INTEL = {"Gen9": "skl", "Xe-LP": "tgllp", "Xe-HPG": "dg2", "Xe-HPC": "pvc"}
 TARGETS = (*AMD, *INTEL)

@@ -25,6 +25,7 @@ ROOT = BENCH.parent
 OCLGRIND = Path("/usr/lib/oclgrind/liboclgrind-rt-icd.so")
 RUNTIMES = ("intel", "pocl", "rusticl", "oclgrind", "sycl", "nvidia")
 LIMIT = 600  # seconds for one call
+_PART = 24  # calls of a process, after which its records are kept
 _SEARCHES = ("knn", "simplex", "embed_dimension", "xmap")
 
 
@@ -39,33 +40,44 @@ class Run:
     watch : str
         What Oclgrind looks for beside accesses out of bounds: "races" or "uninitialised".
     calls : tuple of str
+    dims, lags : tuple of int
+        The E and tau of the calls.
     """
 
     parameters: str
     size: str = "usual"
     watch: str = ""
     calls: tuple[str, ...] = tuple(CALLS)
+    dims: tuple[int, ...] = DIMS
+    lags: tuple[int, ...] = LAGS
 
     def tasks(self) -> list[Task]:
-        return [(call, E, tau, dtype) for call in self.calls for E in DIMS for tau in LAGS for dtype in DTYPES]
+        return [(call, E, tau, dtype) for call in self.calls for E in self.dims for tau in self.lags
+                for dtype in DTYPES]  # fmt: skip
 
 
-_HERE = (Run("default"), Run("gpu"), *(Run(name, calls=_SEARCHES)
-                                        for name in ("gpu-unroll4-tile256", "gpu-unroll16-tile512")))  # fmt: skip
+# Of other parameters a few cells: what they change is how work is shared out.
+_FEW = (3, 20), (3,)
+_HERE = (
+    Run("default"),
+    Run("gpu", dims=_FEW[0], lags=_FEW[1]),
+    Run("gpu-unroll4-tile256", "usual", "", _SEARCHES, *_FEW),
+    Run("gpu-unroll16-tile512", "usual", "", _SEARCHES, *_FEW),
+)
 RUNS = {
     "intel": _HERE,
     "pocl": _HERE,
     "rusticl": (Run("default"),),
     "sycl": (Run("default"),),
-    "nvidia": (Run("default"), Run("gpu")),
+    "nvidia": (Run("default"), Run("gpu", dims=_FEW[0], lags=_FEW[1])),
     "oclgrind": (
-        Run("default", "tiny", "races"),
+        # Work-items of a group, which may race, are what the parameters of a GPU have.
         Run("gpu", "tiny", "races"),
-        Run("gpu-unroll4-tile256", "tiny", "races", _SEARCHES),
-        Run("gpu-unroll16-tile512", "tiny", "races", _SEARCHES),
-        Run("lanes4-wg32", "tiny", "races", _SEARCHES),
         Run("lanes8", "watched", "uninitialised"),
-        Run("gpu-unroll4-tile256", "watched", "uninitialised", _SEARCHES),
+        Run("default", "tiny", "races", tuple(CALLS), *_FEW),
+        *(Run(name, "tiny", "races", _SEARCHES, *_FEW)
+          for name in ("gpu-unroll4-tile256", "gpu-unroll16-tile512", "lanes4-wg32")),
+        Run("gpu-unroll4-tile256", "watched", "uninitialised", _SEARCHES, *_FEW),
     ),
 }
 
@@ -120,9 +132,10 @@ def execute(runtime: str, run: Run, tasks: Sequence[Task], jobs: int, python: st
         As portability_run.py makes them; and for a watched process one that counts the reports.
     """
     if run.watch:
-        parts = [[task for task in tasks if task[0] == call] for call in run.calls]
+        parts = [[task for task in tasks if task[0] == call] for call in run.calls]  # so that a report names a call
     else:
-        parts = [list(tasks[place::jobs]) for place in range(jobs)]
+        size = max(1, min(_PART, -(-len(tasks) // jobs)))
+        parts = [list(tasks[begin : begin + size]) for begin in range(0, len(tasks), size)]
 
     def all_of(part: list[Task]) -> list[Record]:
         return list(_persistent(runtime, run, part, python))

@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from portability_calls import DIMS, DTYPES, LAGS
 from untuned import every_problem
 
 from pyedmcl import kernels
@@ -44,6 +45,25 @@ DERIVED: Mapping[str, Mapping[str, Callable[[Mapping[str, Any]], int]]] = {
         "coordinates": lambda v: v["m"] if v["embedded"] else 1,
     },
 }
+#: What a kernel's tuning problem is given for E, tau and a number type. Problems are small: only texts are wanted.
+GRID: Mapping[str, Callable[[int, int, str], Mapping[str, Any]]] = {
+    "knn": lambda E, tau, dtype: {"dims": (E,), "rows": 1000, "tau": tau, "dtype": dtype},
+    "lookup": lambda E, tau, dtype: {"k": E + 1, "rows": 1000, "targets": 100, "libraries": 100, "dtype": dtype},
+    **dict.fromkeys(("predict", "skill", "stage"), lambda E, tau, dtype: {"dtype": dtype}),
+    **dict.fromkeys(("smap_scale", "smap", "smap_shared", "smap_solve", "smap_stage"),
+                    lambda E, tau, dtype: {"n": 500, "E": E, "dtype": dtype}),
+    **dict.fromkeys(("smap_white", "smap_gram", "smap_map"),
+                    lambda E, tau, dtype: {"E": E, "rows": 500, "targets": 100, "dtype": dtype}),
+    "recurrence_bits": lambda E, tau, dtype: {"n": 1000, "m": E, "tau": tau, "dtype": dtype, "exact": False},
+    "recurrence_image": lambda E, tau, dtype: {"n": 1000, "m": E, "tau": tau, "dtype": dtype, "exact": False},
+    **dict.fromkeys(("recurrence_ranks", "recurrence_network"),
+                    lambda E, tau, dtype: {"n": 1000, "m": E, "step": tau, "dtype": dtype}),
+    "recurrence_windows": lambda E, tau, dtype: {"n": 4, "m": E, "step": tau, "dtype": dtype},
+    **dict.fromkeys(("ccm", "ccm_direct"), lambda E, tau, dtype: {"n": 1000, "E": E, "dtype": dtype}),
+    **dict.fromkeys(("pruned", "shared_sums"),
+                    lambda E, tau, dtype: {"rows": 2000, "E": E, "tau": tau, "dtype": dtype}),
+    "candidates": lambda E, tau, dtype: {"E": E, "dtype": dtype},
+}  # fmt: skip
 # Values that follow from the rest of a label and would only make it long.
 _UNSAID = frozenset({"dtype", "capacities", "merged", "limits_per_radius"})
 # Its parameters stand for those that another GPU might be given.
@@ -129,8 +149,34 @@ def requests_for(info: DeviceInfo, mode: str, only: Sequence[str] = (), *, varie
         for name, problem in every_problem().items():
             for case in problem.cases(mode, info) if not only or name in only else ():
                 requests += _requests_of(case, info, tuned=mode != "rapid")
+    with source.mode("never"):
+        requests += _grid(info, only) if mode == "exhaustive" else []
     requests += [Request(kernels.spec(name), UNTUNED[name]) for name in UNTUNED if not only or name in only]
     return requests + (list(_variants(requests, info)) if varied else [])
+
+
+def _grid(info: DeviceInfo, only: Sequence[str]) -> list[Request]:
+    """What engines build for each E, tau and number type of the matrix."""
+    cells = list(itertools.product(DIMS, LAGS, DTYPES if info.fp64 else DTYPES[:1]))
+    requests: list[Request] = []
+    for kernel, arguments in GRID.items():
+        problem = every_problem()[kernel]
+        wanted = [arguments(*cell) for cell in cells] if not only or kernel in only else []
+        for place, given in enumerate(wanted):
+            if given not in wanted[:place]:
+                requests += _built(problem, problem.case(info, **given), info)
+    if not only or "recurrence_batch" in only:
+        spec, usual = kernels.spec("recurrence_batch"), UNTUNED["recurrence_batch"]
+        requests += [Request(spec, {**usual, "m": E, "dtype": dtype}) for E, _, dtype in cells]
+    return requests
+
+
+def _built(problem: Any, case: Any, info: DeviceInfo) -> list[Request]:
+    """What a case builds of its own kernel."""
+    with build.noting() as noted, problem.open(DryExecutor(info), case) as go:
+        if case.kernel != "recurrence_ranks":  # it builds first, and then waits for a rank that nobody finds here
+            go()
+    return [Request(spec, values) for spec, values in noted if spec.name == case.kernel]
 
 
 def _requests_of(case: Any, info: DeviceInfo, *, tuned: bool) -> list[Request]:

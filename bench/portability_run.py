@@ -38,17 +38,20 @@ SETS: dict[str, dict[str, Any]] = {
     "gpu-unroll4-tile256": {"class": "gpu", "knn": {"wg": 32, "unroll": 4, "tile": 256}, "lookup": _SMALL_LOOKUP},
     "gpu-unroll16-tile512": {"class": "gpu", "knn": {"wg": 64, "unroll": 16, "tile": 512}},
     # The simulator's shadow of 16-wide vectors is wrong (halving an initialised one is reported): eight lanes then.
-    "lanes8": {"most": 8, "lookup": {"lanes": 8, "vectors": 1}},
+    "lanes8": {"most": 8, "lookup": {"lanes": 8, "vectors": 1}, "ccm_draw": {"lanes": 1, "wg": 16}},
     # Groups of vectors: their last work-items lie behind all query rows.
     "lanes4-wg32": {"knn": {"lanes": 4, "wg": 32}},
 }
 # Names of parameters that are the width of a vector.
 _WIDTHS = ("lanes", "width", "wide", "target_lanes")
-# Oclgrind 21.10 only: what it cannot follow, with the same value for a number that is finite and positive, and for a
-# comparison that its vectors do not widen to -1.
+# Oclgrind 21.10 only: what it cannot follow, with the same value for a number that is finite and positive, for a
+# comparison that its vectors do not widen to -1, and for bits that were never written and are masked.
 SWAPS = {
     "frexp(largest, &power);": "power = ilogb(largest) + 1;",
     "(rowv)(any_neighbour > 0)": "((realv)(any_neighbour) > (realv)(0))",
+    "const uint v = cells_at(row, start + p) & here;":
+        "uint v = 0; for (int b = 0; b < 32 && here >> b & 1u; ++b)"
+        " v |= (row[(start + p + b) >> 5] >> ((start + p + b) & 31) & 1u) << b;",
 }
 _KEPT: list[Any] = []
 
@@ -64,8 +67,9 @@ def patch(name: str, simulated: bool, watched: bool) -> None:
             asked = spec, gpu.parameters, specialisation, info, quirks_for(info).max_work_group, sizes
             # A processor may rule out what suits a GPU: its own parameters stay then.
             choice = choice if defaults.unfit(*asked) else gpu
-        wide = {name: chosen["most"] for name in _WIDTHS
-                if "most" in chosen and choice.parameters.get(name, 0) > chosen["most"]}  # fmt: skip
+        most = chosen.get("most", 0)
+        wide = {tunable.name: most for tunable in spec.tunables
+                if tunable.name in _WIDTHS and most in tunable.values and choice.parameters[tunable.name] > most > 0}
         return replace(choice, parameters={**choice.parameters, **wide, **chosen.get(spec.name, {})})
 
     # Engines import the function by its name; those that are imported later find it in its own module.
