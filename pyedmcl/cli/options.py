@@ -146,6 +146,14 @@ Precision = Annotated[
     typer.Option("--precision", metavar="full|compact", rich_help_panel=_RUN,
                  help="compact looks targets up in 16 bits: faster on GPUs, and skill may change by up to 2e-5."),
 ]  # fmt: skip
+_DEVICES = ("gpu", "cpu", "nvidia", "amd", "intel", "pocl", "sycl", "gpus", "all")
+
+
+def _some_devices(incomplete: str) -> list[str]:
+    """Requests that begin so, for a shell: without a look at the devices, which takes a while."""
+    return [word for word in _DEVICES if word.startswith(incomplete)]
+
+
 Device = Annotated[
     str | None,
     typer.Option(
@@ -156,6 +164,7 @@ Device = Annotated[
         "Default: PYEDMCL_DEVICE, else the best one.",
         show_default=False,
         rich_help_panel=_RUN,
+        autocompletion=_some_devices,
     ),
 ]
 Client = Annotated[

@@ -59,7 +59,7 @@ COMMON = {
     "partial": Label("1", "partial correlation that is left without the estimate through other series"),
     "given": Label("", "series through which the link may pass"),
     "direction": Label("", "cause -> effect"),
-    "time": Label("rows", "row number, counted from 0; a date where the data have dates"),
+    "time": Label("rows, or as in the data", "time as the data have it, else the row number, counted from 0"),
     "start": Label("rows", "first row of the window"),
     "end": Label("rows", "row behind the last one of the window"),
     "row": Label("1", "number of the row, counted from 0"),

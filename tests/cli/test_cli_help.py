@@ -68,7 +68,8 @@ def test_a_command_is_a_topic_and_what_is_unknown_is_refused():
 
 def test_what_a_shell_completes():
     own = {**os.environ, "_PYEDMCL_COMPLETE": "complete_bash", "COMP_CWORD": "1"}
-    for line, number, wanted in (("pyedmcl xm", 1, {"xmap", "xmap-grid"}), ("pyedmcl help ter", 2, {"terms"})):
+    for line, number, wanted in (("pyedmcl xm", 1, {"xmap", "xmap-grid"}), ("pyedmcl help ter", 2, {"terms"}),
+                                 ("pyedmcl xmap --device g", 3, {"gpu", "gpus"})):  # fmt: skip
         own |= {"COMP_WORDS": line, "COMP_CWORD": str(number)}
         done = subprocess.run([sys.executable, "-m", "pyedmcl"], env=own, capture_output=True, text=True, check=False)
         assert done.returncode == 0 and set(done.stdout.split()) == wanted, done.stderr

@@ -87,6 +87,16 @@ def test_groups_keep_times_of_their_own(one_device):
         np.testing.assert_array_equal(dataset["group"], result.group)
 
 
+def test_dates_stay_dates_in_netcdf(one_device, tmp_path):
+    pandas, xarray = (pytest.importorskip(name, reason=f"{name} is not installed") for name in ("pandas", "xarray"))
+    pytest.importorskip("h5netcdf", reason="h5netcdf is not installed")
+    series = pandas.Series(VALUES[:, 0], pandas.date_range("2000-01-01", periods=400, freq="D"), name="a/b")
+    found = pyedmcl.simplex(series, E=2, device=one_device)
+    with xarray.open_dataset(found.write_netcdf(tmp_path / "forecast.nc"), engine="h5netcdf") as read:
+        np.testing.assert_array_equal(read["time"].values.astype("datetime64[D]"), found.dates.astype("datetime64[D]"))
+        np.testing.assert_array_equal(read["predicted"], found.predicted)
+
+
 def test_radii_of_corridors_are_text_in_netcdf(one_device, tmp_path):
     pytest.importorskip("h5netcdf", reason="h5netcdf is not installed")
     found = pyedmcl.rqa(VALUES[:100, 0], radius=[(0.1, 0.2), (0.2, 0.3)], threshold="corridor", device=one_device)
