@@ -79,6 +79,7 @@ RESULTS = {
     "MultiviewResult": "edm.multiview",
     "WindowedMap": "edm.windowed_result",
     "WindowedCcm": "edm.windowed_result",
+    "WindowedCcmMatrix": "edm.windowed_result",
     "WindowedForecast": "edm.windowed_result",
 }
 

@@ -45,6 +45,9 @@ MAKERS = {
     "RecurrenceResult": lambda d: pyedmcl.rqa(X, radius=0.1, device=d),
     "WindowedMap": lambda d: pyedmcl.xmap(VALUES, E=3, windows=(200, 100), device=d),
     "WindowedCcm": lambda d: pyedmcl.ccm(X, Y, E=3, lib_sizes=[30], sample=2, seed=1, windows=(200, 100), device=d),
+    "WindowedCcmMatrix": lambda d: pyedmcl.ccm_matrix(
+        np.stack([X, Y], axis=1), E=3, lib_sizes=[20, 30], sample=2, seed=1, windows=(200, 100), device=d
+    ),
     "WindowedForecast": lambda d: pyedmcl.simplex(X, E=3, windows=(200, 100), device=d),
     "MultiviewResult": lambda d: pyedmcl.multiview(VALUES[:, :3], target=0, D=2, E=2, device=d),
 }

@@ -10,8 +10,8 @@ import typer
 from . import options
 from .ccm_options import Interval, LibSizes, Sample, Seed, parse_sizes
 from .cluster import client_at
-from .files import check_picture, check_table, write_table
-from .inputs import beside_groups, load, load_groups, parse_columns, parse_E, parse_ranges, parse_rule
+from .files import check_picture, check_table, table_of_windows, write_table
+from .inputs import beside_groups, load, load_groups, parse_columns, parse_E, parse_ranges, parse_rule, parse_windows
 from .talk import Talk
 from .xmap import FILES
 
@@ -26,8 +26,9 @@ def ccm_matrix(
     input: options.Input,
     output: Annotated[
         Path,
-        typer.Option("--output", "-o", metavar="FOLDER", help="Folder of the result: a Zarr group per library size.",
-                     show_default=False),
+        typer.Option("--output", "-o", metavar="FOLDER", show_default=False,
+                     help="Folder of the result: a Zarr group per library size; with --windows a table (.csv, .tsv, "
+                     ".json)."),
     ],
     E: Annotated[
         str,
@@ -60,6 +61,7 @@ def ccm_matrix(
     lib: options.Library = None,
     pred: options.Predicted = None,
     folds: options.Folds = None,
+    windows: options.Windows = None,
     time_column: options.TimeColumn = None,
     dataset: options.Dataset = None,
     resume: Annotated[
@@ -95,7 +97,12 @@ def ccm_matrix(
         check_table(pairs)
     check_picture(picture)
     check_picture(network)
-    if output.suffix.lower() in FILES:
+    spans = parse_windows(windows)
+    if spans is not None:
+        check_table(output, "skill within windows")
+        if pairs is not None or network is not None:
+            raise typer.BadParameter("--pairs and --network are of one matrix; leave them out with --windows")
+    elif output.suffix.lower() in FILES:
         raise typer.BadParameter(f"{output}: -o names the folder of the result; --pairs writes a file")
     sizes, dimension = parse_sizes(lib_sizes), parse_E(E)
     wanted = beside_groups(parse_columns(columns), groups)
@@ -103,6 +110,7 @@ def ccm_matrix(
     series = load(input, wanted, time_column, dataset)
     talk.remark(f"{input}: {series.n_series:,} series of {series.n_steps:,} steps")
     import pyedmcl
+    from pyedmcl.edm.windowed_result import WindowedCcmMatrix
 
     with client_at(client) as workers, talk.progress("cross mapping") as report:
         result = pyedmcl.ccm_matrix(
@@ -110,9 +118,20 @@ def ccm_matrix(
             exclusion_radius=exclusion_radius, knn=knn, method=method, theta=theta, ridge=ridge, E_max=E_max,
             E_rule=parse_rule(E_rule),
             groups=labels, lib_range=parse_ranges(lib, "--lib"), pred_range=parse_ranges(pred, "--pred"), folds=folds,
-            out=output, resume=resume, join=join, part=part, progress=report, neighbors=neighbors, recall=recall,
-            dtype=dtype, device=device, client=workers,
+            windows=spans, out=output if spans is None else None, resume=resume, join=join, part=part,
+            progress=report, neighbors=neighbors, recall=recall, dtype=dtype, device=device, client=workers,
         )  # fmt: skip
+    if picture is not None:
+        result.plot(str(picture))
+    if isinstance(result, WindowedCcmMatrix):
+        header, rows = table_of_windows(result)
+        write_table(output, header, rows)
+        talk.summary(f"{output}: {len(result.starts):,} windows of {result.width:,} rows, {len(rows):,} rows of skill, "
+                     f"seed {result.seed}")  # fmt: skip
+        talk.document({"output": str(output), "windows": len(result.starts), "width": result.width,
+                       "names": list(result.names), "lib_sizes": result.lib_sizes, "sample": sample,
+                       "seed": result.seed})  # fmt: skip
+        return
     shown = ", ".join(f"{size:,}" for size in result.lib_sizes)
     talk.summary(f"{output}: {series.n_series:,} x {series.n_series:,} pairs for libraries of {shown} rows, "
                  f"{sample} samples, seed {result.seed}")  # fmt: skip
@@ -123,8 +142,6 @@ def ccm_matrix(
         write_table(pairs, PAIR_COLUMNS, table)
         talk.summary(f"{pairs}: {len(table):,} pairs")
     tell_convergence(talk, result)
-    if picture is not None:
-        result.plot(str(picture))
     if network is not None:
         result.plot_network(str(network))
     talk.document({"output": str(output), "n_series": series.n_series, "n_steps": series.n_steps,

@@ -16,9 +16,9 @@ from ..jobs.runner import Runner
 from ..jobs.sinks import ArraySink
 from .causal_arguments import Legs
 from .causal_network_result import CausalNetwork
-from .ccm_matrix import _library_sizes
 from .ccm_matrix_problem import CcmMatrixProblem
 from .ccm_matrix_result import CcmMatrixResult
+from .ccm_matrix_sizes import library_sizes, most_rows
 from .exceedance import p_values
 from .false_discovery import false_discovery
 from .lagged_map_problem import LaggedMapProblem
@@ -151,7 +151,7 @@ class LegsOfNetwork:
             pairs = lag == Tp
             fields = self._fields | {"Tp": lag}
             problem = CcmMatrixProblem(**fields, lib_sizes=(), sample=legs.sample, seed=legs.seed, pairs=pairs)
-            problem = replace(problem, lib_sizes=_library_sizes(lib_sizes, problem))
+            problem = replace(problem, lib_sizes=library_sizes(lib_sizes, problem, most_rows(problem)))
             matrices = list(np.empty((len(problem.lib_sizes), N, N), np.dtype(problem.data.dtype)))
             self._note(self._runner.run(problem, ArraySink(problem.blocks(), matrices)), problem.kernels)
             found = CcmMatrixResult(

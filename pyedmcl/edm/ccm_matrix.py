@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..data.windows import windows_of
 from ..device.select import DeviceNames
 from ..errors import InputError
 from ..files import path_of
@@ -24,13 +25,14 @@ from ..neighbors.records import add
 from . import arguments
 from .ccm_matrix_problem import CcmMatrixProblem
 from .ccm_matrix_result import CcmMatrixResult
+from .ccm_matrix_sizes import library_sizes, most_rows
 from .ccm_matrix_store import open_stores, read_stores, shared_seed, stored_seed
+from .ccm_matrix_windows import windowed_matrix
 from .linear_fits import require_coordinates, single_fits
 from .map_rows import MapRows, rows_of
 from .pairs import pairs_in_groups, with_dimensions
-from .states import embed, future
-
-_SIZES = 8  # library sizes where the caller names none
+from .windowed_result import WindowedCcmMatrix
+from .xmap_checks import check_windows
 
 
 @public_function
@@ -55,6 +57,7 @@ def ccm_matrix(
     lib_range: Any = None,
     pred_range: Any = None,
     folds: int | None = None,
+    windows: tuple[int, int] | None = None,
     out: str | os.PathLike[str] | None = None,
     resume: bool = True,
     join: bool = False,
@@ -66,7 +69,7 @@ def ccm_matrix(
     device: DeviceNames = None,
     client: Any = None,
     tune: str | None = None,
-) -> CcmMatrixResult:
+) -> CcmMatrixResult | WindowedCcmMatrix:
     """Convergent cross mapping of every series onto every other.
 
     ``result.at(size)[i, j]`` is the mean skill with which random states of series i predict series j; skill that grows
@@ -104,6 +107,9 @@ def ccm_matrix(
         Rows that are predicted, one range without holes; all by default.
     folds : int, optional
         As for :func:`pyedmcl.xmap`: skill is the mean over folds, each predicted from libraries drawn from the others.
+    windows : (int, int), optional
+        Width of windows that move along the rows, and rows from one to the next: skill of each window's rows by
+        themselves, with the same seed in all.
     method : {"simplex", "smap"}
         How rows are predicted: by their nearest neighbours, or by linear fits to all members that are weighted by
         nearness. The sub-libraries of a seed are the same.
@@ -116,7 +122,7 @@ def ccm_matrix(
 
     Returns
     -------
-    CcmMatrixResult
+    CcmMatrixResult or, with ``windows``, WindowedCcmMatrix
 
     Raises
     ------
@@ -168,16 +174,24 @@ def ccm_matrix(
         seed = stored_seed(out)
         if seed is None and begin is not None:
             seed = shared_seed(Path(out), arguments.stream(None))
-    rows = _rows(rows_of(lib_range, pred_range, folds, series.n_steps, layout), pred_range)
+    n = series.n_steps
+    if windows is not None:
+        check_windows(
+            windows, keep=None, out=out, groups=groups, lib_range=lib_range, pred_range=pred_range, predictions=False
+        )
+        n = windows_of(windows, n).width
+    rows = _rows(rows_of(lib_range, pred_range, folds, n, layout), pred_range)
     problem = CcmMatrixProblem(
         **fields, lib_sizes=(), sample=samples, seed=arguments.stream(seed), fits=fits,
         **({"folds": rows} if folds is not None else {"rows": rows[0] if rows else None}),
     )  # fmt: skip
     for choice in rows:
-        choice.require(series.n_steps, problem.dims, problem.tau, problem.Tp)
+        choice.require(n, problem.dims, problem.tau, problem.Tp)
     if fits is not None:
         require_coordinates(problem.highest)
-    problem = replace(problem, lib_sizes=_library_sizes(lib_sizes, problem))
+    if windows is not None:
+        return windowed_matrix(problem, windows, lib_sizes, arguments.runner_on(device, problem.data.dtype, client))
+    problem = replace(problem, lib_sizes=library_sizes(lib_sizes, problem, most_rows(problem)))
     runner = arguments.runner_on(device, problem.data.dtype, client)
     matrices: list[Any] = []
     with contextlib.ExitStack() as stack:
@@ -272,17 +286,6 @@ def _method(named: Mapping[str, Any]) -> tuple[str, float | None]:
     return named.get("method", "simplex"), named.get("theta")
 
 
-def _least_size(problem: CcmMatrixProblem) -> tuple[int, str]:
-    """Rows that a sub-library needs, and what for."""
-    E, radius = problem.highest, problem.exclusion_radius
-    if problem.fits is None:
-        k = problem.knn or E + 1
-        return k + 1, f"{k} neighbours of each row"
-    # As many rows as an exclusion may take around a row, and then one for each coefficient.
-    near = 2 * radius + 1
-    return E + 1 + near, f"fits with {E} slopes and an intercept, {near} rows near in time being left out"
-
-
 def _rows(rows: tuple[MapRows, ...], pred_range: Any) -> tuple[MapRows, ...]:
     """Rows that are drawn and predicted; a range of these has no holes here."""
     if any(choice.pred_range is not None and len(choice.pred_range) > 1 for choice in rows):
@@ -292,39 +295,3 @@ def _rows(rows: tuple[MapRows, ...], pred_range: Any) -> tuple[MapRows, ...]:
             + (", or sort the rows by group" if pred_range is None else ", or call once for each")
         )
     return rows
-
-
-def _library_sizes(lib_sizes: Any, problem: CcmMatrixProblem) -> tuple[int, ...]:
-    """Library sizes, checked against the rows of the pair that has the fewest."""
-    # Before E is known: the largest E that may be found has the fewest rows.
-    series, E, tau, Tp = problem.data.series, problem.highest, problem.tau, problem.Tp
-    there = np.isfinite(series.values)
-    known = np.array([np.isfinite(future(series.values[:, j], Tp)) for j in range(series.n_series)])
-    embedded = np.array([
-        np.isfinite(embed(series.values[:, [i]], E, tau)).all(axis=1) for i in range(series.n_series)
-    ]) if not there.all() else (np.arange(series.n_steps) >= (E - 1) * tau)[None]  # fmt: skip
-    most, (least, what) = series.n_steps, _least_size(problem)
-    for choice in problem.folds or (problem.rows,):
-        allowed = None if choice is None else choice.library_mask(series.n_steps, E, tau, Tp)
-        drawn = embedded if allowed is None else embedded & allowed
-        most = min(most, int((drawn.astype(np.float32) @ known.astype(np.float32).T).min()))
-    if most < least:
-        raise InputError(
-            f"data: some pair has {most:,} rows with all coordinates (E={E}) and a target, which is too few for "
-            f"{what}; leave out series with many gaps, or use a smaller E, E_max or "
-            f"{'knn' if problem.fits is None else 'exclusion_radius'}"
-        )
-    if lib_sizes is None:
-        sizes = np.unique(np.linspace(max(least, most // 50), most, _SIZES).astype(int)).tolist()
-        return tuple(sizes)
-    given = arguments.several("lib_sizes", lib_sizes)
-    sizes = [arguments.integer("lib_sizes", size) for size in given]
-    for size in sizes:
-        if not least <= size <= most:
-            raise InputError(
-                f"lib_sizes: {size:,}; from {least} (enough for {what}) to {most:,} rows can be drawn of each series "
-                f"with E up to {E}"
-            )
-    if not sizes or len(set(sizes)) != len(sizes):
-        raise InputError(f"lib_sizes={arguments.shown(lib_sizes)}: at least one size is needed, and none twice")
-    return tuple(sizes)

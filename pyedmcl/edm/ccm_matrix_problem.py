@@ -44,6 +44,8 @@ class CcmMatrixProblem(PairsProblem):
         How rows are predicted by local linear fits, of one theta; None where they are predicted by their neighbours.
     folds : tuple of MapRows
         Each is predicted from the others, and skill is the mean of theirs.
+    streams : int or None
+        Series number i has the random numbers of number i % streams, where series are those of several windows.
     """
 
     lib_sizes: tuple[int, ...]
@@ -52,6 +54,7 @@ class CcmMatrixProblem(PairsProblem):
     pairs: NDArray[np.bool_] | None = None
     fits: LinearFits | None = None
     folds: tuple[MapRows, ...] = ()
+    streams: int | None = None
 
     @property
     def kernels(self) -> tuple[str, ...]:
@@ -94,7 +97,8 @@ class CcmMatrixEngine:
         for layer in rho:
             layer[...] = np.nan
         E = self._E[block.begin : block.end]
-        step = max(_PAIRS // n, 1)
+        own_streams = self._problem.streams or n
+        step = max(_PAIRS // own_streams, 1)
         for dim in np.unique(E):
             alike = block.begin + np.flatnonzero(dim == E)
             for first in range(0, len(alike), step):
@@ -103,7 +107,8 @@ class CcmMatrixEngine:
                 if self._problem.pairs is not None:
                     wanted &= self._problem.pairs[libraries]
                 places, targets = np.nonzero(wanted)
-                pairs = np.stack([places, targets, libraries[places], targets], axis=1)
+                streams = libraries[places] % own_streams, targets % own_streams
+                pairs = np.stack([places, targets, *streams], axis=1)
                 skill, own = self._skill(libraries, int(dim), pairs, [self._problem.lib_sizes[i] for i in block.layers])
                 for layer, values in zip(rho, skill.T, strict=True):
                     layer[libraries[places] - block.begin, targets] = values

@@ -18,6 +18,7 @@ from ..jobs.runner import Runner
 from ..jobs.sinks import ArraySink
 from ..neighbors.window_search import Overlapping
 from . import arguments
+from .pairs import PairsProblem
 from .windowed_result import WindowedMap
 from .xmap_problem import XmapProblem
 
@@ -80,9 +81,10 @@ class XmapWindowsEngine:
     def block(self, block: Block, into: Arrays | None, report: Report) -> BlockResult:
         """rho (windows of the block, n_libraries, n_targets), and E (windows of the block, n_targets)."""
         p, n = self._problem.map, len(block)
-        libraries = self._windows_of(p.data, block)
-        targets = libraries if p.targets is None else self._windows_of(p.targets, block)
-        E, record = self._dimensions(targets, n)
+        windows = self._problem.windows
+        libraries = windows_side(p.data, windows, block)
+        targets = libraries if p.targets is None else windows_side(p.targets, windows, block)
+        E, record = window_dimensions(p, self._executor, targets, n)
         rho = np.empty((n, p.data.series.n_series, E.shape[1]), np.dtype(p.data.dtype))
         sides = [side.conditioned.gaps.reshape(n, -1).any(axis=1) for side in (libraries, targets)]
         # Gaps rule out rows of their own window; folds, fits and measures of predictions have engines of their own.
@@ -110,27 +112,6 @@ class XmapWindowsEngine:
         starts = np.array(windows.starts[block.begin : block.end])[whole]
         rows = p.data.series.values[starts[0] : starts[-1] + windows.width]
         return Overlapping(np.ascontiguousarray(rows, libraries.conditioned.values.dtype), starts - starts[0])
-
-    def _windows_of(self, side: Prepared, block: Block) -> Prepared:
-        windows = self._problem.windows
-        values = windows.of(side.series.values, block.begin, block.end)
-        starts = windows.starts[block.begin : block.end]
-        names = tuple(f"{name} from row {start}" for start in starts for name in side.series.names)
-        return Prepared(Series(values, names), side.dtype)
-
-    def _dimensions(self, targets: Prepared, n: int) -> tuple[Dims, Record]:
-        """E (n windows, n_targets), as asked for or by the skill of each window's targets predicting themselves."""
-        p = self._problem.map
-        if p.E is not None:
-            return np.tile(np.array(p.E, int), (n, 1)), Record()
-        stage = replace(p.first_stage(), data=targets)
-        engine = stage.open(self._executor)
-        try:
-            found = engine.block(Block(0, 0, stage.total), None, lambda done: None)
-        finally:
-            engine.release()
-        searched = tuple({**entry, "for": "E"} for entry in found.record.searched)
-        return p.E_rule.choose(*found.arrays).reshape(n, -1), Record(searched=searched)
 
     def _alone(
         self, libraries: Prepared, targets: Prepared, window: int, n: int, E: Dims
@@ -178,6 +159,34 @@ def windowed_map(problem: XmapProblem, windows: Any, runner: Runner) -> Windowed
         rho, E, series.names, None if problem.targets is None else aimed.names, np.array(job.windows.starts), width,
         job.windows.times(series.time), used, (series.grid, aimed.grid), problem.skill,
     )  # fmt: skip
+
+
+def windows_side(side: Prepared, windows: Windows, block: Block) -> Prepared:
+    """The series of some windows, side by side."""
+    values = windows.of(side.series.values, block.begin, block.end)
+    starts = windows.starts[block.begin : block.end]
+    names = tuple(f"{name} from row {start}" for start in starts for name in side.series.names)
+    return Prepared(Series(values, names), side.dtype)
+
+
+def part_of(side: Prepared, start: int, width: int) -> Prepared:
+    """The series within one window."""
+    values = np.ascontiguousarray(side.series.values[start : start + width])
+    return Prepared(Series(values, side.series.names), side.dtype)
+
+
+def window_dimensions(problem: PairsProblem, executor: Executor, side: Prepared, n: int) -> tuple[Dims, Record]:
+    """E (n windows, n_series), as asked for or by the skill of each window's own series predicting themselves."""
+    if problem.E is not None:
+        return np.tile(np.array(problem.E, int), (n, 1)), Record()
+    stage = replace(problem.first_stage(), data=side)
+    engine = stage.open(executor)
+    try:
+        found = engine.block(Block(0, 0, stage.total), None, lambda done: None)
+    finally:
+        engine.release()
+    searched = tuple({**entry, "for": "E"} for entry in found.record.searched)
+    return problem.E_rule.choose(*found.arrays).reshape(n, -1), Record(searched=searched)
 
 
 def _some(side: Prepared, windows: Dims, n: int) -> NDArray[Any]:

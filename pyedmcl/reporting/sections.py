@@ -36,7 +36,8 @@ _TITLES = {
     "SimplexResult": "Simplex projection", "EmbeddingScan": "Embedding scan", "CheckResult": "Check of the data",
     "PartialCcm": "Partial cross mapping", "MultiviewResult": "Multiview embedding",
     "WindowedMap": "Cross maps in windows",
-    "WindowedCcm": "Convergent cross mapping in windows", "WindowedForecast": "Forecasts in windows",
+    "WindowedCcm": "Convergent cross mapping in windows",
+    "WindowedCcmMatrix": "Convergent cross mapping of all pairs in windows", "WindowedForecast": "Forecasts in windows",
     "RecurrenceNetwork": "Recurrence network", "FalseNeighbors": "False nearest neighbours",
     "MutualInformation": "Mutual information", "KnnResult": "Nearest neighbours", "EmbedResult": "Delay embedding",
 }  # fmt: skip

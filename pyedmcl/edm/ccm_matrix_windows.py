@@ -1,0 +1,139 @@
+"""Convergent cross mapping of all pairs within windows along the series as a job: blocks are ranges of windows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..data.windows import Windows, windows_of
+from ..errors import InputError, shown
+from ..jobs.blocks import Arrays, Block, BlockResult, Record, Report, cut, rows_of_a_block
+from ..jobs.runner import Runner
+from ..jobs.sinks import ArraySink
+from . import arguments
+from .ccm_matrix_problem import CcmMatrixEngine, CcmMatrixProblem
+from .ccm_matrix_sizes import library_sizes, most_rows
+from .windowed_result import WindowedCcmMatrix
+from .xmap_windows import part_of, window_dimensions, windows_side
+
+if TYPE_CHECKING:
+    from ..device.executor import Executor
+
+_BLOCK_SERIES = 512  # series of all windows of a block, which are computed as one matrix of these pairs alone
+
+
+@dataclass(frozen=True)
+class CcmMatrixWindowsProblem:
+    """The matrices of each window; layers of the result are rho (n_windows, n_sizes, ...) and E (n_windows, n_series).
+
+    Attributes
+    ----------
+    matrix : CcmMatrixProblem
+        Of the whole series; its E may be None.
+    windows : Windows
+    """
+
+    matrix: CcmMatrixProblem
+    windows: Windows
+
+    @property
+    def unit(self) -> str:
+        return "windows"
+
+    @property
+    def kernels(self) -> tuple[str, ...]:
+        return self.matrix.kernels
+
+    @property
+    def total(self) -> int:
+        return len(self.windows)
+
+    def size(self, block: Block) -> int:
+        return len(block)
+
+    def blocks(self, devices: int = 1) -> list[Block]:
+        """Ranges of windows, for so many devices."""
+        most = max(_BLOCK_SERIES // self.matrix.total, 1)
+        return cut(self.total, rows_of_a_block(self.total, most, devices), 2)
+
+    @property
+    def operations(self) -> float:
+        return self.matrix.operations * self.total * (self.windows.width / self.windows.n_steps) ** 2
+
+    def open(self, executor: Executor) -> CcmMatrixWindowsEngine:
+        return CcmMatrixWindowsEngine(self, executor)
+
+
+class CcmMatrixWindowsEngine:
+    """The engine of :class:`CcmMatrixWindowsProblem`; it holds nothing on the device between blocks."""
+
+    def __init__(self, problem: CcmMatrixWindowsProblem, executor: Executor) -> None:
+        self._problem, self._executor = problem, executor
+
+    def block(self, block: Block, into: Arrays | None, report: Report) -> BlockResult:
+        """Mean skill (windows of the block, n_sizes, n_series, n_series), and E (windows of the block, n_series)."""
+        p, each, n = self._problem.matrix, self._problem.matrix.total, len(block)
+        series = windows_side(p.data, self._problem.windows, block)
+        E, record = window_dimensions(p, self._executor, series, n)
+        # Series of one window predict each other, with the random numbers of their places in the window.
+        window = np.repeat(np.arange(n), each)
+        together = replace(
+            p, data=series, E=tuple(E.ravel().tolist()), pairs=window[:, None] == window, streams=each
+        )
+        engine = CcmMatrixEngine(together, self._executor)
+        sizes = len(p.lib_sizes)
+        try:
+            found = engine.block(Block(0, 0, n * each, tuple(range(sizes))), None, lambda done: report(done // each))
+        finally:
+            engine.release()
+        rho = np.empty((n, sizes, each, each), found.arrays[0].dtype)
+        for number in range(n):
+            own = slice(number * each, (number + 1) * each)
+            rho[number] = [layer[own, own] for layer in found.arrays]
+        return BlockResult([rho, E], record.joined(found.record))
+
+    def release(self) -> None:
+        """Nothing is held."""
+
+
+def windowed_matrix(
+    problem: CcmMatrixProblem, windows: Any, lib_sizes: Any, runner: Runner
+) -> WindowedCcmMatrix:
+    """The matrices of each window.
+
+    Parameters
+    ----------
+    problem : CcmMatrixProblem
+        Of the whole series, without library sizes.
+    windows : (int, int)
+    lib_sizes
+        As of :func:`pyedmcl.ccm_matrix`; where none are given, they suit the window that has the fewest rows.
+    runner : Runner
+
+    Raises
+    ------
+    InputError
+        Windows are longer than the series, or some window has too few rows.
+    """
+    series = problem.data.series
+    cut_in = windows_of(windows, series.n_steps)
+    whole = not problem.data.conditioned.gaps.any()  # windows without gaps have equally many rows
+    parts = (part_of(problem.data, start, cut_in.width) for start in (cut_in.starts[:1] if whole else cut_in.starts))
+    try:
+        most = min(most_rows(replace(problem, data=part)) for part in parts)
+        sizes = library_sizes(lib_sizes, problem, most)
+    except InputError as error:
+        raise InputError(f"windows={shown(windows)}: {error}") from None
+    job = CcmMatrixWindowsProblem(replace(problem, lib_sizes=sizes), cut_in)
+    n, each = job.total, series.n_series
+    rho = arguments.room("windows", (n, len(sizes), each, each), np.dtype(problem.data.dtype))
+    E = np.empty((n, each), np.int64)
+    record: Record = runner.run(job, ArraySink(job.blocks(runner.devices), [rho, E]))
+    named = {"windows": [cut_in.width, cut_in.step]}
+    used = runner.provenance(job.kernels, record, arguments=job.matrix.arguments() | named)
+    return WindowedCcmMatrix(
+        rho, np.array(sizes), E, series.names, problem.sample, problem.seed, np.array(cut_in.starts), cut_in.width,
+        cut_in.times(series.time), used,
+    )  # fmt: skip
