@@ -190,16 +190,17 @@ void smap_gram(global const real* restrict states, global const real* restrict c
   STOREV(rate, rate_of);
   _Pragma("unroll 1") for (int l = 0; l < LANES; ++l) {
     global real* restrict record = records + ((size_t)which * n_padded + t0 + l) * RECORD;
-    _Pragma("unroll 1") for (int e = 0; e < E; ++e) {
-      moment a[N_PACKED], x[K];
-      for (int i = 0; i < N_PACKED; ++i) a[i] = system[i * LANES + l];
-      for (int i = 0; i < K; ++i) x[i] = i == e + 1;
-      solve_packed(a, x);
+    moment a[N_PACKED], scale[K], x[K];
+    for (int i = 0; i < N_PACKED; ++i) a[i] = system[i * LANES + l];
+    factor_packed(a, scale);
 %if gaps:
-      const int wanted = columns[(size_t)(2 * E) * n_padded + l] > 0;
+    const int wanted = columns[(size_t)(2 * E) * n_padded + l] > 0;
 %else:
-      const int wanted = 1;
+    const int wanted = 1;
 %endif
+    _Pragma("unroll 1") for (int e = 0; e < E; ++e) {
+      for (int i = 0; i < K; ++i) x[i] = i == e + 1;
+      solve_factored(a, scale, x, e + 1);
       for (int i = 0; i < K; ++i) record[e * K + i] = wanted ? (real)x[i] : (real)0;
       record[RECORD_CENTRE + e] = columns[(size_t)(E + e) * n_padded + l];
     }

@@ -65,10 +65,10 @@ void smap_slopes(global const real* restrict states, global const real* restrict
       READ_STATE(global, states + (size_t)t * STATE);
       STATE_DISTANCE(d);
       const realv weight = CHOOSE(STATE_WEIGHT(d), (realv)(0), TOO_NEAR(t));
-      _Pragma("${unrolled}") for (int e = 0; e < E; ++e) apart[e] = z[e] - record[RECORD_CENTRE + e];
+      _Pragma("unroll") for (int e = 0; e < E; ++e) apart[e] = z[e] - record[RECORD_CENTRE + e];
       _Pragma("${unrolled}") for (int e = 0; e < E; ++e) {
         realv slope = record[e * K];
-        _Pragma("${unrolled}") for (int f = 0; f < E; ++f) slope = FUSED((realv)record[e * K + 1 + f], apart[f], slope);
+        _Pragma("unroll") for (int f = 0; f < E; ++f) slope = FUSED((realv)record[e * K + 1 + f], apart[f], slope);
         part[e] = FUSED(weight, slope, part[e]);
       }
     }

@@ -33,13 +33,14 @@ from ..launch.sizes import round_up
 from ..launch.staging import Staging
 from .smap_map_data import SmapMapData
 from .smap_map_kernels import MapKernels, MapShape
-from .smap_map_slopes import MeanSlopes
+from .smap_map_slopes import MeanSlopes, host_bytes
 
 if TYPE_CHECKING:
     from ..device.executor import Executor
 
 _LIBRARIES_MOST = 4096  # at a time; a dimension of a launch
 _SUMS_BYTES_MOST = 256 << 20
+_HOST_BYTES_MOST = 512 << 20  # of what mean slopes are made from
 _SHARE_OF_DOUBLE = 0.25  # of memory, for what is done again in float64
 
 
@@ -117,7 +118,10 @@ class SmapMap:
                 f"one library of {self.n_steps:,} steps needs {most:,} bytes on the device; {room // 2:,} may be used "
                 f"on {self.executor.info.name} (raise PYEDMCL_MEMORY_FRACTION or PYEDMCL_MEMORY_LIMIT)"
             )
-        return max(min(room // 2 // most, limit.largest // largest, _LIBRARIES_MOST), 1)
+        at_once = min(room // 2 // most, limit.largest // largest, _LIBRARIES_MOST)
+        if self._slopes is not None:
+            at_once = min(at_once, _HOST_BYTES_MOST // host_bytes(self.n_steps, int(self._data.E.max())))
+        return max(at_once, 1)
 
     @property
     def parameters(self) -> dict[str, Any]:

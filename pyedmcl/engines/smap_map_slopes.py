@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
 from .smap_map_kernels import MapKernels, TargetClass
 
 Doubles = NDArray[np.float64]
+
+
+def host_bytes(rows: int, E: int) -> int:
+    """What the host holds of a library, of so many rows, while it computes mean slopes."""
+    return 8 * rows * (4 * E + 1)
 
 
 class MeanSlopes:
@@ -29,6 +32,7 @@ class MeanSlopes:
         exponents: tuple[NDArray[np.int_], NDArray[np.int_]],
     ) -> None:  # fmt: skip
         self._kernels, self._libraries, self._targets, self._exponents = kernels, libraries, targets, exponents
+        self._held: tuple[tuple[int, int], Doubles] | None = None
 
     def of(
         self, each: TargetClass, a: int, n: int, columns: NDArray[np.int_], allowed: NDArray[np.bool_],
@@ -48,31 +52,38 @@ class MeanSlopes:
             Rows that are predicted, around each of which there is a fit.
         """
         first, m, _ = self._kernels.shape.extent(each.E)
-        Tp = self._kernels.shape.Tp
-        ahead = self._targets[first + Tp : first + Tp + m, columns]
-        known = np.isfinite(ahead)
-        # Slopes do not change with a shift; around the mean there is less to round.
-        mean = ahead.sum(axis=0, where=known) / np.maximum(known.sum(axis=0), 1)
-        ahead = np.where(known, ahead - mean, 0.0)
-        added, (weights, z) = self._kernels.weigh(each, n), self._kernels.regressors(each, n)
-        out = np.full((n, len(columns), each.E), np.nan)
-        for place in range(n):
-            lags, there = self._lags(a + place, each.E)
-            fits = int((there & asked[first : first + m]).sum())
-            if not fits or not z[place].any():
-                continue
-            of_z = np.where(there & allowed[first : first + m], added[place], 0.0) @ ahead / fits  # (E, targets)
-            # Regressors are orthonormal under the weights, so that products with them tell what lags are made of.
-            made_of = np.triu((z[place] * weights[place]) @ np.where(there, lags, 0.0).T / weights[place].sum())
-            out[place] = (np.linalg.pinv(made_of, rcond=1e-15) @ of_z).T
+        of_rows, (weights, z) = self._kernels.weigh(each, n), self._kernels.regressors(each, n)
+        lags, there = self._lags(a, n, each.E)
+        fits = (there & asked[first : first + m]).sum(axis=1)
+        of_rows = np.where((there & allowed[first : first + m])[:, None], of_rows, 0.0)
+        # A product for each library: the order of its sums, and so its bits, does not depend on how many are together.
+        of_z = of_rows @ self._ahead(each, columns) / np.maximum(fits, 1)[:, None, None]  # (n, E, targets)
+        # Regressors are orthonormal under the weights, so that products with them tell what lags are made of.
+        total = weights.sum(axis=1)[:, None, None]
+        products = (z * weights[:, None]) @ np.where(there[:, None], lags, 0.0).swapaxes(1, 2)
+        made_of = np.triu(products / np.where(total > 0, total, 1.0))
+        out = (np.linalg.pinv(made_of, rcond=1e-15) @ of_z).swapaxes(1, 2)
+        out[(fits == 0) | ~z.any(axis=(1, 2))] = np.nan
         of_libraries, of_targets = self._exponents
         in_units: Doubles = np.ldexp(out, (of_targets[columns] - of_libraries[a : a + n, None])[..., None])
         return in_units
 
-    def _lags(self, library: int, E: int) -> tuple[Doubles, NDArray[np.bool_]]:
-        """Coordinates (E, rows) of a library's states, and which rows have them all."""
+    def _ahead(self, each: TargetClass, columns: NDArray[np.int_]) -> Doubles:
+        """What rows lead to (rows, targets of the class), kept for the next libraries; 0 in gaps."""
+        if self._held is None or self._held[0] != (each.begin, each.end):
+            first, m, _ = self._kernels.shape.extent(each.E)
+            begin = first + self._kernels.shape.Tp
+            ahead = self._targets[begin : begin + m, columns]
+            known = np.isfinite(ahead)
+            # Slopes do not change with a shift; around the mean there is less to round.
+            mean = ahead.sum(axis=0, where=known) / np.maximum(known.sum(axis=0), 1)
+            self._held = (each.begin, each.end), np.where(known, ahead - mean, 0.0)
+        return self._held[1]
+
+    def _lags(self, a: int, n: int, E: int) -> tuple[Doubles, NDArray[np.bool_]]:
+        """Coordinates (n, E, rows) of the states of libraries a to a + n, and which rows (n, rows) have them all."""
         shape = self._kernels.shape
         first, m, _ = shape.extent(E)
-        x: Any = self._libraries[:, library]
-        lags = np.array([x[first - e * shape.tau : first - e * shape.tau + m] for e in range(E)])
-        return lags, np.isfinite(lags).all(axis=0)
+        x = self._libraries[:, a : a + n].T
+        lags = np.stack([x[:, first - e * shape.tau : first - e * shape.tau + m] for e in range(E)], axis=1)
+        return lags, np.asarray(np.isfinite(lags).all(axis=1))
