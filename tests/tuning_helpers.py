@@ -1,7 +1,8 @@
-"""Keys and trials to put into a tuning database."""
+"""Keys and trials to put into a tuning database, and a series for short calls."""
 
 from __future__ import annotations
 
+import numpy as np
 from device_helpers import NVIDIA
 
 from pyedmcl.kernels import spec
@@ -9,6 +10,10 @@ from pyedmcl.tuning.key import tuning_key
 
 KNN = {"dims": (3,), "tau": 1, "dtype": "float32"}
 SIZES = {"rows": 1000, "library": 1000}
+
+
+def short_series():
+    return np.random.default_rng(5).normal(size=120).cumsum()
 
 
 def key(kernel="predict", specialisation=None, info=NVIDIA, **sizes):

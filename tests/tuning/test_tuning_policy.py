@@ -1,9 +1,8 @@
-"""Policy: modes, grades, tuning within a process, and the second chance where a device refuses what it was given."""
+"""Policy: modes, grades, and tuning within a process."""
 
 from __future__ import annotations
 
 import logging
-import math
 import subprocess
 import sys
 from dataclasses import replace
@@ -13,14 +12,12 @@ import numpy as np
 import pytest
 from cli_helpers import environment
 from device_helpers import INTEL, NVIDIA
-from tuning_helpers import KNN, SIZES, key, run
+from tuning_helpers import KNN, SIZES, key, run, short_series
 
 import pyedmcl
 from pyedmcl.codegen.spec import Constraint
-from pyedmcl.device import memory
-from pyedmcl.device.fingerprint import device_key
 from pyedmcl.device.session import open_device
-from pyedmcl.errors import BuildError, DeviceMemoryError, InputError, Interrupted, LaunchError
+from pyedmcl.errors import InputError, Interrupted, LaunchError
 from pyedmcl.kernels import spec
 from pyedmcl.tuning import defaults, wisdom
 from pyedmcl.tuning.database import Database
@@ -36,10 +33,6 @@ A100 = replace(NVIDIA, name="NVIDIA A100-SXM4-80GB")
 
 def ask(info=NVIDIA, specialisation=PREDICT, **sizes):
     return source.parameters(spec("predict"), specialisation, info, sizes)
-
-
-def short_series():
-    return np.random.default_rng(5).normal(size=120).cumsum()
 
 
 def test_without_knowledge_the_defaults_serve_and_no_database_is_made(data_dir):
@@ -274,9 +267,6 @@ def test_the_database_is_read_once_for_a_kernel_and_its_entries_are_ranked_once_
     assert not done, "the same question again"
 
 
-# --- on a device -----------------------------------------------------------------------------------------------------
-
-
 def test_results_record_parameters_and_grade(device):
     x = short_series()
     result = pyedmcl.simplex(x, E=2, device=device, tune="never")
@@ -288,85 +278,6 @@ def test_results_record_parameters_and_grade(device):
     again = pyedmcl.simplex(x, E=2, device=device)
     assert again.provenance["tuning"]["predict"] == [{"grade": "exact", "parameters": {"wg": 1}}]
     np.testing.assert_array_equal(result.predicted, again.predicted)
-
-
-def refuse(monkeypatch, executor, most, words):
-    """Let the driver refuse groups of more than ``most`` work-items; returns the groups it was asked for."""
-    asked = []
-    enqueue = executor.cl.enqueue_nd_range_kernel
-
-    def refusing(queue, kernel, size, local, *more):
-        if kernel.function_name == "predict":
-            asked.append(math.prod(local))
-            if asked[-1] > most:
-                raise executor.cl.LogicError(f"clEnqueueNDRangeKernel failed: {words}")
-        return enqueue(queue, kernel, size, local, *more)
-
-    monkeypatch.setattr(executor.cl, "enqueue_nd_range_kernel", refusing)
-    return asked
-
-
-@pytest.mark.parametrize("words", ["INVALID_WORK_GROUP_SIZE", "OUT_OF_RESOURCES"])
-def test_a_driver_that_lies_about_its_limits_gets_smaller_groups_and_they_are_recorded(
-    one_device, monkeypatch, caplog, words
-):
-    executor = open_device(one_device)
-    x = short_series()
-    plain = pyedmcl.simplex(x, E=2, device=one_device, tune="never")
-    default = plain.provenance["tuning"]["predict"][0]["parameters"]["wg"]
-    if default < 4:
-        pytest.skip(f"{executor.info.name} starts with groups of {default} already")
-    asked = refuse(monkeypatch, executor, default // 4, words)
-    result = pyedmcl.simplex(x, E=2, device=one_device)
-    times = 2 if words == "OUT_OF_RESOURCES" else 1  # which may be memory, so that half of it is tried first
-    assert asked == times * [default] + times * [default // 2] + [default // 4]
-    np.testing.assert_array_equal(result.predicted, plain.predicted)
-    limits = Database().limits()
-    assert [limit[:3] for limit in limits] == [(device_key(executor.info).digest(), "predict", default // 4)]
-    assert words in limits[0][3] and f"at most {default // 4} work-items" in caplog.text
-    source.forget()  # the next process knows it
-    asked.clear()
-    pyedmcl.simplex(x, E=2, device=one_device)
-    assert asked == [default // 4]
-
-
-@pytest.mark.parametrize("grade", ["default", "exact"])
-def test_a_launch_that_failed_for_memory_bars_nothing(one_device, monkeypatch, grade):
-    executor = open_device(one_device)
-    plain = pyedmcl.simplex(short_series(), E=2, device=one_device, tune="never")
-    if grade == "exact":
-        run(Database(), key(info=executor.info), {"wg": 32})
-    words, enqueue = "OUT_OF_RESOURCES", executor.cl.enqueue_nd_range_kernel
-    shares = []
-
-    def short_of_memory(queue, kernel, size, local, *more):
-        if kernel.function_name == "predict":
-            shares.append(memory._share.get())
-            if shares[-1] > 0.5:
-                raise executor.cl.LogicError(f"clEnqueueNDRangeKernel failed: {words}")
-        return enqueue(queue, kernel, size, local, *more)
-
-    monkeypatch.setattr(executor.cl, "enqueue_nd_range_kernel", short_of_memory)
-    result = pyedmcl.simplex(short_series(), E=2, device=one_device)
-    assert shares == [1.0, 0.5]
-    np.testing.assert_array_equal(result.predicted, plain.predicted)
-    assert result.provenance["tuning"]["predict"][0]["grade"] == grade
-    assert not Database().limits() and not Database().trials(status="failed")
-    assert not source.knowledge.limits and not source.knowledge.distrusted
-
-
-def test_parameters_are_not_blamed_for_what_the_driver_refuses_the_defaults_too(one_device, monkeypatch):
-    """Smaller groups helped: what was tuned within them may be right."""
-    executor = open_device(one_device)
-    default = defaults.defaults(spec("predict"), PREDICT, executor.info, executor.info.max_work_group)["wg"]
-    if default < 4:
-        pytest.skip(f"{executor.info.name} starts with groups of {default} already")
-    run(Database(), key(info=executor.info), {"wg": 128})
-    asked = refuse(monkeypatch, executor, default // 2, "INVALID_WORK_GROUP_SIZE")
-    pyedmcl.simplex(short_series(), E=2, device=one_device)
-    assert asked == [128, default, default // 2]
-    assert [limit[1:3] for limit in Database().limits()] == [("predict", default // 2)]
-    assert Database().trials(status="failed") == [] and not source.knowledge.distrusted
 
 
 def test_what_an_engine_adjusts_is_told_and_kept_for_provenance(caplog):
@@ -383,48 +294,6 @@ def test_what_an_engine_adjusts_is_told_and_kept_for_provenance(caplog):
     assert [question.adjusted for question in outer.values()] == [tuple(changes)]
     assert caplog.text.count("parameters of predict are adjusted: few rows") == 1
     assert source.adjusted(choice, {"wg": 1}, "nobody watches") == {"wg": 1}
-
-
-def test_a_device_that_refuses_everything_is_an_error_and_teaches_nothing(one_device, monkeypatch):
-    executor = open_device(one_device)
-    with monkeypatch.context() as patch:
-        refuse(patch, executor, 0, "INVALID_WORK_GROUP_SIZE")
-        with pytest.raises(LaunchError, match="predict with global size"):
-            pyedmcl.simplex(short_series(), E=2, device=one_device)
-    assert Database().limits() == [] and not source.knowledge.limits
-
-
-def test_tuned_parameters_that_are_refused_give_way_to_the_defaults(one_device, monkeypatch, caplog):
-    executor = open_device(one_device)
-    run(Database(), key(info=executor.info), {"wg": 128})
-    asked = refuse(monkeypatch, executor, 64, "INVALID_WORK_GROUP_SIZE")
-    result = pyedmcl.simplex(short_series(), E=2, device=one_device)
-    assert asked[0] == 128 and len(asked) == 2
-    assert result.provenance["tuning"]["predict"][0]["grade"] == "default"
-    assert "tuned parameters of predict (exact) do not work" in caplog.text
-    (failed,) = Database().trials(status="failed")
-    assert dict(failed.parameters) == {"wg": 128} and "INVALID_WORK_GROUP_SIZE" in failed.note
-    assert Database().best(key(info=executor.info)) is None
-
-
-def test_what_a_tuner_forces_is_never_tried_twice(one_device, monkeypatch):
-    asked = refuse(monkeypatch, open_device(one_device), 64, "INVALID_WORK_GROUP_SIZE")
-    with source.using(predict={"wg": 128}), pytest.raises(LaunchError):
-        pyedmcl.simplex(short_series(), E=2, device=one_device)
-    assert asked == [128]
-
-
-def test_errors_say_which_kernel_it_was(one_device, monkeypatch):
-    executor = open_device(one_device)
-    refuse(monkeypatch, executor, 0, "MEM_OBJECT_ALLOCATION_FAILURE")
-    with pytest.raises(DeviceMemoryError) as caught:
-        pyedmcl.simplex(short_series(), E=2, device=one_device)
-    assert caught.value.kernel == "" and caught.value.work_group == 0  # memory was short: smaller groups do not help
-    from pyedmcl.codegen.build import build
-
-    with pytest.raises(BuildError) as refused:
-        build(executor, spec("predict"), {"counts": (3,), "dtype": "float32", "table_tile": 1, "wg": "no number"})
-    assert refused.value.kernel == "predict"
 
 
 def test_staged_targets_that_do_not_fit_longer_series_are_passed_over(data_dir, caplog):
