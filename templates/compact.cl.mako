@@ -9,6 +9,14 @@
 ## number by up to h = range / 98,304. What that does to rho is estimated by d = 5.0e-5 * range / sqrt(S), where S is the sum of
 ## squares of what is predicted around its mean: six standard deviations, were the roundings of predictions and observations
 ## independent. The host lets a column have 16 bits where 2 d is at most 2e-5 (engines/compact.py).
+##
+## They are not independent where a library has few states, as an exactly periodic one: its predictions are made of few rows
+## again and again, whose roundings then do not average.
+##
+##   neighbour tables  --compact_used-->  used [library][row], counted in parts  --compact_repeats-->  repeats [library]
+##
+## repeats is n times the sum of squared weights that the rows of a library have as neighbours, in parts of their squared sum: 1
+## where all rows are used alike, n / m where m of them are. The lookup asks it for d * sqrt(repeats).
 ## ---- parameters (python -m pyedmcl.kernels.describe --write) ----
 ## Given by the problem:
 ##   dtype  number type of data and distances: float32 or float64
@@ -72,4 +80,51 @@ kernel void compact(global const real* restrict targets, const int target_stride
   if (c >= target_stride) return;
   const real x = FUSED(targets[at], scales[target_stride + c], scales[c]);
   codes[at] = ENCODED(MAXIMUM(MINIMUM(x, (real)LITERAL(1.9999)), (real)LITERAL(0.5)));
+}
+
+#define LANES_OF_A_LIBRARY 64
+#define NEAREST 4     // neighbours that are counted: they have most of the weight
+#define UNITS 64      // of a weight: whole numbers, whose sums do not depend on the order
+
+// Work-item (row, library): nothing is used yet.
+kernel void compact_clear(global int* restrict used, const int n_rows) {
+  const int row = get_global_id(0);
+  if (row < n_rows) used[get_global_id(1) * n_rows + row] = 0;
+}
+
+// Work-item (lane, library): the query rows t_begin + lane, and every LANES_OF_A_LIBRARY-th from there on. Tables are those of
+// the lookup. parts: [library][lane][2], sum of squares of what rows are used, and sum.
+kernel void compact_used(global const int* restrict rows, global const real* restrict weights, const ulong table_begin,
+                         const int table_rows, const int k, const int stride, const int tile, const int t_begin,
+                         const int t_end, const int n_rows, global int* restrict used, global ulong* restrict parts) {
+  const int lane = get_global_id(0);
+  const size_t library = get_global_id(1);
+  if (lane >= LANES_OF_A_LIBRARY) return;
+  ulong squares = 0, sum = 0;
+  for (int t = t_begin + lane; t < t_end; t += LANES_OF_A_LIBRARY) {
+    const size_t at = table_begin + (library * table_rows + t / tile * tile) * stride + t % tile;
+    for (int i = 0; i < min(k, NEAREST); ++i) {
+      const int more = (int)FUSED(weights[at + (size_t)i * tile], (real)UNITS, (real)LITERAL(0.5));
+      if (more <= 0) continue;
+      const int before = atomic_add(used + library * n_rows + rows[at + (size_t)i * tile], more);
+      squares += (ulong)more * (2 * (ulong)before + more);  // the difference of two squares
+      sum += more;
+    }
+  }
+  parts[(library * LANES_OF_A_LIBRARY + lane) * 2] = squares;
+  parts[(library * LANES_OF_A_LIBRARY + lane) * 2 + 1] = sum;
+}
+
+// Work-item: a library.
+kernel void compact_repeats(global const ulong* restrict parts, const int n_libraries, const int n_predicted,
+                            global real* restrict repeats) {
+  const int library = get_global_id(0);
+  if (library >= n_libraries) return;
+  ulong squares = 0, sum = 0;
+  for (int i = 0; i < LANES_OF_A_LIBRARY; ++i) {
+    squares += parts[((size_t)library * LANES_OF_A_LIBRARY + i) * 2];
+    sum += parts[((size_t)library * LANES_OF_A_LIBRARY + i) * 2 + 1];
+  }
+  const real whole = (real)sum;
+  repeats[library] = sum > 0 ? quotient((real)squares * (real)n_predicted, whole * whole) : (real)n_predicted;
 }

@@ -16,6 +16,7 @@ from ..launch.sizes import open_size
 if TYPE_CHECKING:
     from ..device.executor import Buffer, Executor
     from ..launch.pool import Pool
+    from ..neighbors.tables import Tables
 
 #: What 16 bits may change rho by.
 MOST_ERROR = 2e-5
@@ -28,7 +29,7 @@ TOO_WIDE = (
     "they do not vary, or their range is more than a fifth of the square root of the rows, times their standard "
     "deviation"
 )
-_PARTS = 64  # of compact.cl.mako
+_PARTS, _LANES = 64, 64  # of compact.cl.mako
 _SCALES = 3  # numbers of a column
 
 
@@ -42,10 +43,12 @@ class Codes:
         [step][stride], as ``clkernels/compact.clh`` has it.
     centres : Buffer
         [stride], about the mean of each column, in its own unit.
+    made_by : CompactTargets
     """
 
     values: Buffer
     centres: Buffer
+    made_by: CompactTargets
 
 
 class CompactTargets:
@@ -65,6 +68,7 @@ class CompactTargets:
         self._n_steps, self._rows, self._stride = n_steps, rows, stride
         self._scales = pool.get("scales", (_SCALES * stride + MOST_COLUMNS) * 4)
         self._codes = pool.get("codes", self.nbytes(rows, stride))
+        self._counted: tuple[Tables, int] | None = None
 
     @staticmethod
     def nbytes(rows: int, stride: int) -> int:
@@ -86,13 +90,34 @@ class CompactTargets:
             "compact", (self._stride, self._rows), targets=targets, target_stride=self._stride, scales=self._scales,
             codes=self._codes,
         )  # fmt: skip
-        return Codes(self._codes, self._scales)
+        return Codes(self._codes, self._scales, self)
 
     def allowed(self, n: int) -> NDArray[np.bool_]:
         """Whether 16 bits are enough, for each of the first ``n`` columns that were encoded last."""
         ratio = np.empty(n, np.float32)
         self._executor.download(self._scales, ratio, 2 * self._stride * 4)
         found: NDArray[np.bool_] = ratio <= _MOST_RATIO
+        return found
+
+    def repeats(self, tables: Tables, E: int, predicted: tuple[int, int]) -> Buffer:
+        """How often rows of each library are neighbours again and again, [library], of some tables and a dimension."""
+        n, steps = tables.n_libraries, self._n_steps
+        found = self._pool.get("repeats", n * 4)
+        if self._counted is not None and self._counted[0] is tables and self._counted[1] == E:
+            return found
+        used, parts = self._pool.get("used", n * steps * 4), self._pool.get("used parts", n * _LANES * 2 * 8)
+        self._launch("compact_clear", (steps, n), used=used, n_rows=steps)
+        self._launch(
+            "compact_used", (_LANES, n), rows=tables.rows, weights=tables.values, table_begin=tables.begin(E),
+            table_rows=tables.knn_pass.table_rows, k=tables.problem.k(E), stride=tables.knn_pass.stride(E),
+            tile=tables.knn_pass.table_tile, t_begin=predicted[0], t_end=predicted[1], n_rows=steps, used=used,
+            parts=parts,
+        )  # fmt: skip
+        self._launch(
+            "compact_repeats", (n,), parts=parts, n_libraries=n, n_predicted=max(predicted[1] - predicted[0], 1),
+            repeats=found,
+        )  # fmt: skip
+        self._counted = tables, E
         return found
 
     def _launch(self, name: str, size: tuple[int, ...], **arguments: Any) -> None:

@@ -19,8 +19,9 @@ from ..tuning.parameters import ParameterChoice, adjusted, parameters
 # Lookups of a staged value that repay its staging.
 _REPAID = 16
 _ROW_LANES_MOST = 128
-# Targets of 16 bits: 16 bytes of them, and the most neighbours of which several rows are looked up at once.
-_CODE_BYTES, _CODES_MOST, _UNROLLED_MOST = 2, 8, 6
+# Targets of 16 bits: their bytes, how many are 16 bytes, work-items of a group and those along the query rows, and the
+# most neighbours of which several rows are looked up at once.
+_CODE_BYTES, _CODES_MOST, _CODES_GROUP, _CODES_ROWS, _UNROLLED_MOST = 2, 8, 512, 8, 6
 # Libraries that a group looks through for marked pairs, at least.
 _LIBRARIES_AGAIN = 8
 # What it costs to begin a group, in reads of a target for each row (a library takes k + 1 of them): to sum
@@ -123,11 +124,14 @@ class Shapes:
         wide["stage"] = True
         while wide["lanes"] < _CODES_MOST and wide["lanes"] * wide["target_lanes"] < width:
             wide["lanes"] *= 2
-        if k > _UNROLLED_MOST:
-            wide["unroll"] = min(wide["unroll"], 2)
         while wide["target_lanes"] > 1 and self._staged_bytes(wide, compact=True) > self._local:
             wide["target_lanes"] //= 2
             wide["row_lanes"] = min(2 * wide["row_lanes"], _ROW_LANES_MOST)
+        if wide["lanes"] == _CODES_MOST and wide["row_lanes"] >= _CODES_ROWS and self._n_libraries >= _CODES_GROUP:
+            # Many libraries at once instead of work-items that share a strand of rows, and groups that registers allow.
+            wide["row_lanes"] = _CODES_ROWS
+            wide["library_lanes"] = max(_CODES_GROUP // (_CODES_ROWS * wide["target_lanes"]), 1)
+            wide["unroll"] = min(wide["unroll"], 2 * wide["target_lanes"]) if k <= _UNROLLED_MOST else 1
         if self._staged_bytes(wide, compact=True) <= self._local:
             chosen.update(wide)
 

@@ -127,7 +127,10 @@ class Lookups:
         of_codes: dict[str, Any] = {}
         if compact:
             assert targets.codes is not None
-            of_codes = {"targets": targets.codes.values, "centres": targets.codes.centres, "top_byte": TOP_BYTE}
+            assert libraries is None, "repeats are counted for all libraries of the tables"
+            repeats = targets.codes.made_by.repeats(tables, E, predicted)
+            of_codes = {"targets": targets.codes.values, "centres": targets.codes.centres, "repeats": repeats,
+                        "top_byte": TOP_BYTE}  # fmt: skip
         blocks = -(-(end - begin) // shape.columns)
         # A launch takes whole blocks of columns: the groups of one share it, so it stays in cache.
         for block in range(0, blocks, shape.blocks):

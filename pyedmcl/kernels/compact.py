@@ -1,4 +1,4 @@
-"""Targets in half the bytes: the program holds compact_parts, compact_scales and compact."""
+"""Targets in half the bytes: the program makes their codes, and counts how often rows of a library are neighbours."""
 
 from ..codegen.spec import Constraint, KernelSpec
 
@@ -10,6 +10,10 @@ SPEC = KernelSpec(
         compact_parts(const real* targets; int target_stride, n_steps, first, end; real* parts)
         compact_scales(const real* parts; int target_stride, n_scored; real* scales)
         compact(const real* targets; int target_stride; const real* scales; ushort* codes)
+        compact_clear(int* used; int n_rows)
+        compact_used(const int* rows; const real* weights; ulong table_begin; int table_rows, k, stride, tile, t_begin,
+            t_end, n_rows; int* used; ulong* parts)
+        compact_repeats(const ulong* parts; int n_libraries, n_predicted; real* repeats)
     """,
     specialisation=("dtype",),
     constraints=(Constraint(lambda v: v["dtype"] == "float32", "only targets of float32 can have 16 bits"),),

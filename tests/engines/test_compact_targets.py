@@ -156,6 +156,41 @@ def test_two_runtimes_and_other_parameters_give_the_same_bits(both_devices):
         np.testing.assert_array_equal(found, one, err_msg=str(parameters))
 
 
+def repeating():
+    """Libraries of few states, and targets that they know: predictions are made of the same rows again and again."""
+    rng, t = np.random.default_rng(3), np.arange(3000)
+    few = [rng.standard_normal((period, 6))[t % period] for period in (2, 3, 4)]
+    return np.hstack(few), np.hstack([*few, series("smooth noise", 3000)])
+
+
+def test_libraries_of_few_states_are_looked_up_in_full(one_device, monkeypatch):
+    libraries, targets = repeating()
+    for E in (3, 1):
+        options = {"targets": targets, "E": E, "device": one_device}
+        in_full = pyedmcl.xmap(libraries, **options).rho
+        found = pyedmcl.xmap(libraries, precision="compact", **options)
+        assert told(found)[0] == 0
+        np.testing.assert_array_equal(found.rho, in_full)
+    # Without counting they would err by more than was promised.
+    count = CompactTargets.repeats
+
+    def uncounted(self, tables, E, predicted):
+        found = count(self, tables, E, predicted)
+        self._executor.upload(np.ones(tables.n_libraries, np.float32), found)
+        return found
+
+    monkeypatch.setattr(CompactTargets, "repeats", uncounted)
+    careless = pyedmcl.xmap(libraries, precision="compact", **options).rho
+    assert np.nanmax(np.abs(careless - in_full)) > MOST_ERROR
+
+
+def test_rounded_libraries_err_no_more(one_device):
+    x = np.round(series("smooth noise", 3000))
+    for E in (1, 2):
+        rho = [pyedmcl.xmap(x, E=E, precision=how, device=one_device).rho for how in ("compact", "full")]
+        assert np.abs(rho[0] - rho[1]).max() < MOST_ERROR
+
+
 @pytest.mark.parametrize("kind", ["maps", "heavy tails", "far away"])
 def test_codes_are_those_of_the_oracle(one_device, kind):
     executor = open_device(one_device)
@@ -191,10 +226,11 @@ def test_wider_vectors_serve_half_the_bytes(monkeypatch):
     """On GPUs 16 bytes hold eight targets; where these do not fit into local memory, a group owns as many as before."""
     info = replace(NVIDIA, name="NVIDIA H200", compute_units=132, max_work_group=1024)
     with using(lookup={**STAGED, "library_lanes": 32}):
-        for steps, wanted in ((3780, (8, 2, 8)), (8528, (8, 1, 16)), (20000, (4, 2, 8))):
+        for steps, wanted in ((3780, (8, 2, 8, 32)), (8528, (8, 1, 8, 64)), (20000, (4, 2, 8, 32))):
             shapes = lookup.Shapes(info, steps, "float32", 1000)
             found = shapes.shape(4, 2000, 1000, lambda cost: 1000, compact=True)
             chosen = found.parameters
-            assert (chosen["lanes"], chosen["target_lanes"], chosen["row_lanes"]) == wanted, steps
+            names = "lanes", "target_lanes", "row_lanes", "library_lanes"
+            assert tuple(chosen[name] for name in names) == wanted, steps
             assert bool(found.stage_rows) == (steps < 20000)
             assert shapes.shape(4, 2000, 1000, lambda cost: 1000).parameters["lanes"] == 4
