@@ -62,6 +62,7 @@ def ccm_matrix(
     pred: options.Predicted = None,
     folds: options.Folds = None,
     windows: options.Windows = None,
+    skill: options.Skill = "pearson",
     time_column: options.TimeColumn = None,
     dataset: options.Dataset = None,
     resume: Annotated[
@@ -118,7 +119,7 @@ def ccm_matrix(
             exclusion_radius=exclusion_radius, knn=knn, method=method, theta=theta, ridge=ridge, E_max=E_max,
             E_rule=parse_rule(E_rule),
             groups=labels, lib_range=parse_ranges(lib, "--lib"), pred_range=parse_ranges(pred, "--pred"), folds=folds,
-            windows=spans, out=output if spans is None else None, resume=resume, join=join, part=part,
+            windows=spans, skill=skill, out=output if spans is None else None, resume=resume, join=join, part=part,
             progress=report, neighbors=neighbors, recall=recall, dtype=dtype, device=device, client=workers,
         )  # fmt: skip
     if picture is not None:

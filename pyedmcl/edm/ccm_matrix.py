@@ -28,8 +28,9 @@ from .ccm_matrix_result import CcmMatrixResult
 from .ccm_matrix_sizes import library_sizes, most_rows
 from .ccm_matrix_store import open_stores, read_stores, shared_seed, stored_seed
 from .ccm_matrix_windows import windowed_matrix
-from .linear_fits import require_coordinates, single_fits
+from .linear_fits import LinearFits, require_coordinates, single_fits
 from .map_rows import MapRows, rows_of
+from .measures import ERRORS, check_skill
 from .pairs import pairs_in_groups, with_dimensions
 from .windowed_result import WindowedCcmMatrix
 from .xmap_checks import check_windows
@@ -58,6 +59,7 @@ def ccm_matrix(
     pred_range: Any = None,
     folds: int | None = None,
     windows: tuple[int, int] | None = None,
+    skill: str = "pearson",
     out: str | os.PathLike[str] | None = None,
     resume: bool = True,
     join: bool = False,
@@ -110,6 +112,9 @@ def ccm_matrix(
     windows : (int, int), optional
         Width of windows that move along the rows, and rows from one to the next: skill of each window's rows by
         themselves, with the same seed in all.
+    skill : {"pearson", "spearman"}
+        Correlation of predictions and observations, or that of their ranks, which outliers do not dominate. Ranks take
+        a search for each sub-library, some hundred times as long.
     method : {"simplex", "smap"}
         How rows are predicted: by their nearest neighbours, or by linear fits to all members that are weighted by
         nearness. The sub-libraries of a seed are the same.
@@ -161,6 +166,7 @@ def ccm_matrix(
     samples = arguments.draws("sample", sample)
     arguments.reporter(progress)
     fits = single_fits(method, theta, ridge, knn)
+    skill = _correlation(skill, fits)
     out = arguments.folder("out", out)
     begin = begin_of(join, part, out, "out", resume=resume)
     fields, layout = pairs_in_groups(
@@ -182,7 +188,7 @@ def ccm_matrix(
         n = windows_of(windows, n).width
     rows = _rows(rows_of(lib_range, pred_range, folds, n, layout), pred_range)
     problem = CcmMatrixProblem(
-        **fields, lib_sizes=(), sample=samples, seed=arguments.stream(seed), fits=fits,
+        **fields, lib_sizes=(), sample=samples, seed=arguments.stream(seed), fits=fits, skill=skill,
         **({"folds": rows} if folds is not None else {"rows": rows[0] if rows else None}),
     )  # fmt: skip
     for choice in rows:
@@ -281,9 +287,19 @@ def _searched(stores: Mapping[int, XmapStore]) -> list[dict[str, Any]]:
     return found
 
 
-def _method(named: Mapping[str, Any]) -> tuple[str, float | None]:
-    """The method of a problem with these arguments, and its theta."""
-    return named.get("method", "simplex"), named.get("theta")
+def _correlation(skill: Any, fits: LinearFits | None) -> str:
+    """The measure, of those that grow with the library."""
+    name = check_skill(skill)
+    if name in ERRORS:
+        raise InputError(f"skill={name!r}: convergence is of correlations; ccm(skill={name!r}) gives errors of a pair")
+    if name != "pearson" and fits is not None:
+        raise InputError(f"skill={name!r}: method='smap' keeps sums of its fits only; take method='simplex'")
+    return name
+
+
+def _method(named: Mapping[str, Any]) -> tuple[str, float | None, str]:
+    """The method of a problem with these arguments, its theta, and the measure of skill."""
+    return named.get("method", "simplex"), named.get("theta"), named.get("skill", "pearson")
 
 
 def _rows(rows: tuple[MapRows, ...], pred_range: Any) -> tuple[MapRows, ...]:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ..engines.ccm import SampledSkill
 from ..engines.future_targets import FutureTargets
 from ..jobs.blocks import Arrays, Block, BlockResult, Record, Report, cut
-from . import ccm_matrix_smap
+from . import ccm_matrix_measures, ccm_matrix_smap
 from .ccm_problem import KERNELS
 from .convergence import means
 from .effort import operations
@@ -46,6 +46,8 @@ class CcmMatrixProblem(PairsProblem):
         Each is predicted from the others, and skill is the mean of theirs.
     streams : int or None
         Series number i has the random numbers of number i % streams, where series are those of several windows.
+    skill : str
+        How predictions are measured.
     """
 
     lib_sizes: tuple[int, ...]
@@ -55,9 +57,12 @@ class CcmMatrixProblem(PairsProblem):
     fits: LinearFits | None = None
     folds: tuple[MapRows, ...] = ()
     streams: int | None = None
+    skill: str = "pearson"
 
     @property
     def kernels(self) -> tuple[str, ...]:
+        if self.skill != "pearson":
+            return ccm_matrix_measures.KERNELS
         return KERNELS if self.fits is None else ccm_matrix_smap.KERNELS
 
     def blocks(self) -> list[Block]:
@@ -73,6 +78,8 @@ class CcmMatrixProblem(PairsProblem):
 
     def own_arguments(self) -> dict[str, Any]:
         drawn = {"sample": self.sample, "seed": self.seed, **arguments_of_folds(self.folds)}
+        if self.skill != "pearson":
+            drawn["skill"] = self.skill
         return drawn if self.fits is None else drawn | self.fits.arguments()
 
     def open(self, executor: Executor) -> CcmMatrixEngine:
@@ -144,6 +151,8 @@ class CcmMatrixEngine:
         try:
             if self._fits is not None:
                 return self._fits.skill(engine, rows, E, libraries, pairs, sizes)
+            if p.skill != "pearson":
+                return ccm_matrix_measures.measured(p, engine, self._targets, rows, pairs, sizes)
             mean = means(engine.skill(pairs, sizes, p.sample, p.seed))
             return mean, Record(dict(engine.parameters), engine.grade, tuple(engine.searched))
         finally:

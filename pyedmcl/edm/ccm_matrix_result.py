@@ -45,6 +45,8 @@ class CcmMatrixResult(Graph, Result):
         How rows were predicted: "simplex" or "smap".
     theta : float or None
         Localisation of method "smap".
+    skill : str
+        What the matrices hold: "pearson" or "spearman".
     """
 
     column_labels: ClassVar = {
@@ -61,6 +63,7 @@ class CcmMatrixResult(Graph, Result):
     provenance: Mapping[str, Any] = field(default_factory=dict, repr=False)
     method: str = "simplex"
     theta: float | None = None
+    skill: str = "pearson"
 
     def at(self, size: int) -> Any:
         """Matrix of a library size. Raises InputError for one that was not computed."""

@@ -135,5 +135,5 @@ def windowed_matrix(
     used = runner.provenance(job.kernels, record, arguments=job.matrix.arguments() | named)
     return WindowedCcmMatrix(
         rho, np.array(sizes), E, series.names, problem.sample, problem.seed, np.array(cut_in.starts), cut_in.width,
-        cut_in.times(series.time), used,
+        cut_in.times(series.time), used, problem.skill,
     )  # fmt: skip

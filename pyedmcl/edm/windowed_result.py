@@ -237,6 +237,8 @@ class WindowedCcmMatrix(Result):
     seed : int
     starts, width, time
         As of :class:`WindowedMap`.
+    skill : str
+        What rho holds: "pearson" or "spearman".
     """
 
     rho: NDArray[Any]
@@ -249,6 +251,7 @@ class WindowedCcmMatrix(Result):
     width: int
     time: NDArray[Any]
     provenance: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    skill: str = "pearson"
 
     @property
     def gain(self) -> NDArray[np.float64]:

@@ -9,7 +9,7 @@ from series_helpers import driven
 
 import pyedmcl
 from pyedmcl.edm import ccm_matrix_problem as room
-from pyedmcl.edm import scores
+from pyedmcl.edm import measures, scores
 from pyedmcl.edm.convergence import kendall
 from pyedmcl.errors import InputError, Interrupted, StoreForeignError, StoreMismatchError
 from pyedmcl.reference import ccm as oracle
@@ -49,6 +49,28 @@ def test_the_first_pair_is_ccm(one_device):
     matrix = pyedmcl.ccm_matrix(x, E=2, lib_sizes=[15, 60], sample=5, seed=1, device=one_device)
     np.testing.assert_allclose(matrix.rho[:, 0, 1], both.mean[0], atol=1e-7)
     np.testing.assert_allclose(matrix.rho[:, 1, 0], both.mean[1], atol=1e-7)
+
+
+def test_ranks(one_device, tmp_path):
+    """As ccm measures its sub-libraries, in windows too, and of the rows that are predicted."""
+    x = data(gaps=True)[:, :2]
+    call = {"E": 2, "Tp": 1, "lib_sizes": [15, 40], "sample": 3, "seed": 1, "skill": "spearman", "device": one_device}
+    both = pyedmcl.ccm(x[:, 0], x[:, 1], **call)
+    matrix = pyedmcl.ccm_matrix(x, out=tmp_path / "m", **call)
+    np.testing.assert_allclose(matrix.rho[:, 0, 1], both.mean[0], atol=1e-6)
+    np.testing.assert_allclose(matrix.rho[:, 1, 0], both.mean[1], atol=1e-6)
+    assert matrix.skill == pyedmcl.open_ccm_matrix(tmp_path / "m").skill == "spearman"
+    made = pyedmcl.ccm(x[:, 0], x[:, 1], predictions=True, **call).predictions[0]
+    chosen = slice(61, 121)
+    ranked = measures.measure("spearman", made[..., chosen].reshape(6, -1), x[chosen, 1])
+    found = pyedmcl.ccm_matrix(x, pred_range=(60, 120), **call)
+    np.testing.assert_allclose(found.rho[:, 0, 1], ranked.reshape(2, 3).mean(axis=1), atol=1e-6)
+    moving = pyedmcl.ccm_matrix(x, windows=(100, 30), **call)
+    np.testing.assert_array_equal(moving.rho[1], pyedmcl.ccm_matrix(x[30:], **call).rho.astype(np.float32))
+    with pytest.raises(InputError, match="skill='mae': convergence is of correlations"):
+        pyedmcl.ccm_matrix(x, **call | {"skill": "mae"})
+    with pytest.raises(InputError, match="skill='spearman': method='smap'"):
+        pyedmcl.ccm_matrix(x, method="smap", **call)
 
 
 def test_rows_that_are_predicted(one_device):
