@@ -151,8 +151,8 @@ def ccm_matrix(
     Notes
     -----
     Cost: that of :func:`ccm` for each pair; searches are shared by all targets of a library. Method "smap" takes about
-    n_steps^2 * (E + 1)^2 multiply-adds for each pair, size and sample, since each has fits of its own; so that no fit
-    has fewer rows than coefficients, sub-libraries have at least E + 2 * exclusion_radius + 2 rows.
+    n_steps^2 * (E + 1)^2 multiply-adds for each pair, size and sample, since each has fits of its own. A row around
+    which a sub-library leaves fewer than the E + 1 rows that a fit needs is not predicted.
 
     Examples
     --------

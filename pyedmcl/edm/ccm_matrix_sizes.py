@@ -18,13 +18,9 @@ _SIZES = 8  # library sizes where the caller names none
 
 def _least_size(problem: CcmMatrixProblem) -> tuple[int, str]:
     """Rows that a sub-library needs, and what for."""
-    E, radius = problem.highest, problem.exclusion_radius
-    if problem.fits is None:
-        k = problem.knn or E + 1
-        return k + 1, f"{k} neighbours of each row"
-    # As many rows as an exclusion may take around a row, and then one for each coefficient.
-    near = 2 * radius + 1
-    return E + 1 + near, f"fits with {E} slopes and an intercept, {near} rows near in time being left out"
+    k = problem.knn or problem.highest + 1  # a fit has as many coefficients
+    slopes = f"fits with {problem.highest} slopes and an intercept, each without its own row"
+    return k + 1, f"{k} neighbours of each row" if problem.fits is None else slopes
 
 
 def most_rows(problem: CcmMatrixProblem) -> int:
@@ -50,8 +46,8 @@ def most_rows(problem: CcmMatrixProblem) -> int:
     if most < least:
         raise InputError(
             f"data: some pair has {most:,} rows with all coordinates (E={E}) and a target, which is too few for "
-            f"{what}; leave out series with many gaps, or use a smaller E, E_max or "
-            f"{'knn' if problem.fits is None else 'exclusion_radius'}"
+            f"{what}; leave out series with many gaps, or use a smaller E"
+            f"{', E_max or knn' if problem.fits is None else ' or E_max'}"
         )
     return most
 

@@ -12,7 +12,7 @@ from ..data.condition import condition
 from ..engines.ccm import SampledSkill
 from ..engines.smap import LocalFits
 from ..engines.smap_map import SmapMap
-from ..engines.smap_map_data import SmapMapData
+from ..engines.smap_map_data import SmapMapData, left_around
 from ..engines.sub_libraries import CcmPair
 from .linear_fits import require_double
 from .regression import MOST_COORDINATES
@@ -35,9 +35,7 @@ def smap_skill(
         The device has no double precision, which sums of products need.
     """
     require_double(engine.executor)
-    side, radius = direction.library, problem.exclusion_radius
-    # Maps take lags of one series, and fits with more rows than coefficients, however rows are drawn.
-    if side.series.n_series == 1 and side.E <= MOST_COORDINATES and min(problem.lib_sizes) > side.E + 2 * radius + 1:
+    if direction.library.series.n_series == 1 and direction.library.E <= MOST_COORDINATES:  # what maps take
         return _mapped(engine, pair, problem, direction)
     target = future(direction.target.series.values[:, 0], problem.Tp)
     rho = np.full((len(problem.lib_sizes), problem.sample), np.nan)
@@ -72,6 +70,8 @@ def fitted(
 ) -> Iterator[tuple[int, int, NDArray[np.float64]]]:
     """(number of the size, of the sample, predictions (n,) at the rows of states) of each sub-library, one by one.
 
+    NaN where a sub-library leaves fewer rows than a fit has coefficients.
+
     Raises
     ------
     InputError
@@ -94,5 +94,6 @@ def fitted(
             finally:
                 fits.release()
             predicted = np.full(len(target), np.nan)
-            predicted[queries] = found[0]
+            enough = left_around(drawn[None], p.exclusion_radius)[0, queries] > library.E
+            predicted[queries[enough]] = found[0][enough]
             yield place, number, predicted

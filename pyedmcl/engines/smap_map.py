@@ -31,7 +31,7 @@ from ..launch.invariants import require_rho
 from ..launch.pool import Pool
 from ..launch.sizes import round_up
 from ..launch.staging import Staging
-from .smap_map_data import SmapMapData
+from .smap_map_data import SmapMapData, left_around
 from .smap_map_kernels import MapKernels, MapShape
 from .smap_map_slopes import MeanSlopes, host_bytes
 
@@ -205,7 +205,8 @@ class SmapMap:
         libraries : ndarray of int (n,)
             Columns of the libraries; one may occur often.
         members : ndarray of bool (n, n_steps)
-            Rows that may be neighbours. The data's ``gaps`` must say that not all rows count.
+            Rows that may be neighbours. The data's ``gaps`` must say that not all rows count. Rows around which these
+            leave fewer than E + 1 are not predicted.
         target : int
 
         Returns
@@ -231,7 +232,8 @@ class SmapMap:
         self._put_strength(libraries)
         self._kernels.put("doubtful", np.zeros(n, np.int32))
         rho = self._pool.get("rho", out.nbytes)
-        self._kernels.whiten(each, n, theta, members, self._data.asked)
+        asked = self._data.predicted & (left_around(members, self._data.exclusion_radius) > each.E)
+        self._kernels.whiten(each, n, theta, members, asked)
         self._kernels.solve(each, n, theta)
         at_first = self._kernels.put("target of one", np.zeros(self.n, np.int32))
         self._kernels.map(each, n, self._targets, self._stride, at_first, rho, 1)

@@ -83,3 +83,14 @@ class SmapMapData:
         kinds = np.stack([self.gap_pattern[order], self.E[order]], axis=1)
         edges = [0, *(np.flatnonzero((kinds[1:] != kinds[:-1]).any(axis=1)) + 1).tolist(), len(order)]
         return order, [(int(kinds[a, 1]), int(kinds[a, 0]), a, b) for a, b in itertools.pairwise(edges)]
+
+
+def left_around(members: NDArray[np.bool_], radius: int) -> NDArray[np.int32]:
+    """How many members (n_libraries, n_steps) are farther than ``radius`` from each row: (n_libraries, n_steps)."""
+    n = members.shape[-1]
+    upto = np.zeros((len(members), n + 1), np.int32)
+    np.cumsum(members, axis=1, out=upto[:, 1:])
+    rows = np.arange(n)
+    near = upto[:, np.minimum(rows + radius + 1, n)] - upto[:, np.maximum(rows - radius, 0)]
+    out: NDArray[np.int32] = upto[:, -1:] - near
+    return out

@@ -185,7 +185,7 @@ class MapKernels:
         theta : float
         allowed : ndarray of bool (n_steps,) or (n, n_steps)
             Library rows that may be neighbours: of all libraries, or of each. Looked at only where there are gaps.
-        asked : ndarray of bool (n_steps,), optional
+        asked : ndarray of bool (n_steps,) or (n, n_steps), optional
             Rows that are predicted, likewise; all by default.
         """
         shape, pool = self.shape, self._pool

@@ -127,7 +127,7 @@ def ccm_smap_skill(
     Tp: int = 0, exclusion_radius: int = 0, seed: int = 0, library: int = 0, target: int = 1, sample: int = 0,
     allowed: Mask | None = None,
 ) -> float:  # fmt: skip
-    """As :func:`ccm_skill`, predicted by S-map from all members of the sub-library."""
+    """As :func:`ccm_skill`, predicted by S-map from all members of the sub-library, where there are E + 1 or more."""
     of: Floats = np.asarray(x, np.float64)
     aim: Floats = np.asarray(y, np.float64)
     legal = legal_rows(of, E, tau, Tp, aim)
@@ -139,7 +139,8 @@ def ccm_smap_skill(
         states[members], ahead[members], members, states[rows], rows, theta, exclusion_radius=exclusion_radius,
         alpha=ridge,
     )  # fmt: skip
-    return pearson_of(fit.predicted, ahead[rows])
+    left = (np.abs(rows[:, None] - members) > exclusion_radius).sum(axis=1)
+    return pearson_of(np.where(left > E, fit.predicted, np.nan), ahead[rows])
 
 
 def _members(legal: Mask, lib_size: int, stream: dict[str, int]) -> Mask:

@@ -255,12 +255,3 @@ def test_samples_that_are_fitted_together_are_those_fitted_one_by_one(one_device
     one_by_one = pyedmcl.ccm(x, y, **call)
     np.testing.assert_allclose(together.rho, one_by_one.rho, rtol=0, atol=2e-6 if dtype == "float32" else 1e-10)
     assert np.isfinite(together.rho).all()
-
-
-def test_libraries_that_leave_some_fit_too_few_rows_still_have_one_of_least_norm(one_device, monkeypatch):
-    from pyedmcl.edm import ccm_smap
-
-    x, y = driven(90)
-    monkeypatch.setattr(ccm_smap, "SmapMap", None)  # not used for these
-    call = {"E": 2, "lib_sizes": [7], "sample": 2, "seed": 2, "exclusion_radius": 2, "device": one_device}
-    assert np.isfinite(pyedmcl.ccm(x, y, method="smap", **call).rho).all()

@@ -61,6 +61,20 @@ def test_libraries_are_drawn_from_the_rows_that_were_chosen(one_device):
     np.testing.assert_allclose(matrix.rho[:, 0, 1], both.mean[0], atol=1e-5)
 
 
+def test_rows_with_too_few_members_are_not_predicted(one_device):
+    x = data()[:, :2]
+    given = {"theta": 2.0, "exclusion_radius": 20, "seed": 1}
+    result = pyedmcl.ccm_matrix(x, E=3, lib_sizes=[7], sample=2, method="smap", device=one_device, **given)
+    one = pyedmcl.ccm(x[:, 0], x[:, 1], E=3, lib_sizes=[7], sample=2, method="smap", device=one_device, **given)
+    each = [oracle.ccm_smap_skill(x[:, 0], x[:, 1], 7, E=3, library=0, target=1, sample=s, **given) for s in range(2)]
+    assert result.rho[0, 0, 1] == pytest.approx(np.mean(each), abs=1e-5)
+    np.testing.assert_allclose(one.rho[0, 0], each, atol=1e-5)
+    made = pyedmcl.ccm(
+        x[:, 0], x[:, 1], E=3, lib_sizes=[7], sample=2, method="smap", predictions=True, device=one_device, **given
+    ).predictions[0, 0]
+    assert 0 < np.isfinite(made).sum() < 2 * (len(x) - 2)
+
+
 def test_batches_and_memory_change_nothing(one_device, monkeypatch):
     call = {**OPTIONS, **FITS, "device": one_device}
     whole = pyedmcl.ccm_matrix(data(), **call).rho
@@ -118,8 +132,8 @@ def test_the_command(one_device, tmp_path):
     ({"theta": -1.0}, "theta=-1"), ({"theta": [1.0, 2.0]}, "theta=.*one number"), ({"theta": "best"}, "one number"),
     ({"theta": np.nan}, "theta=nan"), ({"ridge": -0.5}, r"ridge=-0\.5"), ({"ridge": np.inf}, "ridge=inf"),
     ({"method": "lasso"}, "method='lasso'"), ({"knn": 4}, "knn=4.*leave knn out"),
-    ({"exclusion_radius": 6, "lib_sizes": 16}, "lib_sizes: 16; from 17 .*3 slopes and an intercept, 13 rows"),
-    ({"exclusion_radius": 52}, "108 rows .*E=3.*too few for fits with 3 slopes.*exclusion_radius"),
+    ({"lib_sizes": 4}, "lib_sizes: 4; from 5 .*3 slopes and an intercept"),
+    ({"E": 60}, "51 rows .*E=60.*too few for fits with 60 slopes.*smaller E"),
     ({"E": 65, "lib_sizes": 20}, "E up to 65; at most 64"),
 ])  # fmt: skip
 def test_bad_arguments_are_refused(given, words):
