@@ -71,7 +71,7 @@ def test_ccm(table, tmp_path, one_device):
         (["--E", "2", "--x", "a", "--y", "a"], "different"),
         (["--E", "1,2,3", "--x", "a", "--y", "b"], "--E"),
         (["--E", "2", "--x", "a", "--y", "b", "--lib-sizes", "20-30"], "--lib-sizes"),
-        (["--E", "2", "--x", "a", "--y", "b", "--lib-sizes", "3"], "lib_sizes: 3"),
+        (["--E", "2", "--x", "a", "--y", "b", "--lib-sizes", "3"], "--lib-sizes: 3"),
         (["--E", "2", "--x", "a", "--y", "z"], "'z'"),
     ],
 )
