@@ -97,6 +97,15 @@ def test_every_link_leads_somewhere_and_nothing_is_loaded_from_a_network(site):
                 if target != path:
                     pointed_at.add(unquote(parts.fragment))
     assert {f"pyedmcl.{name}" for name in FUNCTIONS} <= pointed_at
+    assert "api/maps.html#pyedmcl.xmap" in pages[site / "python.html"].links
+
+
+def test_no_markdown_is_left(site):
+    paragraph = re.compile(r"<p>(?:(?!</p>).)*</p>", re.DOTALL)
+    for path in pages_of(site):
+        text = re.sub(r"<(pre|script|style|code)\b.*?</\1>", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
+        for found in paragraph.findall(text):
+            assert not re.search(r"\n *(?:[*|-]|\d+\.) |\]\(|\]\[|```", found), (path.name, found)
 
 
 def test_defaults_are_those_of_the_functions(site):
