@@ -8,7 +8,7 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 
-import portability
+import portability_execute as execute
 import pytest
 import tally
 from hypothesis import settings
@@ -27,8 +27,8 @@ NOT_FOLLOWED = {
 
 def called(device, parameters, names=(), **environ):
     """Call -> (kernels, error, digest, kernels whose open launches are no groups of 64)."""
-    environment = {**portability.environment("intel"), **environ}
-    environment["PYTHONPATH"] += f":{portability.BENCH}"
+    environment = {**execute.environment("intel"), **environ}
+    environment["PYTHONPATH"] += f":{execute.BENCH}"
     done = subprocess.run(
         [sys.executable, str(Path(__file__).with_name("watched_calls.py")), device, parameters, *names],
         env=environment, capture_output=True, text=True, timeout=280, check=False,
@@ -58,13 +58,13 @@ def test_oclgrind_has_nothing_to_report_about_any_kernel(parameters, watch, tmp_
     """Accesses out of bounds are watched in every case."""
     if settings().derandomize:
         pytest.skip("of the profile long: a minute each")
-    why = portability.absent("oclgrind")
+    why = execute.absent("oclgrind")
     if why is not None:
         pytest.skip(why)
     names = [name for name in CALLS if watch == "races" or name not in NOT_FOLLOWED]
     log = tmp_path / "log"
-    found = called("oclgrind", parameters, names, **portability.environment("oclgrind", watch, log))
+    found = called("oclgrind", parameters, names, **execute.environment("oclgrind", watch, log))
     assert {name: error for name, (_, error, *_) in found.items() if error} == {}
-    reports = portability.reports(log.read_text()) if log.exists() else []
+    reports = execute.reports(log.read_text()) if log.exists() else []
     tally.count(f"calls watched for {watch}", "silent" if not reports else "reported")
     assert not reports, f"{len(reports)} reports, the first: {reports[0]}"

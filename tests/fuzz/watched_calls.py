@@ -39,6 +39,7 @@ X, Y = np.random.default_rng(0).random((2, N))
 TABLE = np.column_stack([X, Y, X * Y])
 GAPS = np.where(np.arange(N) % 17 == 5, np.nan, X)
 LONG = np.random.default_rng(1).random(150)
+WAVES = np.sin(np.outer(np.arange(220), (0.7, 1.1)))  # long and narrow enough for 16 bits
 CALLS = {
     "knn": partial(pyedmcl.knn, GAPS, E=2),
     "knn64": partial(pyedmcl.knn, X, E=2, tau=2, dtype="float64"),
@@ -51,6 +52,7 @@ CALLS = {
     "multiview": partial(pyedmcl.multiview, TABLE, 0, D=2),
     "xmap": partial(pyedmcl.xmap, TABLE, E=[1, 2, 2]),
     "xmap_windows": partial(pyedmcl.xmap, TABLE.astype("float32"), E=2, windows=(20, 3)),
+    "xmap_compact": partial(pyedmcl.xmap, WAVES, E=2, precision="compact"),
     "xmap_smap": partial(pyedmcl.xmap, TABLE, E=2, method="smap", theta=2.0, ridge=0.1, coefficients="mean"),
     "ccm": partial(pyedmcl.ccm, X, Y, E=2, lib_sizes=[8, 40], sample=3, seed=1),
     "ccm_smap": partial(pyedmcl.ccm, X, Y, E=2, lib_sizes=[20], sample=1, seed=1, method="smap"),
