@@ -142,8 +142,8 @@ def xmap(
     predictions : bool
         The result also has ``predictions`` (n_libraries, n_targets, n_steps), at the rows that are predicted.
     precision : {"full", "compact"}
-        "compact" looks targets up in 16 bits, which may change rho by up to 2e-5 and takes GPUs half the time of a
-        lookup or less. Targets with a range too wide for that, pairs whose predictions hardly vary, and maps of data
+        "compact" looks targets up in 16 bits, which may change rho by up to 2e-5 and takes GPUs as little as half the
+        time of a lookup; processors gain nothing. Targets with a range too wide for that, pairs whose predictions hardly vary, and maps of data
         with gaps are computed in full; ``provenance["precision"]`` and a warning say how many targets were. See
         ``docs/approximate.md``.
     keep : str
