@@ -16,7 +16,8 @@
 ##   neighbour tables  --compact_used-->  used [library][row], counted in parts  --compact_repeats-->  repeats [library]
 ##
 ## repeats is n times the sum of squared weights that the rows of a library have as neighbours, in parts of their squared sum: 1
-## where all rows are used alike, n / m where m of them are. The lookup asks it for d * sqrt(repeats).
+## where all rows are used alike, n / m where m of them are. Where d * sqrt(repeats) passes 2e-5, compact_mark has the pair
+## looked up again.
 ## ---- parameters (python -m pyedmcl.kernels.describe --write) ----
 ## Given by the problem:
 ##   dtype  number type of data and distances: float32 or float64
@@ -127,4 +128,18 @@ kernel void compact_repeats(global const ulong* restrict parts, const int n_libr
   }
   const real whole = (real)sum;
   repeats[library] = sum > 0 ? quotient((real)squares * (real)n_predicted, whole * whole) : (real)n_predicted;
+}
+
+#define MARKED 2        // as the lookup has it
+#define MOST_RATIO 0.16f  // (2e-5 / 5.0e-5)^2: of repeats * range^2 / S
+
+// Work-item (column, library) of a launch of the lookup.
+kernel void compact_mark(global const real* restrict scales, const int target_stride, const int column_begin,
+                         const int column_end, global const int* restrict target_of, global const real* restrict repeats,
+                         const int first_library, const int rho_stride, global real* restrict rho) {
+  const int c = column_begin + (int)get_global_id(0);
+  if (c >= column_end) return;
+  const size_t library = get_global_id(1);
+  if (!(repeats[library] * scales[2 * target_stride + c] <= MOST_RATIO))
+    rho[(first_library + library) * rho_stride + target_of[c]] = MARKED;
 }

@@ -30,8 +30,8 @@
 ## With targets of 16 bits (precision "compact"; compact.clh, compact.cl.mako) reading them takes half the bytes. They lie in
 ## [0.5, 2), not around 0. Weights add to 1, so that a prediction whose sum begins at -centre is centred for nothing;
 ## observations are centred once for the group, and the sum of products with predictions at its end. Where predictions vary too
-## little for targets of so few bits, or are made of few rows again and again, MARKED is written instead of rho, and a launch
-## with precision "again" computes these pairs from targets of 32 bits: its groups look for marks first, and mostly end there.
+## little for targets of so few bits, MARKED is written instead of rho, and a launch with precision "again" computes these
+## pairs from targets of 32 bits: its groups look for marks first, and mostly end there.
 ## ---- parameters (python -m pyedmcl.kernels.describe --write) ----
 ## Given by the problem:
 ##   k              number of neighbours
@@ -103,8 +103,6 @@ def total(s, v):
 %if compact:
 #include "compact.clh"
 #define LEAST_VARIANCE 0.01f  // of predictions, in parts of the observations', that targets of 16 bits suffice for
-// The sum of squares of observations that 16 bits need for each repeat: of (7.5e-5 / 2e-5)^2, where 7.5e-5 is d times its root.
-#define LEAST_SQUARES 14.0625f
 %if lanes == 1:
 #define LOADCODES(p) (*(p))
 %else:
@@ -112,7 +110,7 @@ def total(s, v):
 %endif
 %endif
 %if precision != "full":
-#define MARKED 2  // no correlation
+#define MARKED 2  // no correlation; compact.cl.mako writes it, too
 %endif
 
 %if narrow_rows:
@@ -124,7 +122,7 @@ kernel void lookup_narrow(global const int* restrict rows, global ushort* restri
 
 %endif
 %if compact:
-// targets: [n_steps][target_stride], in 16 bits; centres: [target_stride], about their means; repeats: [library].
+// targets: [n_steps][target_stride], in 16 bits; centres: [target_stride], about their means.
 %else:
 // targets: [n_steps][target_stride], conditioned, GAP where a target has one.
 %endif
@@ -139,8 +137,7 @@ void lookup(global const ${target_type}* restrict targets, global const ${row_ty
             const int t_end, const int Tp, const int n_libraries, const int first_library, const int rho_stride,
             const ulong table_begin, const int table_rows,
 %if compact:
-            const int n_slices, global const real* restrict centres, global const real* restrict repeats,
-            const uint top_byte) {
+            const int n_slices, global const real* restrict centres, const uint top_byte) {
 %else:
             const int n_slices) {
 %endif
@@ -315,8 +312,7 @@ void lookup(global const ${target_type}* restrict targets, global const ${row_ty
         const realv p = ${total("p", v)}, o = ${total("o", v)}, pp = ${total("pp", v)}, oo = ${total("oo", v)};
         const realv po = FUSED(-centre${v}, p, ${total("po", v)});
         const realv var_p = FUSED(-quotient(p, n), p, pp), var_o = FUSED(-quotient(o, n), o, oo);
-        const rowv enough = (var_p >= LEAST_VARIANCE * var_o) && (var_o >= (realv)(LEAST_SQUARES * repeats[which]));
-        const realv result = CHOOSE((realv)(MARKED), pearson(n, p, o, pp, oo, po), enough);
+        const realv result = CHOOSE((realv)(MARKED), pearson(n, p, o, pp, oo, po), var_p >= LEAST_VARIANCE * var_o);
 %else:
         const realv result = pearson(n, ${", ".join(total(s, v) for s in ("p", "o", "pp", "oo", "po"))});
 %endif

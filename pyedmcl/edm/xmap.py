@@ -143,9 +143,9 @@ def xmap(
         The result also has ``predictions`` (n_libraries, n_targets, n_steps), at the rows that are predicted.
     precision : {"full", "compact"}
         "compact" looks targets up in 16 bits, which may change rho by up to 2e-5 and takes GPUs as little as half the
-        time of a lookup; processors gain nothing. Targets with a range too wide for that, pairs whose predictions hardly vary, and maps of data
-        with gaps are computed in full; ``provenance["precision"]`` and a warning say how many targets were. See
-        ``docs/approximate.md``.
+        time of a lookup; processors gain nothing. Targets with a range too wide for that, pairs whose predictions
+        hardly vary or are made of few rows, and maps of data with gaps are computed in full;
+        ``provenance["precision"]`` and a warning say how many targets were. See ``docs/approximate.md``.
     keep : str
         Which pairs are kept: "all"; "top:50", the 50 strongest of each library, so the strongest causes of each effect;
         "top:50:target", the 50 strongest of each target, so the strongest effects of each cause; or "rho>0.3". All but

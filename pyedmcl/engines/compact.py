@@ -120,6 +120,21 @@ class CompactTargets:
         self._counted = tables, E
         return found
 
+    def mark(
+        self, repeats: Buffer, columns: tuple[int, int], target_of: Buffer, libraries: tuple[int, int], stride: int,
+        rho: Buffer,
+    ) -> None:  # fmt: skip
+        """Mark the pairs of some columns whose predictions are made of few rows again and again.
+
+        ``libraries`` are the row of rho of the first one, and how many there are; ``stride`` is that of rho.
+        """
+        begin, end = columns
+        self._launch(
+            "compact_mark", (end - begin, libraries[1]), scales=self._scales, target_stride=self._stride,
+            column_begin=begin, column_end=end, target_of=target_of, repeats=repeats, first_library=libraries[0],
+            rho_stride=stride, rho=rho,
+        )  # fmt: skip
+
     def _launch(self, name: str, size: tuple[int, ...], **arguments: Any) -> None:
         kernel = build(self._executor, spec("compact"), {"dtype": "float32"}, name)
         self._executor.launch(kernel, open_size(*size), None, **arguments)

@@ -129,8 +129,7 @@ class Lookups:
             assert targets.codes is not None
             assert libraries is None, "repeats are counted for all libraries of the tables"
             repeats = targets.codes.made_by.repeats(tables, E, predicted)
-            of_codes = {"targets": targets.codes.values, "centres": targets.codes.centres, "repeats": repeats,
-                        "top_byte": TOP_BYTE}  # fmt: skip
+            of_codes = {"targets": targets.codes.values, "centres": targets.codes.centres, "top_byte": TOP_BYTE}
         blocks = -(-(end - begin) // shape.columns)
         # A launch takes whole blocks of columns: the groups of one share it, so it stays in cache.
         for block in range(0, blocks, shape.blocks):
@@ -140,9 +139,11 @@ class Lookups:
                 column_begin=begin + block * shape.columns, **{**fixed, **of_codes},
             )  # fmt: skip
             pacer.launched(event, shape.cost * predictions * some)
-            if compact:
+            if targets.codes is not None and compact:
                 first_column = begin + block * shape.columns
-                self._again(values, fixed, first_column, min(first_column + some * shape.columns, end))
+                of_launch = first_column, min(first_column + some * shape.columns, end)
+                targets.codes.made_by.mark(repeats, of_launch, targets.target_of, (row + first, n), stride, rho)
+                self._again(values, fixed, *of_launch)
 
     def _again(self, values: Mapping[str, Any], fixed: Mapping[str, Any], begin: int, end: int) -> None:
         """Compute the pairs that a launch with targets of 16 bits has marked, mostly none, from those of 32."""

@@ -14,6 +14,8 @@ SPEC = KernelSpec(
         compact_used(const int* rows; const real* weights; ulong table_begin; int table_rows, k, stride, tile, t_begin,
             t_end, n_rows; int* used; ulong* parts)
         compact_repeats(const ulong* parts; int n_libraries, n_predicted; real* repeats)
+        compact_mark(const real* scales; int target_stride, column_begin, column_end; const int* target_of;
+            const real* repeats; int first_library, rho_stride; real* rho)
     """,
     specialisation=("dtype",),
     constraints=(Constraint(lambda v: v["dtype"] == "float32", "only targets of float32 can have 16 bits"),),

@@ -30,8 +30,7 @@ def _usage(v: Values) -> Usage:
               "and row")  # fmt: skip
     codes = ("[row][target_stride]: targets in 16 bits, those behind the first 8 of the float32 that each is after its "
              "range was shifted and scaled to [0.5, 1.9999]; 0 behind the last column and row")  # fmt: skip
-    of_codes = {"centres": "about the mean of each target after that", "top_byte": "the first 8 of these bits",
-                "repeats": "[library]: how often rows are neighbours again, from the program compact"}  # fmt: skip
+    of_codes = {"centres": "about the mean of each target after that", "top_byte": "the first 8 of these bits"}
     return Usage(
         problem={
             "n_steps": "rows of a series", "n_targets": "targets", "n_libraries": "libraries whose tables there are",
@@ -67,7 +66,7 @@ def _usage(v: Values) -> Usage:
             "targets": "target_rows * target_stride", "rows": f"n_libraries * table_rows * {k_stride}",
             "weights": f"n_libraries * table_rows * {k_stride}", "target_of": f"n_targets + {MOST_COLUMNS}",
             "rho": "n_libraries * rho_stride",
-            **({"centres": f"target_stride + {MOST_COLUMNS}", "repeats": "n_libraries"} if compact else {}),
+            **({"centres": f"target_stride + {MOST_COLUMNS}"} if compact else {}),
         },
         groups=(f"ceil_div(n_targets, {columns}) * n_slices",),
         local_size=(group(v),),
@@ -84,7 +83,7 @@ def _usage(v: Values) -> Usage:
 def _arguments(v: Values) -> str:
     rows = "ushort" if v.get("narrow_rows") else "int"
     compact = v.get("precision") == "compact"
-    targets, more = ("ushort", "; const real* centres, repeats; uint top_byte") if compact else ("real", "")
+    targets, more = ("ushort", "; const real* centres; uint top_byte") if compact else ("real", "")
     return f"""
         {"lookup_narrow(const int* rows; ushort* narrow; ulong n)" if v.get("narrow_rows") else ""}
         lookup(const {targets}* targets; const {rows}* rows; const real* weights; const int* target_of; real* rho;
