@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..codegen.build import build
+from ..device.memory import budget
 from ..device.quirks import quirks_for
 from ..kernels import spec
 from ..launch.pacing import Pacer
@@ -116,7 +117,9 @@ class WindowSearch:
         values = {"E": E, "tau": problem.tau, "k": k, "lanes": _LANES, "dtype": problem.dtype}
         kernel = build(self._executor, spec("window_knn"), values)
         list_bytes = most * 2 * k * _LANES * problem.itemsize
-        groups = max(min(_GROUPS * self._executor.info.compute_units, _KEPT_BYTES // list_bytes), 1)
+        limit = budget(self._executor.info)
+        room = min(_KEPT_BYTES, limit.total // 8, limit.largest)
+        groups = max(min(_GROUPS * self._executor.info.compute_units, room // list_bytes), 1)
         fixed: dict[str, Any] = {
             "series": self._series, "stride": self._stride, "front": self._front, "starts": self._starts,
             "width": width, "lost": lost, "radius": min(problem.exclusion_radius, width),
