@@ -89,7 +89,8 @@ class Page:
 
     def open(self, url):
         """Go there and wait until all is loaded."""
-        self.command("Page.navigate", url=url)
+        answer = self.command("Page.navigate", url=url)
+        assert "errorText" not in answer, (url, answer["errorText"])
         self._wait(lambda found: found.get("method") == "Page.loadEventFired")
 
     def value(self, expression):
