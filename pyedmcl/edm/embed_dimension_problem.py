@@ -14,7 +14,7 @@ from ..data.condition import Prepared
 from ..device.memory import budget
 from ..engines.project import Projection
 from ..engines.skill import scores, skill_sums
-from ..jobs.blocks import Arrays, Block, BlockResult, Record, Report, cut, rows_of_a_block
+from ..jobs.blocks import Arrays, Block, BlockResult, Record, Report, cut, series_of_a_block
 from ..launch.pool import Pool
 from ..launch.staging import Staging
 from ..neighbors.choose import SearchRequest
@@ -25,8 +25,6 @@ from .masks import library_mask_of
 
 if TYPE_CHECKING:
     from ..device.executor import Executor
-
-_BLOCK_CELLS = 1 << 24  # values of the series of a block
 
 
 @dataclass(frozen=True)
@@ -73,8 +71,8 @@ class EmbedDimensionProblem:
 
     def blocks(self, devices: int = 1) -> list[Block]:
         """Ranges of series, for so many devices."""
-        n, most = self.data.series.n_series, max(_BLOCK_CELLS // self.data.series.n_steps, 1)
-        return cut(n, rows_of_a_block(n, most, devices), 2 if self.parts else 1)
+        rows = series_of_a_block(self.total, self.data.series.n_steps, devices)
+        return cut(self.total, rows, 2 if self.parts else 1)
 
     @property
     def operations(self) -> float:
@@ -121,7 +119,7 @@ class SelfSkill:
         for a, b in _runs(there, self._gaps[block.begin : block.end], self._batch):
             self._skill(block.begin + a, block.begin + b, [array[a:b] for array in arrays])
             report(b)
-        return BlockResult(arrays, self._record())
+        return BlockResult(arrays, Record.of(self._searcher))
 
     def _skill(self, a: int, b: int, arrays: list[NDArray[Any]]) -> None:
         """rho of series a to b, which share a pattern of gaps."""
@@ -152,10 +150,6 @@ class SelfSkill:
                     arrays[1][(*at, part)] = skill_of(int(begin), int(until))
         finally:
             projection.release()
-
-    def _record(self) -> Record:
-        searcher = self._searcher
-        return Record(searcher.parameters, searcher.grade, tuple(searcher.decisions))
 
     def release(self) -> None:
         """Give the device memory back."""

@@ -7,14 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from ..data.condition import Prepared
-from ..jobs.blocks import Arrays, Block, BlockResult, Report, cut, rows_of_a_block
+from ..jobs.blocks import Arrays, Block, BlockResult, Report, cut, series_of_a_block
 from ..neighbors.choose import SearchRequest
 from .embed_dimension_problem import EmbedDimensionProblem, SelfSkill
 
 if TYPE_CHECKING:
     from ..device.executor import Executor
-
-_BLOCK_CELLS = 1 << 24  # values of the series of a block
 
 
 @dataclass(frozen=True)
@@ -60,8 +58,7 @@ class EmbeddingScanProblem:
     def blocks(self, devices: int = 1) -> list[Block]:
         """Ranges of series of one pair each."""
         n = self.data.series.n_series
-        most = max(_BLOCK_CELLS // self.data.series.n_steps, 1)
-        rows = rows_of_a_block(n, most, devices if len(self.pairs) < 4 * devices else 1)
+        rows = series_of_a_block(n, self.data.series.n_steps, devices if len(self.pairs) < 4 * devices else 1)
         parts = [
             (place * n + part.begin, place * n + part.end) for place in range(len(self.pairs)) for part in cut(n, rows)
         ]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..data.condition import Prepared, near_one
 from ..device.memory import budget
-from ..jobs.blocks import Arrays, Block, BlockResult, Record, Report, cut, rows_of_a_block
+from ..jobs.blocks import Arrays, Block, BlockResult, Record, Report, cut, series_of_a_block
 from ..launch.pool import Pool
 from ..launch.staging import Staging
 from ..neighbors.choose import SearchRequest
@@ -20,8 +20,6 @@ from .effort import operations
 
 if TYPE_CHECKING:
     from ..device.executor import Executor
-
-_BLOCK_CELLS = 1 << 24  # values of the series of a block
 
 
 @dataclass(frozen=True)
@@ -66,8 +64,7 @@ class FalseNeighborsProblem:
 
     def blocks(self, devices: int = 1) -> list[Block]:
         """Ranges of series."""
-        n, most = self.total, max(_BLOCK_CELLS // self.data.series.n_steps, 1)
-        return cut(n, rows_of_a_block(n, most, devices))
+        return cut(self.total, series_of_a_block(self.total, self.data.series.n_steps, devices))
 
     @property
     def operations(self) -> float:
@@ -106,8 +103,7 @@ class FalseNeighborsEngine:
                         series = begin + tables.first + place
                         share[series - block.begin, E - 1] = self._judge(series, E, rows[place, :, 0])
             report(end - block.begin)
-        searcher = self._searcher
-        return BlockResult([share], Record(searcher.parameters, searcher.grade, tuple(searcher.decisions)))
+        return BlockResult([share], Record.of(self._searcher))
 
     def _judge(self, series: int, E: int, nearest: NDArray[np.int32]) -> float:
         """Share of false neighbours; NaN where no state has a neighbour."""

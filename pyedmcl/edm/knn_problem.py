@@ -116,9 +116,7 @@ class KnnEngine:
         np.sqrt(distances, out=distances)  # here: the host's root is correctly rounded, the device's may not be
         # After the root: squares may be no numbers where distances are. A power of two is exact.
         np.ldexp(distances, self._exponent, out=found, dtype=found.dtype)
-        searcher = self._searcher
-        searched = tuple(searcher.decisions)
-        return BlockResult([indices, found], Record(searcher.parameters, searcher.grade, searched))
+        return BlockResult([indices, found], Record.of(self._searcher))
 
     def release(self) -> None:
         """Give the device memory back."""

@@ -207,7 +207,7 @@ def project_alike(
         _measured(one, own.mean[one.rows], own.variance[one.rows], own.shift, own.noise)
         for one, own in zip(projections, found, strict=True)
     ]
-    return forecasts, Record(searcher.parameters, searcher.grade, tuple(searcher.decisions))
+    return forecasts, Record.of(searcher)
 
 
 def _measured(p: Projection, at: Doubles, spread: Doubles, shift: float, noise: float) -> Forecast:
@@ -224,8 +224,7 @@ def project(
     projector = Projector(executor, problem, future(p.goal, p.Tp), p.allowed, request)
     try:
         predicted, variance, noise = projector.predict(library, query)
-        searcher = projector.searcher
-        record = Record(searcher.parameters, searcher.grade, tuple(searcher.decisions))
+        record = Record.of(projector.searcher)
     finally:
         projector.release()
     return _measured(p, predicted[0, p.rows], variance[0, p.rows], projector.shift, noise), record

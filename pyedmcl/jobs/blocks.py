@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     from ..device.executor import Executor
+    from ..neighbors.searcher import Searcher
 
 Arrays = Sequence[NDArray[Any]]
 #: Says how much of a block is done, in the unit of its problem.
@@ -65,11 +66,17 @@ class Wait:
 
 # Several devices get some blocks each, so that a slower one takes fewer and none waits long for the last.
 _BLOCKS_OF_A_DEVICE = 4
+_BLOCK_VALUES = 1 << 24  # of the series of a block
 
 
 def rows_of_a_block(n: int, most: int, devices: int = 1) -> int:
     """Rows of a block where ``devices`` share ``n`` rows, and a block has at most ``most``."""
     return most if devices == 1 else max(min(most, -(-n // (_BLOCKS_OF_A_DEVICE * devices))), 1)
+
+
+def series_of_a_block(n: int, n_steps: int, devices: int = 1) -> int:
+    """Series of a block where ``devices`` share ``n`` of them, whose values a block holds in memory."""
+    return rows_of_a_block(n, max(_BLOCK_VALUES // n_steps, 1), devices)
 
 
 @dataclass(frozen=True)
@@ -90,6 +97,11 @@ class Record:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     grade: str = ""
     searched: tuple[Mapping[str, Any], ...] = ()
+
+    @classmethod
+    def of(cls, searcher: Searcher) -> Record:
+        """What a searcher for neighbours tells of its work."""
+        return cls(searcher.parameters, searcher.grade, tuple(searcher.decisions))
 
     def joined(self, other: Record) -> Record:
         """With what another block's record adds; parameters and grade are the last ones that are known."""

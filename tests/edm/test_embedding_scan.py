@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import pyedmcl
-from pyedmcl.edm import embedding_scan_problem
 from pyedmcl.errors import InputError
+from pyedmcl.jobs import blocks
 from pyedmcl.recurrence.mutual_information import MutualInformation
 from pyedmcl.simulate import coupled_maps
 
@@ -34,7 +34,7 @@ def test_a_scan_is_embed_dimension_for_each_lag_and_step(one_device, gaps):
 def test_blocks_and_devices_change_nothing(both_devices, monkeypatch):
     x = table()
     whole = pyedmcl.embedding_scan(x, E=range(1, 4), tau=[1, 2], device=both_devices[0])
-    monkeypatch.setattr(embedding_scan_problem, "_BLOCK_CELLS", 1)
+    monkeypatch.setattr(blocks, "_BLOCK_VALUES", 1)
     seen = []
     parts = pyedmcl.embedding_scan(
         x, E=range(1, 4), tau=[1, 2], device=both_devices[0], progress=lambda *at: seen.append(at)
