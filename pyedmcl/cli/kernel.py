@@ -82,7 +82,7 @@ def kernel(
 
 
 def _compiled(source: KernelSource, folder: Path) -> Path:
-    from ..export.spirv import compile_spirv
+    from ..device.spirv import compile_spirv
     from ..files import writing
 
     path = folder / f"{source.kernel}.spv"

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import InputError, shown
-from . import opencl_devices, runtimes, sycl_devices
+from . import opencl_devices, runtimes, spirv, sycl_devices
 from .info import DeviceInfo
 
 
@@ -84,7 +84,7 @@ def _of_dpctl(handle: Any) -> list[Place]:
 
 def _sycl_info(device: Any, handle: Any) -> DeviceInfo:
     found = sycl_devices.found()
-    for info, known in found.devices:
+    for info, known in (*found.devices, *(found.spirv if spirv.missing() is None else ())):
         if known == device:
             return info
     name = f"{device.filter_string}  {device.name} ({device.driver_version})"

@@ -174,6 +174,11 @@ TABLE: tuple[Row, ...] = (
         "scalar fma() is as fast as a*b+c, but fma() of vector types was 20 times slower (2026.2)",
     ),
     Row(
+        lambda info: info.executor == "spirv",
+        {"fma": "builtin"},
+        "a kernel in SPIR-V may fuse all of its products with sums or none of them, so fused ones are named",
+    ),
+    Row(
         lambda info: info.runtime == "intel-cpu",
         {"lone_prelude": "#define reqd_work_group_size(X, Y, Z) reqd_work_group_size(X, Y, Z), vec_type_hint(int4)\n"},
         "the compiler also makes a version of each kernel that runs several work-items at once, and takes three times "

@@ -39,6 +39,7 @@ class ExecutorRow:
 EXECUTORS: dict[str, ExecutorRow] = {
     "opencl": ExecutorRow("opencl_devices:devices", "opencl:OpenCLExecutor"),
     "sycl": ExecutorRow("sycl_devices:devices", "sycl:SyclExecutor", when_named=True),
+    "spirv": ExecutorRow("sycl_devices:spirv_devices", "sycl:SpirvExecutor", when_named=True),
 }
 
 

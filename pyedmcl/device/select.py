@@ -42,7 +42,7 @@ def select(request: str | None = None, *, devices: Sequence[DeviceInfo] | None =
     request : str, optional
         "gpu", "cpu", "accelerator", "simulator", "nvidia", "amd", "intel", "pocl" or another runtime, an id
         ``"p:d"``, or a part or glob pattern of a name, platform or vendor in any case; "sycl", alone or before any of
-        these ("sycl:gpu"), for the devices that dpctl reaches. Without one,
+        these ("sycl:gpu"), for the devices that dpctl reaches; "spirv" likewise, with programs in SPIR-V. Without one,
         ``PYEDMCL_DEVICE`` counts; without that, a GPU comes before an accelerator before a processor. Of what names
         several, see :func:`select_several`, the first.
     devices : sequence of DeviceInfo, optional

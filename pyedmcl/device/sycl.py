@@ -23,6 +23,7 @@ from .executor import Argument, Kernel
 from .info import DeviceInfo
 from .opencl_program import log_on_twin
 from .slots import Slot
+from .spirv import compile_spirv
 
 _CTYPES = {
     "b": ctypes.c_int8, "B": ctypes.c_uint8, "h": ctypes.c_int16, "H": ctypes.c_uint16, "i": ctypes.c_int32,
@@ -31,6 +32,11 @@ _CTYPES = {
 }  # fmt: skip
 # dpctl's errors have no code and mostly no text.
 _HINT = "dpctl keeps the reason to itself; with DPCTL_VERBOSITY=warning it prints it"
+
+
+def binary_compiler_of(dpctl: Any) -> Callable[..., Any]:
+    """dpctl's function that takes SPIR-V, whose name and module differ between its versions."""
+    return _function_of(dpctl, "spirv", "takes SPIR-V")
 
 
 def errors_of(dpctl: Any) -> tuple[type[Exception], ...]:
@@ -43,13 +49,17 @@ def errors_of(dpctl: Any) -> tuple[type[Exception], ...]:
 
 def compiler_of(dpctl: Any) -> Callable[..., Any]:
     """dpctl's function that compiles OpenCL C, whose name and module differ between its versions."""
-    for name in ("create_kernel_bundle_from_source", "create_program_from_source"):
+    return _function_of(dpctl, "source", "compiles OpenCL C")
+
+
+def _function_of(dpctl: Any, what: str, does: str) -> Callable[..., Any]:
+    for name in (f"create_kernel_bundle_from_{what}", f"create_program_from_{what}"):
         for module in ("compiler", "program"):
             function = getattr(getattr(dpctl, module, None), name, None)
             if function is not None:
                 found: Callable[..., Any] = function
                 return found
-    raise BuildError(f"dpctl {dpctl.__version__} has no function that compiles OpenCL C; pip install 'pyedmcl[sycl]'")
+    raise BuildError(f"dpctl {dpctl.__version__} has no function that {does}; pip install 'pyedmcl[sycl]'")
 
 
 class LateFree:
@@ -293,3 +303,23 @@ class SyclExecutor(CommonExecutor):
             kernel.forget_memory()
         self._late.sweep()
         return SyclEvent(event, self)
+
+
+class SpirvExecutor(SyclExecutor):
+    """As :class:`SyclExecutor`, for queues that take SPIR-V only: programs are compiled to it by a tool of the system.
+
+    Raises
+    ------
+    LaunchError, DeviceNotFoundError
+        As there.
+    """
+
+    def _compile(self, source: str, flags: tuple[str, ...]) -> SyclProgram:
+        # What asks for registers is for the compiler behind SPIR-V, all else for the one before it.
+        behind = tuple(flag for flag in flags if flag.startswith("-cl-intel-"))
+        try:
+            binary = compile_spirv(source, [flag for flag in flags if flag not in behind])
+            program = binary_compiler_of(self.dpctl)(self._queue, binary, " ".join(behind))
+        except self.errors as error:
+            raise self._refused(source, f"{error} ({_HINT})") from error
+        return SyclProgram(program, "", self.errors)

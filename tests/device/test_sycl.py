@@ -13,7 +13,7 @@ from cli_helpers import environment
 from device_helpers import ARC, INTEL, POCL31
 
 import pyedmcl
-from pyedmcl.device import discover, doctor, registry, runtimes, select, session, sycl, sycl_devices
+from pyedmcl.device import discover, doctor, quirks, registry, runtimes, select, session, spirv, sycl, sycl_devices
 from pyedmcl.errors import BuildError, DeviceNotFoundError
 
 
@@ -46,6 +46,26 @@ def test_what_cannot_be_opened_is_left_out_with_its_reason():
     assert [reason.count(word) for (_, reason), word in zip(
         found.left_out, ("its level_zero back end", "no unified shared memory", "PyOpenCL does not see"), strict=True
     )] == [1, 1, 1]  # fmt: skip
+
+
+def test_devices_of_level_zero_come_first_where_programs_are_spirv():
+    """A description is that of the OpenCL device of the same name; without one nothing is known of a device."""
+    zero, one, lone = listed(ARC, "level_zero"), listed(INTEL), listed(replace(ARC, name="unknown"), "level_zero")
+    found = sycl_devices.paired([listed(ARC), zero, lone, one], TWINS)
+    assert [(info.id, device) for info, device in found.spirv if device in (zero, one, lone)] == [
+        ("spirv:0:0", one), ("spirv:2:0", zero)]  # fmt: skip
+    assert {info.executor for info, _ in found.spirv} == {"spirv"}
+    assert all(quirks.quirks_for(info).fma == "builtin" for info, _ in found.spirv)
+
+
+def test_what_compiles_to_spirv_is_asked_for_where_it_lacks(monkeypatch):
+    monkeypatch.setattr(sycl_devices, "_found", sycl_devices.paired([listed(INTEL)], TWINS))
+    monkeypatch.setattr(runtimes, "sycl", lambda: None)
+    monkeypatch.setattr(spirv.shutil, "which", lambda name: None)
+    with pytest.raises(DeviceNotFoundError, match=r"no compiler for SPIR-V is installed.*ocloc.*llvm-spirv"):
+        pyedmcl.simplex(np.arange(30.0), E=1, device="spirv:cpu")
+    with pytest.raises(BuildError, match="no compiler for SPIR-V"):
+        spirv.compile_spirv("kernel void f() {}", [])
 
 
 def test_sycl_devices_count_only_where_sycl_is_named(monkeypatch):
@@ -190,6 +210,27 @@ def test_functions_have_the_bits_of_opencl(name, dtype, twins):
     for ours, theirs in zip(got, expected, strict=True):
         assert ours.dtype == theirs.dtype
         np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.parametrize("name", ["knn", "xmap", "rqa"])
+def test_functions_have_the_bits_of_opencl_with_programs_in_spirv(name, twins):
+    why = spirv.missing()
+    if why is not None:
+        pytest.skip(why)
+    mine, opencl = twins[0].replace("sycl:", "spirv:"), twins[1]
+    assert session.open_device(mine).info.executor == "spirv"
+    got, expected = (numbers(CALLS[name](GAPS, device=device, tune="never")) for device in (mine, opencl))
+    assert len(got) == len(expected) > 0
+    for ours, theirs in zip(got, expected, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+def test_a_text_that_does_not_compile_to_spirv_shows_the_compilers_log(twins):
+    if spirv.missing() is not None:
+        pytest.skip(spirv.missing())
+    executor = session.open_device(twins[0].replace("sycl:", "spirv:"))
+    with pytest.raises(BuildError, match="teapot"):
+        executor.build("kernel void f(teapot a) {}")
 
 
 def test_what_was_tuned_for_a_device_serves_both_ways_to_it(twins):

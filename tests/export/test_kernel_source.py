@@ -15,8 +15,9 @@ from typer.testing import CliRunner
 import pyedmcl
 from pyedmcl.cli.app import app
 from pyedmcl.codegen.usage import evaluate
+from pyedmcl.device import spirv
 from pyedmcl.errors import BuildError, InputError
-from pyedmcl.export import spirv, targets
+from pyedmcl.export import targets
 from pyedmcl.export.kernel_source import kernel_source
 from pyedmcl.kernels import spec
 from pyedmcl.neighbors.plan import KnnPass, SearchProblem

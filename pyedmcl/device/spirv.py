@@ -25,6 +25,13 @@ def _pair() -> tuple[str, str] | None:
     return None
 
 
+def missing() -> str | None:
+    """Why nothing can be compiled to SPIR-V here, and what to install; None where a compiler is there."""
+    if shutil.which("ocloc") or _pair():
+        return None
+    return f"no compiler for SPIR-V is installed; one of these is needed: {HOW_TO_GET_ONE}"
+
+
 def compile_spirv(text: str, options: Sequence[str]) -> bytes:
     """A SPIR-V module.
 
@@ -33,9 +40,9 @@ def compile_spirv(text: str, options: Sequence[str]) -> bytes:
     BuildError
         No compiler is installed, or it refuses the text; with its log.
     """
-    ocloc, pair = shutil.which("ocloc"), _pair()
-    if not ocloc and not pair:
-        raise BuildError(f"no compiler for SPIR-V is installed; one of these is needed: {HOW_TO_GET_ONE}")
+    ocloc, pair, why = shutil.which("ocloc"), _pair(), missing()
+    if why is not None:
+        raise BuildError(why)
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         (place / "kernel.cl").write_text(text)
