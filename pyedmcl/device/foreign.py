@@ -84,7 +84,8 @@ def _of_dpctl(handle: Any) -> list[Place]:
 
 def _sycl_info(device: Any, handle: Any) -> DeviceInfo:
     found = sycl_devices.found()
-    for info, known in (*found.devices, *(found.spirv if spirv.missing() is None else ())):
+    listed = found.devices if spirv.missing() is not None else found.devices + found.spirv
+    for info, known in listed:
         if known == device:
             return info
     name = f"{device.filter_string}  {device.name} ({device.driver_version})"
