@@ -77,7 +77,7 @@ def read_attributes(path: Path) -> dict[str, Any] | None:
     foreign("was not written by pyedmcl xmap")
 
 
-def group_metadata(manifest: Manifest) -> bytes:
+def _group_metadata(manifest: Manifest) -> bytes:
     """The text of the group's description, which holds the manifest and its checksum."""
     attributes = manifest.attributes()
     attributes["pyedmcl"][_SUM] = digest_of(attributes)
@@ -130,7 +130,13 @@ def manifest_to_continue(path: Path, asked: Manifest, resume: bool) -> Manifest 
     return stored
 
 
-def remove_content(path: Path) -> None:
+def begin(path: Path, manifest: Manifest) -> None:
+    """Make a new store, in place of what an earlier run left there."""
+    _remove_content(path)
+    durable.write_file(path / zarr3.METADATA, _group_metadata(manifest))
+
+
+def _remove_content(path: Path) -> None:
     """Remove an earlier run's arrays. Files that someone put beside ours stay."""
     for folder in (path / "rho", path / "E"):
         if folder.is_dir():

@@ -17,6 +17,19 @@ from .claims import Member, remove_claims, require_alone
 from .manifest import Manifest, now
 from .stored import SEARCHED, StoredMap
 
+_AGAIN_OR_ELSEWHERE = ", then run the same command again, or choose another output path"
+
+
+@contextlib.contextmanager
+def _told(what: str, advice: str) -> Iterator[None]:
+    """Say what could not be written, why, and what helps, in place of what the system says."""
+    try:
+        yield
+    except OSError as error:
+        if isinstance(error, StoreError):
+            raise
+        raise durable.write_failure(what, advice, error) from error
+
 
 class XmapStore(StoredMap):
     """A result on disk; made by :meth:`create_or_resume` (to write) or :func:`open_store` (to read).
@@ -57,27 +70,24 @@ class XmapStore(StoredMap):
         path = Path(path)
         layout.manifest_to_continue(path, manifest, resume)  # before anything is touched, and again under the lease
         lease = durable.Lease(path / durable.LOCK_NAME)
-        try:
-            durable.make_folder(path)
-            lease.acquire()
-            require_alone(path)
-            stored = layout.manifest_to_continue(path, manifest, resume)
-            if stored is None:
-                layout.remove_content(path)
-                durable.write_file(path / zarr3.METADATA, layout.group_metadata(manifest))
-            store = cls(path, stored or manifest)
-            layout.describe(path, store.manifest)
-            layout.remove_temporaries(path)
-            remove_claims(path)
-            if not store._done.verify() or layout.is_joined(path):
-                store._fold()
-            store._journal = durable.Journal(path / "rho" / layout.JOURNAL)
-        except BaseException as error:
-            lease.release()
-            if isinstance(error, OSError) and not isinstance(error, StoreError):
-                advice = ", then run the same command again, or choose another output path"
-                raise durable.write_failure(f"{path} cannot be written", advice, error) from error
-            raise
+        with _told(f"{path} cannot be written", _AGAIN_OR_ELSEWHERE):
+            try:
+                durable.make_folder(path)
+                lease.acquire()
+                require_alone(path)
+                stored = layout.manifest_to_continue(path, manifest, resume)
+                if stored is None:
+                    layout.begin(path, manifest)
+                store = cls(path, stored or manifest)
+                layout.describe(path, store.manifest)
+                layout.remove_temporaries(path)
+                remove_claims(path)
+                if not store._done.verify() or layout.is_joined(path):
+                    store._fold()
+                store._journal = durable.Journal(path / "rho" / layout.JOURNAL)
+            except BaseException:
+                lease.release()
+                raise
         store._lease = lease
         return store
 
@@ -103,11 +113,10 @@ class XmapStore(StoredMap):
         """
         path = Path(path)
         layout.manifest_to_continue(path, manifest, True)  # before anything is touched, and again alone
-        try:
+        with _told(f"{path} cannot be written", _AGAIN_OR_ELSEWHERE):
             durable.make_folder(path)
             member.enter()
             lock = path / durable.LOCK_NAME
-
 
             def unready() -> bool:
                 stored = layout.manifest_to_continue(path, manifest, True)
@@ -119,17 +128,11 @@ class XmapStore(StoredMap):
                 lease.release()
                 stored = layout.manifest_to_continue(path, manifest, True)
                 if stored is None:
-                    layout.remove_content(path)
-                    durable.write_file(path / zarr3.METADATA, layout.group_metadata(manifest))
+                    layout.begin(path, manifest)
                 layout.describe(path, stored or manifest)
 
             member.once("setup", unready, make_ready)
             stored = layout.manifest_to_continue(path, manifest, True)
-        except OSError as error:
-            if isinstance(error, StoreError):
-                raise
-            advice = ", then run the same command again, or choose another output path"
-            raise durable.write_failure(f"{path} cannot be written", advice, error) from error
         store = cls(path, stored or manifest)
         if member.others():  # a thousand who join do not look at each file
             store._done.load_listed()
@@ -179,7 +182,9 @@ class XmapStore(StoredMap):
         """
         lease = durable.Lease(self.path / durable.LOCK_NAME)
         try:
-            with self._mutex:
+            with self._mutex, _told(
+                f"{self.path} is complete, but its journals could not be joined", ", then run the same command again"
+            ):
                 lease.acquire()
                 if self._journal is not None:
                     self._journal.close()
@@ -188,13 +193,6 @@ class XmapStore(StoredMap):
                 layout.remove_temporaries(self.path)
                 if layout.is_joined(self.path):
                     self._fold()
-        except OSError as error:
-            if isinstance(error, StoreError):
-                raise
-            raise durable.write_failure(
-                f"{self.path} is complete, but its journals could not be joined", ", then run the same command again",
-                error,
-            ) from error
         finally:
             lease.release()
 
@@ -359,6 +357,7 @@ class XmapStore(StoredMap):
                     f"{room}, then run the same command again: it continues from there",
                     error,
                 ) from error
+
 
 def open_to_write(path: Path, manifest: Manifest, member: Member | None, *, resume: bool = True) -> XmapStore:
     """A store that this process writes alone, or as one of several."""
