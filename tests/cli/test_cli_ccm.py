@@ -175,7 +175,7 @@ def test_network(table, tmp_path, one_device):
 @pytest.mark.parametrize(
     ("output", "said"),
     [
-        ("x.txt", "if not to a folder (a name without an ending), is written as .csv, .tsv, .json, .graphml or .gexf"),
+        ("x.txt", "if not to a folder (a name without an ending), is written as .csv, .tsv, .json, .graphml, .gexf "),
         ("absent/x.gexf", "there is no folder"),
     ],
 )

@@ -72,7 +72,7 @@ def test_predict_nonlinear(table, one_device):
         (["smap", "--column", "a", "--E", 2, "--theta", "x"], 2, "--theta"),
         (["smap", "--column", "a", "--E", 2, "--lib", "5"], 2, "--lib"),
         (["smap", "--column", "a", "--E", 2, "--theta", "-1"], 3, "--theta -1"),
-        (["smap", "--column", "a", "--E", 2, "--pred", "0:500"], 3, "pred_range"),
+        (["smap", "--column", "a", "--E", 2, "--pred", "0:500"], 3, "--pred"),
         (["predict-nonlinear", "--column", "c", "--E", 2], 3, "'c'"),
     ],
 )
