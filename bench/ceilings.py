@@ -197,7 +197,7 @@ def _shape(info: DeviceInfo, lanes: int, chains: int, *, dtype: str = "float32")
 def _kernel(executor: Executor, shape: Shape, entry: str) -> Any:
     quirks = quirks_for(executor.info)
     real = "double" if shape["dtype"] == "float64" else "float"
-    text = _template().render(**shape, real=real, contract=quirks.fma == "contract")
+    text = _template().render(**shape, real=real, contract=quirks.fma != "builtin")
     slots = declared(_ARGUMENTS, real == "double")[entry]
     return executor.build(quirks.prelude + text, quirks.build_options).kernel(entry, slots)
 

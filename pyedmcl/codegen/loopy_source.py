@@ -47,8 +47,8 @@ def produce(name: str, values: Mapping[str, Any]) -> str:
     name : str
         A maker: "skill".
     values : mapping
-        Specialisation and tuned parameters, and the device's ``fma`` ("builtin" or "contract") and ``minimum`` ("fmin"
-        or "select"). These two act through numeric.clh, as in the templates, so one text of loopy's serves all devices.
+        Specialisation and tuned parameters, and the device's ``fma`` and ``minimum`` as in :func:`.render.prologue`.
+        These two act through numeric.clh, as in the templates, so one text of loopy's serves all devices.
 
     Returns
     -------

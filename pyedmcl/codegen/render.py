@@ -107,8 +107,9 @@ def prologue(values: Mapping[str, Any]) -> str:
     Parameters
     ----------
     values : mapping
-        ``fma`` ("builtin" or "contract"), ``minimum`` ("fmin" or "select"), ``exact_division`` and ``byte_permute``
-        (False by default) are the device's; ``dtype`` ("float32" by default) and ``lanes`` (1 by default) the kernel's.
+        ``fma`` ("builtin", "contract" or "contract-vectors"), ``minimum`` ("fmin" or "select"), ``exact_division`` and
+        ``byte_permute`` (False by default) are the device's; ``dtype`` ("float32" by default) and ``lanes`` (1 by
+        default) the kernel's.
 
     Raises
     ------
@@ -118,11 +119,11 @@ def prologue(values: Mapping[str, Any]) -> str:
     absent = [name for name in ("fma", "minimum") if name not in values]
     if absent:
         raise BuildError(f"no value for {', '.join(absent)}: codegen.build adds what the device's quirks say")
-    double = values.get("dtype") == "float64"
+    double, lanes = values.get("dtype") == "float64", int(values.get("lanes", 1))
     numbers = {
-        "LANES": int(values.get("lanes", 1)),
+        "LANES": lanes,
         "REAL_BITS": 64 if double else 32,
-        "FMA_CONTRACT": int(values["fma"] == "contract"),
+        "FMA_CONTRACT": int(values["fma"] == "contract" or (values["fma"] == "contract-vectors" and lanes > 1)),
         "MIN_SELECT": int(values["minimum"] == "select"),
         "DIVISION_EXACT": int(bool(values.get("exact_division"))),
         "BYTE_PERMUTE": int(bool(values.get("byte_permute"))),

@@ -22,7 +22,8 @@ class Quirks:
     ----------
     fma : str
         How to write a fast multiply-add with one rounding: "builtin" is ``fma(a, b, c)``; "contract" is ``a * b + c``
-        in a function whose first line is ``#pragma OPENCL FP_CONTRACT ON``.
+        in a function whose first line is ``#pragma OPENCL FP_CONTRACT ON``; "contract-vectors" is that for vector
+        types, and ``fma(a, b, c)`` for scalars.
     minimum : str
         How to write a fast minimum of two numbers that are not NaN: "fmin" or "select" (``a < b ? a : b``).
     exact_division : bool
@@ -170,8 +171,9 @@ TABLE: tuple[Row, ...] = (
     ),
     Row(
         lambda info: info.runtime == "intel-cpu",
-        {"fma": "contract"},
-        "scalar fma() is as fast as a*b+c, but fma() of vector types was 20 times slower (2026.2)",
+        {"fma": "contract-vectors"},
+        "scalar fma() is as fast as a*b+c, which is not fused everywhere in groups of few work-items (sums of a lookup "
+        "of one lane, in groups below 16, had other bits); fma() of vector types was 20 times slower (2026.2)",
     ),
     Row(
         lambda info: info.executor == "spirv",

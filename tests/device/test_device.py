@@ -147,9 +147,9 @@ def test_quirks_of_the_known_devices() -> None:
     for info in (NVIDIA, AMD, ARC, FPGA):
         found = quirks.quirks_for(info)
         assert (found.fma, found.minimum, found.defaults_for, found.unusable) == ("builtin", "fmin", "gpu", None)
-    for info in (INTEL, POCL31):
+    for info, fma in ((INTEL, "contract-vectors"), (POCL31, "contract")):
         found = quirks.quirks_for(info)
-        assert (found.fma, found.minimum, found.defaults_for) == ("contract", "select", "cpu")
+        assert (found.fma, found.minimum, found.defaults_for) == (fma, "select", "cpu")
     # On a processor, but its compiler takes minutes for what suits processors.
     found = quirks.quirks_for(LLVMPIPE)
     assert (found.fma, found.defaults_for, found.scalar_work_items) == ("builtin", "gpu", False)

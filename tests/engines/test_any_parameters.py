@@ -43,6 +43,15 @@ def test_lookup(device, gaps):
             np.testing.assert_array_equal(pyedmcl.xmap(x, E=2, device=device).rho, wanted, err_msg=str(parameters))
 
 
+@pytest.mark.parametrize("group", [{}, {"target_lanes": 8}, {"row_lanes": 4, "library_lanes": 2}], ids=str)
+def test_lookup_of_scalars_in_small_groups(device, group):
+    """Compilers for processors put fewer than 16 work-items together in other ways, or not at all."""
+    x = coupled_maps(n_series=8, n_steps=300, seed=1).values
+    wanted = pyedmcl.xmap(x, E=3, device=device).rho
+    with using(lookup={"lanes": 1, "target_lanes": 1, "row_lanes": 1, "library_lanes": 1, "unroll": 1} | group):
+        np.testing.assert_array_equal(pyedmcl.xmap(x, E=3, device=device).rho, wanted)
+
+
 def test_tables_whose_rows_have_16_bits(device, monkeypatch):
     """Only some GPUs take them; here a device is told to."""
     x, asked = series(False), []
