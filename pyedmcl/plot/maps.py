@@ -231,4 +231,4 @@ def _frames(ax: Any, links: Any, shape: tuple[int, int]) -> None:
 
     cells = [Rectangle((cause - 0.5, effect - 0.5), 1, 1) for cause, effect in np.argwhere(links)]
     width = max(0.5, min(1.6, 60 / max(shape)))
-    ax.add_collection(PatchCollection(cells, facecolor="none", edgecolor="#ff4d3d", linewidth=width))
+    ax.add_collection(PatchCollection(cells, facecolor="none", edgecolor="#1a1a1a", linewidth=width))
