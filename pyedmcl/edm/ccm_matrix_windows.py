@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..data.windows import Windows, windows_of
+from ..data.windows import windows_of
 from ..errors import InputError, shown
-from ..jobs.blocks import Arrays, Block, BlockResult, Record, Report, cut, rows_of_a_block
+from ..jobs.blocks import Arrays, Block, BlockResult, Record, Report
 from ..jobs.runner import Runner
 from ..jobs.sinks import ArraySink
 from . import arguments
 from .ccm_matrix_problem import CcmMatrixEngine, CcmMatrixProblem
 from .ccm_matrix_sizes import library_sizes, most_rows
 from .windowed_result import WindowedCcmMatrix
-from .xmap_windows import part_of, window_dimensions, windows_side
+from .xmap_windows import WindowsProblem, part_of, window_dimensions, windows_side
 
 if TYPE_CHECKING:
     from ..device.executor import Executor
@@ -25,42 +25,18 @@ _BLOCK_SERIES = 512  # series of all windows of a block, which are computed as o
 
 
 @dataclass(frozen=True)
-class CcmMatrixWindowsProblem:
-    """The matrices of each window; layers of the result are rho (n_windows, n_sizes, ...) and E (n_windows, n_series).
+class CcmMatrixWindowsProblem(WindowsProblem):
+    """The matrices of each window; layers are rho (n_windows, n_sizes, n_series, n_series), E (n_windows, n_series)."""
 
-    Attributes
-    ----------
-    matrix : CcmMatrixProblem
-        Of the whole series; its E may be None.
-    windows : Windows
-    """
-
-    matrix: CcmMatrixProblem
-    windows: Windows
-
-    @property
-    def unit(self) -> str:
-        return "windows"
+    whole: CcmMatrixProblem
 
     @property
     def kernels(self) -> tuple[str, ...]:
-        return self.matrix.kernels
-
-    @property
-    def total(self) -> int:
-        return len(self.windows)
-
-    def size(self, block: Block) -> int:
-        return len(block)
+        return self.whole.kernels
 
     def blocks(self, devices: int = 1) -> list[Block]:
         """Ranges of windows, for so many devices."""
-        most = max(_BLOCK_SERIES // self.matrix.total, 1)
-        return cut(self.total, rows_of_a_block(self.total, most, devices), 2)
-
-    @property
-    def operations(self) -> float:
-        return self.matrix.operations * self.total * (self.windows.width / self.windows.n_steps) ** 2
+        return self.cut(_BLOCK_SERIES // self.whole.total, devices)
 
     def open(self, executor: Executor) -> CcmMatrixWindowsEngine:
         return CcmMatrixWindowsEngine(self, executor)
@@ -74,7 +50,7 @@ class CcmMatrixWindowsEngine:
 
     def block(self, block: Block, into: Arrays | None, report: Report) -> BlockResult:
         """Mean skill (windows of the block, n_sizes, n_series, n_series), and E (windows of the block, n_series)."""
-        p, each, n = self._problem.matrix, self._problem.matrix.total, len(block)
+        p, each, n = self._problem.whole, self._problem.whole.total, len(block)
         series = windows_side(p.data, self._problem.windows, block)
         E, record = window_dimensions(p, self._executor, series, n)
         # Series of one window predict each other, with the random numbers of their places in the window.
@@ -132,7 +108,7 @@ def windowed_matrix(
     E = np.empty((n, each), np.int64)
     record: Record = runner.run(job, ArraySink(job.blocks(runner.devices), [rho, E]))
     named = {"windows": [cut_in.width, cut_in.step]}
-    used = runner.provenance(job.kernels, record, arguments=job.matrix.arguments() | named)
+    used = runner.provenance(job.kernels, record, arguments=job.whole.arguments() | named)
     return WindowedCcmMatrix(
         rho, np.array(sizes), E, series.names, problem.sample, problem.seed, np.array(cut_in.starts), cut_in.width,
         cut_in.times(series.time), used, problem.skill,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,43 +30,51 @@ Dims = NDArray[np.int_]
 
 
 @dataclass(frozen=True)
-class XmapWindowsProblem:
-    """The map of each window; layers of the result are rho (n_windows, ...) and E (n_windows, n_targets).
+class WindowsProblem:
+    """What jobs of windows have in common: a job of the whole series, and windows in each of which it is to be done.
 
     Attributes
     ----------
-    map : XmapProblem
+    whole : PairsProblem
         Of the whole series; its E may be None.
     windows : Windows
     """
 
-    map: XmapProblem
+    unit: ClassVar[str] = "windows"
+
+    whole: Any
     windows: Windows
-
-    @property
-    def unit(self) -> str:
-        return "windows"
-
-    @property
-    def kernels(self) -> tuple[str, ...]:
-        return (*self.map.kernels, "window_knn")
 
     @property
     def total(self) -> int:
         return len(self.windows)
 
+    @property
+    def operations(self) -> float:
+        return float(self.whole.operations * self.total * (self.windows.width / self.windows.n_steps) ** 2)
+
     def size(self, block: Block) -> int:
         return len(block)
 
-    def blocks(self, devices: int = 1) -> list[Block]:
-        """Ranges of windows, for so many devices."""
-        wide = self.map.data.series.n_series + self.map.aimed.series.n_series
-        most = max(_BLOCK_CELLS // (wide * self.windows.width), 1)
-        return cut(self.total, rows_of_a_block(self.total, most, devices), 2)
+    def cut(self, most: int, devices: int) -> list[Block]:
+        """Ranges of at most so many windows, for so many devices."""
+        return cut(self.total, rows_of_a_block(self.total, max(most, 1), devices), 2)
+
+
+@dataclass(frozen=True)
+class XmapWindowsProblem(WindowsProblem):
+    """The map of each window; layers of the result are rho (n_windows, ...) and E (n_windows, n_targets)."""
+
+    whole: XmapProblem
 
     @property
-    def operations(self) -> float:
-        return self.map.operations * self.total * (self.windows.width / self.windows.n_steps) ** 2
+    def kernels(self) -> tuple[str, ...]:
+        return (*self.whole.kernels, "window_knn")
+
+    def blocks(self, devices: int = 1) -> list[Block]:
+        """Ranges of windows, for so many devices."""
+        wide = self.whole.data.series.n_series + self.whole.aimed.series.n_series
+        return self.cut(_BLOCK_CELLS // (wide * self.windows.width), devices)
 
     def open(self, executor: Executor) -> XmapWindowsEngine:
         return XmapWindowsEngine(self, executor)
@@ -80,7 +88,7 @@ class XmapWindowsEngine:
 
     def block(self, block: Block, into: Arrays | None, report: Report) -> BlockResult:
         """rho (windows of the block, n_libraries, n_targets), and E (windows of the block, n_targets)."""
-        p, n = self._problem.map, len(block)
+        p, n = self._problem.whole, len(block)
         windows = self._problem.windows
         libraries = windows_side(p.data, windows, block)
         targets = libraries if p.targets is None else windows_side(p.targets, windows, block)
@@ -106,7 +114,7 @@ class XmapWindowsEngine:
 
     def _overlapping(self, libraries: Prepared, block: Block, whole: Dims) -> Overlapping | None:
         """The rows of the libraries that some windows of the block share, unless each window is conditioned anew."""
-        p, windows = self._problem.map, self._problem.windows
+        p, windows = self._problem.whole, self._problem.windows
         if libraries.conditioned.shift.any() or libraries.conditioned.exponent.any():
             return None
         starts = np.array(windows.starts[block.begin : block.end])[whole]
@@ -116,7 +124,7 @@ class XmapWindowsEngine:
     def _alone(
         self, libraries: Prepared, targets: Prepared, window: int, n: int, E: Dims
     ) -> tuple[NDArray[Any], Record]:
-        p = self._problem.map
+        p = self._problem.whole
         own = replace(
             p, data=_one(libraries, window, n), targets=None if p.targets is None else _one(targets, window, n),
             E=tuple(E.tolist()),
