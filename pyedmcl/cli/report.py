@@ -35,16 +35,19 @@ def report(
                      help="Show the curves of this pair first; may be given again. Default: the strongest."),
     ] = None,
     rate: Annotated[float, typer.Option("--rate", help="False discovery rate at which links are significant.")] = 0.05,
+    progress: options.Progress = None,
     quiet: options.Quiet = False,
     json: options.Json = False,
     debug: options.Debug = False,
 ) -> None:
     """Write maps, tables, networks and curves of results as one HTML file that needs no network."""  # fmt: skip
-    talk = Talk(quiet=quiet, as_json=json)
+    talk = Talk(quiet=quiet, as_json=json, progress=progress)
+    from ..launch.progress import told_to
     from ..reporting.report import report as write
 
     pairs = [_pair(text) for text in pair or ()]
-    write(list(results), output, title=title, top=top, cluster=cluster, pairs=pairs or None, rate=rate)
+    with talk.progress("reading") as told, told_to(told):
+        write(list(results), output, title=title, top=top, cluster=cluster, pairs=pairs or None, rate=rate)
     size = output.expanduser().stat().st_size
     counted = "1 result" if len(results) == 1 else f"{len(results)} results"
     talk.summary(f"{output}: report of {counted}, {size / 1e6:.2g} MB")

@@ -43,3 +43,9 @@ def test_what_is_refused(saved, tmp_path):
         "report", saved, "-o", tmp_path / "r.html", "--pair", "a", code=2
     )
     assert not (tmp_path / "r.html").exists()
+
+
+def test_progress_of_reading_is_told(saved, tmp_path):
+    line = ["report", str(saved), "-o", str(tmp_path / "r.html")]
+    assert "reading: 3 of 3 rows" in CliRunner().invoke(app, [*line, "--progress"]).stderr
+    assert "rows" not in CliRunner().invoke(app, [*line, "--no-progress"]).stderr
