@@ -45,10 +45,10 @@ x = np.array(series)
 
 # %% [markdown]
 # ## How much of it?
-# On a GPU all cells are counted in a second or so: `pyedmcl.recurrence_plot(x, m=3,
-# radius=0.1, radius_unit="std")`. On two cores of a processor that takes most of a
-# minute. So here every 51st state is compared with all of the million: each pixel
-# counts one of 51 of its cells, spread evenly, and all columns are there. (An odd
+# `pyedmcl.recurrence_plot(x, m=3, radius=0.1, radius_unit="std")` counts all cells. The
+# page on recurrence tells what such an image takes on a GPU; a few cores of a processor
+# take much longer. So here every 51st state is compared with all of the million: each
+# pixel counts one of 51 of its cells, spread evenly, and all columns are there. (An odd
 # number, since every 50th step would see one side only of a cycle of two steps.) Set
 # `EVERY = 1` for all cells.
 
