@@ -39,6 +39,23 @@ def write_failure(what: str, advice: str, error: OSError) -> StoreWriteError:
     return failure
 
 
+@contextlib.contextmanager
+def explained(what: str, advice: str) -> Iterator[None]:
+    """What the system refuses within is told as :func:`write_failure` says it; errors of ours pass as they are.
+
+    Raises
+    ------
+    StoreWriteError
+        In place of an OSError.
+    """
+    try:
+        yield
+    except OSError as error:
+        if isinstance(error, PyedmclError):
+            raise
+        raise write_failure(what, advice, error) from error
+
+
 def sync_folder(folder: Path) -> None:
     """Make renames and new names in ``folder`` survive a power cut."""
     if sys.platform == "win32":  # a folder cannot be opened there; NTFS journals names itself
@@ -234,10 +251,5 @@ def writing(path: Path, what: str = "the file") -> Iterator[IO[bytes]]:
     StoreWriteError, shown
         The file cannot be written; one that was there is as before.
     """
-    try:
-        with draft(path) as handle:
-            yield handle
-    except OSError as error:
-        if isinstance(error, PyedmclError):
-            raise
-        raise write_failure(f"{path}: {what} could not be written", _AGAIN, error) from error
+    with explained(f"{path}: {what} could not be written", _AGAIN), draft(path) as handle:
+        yield handle

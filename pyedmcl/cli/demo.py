@@ -104,14 +104,12 @@ def demo(
 
 def _make_folder(folder: Path) -> None:
     from ..errors import StoreForeignError
-    from ..jobs.durable import write_failure
+    from ..files import explained
 
     if os.path.exists(folder) and not os.path.isdir(folder):
         raise StoreForeignError(f"{folder} exists and is not a folder: name another one with -o")
-    try:
+    with explained(f"{folder} cannot be created", ", or name another folder with -o"):
         folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise write_failure(f"{folder} cannot be created", ", or name another folder with -o", error) from error
 
 
 def _judged(edges: Any, network: Network) -> list[dict[str, Any]]:

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import StoreForeignError, StoreMismatchError
-from ..jobs.claims import Member, remove_claims, require_alone
+from ..jobs.claims import Member, require_alone
 from ..jobs.manifest import Manifest
-from ..jobs.store import XmapStore, open_store, open_to_write
+from ..jobs.opening import open_store, several_to_write
+from ..jobs.store import XmapStore
 
 if TYPE_CHECKING:
     from ..device.info import DeviceInfo
@@ -98,17 +99,9 @@ def open_stores(
                 f"{path} holds library size {size}, computed from other data or with other parameters: choose another "
                 f"output path, or remove its folder {store_name(size)}"
             )
-    with contextlib.ExitStack() as stack:
-        stores = [
-            stack.enter_context(
-                open_to_write(path / store_name(size), problem.manifest(info, lib_size=size), member, resume=resume)
-            )
-            for size in problem.lib_sizes
-        ]
-        stack.pop_all()  # they stay open
-    if member is None:
-        remove_claims(path)
-    return stores
+    manifests = {store_name(size): problem.manifest(info, lib_size=size) for size in problem.lib_sizes}
+    with several_to_write(path, manifests, member, resume=resume) as stores:
+        return stores
 
 
 def read_stores(path: str | os.PathLike[str]) -> dict[int, XmapStore]:

@@ -105,11 +105,9 @@ class SurrogateFolder:
         """
         named = {f"array{place}": layer for place, layer in enumerate(layers)}
         head = {"searched": [dict(one) for one in record.searched]}
-        try:
+        advice = ", then run the same command again: it goes on from there"
+        with durable.explained(f"{self._path} cannot be written", advice):
             durable.write_file(self._path / _RESULT, packed(named, head))
-        except OSError as error:
-            advice = ", then run the same command again: it goes on from there"
-            raise durable.write_failure(f"{self._path} cannot be written", advice, error) from error
         self._settle()
 
     def _settle(self) -> None:

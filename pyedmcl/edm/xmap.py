@@ -15,8 +15,8 @@ from ..files import path_of
 from ..jobs.blocks import rows_of_a_block
 from ..jobs.function import public_function
 from ..jobs.manifest import default_block_rows, shared_block_rows
+from ..jobs.opening import open_store
 from ..jobs.provenance import told
-from ..jobs.store import open_store
 from ..jobs.turns import begin_of, processes
 from ..launch.progress import Progress
 from . import arguments

@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 from ..device.info import DeviceInfo
 from ..errors import StoreError, StoreForeignError
 from ..jobs import durable
-from ..jobs.claims import Member, remove_claims, require_alone
+from ..jobs.claims import Member, require_alone
+from ..jobs.opening import open_store, several_to_write
 from ..jobs.records import DamagedError, checked, read_checked
-from ..jobs.store import XmapStore, open_store, open_to_write
+from ..jobs.store import XmapStore
 from .xmap_problem import XmapProblem
 
 _LIST = "grid.json"
@@ -71,18 +72,12 @@ def open_stores(
     _allow_files(_FILES * len(cells) + _OTHER_FILES)
     if not (path / _LIST).exists():  # before its maps, so that a folder of a run that was killed is known as a grid
         _write_list(path, axes, names)
-    with contextlib.ExitStack() as stack:
-        stores = [
-            stack.enter_context(open_to_write(path / name, cell.manifest(info), member, resume=resume))
-            for name, cell in zip(names, cells, strict=True)
-        ]
+    manifests = {name: cell.manifest(info) for name, cell in zip(names, cells, strict=True)}
+    with several_to_write(path, manifests, member, resume=resume) as stores:
         for store, cell in zip(stores, cells, strict=True):
             if store.E is None:
                 store.set_E(np.array(cell.E, int))
         _write_list(path, axes, names)
-        stack.pop_all()  # they stay open
-    if member is None:
-        remove_claims(path)
     return stores
 
 
@@ -101,11 +96,9 @@ def _allow_files(wanted: int) -> None:
 
 def _write_list(path: Path, axes: dict[str, Any], names: Sequence[str]) -> None:
     ordered = [[name, list(values)] for name, values in axes.items()]  # names alone would be sorted
-    try:
+    with durable.explained(f"{path} cannot be written", ", or choose another output path"):
         durable.make_folder(path)
         durable.write_file(path / _LIST, checked({"axes": ordered, "maps": list(names)}))
-    except OSError as error:
-        raise durable.write_failure(f"{path} cannot be written", ", or choose another output path", error) from error
 
 
 def read_grid(path: Path) -> tuple[dict[str, Any], list[XmapStore]]:

@@ -11,10 +11,11 @@ import numpy as np
 from ..data.groups import Layout
 from ..io.edges import own_targets
 from ..jobs.blocks import Record
+from ..jobs.opening import open_store, open_to_write
 from ..jobs.runner import Runner
 from ..jobs.shared import SharedSink, sink_at
 from ..jobs.sinks import ArraySink
-from ..jobs.store import XmapStore, open_store, open_to_write
+from ..jobs.store import XmapStore
 from . import arguments
 from .keep import Keep
 from .kept_problem import EdgeSink, KeptProblem

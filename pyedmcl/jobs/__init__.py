@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .manifest import Manifest, default_block_rows
-from .store import XmapStore, open_store
+from .opening import open_store
+from .store import XmapStore
 
 __all__ = ["Manifest", "XmapStore", "default_block_rows", "open_store"]

@@ -101,22 +101,14 @@ class Member(Watch):
             The folder cannot be written.
         """
         if self._renewal is None:
-            with self._telling():
+            with self._explained():
                 durable.make_folder(self.folder)
             self.take(MEMBER + self.me.id)
             self._renewal = threading.Thread(target=self._renew, name="pyedmcl-claims", daemon=True)
             self._renewal.start()
 
-    @contextlib.contextmanager
-    def _telling(self) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            if isinstance(error, StoreError):
-                raise
-            raise durable.write_failure(
-                f"{self.folder.parent} cannot be written", ", then run the same command again", error
-            ) from error
+    def _explained(self) -> contextlib.AbstractContextManager[None]:
+        return durable.explained(f"{self.folder.parent} cannot be written", ", then run the same command again")
 
     def _renew(self) -> None:
         while not self._ended.wait(self.me.lease / _RENEWALS):
@@ -145,7 +137,7 @@ class Member(Watch):
             The folder cannot be written.
         """
         moment = time.monotonic()
-        with self._telling():
+        with self._explained():
             try:
                 descriptor = self._create(name)
             except FileExistsError:
@@ -240,7 +232,7 @@ class Member(Watch):
         """What the first one of all who share the folder said: ``value``, if that was this process."""
         self.enter()
         path = self.folder / name
-        with self._telling():
+        with self._explained():
             write_new(path, json.dumps(value).encode())
             return json.loads(path.read_bytes())
 

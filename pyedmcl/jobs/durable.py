@@ -17,6 +17,7 @@ from ..files import (
     NOT_OFFERED,
     PRIVATE_PREFIX,
     TEMPORARY_PREFIX,
+    explained,
     sync_folder,
     write_all,
     write_failure,
@@ -29,9 +30,9 @@ else:
     import fcntl
 
 __all__ = [
-    "LOCK_NAME", "PRIVATE_PREFIX", "TEMPORARY_PREFIX", "Journal", "Lease", "journal_line", "make_folder", "mark_of",
-    "read_journal", "read_journal_from", "remove_temporaries", "runs", "sync_folder", "write_all", "write_failure",
-    "write_file",
+    "LOCK_NAME", "PRIVATE_PREFIX", "TEMPORARY_PREFIX", "Journal", "Lease", "explained", "journal_line", "make_folder",
+    "mark_of", "read_journal", "read_journal_from", "remove_temporaries", "runs", "sync_folder", "write_all",
+    "write_failure", "write_file",
 ]  # fmt: skip
 _SUM = "crc32"  # in a line of a journal
 

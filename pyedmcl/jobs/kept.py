@@ -158,11 +158,9 @@ def blocks_of_steps(folder: Path) -> int:
 
 def _write(path: Path, arrays: Mapping[str, Any], record: Record) -> None:
     head = {"searched": [dict(one) for one in record.searched]}
-    try:
+    advice = ", then run the same command again: it continues from there"
+    with durable.explained(f"{path} could not be written", advice):
         durable.write_file(path, packed(arrays, head))
-    except OSError as error:
-        advice = ", then run the same command again: it continues from there"
-        raise durable.write_failure(f"{path} could not be written", advice, error) from error
 
 
 @contextlib.contextmanager
@@ -187,13 +185,9 @@ def kept_in(folder: Path, identity: Mapping[str, str]) -> Iterator[Path]:
     """
     is_ours(folder, identity, "out")  # before anything is touched
     lease = durable.Lease(folder / durable.LOCK_NAME)
-    try:
+    with durable.explained(f"{folder} cannot be written", ""):
         durable.make_folder(folder)
         lease.acquire()
-    except OSError as error:
-        if isinstance(error, StoreError):
-            raise
-        raise durable.write_failure(f"{folder} cannot be written", "", error) from error
     try:
         mark(folder, 1, identity, "out")
         yield folder

@@ -85,11 +85,8 @@ def mark(folder: Path, blocks: int, identity: Mapping[str, str], argument: str) 
         It cannot be written.
     """
     if not is_ours(folder, identity, argument):
-        try:
+        with durable.explained(f"{folder} cannot be written", ", then run the same command again"):
             write_new(folder / IDENTITY, identity_file(blocks, identity))
-        except OSError as error:
-            advice = ", then run the same command again"
-            raise durable.write_failure(f"{folder} cannot be written", advice, error) from error
         is_ours(folder, identity, argument)  # somebody else may have been quicker
 
 

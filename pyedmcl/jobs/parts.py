@@ -208,20 +208,15 @@ class PartsSink:
         me = self._member.me
         told = {"time": now(), "writer": me.id, "host": me.host, "device": me.device}
         head = {"searched": [dict(one) for one in result.record.searched], "done": [told]}
-        try:
+        part = self._folder / part_name(block.number, block.number + 1)
+        advice = ", then run the same command again: it continues from there"
+        with durable.explained(f"{part} could not be written", advice):
             durable.make_folder(self._folder)
             self._write(block.number, block.number + 1, head, result.arrays)
             self._left.discard(block.number)
             self._known.discard(block.number)
             self._shared.give_back(block.number)
             self._join_neighbours(block.number)
-        except OSError as error:
-            if isinstance(error, StoreError):
-                raise
-            raise durable.write_failure(
-                f"{self._folder / part_name(block.number, block.number + 1)} could not be written",
-                ", then run the same command again: it continues from there", error,
-            ) from error
 
     def _write(self, begin: int, end: int, head: Mapping[str, Any], result: Any) -> None:
         durable.write_file(self._folder / part_name(begin, end), packed(self._arrays(result), head))

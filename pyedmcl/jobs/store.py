@@ -11,24 +11,13 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from ..errors import InputError, StoreError, StoreForeignError, StoreMismatchError, warn
-from . import durable, layout, records, zarr3
+from ..errors import StoreError, StoreMismatchError
+from . import durable, layout, records
 from .claims import Member, remove_claims, require_alone
 from .manifest import Manifest, now
 from .stored import SEARCHED, StoredMap
 
 _AGAIN_OR_ELSEWHERE = ", then run the same command again, or choose another output path"
-
-
-@contextlib.contextmanager
-def _told(what: str, advice: str) -> Iterator[None]:
-    """Say what could not be written, why, and what helps, in place of what the system says."""
-    try:
-        yield
-    except OSError as error:
-        if isinstance(error, StoreError):
-            raise
-        raise durable.write_failure(what, advice, error) from error
 
 
 class XmapStore(StoredMap):
@@ -70,7 +59,7 @@ class XmapStore(StoredMap):
         path = Path(path)
         layout.manifest_to_continue(path, manifest, resume)  # before anything is touched, and again under the lease
         lease = durable.Lease(path / durable.LOCK_NAME)
-        with _told(f"{path} cannot be written", _AGAIN_OR_ELSEWHERE):
+        with durable.explained(f"{path} cannot be written", _AGAIN_OR_ELSEWHERE):
             try:
                 durable.make_folder(path)
                 lease.acquire()
@@ -113,7 +102,7 @@ class XmapStore(StoredMap):
         """
         path = Path(path)
         layout.manifest_to_continue(path, manifest, True)  # before anything is touched, and again alone
-        with _told(f"{path} cannot be written", _AGAIN_OR_ELSEWHERE):
+        with durable.explained(f"{path} cannot be written", _AGAIN_OR_ELSEWHERE):
             durable.make_folder(path)
             member.enter()
             lock = path / durable.LOCK_NAME
@@ -182,7 +171,7 @@ class XmapStore(StoredMap):
         """
         lease = durable.Lease(self.path / durable.LOCK_NAME)
         try:
-            with self._mutex, _told(
+            with self._mutex, durable.explained(
                 f"{self.path} is complete, but its journals could not be joined", ", then run the same command again"
             ):
                 lease.acquire()
@@ -357,61 +346,3 @@ class XmapStore(StoredMap):
                     f"{room}, then run the same command again: it continues from there",
                     error,
                 ) from error
-
-
-def open_to_write(path: Path, manifest: Manifest, member: Member | None, *, resume: bool = True) -> XmapStore:
-    """A store that this process writes alone, or as one of several."""
-    if member is None:
-        return XmapStore.create_or_resume(path, manifest, resume=resume)
-    return XmapStore.join(path, manifest, member)
-
-
-def open_store(path: str | os.PathLike[str], mode: str = "r") -> XmapStore:
-    """Open a result for reading, finished or not, also while a run writes it.
-
-    Parameters
-    ----------
-    path : path-like
-    mode : {"r"}
-        Reading is all there is; :meth:`XmapStore.create_or_resume` writes.
-
-    Raises
-    ------
-    StoreForeignError
-        There is nothing, or it was not written by pyedmcl.
-    StoreMismatchError
-        It has a format that this version does not know.
-    StoreError
-        It is damaged or cannot be read.
-
-    Warns
-    -----
-    RuntimeWarning
-        It was written before stores had checksums; blocks count as not done since the journal or their files are
-        damaged; what describes rho to other readers of Zarr is damaged.
-    """
-    if mode != "r":
-        raise InputError(f"mode {mode!r}: 'r' (reading) is needed; XmapStore.create_or_resume opens a store to write")
-    path = Path(path)
-    try:
-        attributes = layout.read_attributes(path)
-    except StoreForeignError:  # whose message is for those who write there
-        attributes = None
-    if attributes is None:
-        raise StoreForeignError(f"{path} is no result of pyedmcl xmap: name the folder that xmap wrote (-o)")
-    store = XmapStore(path, layout.read_manifest(path, attributes))
-    # What joined runs are at work on is no damage.
-    if not store._done.load() and store.pending() and not layout.is_joined(path):
-        gap = "rho is NaN" if store.keep is None else "edges are missing"
-        warn(
-            f"the journal of {path} and its files do not agree, as after a kill or damage: {len(store.pending())} of "
-            f"{store.n_blocks} blocks count as not done, and their {gap}, until the same command is run again"
-        )
-    if not store.manifest.checked:
-        warn(f"{path} was written before every file of a store had a checksum: only rho and E can be verified")
-    if store._done.entries and not layout.is_described(path, store.manifest):
-        warn(
-            f"{path / 'rho' / zarr3.METADATA} is damaged: what is read here is right, other readers of Zarr may be "
-            "misled. Running the same command again mends it."
-        )
-    return store

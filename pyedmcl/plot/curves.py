@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError
-from .figure import as_label, new_figure, save_figure
+from .figure import as_label, finished, new_figure
 from .palette import DARK, MIDDLE, legend, several
 
 _NAMED = 10  # series in the legend; more are drawn as one bundle
@@ -72,9 +72,7 @@ def skill_against_E(
     legend(ax)
     if title:
         ax.set_title(title, fontsize=11)
-    if path is not None:
-        save_figure(figure, path, dpi=dpi)
-    return figure
+    return finished(figure, path, dpi=dpi)
 
 
 def _lines(ax: Any, skill: Any, names: list[str], best: Any) -> None:

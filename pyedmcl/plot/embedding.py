@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .figure import as_label, colours, new_figure, save_figure
+from .figure import as_label, colours, finished, new_figure
 from .palette import legend, whole_steps
 
 if TYPE_CHECKING:
@@ -56,9 +56,7 @@ def skill_surface(scan: Any, path: PathLike | None = None, *, title: str | None 
     figure.colorbar(image, ax=list(axes), label="rho" if len(rho) == 1 else f"rho (median of {len(rho)} series)")
     if title:
         figure.suptitle(title)
-    if path is not None:
-        save_figure(figure, path, dpi=dpi)
-    return figure
+    return finished(figure, path, dpi=dpi)
 
 
 def curves(
@@ -84,6 +82,4 @@ def curves(
     ax.set_ylabel(y_label)
     ax.set_ylim(bottom=0)
     legend(ax)
-    if path is not None:
-        save_figure(figure, path, dpi=dpi)
-    return figure
+    return finished(figure, path, dpi=dpi)

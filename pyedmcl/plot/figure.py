@@ -140,6 +140,13 @@ def check_format(path: str | os.PathLike[str]) -> Path:
     return output_path(path, FORMATS, "a picture")
 
 
+def finished(figure: Any, path: str | os.PathLike[str] | None, *, dpi: int = 150) -> Any:
+    """The end of a picture: it is written to ``path`` where one is named. Errors are those of :func:`save_figure`."""
+    if path is not None:
+        save_figure(figure, path, dpi=dpi)
+    return figure
+
+
 def save_figure(figure: Any, path: str | os.PathLike[str], *, dpi: int = 150) -> Path:
     """Write a figure; the suffix chooses the format. A file that is there is replaced once the new one is complete.
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .figure import as_label, moments, new_figure, save_figure, short_dates
+from .figure import as_label, finished, moments, new_figure, short_dates
 from .palette import MIDDLE, PALE, RED, legend, legend_above
 
 _SHOWN = 200  # steps of a prediction; more cannot be told apart
@@ -51,9 +51,7 @@ def predictions(
     else:
         course = figure.add_subplot()
     _course(course, result, title)
-    if path is not None:
-        save_figure(figure, path, dpi=dpi)
-    return figure
+    return finished(figure, path, dpi=dpi)
 
 
 def views(
@@ -80,9 +78,7 @@ def views(
     ax.invert_yaxis()
     more = "" if len(result.views) <= _VIEWS else f", the best {_VIEWS} of {len(result.views):,} that were averaged"
     ax.set_xlabel(f"rho of each view among the rows of the library{more}")
-    if path is not None:
-        save_figure(figure, path, dpi=dpi)
-    return figure
+    return finished(figure, path, dpi=dpi)
 
 
 def _course(ax: Any, result: Any, title: str | None) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..io.edges import blank_itself, own_targets
-from .figure import new_figure, save_figure
+from .figure import finished, new_figure
 from .palette import legend, several, whole_steps
 
 
@@ -56,6 +56,4 @@ def skill_over_axis(
     legend(ax)
     if title:
         ax.set_title(title, fontsize=11)
-    if path is not None:
-        save_figure(figure, path, dpi=dpi)
-    return figure
+    return finished(figure, path, dpi=dpi)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .figure import as_label, new_figure, save_figure
+from .figure import as_label, finished, new_figure
 from .palette import MIDDLE, PAIR, PALE, RED, legend, whole_steps
 
 _LEAST_SPAN = 0.05  # of rho on an axis: smaller differences must not look like much
@@ -53,9 +53,7 @@ def skill_against_library(
     ax.grid(alpha=0.25)
     legend(ax)
     ax.set_title(title or f"median of {result.rho.shape[2]} samples, middle 50 and 90 %", fontsize=10)
-    if path is not None:
-        save_figure(figure, path, dpi=dpi)
-    return figure
+    return finished(figure, path, dpi=dpi)
 
 
 def skill_against_Tp(
@@ -82,9 +80,7 @@ def skill_against_Tp(
     legend(ax)
     if title:
         ax.set_title(title, fontsize=10)
-    if path is not None:
-        save_figure(figure, path, dpi=dpi)
-    return figure
+    return finished(figure, path, dpi=dpi)
 
 
 def skill_against_parameter(
@@ -116,9 +112,7 @@ def skill_against_parameter(
     ax.set_ylabel("forecast skill rho")
     ax.grid(alpha=0.25)
     ax.set_title(title or f"{'S-map' if name == 'theta' else 'simplex projection'}, E = {result.E}", fontsize=10)
-    if path is not None:
-        save_figure(figure, path, dpi=dpi)
-    return figure
+    return finished(figure, path, dpi=dpi)
 
 
 def skill_against_surrogates(
@@ -144,6 +138,4 @@ def skill_against_surrogates(
     panels[0].set_ylabel("surrogates per bin")
     if title:
         figure.suptitle(title, fontsize=11)
-    if path is not None:
-        save_figure(figure, path, dpi=dpi)
-    return figure
+    return finished(figure, path, dpi=dpi)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .figure import as_label, colours, moments, new_figure, save_figure, short_dates
+from .figure import as_label, colours, finished, moments, new_figure, short_dates
 from .palette import DARK, GREY, MIDDLE
 
 _PANELS = 9  # coefficients that get a panel each; more become a map
@@ -56,9 +56,7 @@ def coefficients(
     last.set_xlabel(f"{when} of the prediction" if when != "time (row)" else "time of the prediction (row)")
     heading = f"E = {result.E}, theta = {float(result.theta):g}: coefficients (target per unit of each coordinate)"
     figure.suptitle(title or f"S-map, {heading}", fontsize=11)
-    if path is not None:
-        save_figure(figure, path, dpi=dpi)
-    return figure
+    return finished(figure, path, dpi=dpi)
 
 
 def _panel(ax: Any, time: Any, values: Any, label: str) -> None:

@@ -12,7 +12,7 @@ from ..data.arguments import boolean
 from ..errors import InputError
 from ..io.edges import blank_itself, own_targets
 from ..io.export import checked_map
-from .figure import as_label, colours, new_figure, save_figure
+from .figure import as_label, colours, finished, new_figure
 from .order import likeness_order
 from .reduce import block_maxima, block_means
 
@@ -101,9 +101,7 @@ def heat_map(
     ax = _picture(cells, size, names, columns, heading, ax, label=label, marks=marks)
     if links is not None:
         _frames(ax, np.asarray(links, bool), rho.shape)
-    if path is not None:
-        save_figure(ax.figure, path, dpi=dpi)
-    return ax.figure
+    return finished(ax.figure, path, dpi=dpi)
 
 
 def edge_map(
@@ -150,9 +148,7 @@ def edge_map(
     if size > 1:
         heading.append(f"each cell is the largest kept rho of {size} x {size} pairs")
     ax = _picture(cells, size, libraries, columns, heading, None)
-    if path is not None:
-        save_figure(ax.figure, path, dpi=dpi)
-    return ax.figure
+    return finished(ax.figure, path, dpi=dpi)
 
 
 def _counted(names: Sequence[str], targets: Sequence[str] | None) -> str:

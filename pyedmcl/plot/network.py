@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import InputError
 from ..io.edges import Strongest, between_series, own_targets
-from .figure import as_label, colours, new_figure, save_figure
+from .figure import as_label, colours, finished, new_figure
 from .palette import DARK
 
 _NODES = 60  # series that can be told apart on a circle
@@ -151,9 +151,7 @@ def _network(held: _Links, names: Sequence[str], path: str | os.PathLike[str] | 
     heading.append(f"{len(links):,} link{'' if len(links) == 1 else 's'}, cause → effect" if len(links) == held.total
                    else f"the strongest {len(links):,} of {held.total:,} links, cause → effect")  # fmt: skip
     ax.set_title("\n".join(heading), fontsize=11)
-    if path is not None:
-        save_figure(figure, path, dpi=dpi)
-    return figure
+    return finished(figure, path, dpi=dpi)
 
 
 def _draw(figure: Any, ax: Any, strength: Any, links: Any, drawn: Any, names: list[str]) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
-from .figure import colours, new_figure, save_figure, short_dates
+from .figure import colours, finished, new_figure, short_dates
 
 if TYPE_CHECKING:
     PathLike = str | os.PathLike[str]
@@ -117,9 +117,7 @@ def plot_image(
         beyond = bool(np.nanmax(values, initial=0.0) > max(white, black))
         extend = "max" if beyond else "neither"
         figure.colorbar(image, ax=ax, shrink=0.9, pad=0.02, label=label, extend=extend)
-    if path is not None:
-        save_figure(figure, path, dpi=dpi)
-    return figure
+    return finished(figure, path, dpi=dpi)
 
 
 def _axis(time: Any, points: int) -> tuple[tuple[float, float], str, Any]:
@@ -191,9 +189,7 @@ def line_histograms(result: Any, path: PathLike | None = None, *, title: str | N
                 bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8})  # fmt: skip
     figure.axes[0].set_ylabel("lines of that length")
     figure.suptitle(title or _heading(result), fontsize=11)
-    if path is not None:
-        save_figure(figure, path, dpi=dpi)
-    return figure
+    return finished(figure, path, dpi=dpi)
 
 
 def _bars(histogram: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -262,6 +258,4 @@ def measure_curves(
     short_dates(panels[-1].xaxis, where)
     if title:
         panels[0].set_title(title, fontsize=11)
-    if path is not None:
-        save_figure(figure, path, dpi=dpi)
-    return figure
+    return finished(figure, path, dpi=dpi)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .figure import as_label, new_figure, save_figure
+from .figure import as_label, finished, new_figure
 from .palette import DARK, MIDDLE, PAIR, legend
 
 _PATH = 20_000  # rows of a path; more would only blacken it
@@ -59,9 +59,7 @@ def delay_path(
         words.append(f"the first {_PATH:,} of {len(result.values):,} rows")
     if words:
         ax.set_title(", ".join(words), fontsize=10)
-    if path is not None:
-        save_figure(figure, path, dpi=dpi)
-    return figure
+    return finished(figure, path, dpi=dpi)
 
 
 def neighbour_distances(
@@ -89,6 +87,4 @@ def neighbour_distances(
     legend(ax)
     if title:
         ax.set_title(title, fontsize=10)
-    if path is not None:
-        save_figure(figure, path, dpi=dpi)
-    return figure
+    return finished(figure, path, dpi=dpi)

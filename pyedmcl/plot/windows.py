@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from .figure import as_label, new_figure, save_figure
+from .figure import as_label, finished, new_figure
 from .palette import legend, several
 
 
@@ -47,6 +47,4 @@ def skill_over_time(
     ax.set_title(title or f"{len(result.starts):,} windows of {result.width:,} rows", fontsize=11)
     if curves:
         legend(ax)
-    if path is not None:
-        save_figure(figure, path, dpi=dpi)
-    return figure
+    return finished(figure, path, dpi=dpi)

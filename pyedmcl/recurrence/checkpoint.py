@@ -209,12 +209,8 @@ def unpacked_parts(arrays: Mapping[str, NDArray[Any]]) -> list[Partial]:
 def write(file: Path, identity: dict[str, str], state: Sequence[Partial]) -> None:
     """Replace the file by ``state``: rows 0 to ``state[0].end``, a part per radius."""
     held = packed(packed_parts(state), {"format": _FORMAT, "identity": identity})
-    try:
+    with durable.explained(f"checkpoint={str(file)!r} could not be written", "; finished rows of before are kept"):
         durable.write_file(file, held)
-    except OSError as error:
-        raise durable.write_failure(
-            f"checkpoint={str(file)!r} could not be written", "; finished rows of before are kept", error
-        ) from error
 
 
 def read(file: Path, identity: dict[str, str]) -> list[Partial] | None:

@@ -15,8 +15,8 @@ from ..data.arguments import boolean, real
 from ..edm.open_result import open_result
 from ..errors import InputError, shown
 from ..files import output_path, path_of, writing
+from ..jobs.opening import open_store
 from ..jobs.status import stores_of
-from ..jobs.store import open_store
 from .content import Curves, Section, Wishes
 from .document import document
 from .pictures import require_matplotlib

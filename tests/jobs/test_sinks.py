@@ -11,11 +11,11 @@ from store_helpers import ROWS, N, chunks, make_manifest, values
 
 from pyedmcl.device.fingerprint import device_key
 from pyedmcl.errors import Interrupted, StoreMismatchError
+from pyedmcl.jobs import XmapStore, open_store
 from pyedmcl.jobs.blocks import BlockResult, Record
 from pyedmcl.jobs.runner import LocalRunner
 from pyedmcl.jobs.sinks import StoreSink
 from pyedmcl.jobs.status import Observer
-from pyedmcl.jobs.store import XmapStore, open_store
 from pyedmcl.kernels import spec
 from pyedmcl.tuning.parameters import keeping, parameters
 
