@@ -72,12 +72,7 @@ def ccm(
     theta: Annotated[float, typer.Option("--theta", help="Localisation of --method smap.")] = 1.0,
     groups: options.Groups = None,
     windows: options.Windows = None,
-    draw: Annotated[
-        str,
-        typer.Option(
-            "--draw", metavar="rows|groups", help="Draw libraries from single rows, or from whole groups of --groups."
-        ),
-    ] = "rows",
+    draw: options.Draw = "rows",
     time_column: options.TimeColumn = None,
     dataset: options.Dataset = None,
     neighbors: options.Neighbors = "exact",

@@ -58,6 +58,7 @@ def ccm_matrix(
     E_rule: options.ERule = "best",
     columns: options.Columns = None,
     groups: options.Groups = None,
+    draw: options.Draw = "rows",
     lib: options.Library = None,
     pred: options.Predicted = None,
     folds: options.Folds = None,
@@ -117,8 +118,8 @@ def ccm_matrix(
         result = pyedmcl.ccm_matrix(
             series, lib_sizes=sizes, sample=sample, E=dimension, tau=tau, Tp=Tp, seed=seed,
             exclusion_radius=exclusion_radius, knn=knn, method=method, theta=theta, ridge=ridge, E_max=E_max,
-            E_rule=parse_rule(E_rule),
-            groups=labels, lib_range=parse_ranges(lib, "--lib"), pred_range=parse_ranges(pred, "--pred"), folds=folds,
+            E_rule=parse_rule(E_rule), groups=labels, draw=draw,
+            lib_range=parse_ranges(lib, "--lib"), pred_range=parse_ranges(pred, "--pred"), folds=folds,
             windows=spans, skill=skill, out=output if spans is None else None, resume=resume, join=join, part=part,
             progress=report, neighbors=neighbors, recall=recall, dtype=dtype, device=device, client=workers,
         )  # fmt: skip

@@ -10,7 +10,7 @@ import typer
 from . import options
 from .ccm_options import LibSizes, Seed, parse_integers, parse_sizes
 from .files import check_picture, check_result, write_bytes, write_result
-from .inputs import load, parse_columns, parse_E, parse_rule
+from .inputs import beside_groups, load, load_groups, parse_columns, parse_E, parse_rule
 from .surrogate_test import surrogates_asked
 from .talk import Talk
 
@@ -102,6 +102,8 @@ def network(
     ] = 10,
     E_rule: options.ERule = "best",
     columns: options.Columns = None,
+    groups: options.Groups = None,
+    draw: options.Draw = "rows",
     time_column: options.TimeColumn = None,
     dataset: options.Dataset = None,
     dtype: options.Dtype = "float32",
@@ -125,7 +127,9 @@ def network(
         check_result(output, "a network, if not to a folder (a name without an ending),", _GRAPHS)
     check_picture(picture)
     asked = None if lags.strip().lower() == "none" else parse_integers(lags, "--lags")
-    series = load(input, parse_columns(columns), time_column, dataset)
+    wanted = beside_groups(parse_columns(columns), groups)
+    labels = load_groups(input, wanted, groups, dataset)
+    series = load(input, wanted, time_column, dataset)
     import pyedmcl
 
     from ..edm.causal_network_result import COLUMNS
@@ -140,7 +144,7 @@ def network(
             period=period, convergence=convergence, partial=partial, lib_sizes=parse_sizes(lib_sizes), sample=sample,
             seed=seed, exclusion_radius=exclusion_radius, knn=knn, E_max=E_max,
             E_rule=parse_rule(E_rule), progress=report, dtype=dtype,
-            device=device, out=folder,
+            device=device, out=folder, groups=labels, draw=draw,
         )  # fmt: skip
     rows = found.rows()
     if output is not None:

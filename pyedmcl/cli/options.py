@@ -37,6 +37,12 @@ Groups = Annotated[
         "state crosses a border. Say which columns hold values, too.",
     ),
 ]  # fmt: skip
+Draw = Annotated[
+    str,
+    typer.Option(
+        "--draw", metavar="rows|groups", help="Draw libraries from single rows, or from whole groups of --groups."
+    ),
+]
 Windows = Annotated[
     str | None,
     typer.Option(

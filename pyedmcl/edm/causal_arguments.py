@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..data.groups import Groups
 from ..data.series import Series, require_rows
 from ..errors import InputError, warn
 from . import arguments
@@ -36,6 +37,7 @@ class Legs:
     period: int | None
     recurrence: float
     season: str
+    draw: str
 
 
 def lags_asked(lags: Any) -> tuple[int, ...]:
@@ -61,8 +63,8 @@ def _smooth(series: Series) -> bool:
     return float(np.median(np.nan_to_num(pearson(now, before)))) > _SMOOTH
 
 
-def check_size(series: Series, fields: dict[str, Any], lags: Sequence[int]) -> None:
-    """Refuse what no network can be made of, and tell what makes one doubtful."""
+def check_size(series: Series, groups: Groups | None, fields: dict[str, Any], lags: Sequence[int]) -> None:
+    """Refuse what no network can be made of, and tell what makes one doubtful; of series as they were given."""
     if series.n_series < 2:
         raise InputError("data: there is one series; a network needs two at least")
     if series.n_steps < _LEAST_ROWS:
@@ -75,8 +77,19 @@ def check_size(series: Series, fields: dict[str, Any], lags: Sequence[int]) -> N
             f"there are more series ({series.n_series:,}) than rows ({series.n_steps:,}). If the table is the other "
             "way round (a row for each series), transpose it"
         )
-    for _, text in remarks_on_times(series.time):
+    for text in _remarks_on_times(series.time, groups):
         warn(f"data: {text}")
     highest, name = (fields["E_max"], "E_max") if fields["E"] is None else (max(fields["E"]), "E")
     for Tp in {min(lags, default=0), max(lags, default=0)}:
         require_rows(series, E=highest, tau=fields["tau"], Tp=Tp, k=1, name=name)
+
+
+def _remarks_on_times(time: Any, groups: Groups | None) -> list[str]:
+    """What is wrong with the times of each recording; of groups each kind once, for the first that has it."""
+    if groups is None or time is None:
+        return [text for _, text in remarks_on_times(time)]
+    found: dict[str, list[str]] = {}
+    for number, name in enumerate(groups.names.tolist()):
+        for code, text in remarks_on_times(time[groups.codes == number]):
+            found.setdefault(code, []).append(f"group {name}: {text}")
+    return [own[0] + (f" (and so in {len(own) - 1} more groups)" if len(own) > 1 else "") for own in found.values()]

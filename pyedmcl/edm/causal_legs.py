@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..data.groups import Layout
 from ..data.series import Series
 from ..errors import warn
 from ..jobs.blocks import Record
@@ -21,6 +22,7 @@ from .ccm_matrix_result import CcmMatrixResult
 from .ccm_matrix_sizes import library_sizes, most_rows
 from .exceedance import p_values
 from .false_discovery import false_discovery
+from .group_draws import drawn_from
 from .lagged_map_problem import LaggedMapProblem
 from .lagged_significance_problem import LaggedSignificanceProblem
 from .pair_predictions_problem import PairPredictionsProblem
@@ -52,15 +54,20 @@ class LegsOfNetwork:
     legs : Legs
     seasons : Seasons
     runner : Runner
+    layout : Layout or None
+        How groups lie among the rows.
     """
 
-    def __init__(self, fields: dict[str, Any], legs: Legs, seasons: Seasons, runner: Runner) -> None:
+    def __init__(
+        self, fields: dict[str, Any], legs: Legs, seasons: Seasons, runner: Runner, layout: Layout | None = None
+    ) -> None:
         self._fields, self._legs, self._seasons, self._runner = fields, legs, seasons, runner
+        self._layout = layout
         self._series: Series = fields["data"].series
         self._dims = np.array(fields["E"], int)
         self._makers = None if legs.surrogate is None else SeriesMakers(
             self._series, legs.surrogate, fields["tau"], legs.period, legs.recurrence,
-            (seasons.choices,) if seasons.choices else None,
+            seasons.choices or None, layout,
         )
         self._record = Record()
         self._kernels: tuple[str, ...] = ()
@@ -99,7 +106,7 @@ class LegsOfNetwork:
             p_convergence=missing if p_convergence is None else p_convergence, through=through, carried=carried,
             partial=left, E=self._dims, tau=self._fields["tau"], Tp=Tp, rate=legs.rate,
             p_lag=missing if p_lag is None else p_lag, latest=legs.latest, surrogate=legs.surrogate, seed=legs.seed,
-            n_steps=series.n_steps,
+            n_steps=int(self._rows.sum()), groups=0 if self._layout is None else len(self._rows),
             reasons=() if self._makers is None else self._makers.reasons,
             season=self._seasons.period, without_season=self._seasons.without,
             provenance=self._runner.provenance(dict.fromkeys(self._kernels), self._record),
@@ -113,7 +120,13 @@ class LegsOfNetwork:
         """P-value of each pair's best lag being better than those that a cause may not have."""
         late = [place for place, lag in enumerate(self._legs.lags) if lag > self._legs.latest]
         first = (int(self._dims.max()) - 1) * self._fields["tau"]
-        return p_of_lag(rho, np.fmax.reduce(by_lag[late]), self._series.n_steps - first)
+        states = int(np.maximum(self._rows - first, 0).sum())
+        return p_of_lag(rho, np.fmax.reduce(by_lag[late]), states)
+
+    @property
+    def _rows(self) -> NDArray[np.int64]:
+        """Rows of each group."""
+        return np.array([self._series.n_steps]) if self._layout is None else self._layout.groups.sizes
 
     def _maps(self, lags: tuple[int, ...]) -> Doubles:
         """Skill (n_lags, n_series, n_series) at each lag."""
@@ -150,7 +163,10 @@ class LegsOfNetwork:
         for lag in np.unique(Tp).tolist():
             pairs = lag == Tp
             fields = self._fields | {"Tp": lag}
-            problem = CcmMatrixProblem(**fields, lib_sizes=(), sample=legs.sample, seed=legs.seed, pairs=pairs)
+            problem = CcmMatrixProblem(
+                **fields, lib_sizes=(), sample=legs.sample, seed=legs.seed, pairs=pairs,
+                group_of=drawn_from(self._layout, legs.draw),
+            )  # fmt: skip
             problem = replace(problem, lib_sizes=library_sizes(lib_sizes, problem, most_rows(problem)))
             matrices = list(np.empty((len(problem.lib_sizes), N, N), np.dtype(problem.data.dtype)))
             self._note(self._runner.run(problem, ArraySink(problem.blocks(), matrices)), problem.kernels)
@@ -184,6 +200,7 @@ class LegsOfNetwork:
         found, record = partial_skill(
             self._runner, self._series.values, self._dims, links, {}, tau=f["tau"],
             exclusion_radius=f["exclusion_radius"], knn=f["knn"], dtype=f["data"].dtype,
+            there=None if self._layout is None else self._layout.there,
         )  # fmt: skip
         self._note(record, PairPredictionsProblem.kernels)
         for number, link in enumerate(links):

@@ -13,7 +13,9 @@ from typing import Any
 import numpy as np
 
 from ..data.condition import Prepared
-from ..data.series import Series
+from ..data.group_labels import take_groups
+from ..data.groups import Layout
+from ..data.series import Series, as_series
 from ..device.select import DeviceNames
 from ..jobs.function import public_function
 from ..jobs.kept import KeepingRunner, kept_in
@@ -28,9 +30,10 @@ from .causal_arguments import SEASONS, Legs, check_size, lags_asked, latest_aske
 from .causal_legs import LegsOfNetwork
 from .causal_network_result import CausalNetwork
 from .ccm_problem import KERNELS
+from .group_draws import DRAWS, drawn_from
 from .lagged_map_problem import LaggedMapProblem
 from .pair_predictions_problem import PairPredictionsProblem
-from .pairs import pairs_arguments, with_dimensions
+from .pairs import pairs_in_groups, with_dimensions
 from .seasons import Seasons, seasons_of
 from .surrogate import check_method
 
@@ -63,6 +66,8 @@ def causal_network(
     E_max: int = 10,
     E_rule: str | float = "best",
     columns: Sequence[str | int] | str | int | None = None,
+    groups: Any = None,
+    draw: str = "rows",
     out: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
     dtype: str = "float32",
@@ -113,6 +118,12 @@ def causal_network(
         Rows of that cycle, which is looked for by default; also for surrogates.
     recurrence : float
         As for :func:`pyedmcl.surrogate`.
+    groups : str, sequence of str, or labels (n_steps,), optional
+        Recordings (subjects, plots, replicates) that stand one below the other, as for :func:`pyedmcl.xmap`: no state
+        and no lag crosses a border, each recording has surrogates of its own rows, and a season of its own is removed
+        from each.
+    draw : {"rows", "groups"}
+        What the libraries of the test of convergence are drawn from, as for :func:`pyedmcl.ccm`.
     out : path, optional
         Folder in which every finished part of every leg is kept. The same call continues there, whatever ended it; one
         with other data or arguments is refused. Without ``seed``, that of the folder is taken.
@@ -166,37 +177,42 @@ def causal_network(
         arguments.share("rate", rate), arguments.draws("budget", budget), bool(convergence),
         arguments.draws("sample", sample), lags_asked(lags), 0, bool(partial),
         arguments.stream(_stored_seed(where) if seed is None else seed), period, recurrence,
-        arguments.choice("season", season, SEASONS),
+        arguments.choice("season", season, SEASONS), arguments.choice("draw", draw, DRAWS),
     )  # fmt: skip
     arguments.reporter(progress)
-    fields = pairs_arguments(
-        data, E=E, tau=tau, Tp=Tp, exclusion_radius=exclusion_radius, knn=knn, E_max=E_max, E_rule=E_rule,
-        columns=columns, dtype=dtype
+    rest, of = take_groups(data, groups, "data")
+    given = as_series(rest, columns=columns)
+    fields, layout = pairs_in_groups(
+        given, E=E, tau=tau, Tp=Tp, exclusion_radius=exclusion_radius, knn=knn, E_max=E_max, E_rule=E_rule,
+        columns=None, groups=of, dtype=dtype, lags=legs.lags
     )
+    check_size(given, of, fields, legs.lags)
+    drawn_from(layout, legs.draw)
     series = fields["data"].series
-    check_size(series, fields, legs.lags)
-    seasons = seasons_of(series, legs.surrogate, legs.period, remove=legs.season == "remove")
+    seasons = seasons_of(series, legs.surrogate, legs.period, remove=legs.season == "remove", layout=layout)
     legs = replace(legs, latest=latest_asked(latest, legs.lags, seasons.series))
     fields["data"] = Prepared(seasons.series, fields["data"].dtype)
     runner = arguments.runner_on(device, fields["data"].dtype, client)
     if where is None:
-        return _of(fields, legs, seasons, runner, lib_sizes)
+        return _of(fields, legs, seasons, layout, runner, lib_sizes)
     asked = LaggedMapProblem(**fields, lags=legs.lags)
     with kept_in(where, _identity(asked, legs, lib_sizes, series)) as folder:
         keeping = KeepingRunner(runner, folder)
-        found = _of(fields, legs, seasons, keeping, lib_sizes)
+        found = _of(fields, legs, seasons, layout, keeping, lib_sizes)
         keeping.done()
         return found
 
 
-def _of(fields: dict[str, Any], legs: Legs, seasons: Seasons, runner: Runner, lib_sizes: Any) -> CausalNetwork:
+def _of(
+    fields: dict[str, Any], legs: Legs, seasons: Seasons, layout: Layout | None, runner: Runner, lib_sizes: Any
+) -> CausalNetwork:
     """The network of a table, of which E may still have to be found."""
     problem = with_dimensions(LaggedMapProblem(**fields, lags=()), runner, ArraySink([], []))
     dims = np.array(problem.E, int)
     if problem.E_max is not None:
         dims = np.maximum(dims, min(_LEAST_E, problem.E_max))
     fields = fields | {"E": tuple(dims.tolist()), "E_max": None}
-    return LegsOfNetwork(fields, legs, seasons, runner).result(lib_sizes)
+    return LegsOfNetwork(fields, legs, seasons, runner, layout).result(lib_sizes)
 
 
 def _identity(problem: LaggedMapProblem, legs: Legs, lib_sizes: Any, series: Series) -> dict[str, str]:

@@ -21,7 +21,8 @@ from .verdicts import DIRECT, INDIRECT, LINK, MEANINGS, NONE, UNORDERED
 Doubles = NDArray[np.float64]
 COLUMNS = (
     "cause", "effect", "verdict", "rho", "Tp", "best_lag", "rho_at_best_lag", "lag_allows", "p_lag", "p_value",
-    "q_value", "surrogates", "gain", "p_convergence", "other", "rho_through_other", "partial", "E", "tau", "reasons",
+    "q_value", "surrogates", "gain", "p_convergence", "other", "rho_through_other", "partial", "E", "E_of", "tau",
+    "reasons",
 )  # fmt: skip
 _ORDER = (DIRECT, LINK, INDIRECT, UNORDERED, NONE)
 
@@ -57,6 +58,8 @@ class CausalNetwork(Graph, Result):
         Embedding dimension of each series.
     tau, rate, latest, surrogate, seed, n_steps
         What it was made with.
+    groups : int
+        Recordings that the rows belong to, where they were told apart; else 0.
     reasons : tuple of str
         For surrogates of method "auto": what was taken for each series, and why.
     season, without_season : int, tuple of str
@@ -92,6 +95,7 @@ class CausalNetwork(Graph, Result):
     surrogate: str | None
     seed: int
     n_steps: int
+    groups: int = 0
     reasons: tuple[str, ...] = ()
     season: int = 0
     without_season: tuple[str, ...] = ()
@@ -127,7 +131,7 @@ class CausalNetwork(Graph, Result):
             float(self.p_lag[at]), float(self.p_value[at]), float(self.q_value[at]),
             0 if self.draws is None else int(self.draws[at]), float(self.gain[at]), float(self.p_convergence[at]),
             "" if z < 0 else self.names[z], float(self.carried[at]), float(self.partial[at]), int(self.E[effect]),
-            self.tau, " ".join(self.codes[at]),
+            "effect", self.tau, " ".join(self.codes[at]),
         )  # fmt: skip
 
     def to_frame(self, verdicts: Collection[str] | None = None) -> Any:

@@ -101,6 +101,11 @@ def _steps(lag: int) -> str:
     return f"{rows} earlier" if lag < 0 else f"{rows} later"
 
 
+def _rows(network: CausalNetwork) -> str:
+    rows = f"{network.n_steps:,} rows"
+    return f"{rows} in {network.groups:,} recordings, which share no state," if network.groups else rows
+
+
 def methods(network: CausalNetwork) -> str:
     """A paragraph for the methods section of a paper."""
     from .. import __version__
@@ -108,7 +113,7 @@ def methods(network: CausalNetwork) -> str:
     low, high = int(network.E.min()), int(network.E.max())
     E = f"E = {low}" if low == high else f"E from {low} to {high}"
     parts = [
-        f"Causal links among {len(network.names)} series of {network.n_steps:,} rows were inferred by convergent cross "
+        f"Causal links among {len(network.names)} series of {_rows(network)} were inferred by convergent cross "
         f"mapping (Sugihara et al. 2012; pyedmcl {__version__}, seed {network.seed}). States were delay embeddings of "
         f"each series ({E}, tau = {network.tau}); those of an effect estimated a possible cause at an earlier row."
     ]

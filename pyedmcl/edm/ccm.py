@@ -18,11 +18,12 @@ from ..jobs.sinks import ArraySink
 from ..launch.progress import Progress
 from . import arguments
 from .auto_dimension import dimensions_of
-from .ccm_directions import METHODS, Direction, drawn_from, library_sizes, variables
+from .ccm_directions import METHODS, Direction, library_sizes, variables
 from .ccm_problem import KERNELS, CcmProblem
 from .ccm_result import CcmResult, LaggedCcmResult
 from .ccm_windows import windowed_ccm
 from .convergence import means
+from .group_draws import drawn_from
 from .measures import check_room, check_skill
 from .regression import check_thetas
 from .windowed_result import WindowedCcm
@@ -185,7 +186,7 @@ def ccm(
     )  # fmt: skip
     problem = CcmProblem(
         (), (), samples, number, Tp, both.exclusion_radius, search, dtype,
-        None if method == "simplex" else float(thetas[0]), drawn_from(both, draw), check_skill(skill),
+        None if method == "simplex" else float(thetas[0]), drawn_from(both.layout, draw), check_skill(skill),
         predictions,
     )  # fmt: skip
     if windows is not None:

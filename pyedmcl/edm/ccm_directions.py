@@ -20,7 +20,6 @@ from . import arguments, ranges
 from .states import delay_states, embed, future, given_states
 
 METHODS = ("simplex", "smap")
-DRAWS = ("rows", "groups")
 _SIZES = 12  # library sizes where the caller names none
 
 
@@ -163,15 +162,6 @@ def variables(
         laid[0], laid[1], tau, layout.exclusion_radius, ranges.in_layout("lib_range", lib_range, layout),
         ranges.in_layout("valid_lib", valid_lib, layout), layout,
     )  # fmt: skip
-
-
-def drawn_from(both: Variables, draw: Any) -> NDArray[np.int64] | None:
-    """Group of each row where sub-libraries are drawn from whole groups, as ``draw`` says; else None."""
-    if arguments.choice("draw", draw, DRAWS) == "rows":
-        return None
-    if both.layout is None:
-        raise InputError("draw='groups': groups= is needed, which says where each row belongs")
-    return both.layout.code
 
 
 def _predicted(series: Series) -> Series:

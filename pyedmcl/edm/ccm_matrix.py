@@ -28,6 +28,7 @@ from .ccm_matrix_result import CcmMatrixResult
 from .ccm_matrix_sizes import library_sizes, most_rows
 from .ccm_matrix_store import open_stores, read_stores, shared_seed, stored_seed
 from .ccm_matrix_windows import windowed_matrix
+from .group_draws import drawn_from
 from .linear_fits import LinearFits, require_coordinates, single_fits
 from .map_rows import MapRows, rows_of
 from .measures import ERRORS, check_skill
@@ -55,6 +56,7 @@ def ccm_matrix(
     E_rule: str | float = "best",
     columns: Sequence[str | int] | str | int | None = None,
     groups: Any = None,
+    draw: str = "rows",
     lib_range: Any = None,
     pred_range: Any = None,
     folds: int | None = None,
@@ -122,6 +124,8 @@ def ccm_matrix(
         Of method "smap": localisation, and penalty on the squared slopes, as for :func:`pyedmcl.xmap`.
     tau, Tp, exclusion_radius, knn, E_max, E_rule, columns, groups, dtype, device, tune
         As for :func:`pyedmcl.xmap`.
+    draw
+        As for :func:`pyedmcl.ccm`; of method "simplex" and of Pearson's correlation.
     client : optional
         As for :func:`pyedmcl.xmap`.
 
@@ -186,10 +190,13 @@ def ccm_matrix(
             windows, keep=None, out=out, groups=groups, lib_range=lib_range, pred_range=pred_range, predictions=False
         )
         n = windows_of(windows, n).width
+    group_of = drawn_from(layout, draw)
+    if group_of is not None and (fits is not None or skill != "pearson"):
+        raise InputError("draw='groups': method='simplex' with skill='pearson' is needed")
     rows = _rows(rows_of(lib_range, pred_range, folds, n, layout), pred_range)
     problem = CcmMatrixProblem(
         **fields, lib_sizes=(), sample=samples, seed=arguments.stream(seed), fits=fits, skill=skill,
-        **({"folds": rows} if folds is not None else {"rows": rows[0] if rows else None}),
+        group_of=group_of, **({"folds": rows} if folds is not None else {"rows": rows[0] if rows else None}),
     )  # fmt: skip
     for choice in rows:
         choice.require(n, problem.dims, problem.tau, problem.Tp)

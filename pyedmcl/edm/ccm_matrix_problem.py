@@ -11,11 +11,13 @@ from numpy.typing import NDArray
 
 from ..engines.ccm import SampledSkill
 from ..engines.future_targets import FutureTargets
+from ..engines.sub_libraries import CcmPair
 from ..jobs.blocks import Arrays, Block, BlockResult, Record, Report, cut
 from . import ccm_matrix_measures, ccm_matrix_smap
 from .ccm_problem import KERNELS
 from .convergence import means
 from .effort import operations
+from .group_draws import skill_of_groups
 from .linear_fits import LinearFits
 from .map_rows import MapRows, arguments_of_folds
 from .pairs import PairsProblem
@@ -48,6 +50,8 @@ class CcmMatrixProblem(PairsProblem):
         Series number i has the random numbers of number i % streams, where series are those of several windows.
     skill : str
         How predictions are measured.
+    group_of : ndarray of int (n_steps,) or None
+        Group of each row, where sub-libraries are drawn from whole groups.
     """
 
     lib_sizes: tuple[int, ...]
@@ -58,6 +62,7 @@ class CcmMatrixProblem(PairsProblem):
     folds: tuple[MapRows, ...] = ()
     streams: int | None = None
     skill: str = "pearson"
+    group_of: NDArray[np.int64] | None = None
 
     @property
     def kernels(self) -> tuple[str, ...]:
@@ -80,6 +85,8 @@ class CcmMatrixProblem(PairsProblem):
         drawn = {"sample": self.sample, "seed": self.seed, **arguments_of_folds(self.folds)}
         if self.skill != "pearson":
             drawn["skill"] = self.skill
+        if self.group_of is not None:
+            drawn["draw"] = "groups"
         return drawn if self.fits is None else drawn | self.fits.arguments()
 
     def open(self, executor: Executor) -> CcmMatrixEngine:
@@ -153,8 +160,12 @@ class CcmMatrixEngine:
                 return self._fits.skill(engine, rows, E, libraries, pairs, sizes)
             if p.skill != "pearson":
                 return ccm_matrix_measures.measured(p, engine, self._targets, rows, pairs, sizes)
-            mean = means(engine.skill(pairs, sizes, p.sample, p.seed))
-            return mean, Record(dict(engine.parameters), engine.grade, tuple(engine.searched))
+            if p.group_of is None:
+                found = engine.skill(pairs, sizes, p.sample, p.seed)
+            else:
+                named = [CcmPair(library, target, (a, b)) for library, target, a, b in pairs.tolist()]
+                found = skill_of_groups(engine, named, sizes, p.sample, p.seed, p.group_of)
+            return means(found), Record(dict(engine.parameters), engine.grade, tuple(engine.searched))
         finally:
             engine.release()
 

@@ -18,7 +18,7 @@ from .ccm_directions import Direction, states_of
 from .ccm_predictions import measured
 from .ccm_smap import smap_skill
 from .effort import operations
-from .group_draws import drawn_groups
+from .group_draws import drawn_groups, skill_of_groups
 from .states import delay_states, future
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 KERNELS = ("knn", "ccm_draw", "ccm", "ccm_direct")
 _TOGETHER = 64  # directions of a block
-_MEMBER_BYTES = 1 << 28  # of sub-libraries that the host draws together
 SMAP_KERNELS = (
     "ccm_draw", "stage", "smap_white", "smap_gram", "smap_map",  # where samples are fitted together
     "smap_scale", "smap", "smap_solve",  # and one by one
@@ -168,13 +167,7 @@ def _skill(engine: SampledSkill, pairs: list[CcmPair], p: CcmProblem) -> NDArray
     """rho (pairs, sizes, samples)."""
     if p.group_of is None:
         return engine.skill(pairs, p.lib_sizes, p.sample, p.seed)
-    step = max(_MEMBER_BYTES // (len(pairs) * p.sample * len(p.group_of)), 1)
-    parts = []
-    for first in range(0, len(p.lib_sizes), step):
-        sizes = p.lib_sizes[first : first + step]
-        members = np.array([[p.members(engine.library_mask(pair), pair, size) for size in sizes] for pair in pairs])
-        parts.append(engine.skill(pairs, sizes, p.sample, p.seed, members))
-    return np.concatenate(parts, axis=1)
+    return skill_of_groups(engine, pairs, p.lib_sizes, p.sample, p.seed, p.group_of)
 
 
 def _states(problem: CcmProblem, directions: tuple[Direction, ...]) -> States:

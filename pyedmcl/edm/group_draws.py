@@ -2,12 +2,51 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
+from ..data.groups import Layout
+from ..engines.ccm import SampledSkill
 from ..engines.sub_libraries import CcmPair
+from ..errors import InputError
+from . import arguments
 
 Mask = NDArray[np.bool_]
+DRAWS = ("rows", "groups")
+_MEMBER_BYTES = 1 << 28  # of sub-libraries that the host draws together
+
+
+def drawn_from(layout: Layout | None, draw: Any) -> NDArray[np.int64] | None:
+    """Group of each row where sub-libraries are drawn from whole groups, as ``draw`` says; else None."""
+    if arguments.choice("draw", draw, DRAWS) == "rows":
+        return None
+    if layout is None:
+        raise InputError("draw='groups': groups= is needed, which says where each row belongs")
+    return layout.code
+
+
+def skill_of_groups(
+    engine: SampledSkill, pairs: Sequence[CcmPair], sizes: Sequence[int], samples: int, seed: int,
+    code: NDArray[np.int64],
+) -> NDArray[np.float64]:  # fmt: skip
+    """rho (n_pairs, n_sizes, samples) of sub-libraries of whole groups; ``code`` as for :func:`drawn_groups`."""
+    out = np.empty((len(pairs), len(sizes), samples))
+    each = max(_MEMBER_BYTES // (samples * len(code)), 1)  # sub-libraries of a pair and a size
+    together = max(each // len(sizes), 1)
+    for begin in range(0, len(pairs), together):
+        some = pairs[begin : begin + together]
+        step = max(each // len(some), 1)
+        for first in range(0, len(sizes), step):
+            own = sizes[first : first + step]
+            members = np.array([
+                [drawn_groups(code, engine.library_mask(pair), pair, size, samples, seed) for size in own]
+                for pair in some
+            ])  # fmt: skip
+            out[begin : begin + together, first : first + step] = engine.skill(some, own, samples, seed, members)
+    return out
 
 
 def drawn_groups(

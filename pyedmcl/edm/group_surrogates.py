@@ -9,6 +9,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from ..data.groups import Layout
+from ..data.series import Series
 from .surrogate_makers import Doubles, Maker
 from .surrogate_streams import Streams
 
@@ -32,6 +34,16 @@ def grouped(code: NDArray[np.int64], makers: Sequence[Maker]) -> Maker:
         return out
 
     return make
+
+
+def parts_of(series: Series, layout: Layout | None, what: str) -> list[tuple[str, Series]]:
+    """The rows of each group, and how messages call them: all rows where there are no groups."""
+    if layout is None:
+        return [(what, series)]
+    named = enumerate(layout.groups.names.tolist())
+    return [
+        (f"{what}, group {name}", Series(series.values[layout.code == number], series.names)) for number, name in named
+    ]
 
 
 def said_together(reasons: Sequence[str]) -> str:

@@ -163,10 +163,11 @@ def pairs_arguments(data: Any, **given: Any) -> dict[str, Any]:
 def pairs_in_groups(
     data: Any, *, E: Any, tau: Any, Tp: Any, exclusion_radius: Any, knn: Any, E_max: Any, columns: Any, dtype: Any,
     neighbors: Any = "exact", recall: Any = 0.99, targets: Any = None, groups: Any = None, E_rule: Any = "best",
+    lags: Sequence[int] = (),
 ) -> tuple[dict[str, Any], Layout | None]:  # fmt: skip
     """The fields of a :class:`PairsProblem` from what the user gave, and how groups lie among the rows.
 
-    The field of targets is there only where there are other ones.
+    The field of targets is there only where there are other ones. ``lags`` are intervals that are met instead of Tp.
 
     Raises
     ------
@@ -193,7 +194,7 @@ def pairs_in_groups(
     require_rows(series, E=highest, tau=tau, Tp=fields["Tp"], k=1, name="E_max" if dims is None else "E")
     layout = None
     if of is not None:  # E is found one step ahead
-        ahead = [fields["Tp"]] if dims is not None else [fields["Tp"], 1]
+        ahead = [*(lags or [fields["Tp"]]), *([1] if dims is None else [])]
         layout = of.layout(E=highest, tau=tau, Tp=ahead, exclusion_radius=fields["exclusion_radius"])
         laid, fields["exclusion_radius"] = layout.series(series), layout.exclusion_radius
         series, aimed = laid, laid if aimed is series else layout.series(aimed, "targets")

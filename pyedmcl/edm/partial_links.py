@@ -74,6 +74,7 @@ class PartialSkill:
 def partial_skill(
     runner: Runner, values: NDArray[Any], E: NDArray[np.int_], links: Sequence[PartialLink],
     surrogates: dict[int, Doubles], *, tau: int, exclusion_radius: int, knn: int | None, dtype: str,
+    there: NDArray[np.bool_] | None = None,
 ) -> tuple[PartialSkill, Record]:  # fmt: skip
     """Partial cross mapping of some links.
 
@@ -89,6 +90,9 @@ def partial_skill(
         Of causes: surrogates (n, n_steps), as many of each, which take the place of the cause; may be empty.
     tau, exclusion_radius, knn, dtype
         As for :class:`PairPredictionsProblem`.
+    there : ndarray of bool (n_steps,), optional
+        Rows of the data, where groups have gaps between them: no estimate stands elsewhere, so that no state of an
+        estimate reaches over a gap.
     """
     options: dict[str, Any] = {"tau": tau, "exclusion_radius": exclusion_radius, "knn": knn, "dtype": dtype}
     targets, columns_of = _with_surrogates(values, surrogates)
@@ -99,6 +103,8 @@ def partial_skill(
         direct.append([first.add(link.effect, column, dim, link.Tp) for column in columns_of(link.cause)])
         between.append([first.add(link.effect, z, dim, Tp) for z, Tp, _ in link.steps])
     estimates, record = predict_pairs(runner, values, targets, first.array(), **options)
+    if there is not None:
+        estimates[:, ~there] = np.nan
     used = sorted({place for places in between for place in places})
     through = _Pairs()
     via = [

@@ -7,8 +7,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..data.condition import near_one
+from ..data.groups import Layout
 from ..data.series import Series
 from .cycles import common_period, without_cycle
+from .group_surrogates import parts_of
 from .surrogate_choice import Choice, choices
 
 # A rhythm that coupled series have by themselves drifts too little to be told from a season in a few cycles.
@@ -24,8 +26,8 @@ class Seasons:
     ----------
     series : Series
         Without that cycle.
-    choices : tuple of Choice
-        What surrogates of these series should keep.
+    choices : tuple of tuple of Choice
+        What surrogates of these series should keep, in each group; empty where that was not asked for.
     period : int
         Rows of the cycle; 0 where none was removed.
     without : tuple of str
@@ -33,15 +35,18 @@ class Seasons:
     """
 
     series: Series
-    choices: tuple[Choice, ...]
+    choices: tuple[tuple[Choice, ...], ...]
     period: int
     without: tuple[str, ...]
 
 
-def seasons_of(series: Series, surrogate: str | None, period: int | None, *, remove: bool) -> Seasons:
+def seasons_of(
+    series: Series, surrogate: str | None, period: int | None, *, remove: bool, layout: Layout | None = None
+) -> Seasons:
     """Remove the cycle that at least half of the series share, and two at least.
 
-    It has 3 rows at least, and there are 10 cycles at least, unless its period is known.
+    It has 3 rows at least, and there are 10 cycles at least, unless its period is known. Where there are groups, each
+    series of each group counts as one of these series, and has a mean cycle of its own.
 
     Parameters
     ----------
@@ -52,21 +57,28 @@ def seasons_of(series: Series, surrogate: str | None, period: int | None, *, rem
         Rows of a cycle that is known, and is then removed from all; looked for by default.
     remove : bool
         Otherwise series stay as they are.
+    layout : Layout, optional
+        How groups lie among the rows.
     """
-    chosen = choices(series, "auto" if remove else surrogate or "", period)
-    shared = common_period([choice.period for choice in chosen]) if remove else 0
-    those = [number for number, choice in enumerate(chosen) if shared and choice.period and choice.period % shared == 0]
-    few = period is None and shared * _LEAST_CYCLES > series.n_steps
-    if shared < _LEAST_PERIOD or few or 2 * len(those) < series.n_series:
-        return Seasons(series, chosen if surrogate == "auto" else (), 0, ())
+    method, parts = "auto" if remove else surrogate or "", parts_of(series, layout, "data")
+    chosen = [list(choices(part, method, period)) for _, part in parts]
+    known = tuple(map(tuple, chosen)) if surrogate == "auto" else ()
+    shared = common_period([choice.period for own in chosen for choice in own]) if remove else 0
+    those = [
+        (group, number)
+        for group, (own, (_, part)) in enumerate(zip(chosen, parts, strict=True))
+        if shared and (period is not None or shared * _LEAST_CYCLES <= part.n_steps)
+        for number, choice in enumerate(own) if choice.period and choice.period % shared == 0
+    ]  # fmt: skip
+    if shared < _LEAST_PERIOD or 2 * len(those) < series.n_series * len(parts):
+        return Seasons(series, known, 0, ())
     values = series.values.copy()
-    for number in those:
-        column, exponent = near_one(values[:, number].astype(np.float64))
-        values[:, number] = np.ldexp(without_cycle(column, shared), exponent)
+    for group, number in those:
+        rows = slice(None) if layout is None else np.flatnonzero(layout.code == group)
+        column, exponent = near_one(values[rows, number].astype(np.float64))
+        values[rows, number] = np.ldexp(without_cycle(column, shared), exponent)
+        one = chosen[group][number]  # of a longer cycle what the shared one does not explain stays
+        chosen[group][number] = replace(one, period=0 if one.period == shared else one.period, removed=shared)
     left = Series(values, series.names, series.time)
-    # Of a longer cycle what the shared one does not explain stays.
-    kept = tuple(
-        replace(one, period=0 if one.period == shared else one.period, removed=shared if number in those else 0)
-        for number, one in enumerate(chosen)
-    )
-    return Seasons(left, kept if surrogate == "auto" else (), shared, tuple(series.names[number] for number in those))
+    without = tuple(name for number, name in enumerate(series.names) if any(number == other for _, other in those))
+    return Seasons(left, tuple(map(tuple, chosen)) if surrogate == "auto" else (), shared, without)

@@ -19,7 +19,7 @@ from ..data.series import Series, as_series, build_series, check_embedding
 from ..errors import InputError
 from ..jobs.blocks import Block, cut
 from . import arguments
-from .group_surrogates import grouped, said_together
+from .group_surrogates import grouped, parts_of, said_together
 from .surrogate_choice import Choice, choices
 from .surrogate_makers import Maker, adjusted, one_by_one, phases, placed, seasonal
 from .surrogate_streams import Streams
@@ -27,6 +27,7 @@ from .twins import twin_groups, twin_path
 
 METHODS = ("shuffle", "phase", "iaaft", "twin", "seasonal", "auto")
 Doubles = NDArray[np.float64]
+_LEAST = 4  # values of a series
 _CELLS = 1 << 16  # of surrogates that are made together: what they are made of fits into a cache, and is used again
 # Threads take turns at the interpreter after each step of NumPy: more of them wait longer, and longer steps wait less.
 # 16,384 surrogates of 3,000 steps took 1.2 s on one core, 0.90 on 16, 0.73 on 4, and with longer steps 0.31 on 4.
@@ -201,10 +202,9 @@ def maker(
             f"{what}: {name}={method!r}: series {series.names[0]!r} has a gap in row {int(np.argmin(there))}; fill "
             "gaps first, or take 'auto', 'shuffle' or 'seasonal'"
         )
-    least = 4
-    if there.sum() < least:
+    if there.sum() < _LEAST:
         raise InputError(
-            f"{what}: series {series.names[0]!r} has {int(there.sum())} values; surrogates need at least {least}"
+            f"{what}: series {series.names[0]!r} has {int(there.sum())} values; surrogates need at least {_LEAST}"
         )
     if method == "shuffle":
         return one_by_one(lambda rng: placed(rng.permutation(values[there]), there))
@@ -216,9 +216,9 @@ def maker(
         return (choice or choices(series, method, period)[0]).maker(values)
     if method == "seasonal":
         return seasonal(values, there, period)
-    if len(values) < (E - 1) * tau + least:
+    if len(values) < (E - 1) * tau + _LEAST:
         raise InputError(
-            f"{what}: E={E}, tau={tau} needs at least {(E - 1) * tau + least} rows, there are {len(values)}"
+            f"{what}: E={E}, tau={tau} needs at least {(E - 1) * tau + _LEAST} rows, there are {len(values)}"
         )
     group = twin_groups(values, E, tau, float(recurrence))
     return one_by_one(lambda rng: values[(E - 1) * tau :][twin_path(group, len(values), rng)])
@@ -268,25 +268,26 @@ class SeriesMakers:
         """That of a series, of which "twin" embeds E values."""
         if (number, E) not in self._made:
             makers = [
-                maker(
-                    as_series(part, columns=[number]), self.method, period=self.period, E=E, tau=self.tau,
-                    recurrence=self.recurrence, what=what, name="surrogate", choice=own[number] if own else None,
-                )
+                self._of_part(what, part, number, E, own[number] if own else None)
                 for (what, part), own in zip(self._parts, self.choices, strict=True)
-            ]  # fmt: skip
+            ]
             self._made[number, E] = makers[0] if self.layout is None else grouped(self.layout.code, makers)
         return self._made[number, E]
+
+    def _of_part(self, what: str, part: Series, number: int, E: int, choice: Choice | None) -> Maker:
+        values = part.values[:, number].astype(np.float64)
+        there = np.isfinite(values)
+        if self.layout is not None and there.sum() < _LEAST:  # such a group holds a state or two, if any
+            return one_by_one(lambda rng: placed(rng.permutation(values[there]), there))
+        return maker(
+            as_series(part, columns=[number]), self.method, period=self.period, E=E, tau=self.tau,
+            recurrence=self.recurrence, what=what, name="surrogate", choice=choice,
+        )  # fmt: skip
 
     @cached_property
     def _parts(self) -> list[tuple[str, Series]]:
         """The rows of each group, and how messages call them."""
-        if self.layout is None:
-            return [(self.what, self.series)]
-        named = enumerate(self.layout.groups.names.tolist())
-        return [
-            (f"{self.what}, group {name}", Series(self.series.values[self.layout.code == number], self.series.names))
-            for number, name in named
-        ]
+        return parts_of(self.series, self.layout, self.what)
 
     @cached_property
     def _made(self) -> dict[tuple[int, int], Maker]:

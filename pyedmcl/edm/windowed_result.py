@@ -75,12 +75,13 @@ class WindowedMap(Result):
         pairs = roles(np.tile(np.repeat(names, len(targets)), n), np.tile(targets, n * len(names)))
         return _spans(self, len(names) * len(targets)) | dict(zip(ROLES, pairs, strict=True)) | {
             "rho": self.rho.reshape(-1), "E": np.repeat(self.E[:, None], len(names), axis=1).reshape(-1),
+            "E_of": np.full(self.rho.size, "cause"),
         }  # fmt: skip
 
     def to_frame(self) -> Any:
         """A pandas DataFrame with a row for each window and pair.
 
-        Columns are start and end (rows begin <= t < end), time, cause, effect, library, target, rho, E.
+        Columns are start and end (rows begin <= t < end), time, cause, effect, library, target, rho, E, E_of.
         """
         return pandas_for("to_frame()").DataFrame(self.columns())
 
@@ -273,12 +274,14 @@ class WindowedCcmMatrix(Result):
             "lib_size": np.tile(np.repeat(self.lib_sizes, len(library)), n),
             "rho": self.rho[..., library, target].reshape(-1),
             "E": np.repeat(self.E[:, None, library], sizes, axis=1).reshape(-1),
+            "E_of": np.full(n * sizes * len(library), "effect"),
         }  # fmt: skip
 
     def to_frame(self) -> Any:
         """A pandas DataFrame with a row for each window, size and pair of different series.
 
-        Columns are start and end (rows begin <= t < end), time, cause, effect, library, target, lib_size, rho, E.
+        Columns are start and end (rows begin <= t < end), time, cause, effect, library, target, lib_size, rho, E,
+        E_of.
         """
         return pandas_for("to_frame()").DataFrame(self.columns())
 

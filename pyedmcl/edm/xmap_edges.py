@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..files import path_of
-from ..io.edges import Strongest, edges_of, own_targets, write_edge_parts
+from ..io.edges import E_OF, Strongest, edges_of, own_targets, write_edge_parts
 from ..io.graphs import Graph
 from ..io.optional import need, pandas_for
 from ..io.result import Result
@@ -87,12 +87,12 @@ class XmapEdges(Graph, Result):
         return edges_of(strongest, self.names, self.E, self.targets)
 
     def to_frame(self) -> Any:
-        """A pandas DataFrame of all of them: cause, effect, library, target, rho and E of the cause."""
+        """A pandas DataFrame of all of them: cause, effect, library, target, rho, E, and whose E it is."""
         libraries, targets = (np.array(names, object) for names in (self.names, self.targets or self.names))
         return pandas_for("to_frame()").DataFrame(
             {
                 **role_columns(libraries[self.library], targets[self.target]), "rho": self.rho,
-                "E": self.E[self.target],
+                "E": self.E[self.target], "E_of": E_OF,
             }
         )  # fmt: skip
 
@@ -128,8 +128,9 @@ class XmapEdges(Graph, Result):
         ----------
         path : path
             ``.edm``: the result, for :func:`pyedmcl.open_result`.
-            ``.csv``, ``.tsv``, ``.json`` or ``.parquet``: library, target, rho, E. ``.npz``: arrays of library and
-            target (positions), rho, E (of each edge's target) and names, those of targets too where these differ.
+            ``.csv``, ``.tsv``, ``.json`` or ``.parquet``: cause, effect, library, target, rho, E, E_of. ``.npz``:
+            arrays of library and target (positions), rho, E (of each edge's target) and names, those of targets too
+            where these differ.
 
         Raises
         ------

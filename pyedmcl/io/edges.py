@@ -39,15 +39,17 @@ class Edge(NamedTuple):
 
     def row(self) -> tuple[Any, ...]:
         """As a row of :data:`EDGE_COLUMNS`."""
-        return (*roles(self.library, self.target), self.rho, self.E)
+        return (*roles(self.library, self.target), self.rho, self.E, E_OF)
 
     def named(self) -> dict[str, Any]:
         """Its values by the names of :data:`EDGE_COLUMNS`."""
         return dict(zip(EDGE_COLUMNS, self.row(), strict=True))
 
 
-#: Of lists of edges as text and tables: both names of each role.
-EDGE_COLUMNS = (*ROLES, "rho", "E")
+#: Of lists of edges as text and tables: both names of each role, and whose dimension E is.
+EDGE_COLUMNS = (*ROLES, "rho", "E", "E_of")
+#: A map takes the dimension of what it predicts.
+E_OF = "cause"
 
 
 class Strongest:
@@ -251,7 +253,8 @@ def _write_parquet(draft: IO[bytes], suffix: str, parts: Parts, names: Ends, E: 
     parquet = need("pyarrow.parquet", "writing Parquet")
     labels = [pyarrow.array([str(name) for name in side], pyarrow.string()) for side in names[:2]]
     kinds = [*((role, pyarrow.string()) for role in ROLES),
-             ("rho", pyarrow.from_numpy_dtype(_rho_type(parts))), ("E", pyarrow.int32())]  # fmt: skip
+             ("rho", pyarrow.from_numpy_dtype(_rho_type(parts))), ("E", pyarrow.int32()),
+             ("E_of", pyarrow.string())]  # fmt: skip
     schema = pyarrow.schema(kinds, {"pyedmcl": json.dumps(dict(attrs), default=str)})
     with parquet.ParquetWriter(draft, schema) as writer:
         for piece in _pieces(parts):
@@ -261,6 +264,7 @@ def _write_parquet(draft: IO[bytes], suffix: str, parts: Parts, names: Ends, E: 
             )))
             columns.append(pyarrow.array(np.ascontiguousarray(piece["rho"])))
             columns.append(pyarrow.array(E[piece["target"]]))
+            columns.append(pyarrow.repeat(E_OF, len(piece)))
             writer.write_table(pyarrow.Table.from_arrays(columns, schema=schema))
 
 

@@ -133,10 +133,10 @@ def of_edges(result: Any, wishes: Wishes) -> Section:
     note += f" Each cell is the largest kept rho of {size} x {size} pairs." if size > 1 else ""
     edges = list(result.edges(wishes.top))
     kept = len(result)
-    rows = [(*edge.row(), "cause") for edge in edges]
+    rows = [edge.row() for edge in edges]
     parts: tuple[Part, ...] = (
         Map("Map of the kept pairs", (Layer("skill (rho)", cells),), result.names, columns, shape, size, note=note),
-        Table("Strongest links", (*EDGE_COLUMNS, "E_of"), rows, of_total(len(rows), kept, "kept pairs")),
+        Table("Strongest links", EDGE_COLUMNS, rows, of_total(len(rows), kept, "kept pairs")),
         *network_of([(edge.target, edge.library, edge.rho, None) for edge in edges], "skill (rho)", note=UNTESTED),
         *histogram_of_E(result.E, "targets"),
     )  # fmt: skip

@@ -74,7 +74,7 @@ def test_xmap_json_is_all_of_stdout(table, tmp_path, network, one_device):
     assert answer["names"] == ["map2", "map1", "map0"]
     assert answer["E"] == [1, 2, 3]
     assert len(answer["edges"]) == 2
-    assert list(answer["edges"][0]) == ["cause", "effect", "library", "target", "rho", "E"]
+    assert list(answer["edges"][0]) == ["cause", "effect", "library", "target", "rho", "E", "E_of"]
     assert "cross mapping" in done.stderr, "progress goes to stderr"
     assert answer["provenance"]["device"]
 

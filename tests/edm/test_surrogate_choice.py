@@ -60,7 +60,7 @@ def test_the_reason_tells_of_a_season_that_was_removed():
     series = build_series(np.stack([red(480, 1) + 2 * season, red(480, 2) + 2 * season, red(480, 3)], axis=1))
     found = seasons_of(series, "auto", None, remove=True)
     assert found.without == ("x0", "x1")
-    assert ["its cycle of 12 rows" in choice.reason for choice in found.choices] == [True, True, False]
+    assert ["its cycle of 12 rows" in choice.reason for choice in found.choices[0]] == [True, True, False]
 
 
 def test_gaps_stay_and_are_told_of():

@@ -104,7 +104,7 @@ def test_workers_send_edges_only(data, whole, one_device, monkeypatch):
 def test_frames_sparse_arrays_and_pickles(data, whole, one_device):
     result = pyedmcl.xmap(data, E=2, keep="top:2", device=one_device)
     frame = result.to_frame()
-    assert list(frame.columns) == ["cause", "effect", "library", "target", "rho", "E"]
+    assert list(frame.columns) == ["cause", "effect", "library", "target", "rho", "E", "E_of"]
     assert len(frame) == len(result)
     assert frame["target"].tolist() == [whole.names[j] for j in result.target]
     sparse = result.to_scipy()
@@ -164,7 +164,7 @@ def test_no_edges_at_all_are_saved(data, one_device, tmp_path, suffix):
     assert len(result) == 0 and result.edges() == []
     result.save(tmp_path / f"none{suffix}")
     text = (tmp_path / f"none{suffix}").read_bytes()
-    assert {".csv": text == b"cause,effect,library,target,rho,E\n", ".json": text == b"[]\n"}.get(suffix, True)
+    assert {".csv": text == b"cause,effect,library,target,rho,E,E_of\n", ".json": text == b"[]\n"}.get(suffix, True)
 
 
 @pytest.mark.parametrize("rule", ["top:2", "top:2:target"])
