@@ -86,4 +86,4 @@ def test_a_rhythm_of_few_cycles_is_left_unless_its_period_is_known():
     assert seasons_of(series, "auto", 50, remove=True).without == ("a", "b")
     shorter = build_series(series.values + 4 * WAVE[:, None] - 4 * wave[:, None], "ab")
     found = seasons_of(shorter, "auto", None, remove=True)
-    assert found.period == 12 and [one.period for one in found.choices] == [0, 0]
+    assert found.period == 12 and [one.period for one in found.choices[0]] == [0, 0]
