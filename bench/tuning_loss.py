@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -42,13 +42,28 @@ def configurations(asked: Any, spec: Any, info: Any, entries: Any) -> list[dict[
     return list(found.values())
 
 
-def left_out(line: Mapping[str, Any], what: str) -> float:
+def gains(lines: Iterable[Mapping[str, Any]]) -> dict[str, float]:
+    """How many times faster than the defaults configurations are on each problem, by :func:`_place`."""
+    return {
+        _place(line, line, one["parameters"]): line["default_s"] / one["seconds"]
+        for line in lines
+        for one in line["configurations"]
+    }
+
+
+def _place(line: Mapping[str, Any], problem: Mapping[str, Any], parameters: Mapping[str, Any]) -> str:
+    return json.dumps([line["kernel"], problem["specialisation"], problem["size"], parameters], sort_keys=True)
+
+
+def left_out(line: Mapping[str, Any], what: str, gained: Mapping[str, float]) -> float:
     """Seconds through those of the defaults, of what the look-up takes without some knowledge.
 
     Parameters
     ----------
     line : mapping
         As this benchmark writes it.
+    gained : mapping
+        Of :func:`gains`, of the problems that the configurations were tuned on.
     what : {"nothing", "size", "device"}
         Left out: nothing; what was tuned on the problem's own specialisation and size; the device, for which a relative
         stands in.
@@ -68,15 +83,16 @@ def left_out(line: Mapping[str, Any], what: str) -> float:
                 asked, device=other, specialisation=canonical(on["specialisation"]), size=canonical(on["size"])
             )
             if what != "size" or key != asked:
-                entries.append(Entry(key, {"number": number}))
+                entries.append(Entry(key, {"number": number}, gain=gained.get(_place(line, on, one["parameters"]))))
     found = ranked((), asked, entries)
     return float(seconds[found[0][1].parameters["number"]] / line["default_s"]) if found else 1.0
 
 
 def tell(lines: list[dict[str, Any]]) -> None:
     """What is lost at most, and where."""
+    gained = gains(lines)
     for what in ("nothing", "size", "device"):
-        lost = {f"{line['kernel']}, {line['case']}": left_out(line, what) for line in lines}
+        lost = {f"{line['kernel']}, {line['case']}": left_out(line, what, gained) for line in lines}
         worst = max(lost, key=lambda name: lost[name])
         print(f"without {what}: at most {lost[worst]:.2f} ({worst}), {sum(lost.values()) / len(lost):.2f} in the mean")
 

@@ -244,15 +244,16 @@ class Tuning:
         default_times = times.get(self._default.name, [])
         best = winner(times, self._default.name)
         if best is not None:
+            self.standing.default_seconds = median(default_times)
             self._store(self._trials.judged[best], times[best])
             self._trials.record(self._key, self._default.parameters, default_times, final=False)
-            self.standing.default_seconds = median(default_times)
             return self._end()
         if any(canonical(start) not in self._trials.judged for start in self._starts):
             # Perhaps better than the defaults, and in use: it must not give way to them untried.
             return self._end("the time was up before all that is known had been tried: give more")
-        self._store(self._default, default_times or self._default.times)
-        self.standing.default_seconds = self.standing.seconds
+        times_of_defaults = default_times or self._default.times
+        self.standing.default_seconds = median(times_of_defaults)
+        self._store(self._default, times_of_defaults)
         better = any(candidate.may_win for candidate in self._trials.judged.values())
         return self._end("nothing was faster than the defaults" if better else "")
 
@@ -272,12 +273,13 @@ class Tuning:
     def _store(self, kept: Candidate, times: Sequence[float]) -> None:
         """Note the outcome under every key that the engine asks with."""
         standing, beaten = self.standing, kept is not self._default
+        gain = standing.default_seconds / median(times)
         for asked in self.backend.describe(self.case, kept.given).asked:
             key = self._key_of(asked)
             if key == self._key:
-                self._trials.record(key, kept.parameters, times, final=True)
+                self._trials.outcome(key, kept.parameters, times, gain)
             elif key not in self._claimed:
-                self._trials.along(key, kept.parameters if beaten else asked.parameters, times, self._key)
+                self._trials.along(key, kept.parameters if beaten else asked.parameters, times, gain, self._key)
         standing.key, standing.kept = self._key, beaten
         standing.parameters, standing.seconds = dict(kept.parameters), median(times)
 

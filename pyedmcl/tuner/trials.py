@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..tuning import gains
 from ..tuning.database import Database
 from ..tuning.key import TuningKey, canonical
 from .measure import Parameters, Reply
@@ -103,13 +104,20 @@ class Trials:
         trial = self.database.start(key, parameters, session=self._session, case=self._case, final=final)
         self.database.finish(trial, status="ok", seconds=seconds, note=note)
 
+    def outcome(
+        self, key: TuningKey, parameters: Mapping[str, Any], seconds: Sequence[float], gain: float, note: str = ""
+    ) -> None:
+        """Note what is used from now on, and how many times faster than the defaults it is."""
+        self.record(key, parameters, seconds, final=True, note=note)
+        gains.add(self.database, [(key, canonical(parameters), gain)])
+
     def along(
-        self, key: TuningKey, parameters: Mapping[str, Any], seconds: Sequence[float], tuned: TuningKey
+        self, key: TuningKey, parameters: Mapping[str, Any], seconds: Sequence[float], gain: float, tuned: TuningKey
     ) -> None:  # fmt: skip
         """Note the outcome of ``tuned`` for another key that it was asked with, unless that has one of its own."""
         final = (trial for trial in self.database.trials(key, status="ok") if trial.final)
         if all(trial.note.startswith(_WITH) for trial in final):
-            self.record(key, parameters, seconds, final=True, note=f"{_WITH}{tuned.specialisation}")
+            self.outcome(key, parameters, seconds, gain, note=f"{_WITH}{tuned.specialisation}")
 
     def known(self, key: TuningKey, default: Candidate) -> dict[str, Candidate]:
         """Configurations that earlier tunings timed on this problem, by name; their costs are seconds as of now.

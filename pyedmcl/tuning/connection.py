@@ -59,6 +59,14 @@ CREATE TABLE IF NOT EXISTS checks (
     parameters TEXT NOT NULL, at REAL NOT NULL, PRIMARY KEY (device, kernel, digest, specialisation, parameters)
 ) WITHOUT ROWID
 """
+#: Likewise, for how many times faster than the defaults the outcome of a tuning was.
+GAINS_TABLE = """
+CREATE TABLE IF NOT EXISTS gains (
+    device TEXT NOT NULL, kernel TEXT NOT NULL, digest TEXT NOT NULL, specialisation TEXT NOT NULL, size TEXT NOT NULL,
+    parameters TEXT NOT NULL, gain REAL NOT NULL,
+    PRIMARY KEY (device, kernel, digest, specialisation, size, parameters)
+) WITHOUT ROWID
+"""
 
 
 class UnusableError(Exception):
@@ -279,7 +287,7 @@ def _schema(connection: sqlite3.Connection) -> dict[str, str]:
 
 
 def _create(connection: sqlite3.Connection) -> None:
-    for statement in f"{_TABLES};{RATES_TABLE};{BARS_TABLE};{CHECKS_TABLE}".split(";"):
+    for statement in f"{_TABLES};{RATES_TABLE};{BARS_TABLE};{CHECKS_TABLE};{GAINS_TABLE}".split(";"):
         if statement.strip():
             connection.execute(statement)
     connection.execute(f"PRAGMA application_id = {_APPLICATION}")

@@ -31,6 +31,10 @@ _LOSS_PER_DOUBLING_OF_UNITS = 0.25
 # So small that they decide among equals only.
 _LOSS_OF_DRIVER = 0.1
 _LOSS_OF_SHIPPED = 0.2
+# Octaves of time that an octave of loss puts at risk: what was gained over the defaults where a configuration was
+# tuned must outweigh that, or the defaults are the better choice. On times that bench/tuning_loss.py took,
+# configurations lost 0.1 octaves in the mean for each octave of difference, with a standard deviation of 0.2 to 0.3.
+_RISK = 0.25
 _HALVED = frozenset({"tau"})  # its buckets are powers of four
 
 
@@ -45,11 +49,14 @@ class Entry:
     parameters : mapping
     seconds : float or None
         Median time on the device of the case it was tuned on.
+    gain : float or None
+        How many times faster than the defaults it was there, 1 for the defaults themselves; None where nobody noted it.
     """
 
     key: TuningKey
     parameters: Mapping[str, Any]
     seconds: float | None = None
+    gain: float | None = None
 
 
 def ranked(own: Iterable[Entry], key: TuningKey, shipped: Iterable[Entry] = ()) -> list[tuple[str, Entry]]:
@@ -58,7 +65,7 @@ def ranked(own: Iterable[Entry], key: TuningKey, shipped: Iterable[Entry] = ()) 
     "exact" (device, driver, specialisation and size); "other driver"; "other size" (the same device, a specialisation
     or size near by); "same architecture" (a relative of the device); "shipped" (any of these, in what came with the
     package). Only entries of the same kernel and text count, and only those that are to be expected to be no slower
-    than the defaults.
+    than the defaults: the further from a problem an entry was tuned, the more must it have gained there.
 
     Parameters
     ----------
@@ -74,8 +81,11 @@ def ranked(own: Iterable[Entry], key: TuningKey, shipped: Iterable[Entry] = ()) 
             if (entry.key.kernel, entry.key.digest) != (key.kernel, key.digest):
                 continue
             lost, grade = predicted_loss(entry.key, key), "shipped" if from_package else _grade(entry.key, key)
-            if lost is not None and lost <= _LOSS_OF_DEFAULTS:
-                found.append((lost + _LOSS_OF_SHIPPED * from_package, from_package, order, grade, entry))
+            if lost is None or lost > _LOSS_OF_DEFAULTS:
+                continue
+            lost += _LOSS_OF_SHIPPED * from_package
+            if entry.gain is None or lost == 0 or math.log2(entry.gain) >= _RISK * lost:
+                found.append((lost, from_package, order, grade, entry))
     return [(grade, entry) for *_, grade, entry in sorted(found, key=lambda item: item[:3])]
 
 

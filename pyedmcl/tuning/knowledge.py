@@ -172,12 +172,12 @@ class _Kernel:
         self.bars: list[Bar] = []
         self.checked: set[tuple[str, str, str, str]] = set()
         if database is not None:
-            from . import bars, checks
+            from . import bars, checks, gains
 
             self.bars = bars.stored(database)
             self.checked = checks.stored(database, kernel, digest)
             winners, self.barred, self.limits = database.known(kernel, digest)
-            self.entries = [Entry(trial.key, trial.parameters, trial.median) for trial in winners]
+            self.entries = gains.entries(database, kernel, digest, winners)
 
 
 def _place(key: TuningKey, parameters: Mapping[str, Any]) -> tuple[str, str, str, str]:

@@ -6,16 +6,17 @@ import functools
 import json
 import logging
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..codegen.texts import read_text
 from ..errors import BuildError, InputError
 from ..kernels import NAMES, spec
+from . import gains
 from .grades import Entry
-from .journal import Trial, seconds_of
+from .journal import Trial
 from .key import canonical, key_as_dict, key_from, spec_digest
 from .rates import MODELS, RateRecord, record_from
 
@@ -64,6 +65,8 @@ def line(entry: Entry) -> str:
     record = {**key_as_dict(entry.key), "parameters": dict(entry.parameters)}
     if entry.seconds is not None:
         record["seconds"] = entry.seconds
+    if entry.gain is not None:
+        record["gain"] = entry.gain
     return canonical(record)
 
 
@@ -107,8 +110,17 @@ def _entry(content: str) -> Entry | RateRecord:
     parameters = record.get("parameters")
     if not isinstance(parameters, dict) or not all(isinstance(v, (int, str, float)) for v in parameters.values()):
         raise ValueError(f"'parameters' is {parameters!r}; an object of numbers or text is needed")
-    seconds = record.get("seconds")
-    return Entry(key, parameters, None if seconds is None else seconds_of([seconds])[0])
+    return Entry(key, parameters, _positive(record, "seconds"), _positive(record, "gain"))
+
+
+def _positive(record: Mapping[str, Any], name: str) -> float | None:
+    """A number above 0 of a record, or None where it has none."""
+    value = record.get(name)
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < float("inf"):
+        raise ValueError(f"{name!r} is {value!r}; a number above 0 is needed")
+    return float(value)
 
 
 def _digest(kernel: str) -> str | None:
@@ -158,9 +170,10 @@ def export(database: Database, kernels: Iterable[str] = (), *, device: str | Non
     """
     entries = []
     for kernel in tuple(kernels) or NAMES:
-        for trial in database.winners(kernel, spec_digest(spec(kernel))):
-            if device is None or device.lower() in f"{trial.key.device.runtime} {trial.key.device.name}".lower():
-                entries.append(Entry(trial.key, trial.parameters, trial.median))
+        digest = spec_digest(spec(kernel))
+        for entry in gains.entries(database, kernel, digest, database.winners(kernel, digest)):
+            if device is None or device.lower() in f"{entry.key.device.runtime} {entry.key.device.name}".lower():
+                entries.append(entry)
     return sorted(entries, key=line)
 
 
@@ -177,6 +190,11 @@ def take_in(database: Database, entries: Iterable[Entry]) -> int:
     """Add entries to a database, where this machine's own trials go before them; returns how many were new."""
     from .database import IMPORTED
 
+    entries = list(entries)
+    gains.add(
+        database,
+        ((entry.key, canonical(entry.parameters), entry.gain) for entry in entries if entry.gain is not None),
+    )
     return database.add(
         Trial(
             entry.key, entry.parameters, "ok", entry.seconds, 0.0, () if entry.seconds is None else (entry.seconds,),

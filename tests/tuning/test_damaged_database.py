@@ -48,7 +48,8 @@ def test_damage_inside_a_file_is_found_when_it_is_met(database, caplog):
 @pytest.mark.parametrize(
     ("written", "instead"),
     [
-        (b"size TEXT", b"s\xe9ze TEXT"), (b"CREATE TABLE trials", b"CREATE TAB\xccE trials"),
+        (b"size TEXT NOT NULL, problem", b"s\xe9ze TEXT NOT NULL, problem"),
+        (b"CREATE TABLE trials", b"CREATE TAB\xccE trials"),
         (b"CREATE TABLE trials", b"CREATE TABLE tria\xecs"), (b"median REAL", b"med\xefan REAL"),
         (b"problem TEXT NOT NULL", b"problem TEXT NOT NUL\xcc"), (b"process TEXT NOT", b"pr`cess TEXT NOT"),
     ],

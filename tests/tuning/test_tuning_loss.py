@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from device_helpers import NVIDIA
 from tuning_helpers import KNN, key
-from tuning_loss import left_out
+from tuning_loss import gains, left_out
 
 from pyedmcl.tuning.grades import Entry, ranked
 from pyedmcl.tuning.wisdom import read_shipped
@@ -24,24 +24,36 @@ def on(rows, **more):
 LONG = {
     "kernel": "knn", "case": "long", **on(1 << 18), "units": 132, "default_s": 1.0,
     "configurations": [
-        {"tuned_on": [on(1 << 18)], "seconds": 0.6}, {"tuned_on": [on(1 << 14)], "seconds": 0.9},
-        {"tuned_on": [on(1 << 12), on(1 << 10)], "seconds": 1.5},
+        {"parameters": {"wg": 256}, "tuned_on": [on(1 << 18)], "seconds": 0.6},
+        {"parameters": {"wg": 64}, "tuned_on": [on(1 << 14)], "seconds": 0.9},
+        {"parameters": {"wg": 32}, "tuned_on": [on(1 << 12), on(1 << 10)], "seconds": 1.5},
     ],
 }  # fmt: skip
 
 
 def test_what_was_tuned_on_much_shorter_problems_is_worse_than_the_defaults():
-    assert left_out(LONG, "nothing") == left_out(LONG, "device") == 0.6
-    assert left_out(LONG, "size") == 0.9  # a factor of 16
+    assert left_out(LONG, "nothing", {}) == left_out(LONG, "device", {}) == 0.6
+    assert left_out(LONG, "size", {}) == 0.9  # a factor of 16
     longer = copy.deepcopy(LONG)
     del longer["configurations"][1]
-    assert left_out(longer, "size") == 1.0  # the defaults
+    assert left_out(longer, "size", {}) == 1.0  # the defaults
+
+
+@pytest.mark.parametrize(("gain", "taken"), [(1.5, 0.9), (1.3, 1.0)])
+def test_what_gained_little_elsewhere_gives_way_to_the_defaults(gain, taken):
+    shorter = copy.deepcopy(LONG) | on(1 << 14)
+    shorter["configurations"] = [{"parameters": {"wg": 64}, "tuned_on": [on(1 << 14)], "seconds": 1 / gain}]
+    longer = copy.deepcopy(LONG)
+    longer["configurations"] = [{"parameters": {"wg": 64}, "tuned_on": [on(1 << 14)], "seconds": 0.9}]
+    assert left_out(longer, "size", gains([shorter, longer])) == taken
 
 
 def test_other_widths_of_vectors_are_left_out():
     line = copy.deepcopy(LONG) | on(1 << 10)
-    line["configurations"] = [{"tuned_on": [on(1 << 10, tau=1 << 20)], "seconds": 4.0}]
-    assert left_out(line, "nothing") == 1.0
+    line["configurations"] = [
+        {"parameters": {"wg": 64}, "tuned_on": [on(1 << 10, tau=1 << 20)], "seconds": 4.0}
+    ]
+    assert left_out(line, "nothing", {}) == 1.0
 
 
 @pytest.mark.parametrize("steps", [1024, 4096, 16384])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import runpy
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,10 +13,11 @@ from tuning_helpers import KNN, SIZES, key, run
 
 from pyedmcl.errors import BuildError, InputError
 from pyedmcl.kernels import NAMES, spec
-from pyedmcl.tuning import wisdom
+from pyedmcl.tuning import gains, wisdom
 from pyedmcl.tuning.database import Database
 from pyedmcl.tuning.grades import Entry, distance, family, ranked, relation
 from pyedmcl.tuning.key import key_from
+from pyedmcl.tuning.parameters import source
 from pyedmcl.tuning.rates import record_from
 
 SHIPPED = sorted((Path(__file__).resolve().parents[2] / "tuning" / "wisdom").glob("*.jsonl"))
@@ -27,7 +29,7 @@ def entry(parameters=None, seconds=0.001, **changes):
 
 
 def test_lines_survive_the_way_there_and_back():
-    entries = (entry(), entry({"wg": 32}, None, rows=1000))
+    entries = (entry(), entry({"wg": 32}, None, rows=1000), replace(entry(rows=4000), gain=1.25))
     reading = wisdom.parse("\n".join(map(wisdom.line, entries)) + "\n\n")
     assert reading.entries == entries and not reading.bad and not reading.stale
 
@@ -37,12 +39,14 @@ def test_bad_lines_are_named_and_skipped():
     fields = json.loads(good)
     lines = [
         "not JSON", "[1]", json.dumps({**fields, "device": {"name": "x"}}), json.dumps({**fields, "parameters": [1]}),
-        json.dumps({**fields, "seconds": -1}), json.dumps({**fields, "kernel": 3}), good,
+        json.dumps({**fields, "seconds": -1}), json.dumps({**fields, "kernel": 3}),
+        json.dumps({**fields, "gain": "twice"}), good,
     ]  # fmt: skip
     reading = wisdom.parse("\n".join(lines))
     assert len(reading.entries) == 1
-    assert [problem.split(":")[0] for problem in reading.bad] == [f"line {n}" for n in range(1, 7)]
-    why = ("no JSON", "object is needed", "compute_units", "'parameters' is [1]", "a time is -1", "'kernel' is 3")
+    assert [problem.split(":")[0] for problem in reading.bad] == [f"line {n}" for n in range(1, 8)]
+    why = ("no JSON", "object is needed", "compute_units", "'parameters' is [1]", "'seconds' is -1", "'kernel' is 3",
+           "'gain' is 'twice'")  # fmt: skip
     assert all(words in problem for words, problem in zip(why, reading.bad, strict=True))
     assert "wisdom.jsonl, line 1: this is no JSON" in reading.problems("wisdom.jsonl")[0]
 
@@ -191,3 +195,46 @@ def test_grades_in_their_order():
     assert [(grade, e.parameters["place"]) for grade, e in found] == [(g, n) for n, (g, _) in enumerate(wanted)]
     assert [grade for grade, _ in ranked((), asked, entries)] == ["shipped"] * len(wanted)
     assert ranked(entries, key("knn", KNN, NVIDIA, rows=10**7, library=10**7)) == []
+
+
+def test_the_further_away_the_more_must_have_been_gained():
+    asked, near = key("knn", KNN, **SIZES), key("knn", KNN, rows=4000, library=4000)
+    far = key("knn", KNN, rows=16_000, library=16_000)
+    of = {"own": asked, "near": near, "far": far}
+    assert [distance(at, asked) for at in of.values()] == [0, 1, 2]
+
+    def taken(gain, **more):
+        entries = [Entry(at, {"place": place}, gain=gain) for place, at in of.items()]
+        return [entry.parameters["place"] for _, entry in ranked(entries, asked, **more)]
+
+    assert taken(None) == taken(1.5) == ["own", "near", "far"]
+    assert taken(1.3) == ["own", "near"]
+    assert taken(1.1) == taken(1.0) == ["own"], "what was measured here, on the problem itself, is no guess"
+    shipped = [Entry(asked, {}, gain=gain) for gain in (1.0, 1.1)]
+    assert [entry.gain for _, entry in ranked((), asked, shipped)] == [1.1]
+
+
+@pytest.mark.usefixtures("data_dir")
+def test_gains_are_exported_and_taken_in(tmp_path):
+    at, database = key(rows=1000), Database(tmp_path / "first.sqlite3")
+    run(database, at, {"wg": 64}, final=True)
+    run(database, key(rows=64), {"wg": 32}, final=True)
+    gains.add(database, [(at, '{"wg":64}', 1.4)])
+    gains.add(database, [(at, '{"wg":64}', 1.25), (at, '{"wg":32}', 9.0)])  # the newest counts; the other is not used
+    exported = wisdom.export(database)
+    assert {entry.parameters["wg"]: entry.gain for entry in exported} == {64: 1.25, 32: None}
+    assert wisdom.take_in(Database(), exported) == 2
+    assert wisdom.export(Database()) == exported
+    assert [entry.gain for _, entry in source.knowledge.suitable(at)] == [1.25, None]
+    assert [entry.gain for _, entry in source.knowledge.suitable(key(rows=16_000))] == []
+
+
+def test_gains_of_measured_lines_are_written_into_wisdom():
+    at, other = key(rows=1000), key(rows=64)
+    problem = {"kernel": "predict", "specialisation": json.loads(at.specialisation), "size": json.loads(at.size)}
+    measured = {**problem, "runtime": NVIDIA.runtime, "device": NVIDIA.name, "default_s": 0.5,
+                "configurations": [{"parameters": {"wg": 64}, "seconds": 0.4}]}  # fmt: skip
+    text = "".join(wisdom.line(Entry(k, {"wg": 64})) + "\n" for k in (at, other))
+    script = runpy.run_path(str(SHIPPED[0].parents[1] / "gains.py"))
+    written = wisdom.parse(script["with_gains"](text, script["measured"](json.dumps(measured)))).entries
+    assert [entry.gain for entry in written] == [1.25, None]
