@@ -106,6 +106,8 @@ def network(
     draw: options.Draw = "rows",
     time_column: options.TimeColumn = None,
     dataset: options.Dataset = None,
+    join: options.Join = False,
+    part: options.Part = None,
     dtype: options.Dtype = "float32",
     device: options.Device = None,
     progress: options.Progress = None,
@@ -144,7 +146,7 @@ def network(
             period=period, convergence=convergence, partial=partial, lib_sizes=parse_sizes(lib_sizes), sample=sample,
             seed=seed, exclusion_radius=exclusion_radius, knn=knn, E_max=E_max,
             E_rule=parse_rule(E_rule), progress=report, dtype=dtype,
-            device=device, out=folder, groups=labels, draw=draw,
+            device=device, out=folder, join=join, part=part, groups=labels, draw=draw,
         )  # fmt: skip
     rows = found.rows()
     if output is not None:

@@ -60,6 +60,7 @@ def _tell(talk: Talk, found: Status) -> None:
             "total": found.total,
             "E_done": found.E_done,
             "E_total": found.E_total,
+            "step": found.step,
             "claimed": found.claimed,
             "stale": found.stale,
             "blocks_per_second": found.rate,
@@ -85,7 +86,8 @@ def _lines(found: Status) -> list[str]:
     if found.total is None:
         return [
             f"{found.path}: not finished; {found.done:,} blocks are done and kept, and the same command continues "
-            "there; how many are left shows only as it goes on"
+            "there; how many are left shows only as it goes on",
+            *([found.step] if found.step else []),
         ]
     line = f"{found.path}: {found.done:,} of {found.total:,} blocks are done ({100 * found.done / found.total:.1f} %)"
     if found.claimed:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 from collections.abc import Sequence
@@ -19,10 +18,9 @@ from ..data.series import Series, as_series
 from ..device.select import DeviceNames
 from ..jobs.function import public_function
 from ..jobs.kept import KeepingRunner, kept_in
-from ..jobs.ownership import read_identity
-from ..jobs.records import DamagedError
 from ..jobs.runner import Runner
 from ..jobs.sinks import ArraySink
+from ..jobs.turns import begin_of
 from ..kernels import spec
 from ..launch.progress import Progress
 from . import arguments
@@ -69,6 +67,8 @@ def causal_network(
     groups: Any = None,
     draw: str = "rows",
     out: str | os.PathLike[str] | None = None,
+    join: bool = False,
+    part: str | None = None,
     progress: Progress | None = None,
     dtype: str = "float32",
     device: DeviceNames = None,
@@ -127,6 +127,9 @@ def causal_network(
     out : path, optional
         Folder in which every finished part of every leg is kept. The same call continues there, whatever ended it; one
         with other data or arguments is refused. Without ``seed``, that of the folder is taken.
+    join, part
+        Several processes, on one machine or more, that share the folder ``out`` compute one network; as for
+        :func:`pyedmcl.xmap`.
     progress : callable or True, optional
         Called as ``progress(done, total, unit)`` with units "dimensions", "lags", "series" and "predictions".
     tau, exclusion_radius, knn, E_max, E_rule, columns, dtype, device, client, tune
@@ -146,6 +149,8 @@ def causal_network(
         No device matches; a table does not fit.
     StoreForeignError, StoreMismatchError, StoreWriteError
         ``out`` is not ours, belongs to other data or arguments, or cannot be written.
+    StoreError
+        Others work in the folder ``out``, and this call has not joined.
     Interrupted
         Ctrl-C with ``out``: what was finished is kept.
     ClientError
@@ -172,11 +177,13 @@ def causal_network(
     (4, 4)
     """
     where: Path | None = arguments.folder("out", out)
+    begin = begin_of(join, part, where, "out")
+    number = None if seed is None and where is not None else arguments.stream(seed)
     legs = Legs(
         None if surrogate is None else check_method(surrogate, "surrogate"), arguments.surrogates(n),
         arguments.share("rate", rate), arguments.draws("budget", budget), bool(convergence),
         arguments.draws("sample", sample), lags_asked(lags), 0, bool(partial),
-        arguments.stream(_stored_seed(where) if seed is None else seed), period, recurrence,
+        number or 0, period, recurrence,
         arguments.choice("season", season, SEASONS), arguments.choice("draw", draw, DRAWS),
     )  # fmt: skip
     arguments.reporter(progress)
@@ -196,8 +203,13 @@ def causal_network(
     if where is None:
         return _of(fields, legs, seasons, layout, runner, lib_sizes)
     asked = LaggedMapProblem(**fields, lags=legs.lags)
-    with kept_in(where, _identity(asked, legs, lib_sizes, series)) as folder:
-        keeping = KeepingRunner(runner, folder)
+
+    def identity(own: int) -> dict[str, str]:
+        return _identity(asked, replace(legs, seed=own), lib_sizes, series)
+
+    with kept_in(where, begin, runner.infos[0].name, number, identity) as kept:
+        legs = replace(legs, seed=arguments.stream(kept.seed))
+        keeping = KeepingRunner(runner, kept)
         found = _of(fields, legs, seasons, layout, keeping, lib_sizes)
         keeping.done()
         return found
@@ -224,11 +236,3 @@ def _identity(problem: LaggedMapProblem, legs: Legs, lib_sizes: Any, series: Ser
     named = {**problem.arguments(), **asdict(legs), "lib_sizes": sizes, "version of pyedmcl": __version__,
              "kernels": kernels}  # fmt: skip
     return {"data": series.digest(), **{name: json.dumps(value, default=str) for name, value in named.items()}}
-
-
-def _stored_seed(folder: Path | None) -> int | None:
-    """The seed of a network whose parts are kept in a folder; None where there is none."""
-    with contextlib.suppress(DamagedError, OSError, ValueError, LookupError, TypeError):
-        found = None if folder is None else read_identity(folder)
-        return None if found is None else int(json.loads(found[1]["seed"]))
-    return None

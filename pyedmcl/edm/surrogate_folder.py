@@ -18,11 +18,12 @@ from numpy.typing import ArrayLike, NDArray
 from ..errors import StoreError
 from ..jobs import durable
 from ..jobs.blocks import Record, cut
-from ..jobs.claims import Member, require_alone
+from ..jobs.claims import Member
 from ..jobs.manifest import default_block_rows
-from ..jobs.ownership import is_ours, mark, read_identity
+from ..jobs.ownership import mark
 from ..jobs.parts import StageSink, packed, part_name, unpacked
 from ..jobs.records import DamagedError, as_searched
+from ..jobs.seeded import seeded_folder
 from . import arguments
 
 if TYPE_CHECKING:
@@ -114,14 +115,6 @@ class SurrogateFolder:
         self.member.settle(lambda: durable.remove_temporaries(self._path))
 
 
-def _stored_seed(path: Path) -> int | None:
-    """The seed of tests that are in a folder; None where there are none."""
-    with contextlib.suppress(DamagedError, OSError, ValueError, LookupError, TypeError):
-        found = read_identity(path)
-        return None if found is None else int(json.loads(found[1]["seed"]))
-    return None
-
-
 @contextlib.contextmanager
 def folder_for(
     path: Path, begin: float | None, device: str, asked: dict[str, Any], seed: int | None, data: str
@@ -155,13 +148,5 @@ def folder_for(
         named = {**asked, "seed": seed, "version of pyedmcl": __version__}
         return {"data": data, **{name: json.dumps(value, default=int) for name, value in named.items()}}
 
-    known = _stored_seed(path) if seed is None else seed
-    is_ours(path, identity(known or 0), "out")  # before anything is touched; an empty folder is nobody's
-    if begin is None:
-        require_alone(path)
-    with Member(path, device) as member:
-        member.enter()
-        if known is None:
-            known = int(member.decide("seed", arguments.stream(None)))
-        mark(path, 1, identity(known), "out")
-        yield SurrogateFolder(path, member, begin or 0.0, known)
+    with seeded_folder(path, begin, device, seed, identity) as (member, known):
+        yield SurrogateFolder(path, member, begin or 0.0, arguments.stream(known))

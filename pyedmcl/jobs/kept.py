@@ -1,31 +1,78 @@
-"""Jobs of several steps that can be killed at any moment: every block of every step is kept, and found again."""
+"""Jobs of several steps that can be killed at any moment, and that several processes compute together.
+
+Every block of every step is kept in a file, and found again by whoever makes the same steps in the same order.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import StoreError
 from . import durable
-from .blocks import Arrays, Block, BlockResult, Problem, Record, Wait
-from .ownership import is_ours, mark
-from .parts import covered, packed, part_name, unpacked
-from .records import DamagedError, as_searched
+from .blocks import Block, BlockResult, Problem, Record, cut
+from .claims import Member
+from .ownership import mark, read_identity
+from .parts import PartsSink, blocks_in, entries_in, packed, part_name
+from .records import as_searched
 from .runner import Runner
-from .sinks import Answers, Sink
+from .seeded import seeded_folder
+from .sinks import Sink
 
 if TYPE_CHECKING:
     from ..device.executor import Executor
     from ..device.info import DeviceInfo
 
+#: What an identity says of a folder of steps, whose number nobody knows before the end.
+STEPS = {"kept": "steps"}
 _DONE = part_name(0, 1)
-_STEP = re.compile(r"\d{3,}-\w+")
+_STEP = re.compile(r"(\d{3,})-(\w+)")
+# Pieces of a step where processes share a folder, so that several have something to do.
+_PIECES = 16
+# As for so many devices a first stage (the search for E) is cut, of which else nothing would be kept before its end.
+_DEVICES = 4
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A folder of steps, at work.
+
+    Attributes
+    ----------
+    folder : Path
+    member : Member
+        This process, as one of those who share it.
+    begin : float
+        Where among the blocks it begins.
+    seed : int
+        Of the job.
+    pieces : int
+        Into at least how many a step is cut.
+    """
+
+    folder: Path
+    member: Member
+    begin: float
+    seed: int
+    pieces: int
+
+
+@contextlib.contextmanager
+def kept_in(
+    folder: Path, begin: float | None, device: str, seed: int | None, identity: Callable[[int], Mapping[str, str]]
+) -> Iterator[Kept]:
+    """A folder of kept steps; parameters and errors as for :func:`.seeded.seeded_folder`."""
+    blocks = 1 if begin is None else _PIECES
+    with seeded_folder(folder, begin, device, seed, lambda own: {**identity(own), **STEPS}, blocks) as (member, known):
+        found = read_identity(folder)
+        pieces = blocks if found is None else found[0]  # as who began has cut
+        yield Kept(folder, member, begin or 0.0, known, pieces)
 
 
 class KeepingRunner:
@@ -35,16 +82,16 @@ class KeepingRunner:
     ----------
     runner : Runner
         Which computes what is not kept yet.
-    folder : Path
-        From :func:`kept_in`.
+    kept : Kept
     """
 
-    def __init__(self, runner: Runner, folder: Path) -> None:
-        self._runner, self._folder, self._steps = runner, folder, 0
+    def __init__(self, runner: Runner, kept: Kept) -> None:
+        self._runner, self._kept, self._steps = runner, kept, 0
 
     @property
     def devices(self) -> int:
-        return self._runner.devices
+        """As first stages are cut, by all who share the folder."""
+        return _DEVICES
 
     @property
     def infos(self) -> Sequence[DeviceInfo]:
@@ -70,126 +117,83 @@ class KeepingRunner:
         """Take the blocks that are kept, and compute and keep the others; see :meth:`.runner.Runner.run`."""
         step = f"{self._steps:03d}-{type(problem).__name__}"
         self._steps += 1
-        keeping = KeepingSink(self._folder / step, sink)
-        return keeping.record.joined(self._runner.run(problem, keeping))
+        own = StepSink(self._kept, step, _cut(sink.pending(), self._kept.pieces))
+        record = self._runner.run(problem, own)
+        return own.hand_on(sink).joined(record)
 
     def done(self) -> None:
-        """Say in the folder that all is done."""
-        if not (self._folder / _DONE).exists():
-            _write(self._folder / _DONE, {"done": np.ones(1)}, Record())
+        """Say in the folder that all is done, and clear up behind those who shared it."""
+        folder = self._kept.folder
+        if not (folder / _DONE).exists():
+            with durable.explained(f"{folder / _DONE} could not be written", _ADVICE):
+                durable.write_file(folder / _DONE, packed({"done": np.ones(1)}, {"searched": []}))
+        self._kept.member.settle(lambda: durable.remove_temporaries(folder))
 
 
-class KeepingSink:
-    """A sink that writes each block to a file before it hands it on.
+_ADVICE = ", then run the same command again: it continues from there"
+
+
+def _cut(blocks: Sequence[Block], pieces: int) -> list[Block]:
+    """All rows of some blocks, in that many pieces at least, as far as there are rows."""
+    if not blocks:
+        return []
+    total = blocks[-1].end
+    rows = min(len(blocks[0]), -(-total // pieces))
+    return cut(total, max(rows, 1), len(blocks[0].layers))
+
+
+class StepSink(PartsSink):
+    """The blocks of a step, as files of a folder of its own.
 
     Parameters
     ----------
-    folder : Path
-        Of the step.
-    sink : Sink
-        Which gets all blocks, those first that are kept.
+    kept : Kept
+    step : str
+        Its name.
+    blocks : sequence of Block
     """
 
-    def __init__(self, folder: Path, sink: Sink) -> None:
-        self._folder, self._sink = folder, sink
-        self.record, self._kept = Record(), 0
-        self.answers: Answers | None = sink.answers
-        self.device: Mapping[str, Any] = sink.device
-        self.folder: Path | None = folder.parent
-        lacking = []
+    def __init__(self, kept: Kept, step: str, blocks: Sequence[Block]) -> None:
+        own = kept.folder / step
+        durable.make_folder(own)
+        mark(own, len(blocks), {}, "out")
+        super().__init__(own, step, blocks, kept.member, kept.begin)
+        self.folder: Path | None = kept.folder
+
+    def hand_on(self, sink: Sink) -> Record:
+        """Give all that is kept to another sink, whose blocks may be others; returns how it came about."""
+        record, each = Record(), []
+        for head, arrays in self._read_all():
+            record = record.joined(Record(searched=tuple(as_searched(one) for one in head["searched"])))
+            each.append(list(arrays.values()))
+        layers = [parts[0] if len(parts) == 1 else np.concatenate(parts) for parts in zip(*each, strict=True)]
         while isinstance(block := sink.claim(), Block):
-            result = self._read(block)
-            if result is None:
-                lacking.append(block)
-            else:
-                self.record = self.record.joined(result.record)
-                self._kept += 1
-                sink.write(block, result)
-        for block in lacking:
-            sink.give_back(block)
-
-    def _read(self, block: Block) -> BlockResult | None:
-        path = self._folder / part_name(block.begin, block.end)
-        try:
-            head, arrays = unpacked(path)
-        except FileNotFoundError:
-            return None
-        except (DamagedError, OSError) as error:
-            with contextlib.suppress(OSError):
-                path.unlink()
-            raise StoreError(f"{path} is damaged ({error}) and was removed: run the same command again") from error
-        searched = tuple(as_searched(one) for one in head["searched"])
-        return BlockResult(list(arrays.values()), Record(searched=searched))
-
-    def pending(self) -> Sequence[Block]:
-        return self._sink.pending()
-
-    def claim(self) -> Block | Wait | None:
-        return self._sink.claim()
-
-    def elsewhere(self) -> Sequence[Block]:
-        return self._sink.elsewhere()
-
-    def give_back(self, block: Block) -> None:
-        self._sink.give_back(block)
-
-    def room(self, block: Block) -> Arrays | None:
-        return self._sink.room(block)
-
-    def write(self, block: Block, result: BlockResult) -> None:
-        arrays = {f"array{place:03d}": array for place, array in enumerate(result.arrays)}
-        durable.make_folder(self._folder)
-        _write(self._folder / part_name(block.begin, block.end), arrays, result.record)
-        self._kept += 1
-        self._sink.write(block, result)
+            sink.write(block, BlockResult([layer[block.begin : block.end] for layer in layers]))
+        return record
 
     def kept(self) -> str:
-        step = self._folder.name.split("-", 1)[0]
+        step, left = self._folder.name.split("-", 1)[0], len(self.pending())
         return (
-            f"steps before number {int(step) + 1} and {self._kept:,} blocks of it are kept in {self._folder.parent}; "
-            "the same call (or command) continues there"
+            f"steps before number {int(step) + 1} and {len(self._blocks) - left:,} of {len(self._blocks):,} blocks of "
+            f"it are kept in {self._folder.parent}; the same call (or command) continues there"
         )
 
 
-def blocks_of_steps(folder: Path) -> int:
-    """How many blocks a :class:`KeepingRunner` has kept there."""
-    return sum(len(covered(folder / name)) for name in os.listdir(folder) if _STEP.fullmatch(name))
+def steps_of(folder: Path) -> list[Path]:
+    """The folders of steps that were begun, in their order."""
+    found = [(int(match[1]), name) for name in os.listdir(folder) if (match := _STEP.fullmatch(name))]
+    return [folder / name for _, name in sorted(found)]
 
 
-def _write(path: Path, arrays: Mapping[str, Any], record: Record) -> None:
-    head = {"searched": [dict(one) for one in record.searched]}
-    advice = ", then run the same command again: it continues from there"
-    with durable.explained(f"{path} could not be written", advice):
-        durable.write_file(path, packed(arrays, head))
+def said_of_step(step: Path) -> str:
+    """Which step that is, and how far: ``step 5 (lagged significance): 3 of 14 blocks are done``."""
+    number, name = step.name.split("-", 1)
+    words = re.sub(r"(?<=\w)(?=[A-Z])", " ", name.removesuffix("Problem")).lower()
+    identity = read_identity(step)
+    total = "" if identity is None else f" of {identity[0]:,}"
+    return f"step {int(number) + 1} ({words}): {blocks_in(step):,}{total} blocks are done"
 
 
-@contextlib.contextmanager
-def kept_in(folder: Path, identity: Mapping[str, str]) -> Iterator[Path]:
-    """A folder of kept steps, for this process alone.
-
-    Parameters
-    ----------
-    folder : Path
-        New, empty, or of the same job.
-    identity : mapping
-        What decides the answer, each as text; the name "data" stands for their digest.
-
-    Raises
-    ------
-    StoreForeignError, StoreMismatchError
-        It holds other things, or belongs to another job; the message says what differs.
-    StoreError
-        Another process works there.
-    StoreWriteError
-        It cannot be written.
-    """
-    is_ours(folder, identity, "out")  # before anything is touched
-    lease = durable.Lease(folder / durable.LOCK_NAME)
-    with durable.explained(f"{folder} cannot be written", ""):
-        durable.make_folder(folder)
-        lease.acquire()
-    try:
-        mark(folder, 1, identity, "out")
-        yield folder
-    finally:
-        lease.release()
+def entries_of_steps(folder: Path) -> list[dict[str, Any]]:
+    """What is told of the blocks that are done, of all steps: when, and by whom."""
+    return [entry for step in steps_of(folder) for entry in entries_in(step)]

@@ -15,7 +15,7 @@ from typing import Any
 from ..errors import StoreError, StoreForeignError
 from ..files import temporary_name
 from . import layout
-from .kept import blocks_of_steps
+from .kept import STEPS, entries_of_steps, said_of_step, steps_of
 from .ownership import IDENTITY, read_identity
 from .parts import blocks_in, entries_in
 from .records import DamagedError
@@ -60,6 +60,8 @@ class Status:
         None for a job of several steps that has not ended: later steps follow from what earlier ones find.
     E_done, E_total : int
         Blocks of the search for E, where joined processes are at it; else 0.
+    step : str
+        Of a job of several steps that has not ended: which one it is at, and how far.
     processes : tuple of Process
         Those that have joined.
     rate : float or None
@@ -73,6 +75,7 @@ class Status:
     E_total: int
     processes: tuple[Process, ...]
     rate: float | None
+    step: str = ""
 
     @property
     def complete(self) -> bool:
@@ -125,22 +128,32 @@ class Observer:
             identity = read_identity(self._path)
         except (DamagedError, OSError) as error:
             raise StoreError(f"{self._path / IDENTITY} is damaged ({error}): name another folder") from error
+        if identity is not None and identity[1].items() >= STEPS.items():
+            return self._steps()
         if identity is not None:
             folders = {self._path: identity[0], **self._stages()}
             n_done, total, E_found = sum(map(blocks_in, folders)), sum(folders.values()), (0, 0)
-            if identity[0] == 1 and not self._watch.folder.exists():  # nobody has joined: it may have steps
-                ended, n_done = n_done > 0, blocks_of_steps(self._path) or n_done
-                total = n_done if ended else None
             entries = [entry for folder in folders for entry in entries_in(folder)]
         else:
             stores = stores_of(self._path)
             entries = [entry for store in stores for entry in store.entries()]
             n_done, total = len(entries), sum(store.n_blocks for store in stores)
             E_found = self._search_for_E(stores[0])
+        return Status(self._path, n_done, total, *E_found, *self._told_of(entries))
+
+    def _steps(self) -> Status:
+        """Of a job of several steps."""
+        steps, entries = steps_of(self._path), entries_of_steps(self._path)
+        n_done, ended = sum(map(blocks_in, steps)), blocks_in(self._path) > 0
+        step = said_of_step(steps[-1]) if steps and not ended else ""
+        return Status(self._path, n_done, n_done if ended else None, 0, 0, *self._told_of(entries), step)
+
+    def _told_of(self, entries: Sequence[dict[str, Any]]) -> tuple[tuple[Process, ...], float | None]:
+        """Who works, and how many blocks a second are done, of what is told of blocks."""
         done = Counter(str(entry.get("writer", "")) for entry in entries)
         known = {str(entry["writer"]): _writer(entry) for entry in entries if "writer" in entry}
         times = [str(entry.get("time", "")) for entry in entries]
-        return Status(self._path, n_done, total, *E_found, tuple(self._processes(done, known)), rate(times))
+        return tuple(self._processes(done, known)), rate(times)
 
     def _stages(self) -> dict[Path, int]:
         """Folders of stages whose parts lie with the claims, and how many there are to be."""

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import json
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
+from cli_helpers import inside
+from client_helpers import Plain
 from test_partial_ccm import CHAIN, maps
 
 import pyedmcl
-from pyedmcl.errors import Interrupted, StoreError, StoreForeignError, StoreMismatchError
-from pyedmcl.jobs.kept import KeepingSink
+from pyedmcl.errors import InputError, Interrupted, StoreError, StoreForeignError, StoreMismatchError
+from pyedmcl.jobs.kept import StepSink
 from pyedmcl.jobs.status import Observer
 
 FIELDS = ("verdict", "rho", "lag", "by_lag", "p_value", "draws", "gain", "p_convergence", "through", "partial", "E")
@@ -31,14 +37,14 @@ def test_what_is_kept_is_not_computed_again(data, one_device, tmp_path, monkeypa
     first = pyedmcl.causal_network(data, out=out, device=one_device, **CALL)
     same(first, pyedmcl.causal_network(data, seed=first.seed, device=one_device, **CALL))
     assert Observer(out).look().complete
-    monkeypatch.setattr(KeepingSink, "write", lambda *_: pytest.fail("a block was computed again"))
+    monkeypatch.setattr(StepSink, "write", lambda *_: pytest.fail("a block was computed again"))
     same(pyedmcl.causal_network(data, out=out, device=one_device, **CALL), first)
 
 
-@pytest.mark.parametrize("after", [1, 3, 5, 8])
+@pytest.mark.parametrize("after", [2, 5, 7, 10])
 def test_a_run_that_was_ended_goes_on(data, one_device, tmp_path, monkeypatch, after):
-    """After so many blocks, of the search for E, lags, surrogates, convergence and what links pass through."""
-    out, written, write = tmp_path / "out", [], KeepingSink.write
+    """After so many blocks, of the search for E (one for each series), lags, surrogates, and convergence."""
+    out, written, write = tmp_path / "out", [], StepSink.write
 
     def stops(sink, block, result):
         if len(written) == after:
@@ -46,12 +52,12 @@ def test_a_run_that_was_ended_goes_on(data, one_device, tmp_path, monkeypatch, a
         written.append(block)
         write(sink, block, result)
 
-    monkeypatch.setattr(KeepingSink, "write", stops)
+    monkeypatch.setattr(StepSink, "write", stops)
     with pytest.raises(Interrupted, match=r"kept in .*the same call \(or command\) continues there"):
         pyedmcl.causal_network(data, seed=1, out=out, device=one_device, **CALL)
     assert not Observer(out).look().complete
     again = []
-    monkeypatch.setattr(KeepingSink, "write", lambda *given: (again.append(given[1]), write(*given)))
+    monkeypatch.setattr(StepSink, "write", lambda *given: (again.append(given[1]), write(*given)))
     whole = pyedmcl.causal_network(data, out=out, device=one_device, **CALL)
     same(whole, pyedmcl.causal_network(data, seed=1, device=one_device, **CALL))
     assert len(again) + after == len(list(out.glob("*/part-*.npz")))
@@ -76,3 +82,57 @@ def test_other_things_are_left_alone(data, one_device, tmp_path):
     with pytest.raises(StoreError, match="was removed: run the same command again"):
         pyedmcl.causal_network(data, out=out, seed=1, **CALL, **off)
     pyedmcl.causal_network(data, out=out, seed=1, **CALL, **off)
+
+
+def test_two_processes_and_a_client_make_the_network_of_one(data, one_device, tmp_path):
+    out, barrier = tmp_path / "out", threading.Barrier(2)
+
+    def joined(client):
+        barrier.wait(30)
+        return pyedmcl.causal_network(data, out=out, join=True, client=client, device=one_device, **CALL)
+
+    with ThreadPoolExecutor(2) as threads:
+        first, second = threads.map(joined, [None, Plain()])
+    same(first, second)
+    same(first, pyedmcl.causal_network(data, seed=first.seed, device=one_device, **CALL))
+    assert first.provenance["seed"] == second.provenance["seed"] == first.seed
+    assert Observer(out).look().complete
+    assert not [path.name for path in out.iterdir() if path.name.startswith(".")], "claims are cleared away"
+    surrogates = next(path for path in sorted(out.iterdir()) if path.name.endswith("LaggedSignificanceProblem"))
+    assert len(list(surrogates.glob("part-*.npz"))) == 3, "a step that one process computes whole is cut for several"
+    with pytest.raises(InputError, match="name it by out="):
+        pyedmcl.causal_network(data, join=True, **CALL)
+
+
+def test_status_tells_of_steps_and_who_works(data, one_device, tmp_path, monkeypatch):
+    out, looks, write = tmp_path / "out", [], StepSink.write
+
+    def looked(sink, block, result):
+        write(sink, block, result)
+        looks.append(Observer(out).look())
+        if len(looks) == 5:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(StepSink, "write", looked)
+    with pytest.raises(Interrupted, match="steps before number 2 and 2 of 3 blocks of it are kept in"):
+        pyedmcl.causal_network(data, seed=1, out=out, join=True, device=one_device, **CALL)
+    assert looks[1].step == "step 1 (embed dimension): 2 of 3 blocks are done"
+    assert looks[4].step == "step 2 (lagged map): 2 of 3 blocks are done" and looks[4].done == 5
+    assert [(one.done, one.state) for one in looks[4].processes] == [(5, "at work")]
+    assert [one.state for one in Observer(out).look().processes] == ["left"]
+    done = inside("status", out)
+    assert done.returncode == 0 and "step 2 (lagged map): 2 of 3 blocks are done" in done.stdout
+
+
+def test_the_command_joins(data, one_device, tmp_path):
+    np.savetxt(tmp_path / "in.csv", data, delimiter=",", header="a,b,c", comments="")
+    words = ["network", tmp_path / "in.csv", "-o", tmp_path / "net", "--E", 2, "--lags=-1:1", "--n", 3, "--no-partial",
+             "--no-convergence", "--part", "1/2", "--device", one_device, "--json"]  # fmt: skip
+    done = inside(*words)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    expected = pyedmcl.causal_network(
+        data, E=2, lags=(-1, 0, 1), n=3, partial=False, convergence=False, seed=found["seed"], device=one_device
+    )
+    assert [row["p_value"] for row in found["pairs"]] == [row[9] for row in expected.rows()]
+    assert (tmp_path / "net" / "pairs.csv").exists()

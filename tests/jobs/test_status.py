@@ -15,13 +15,12 @@ import pyedmcl.cli.status as command
 from pyedmcl.cli.app import app
 from pyedmcl.errors import StoreForeignError
 from pyedmcl.jobs import XmapStore, parts, status
-from pyedmcl.jobs.blocks import Block, BlockResult, cut
+from pyedmcl.jobs.blocks import BlockResult, cut
 from pyedmcl.jobs.claims import Member
-from pyedmcl.jobs.kept import KeepingRunner, KeepingSink, kept_in
+from pyedmcl.jobs.kept import KeepingRunner, StepSink, kept_in
 from pyedmcl.jobs.ownership import IDENTITY, identity_file
 from pyedmcl.jobs.parts import PartsSink, StageSink
 from pyedmcl.jobs.shared import stage_blocks
-from pyedmcl.jobs.sinks import ListSink
 from pyedmcl.jobs.status import Observer, rate
 from pyedmcl.jobs.watch import FOLDER, Holder
 
@@ -153,18 +152,18 @@ def test_no_result(tmp_path):
 
 
 def test_steps_that_are_kept_have_no_total_before_the_end(tmp_path):
-    with kept_in(tmp_path / "net", {}) as folder:
+    folder = tmp_path / "net"
+    with kept_in(folder, None, "", 1, lambda seed: {"seed": str(seed)}) as kept:
         assert "; 0 blocks are done and kept" in told(folder)[1]
-        for step, blocks in (("000-One", ((0, 4), (4, 8))), ("001-Two", ((0, 9),))):
-            sink = KeepingSink(folder / step, ListSink([]))
-            for number, rows in enumerate(blocks):
-                block = Block(number, *rows)
-                sink._sink = ListSink([block])
-                sink.write(block, BlockResult([np.zeros(1)]))
+        for step, n in (("000-OneProblem", 2), ("001-TwoWordsProblem", 3)):
+            sink = StepSink(kept, step, cut(n, 1))
+            for _ in range(2):
+                sink.write(sink.claim(), BlockResult([np.zeros(1)]))
         found = Observer(folder).look()
-        assert (found.done, found.total, found.complete, found.seconds_left) == (3, None, False, None)
+        assert (found.done, found.total, found.complete, found.seconds_left) == (4, None, False, None)
         code, said = told(folder)
-        assert code == 0 and "not finished; 3 blocks are done and kept" in said and "%" not in said
+        assert code == 0 and "not finished; 4 blocks are done and kept" in said and "%" not in said
+        assert "step 2 (two words): 2 of 3 blocks are done" in said
         assert json.loads(told(folder, "--json")[1])["total"] is None
-        KeepingRunner(None, folder).done()
-    assert "all 3 blocks are done" in told(tmp_path / "net")[1]
+        KeepingRunner(None, kept).done()
+    assert "all 4 blocks are done" in told(folder)[1]
