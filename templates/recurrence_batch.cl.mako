@@ -16,6 +16,8 @@
 ##   4. results    Nearly all lengths occur in no line: those that do are written one behind the other, with their numbers.
 ##
 ## Words of neighbouring columns, or diagonals, lie side by side, so that the work-items of a group read and write together.
+## Blocks and lines are handled in two ways: by a group of scalar work-items (recurrence_batch_group.mako), or in vectors by a
+## work-item alone (recurrence_batch_vectors.mako), whose lines that have ended count in spare bins in front of the numbers.
 ## No pointer is declared restrict: NVIDIA's compiler then takes numbers, to which other work-items of the group have added, for
 ## the zeros that this one has written (driver 580).
 ## A cell is the compared distance of pyedmcl.recurrence.problem: terms joined in ascending order, no fused operations. Points
@@ -37,17 +39,15 @@
 ##   lanes      columns of a matrix that a work-item takes: a vector on processors
 ##   wg         work-items of a group
 ## ---- end of parameters ----
+<%namespace name="group" file="recurrence_batch_group.mako"/>
+<%namespace name="vectors" file="recurrence_batch_vectors.mako"/>
 #define UNFUSED  // a cell is a sum of products that are rounded one by one
 #define METRIC ${metric}
 #include "metric.clh"
 #include "transpose.clh"
 #define WG ${wg}
+#define SPARES ${lanes if lanes > 1 else 0}
 
-%if wg > 1:
-#define COUNT(bin, weight) atomic_add(&(bin), weight)
-%else:
-#define COUNT(bin, weight) ((bin) += (weight))
-%endif
 #define MEET barrier(CLK_GLOBAL_MEM_FENCE | CLK_LOCAL_MEM_FENCE)
 
 // The lowest n bits, 0 <= n <= 32.
@@ -102,22 +102,6 @@ static void make_bits(global const real* x, global const real* y, const int step
 %endif
 }
 
-%if symmetric:
-// Words below the diagonal of blocks, from those above it.
-static void mirror_bits(const int words, const int stride, global uint* bits) {
-  for (int at = get_local_id(0); at < words * (words - 1) / 2; at += WG) {
-    int j = (int)((1 + sqrt((float)(8 * at + 1))) / 2);  // blocks (i, j), i < j, in sequence
-    j -= j * (j - 1) / 2 > at;
-    j += j * (j + 1) / 2 <= at;
-    const int i = at - j * (j - 1) / 2;
-    uint a[32];
-    for (int r = 0; r < 32; ++r) a[r] = bits[(size_t)j * stride + 32 * i + r];
-    transpose32(a);
-    for (int r = 0; r < 32; ++r) bits[(size_t)i * stride + 32 * j + r] = a[r];
-  }
-}
-%endif
-
 // Cells with |b - a| < dropped become white.
 static void drop_bits(const int n_a, const int words, const int stride, const int dropped, global uint* bits) {
   for (int a = get_local_id(0); a < n_a; a += WG)
@@ -125,105 +109,17 @@ static void drop_bits(const int n_a, const int words, const int stride, const in
       bits[(size_t)j * stride + a] &= ~(ones(clamp(a + dropped - 32 * j, 0, 32)) & ~ones(clamp(a - dropped + 1 - 32 * j, 0, 32)));
 }
 
-// ---- 2. Diagonals: word w of diagonal k is diagonals[w * n_diagonals + k - k_first].
-static void make_diagonals(const int words_a, const int words_b, const int stride, const int n_diagonals,
-                           global const uint* bits, global uint* diagonals) {
-  const int first = ${"0" if symmetric else "-1"}, across = words_b - first;
-  for (int at = get_local_id(0); at < words_a * across; at += WG) {
-    const int w = at / across, j = first + at % across;
-%if symmetric:
-    if (j < w) continue;
-%endif
-    uint a[32];
-    for (int r = 0; r < 32; ++r) {
-      const uint low = ${"" if symmetric else "j < 0 ? 0 : "}bits[(size_t)${"j" if symmetric else "max(j, 0)"} * stride + 32 * w + r];
-      const uint high = j + 1 < words_b ? bits[(size_t)(j + 1) * stride + 32 * w + r] : 0;
-      a[r] = (uint)(((ulong)high << 32 | low) >> r);
-    }
-    transpose32(a);
-    global uint* to = diagonals + (size_t)w * n_diagonals + 32 * (j - w${"" if symmetric else " + words_a"});
-    for (int r = 0; r < 32; ++r) to[r] = a[r];
-  }
-}
+// ---- 2. Diagonals
+
+${(vectors if lanes > 1 else group).make_blocks()}
 
 // ---- 3. Lines. An edge is a cell that differs from the one before; a run of one colour ends at each.
 
 // 64 cells of a line, of which ``left`` are left: a word and, a row of words further, the next one.
 #define TWO_WORDS(at, row, left) (*(at) | ((left) > 32 ? (ulong)(at)[row] << 32 : 0))
-#define ONES64(n) ((n) >= 64 ? ~(ulong)0 : ((ulong)1 << (n)) - 1)
 #define LOWEST(bits) ((int)popcount(((bits) & -(bits)) - 1))  // place of the lowest bit
 
-// sums: period, its count, gap, its count of pyedmcl.recurrence.counts.Counts, and recurrent cells
-static void count_columns(const int n_a, const int n_b, const int stride, global const uint* bits,
-                          global uint* vertical, global uint* white, global uint* border,
-                          global ushort* per_column, ulong* sums) {
-  for (int c = get_local_id(0); c < n_a; c += WG) {
-    int begin = 0, first = -1, last_begin = 0, last = -1, points = 0, blacks = 0;
-    ulong black = 0;
-    for (int p = 0; p < n_b; p += 64) {
-      const ulong v = TWO_WORDS(bits + (size_t)(p / 32) * stride + c, stride, n_b - p);
-      points += (int)popcount(v);
-      for (ulong edges = (v ^ (v << 1 | black)) & ONES64(n_b - p); edges; edges &= edges - 1) {
-        const int at = p + LOWEST(edges);
-        if (v >> (at - p) & 1) {
-          if (at > begin) {
-            if (begin > 0) COUNT(white[at - begin], 1u);
-            else COUNT(border[at - begin], 1u);
-          }
-          if (first < 0) first = at;
-          last_begin = at;
-          ++blacks;
-        } else {
-          COUNT(vertical[at - begin], 1u);
-          last = at - 1;
-        }
-        begin = at;
-      }
-      black = v >> 63;
-    }
-    // Where the column ends black, its last edge began a run that nothing has ended.
-    if (blacks > 0 && last < last_begin) {
-      COUNT(vertical[n_b - begin], 1u);
-      last = n_b - 1;
-    } else {
-      COUNT(border[n_b - begin], 1u);
-    }
-    if (blacks > 0) {
-      sums[0] += last_begin - first;
-      sums[1] += blacks - 1;
-      sums[2] += last - first;
-      sums[3] += points - 1;
-      sums[4] += points;
-    }
-    per_column[c] = points;
-  }
-}
-
-static void count_diagonals(const int n_a, const int n_b, const int n_diagonals, const int k_first, const int theiler,
-                            global const uint* diagonals, global uint* lengths,
-                            global ushort* per_diagonal) {
-  const int least = ${"0" if symmetric else "1 - n_a"};
-  for (int k = least + get_local_id(0); k < n_b; k += WG) {
-    const int a_end = min(n_a, n_b - k), counted = k >= theiler || -k >= theiler;
-    const uint weight = ${"k ? 2 : 1" if symmetric else "1"};  // of a symmetric matrix, both sides
-    int begin = 0, points = 0;
-    ulong black = 0;
-    for (int p = max(-k, 0) & ~31; p < a_end; p += 64) {
-      const ulong v = TWO_WORDS(diagonals + (size_t)(p / 32) * n_diagonals + k - k_first, n_diagonals, a_end - p);
-      points += (int)popcount(v);
-      if (counted) {
-        for (ulong edges = (v ^ (v << 1 | black)) & ONES64(a_end - p); edges; edges &= edges - 1) {
-          const int at = p + LOWEST(edges);
-          if (!(v >> (at - p) & 1)) COUNT(lengths[at - begin], weight);
-          begin = at;
-        }
-        black = v >> (min(64, a_end - p) - 1) & 1;
-      }
-    }
-    if (black) COUNT(lengths[a_end - begin], weight);
-    per_diagonal[k - least] = points;
-  }
-}
+${(vectors if lanes > 1 else group).count_lines()}
 
 // ---- 4. Results: (kind << 24 | length, number of lines) of all lengths that occur (0 never does), kind by kind and in
 // ascending order.
@@ -282,7 +178,7 @@ void recurrence_batch(global const real* x, global const real* y, global const i
   const int most_words = (longest + 31) / 32;
   global uint* bits = scratch + (size_t)get_group_id(0) * scratch_words;
   global uint* diagonals = bits + (size_t)32 * most_words * most_words;
-  global uint* numbers = diagonals + (size_t)${"32" if symmetric else "64"} * most_words * most_words;
+  global uint* numbers = diagonals + (size_t)${"32" if symmetric else "64"} * most_words * most_words + SPARES;
   for (;;) {
     MEET;
     if (get_local_id(0) == 0) mine = atomic_inc(taken);
@@ -308,8 +204,8 @@ void recurrence_batch(global const real* x, global const real* y, global const i
     MEET;
     ulong sums[5] = {0, 0, 0, 0, 0};
     count_columns(n_a, n_b, stride, bits, numbers + lengths, numbers + 2 * lengths, numbers + 3 * lengths,
-                  per_column + shape[4], sums);
-    count_diagonals(n_a, n_b, n_diagonals, k_first, theiler, diagonals, numbers, per_diagonal + shape[5]);
+                  per_column + shape[4], sums${', -lengths - SPARES' if lanes > 1 else ''});
+    count_diagonals(n_a, n_b, n_diagonals, k_first, theiler, diagonals, numbers, per_diagonal + shape[5]${', -SPARES' if lanes > 1 else ''});
     for (int of = 0; of < 5; ++of) totals[of * WG + get_local_id(0)] = sums[of];
     MEET;
     const ulong written = write_lines(numbers, lengths, taken, lines, places);

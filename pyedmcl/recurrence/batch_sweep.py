@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 LONGEST = 2048
 # (columns of a work-item, work-items of a group, groups for each compute unit)
 _SHAPES = {"cpu": (8, 1, 2), "gpu": (1, 128, 8)}
+_SPARES = 16  # bins that a vector of lines may count in besides: one for each lane
 
 
 class BatchSweep:
@@ -102,7 +103,7 @@ class BatchSweep:
     def _scratch_words(self, series: Ints) -> int:
         longest = int(max(self.x.points[series].max(), self.y.points[series].max()))
         words = -(-longest // 32)
-        return 32 * words * words * (2 if self.matrix.symmetric else 3) + 4 * (longest + 1)
+        return 32 * words * words * (2 if self.matrix.symmetric else 3) + 4 * (longest + 1) + _SPARES
 
     def _part(self, series: Ints, limits: NDArray[np.float64]) -> BatchCounts:
         """Of series that fit the device together."""

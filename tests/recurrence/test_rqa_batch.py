@@ -81,6 +81,15 @@ def test_pairs_are_what_they_are_alone(device, case):
     assert not batch[0].symmetric
 
 
+def test_lines_that_end_with_a_word(device):
+    """Lines of 64 and 128 cells that are black, white or both to the last cell."""
+    x = [np.zeros(64), np.zeros(128), np.arange(128.0), np.arange(128.0) % 2, np.repeat([0.0, 9.0, 0.0], [60, 64, 68])]
+    y = [np.zeros(128), np.ones(64), np.arange(64.0), np.arange(64.0) % 3, np.repeat([0.0, 9.0], [128, 64])]
+    for options in ({"radius": 0.5}, {"radius": 0.5, "theiler": 0}, {"radius": 0.5, "theiler": 63}):
+        assert_same(pyedmcl.rqa_batch(x, device=device, **options), alone(x, device=device, **options))
+    assert_same(pyedmcl.rqa_batch(x, y, radius=0.5, device=device), alone(x, y, radius=0.5, device=device))
+
+
 def test_states_of_several_coordinates(one_device):
     x = [np.stack([series(n, 1), series(n, n)], axis=1) for n in (60, 80, 45)]
     options = {"radius": [0.6, 1.5], "radius_unit": "std", "device": one_device}
