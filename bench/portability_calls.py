@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 import pyedmcl
 from pyedmcl.device.executor import Executor
 from pyedmcl.device.quirks import quirks_for
+from pyedmcl.launch import delivery
 from pyedmcl.recurrence.counts import Counts
 from pyedmcl.reference import ccm as ccm_oracle
 from pyedmcl.reference import knn_float32_exact, knn_float64_exact, legal_rows, rqa, simplex_predict, skill
@@ -344,6 +345,38 @@ def windows(place: Place) -> Answers:
     yield from _matrix("recurrence_windows", place, given={"step": place.tau})
 
 
+def delivered(place: Place) -> Answers:
+    """Results into arrays of the caller, which begin behind some elements of their memory."""
+    rng, n, k, executor = np.random.default_rng(14), 37, place.E + 1, place.executor
+    arrays: list[delivery.DeviceRows] = []
+
+    def room(shape: tuple[int, ...], dtype: str) -> delivery.DeviceRows:
+        item = np.dtype(dtype)
+        buffer = executor.upload(np.zeros(place.tau + int(np.prod(shape)), item))
+        arrays.append(delivery.DeviceRows(buffer, place.tau, shape, item))
+        return arrays[-1]
+
+    def got(array: delivery.DeviceRows) -> Array:
+        return executor.download(array.buffer, np.empty(array.shape, array.dtype), array.first * array.dtype.itemsize)
+
+    rows, squared = rng.integers(-1, n, (n, k)).astype(np.int32), rng.random((n, k)).astype(place.dtype)
+    into, held = (room((n, k), "int32"), room((n, k), place.dtype)), (executor.upload(rows), executor.upload(squared))
+    delivery.deliver_neighbours(executor, *held, into, n_library=n, exponent=3)
+    yield "rows", got(into[0]), rows
+    yield "distances", got(into[1]), np.where(rows < 0, np.inf, np.sqrt(squared) * 8).astype(place.dtype)
+    rho = np.clip(rng.standard_normal((n, n)), -1, 1).astype(place.dtype)
+    rho[3, 4] = np.nan
+    delivery.deliver_skill(executor, executor.upload(rho), n * place.tau, room((n - place.tau, n), place.dtype))
+    yield "rho", got(arrays[-1]), rho[place.tau :]
+    for symmetric, words in ((True, 1), (False, 2)):
+        image = rng.integers(0, 1 << 32, (k, k, words), dtype=np.uint32)
+        pixels = image.astype(np.int64) @ np.array([1, 1 << 32][:words])
+        delivery.deliver_counts(
+            executor, executor.upload(image), room((k, k), "int64"), symmetric=symmetric, words=words
+        )
+        yield f"counts, {words}", got(arrays[-1]), np.triu(pixels) + np.triu(pixels, 1).T if symmetric else pixels
+
+
 @dataclass(frozen=True)
 class Call:
     """A call, and the kernels that it stands for."""
@@ -371,6 +404,7 @@ CALLS: Mapping[str, Call] = {
     "rqa": Call(rqa_rounded, _SWEEP),
     "rqa, exact": Call(rqa_exact, _SWEEP),
     "rqa_batch": Call(rqa_batch, ("recurrence_batch",)),
+    "out=": Call(delivered, ("deliver",)),
     "recurrence_plot": Call(image, ("recurrence_image",)),
     "thresholds": Call(ranks, ("recurrence_ranks",)),
     "recurrence_network": Call(network, ("recurrence_network",)),

@@ -168,6 +168,8 @@ def _grid(info: DeviceInfo, only: Sequence[str]) -> list[Request]:
     if not only or "recurrence_batch" in only:
         spec, usual = kernels.spec("recurrence_batch"), UNTUNED["recurrence_batch"]
         requests += [Request(spec, {**usual, "m": E, "dtype": dtype}) for E, _, dtype in cells]
+    if info.fp64 and (not only or "deliver" in only):
+        requests.append(Request(kernels.spec("deliver"), {"dtype": "float64"}))
     return requests
 
 

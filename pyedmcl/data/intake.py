@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from ..device import copies
 from ..errors import InputError, shown
 
 Array: TypeAlias = npt.NDArray[Any]
@@ -48,7 +49,10 @@ def to_array(data: Any, what: str) -> Array:
     for name, applies, read in _WAYS:
         try:
             if applies(data):
-                return _of_short_floats(np.asarray(read(data)))
+                found = np.asarray(read(data))
+                if name in _FROM_DEVICE:
+                    copies.downloaded(found.nbytes)
+                return _of_short_floats(found)
         except Exception as error:  # whatever the object's own methods raise
             failures.append(f"{name}: {type(error).__name__}: {error}")
     said = "; ".join(failures)
@@ -133,6 +137,9 @@ _WAYS: tuple[tuple[str, Callable[[Any], bool], Callable[[Any], Any]], ...] = (
     ("__cuda_array_interface__", lambda data: hasattr(data, "__cuda_array_interface__"), _cuda),
     ("sequence", lambda data: not _on_a_device(data), np.asarray),
 )  # fmt: skip
+
+
+_FROM_DEVICE = frozenset({".get()", ".asnumpy()", ".copy_to_host()", "__sycl_usm_array_interface__"})
 
 
 def _on_a_device(data: Any) -> bool:

@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..errors import BuildError, DeviceMemoryError, LaunchError
+from . import copies
 from .buffers import DeviceBuffer, MemoryUse, SpareMemory
 from .common_program import CommonProgram
 from .executor import Buffer
@@ -120,6 +121,10 @@ class CommonExecutor(ABC):
         """Copy from the device, and wait for the values."""
 
     @abstractmethod
+    def _borrowed(self, memory: Any) -> Any:
+        """The caller's memory as that of a buffer: to release it leaves the caller's own hold on it."""
+
+    @abstractmethod
     def _wait(self) -> None:
         """Wait for the queue."""
 
@@ -202,6 +207,7 @@ class CommonExecutor(ABC):
         array = np.ascontiguousarray(array)
         buffer = self.allocate(offset + array.nbytes) if into is None else self._own(into)
         self._copy(self._put, "to", buffer, array, offset)
+        copies.uploaded(array.nbytes)
         buffer.itemsize = array.itemsize
         return buffer
 
@@ -210,7 +216,17 @@ class CommonExecutor(ABC):
         if not into.flags.c_contiguous or not into.flags.writeable:
             raise LaunchError("a download needs a writable, C-contiguous host array")
         self._copy(self._get, "from", self._own(buffer), into, offset)
+        copies.downloaded(into.nbytes)
         return into
+
+    def reaches(self, context: Any) -> bool:
+        """Whether memory of a context of the binding can be used here."""
+        return bool(self._context == context)
+
+    def borrow(self, memory: Any, nbytes: int) -> DeviceBuffer:
+        """Memory of the caller, of a context that this executor :meth:`reaches`; no part of the account."""
+        self._check()
+        return self.buffer(self._borrowed(memory), nbytes, MemoryUse())
 
     def _copy(
         self, copy: Callable[..., None], way: str, buffer: DeviceBuffer, array: np.ndarray[Any, Any], offset: int

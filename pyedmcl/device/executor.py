@@ -87,6 +87,12 @@ class Executor(Protocol):
     def download(self, buffer: Buffer, into: np.ndarray, offset: int = 0) -> np.ndarray:
         """Copy from byte ``offset`` of the buffer into a C-contiguous host array; blocks until done."""
 
+    def reaches(self, context: Any) -> bool:
+        """Whether memory of a context of the binding can be used here."""
+
+    def borrow(self, memory: Any, nbytes: int) -> Buffer:
+        """Memory of the caller, of a context that this executor :meth:`reaches`; no part of the account."""
+
     def launch(
         self, kernel: Kernel, global_size: Sequence[int], local_size: Sequence[int] | None, /, **arguments: Argument
     ) -> Event:

@@ -97,6 +97,9 @@ class OpenCLExecutor(CommonExecutor):
     def _get(self, memory: Any, offset: int, array: np.ndarray[Any, Any]) -> None:
         self.cl.enqueue_copy(self._queue, array, memory, src_offset=offset, is_blocking=True)
 
+    def _borrowed(self, memory: Any) -> Any:
+        return self.cl.Buffer.from_int_ptr(memory.int_ptr, retain=True)
+
     def _wait(self) -> None:
         self._queue.finish()
 

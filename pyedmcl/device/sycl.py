@@ -252,6 +252,9 @@ class SyclExecutor(CommonExecutor):
     def _get(self, memory: UsmMemory, offset: int, array: np.ndarray[Any, Any]) -> None:
         self._queue.memcpy(array, self._from(memory, offset, array.nbytes), array.nbytes)
 
+    def _borrowed(self, memory: Any) -> UsmMemory:
+        return UsmMemory(memory, self._late)
+
     def _from(self, memory: UsmMemory, offset: int, nbytes: int) -> Any:
         if not offset:
             return memory.usm

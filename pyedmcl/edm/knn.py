@@ -10,8 +10,11 @@ from ..data.group_labels import take_groups
 from ..data.series import check_embedding, require_rows
 from ..device.select import DeviceNames
 from ..errors import InputError
+from ..io.on_device import OnDevice
+from ..jobs.device_results import KERNEL, DeviceSink, arrays_of, runner_at
 from ..jobs.function import public_function
 from ..jobs.sinks import ArraySink
+from ..launch.delivery import DeviceRows
 from ..launch.progress import Progress
 from . import arguments
 from .knn_problem import KnnProblem
@@ -33,6 +36,7 @@ def knn(
     recall: float = 0.99,
     progress: Progress | None = None,
     dtype: str = "float32",
+    out: Any = None,
     device: DeviceNames = None,
     tune: str | None = None,
 ) -> KnnResult:
@@ -69,6 +73,10 @@ def knn(
         built.
     dtype : {"float32", "float64"}
         What the device computes in.
+    out : (array, array), optional
+        Arrays on the device for indices (int32) and distances (``dtype``), both (rows of the query, k): of PyOpenCL, or
+        in memory of SYCL. The result has them, and nothing of it is copied to the host until it is looked at; see
+        ``docs/pipeline.md``. Not with ``groups``.
     device : str, optional
         Which device; see ``pyedmcl devices``. Functions that make many results take several, too: "gpus", or a list.
     tune : {"never", "cached", "auto", "force"}, optional
@@ -130,6 +138,8 @@ def knn(
         layout = of.layout(E=E, tau=tau, Tp=[Tp], exclusion_radius=radius)
         library, radius = layout.series(library, "x"), layout.exclusion_radius
     problem = KnnProblem(library, other, E, tau, Tp, count, radius, search, dtype)
+    if out is not None:
+        return _on_device(problem, out, layout is not None, device)
     runner = arguments.runner_on(device, dtype)
     indices, distances = problem.result()
     record = runner.run(problem, ArraySink(problem.blocks(), [indices, distances]))
@@ -137,3 +147,19 @@ def knn(
         found = indices[layout.order]
         indices, distances = np.where(found < 0, -1, layout.rows[found]).astype(np.int32), distances[layout.order]
     return KnnResult(indices, distances, runner.provenance(problem.kernels, record))
+
+
+def _on_device(problem: KnnProblem, out: Any, grouped: bool, device: DeviceNames) -> KnnResult:
+    """The neighbours in arrays of the caller."""
+    if grouped:
+        raise InputError("out= with groups=: rows of groups are put in order on the host; leave one of them out")
+    if problem.result_dtype != problem.dtype:
+        raise InputError("out=: the range of the data is below 2**-100 or above 2**100, so that float32 cannot hold "
+                         "distances; scale the data, use dtype='float64', or leave out= out")  # fmt: skip
+    shape = problem.total, problem.k
+    arrays = arrays_of(out, {"indices": (shape, np.int32), "distances": (shape, problem.dtype)})
+    runner = runner_at(arrays, device, problem.dtype)
+    rows = [DeviceRows.of(array, runner.executor) for array in arrays]
+    record = runner.run(problem, DeviceSink(problem.blocks(), rows))
+    used = runner.provenance((*problem.kernels, KERNEL), record)
+    return KnnResult(OnDevice(arrays[0].array), OnDevice(arrays[1].array), used)

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from ..data.condition import condition
 from ..data.extent import bounds
 from ..data.series import Series
-from ..jobs.blocks import Arrays, Block, BlockResult, Record, Report, cut
+from ..jobs.blocks import Block, BlockResult, Record, Report, cut
+from ..launch.delivery import DeviceRows, deliver_neighbours
 from ..launch.invariants import require_rows
 from ..launch.staging import Staging
 from ..neighbors.choose import SearchRequest
@@ -76,11 +77,16 @@ class KnnProblem:
     def result(self) -> tuple[NDArray[np.int32], NDArray[Any]]:
         """Room for rows and distances (query rows, k). These are float64 where float32 may not hold them."""
         shape = self.total, self.k
+        return np.empty(shape, np.int32), np.empty(shape, self.result_dtype)
+
+    @property
+    def result_dtype(self) -> np.dtype[Any]:
+        """Of distances."""
         sides = [side for side in (self.library, self.query) if side is not None]
         low, high = np.array([bounds(side.values, side.extent)[:2] for side in sides])[..., 0].T
         spread = float(high.max() - low.min())
         fits = spread == 0 or _LEAST < spread < _MOST
-        return np.empty(shape, np.int32), np.empty(shape, self.dtype if fits else np.float64)
+        return np.dtype(self.dtype if fits else np.float64)
 
     def open(self, executor: Executor) -> KnnEngine:
         return KnnEngine(self, executor)
@@ -103,12 +109,19 @@ class KnnEngine:
         search = SearchProblem((p.E,), (p.k,), p.tau, p.Tp, radius, n, p.total, p.dtype)
         self._searcher = open_searcher(executor, search, "neighbours", p.search)
 
-    def block(self, block: Block, into: Arrays | None, progress: Report) -> BlockResult:
+    def block(self, block: Block, into: Any, progress: Report) -> BlockResult:
         """Rows of the library and distances, (query rows, k); -1 and infinity where there are fewer neighbours."""
+        found: Any
         indices, found = into or self._problem.result()
-        distances = found if found.dtype == self._problem.dtype else np.empty(found.shape, self._problem.dtype)
         series = self._searcher.load(self._library, 0, 1, self._query)
         tables = next(self._searcher.tables(series, self._library_mask))
+        if isinstance(indices, DeviceRows):
+            deliver_neighbours(
+                self._executor, tables.rows, tables.values, (indices, found), exponent=self._exponent,
+                n_library=self._problem.library.n_steps,
+            )  # fmt: skip
+            return BlockResult([], Record.of(self._searcher))
+        distances = found if found.dtype == self._problem.dtype else np.empty(found.shape, self._problem.dtype)
         self._executor.download(tables.rows, indices)
         require_rows(self._executor, indices, self._problem.library.n_steps, "knn")
         self._executor.download(tables.values, distances)

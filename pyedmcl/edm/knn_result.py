@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ..io.fields import labelled
 from ..io.labels import Label
+from ..io.on_device import OnDevice
 from ..io.optional import need
 from ..io.result import Result
 
@@ -26,6 +27,8 @@ class KnnResult(Result):
     distances : ndarray (n_rows, k)
         Euclidean distances in the data's unit; inf where there is no legal neighbour. They are computed in ``dtype``
         and of that type, but of float64 where the range of the data is below 2**-100 or above 2**100.
+        With ``out=`` both stand for the caller's arrays on the device (``indices.array``), which any use of them as
+        NumPy's copies to the host.
     provenance : mapping
         Device, driver, kernel digest, parameters.
     """
@@ -36,8 +39,8 @@ class KnnResult(Result):
         "neighbor": Label("1", "rank of the neighbour, the nearest first"),
     }  # fmt: skip
 
-    indices: NDArray[np.int32]
-    distances: NDArray[np.floating]
+    indices: NDArray[np.int32] | OnDevice
+    distances: NDArray[np.floating] | OnDevice
     provenance: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     def to_xarray(self) -> Any:

@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from ..data.windows import windows_of
+from ..device.foreign_arrays import is_array
 from ..device.select import DeviceNames
 from ..errors import warn
 from ..files import path_of
 from ..jobs.blocks import rows_of_a_block
+from ..jobs.device_results import arrays_of, runner_at
 from ..jobs.function import public_function
 from ..jobs.manifest import default_block_rows, shared_block_rows
 from ..jobs.opening import open_store
@@ -26,11 +28,11 @@ from .map_precision import check_map_precision
 from .map_rows import rows_of
 from .pairs import pairs_in_groups
 from .windowed_result import WindowedMap
-from .xmap_checks import check_measure, check_one_theta, check_windows
+from .xmap_checks import check_measure, check_on_device, check_one_theta, check_windows
 from .xmap_edges import XmapEdges
 from .xmap_problem import XmapProblem
 from .xmap_result import XmapResult
-from .xmap_run import edges_in_memory, map_in_folder, map_in_memory, result_of_store
+from .xmap_run import edges_in_memory, map_in_folder, map_in_memory, map_on_device, result_of_store
 from .xmap_windows import windowed_map
 
 _BLOCK_SERIES = 1024  # libraries of a block in memory; a store's blocks are smaller
@@ -62,7 +64,7 @@ def xmap(
     predictions: bool = False,
     precision: str = "full",
     keep: str = "all",
-    out: str | os.PathLike[str] | None = None,
+    out: Any = None,
     resume: bool = True,
     join: bool = False,
     part: str | None = None,
@@ -151,9 +153,11 @@ def xmap(
         "top:50:target", the 50 strongest of each target, so the strongest effects of each cause; or "rho>0.3". All but
         "all" give a list of edges, and neither memory nor disk ever holds the n_series x n_series map. Of equal rho the
         smaller library is kept, then the smaller target; NaN and pairs of a series with itself never are.
-    out : path, optional
+    out : path or array, optional
         A folder for the result (Zarr v3), written block by block; the same call continues after an interruption, and
         the result may be larger than memory. Blocks that are added later take the tuned parameters of the first ones.
+        Or an array on the device (n_libraries, n_targets) of PyOpenCL, or in memory of SYCL: rho is written there, and
+        is not copied to the host until it is looked at; for plain maps of rho by one device, see ``docs/pipeline.md``.
     resume : bool
         False starts ``out`` afresh.
     join : bool
@@ -230,7 +234,8 @@ def xmap(
     True
     """
     arguments.reporter(progress)
-    out = arguments.folder("out", out)
+    there = out if is_array(out) else None
+    out = None if there is not None else arguments.folder("out", out)
     begin = begin_of(join, part, out, "out", resume=resume)
     rule = Keep.parse(keep)
     fits = linear_fits(method, theta, ridge, knn)
@@ -249,6 +254,11 @@ def xmap(
         "method='smap'": fits is not None, f"skill={skill!r}": skill != "pearson", "predictions=True": predictions,
         f"windows={arguments.shown(windows)}": windows is not None,
     })  # fmt: skip
+    if there is not None:
+        check_on_device({
+            f"method={method!r}": fits, f"skill={skill!r}": skill != "pearson", "predictions=True": predictions,
+            f"keep={keep!r}": rule, "folds=": folds, "windows=": windows, "client=": client, "join=": begin is not None,
+        })  # fmt: skip
     fields, layout = pairs_in_groups(
         data, E=E, tau=tau, Tp=Tp, exclusion_radius=exclusion_radius, knn=knn, E_max=E_max, E_rule=E_rule,
         columns=columns, groups=groups, neighbors=neighbors, recall=recall, dtype=dtype, targets=targets,
@@ -256,7 +266,9 @@ def xmap(
     series = fields["data"].series
     aimed = fields["targets"].series if "targets" in fields else None
     shape = series.n_series, (aimed or series).n_series
-    runner = arguments.runner_on(device, fields["data"].dtype, client)
+    dtype = fields["data"].dtype
+    arrays = [] if there is None else arrays_of(there, {"rho": (shape, dtype)})
+    runner = runner_at(arrays, device, dtype) if arrays else arguments.runner_on(device, dtype, client)
     block_rows = rows_of_a_block(series.n_series, _BLOCK_SERIES, runner.devices)
     if out is not None:  # whatever devices work on it, a store is cut alike
         block_rows = default_block_rows(*(shape if aimed else shape[:1]))
@@ -276,6 +288,8 @@ def xmap(
         rows.require(n, problem.dims, problem.tau, problem.Tp)
     if windows is not None:
         return windowed_map(problem, windows, runner)
+    if arrays:
+        return map_on_device(problem, runner, arrays[0])
     if out is not None:
         return map_in_folder(problem, runner, Path(out), rule, begin, resume=resume)
     if rule is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from ..data.arguments import shown
@@ -38,6 +39,16 @@ def check_windows(
     for name, (given, advice) in instead.items():
         if given is not None:
             raise InputError(f"windows={shown(windows)} cannot be used with {name}: {advice}")
+
+
+def check_on_device(given: Mapping[str, Any]) -> None:
+    """Refuse what a map in an array on the device does not go with: argument to what is not None or False."""
+    for name, value in given.items():
+        if value is not None and value is not False:
+            raise InputError(
+                f"out= is an array on a device, which takes plain maps of rho: leave out {name}, or give a folder or "
+                "nothing as out="
+            )
 
 
 def check_measure(skill: Any, predictions: bool, fits: LinearFits | None, keep: Keep | None, out: Any) -> str:

@@ -45,7 +45,8 @@ class XmapResult(Graph, Result):
     ----------
     rho : array_like (n_libraries, n_targets)
         Row = library, column = target: rho[i, j] is the skill with which the embedding of series i predicts series j,
-        hence evidence that j drives i. An array, or a lazy one read from ``store`` where ``out=`` was given.
+        hence evidence that j drives i. An array; where ``out=`` was a folder, a lazy one read from ``store``; where it
+        was an array on the device, what stands for that (``rho.array``) and comes to the host when it is used.
     E : ndarray of int (n_targets,)
         Embedding dimension of each target.
     names : tuple of str
@@ -90,7 +91,10 @@ class XmapResult(Graph, Result):
 
     def held(self) -> XmapResult:
         """The same result in memory, without its store."""
-        return self if self.store is None else replace(self, rho=np.asarray(self.rho), store=None)
+        if self.store is None:
+            found: XmapResult = super().held()
+            return found
+        return replace(self, rho=np.asarray(self.rho), store=None)
 
     def to_frame(self) -> Any:
         """A pandas DataFrame, rows = libraries, columns = targets."""

@@ -9,13 +9,17 @@ from typing import Any
 import numpy as np
 
 from ..data.groups import Layout
+from ..device.foreign_arrays import ForeignArray
 from ..io.edges import own_targets
+from ..io.on_device import OnDevice
 from ..jobs.blocks import Record
+from ..jobs.device_results import KERNEL, DeviceSink
 from ..jobs.opening import open_store, open_to_write
 from ..jobs.runner import Runner
 from ..jobs.shared import SharedSink, sink_at
 from ..jobs.sinks import ArraySink
 from ..jobs.store import XmapStore
+from ..launch.delivery import DeviceRows
 from . import arguments
 from .keep import Keep
 from .kept_problem import EdgeSink, KeptProblem
@@ -66,6 +70,18 @@ def map_in_memory(problem: XmapProblem, runner: Runner, layout: Layout | None) -
         layers[1] if fits is not None and fits.best else theta_of(problem.arguments()),
         _target_names(problem), layers[1:] if problem.each_fold else None, problem.skill, predicted,
         (series.grid, aimed.grid), slopes, lags,
+    )  # fmt: skip
+
+
+def map_on_device(problem: XmapProblem, runner: Runner, array: ForeignArray) -> XmapResult:
+    """Compute a map into an array of the caller on the device."""
+    sink = DeviceSink(problem.blocks(), [DeviceRows.of(array, runner.executor)])
+    problem = with_dimensions(problem, runner, sink)
+    record = runner.run(problem, sink)
+    used = _provenance(problem, runner, record, sink.record, more=(KERNEL,))
+    return XmapResult(
+        OnDevice(array.array), np.array(problem.E, int), problem.data.series.names, None, used,
+        targets=_target_names(problem), grids=(problem.data.series.grid, problem.aimed.series.grid),
     )  # fmt: skip
 
 
@@ -127,10 +143,11 @@ def _named(rule: Keep | None) -> dict[str, str]:
 
 
 def _provenance(
-    problem: XmapProblem, runner: Runner, record: Record, earlier: Record, rule: Keep | None = None
-) -> dict[str, Any]:
+    problem: XmapProblem, runner: Runner, record: Record, earlier: Record, rule: Keep | None = None,
+    more: tuple[str, ...] = (),
+) -> dict[str, Any]:  # fmt: skip
     """Where the result comes from; what searched is told of E, and of blocks that were there, too."""
     record = replace(record, searched=earlier.searched)
-    used = runner.provenance(problem.kernels, record, arguments=problem.arguments() | _named(rule))
+    used = runner.provenance((*problem.kernels, *more), record, arguments=problem.arguments() | _named(rule))
     tell_in_full(used)
     return used

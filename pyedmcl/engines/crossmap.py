@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from ..device.memory import budget
 from ..errors import DeviceMemoryError
 from ..kernels.lookup import MOST_COLUMNS
+from ..launch.delivery import DeviceRows, deliver_skill
 from ..launch.invariants import require_rho
 from ..launch.pool import Pool
 from ..launch.sizes import round_up
@@ -249,9 +250,11 @@ class CrossMap:
         return found
 
     def skill(
-        self, a: int, b: int, out: NDArray[Any] | None = None, report: Callable[[int], None] | None = None
-    ) -> NDArray[Any]:
-        """rho (b - a, n_targets) of libraries a to b against all targets, in ``out`` (contiguous) where it is given.
+        self, a: int, b: int, out: Any = None, report: Callable[[int], None] | None = None
+    ) -> Any:
+        """rho (b - a, n_targets) of libraries a to b against all targets, in ``out`` where it is given.
+
+        ``out`` is a contiguous array, or rows of one on the device (:class:`pyedmcl.launch.delivery.DeviceRows`).
 
         ``report`` is called with the libraries that are done, batch by batch.
         """
@@ -288,8 +291,11 @@ class CrossMap:
                             compact=targets.compact,
                         )  # fmt: skip
         for layer, rows in enumerate(out):
-            self.executor.download(rho, rows, layer * nbytes)
-            require_rho(self.executor, rows, "lookup")
+            if isinstance(rows, DeviceRows):
+                deliver_skill(self.executor, rho, layer * rows.size, rows)
+            else:
+                self.executor.download(rho, rows, layer * nbytes)
+                require_rho(self.executor, rows, "lookup")
 
     def release(self) -> None:
         """Give the device memory back."""

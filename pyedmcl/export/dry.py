@@ -71,6 +71,12 @@ class DryExecutor:
         into[...] = 0
         return into
 
+    def reaches(self, context: Any) -> bool:
+        return False
+
+    def borrow(self, memory: Any, nbytes: int) -> DryBuffer:
+        return DryBuffer(nbytes)
+
     def launch(
         self, kernel: Kernel, global_size: Sequence[int], local_size: Sequence[int] | None, /, **arguments: Argument
     ) -> _DryEvent:

@@ -30,6 +30,7 @@ _LARGEST = {"E": 100, "k": 1000, "m": 100, "n_radii": 1000}
 #: Kernels of which nothing is tuned, and that no tuning problem launches.
 UNTUNED: Mapping[str, Mapping[str, Any]] = {
     "compact": {"dtype": "float32"},
+    "deliver": {"dtype": "float32"},
     "recurrence_finish": {"wg": 128},
     "recurrence_batch": {
         "m": 3, "metric": "euclidean", "dtype": "float32", "strict": True, "corridor": False, "symmetric": True,

@@ -15,6 +15,7 @@ import numpy as np
 from ..errors import InputError
 from ..registry import FUNCTIONS
 from .labels import Label, told_frame, told_xarray
+from .on_device import OnDevice
 from .style import styled
 
 _FEW = 4  # values of an array, or names, that are shown one by one
@@ -133,8 +134,11 @@ class Result:
         return found
 
     def held(self) -> Any:
-        """The same result without references to files of a run."""
-        return self
+        """The same result in memory: without references to files of a run, and nothing of it on a device."""
+        fields = dataclasses.fields(self)  # type: ignore[arg-type]
+        values = {field.name: getattr(self, field.name) for field in fields}
+        copied = {name: np.asarray(value) for name, value in values.items() if isinstance(value, OnDevice)}
+        return dataclasses.replace(self, **copied) if copied else self  # type: ignore[type-var]
 
     def _facts(self) -> dict[str, str]:
         """What there is to say in a line, by the names of the fields."""

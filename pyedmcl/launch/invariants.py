@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from ..device.executor import Executor
     from ..device.info import DeviceInfo
 
-# A correlation may pass 1 by rounding errors, which grow where a series hardly varies; wrong numbers pass it by more.
-_MOST_RHO = 1.01
+#: A correlation may pass 1 by rounding errors, which grow where a series hardly varies; wrong numbers pass it by more.
+MOST_RHO = 1.01
 
 
 def wrong_result(info: DeviceInfo, what: str) -> WrongResultError:
@@ -42,7 +42,7 @@ def require_rho(executor: Executor, rho: NDArray[Any], kernel: str) -> None:
         return
     # fmin and fmax pass over NaN, unless there is nothing else; then no comparison holds.
     least, most = np.fmin.reduce(rho, axis=None), np.fmax.reduce(rho, axis=None)
-    if most > _MOST_RHO or least < -_MOST_RHO:
+    if most > MOST_RHO or least < -MOST_RHO:
         raise wrong_result(executor.info, f"correlations from {least:.4g} to {most:.4g} (kernel {kernel})")
 
 

@@ -94,17 +94,20 @@ def test_what_cannot_be_used_says_what_to_give_instead(cl, one_device):
 
 
 def test_the_tutorial_runs_as_it_stands(one_device, monkeypatch, capsys):
-    (program,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "pipeline.md").read_text(), re.DOTALL)
+    program = "".join(re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "pipeline.md").read_text(), re.DOTALL))
     cl = runtimes.opencl()
     device = opencl_devices.handle(session.open_device(one_device).info)
     monkeypatch.setattr(cl, "create_some_context", lambda interactive: cl.Context([device]))
     names: dict[str, object] = {}
     exec(compile(program, "pipeline.md", "exec"), names)
-    rho, x = names["rho"], names["raw"]
+    rho, x = names["rho"].get(), names["raw"]
     smoothed = (x[:-2] + x[1:-1] + x[2:]) / np.float32(3)
     np.testing.assert_allclose(rho, pyedmcl.xmap(smoothed, E=3, device=one_device).rho, atol=1e-4)
     best = np.where(np.eye(len(rho), dtype=bool), -2, rho).argmax(axis=0)
-    assert capsys.readouterr().out.strip() == str(best)
+    first, second = capsys.readouterr().out.splitlines()
+    assert first == str(best)
+    copies = names["copies"]
+    assert second == str(copies) and copies.downloaded >= smoothed.nbytes + rho.nbytes
     session.close_all()
 
 

@@ -32,6 +32,8 @@ class RecurrencePlot(Result):
     Attributes
     ----------
     counts : ndarray of int64 (pixel rows, pixel columns)
+        With ``out=`` it stands for the caller's array on the device (``counts.array``), which any use of it as NumPy's
+        copies to the host.
     n_rows, n_columns : int
         Points, hence cells, of the whole matrix; pixel p of P holds rows floor(p n / P), ..., floor((p+1) n / P) - 1.
     radius : float or tuple
@@ -43,7 +45,7 @@ class RecurrencePlot(Result):
 
     column_labels: ClassVar = {"density": Label("1", "share of the pixel's cells that are recurrent"), **_PIXELS}
 
-    counts: NDArray[np.int64]
+    counts: Any
     n_rows: int
     n_columns: int
     radius: Any
@@ -51,9 +53,14 @@ class RecurrencePlot(Result):
     times: Times = (None, None)
 
     @property
+    def _pixels(self) -> NDArray[np.int64]:
+        """The counts on the host."""
+        return np.asarray(self.counts)
+
+    @property
     def density(self) -> NDArray[np.float64]:
         """Share of each pixel's cells that are recurrent, in [0, 1]."""
-        return self.counts / _cells(self.counts.shape, self.n_rows, self.n_columns)
+        return self._pixels / _cells(self.counts.shape, self.n_rows, self.n_columns)
 
     def to_xarray(self) -> Any:
         """An xarray.DataArray of the density (y, x): points of the series that the pixels begin with."""
@@ -63,7 +70,7 @@ class RecurrencePlot(Result):
     def matrix(self) -> NDArray[np.bool_]:
         """The recurrence matrix itself, where each pixel is a cell. Raises InputError where it is not."""
         _require_cells(self.counts.shape, self.n_rows, self.n_columns)
-        return self.counts > 0
+        return self._pixels > 0
 
     def save(self, path: str | os.PathLike[str], *, black: float | None = None) -> Path:
         """Write the pixels as a grey PNG file: no axes, time to the right and upwards, dark where much recurs.
@@ -202,7 +209,7 @@ def _drawn_density(plot: RecurrencePlot, room: int) -> NDArray[np.float64]:
     factor = -(-max(shape) // room)
     if factor <= 1:
         return plot.density
-    counts, cells = plot.counts.astype(np.float64), _cells(shape, plot.n_rows, plot.n_columns)
+    counts, cells = plot._pixels.astype(np.float64), _cells(shape, plot.n_rows, plot.n_columns)
     for axis, length in enumerate(shape):
         starts = pixel_edges(length, -(-length // factor))[:-1]
         counts, cells = (np.add.reduceat(values, starts, axis=axis) for values in (counts, cells))

@@ -9,8 +9,11 @@ import numpy as np
 
 from ...data.series import time_of
 from ...errors import InputError, shown
+from ...io.on_device import OnDevice
+from ...jobs.device_results import arrays_of, runner_at
 from ...jobs.function import public_function
 from ...jobs.runner import Runner
+from ...launch.delivery import DeviceRows
 from .. import arguments, common
 from ..common import Device, Progress
 from ..points import Embedding, Points, embedding_of, near_one, points_of, same_coordinates
@@ -41,6 +44,7 @@ def recurrence_plot(
     dtype: str = "float32",
     exact: bool = True,
     progress: Progress | None = None,
+    out: Any = None,
     device: Device = None,
     tune: str | None = None,
 ) -> RecurrencePlot:
@@ -62,6 +66,9 @@ def recurrence_plot(
         points.
     progress : callable or True, optional
         Called as ``progress(done, total, "rows")``.
+    out : array, optional
+        An array on the device for the counts (pixel rows, pixel columns) of int64: of PyOpenCL, or in memory of SYCL.
+        The result has it, and is not copied to the host until it is looked at; see ``docs/pipeline.md``.
 
     Returns
     -------
@@ -108,17 +115,20 @@ def recurrence_plot(
     window = arguments.window(theiler, options.convention, rows.n, columns.n)
     problem = common.problem_of(rows, None if y is None else columns, options, theiler=window)
     size = _size(pixels, rows.n, columns.n)
-    runner = _one(device, options)
+    arrays = [] if out is None else arrays_of(out, {"counts": (size, np.int64)})
+    runner = runner_at(arrays, device, options.dtype) if arrays else _one(device, options)
+    into = DeviceRows.of(arrays[0], runner.executor) if arrays else None
     sweep = passes_for(
         runner, problem, options.convention, rows, columns, threshold, radii, unit=options.radius_unit
     )[0]
     other = None if sweep.problem.symmetric else columns.values
-    image = render_image(runner.executor, sweep.problem, rows.values, other, pixels=size)
+    image = render_image(runner.executor, sweep.problem, rows.values, other, pixels=size, into=into)
     record = common.provenance(
         runner, columns, options, threshold=threshold, wanted=radii[0], cross=y is not None,
         parameters=image.parameters, grade=image.grade,
     )  # fmt: skip
-    return RecurrencePlot(image.values, rows.n, columns.n, sweep.radii[0], record, _times(x, y, rows, columns))
+    counts = OnDevice(arrays[0].array) if arrays else image.values
+    return RecurrencePlot(counts, rows.n, columns.n, sweep.radii[0], record, _times(x, y, rows, columns))
 
 
 @public_function

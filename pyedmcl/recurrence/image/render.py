@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ...device.quirks import quirks_for
 from ...errors import InputError
 from ...kernels import spec
+from ...launch.delivery import DeviceRows
 from ...tuning.parameters import ParameterChoice, adjusted, parameters
 from .data import Floats, SweepData, complete_points, prepare
 from .sweep import ImageSweep, Raster
@@ -28,13 +29,14 @@ class Image:
 
     Attributes
     ----------
-    values : ndarray (pixel rows, pixel columns)
-        Counts (int64), or mean distances (float64, NaN where a pixel has no cell without a gap).
+    values : ndarray (pixel rows, pixel columns) or None
+        Counts (int64), or mean distances (float64, NaN where a pixel has no cell without a gap); None where they stay
+        on the device.
     parameters, grade
         Tuned parameters and how well they are known.
     """
 
-    values: NDArray[Any]
+    values: Any
     parameters: dict[str, Any]
     grade: str
 
@@ -47,6 +49,7 @@ def render_image(
     *,
     pixels: tuple[int, int],
     mean: bool = False,
+    into: DeviceRows | None = None,
 ) -> Image:
     """The recurrence plot of a problem as an image; with ``mean`` its distances instead.
 
@@ -63,6 +66,8 @@ def render_image(
     pixels : (int, int)
         Rows and columns of pixels, at most the numbers of points.
     mean : bool
+    into : DeviceRows, optional
+        Where counts go on the device; the image has no values then.
 
     Raises
     ------
@@ -88,8 +93,15 @@ def render_image(
         "per_column": problem.column_limits is not None and not mean,
         "listed": data.exact and not executor.info.fp64, "wide": mean or raster.largest >= 2**32,
     }  # fmt: skip
+    if into is not None and values["listed"]:
+        raise InputError(
+            f"out=: cells that float32 cannot decide are decided on the host, since {executor.info.name} has no double "
+            "precision; take exact=False, or leave out= out"
+        )
     choice = _parameters(executor, values, problem)
-    sums = ImageSweep(executor, problem, data, raster, {**values, **choice.parameters}).run()
+    sums = ImageSweep(executor, problem, data, raster, {**values, **choice.parameters}).run(into)
+    if sums is None:
+        return Image(None, dict(choice.parameters), choice.grade)
     if raster.symmetric:
         diagonal = sums.diagonal().copy()
         sums = sums + sums.T

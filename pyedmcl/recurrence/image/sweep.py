@@ -13,6 +13,7 @@ from ...codegen.build import build
 from ...device.memory import budget
 from ...errors import DeviceMemoryError
 from ...kernels import spec
+from ...launch.delivery import DeviceRows, deliver_counts
 from ...launch.pacing import Pacer
 from ...launch.progress import told
 from ...launch.sizes import open_size
@@ -93,14 +94,21 @@ class ImageSweep:
         self._heights = (self._pieces[:, 2] - self._pieces[:, 1]).astype(np.int64)
         self._per_group: int = max(1, values["piece"] // max(int(self._heights.mean()), 1))
 
-    def run(self) -> NDArray[np.int64]:
-        """Recurrent cells, or fixed-point sums of distances, of each pixel; below the diagonal of symmetric ones, 0."""
-        image = np.empty((*self.raster.pixels, 2 if self.values["wide"] else 1), np.uint32)
+    def run(self, into: DeviceRows | None = None) -> NDArray[np.int64] | None:
+        """Recurrent cells, or fixed-point sums of distances, of each pixel; below the diagonal of symmetric ones, 0.
+
+        Into an array on the device, where it is given; then both halves of symmetric ones are filled.
+        """
+        words = 2 if self.values["wide"] else 1
+        image = np.empty((*self.raster.pixels, words), np.uint32)
         held: dict[str, Buffer] = {}
         try:
             self._upload(image, held)
             self.executor.launch(self._clear, open_size(image.size), None, image=held["image"], n=image.size)
             self._launch_all(held)
+            if into is not None:
+                deliver_counts(self.executor, held["image"], into, symmetric=self.raster.symmetric, words=words)
+                return None
             self.executor.download(held["image"], image)
         finally:
             for buffer in held.values():
