@@ -98,6 +98,22 @@ def load(path: Path, columns: list[str] | None, time_column: str | None, dataset
             raise first from None
 
 
+def parse_clusters(text: str | None) -> str | dict[str, str] | None:
+    """``auto``, or ``HVC=n1,n2;RA=n3`` as the label of each series."""
+    if text is None or text.strip().lower() == "auto":
+        return None if text is None else "auto"
+    found: dict[str, str] = {}
+    for part in text.split(";"):
+        label, equals, members = part.partition("=")
+        names = parse_columns(members) if equals and members.strip() else None
+        if not label.strip() or names is None or found.keys() & set(names):
+            raise typer.BadParameter(
+                f"--clusters {text!r}: 'auto', or names and their series such as HVC=n1,n2;RA=n3, each once, are needed"
+            )
+        found |= dict.fromkeys(names, label.strip())
+    return found
+
+
 def parse_windows(text: str | None) -> tuple[int, int] | None:
     """``300,10`` as (width, step)."""
     if text is None:

@@ -10,7 +10,7 @@ import typer
 from . import options
 from .ccm_options import LibSizes, Seed, parse_integers, parse_sizes
 from .files import check_picture, check_result, write_bytes, write_result
-from .inputs import beside_groups, load, load_groups, parse_columns, parse_E, parse_rule
+from .inputs import beside_groups, load, load_groups, parse_clusters, parse_columns, parse_E, parse_rule
 from .surrogate_test import surrogates_asked
 from .talk import Talk
 
@@ -36,6 +36,8 @@ def network(
                      help="Write a paragraph for the methods section, and sentences on each link."),
     ] = None,
     picture: options.Picture = None,
+    layout: options.Layout = "circle",
+    clusters: options.Clusters = None,
     E: Annotated[
         str,
         typer.Option("--E", metavar="auto|E|E,E,...", rich_help_panel="Embedding",
@@ -128,6 +130,7 @@ def network(
     else:
         check_result(output, "a network, if not to a folder (a name without an ending),", _GRAPHS)
     check_picture(picture)
+    together = parse_clusters(clusters)
     asked = None if lags.strip().lower() == "none" else parse_integers(lags, "--lags")
     wanted = beside_groups(parse_columns(columns), groups)
     labels = load_groups(input, wanted, groups, dataset)
@@ -160,7 +163,7 @@ def network(
         sentences = [found.methods(), *(found.statement(row[0], row[1]) for row in linked)]
         write_bytes(text, ("\n\n".join(sentences) + "\n").encode(errors="surrogatepass"))
     if picture is not None:
-        found.plot(str(picture))
+        found.plot(str(picture), layout=layout, clusters=together)
     if found.season:
         talk.remark(f"a cycle of {found.season} rows was removed from {', '.join(found.without_season)}")
     for name, reason in zip(found.names, found.reasons, strict=bool(found.reasons)):

@@ -133,6 +133,17 @@ Network = Annotated[
     typer.Option("--network", metavar="FILE", show_default=False,
                  help="Draw the pairs that pass the test as arrows from cause to effect."),
 ]  # fmt: skip
+Layout = Annotated[
+    str,
+    typer.Option("--layout", metavar="circle|force",
+                 help="Of a network: series on a circle, or near those that they are linked to."),
+]
+Clusters = Annotated[
+    str | None,
+    typer.Option("--clusters", metavar="auto|NAME=A,B;...", show_default=False,
+                 help="Of a network: colour series by cluster and put those of one together, as in HVC=n1,n2;RA=n3; "
+                 "auto finds clusters from the links."),
+]  # fmt: skip
 Join = Annotated[
     bool,
     typer.Option("--join", help="Compute together with all who run the same command on this folder, on any machine.",

@@ -25,10 +25,11 @@ def other_result(path: Path) -> Any:
     from ..io.saved import SUFFIX
 
     if os.path.isdir(path):
+        from ..edm.causal_network_result import NETWORK_FILE
         from ..edm.ccm_matrix_store import sizes_there
 
         try:
-            if (path / "zarr.json").exists() or not sizes_there(path):
+            if not (path / NETWORK_FILE).exists() and ((path / "zarr.json").exists() or not sizes_there(path)):
                 return None
         except StoreForeignError:
             return None
@@ -40,9 +41,10 @@ def other_result(path: Path) -> Any:
 
 
 def draw(
-    result: Any, output: Path, *, network: bool, top: int, title: str | None, dpi: int, cluster: bool = False
-) -> str:
-    """Draw a result; says what it is.
+    result: Any, output: Path, *, network: bool, asked: dict[str, Any], title: str | None, dpi: int,
+    cluster: bool = False,
+) -> str:  # fmt: skip
+    """Draw a result; says what it is. ``asked`` are arguments of pictures of networks.
 
     Raises
     ------
@@ -50,13 +52,15 @@ def draw(
         It has no picture of this kind, or none whose series could be put in order.
     """
     kind = type(result).__name__
-    name = "plot_network" if network else "plot"
-    picture = getattr(result, name, None)
+    picture = getattr(result, "plot_network" if network else "plot", None)
+    if network and picture is None and kind == "CausalNetwork":
+        picture = result.plot
     if picture is None:
         raise InputError(f"a {kind} has no {'network' if network else 'picture'}")
-    asked: dict[str, Any] = {"top": top} if network else {}
+    taken = inspect.signature(picture).parameters
+    asked = {name: value for name, value in asked.items() if name in taken}
     if cluster:
-        if "cluster" not in inspect.signature(picture).parameters:
+        if "cluster" not in taken:
             raise InputError(f"cluster=True: the picture of a {kind} has no series in rows and columns; leave it out")
         asked["cluster"] = True
     picture(str(output), **asked, title=title, dpi=dpi)

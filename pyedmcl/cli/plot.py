@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from . import options
-from .inputs import kept_edges, open_result
+from .inputs import kept_edges, open_result, parse_clusters
 from .other_results import draw, other_result
 from .show import SHOW
 from .talk import Talk
@@ -29,6 +29,8 @@ def plot(
         bool, typer.Option("--network", help="Draw the strongest pairs as arrows from cause to effect instead.")
     ] = False,
     top: Annotated[int, typer.Option("--top", metavar="N", help="How many arrows.", min=1, max=400)] = 40,
+    layout: options.Layout = "circle",
+    clusters: options.Clusters = None,
     cluster: Annotated[
         bool, typer.Option("--cluster", help="Of a map: put series that are alike side by side. Needs SciPy.")
     ] = False,
@@ -45,7 +47,10 @@ def plot(
     check_format(output)
     other = other_result(result)
     if other is not None:
-        kind = draw(other, output, network=network, top=top, title=title, dpi=dpi, cluster=cluster)
+        kind = draw(
+            other, output, network=network, title=title, dpi=dpi, cluster=cluster,
+            asked={"top": top, "layout": layout, "clusters": parse_clusters(clusters)},
+        )  # fmt: skip
         talk.summary(f"{output}: {'network' if network else 'picture'} of a {kind}")
         talk.document({"output": str(output), "kind": kind})
         return
@@ -55,14 +60,15 @@ def plot(
     from ..plot import heat_map
     from ..plot.network import causal_network
 
+    placed: dict[str, Any] = {"layout": layout, "clusters": parse_clusters(clusters)}
     shown: dict[str, Any] = {"targets": store.targets, "title": title, "dpi": dpi}
     with talk.progress("drawing") as report, told_to(report):
         if kept is not None and network:
-            kept.plot_network(output, top=top, title=title, dpi=dpi)
+            kept.plot_network(output, top=top, title=title, dpi=dpi, **placed)
         elif kept is not None:
             kept.plot(output, title=title, dpi=dpi)
         elif network:
-            causal_network(store.rho, store.names, output, top=top, **shown)
+            causal_network(store.rho, store.names, output, top=top, **shown, **placed)
         else:
             heat_map(store.rho, store.names, output, cluster=cluster, **shown)
     talk.summary(f"{output}: {'network' if network else 'map'} of {len(store.names):,} series")

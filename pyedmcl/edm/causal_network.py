@@ -26,7 +26,7 @@ from ..launch.progress import Progress
 from . import arguments
 from .causal_arguments import SEASONS, Legs, check_size, lags_asked, latest_asked
 from .causal_legs import LegsOfNetwork
-from .causal_network_result import CausalNetwork
+from .causal_network_result import NETWORK_FILE, CausalNetwork
 from .ccm_problem import KERNELS
 from .group_draws import DRAWS, drawn_from
 from .lagged_map_problem import LaggedMapProblem
@@ -125,7 +125,8 @@ def causal_network(
     draw : {"rows", "groups"}
         What the libraries of the test of convergence are drawn from, as for :func:`pyedmcl.ccm`.
     out : path, optional
-        Folder in which every finished part of every leg is kept. The same call continues there, whatever ended it; one
+        Folder in which every finished part of every leg is kept, and at last the result, which
+        :func:`pyedmcl.open_result` opens. The same call continues there, whatever ended it; one
         with other data or arguments is refused. Without ``seed``, that of the folder is taken.
     join, part
         Several processes, on one machine or more, that share the folder ``out`` compute one network; as for
@@ -211,6 +212,7 @@ def causal_network(
         legs = replace(legs, seed=arguments.stream(kept.seed))
         keeping = KeepingRunner(runner, kept)
         found = _of(fields, legs, seasons, layout, keeping, lib_sizes)
+        found.save(where / NETWORK_FILE)
         keeping.done()
         return found
 

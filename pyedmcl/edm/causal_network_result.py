@@ -24,6 +24,8 @@ COLUMNS = (
     "q_value", "surrogates", "gain", "p_convergence", "other", "rho_through_other", "partial", "E", "E_of", "tau",
     "reasons",
 )  # fmt: skip
+#: The whole result, in the folder of a network.
+NETWORK_FILE = "network.edm"
 _ORDER = (DIRECT, LINK, INDIRECT, UNORDERED, NONE)
 
 
@@ -171,15 +173,26 @@ class CausalNetwork(Graph, Result):
             parts["rho_by_lag"] = labelled(self.by_lag, [("lag", self.lags), *pairs], "rho_by_lag")
         return need("xarray", "to_xarray()").Dataset(parts)
 
-    def plot(self, path: str | None = None, *, verdicts: Collection[str] = (DIRECT, LINK), top: int = 40) -> Any:
-        """Links of some verdicts as arrows from cause to effect; saved to ``path`` if given. Needs matplotlib."""
+    def plot(
+        self, path: str | None = None, *, verdicts: Collection[str] = (DIRECT, LINK), top: int = 40,
+        layout: str = "circle", clusters: Any = None,
+    ) -> Any:  # fmt: skip
+        """Links of some verdicts as arrows from cause to effect; saved to ``path`` if given. Needs matplotlib.
+
+        ``layout="force"`` puts series near those that they are linked to. ``clusters`` colours series and puts those of
+        a cluster together: a label for each (by its name, or in order), or "auto" for those that are linked most among
+        themselves.
+        """
         from ..plot.network import causal_network
 
         wanted = self._verdicts(verdicts)
         keep = np.isin(self.verdict.astype(str), list(wanted)) & ~np.eye(len(self.names), dtype=bool)
         tests = f"{self.n_steps:,} rows, surrogates: {self.surrogate or 'none'}, rate {self.rate:g}"
         words = ", ".join(word for word in _ORDER if word in wanted)
-        return causal_network(self.skill, self.names, path, keep=keep, top=top, title=f"links: {words} ({tests})")
+        return causal_network(
+            self.skill, self.names, path, keep=keep, top=top, title=f"links: {words} ({tests})", layout=layout,
+            clusters=clusters,
+        )  # fmt: skip
 
     def _verdicts(self, verdicts: Collection[str] | None) -> set[str]:
         wanted = set(_ORDER) if verdicts is None else {verdicts} if isinstance(verdicts, str) else set(verdicts)

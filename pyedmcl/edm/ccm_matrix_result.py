@@ -170,11 +170,20 @@ class CcmMatrixResult(Graph, Result):
             self.gain, self.names, path, title=title, marks=marks, label="gain of cross-map skill rho", cluster=cluster
         )
 
-    def plot_network(self, path: str | None = None, rate: float = 0.05, *, top: int = 40) -> Any:
-        """Pairs of :meth:`converging` as arrows from cause to effect; saved to ``path`` if given. Needs matplotlib."""
+    def plot_network(
+        self, path: str | None = None, rate: float = 0.05, *, top: int = 40, layout: str = "circle",
+        clusters: Any = None,
+    ) -> Any:  # fmt: skip
+        """Pairs of :meth:`converging` as arrows from cause to effect; saved to ``path`` if given. Needs matplotlib.
+
+        ``layout`` and ``clusters`` as for ``CausalNetwork.plot``.
+        """
         from ..plot.network import causal_network
 
         keep, title = self.converging(rate), "skill grows with the library"
         if len(self.lib_sizes) > 2:
             title += f" (trend significant at a false discovery rate of {rate:g})"
-        return causal_network(self.at(int(self.lib_sizes.max())), self.names, path, keep=keep, top=top, title=title)
+        return causal_network(
+            self.at(int(self.lib_sizes.max())), self.names, path, keep=keep, top=top, title=title, layout=layout,
+            clusters=clusters,
+        )  # fmt: skip

@@ -8,7 +8,9 @@ from typing import Any
 from ..errors import InputError, StoreForeignError
 from ..files import path_of
 from ..io.saved import read_result
+from ..jobs.ownership import IDENTITY
 from ..jobs.zarr3 import METADATA
+from .causal_network_result import NETWORK_FILE
 from .ccm_matrix import open_ccm_matrix
 from .ccm_matrix_store import sizes_there
 from .xmap import open_xmap
@@ -68,15 +70,22 @@ def open_result(path: str | os.PathLike[str]) -> Any:
         return read_result(place)
     if (place / METADATA).exists():
         return open_xmap(place)
+    if (place / NETWORK_FILE).exists():
+        return read_result(place / NETWORK_FILE)
     if is_grid(place):
         return open_xmap_grid(place)
     try:
         stored = bool(sizes_there(place))
     except StoreForeignError:
         stored = False
+    if not stored and (place / IDENTITY).exists():
+        raise InputError(
+            f"{place} holds parts of a run, and no result that can be opened: the same call continues there and "
+            "returns the result"
+        )
     if not stored:
         raise StoreForeignError(
-            f"{place} is a folder that neither pyedmcl xmap, xmap-grid nor ccm-matrix wrote; name a folder of theirs, "
-            "or a file that save() wrote"
+            f"{place} is a folder that neither pyedmcl xmap, xmap-grid, ccm-matrix nor network wrote; name a folder of "
+            "theirs, or a file that save() wrote"
         )
     return open_ccm_matrix(place)

@@ -153,12 +153,19 @@ class XmapEdges(Graph, Result):
         )
 
     def plot_network(
-        self, path: str | os.PathLike[str] | None = None, *, top: int = 40, title: str | None = None, dpi: int = 150
-    ) -> Any:
-        """The ``top`` strongest as arrows from cause to effect; saved to ``path`` if given. Needs matplotlib."""
+        self, path: str | os.PathLike[str] | None = None, *, top: int = 40, title: str | None = None, dpi: int = 150,
+        layout: str = "circle", clusters: Any = None,
+    ) -> Any:  # fmt: skip
+        """The ``top`` strongest as arrows from cause to effect; saved to ``path`` if given. Needs matplotlib.
+
+        ``layout`` and ``clusters`` as for ``CausalNetwork.plot``.
+        """
         from ..plot.network import network_of_edges
 
-        return network_of_edges(self.parts, self.names, path, targets=self.targets, top=top, title=title, dpi=dpi)
+        return network_of_edges(
+            self.parts, self.names, path, targets=self.targets, top=top, title=title, dpi=dpi, layout=layout,
+            clusters=clusters,
+        )  # fmt: skip
 
 
 def edges_of_store(store: Any, E: Any, provenance: Mapping[str, Any]) -> XmapEdges:

@@ -150,8 +150,15 @@ class XmapResult(Graph, Result):
 
         return heat_map(self.rho, self.names, path, targets=self.targets, cluster=cluster)
 
-    def plot_network(self, path: str | None = None, *, top: int = 40) -> Any:
-        """The ``top`` strongest pairs as arrows from cause to effect; saved to ``path`` if given. Needs matplotlib."""
+    def plot_network(
+        self, path: str | None = None, *, top: int = 40, layout: str = "circle", clusters: Any = None
+    ) -> Any:
+        """The ``top`` strongest pairs as arrows from cause to effect; saved to ``path`` if given. Needs matplotlib.
+
+        ``layout`` and ``clusters`` as for ``CausalNetwork.plot``.
+        """
         from ..plot.network import causal_network
 
-        return causal_network(self.rho, self.names, path, targets=self.targets, top=top)
+        return causal_network(
+            self.rho, self.names, path, targets=self.targets, top=top, layout=layout, clusters=clusters
+        )

@@ -143,12 +143,21 @@ class XmapSignificance(Graph, Result):
         title = f"* significant at a false discovery rate of {rate:g} ({self.method} surrogates, up to {self.n:,})"
         return heat_map(self.rho, self.names, path, title=title, marks=self.significant(rate), cluster=cluster)
 
-    def plot_network(self, path: str | None = None, rate: float = 0.05, *, top: int = 40) -> Any:
-        """Significant pairs as arrows from cause to effect; saved to ``path`` if given. Needs matplotlib."""
+    def plot_network(
+        self, path: str | None = None, rate: float = 0.05, *, top: int = 40, layout: str = "circle",
+        clusters: Any = None,
+    ) -> Any:  # fmt: skip
+        """Significant pairs as arrows from cause to effect; saved to ``path`` if given. Needs matplotlib.
+
+        ``layout`` and ``clusters`` as for ``CausalNetwork.plot``.
+        """
         from ..plot.network import causal_network
 
         title = f"significant at a false discovery rate of {rate:g}"
-        return causal_network(self.rho, self.names, path, keep=self.significant(rate), top=top, title=title)
+        return causal_network(
+            self.rho, self.names, path, keep=self.significant(rate), top=top, title=title, layout=layout,
+            clusters=clusters,
+        )  # fmt: skip
 
 
 @public_function

@@ -8,13 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InputError
+from ..errors import InputError, shown
 from ..io.edges import Strongest, between_series, own_targets
 from .figure import as_label, colours, finished, new_figure
-from .palette import DARK
+from .palette import DARK, GREY, cluster_mark, legend
+from .places import LAYOUTS, by_forces, clusters_of, on_circle
 
 _NODES = 60  # series that can be told apart on a circle
 _ARROWS = 400
+_LETTERS, _LETTER = 16, 0.035  # of a name; the width of one, of font size 10, where the circle has radius 1
 _PALEST = 0.3  # of the colours: paler ones are lost on white paper
 
 
@@ -28,6 +30,8 @@ def causal_network(
     top: int = 40,
     title: str | None = None,
     dpi: int = 150,
+    layout: str = "circle",
+    clusters: Any = None,
 ) -> Any:
     """Series on a circle, an arrow from cause to effect for each link, the darker and wider the higher its skill.
 
@@ -50,6 +54,10 @@ def causal_network(
     title : str, optional
     dpi : int
         Dots per inch of the file.
+    layout : {"circle", "force"}
+        "force" puts series near those that they are linked to.
+    clusters : "auto", mapping of names to labels, or sequence of labels, optional
+        Series of a cluster have one colour and stand together; "auto" finds clusters from the links that are drawn.
 
     Returns
     -------
@@ -58,7 +66,7 @@ def causal_network(
     Raises
     ------
     InputError
-        Shapes do not fit, ``top`` is out of range, or the links join more than 60 series.
+        Shapes do not fit, ``top``, ``layout`` or ``clusters`` cannot be used, or the links join more than 60 series.
     StoreWriteError
         The file cannot be written.
     MissingExtraError
@@ -79,7 +87,7 @@ def causal_network(
             values[~chosen[start : start + len(values)]] = np.nan
         cells = np.arange(start, start + len(values))[:, None] * n + place
         links.add(values.reshape(-1), cells.reshape(-1))
-    return _network(links, everyone, path, title, dpi)
+    return _network(links, everyone, path, title, dpi, layout, clusters)
 
 
 def _together(names: Sequence[str], targets: Sequence[str] | None) -> tuple[list[str], Any]:
@@ -98,6 +106,8 @@ def network_of_edges(
     top: int = 40,
     title: str | None = None,
     dpi: int = 150,
+    layout: str = "circle",
+    clusters: Any = None,
 ) -> Any:
     """As :func:`causal_network`, of edges that were kept of a map.
 
@@ -105,7 +115,7 @@ def network_of_edges(
     ----------
     parts : callable
         Gives arrays with the fields library, target (positions) and rho.
-    names, path, targets, top, title, dpi
+    names, path, targets, top, title, dpi, layout, clusters
         As for :func:`causal_network`, and so are what it returns and raises.
     """
     everyone, place = _together(names, targets)
@@ -113,7 +123,7 @@ def network_of_edges(
     links = _Links(top, n)
     for part in parts():
         links.add(part["rho"].astype(np.float64), part["library"].astype(np.int64) * n + place[part["target"]])
-    return _network(links, everyone, path, title, dpi)
+    return _network(links, everyone, path, title, dpi, layout, clusters)
 
 
 class _Links:
@@ -136,7 +146,12 @@ class _Links:
         return np.column_stack([cells // self._n, cells % self._n]), self._strongest.values[::-1]
 
 
-def _network(held: _Links, names: Sequence[str], path: str | os.PathLike[str] | None, title: Any, dpi: int) -> Any:
+def _network(
+    held: _Links, names: Sequence[str], path: str | os.PathLike[str] | None, title: Any, dpi: int, layout: Any,
+    clusters: Any,
+) -> Any:  # fmt: skip
+    if layout not in LAYOUTS:
+        raise InputError(f"layout={shown(layout)}: one of {', '.join(map(repr, LAYOUTS))} is needed")
     links, strength = held.sorted()
     n = len(names)
     drawn = np.arange(n) if n <= _NODES else np.unique(links)
@@ -146,7 +161,11 @@ def _network(held: _Links, names: Sequence[str], path: str | os.PathLike[str] | 
         )
     figure = new_figure(7.6, 7.0)
     ax = figure.add_subplot()
-    _draw(figure, ax, strength, links, drawn, [str(name) for name in names])
+    texts, ends = [str(name) for name in names], np.searchsorted(drawn, links)
+    weights = np.zeros((len(drawn), len(drawn)))
+    weights[ends[:, 0], ends[:, 1]] = strength
+    labels = clusters_of(clusters, texts, drawn.tolist(), weights)
+    _Picture([texts[i] for i in drawn.tolist()], labels, weights, layout).draw(figure, ax, ends, strength)
     heading = [title] if title else []
     heading.append(f"{len(links):,} link{'' if len(links) == 1 else 's'}, cause → effect" if len(links) == held.total
                    else f"the strongest {len(links):,} of {held.total:,} links, cause → effect")  # fmt: skip
@@ -154,33 +173,59 @@ def _network(held: _Links, names: Sequence[str], path: str | os.PathLike[str] | 
     return finished(figure, path, dpi=dpi)
 
 
-def _draw(figure: Any, ax: Any, strength: Any, links: Any, drawn: Any, names: list[str]) -> None:
-    from matplotlib.cm import ScalarMappable
-    from matplotlib.colors import LinearSegmentedColormap, Normalize
-    from matplotlib.patches import FancyArrowPatch
+class _Picture:
+    """Series of a network at their places."""
 
-    angles = np.pi / 2 - 2 * np.pi * np.arange(len(drawn)) / max(len(drawn), 1)
-    at = {int(i): (np.cos(a), np.sin(a)) for i, a in zip(drawn, angles, strict=True)}
-    shades = LinearSegmentedColormap.from_list("links", colours("Blues")(np.linspace(_PALEST, 1, 64)))
-    scale, width = Normalize(0, 1), min(1.0, 60 / max(len(links), 1))
-    for (effect, cause), value in zip(links, strength.tolist(), strict=True):
-        ax.add_patch(FancyArrowPatch(
-            at[int(cause)], at[int(effect)], arrowstyle="-|>", mutation_scale=8 + 3 * width, shrinkA=7, shrinkB=7,
-            connectionstyle="arc3,rad=0.12",  # bent, so that both directions of a pair are seen
-            color=shades(scale(value)), linewidth=0.6 + 2.2 * value * width, zorder=1,
-        ))  # fmt: skip
-    if at:
-        ax.plot(*np.array(list(at.values())).T, "o", color=DARK, markersize=8 if len(at) <= 30 else 5, zorder=2)
-    font = 10 if len(at) <= 20 else 7.5 if len(at) <= 40 else 6
-    for i, angle in zip(drawn, angles, strict=True):
-        name = as_label(names[i] if len(names[i]) <= 16 else names[i][:15] + "…")
-        left = np.cos(angle) < -1e-9
-        ax.text(1.07 * np.cos(angle), 1.07 * np.sin(angle), name, fontsize=font, rotation_mode="anchor",
-                rotation=np.degrees(angle) + (180 if left else 0), ha="right" if left else "left",
-                va="center")  # fmt: skip
-    reach = 1.14 + 0.035 * font / 10 * max((min(len(names[i]), 16) for i in drawn), default=0)
-    ax.set_xlim(-reach, reach)
-    ax.set_ylim(-reach, reach)
-    ax.set_aspect("equal")
-    ax.set_axis_off()
-    figure.colorbar(ScalarMappable(scale, shades), ax=ax, shrink=0.6, pad=0.02, label="cross-map skill rho")
+    def __init__(self, names: Sequence[str], labels: Sequence[str], weights: Any, layout: str) -> None:
+        self._names = [as_label(name if len(name) <= _LETTERS else name[: _LETTERS - 1] + "…") for name in names]
+        self._labels, self._circle = labels, layout == "circle"
+        self._font = 10 if len(names) <= 20 else 7.5 if len(names) <= 40 else 6
+        self._widths = _LETTER * self._font / 10 * np.array([len(name) for name in self._names], float)
+        self._angles = on_circle(labels)
+        self._at = (np.column_stack([np.cos(self._angles), np.sin(self._angles)]) if self._circle
+                    else by_forces(labels, weights, self._widths))  # fmt: skip
+
+    def draw(self, figure: Any, ax: Any, links: Any, strength: Any) -> None:
+        from matplotlib.cm import ScalarMappable
+        from matplotlib.colors import LinearSegmentedColormap, Normalize
+        from matplotlib.patches import FancyArrowPatch
+
+        shades = LinearSegmentedColormap.from_list("links", colours("Blues")(np.linspace(_PALEST, 1, 64)))
+        scale, width = Normalize(0, 1), min(1.0, 60 / max(len(links), 1))
+        for (effect, cause), value in zip(links, strength.tolist(), strict=True):
+            ax.add_patch(FancyArrowPatch(
+                self._at[cause], self._at[effect], arrowstyle="-|>", mutation_scale=8 + 3 * width, shrinkA=7, shrinkB=7,
+                connectionstyle="arc3,rad=0.12",  # bent, so that both directions of a pair are seen
+                color=shades(scale(value)), linewidth=0.6 + 2.2 * value * width, zorder=1,
+            ))  # fmt: skip
+        self._nodes(ax)
+        self._texts(ax, self._font)
+        longest = self._widths.max(initial=0.0)
+        reach = 1.14 + (longest if self._circle else longest / 2)
+        ax.set_xlim(-reach, reach)
+        ax.set_ylim(-reach, reach)
+        ax.set_aspect("equal")
+        ax.set_axis_off()
+        figure.colorbar(ScalarMappable(scale, shades), ax=ax, shrink=0.6, pad=0.02, label="cross-map skill rho")
+
+    def _nodes(self, ax: Any) -> None:
+        size = 8 if len(self._names) <= 30 else 5
+        known = [label for label in dict.fromkeys(self._labels) if label]
+        for label in ["", *known]:
+            where = self._at[[own == label for own in self._labels]]
+            mark = cluster_mark(known.index(label)) if label else {"color": DARK if not known else GREY, "marker": "o"}
+            if len(where):
+                ax.plot(*where.T, linestyle="none", markersize=size, zorder=2, **mark,
+                        label=as_label(label) if label else None)  # fmt: skip
+        if known:  # below the network, which it cannot cover
+            legend(ax, loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=min(len(known), 4))
+
+    def _texts(self, ax: Any, font: float) -> None:
+        for name, angle, (x, y) in zip(self._names, self._angles, self._at, strict=True):
+            if self._circle:
+                left = np.cos(angle) < -1e-9
+                ax.text(1.07 * x, 1.07 * y, name, fontsize=font, rotation_mode="anchor",
+                        rotation=np.degrees(angle) + (180 if left else 0), ha="right" if left else "left",
+                        va="center")  # fmt: skip
+            else:
+                ax.annotate(name, (x, y), (0, 6), textcoords="offset points", fontsize=font, ha="center", va="bottom")

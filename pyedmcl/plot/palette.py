@@ -20,6 +20,11 @@ def several(i: int) -> dict[str, Any]:
     return {"color": _SEVERAL[i % len(_SEVERAL)], "linestyle": ("-", "--", ":")[i // len(_SEVERAL) % 3]}
 
 
+def cluster_mark(i: int) -> dict[str, Any]:
+    """Colour and mark of the i-th of several clusters of nodes."""
+    return {"color": _SEVERAL[i % len(_SEVERAL)], "marker": "os^D"[i // len(_SEVERAL) % 4]}
+
+
 def legend(ax: Any, **options: Any) -> None:
     """A small legend below the axes, where it covers no data; with ``options`` within them, on a pale ground."""
     if options or style().ax is not None:

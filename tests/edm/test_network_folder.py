@@ -55,6 +55,8 @@ def test_a_run_that_was_ended_goes_on(data, one_device, tmp_path, monkeypatch, a
     monkeypatch.setattr(StepSink, "write", stops)
     with pytest.raises(Interrupted, match=r"kept in .*the same call \(or command\) continues there"):
         pyedmcl.causal_network(data, seed=1, out=out, device=one_device, **CALL)
+    with pytest.raises(InputError, match="holds parts of a run, and no result that can be opened"):
+        pyedmcl.open_result(out)
     assert not Observer(out).look().complete
     again = []
     monkeypatch.setattr(StepSink, "write", lambda *given: (again.append(given[1]), write(*given)))
@@ -136,3 +138,6 @@ def test_the_command_joins(data, one_device, tmp_path):
     )
     assert [row["p_value"] for row in found["pairs"]] == [row[9] for row in expected.rows()]
     assert (tmp_path / "net" / "pairs.csv").exists()
+    same(pyedmcl.open_result(tmp_path / "net"), expected)
+    done = inside("plot", tmp_path / "net", "-o", tmp_path / "arrows.png", "--network")
+    assert done.returncode == 0 and (tmp_path / "arrows.png").exists(), done.stderr

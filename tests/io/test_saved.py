@@ -139,7 +139,7 @@ def test_other_files_are_refused(tmp_path):
     refused(StoreForeignError, tmp_path / "text.edm", "no result that pyedmcl saved")
     np.savez(tmp_path / "arrays.npz", rho=X)
     refused(StoreForeignError, tmp_path / "arrays.npz", "holds no result.json")
-    refused(StoreForeignError, tmp_path, "neither pyedmcl xmap, xmap-grid nor")
+    refused(StoreForeignError, tmp_path, "neither pyedmcl xmap, xmap-grid, ccm-matrix nor")
     with pytest.raises(OutputError, match=r"written as \.edm"):
         pyedmcl.embed(X, E=1).save(tmp_path / "result.pkl")
     with pytest.raises(StoreWriteError, match="no folder"):
