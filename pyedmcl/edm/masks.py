@@ -1,4 +1,4 @@
-"""Which library rows a target's gaps rule out."""
+"""Which library rows a target's gaps rule out, and how many are left where these are fewest."""
 
 from __future__ import annotations
 
@@ -27,3 +27,14 @@ def library_mask_of(target: NDArray[Any], Tp: int) -> NDArray[np.bool_] | None:
     else:
         mask[-Tp:] = ~missing[: max(n + Tp, 0)]
     return mask
+
+
+def fewest(legal: NDArray[np.bool_], asked: NDArray[np.bool_], radius: int) -> int:
+    """Legal rows that are farther than ``radius`` from an asked one, where these are fewest; 0 where none is asked."""
+    if not asked.any():
+        return 0
+    n = len(legal)
+    upto = np.concatenate([[0], np.cumsum(legal)])
+    rows = np.flatnonzero(asked)
+    near = upto[np.minimum(rows + radius + 1, n)] - upto[np.maximum(rows - radius, 0)]
+    return int(upto[-1] - near.max())

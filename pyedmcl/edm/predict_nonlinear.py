@@ -11,7 +11,7 @@ from ..launch.progress import Progress
 from . import arguments
 from .options import PredictionOptions
 from .regression import check_knn, check_thetas, prepare
-from .smap_fit import skill
+from .smap_fit import skill, warn_of_few
 from .smap_problem import SmapProblem
 from .smap_result import NonlinearResult
 from .smap_solvers import solver_of
@@ -72,6 +72,11 @@ def predict_nonlinear(
     DeviceNotFoundError, DeviceMemoryError
         No device matches; the sums of a few rows do not fit on it.
 
+    Warns
+    -----
+    PyedmclWarning
+        Some fit of solver "svd" has fewer library rows than coefficients.
+
     See Also
     --------
     smap : the fits behind each value.
@@ -98,7 +103,10 @@ def predict_nonlinear(
         E, tau, Tp, exclusion_radius=exclusion_radius, embedded=embedded, lib_range=lib_range, pred_range=pred_range,
         valid_lib=valid_lib, groups=groups,
     )  # fmt: skip
-    problem = SmapProblem(prepare(lib, pred, target, options), thetas, neighbours, chosen, dtype)
+    regression = prepare(lib, pred, target, options)
+    if chosen.name == "svd":
+        warn_of_few(regression, neighbours)
+    problem = SmapProblem(regression, thetas, neighbours, chosen, dtype)
     runner, sink = arguments.runner_on(device, dtype), ListSink(problem.blocks())
     record = runner.run(problem, sink)
     ((regression, fits),) = sink.results()

@@ -15,7 +15,7 @@ from ..launch.progress import Progress
 from . import arguments
 from .options import PredictionOptions
 from .regression import check_knn, check_thetas, prepare
-from .smap_fit import check_generation, skill
+from .smap_fit import check_generation, skill, warn_of_few
 from .smap_problem import SmapProblem
 from .smap_result import SmapResult
 from .smap_solvers import solver_of
@@ -116,6 +116,11 @@ def smap(
     DeviceNotFoundError, DeviceMemoryError
         No device matches; the sums of a few rows do not fit on it.
 
+    Warns
+    -----
+    PyedmclWarning
+        Some fit of solver "svd" has fewer library rows than coefficients.
+
     See Also
     --------
     predict_nonlinear : skill against theta.
@@ -149,6 +154,8 @@ def smap(
     regression = prepare(lib, pred, target, options)
     if steps:
         check_generation(regression, chosen.estimator is not None, embedded, target is not None, steps)
+    if chosen.name == "svd":
+        warn_of_few(regression, neighbours)
     problem = SmapProblem(regression, thetas, neighbours, chosen, dtype, singular_values, steps)
     runner, sink = arguments.runner_on(device, dtype), ListSink(problem.blocks())
     record = runner.run(problem, sink)

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..engines.smap import Fits, LocalFits
-from ..errors import InputError
+from ..errors import InputError, warn
 from . import scores
+from .masks import fewest
 from .regression import Regression
 
 if TYPE_CHECKING:
@@ -36,6 +37,35 @@ def local_fits(executor: Executor, regression: Regression, knn: int | None, alph
         executor, regression.library, regression.target, regression.library_rows,
         exclusion_radius=regression.exclusion_radius, knn=knn, alpha=alpha, dtype=dtype,
     )  # fmt: skip
+
+
+def warn_of_few(regression: Regression, knn: int | None) -> None:
+    """Say where fits without a penalty have fewer library rows than coefficients, and so are not unique."""
+    least, coefficients = _fewest(regression), regression.points.shape[1] + 1
+    if least is None or min(least, knn or least) >= coefficients:
+        return
+    slopes = f"{coefficients - 1} slopes (E={regression.E})"
+    needs = f"a fit with an intercept and {slopes} needs {coefficients} library rows"
+    if least < coefficients:
+        radius = max(regression.exclusion_radius, 0)
+        where = f"{needs}; some row has {least} (exclusion_radius={radius})"
+        remedy = "Use a smaller E or exclusion_radius, or a longer library"
+    else:
+        where, remedy = f"{needs}, and knn={knn} leaves fewer", "Use a smaller E, or more neighbours"
+    warn(f"{where}. Such fits pass through all of their rows, and say little about the system. {remedy}")
+
+
+def _fewest(regression: Regression) -> int | None:
+    """Library rows of the fit that has the fewest; None where no row is predicted."""
+    rows = regression.rows[np.isfinite(regression.points).all(axis=1)]
+    if not len(rows):
+        return None
+    if regression.exclusion_radius < 0:
+        return len(regression.library_rows)
+    n = 1 + int(max(regression.library_rows[-1], rows.max()))
+    legal, asked = np.zeros(n, bool), np.zeros(n, bool)
+    legal[regression.library_rows], asked[rows] = True, True
+    return fewest(legal, asked, regression.exclusion_radius)
 
 
 def fit_rows(engine: LocalFits, regression: Regression, thetas: Doubles, *, singular_values: bool = False) -> Fits:

@@ -17,6 +17,7 @@ from ..engines.smap_map_data import SmapMapData
 from ..errors import InputError
 from ..jobs.blocks import Arrays, Block, BlockResult, Record, Report
 from .linear_fits import LinearFits, require_coordinates, require_double
+from .masks import fewest
 from .pairs import PairsProblem, gap_patterns
 from .xmap_data import row_patterns
 
@@ -87,17 +88,6 @@ def require_fits(problem: PairsProblem, data: SmapMapData) -> None:
             "exclusion_radius, or leave out series with many gaps"
         )
     require_coordinates(int(max(data.E)))
-
-
-def fewest(legal: NDArray[np.bool_], asked: NDArray[np.bool_], radius: int) -> int:
-    """Legal rows that are farther than ``radius`` from an asked one, where these are fewest; 0 where none is asked."""
-    if not asked.any():
-        return 0
-    n = len(legal)
-    upto = np.concatenate([[0], np.cumsum(legal)])
-    rows = np.flatnonzero(asked)
-    near = upto[np.minimum(rows + radius + 1, n)] - upto[np.maximum(rows - radius, 0)]
-    return int(upto[-1] - near.max())
 
 
 class SmapXmapEngine:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
+import warnings
+
 import naive
 import numpy as np
 import pytest
 
 import pyedmcl
 from pyedmcl.edm.regression import embed
-from pyedmcl.errors import InputError
+from pyedmcl.errors import InputError, PyedmclWarning
 from pyedmcl.reference.smap import smap_rows
 
 
@@ -131,3 +134,33 @@ def test_a_device_without_double_precision_is_named():
     poor = SimpleNamespace(info=SimpleNamespace(fp64=False, name=ARC.name))
     with pytest.raises(InputError, match=r"Arc.*double precision.*device='cpu'"):
         local_fits(poor, None, None, 0.0, "float32")
+
+
+@pytest.mark.parametrize("function", ["smap", "predict_nonlinear"])
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"E": 4, "lib_range": (0, 9)}, "4 slopes (E=4) needs 5 library rows; some row has 4 (exclusion_radius=0)"),
+        ({"E": 2, "lib_range": (0, 8), "exclusion_radius": 2}, "needs 3 library rows; some row has 1 (exclusion"),
+        ({"E": 3, "knn": 3}, "3 slopes (E=3) needs 4 library rows, and knn=3 leaves fewer"),
+    ],
+)  # fmt: skip
+def test_fits_with_fewer_rows_than_coefficients_are_told_of(one_device, function, options, says):
+    call = getattr(pyedmcl, function)
+    with pytest.warns(PyedmclWarning, match=re.escape(says)):
+        call(X, theta=[1.0], device=one_device, **options)
+
+
+@pytest.mark.parametrize(
+    ("pred", "options"),
+    [
+        (None, {"E": 4, "lib_range": (0, 10)}),
+        (None, {"E": 3, "knn": 4}),
+        (None, {"E": 4, "lib_range": (0, 9), "solver": "ridge"}),  # a penalty makes every fit unique
+        (X[:30], {"E": 4, "lib_range": (0, 9)}),  # a library of its own keeps all of its rows
+    ],
+)
+def test_fits_with_as_many_rows_as_coefficients_are_not(one_device, pred, options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", PyedmclWarning)
+        pyedmcl.smap(X, pred, theta=1.0, device=one_device, **options)
