@@ -34,7 +34,7 @@
 ## pairs from targets of 32 bits: its groups look for marks first, and mostly end there.
 ## ---- parameters (python -m pyedmcl.kernels.describe --write) ----
 ## Given by the problem:
-##   k              number of neighbours
+##   k              number of neighbours; 0: an argument, for maps of many dimensions with few targets each
 ##   dtype          number type of data and distances: float32 or float64
 ##   gaps           a library or target has gaps, so that not all rows count
 ##   stage_rows     rows of targets in local memory; 0: targets are read from the caches
@@ -64,7 +64,9 @@ staged = stage_rows > 0
 group_sums = [] if gaps else ["o", "oo"]
 # What is summed for each library; "n" counts the rows that have both a prediction and an observation.
 library_sums = [s for s in ["p", "o", "pp", "oo", "po"] + (["n"] if gaps else []) if s not in group_sums]
-k_stride = -(-k // 4) * 4  # tables of weights are padded to four neighbours
+# Tables of weights are padded to four neighbours. Where k is 0, it is an argument: one text serves classes of few targets.
+k_stride = -(-k // 4) * 4 if k else "ANY_STRIDE"
+tile_stride = table_tile * k_stride if k else f"({table_tile} * ANY_STRIDE)"
 # Rows and weights of a row can be loaded four neighbours at a time where the neighbours of a row are adjacent.
 by_fours = quads and table_tile == 1
 row_type = "ushort" if narrow_rows else "int"
@@ -90,11 +92,14 @@ def total(s, v):
 %>
 #define CHUNK 64  // rows of a strand that are added plainly before their sum is added exactly: bounds the rounding error
 #define STRANDS 8
+%if not k:
+#define ANY_STRIDE ((any_k + 3) / 4 * 4)
+%endif
 // Where the nearest neighbour of row T is; the next ones follow ${table_tile} numbers apart.
 %if table_tile == 1:
 #define ENTRY_OF(T) (table + (size_t)(T) * ${k_stride})
 %else:
-#define ENTRY_OF(T) (table + (size_t)((T) / ${table_tile}) * ${table_tile * k_stride} + (T) % ${table_tile})
+#define ENTRY_OF(T) (table + (size_t)((T) / ${table_tile}) * ${tile_stride} + (T) % ${table_tile})
 %endif
 // A vector in local memory, whose place is a multiple of its length: one access, where vload has one for each number.
 #define LOCALV(p) (*(local realv*)(p))
@@ -138,6 +143,8 @@ void lookup(global const ${target_type}* restrict targets, global const ${row_ty
             const ulong table_begin, const int table_rows,
 %if compact:
             const int n_slices, global const real* restrict centres, const uint top_byte) {
+%elif not k:
+            const int n_slices, const int any_k) {
 %else:
             const int n_slices) {
 %endif
@@ -280,6 +287,15 @@ void lookup(global const ${target_type}* restrict targets, global const ${row_ty
 %endfor
         }
 %endfor
+%if not k:
+        for (int i = 0; i < any_k; ++i) {
+          const realv w = weights[at + i * ${table_tile}];
+          const int row = rows[at + i * ${table_tile}];
+%for v in range(vectors):
+          p${v} = FUSED(w, ${target("row", v)}, p${v});
+%endfor
+        }
+%endif
 %if gaps:
         const real any_neighbour = weights[at];  // the nearest neighbour's weight is 0 where there is none
 %endif

@@ -24,6 +24,9 @@ _ROW_LANES_MOST = 128
 _CODE_BYTES, _CODES_MOST, _CODES_GROUP, _CODES_ROWS, _UNROLLED_MOST = 2, 8, 512, 8, 6
 # Libraries that a group looks through for marked pairs, at least.
 _LIBRARIES_AGAIN = 8
+# Multiply-adds of a class of targets, at most, that the kernel for any number of neighbours looks up: it takes up to
+# 1.4 times as long, 0.1 ms here, where compiling one more kernel takes 100 ms.
+_FEW_OPERATIONS = 1e7
 # What it costs to begin a group, in reads of a target for each row (a library takes k + 1 of them): to sum
 # observations, and to fetch targets for local memory.
 _OBSERVING, _STAGING = 1.0, 40.0
@@ -135,6 +138,18 @@ class Shapes:
         if self._staged_bytes(wide, compact=True) <= self._local:
             chosen.update(wide)
 
+    def takes_any_k(self, k: int, width: int) -> bool:
+        """Whether ``width`` targets with ``k`` neighbours are too little work to repay a kernel of their own."""
+        lanes = spec("lookup").defaults("cpu")["lanes"]
+        operations = float(self._n_libraries) * self._n_steps * k * lanes
+        few = not quirks_for(self._info).scalar_work_items and width <= lanes and operations <= _FEW_OPERATIONS
+        return few and self.chosen(k, width).grade != "forced"
+
+    def _for_any_k(self, k: int, width: int) -> Mapping[str, Any]:
+        """The parameters of the kernel that serves all classes of few targets, whatever their number of neighbours."""
+        chosen = {**spec("lookup").defaults("cpu"), "vectors": 1}
+        return adjusted(self.chosen(k, width), chosen, "one kernel serves all dimensions that have few targets")
+
     def _staged_bytes(self, chosen: Mapping[str, Any], *, compact: bool) -> int:
         """Local memory of a group whose targets are staged."""
         columns = chosen["target_lanes"] * chosen["lanes"] * chosen["vectors"]
@@ -150,13 +165,14 @@ class Shapes:
         return Shape(chosen, columns, group, blocks, 0.0, slices, 0)
 
     def shape(
-        self, k: int, width: int, n_libraries: int, units: Callable[[float], int], *, compact: bool = False
-    ) -> Shape:
+        self, k: int, width: int, n_libraries: int, units: Callable[[float], int], *, compact: bool = False,
+        any_k: bool = False,
+    ) -> Shape:  # fmt: skip
         """The launch for ``width`` targets of ``n_libraries`` tables with ``k`` neighbours.
 
         ``units`` says how many units of work, of so many operations for each library and query row, a launch may have.
         """
-        chosen = self._fitted(k, width, compact=compact)
+        chosen = self._for_any_k(k, width) if any_k else self._fitted(k, width, compact=compact)
         columns = chosen["target_lanes"] * chosen["lanes"] * chosen["vectors"]
         every, n_units = -(-width // columns), self._info.compute_units
         cost = 2.0 * columns * (k + 5)

@@ -111,9 +111,10 @@ class Lookups:
         pacer, predictions = self._pacers[E], float(max(t_end - t_begin, 1) * n)
         narrow = self._pool is not None and k >= _NARROW_LEAST[0] and end - begin >= _NARROW_LEAST[1]
         units = lambda cost: pacer.units(cost * predictions)  # noqa: E731
-        shape = self._shapes.shape(k, end - begin, n, units, compact=compact)
-        values = {**shape.parameters, "k": k, "dtype": self._dtype, "gaps": gaps, "stage_rows": shape.stage_rows,
-                  "table_tile": tables.knn_pass.table_tile, "narrow_rows": narrow,
+        any_k = len(tables.problem.dims) > 1 and not compact and self._shapes.takes_any_k(k, end - begin)
+        shape = self._shapes.shape(k, end - begin, n, units, compact=compact, any_k=any_k)
+        values = {**shape.parameters, "k": 0 if any_k else k, "dtype": self._dtype, "gaps": gaps,
+                  "stage_rows": shape.stage_rows, "table_tile": tables.knn_pass.table_tile, "narrow_rows": narrow,
                   "precision": "compact" if compact else "full"}  # fmt: skip
         kernel = self._kernel("lookup", values)
         rows = self._narrow_rows(tables, values) if narrow else tables.rows
@@ -124,19 +125,19 @@ class Lookups:
             "rho_stride": stride, "table_begin": tables.begin(E, first),
             "table_rows": tables.knn_pass.table_rows,
         }  # fmt: skip
-        of_codes: dict[str, Any] = {}
+        special: dict[str, Any] = {"any_k": k} if any_k else {}
         if compact:
             assert targets.codes is not None
             assert libraries is None, "repeats are counted for all libraries of the tables"
             repeats = targets.codes.made_by.repeats(tables, E, predicted)
-            of_codes = {"targets": targets.codes.values, "centres": targets.codes.centres, "top_byte": TOP_BYTE}
+            special = {"targets": targets.codes.values, "centres": targets.codes.centres, "top_byte": TOP_BYTE}
         blocks = -(-(end - begin) // shape.columns)
         # A launch takes whole blocks of columns: the groups of one share it, so it stays in cache.
         for block in range(0, blocks, shape.blocks):
             some = min(shape.blocks, blocks - block)
             event = self._executor.launch(
                 kernel, (some * shape.slices * shape.group,), (shape.group,), n_slices=shape.slices,
-                column_begin=begin + block * shape.columns, **{**fixed, **of_codes},
+                column_begin=begin + block * shape.columns, **{**fixed, **special},
             )  # fmt: skip
             pacer.launched(event, shape.cost * predictions * some)
             if targets.codes is not None and compact:

@@ -84,6 +84,7 @@ def _arguments(v: Values) -> str:
     rows = "ushort" if v.get("narrow_rows") else "int"
     compact = v.get("precision") == "compact"
     targets, more = ("ushort", "; const real* centres; uint top_byte") if compact else ("real", "")
+    more += "" if v.get("k", 1) else ", any_k"
     return f"""
         {"lookup_narrow(const int* rows; ushort* narrow; ulong n)" if v.get("narrow_rows") else ""}
         lookup(const {targets}* targets; const {rows}* rows; const real* weights; const int* target_of; real* rho;
@@ -120,6 +121,10 @@ SPEC = KernelSpec(
         Constraint(
             lambda v: v["target_lanes"] * v["lanes"] * v["vectors"] <= MOST_COLUMNS,
             "the last group reads past the last target, where the padding is that wide",
+        ),
+        Constraint(
+            lambda v: v["k"] > 0 or (not (v["quads"] or v["narrow_rows"]) and v["precision"] == "full"),
+            "where k is an argument (0), neighbours are loaded one after another, and targets have 32 bits",
         ),
         Constraint(lambda v: v["precision"] in _PRECISIONS, f"precision is one of {', '.join(_PRECISIONS)}"),
         Constraint(

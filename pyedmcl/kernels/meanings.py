@@ -55,6 +55,7 @@ MEANINGS = {
 #: (kernel, name) to what the name means there.
 SPECIAL = {
     ("window_knn", "lanes"): "query rows of a work-item; a SIMD register on CPUs",
+    ("lookup", "k"): "number of neighbours; 0: an argument, for maps of many dimensions with few targets each",
     ("recurrence_bits", "coordinates"): "series that a point is read from: one for each coordinate, or a single one",
 }
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import pyedmcl
+from pyedmcl.codegen.build import noting
 from pyedmcl.device.quirks import quirks_for
 from pyedmcl.device.session import open_device
 from pyedmcl.engines import lookups
@@ -113,3 +114,22 @@ def test_projection_and_its_skill(device):
         with using(**parameters):
             for found, before in zip(outputs(), wanted, strict=True):
                 np.testing.assert_array_equal(found, before, err_msg=str(parameters))
+
+
+@pytest.mark.parametrize(("gaps", "dtype"), [(False, "float32"), (True, "float64")], ids=["whole", "gaps"])
+def test_one_lookup_serves_all_dimensions_with_few_targets(device, gaps, dtype):
+    """On processors, where a map of many dimensions would compile for seconds what runs for a millisecond."""
+    x, dims = series(gaps)[:400], [1, 2, 3, 5, 8, 2, 11]
+    with noting() as noted:
+        found = pyedmcl.xmap(x, E=dims, dtype=dtype, device=device).rho
+    texts = {tuple(sorted(values.items())) for kernel, values in noted if kernel.name == "lookup" and not values["k"]}
+    assert len(texts) == (not quirks_for(open_device(device).info).scalar_work_items)
+    with using(lookup={"lanes": 4}):  # parameters that somebody asked for: a kernel for each dimension
+        np.testing.assert_array_equal(pyedmcl.xmap(x, E=dims, dtype=dtype, device=device).rho, found)
+
+
+def test_dimensions_with_many_targets_have_lookups_of_their_own(one_device):
+    x = coupled_maps(n_series=40, n_steps=120, seed=3).values
+    with noting() as noted:
+        pyedmcl.xmap(x, E=[2] * 20 + [3] * 20, device=one_device)
+    assert {values["k"] for kernel, values in noted if kernel.name == "lookup"} == {3, 4}
