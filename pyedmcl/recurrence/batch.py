@@ -155,22 +155,23 @@ def _sides(
     """Columns and rows of all matrices, near 1; the same object without y."""
     measured = options.radius_unit in ("std", "range")
     first = side_of(found.series, found.names(), embedding, measured=measured)
-    noticed("series", first.described)
     if y is None:
         (side,) = near_one(options.arithmetic, first)
+        noticed("series", side.described, side.values.nbytes)
         return side, side
     arguments.only_alone(options.convention, "y= (cross recurrence)")
     second = labelled(y, "y", groups=groups, columns=columns, axis=axis)
     if len(second) != len(found):
         raise InputError(f"y: {len(second):,} series, and there are {len(found):,} of series; one for each is needed")
     other = side_of(second.series, second.names(), embedding, measured=measured)
-    noticed("y", other.described)
     if other.coordinates != first.coordinates:
         raise InputError(
             f"y: its points have {other.coordinates} coordinates and those of series have {first.coordinates}; cross "
             "recurrence needs the same number"
         )
     first, other = near_one(options.arithmetic, first, other)
+    for name, side in (("series", first), ("y", other)):
+        noticed(name, side.described, side.values.nbytes)
     return (first, other) if options.convention.columns == "x" else (other, first)
 
 

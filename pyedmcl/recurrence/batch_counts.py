@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .batch_lines import Ints, LinesOfMany
 from .counts import Counts, trimmed
-
-Ints = NDArray[np.int64]
 
 #: Kinds of lines in the order of the kernel: names of fields of :class:`Counts`.
 KINDS = ("diagonals", "verticals", "whites", "white_borders")
@@ -33,8 +33,9 @@ class BatchCounts:
     sums : ndarray of int64 (matrices, 5)
         :data:`_SUMS`, fields of :class:`Counts`.
     begins, lengths : ndarray (matrices,)
-        Where the lines of a matrix begin among ``lines``, one matrix after the other, and how many lengths there are.
-    lines : ndarray of uint32 (all lengths, 2)
+        Where the lines of a matrix begin among ``lines``, and how many lengths there are. Matrices lie one behind the
+        other, in any order.
+    lines : ndarray of uint32, or int64 where series are long (all lengths, 2)
         Kind and length in one number, and how many such lines there are: ascending within a matrix.
     columns, diagonals : ndarray of unsigned integers
         Recurrent cells of each column, and of each diagonal row - column: from 0 on where they are halved.
@@ -46,7 +47,7 @@ class BatchCounts:
     sums: Ints
     begins: Ints
     lengths: Ints
-    lines: NDArray[np.uint32]
+    lines: NDArray[Any]
     columns: NDArray[Any]
     diagonals: NDArray[Any]
     column_begins: Ints
@@ -58,11 +59,8 @@ class BatchCounts:
         columns: NDArray[Any], diagonals: NDArray[Any], column_begins: Ints, diagonal_begins: Ints,
     ) -> BatchCounts:  # fmt: skip
         """From what the kernel ``recurrence_batch`` wrote: lines lie in the order in which groups ended."""
-        written = (heads[:, 0] >> np.uint64(32)).astype(np.int64)
+        begins = (heads[:, 0] >> np.uint64(32)).astype(np.int64)
         lengths = (heads[:, 0] & np.uint64(0xFFFFFFFF)).astype(np.int64)
-        begins = np.cumsum(lengths) - lengths
-        if (written != begins).any():
-            lines = lines[np.repeat(written - begins, lengths) + np.arange(len(lines))]
         sums = heads[:, [5, 1, 2, 3, 4]].astype(np.int64)
         return cls(sizes, halved, sums, begins, lengths, lines, columns, diagonals, column_begins, diagonal_begins)
 
@@ -125,18 +123,28 @@ class BatchCounts:
         found = self.diagonals[self.diagonal_begins[number] : self.diagonal_begins[number + 1]].astype(np.int64)
         return np.concatenate([found[:0:-1], found]) if self.halved else found[::-1]
 
-    def kind(self, name: str) -> tuple[Ints, Ints, Ints]:
-        """Lines of one kind: matrix, length and number of lines, matrix by matrix and ascending."""
-        mine = np.flatnonzero(self.lines[:, 0] >> _KIND == KINDS.index(name))
-        ends = np.searchsorted(mine, self.begins + self.lengths)
-        lines = self.lines[mine].astype(np.int64)
-        matrices = np.repeat(np.arange(len(self)), np.diff(ends, prepend=0))
-        return matrices, lines[:, 0] & _LENGTH, lines[:, 1]
+    @cached_property
+    def _kinds(self) -> NDArray[np.uint8]:
+        return (self.lines[:, 0] >> _KIND).astype(np.uint8)
+
+    @cached_property
+    def _order(self) -> Ints:
+        """Matrices as their lines lie one behind the other; each has a line, if a white one."""
+        return np.argsort(self.begins)
+
+    def kind(self, name: str) -> LinesOfMany:
+        """Lines of one kind."""
+        mine = np.flatnonzero(self._kinds == KINDS.index(name))
+        if self.lines.dtype == np.uint32:  # a length and a number are taken as one
+            lines = self.lines.view(np.uint64).ravel()[mine].view(np.uint32).reshape(-1, 2).astype(np.int64)
+        else:
+            lines = self.lines[mine]
+        begins, ends = (np.searchsorted(mine, at) for at in (self.begins, self.begins + self.lengths))
+        return LinesOfMany(self._order, begins, ends, lines[:, 0] & _LENGTH, np.ascontiguousarray(lines[:, 1]))
 
     def contradiction(self) -> str | None:
         """As :meth:`Counts.contradiction`, of vertical lines."""
-        matrices, lengths, numbers = self.kind("verticals")
-        held = np.bincount(matrices, lengths * numbers, len(self))
+        held = self.kind("verticals").points
         wrong = np.flatnonzero(held != self.sums[:, 0])
         if not len(wrong):
             return None

@@ -14,55 +14,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .batch_counts import BatchCounts, Ints
+from .batch_counts import BatchCounts
+from .batch_lines import Ints, LinesOfMany
 from .cells import cells_of_both_sides, cells_within
 from .conventions import Convention
 from .formulas import TREND_BORDER
 
 Doubles = NDArray[np.float64]
 
-
-class LinesOfMany:
-    """Lines of one kind in ``n`` matrices: matrix (ascending), length (ascending within one) and number of lines."""
-
-    def __init__(self, n: int, matrices: Ints, lengths: Ints, numbers: Ints) -> None:
-        self.n, self.matrices, self.lengths, self.numbers = n, matrices, lengths, numbers
-
-    def from_length(self, least: int) -> LinesOfMany:
-        """Those of at least ``least``."""
-        if least <= 1:
-            return self
-        kept = self.lengths >= least
-        return LinesOfMany(self.n, self.matrices[kept], self.lengths[kept], self.numbers[kept])
-
-    @cached_property
-    def points(self) -> NDArray[Any]:
-        """Cells on the lines of each matrix."""
-        return np.bincount(self.matrices, self.numbers * self.lengths, self.n)
-
-    @cached_property
-    def count(self) -> NDArray[Any]:
-        """Lines of each matrix."""
-        return np.bincount(self.matrices, self.numbers, self.n)
-
-    @cached_property
-    def longest(self) -> Ints:
-        """Length of the longest line of each matrix; 0 where there is none."""
-        out = np.zeros(self.n, np.int64)
-        out[self.matrices] = self.lengths  # the last one stays
-        return out
-
-    def entropy(self) -> Doubles:
-        """As :func:`pyedmcl.recurrence.formulas.entropy`."""
-        out = np.full(self.n, np.nan)
-        many = np.bincount(self.matrices, minlength=self.n)
-        begins = np.cumsum(many) - many
-        for width in np.unique(many[many > 0]):
-            rows = np.flatnonzero(many == width)
-            numbers = self.numbers[begins[rows][:, None] + np.arange(width)]
-            p = numbers / numbers.sum(axis=1)[:, None]
-            out[rows] = -(p * np.log(p)).sum(axis=1) + 0.0
-        return out
+_TOGETHER = 100  # matrices whose trends are computed together: what they need stays in a cache
 
 
 def ratio(numerator: NDArray[Any], denominator: NDArray[Any]) -> Doubles:
@@ -93,48 +53,31 @@ class MeasuresOfMany:
         self.theiler, self.lmin, self.vmin, self.wmin = theiler, lmin, vmin, wmin
         self._symmetric, self._identity = symmetric, symmetric and not corridor
 
-    def _lines(self, name: str) -> LinesOfMany:
-        return LinesOfMany(len(self.counts), *self.counts.kind(name))
-
     @cached_property
     def _verticals(self) -> LinesOfMany:
-        return self._lines("verticals")
+        return self.counts.kind("verticals")
 
     @cached_property
     def _between(self) -> LinesOfMany:
         """White lines between two black ones."""
-        return self._lines("whites")
+        return self.counts.kind("whites")
+
+    @cached_property
+    def _counted_diagonals(self) -> LinesOfMany:
+        return self.counts.kind("diagonals")
 
     @cached_property
     def _diagonals(self) -> LinesOfMany:
-        found = self._lines("diagonals")
+        found = self._counted_diagonals
         if self.convention.has_theiler or not self._identity:
             return found
-        every = np.arange(found.n)  # the main diagonal is longer than any other line
-        matrices = np.concatenate([found.matrices, every])
-        order = np.argsort(matrices, kind="stable")
-        lengths = np.concatenate([found.lengths, self.counts.sizes[:, 0]])
-        numbers = np.concatenate([found.numbers, np.ones(found.n, np.int64)])
-        return LinesOfMany(found.n, matrices[order], lengths[order], numbers[order])
+        return found.with_line(self.counts.sizes[:, 0])  # the main diagonal is longer than any other line
 
     @cached_property
     def _whites(self) -> LinesOfMany:
         if not self.convention.white_borders:
             return self._between
-        border, n = self._lines("white_borders"), len(self.counts)
-        width = int(self.counts.sizes.max()) + 1
-        parts = []
-        step = max((1 << 24) // width, 1)  # matrices whose lengths are added in one array
-        for first in range(0, n, step):
-            some = min(step, n - first)
-            total = np.zeros(some * width)
-            for lines in (self._between, border):
-                here = slice(*np.searchsorted(lines.matrices, [first, first + some]))
-                places = (lines.matrices[here] - first) * width + lines.lengths[here]
-                total += np.bincount(places, lines.numbers[here], some * width)
-            at = np.flatnonzero(total)
-            parts.append((first + at // width, at % width, total[at].astype(np.int64)))
-        return LinesOfMany(n, *(np.concatenate(of) for of in zip(*parts, strict=True)))
+        return self._between.joined(self.counts.kind("white_borders"), int(self.counts.sizes.max()) + 1)
 
     def _share(self, lines: LinesOfMany, least: int) -> Doubles:
         return ratio(lines.from_length(least).points, lines.points)
@@ -172,7 +115,7 @@ class MeasuresOfMany:
         return self._mean(self._diagonals, self.lmin)
 
     def longest_diagonal_line(self) -> Ints:
-        lines = self._diagonals if self.convention.has_theiler else self._lines("diagonals")
+        lines = self._diagonals if self.convention.has_theiler else self._counted_diagonals
         return self._most(lines, self.lmin)
 
     def divergence(self) -> Doubles:
@@ -215,9 +158,10 @@ class MeasuresOfMany:
             if not len(d) or not total:
                 continue
             cells = cells_of_both_sides(np.ones(m, bool), np.ones(n, bool))[self.theiler : end]
-            rate = self._both_sides(mine, n)[:, self.theiler : end] / cells
-            slopes = balanced * (rate - rate.mean(axis=1)[:, None])
-            out[mine] = 1000.0 * slopes.sum(axis=1) / total
+            for some in np.split(mine, range(_TOGETHER, len(mine), _TOGETHER)):
+                rate = self._both_sides(some, n)[:, self.theiler : end] / cells
+                slopes = balanced * (rate - rate.mean(axis=1)[:, None])
+                out[some] = 1000.0 * slopes.sum(axis=1) / total
         return out
 
     def _both_sides(self, matrices: Ints, n_columns: int) -> Ints:

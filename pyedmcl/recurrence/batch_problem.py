@@ -20,7 +20,7 @@ from .sweep import TileSweep
 if TYPE_CHECKING:
     from ..device.executor import Executor
 
-_BLOCK_CELLS = 1 << 31  # of a block: some tenths of a second on processor cores
+_BLOCK_CELLS = 1 << 32  # of a block: some tenths of a second on processor cores
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,7 +16,8 @@ from ..io.labels import Label, common
 from ..io.optional import need
 from ..io.result import Result, brief
 from .arguments import minimum
-from .batch_counts import BatchCounts, Ints
+from .batch_counts import BatchCounts
+from .batch_lines import Ints
 from .batch_measures import MeasuresOfMany
 from .batch_sides import Side
 from .conventions import Convention

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,6 +18,7 @@ from .units import Spread, normalized, spread
 Ints = NDArray[np.int64]
 
 _LARGEST = 2.0**1020  # as in data/series.py
+_ROOM = 64  # values that a device reads behind a series, without keeping what follows from them
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +29,8 @@ class Side:
     ----------
     values : ndarray (planes, values)
         Series one behind the other, in one plane where their points are made of lags; else a plane for each
-        coordinate. NaN where a point touches a gap. Times ``2**-exponent`` those of the data.
+        coordinate. NaN where a point touches a gap. Times ``2**-exponent`` those of the data. Behind the last series
+        there may be more that are NaN.
     begins, points : ndarray (series,)
         Where each begins, and how many points it has.
     largest : ndarray (series,)
@@ -52,7 +54,8 @@ class Side:
 
     def described(self) -> dict[str, Any]:
         """For provenance: the digest is that of the values that are compared, normalised if they are."""
-        digest = hashlib.sha256(np.ascontiguousarray(self.values).view(np.uint8).data).hexdigest()
+        values = self.values[:, : int((self.begins + self.points).max()) + self.lag]
+        digest = hashlib.sha256(np.ascontiguousarray(values).view(np.uint8).data).hexdigest()
         return {"file": None, "rows": int(self.points.sum()), "series": len(self), "digest": digest}
 
     @property
@@ -119,9 +122,11 @@ class Side:
         """What a device needs of some series: their values with room to read past the last one, and where each
         begins."""
         begins, ends = self.begins[series], self.begins[series] + self.points[series] + self.lag
-        room = 64 + self.lag
+        room = _ROOM + self.lag
         first, last = int(begins.min()), int(ends.max())
         if last - first <= 2 * int((ends - begins).sum()):
+            if len(self.values) == 1 and last + room <= self.values.shape[1]:
+                return self.values[:, first : last + room], begins - first
             values = np.empty((len(self.values), last - first + room))
             values[:, : last - first] = self.values[:, first:last]
             begins = begins - first
@@ -155,20 +160,34 @@ def side_of(series: Sequence[Any], names: Sequence[str], embedding: Embedding, *
         As for :func:`pyedmcl.recurrence.points.points_of`, with the name of the series.
     """
     if isinstance(series, np.ndarray) or embedding.metric.prepare is None:
-        plain = _plain(series)
+        plain = _plain(series, _ROOM + (embedding.m - 1) * embedding.tau)
         if plain is not None:
-            return _side_of_values(*plain, names, embedding, measured)
+            return _side_of_values(plain, _lengths(series), names, embedding, measured)
     points = [points_of(one, name, embedding) for one, name in zip(series, names, strict=True)]
     return _side_of_points(points, names, measured)
 
 
-def _plain(series: Any) -> tuple[NDArray[np.float64], Ints] | None:
-    """All values of series (n,), and how many each has; None where some are no such arrays."""
+def _lengths(series: Any) -> Ints:
     if isinstance(series, np.ndarray):
-        return np.array(series, np.float64, order="C").reshape(-1), np.full(len(series), series.shape[1])
-    if not all(isinstance(one, np.ndarray) and one.ndim == 1 and one.dtype.kind in "fiu" for one in series):
+        return np.full(len(series), series.shape[1])
+    return np.array([len(one) for one in series])
+
+
+def _plain(series: Any, room: int) -> NDArray[np.float64] | None:
+    """All values of series (n,), with so many NaN behind them; None where some are no such arrays."""
+    whole = isinstance(series, np.ndarray)
+    if not whole and not all(
+        isinstance(one, np.ndarray) and one.ndim == 1 and one.dtype.kind in "fiu" for one in series
+    ):
         return None
-    return np.concatenate(series, dtype=np.float64, casting="unsafe"), np.array([len(one) for one in series])
+    n = series.size if whole else int(_lengths(series).sum())
+    out = np.empty(n + room)
+    if whole:
+        out[:n].reshape(series.shape)[...] = series
+    else:
+        np.concatenate(series, out=out[:n], casting="unsafe")
+    out[n:] = np.nan
+    return out
 
 
 def _side_of_values(
@@ -176,32 +195,45 @@ def _side_of_values(
 ) -> Side:
     lag = (embedding.m - 1) * embedding.tau
     begins = np.concatenate([[0], np.cumsum(lengths)[:-1]]).astype(np.int64)
-    with np.errstate(invalid="ignore"):
-        wrong = np.flatnonzero(np.abs(values) > _LARGEST)
-    short = np.flatnonzero(lengths < lag + 2)
-    bad = [int(short[0])] if len(short) else []
-    if len(wrong):
-        bad.append(int(np.searchsorted(begins, wrong[0], side="right")) - 1)
-    for number in bad:  # which says what is wrong with it
-        points_of(values[begins[number] : begins[number] + lengths[number]], names[number], embedding)
-    fields = np.empty((4, len(lengths), 1))
+
+    def refuse_first(wrong: NDArray[np.bool_]) -> None:
+        for number in np.flatnonzero(wrong)[:1]:  # which says what is wrong with it
+            points_of(values[begins[number] : begins[number] + lengths[number]], names[number], embedding)
+
+    refuse_first(lengths < lag + 2)
     most = np.empty(len(lengths))
-    for length in np.unique(lengths):  # series of one length are rows of a matrix
-        rows = np.flatnonzero(lengths == length)
-        if len(rows) == len(lengths):
-            table = values.reshape(len(rows), -1)
-        else:
-            table = values[begins[rows][:, None] + np.arange(length)]
-        if embedding.normalize is not None:
-            table = normalized(table, embedding.normalize)
-            values[begins[rows][:, None] + np.arange(length)] = table
-        if measured:
-            fields[:, rows, 0] = spread(table)
-        most[rows] = np.fmax(np.fmax.reduce(table, axis=1), -np.fmin.reduce(table, axis=1))
+    for rows, table in _tables(values, begins, lengths):
+        most[rows] = _magnitudes(table)
+    refuse_first(most > _LARGEST)
+    fields = np.empty((4, len(lengths), 1))
+    if embedding.normalize is not None or measured:
+        for rows, table in _tables(values, begins, lengths):
+            if embedding.normalize is not None:
+                table = normalized(table, embedding.normalize)
+                values[begins[rows][:, None] + np.arange(table.shape[1])] = table
+                most[rows] = _magnitudes(table)
+            if measured:
+                fields[:, rows, 0] = spread(table)
     return Side(
         values[None], begins, lengths - lag, most, embedding, Spread(*fields) if measured else None,
         np.zeros(len(lengths), int),
     )  # fmt: skip
+
+
+def _tables(values: NDArray[np.float64], begins: Ints, lengths: Ints) -> Iterator[tuple[Ints, NDArray[np.float64]]]:
+    """Series of one length as rows of a matrix, and which they are."""
+    for length in np.unique(lengths):
+        rows = np.flatnonzero(lengths == length)
+        if len(rows) == len(lengths):
+            yield rows, values[: len(rows) * length].reshape(len(rows), -1)
+        else:
+            yield rows, values[begins[rows][:, None] + np.arange(length)]
+
+
+def _magnitudes(table: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The largest magnitude of each row."""
+    found: NDArray[np.float64] = np.fmax(np.fmax.reduce(table, axis=1), -np.fmin.reduce(table, axis=1))
+    return found
 
 
 def _side_of_points(points: list[Points], names: Sequence[str], measured: bool) -> Side:
@@ -237,6 +269,4 @@ def near_one(arithmetic: str, *sides: Side) -> tuple[Side, ...]:
             begin = side.begins[number]
             end = begin + side.points[number] + side.lag
             side.values[:, begin:end] = np.ldexp(side.values[:, begin:end], -exponents[number])
-    return tuple(
-        replace(side, exponents=exponents) for side in sides
-    )
+    return tuple(replace(side, exponents=exponents) for side in sides)

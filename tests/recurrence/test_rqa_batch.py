@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -153,6 +154,20 @@ def test_scale_does_not_matter(one_device, exponent):
     assert_same(pyedmcl.rqa_batch(x, **options), alone(x, **options))
     y = x[1:] + x[:1]
     assert_same(pyedmcl.rqa_batch(x, y, **options), alone(x, y, **options))
+
+
+def test_order_of_lines_does_not_matter(one_device):
+    """Groups end in any order, so that the lines of a matrix may lie anywhere; some matrices lack a kind of line."""
+    x = [np.zeros(30), series(90, 1), np.arange(40.0), series(60, 2), np.zeros(50), np.arange(30.0), series(80, 3)]
+    for options in ({"theiler": 0}, {"convention": "accrqa"}, {"convention": "crqa"}):
+        batch = pyedmcl.rqa_batch(x, radius=0.5, device=one_device, **options)
+        counts = batch.counts
+        places = np.array([4, 2, 6, 0, 5, 1, 3])
+        pieces = [counts.lines[counts.begins[at] : counts.begins[at] + counts.lengths[at]] for at in places]
+        begins = np.empty(len(x), np.int64)
+        begins[places] = np.cumsum(counts.lengths[places]) - counts.lengths[places]
+        moved = replace(counts, begins=begins, lines=np.concatenate(pieces))
+        assert_same(replace(batch, counts=moved), list(batch))
 
 
 def test_arrays_and_mappings(one_device):
