@@ -43,6 +43,22 @@ class Grid:
             for at in zip(*(place.tolist() for place in places), strict=True)
         )
 
+    def described(self) -> dict[str, Any]:
+        """As plain data, for :meth:`from_described`: cells as ranges (first, number), since most follow each other."""
+        begins = np.flatnonzero(np.diff(self.cells, prepend=-2) != 1)
+        return {
+            "dims": list(self.dims), "shape": list(self.shape),
+            "coords": {dim: _described(labels) for dim, labels in self.coords.items()},
+            "cells": np.stack([self.cells[begins], np.diff(begins, append=len(self.cells))], axis=1).tolist(),
+        }  # fmt: skip
+
+    @classmethod
+    def from_described(cls, record: Mapping[str, Any]) -> Grid:
+        """The inverse of :meth:`described`."""
+        coords = {dim: np.array(own["values"]).astype(own["dtype"]) for dim, own in record["coords"].items()}
+        cells = np.concatenate([np.arange(first, first + number) for first, number in record["cells"]])
+        return cls(tuple(record["dims"]), tuple(record["shape"]), coords, cells)
+
     def spread(self, values: NDArray[Any], axis: int) -> NDArray[Any]:
         """Values with the grid in place of an axis of series; NaN in cells without a series."""
         moved = np.moveaxis(np.asarray(values), axis, 0)
@@ -52,6 +68,14 @@ class Grid:
         on_grid = out.reshape(*self.shape, *moved.shape[1:])
         n = len(self.shape)
         return np.moveaxis(on_grid, range(n), range(axis, axis + n))
+
+
+def _described(labels: NDArray[Any]) -> dict[str, Any]:
+    """Type and values of a coordinate; values that are no numbers of JSON (dates, NaN) as texts."""
+    if labels.dtype.kind in "iub" or (labels.dtype.kind == "f" and np.isfinite(labels).all()):
+        return {"dtype": str(labels.dtype), "values": labels.tolist()}
+    texts = labels.astype(str)
+    return {"dtype": str(labels.dtype if labels.dtype.kind in "fMm" else texts.dtype), "values": texts.tolist()}
 
 
 def on_grid(

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ..data.arguments import shown
 from ..data.condition import Prepared
+from ..data.grid import Grid
 from ..data.group_labels import take_groups
 from ..data.groups import Layout
 from ..data.series import Series, as_series, check_embedding, require_rows, tell_constant
@@ -145,6 +146,7 @@ class PairsProblem:
             device=device_key(info).as_dict(),
             dtype=self.data.dtype,
             targets=None if self.targets is None else self.targets.series.names,
+            grids=_described([self.data.series.grid, self.aimed.series.grid]),
         )
 
     def first_stage(self) -> EmbedDimensionProblem:
@@ -153,6 +155,12 @@ class PairsProblem:
             self.aimed, self.E_max or 1, self.tau, 1, self.exclusion_radius, self.knn, self.search, "dimensions",
             self.E_rule.parts,
         )
+
+
+def _described(grids: Sequence[Grid | None]) -> list[Any] | None:
+    """Grids as a manifest holds them; None where there is none."""
+    found = [None if grid is None else grid.described() for grid in grids]
+    return None if found == [None, None] else found
 
 
 def pairs_arguments(data: Any, **given: Any) -> dict[str, Any]:

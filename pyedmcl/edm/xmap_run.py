@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..data.grid import Grid
 from ..data.groups import Layout
 from ..device.foreign_arrays import ForeignArray
 from ..io.edges import own_targets
@@ -113,9 +114,7 @@ def map_in_folder(
     store = sink.stores[0] if isinstance(sink, SharedSink) else open_store(folder)
     earlier = sink.record if begin is None else replace(sink.record, searched=tuple(store.searched))  # also of others
     used = _provenance(problem, runner, record, earlier, rule)
-    found = result_of_store(store, np.array(problem.E, int), used)
-    grids = problem.data.series.grid, problem.aimed.series.grid
-    return found if isinstance(found, XmapEdges) else replace(found, grids=grids)
+    return result_of_store(store, np.array(problem.E, int), used)
 
 
 def result_of_store(store: XmapStore, E: Any, provenance: dict[str, Any]) -> XmapResult | XmapEdges:
@@ -124,7 +123,11 @@ def result_of_store(store: XmapStore, E: Any, provenance: dict[str, Any]) -> Xma
         return edges_of_store(store, E, provenance)
     theta = theta_of(store.manifest.parameters)
     skill = store.manifest.parameters.get("skill", "pearson")
-    return XmapResult(store.rho, E, store.names, store, provenance, theta, store.targets, skill=skill)
+    described = store.manifest.grids or (None, None)
+    library, target = (None if grid is None else Grid.from_described(grid) for grid in described)
+    return XmapResult(
+        store.rho, E, store.names, store, provenance, theta, store.targets, skill=skill, grids=(library, target)
+    )
 
 
 def _reduced(problem: XmapProblem, rule: Keep) -> KeptProblem:

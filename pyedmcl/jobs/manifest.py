@@ -106,6 +106,8 @@ class Manifest:
         Of the store, one of :data:`FORMATS`; not compared.
     targets : sequence of str, optional
         Names of the targets, where these are not the N series.
+    grids : sequence, optional
+        What describes the grids on which the series and the targets lie, None for those that lie on none; not compared.
 
     Raises
     ------
@@ -124,6 +126,7 @@ class Manifest:
     created: str = field(default_factory=now)
     format: int = _SQUARE
     targets: Sequence[str] | None = None
+    grids: Sequence[Any] | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "names", tuple(str(name) for name in self.names))
@@ -175,6 +178,7 @@ class Manifest:
                 "parameters": self.parameters,
                 "kernels": self.kernels,
                 "device": self.device,
+                **({} if self.grids is None else {"grids": list(self.grids)}),
             },
         }
 
@@ -201,7 +205,8 @@ class Manifest:
         wanted = ("input_digest", "block_rows", "parameters", "version", "kernels", "device", "dtype", "created",
                   "format")  # fmt: skip
         fields = {name: record[name] for name in wanted}
-        return cls(names=attributes["names"], targets=attributes.get("targets"), **fields)
+        names, targets = attributes["names"], attributes.get("targets")
+        return cls(names=names, targets=targets, grids=record.get("grids"), **fields)
 
 
 def _short(value: Any, limit: int = 60) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pandas
 import pytest
@@ -9,6 +11,7 @@ import xarray
 from series_helpers import driven
 
 import pyedmcl
+from pyedmcl.data.grid import Grid
 from pyedmcl.data.series import as_series
 from pyedmcl.errors import InputError
 
@@ -63,8 +66,36 @@ def test_other_results_on_the_grid(tmp_path, one_device):
     moving.save(tmp_path / "moving.edm")
     again = pyedmcl.open_result(tmp_path / "moving.edm")
     xarray.testing.assert_equal(again.to_xarray(), moving.to_xarray())
-    stored = pyedmcl.xmap(FIELD, E=2, targets=Y, out=tmp_path / "map", device=one_device)
-    assert stored.to_xarray().dims == ("lat", "lon", "target")
+
+
+@pytest.mark.parametrize("kind", ["onto the index", "onto the field", "square"])
+def test_a_stored_map_keeps_its_grid(tmp_path, kind, one_device):
+    field = FIELD.assign_coords(lon=[0.1, np.nan, 0.3]).astype("float32")
+    pair = {"onto the index": (field, Y), "onto the field": (Y, field), "square": (field, None)}[kind]
+    own = {"E": 2, "targets": pair[1], "device": one_device}
+    alone = pyedmcl.xmap(pair[0], **own).to_xarray()
+    stored = pyedmcl.xmap(pair[0], out=tmp_path / "map", **own)
+    again = pyedmcl.open_result(tmp_path / "map")
+    for found in (stored, again, pyedmcl.xmap(pair[0], out=tmp_path / "map", **own)):
+        xarray.testing.assert_equal(found.to_xarray(), alone)
+    assert again.to_xarray().isnull().any()  # land
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        np.array(["a", "bc", "d"]), np.array(["x", 1, None], object), np.array([1, 2, 3], np.uint8),
+        np.array(["2001-01-01", "2002-02-02", "NaT"], "datetime64[ns]"), np.array([0.1, np.nan, -np.inf], np.float32),
+        np.array([True, False, True]),
+    ],
+)  # fmt: skip
+def test_a_described_grid_comes_back(labels):
+    grid = Grid(("lat", "lon"), (2, 3), {"lon": labels}, np.array([0, 1, 3, 5]))
+    again = Grid.from_described(json.loads(json.dumps(grid.described())))
+    assert (again.dims, again.shape, again.cells.tolist()) == (grid.dims, grid.shape, grid.cells.tolist())
+    wanted = labels.astype(str) if labels.dtype == object else labels
+    assert again.coords.keys() == {"lon"} and again.coords["lon"].dtype == wanted.dtype
+    np.testing.assert_array_equal(again.coords["lon"], wanted)
 
 
 def test_netcdf(tmp_path, one_device):
