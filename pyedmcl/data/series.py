@@ -263,8 +263,8 @@ def tell_state(data: Any, series: Series, what: str) -> None:
     if series.n_series > 1 and not isinstance(data, Series) and hasattr(data, "columns"):
         warn(
             f"{what}: its {series.n_series} columns ({some(series.names)}) are taken together as one state; for one "
-            f"series pass a column. embedded=True says that the columns are coordinates, and an array "
-            "(.to_numpy()) that their lags are"
+            "series pass a column. state=[...] names the columns of a state, and embedded=True says that they are its "
+            "coordinates, without lags"
         )
 
 

@@ -18,7 +18,7 @@ from ..jobs.sinks import ArraySink
 from ..launch.progress import Progress
 from . import arguments
 from .auto_dimension import dimensions_of
-from .ccm_directions import METHODS, Direction, library_sizes, variables
+from .ccm_directions import METHODS, Direction, library_sizes, stated, variables
 from .ccm_problem import KERNELS, CcmProblem
 from .ccm_result import CcmResult, LaggedCcmResult
 from .ccm_windows import windowed_ccm
@@ -46,6 +46,7 @@ def ccm(
     E_rule: str | float = "best",
     method: str = "simplex",
     theta: float = 1.0,
+    state: Any = None,
     embedded: bool = False,
     lib_range: Any = None,
     valid_lib: Any = None,
@@ -96,6 +97,8 @@ def ccm(
         for each row and sample; slower).
     theta : float
         Localisation of method "smap".
+    state : sequence of str or int, optional
+        Columns of ``x`` that together are one state, by name or position.
     embedded : bool
         The columns of x and y are the coordinates of states themselves.
     lib_range : (int, int), sequence of (int, int), or mask of bool, optional
@@ -175,6 +178,7 @@ def ccm(
     thetas = check_thetas(theta)
     if len(thetas) != 1:
         raise InputError(f"theta={arguments.shown(theta)}: one number of at least 0 is needed")
+    x, y, groups = stated(x, y, state, groups)
     if not embedded:
         E = dimensions_of(
             x, y, E, E_max=E_max, E_rule=E_rule, tau=tau, exclusion_radius=exclusion_radius, knn=knn, groups=groups,
@@ -241,6 +245,7 @@ def ccm_lagged(
     knn: int | None = None,
     E_max: int = 20,
     E_rule: str | float = "best",
+    state: Any = None,
     lib_range: Any = None,
     valid_lib: Any = None,
     groups: Any = None,
@@ -266,7 +271,7 @@ def ccm_lagged(
         Sub-libraries for each Tp, where ``lib_size`` is given.
     progress : callable or True, optional
         Called as ``progress(done, total, "predictions")``; True shows a bar.
-    x, y, E, E_max, E_rule, tau, seed, exclusion_radius, knn, lib_range, valid_lib, groups, neighbors, recall,
+    x, y, E, E_max, E_rule, tau, seed, exclusion_radius, knn, state, lib_range, valid_lib, groups, neighbors, recall,
     dtype, device, tune
         As for :func:`pyedmcl.ccm`.
 
@@ -307,6 +312,7 @@ def ccm_lagged(
     k, number = arguments.count("knn", knn), arguments.stream(seed)
     search = arguments.neighbor_search(neighbors, recall)
     dtype = arguments.precision(dtype)
+    x, y, groups = stated(x, y, state, groups)
     E = dimensions_of(
         x, y, E, E_max=E_max, E_rule=E_rule, tau=tau, exclusion_radius=exclusion_radius, knn=knn, groups=groups,
         dtype=dtype, device=device,

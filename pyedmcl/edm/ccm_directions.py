@@ -43,7 +43,14 @@ class Side:
 
     @property
     def name(self) -> str:
+        """Of what is predicted."""
         return self.series.names[0]
+
+    @property
+    def state_name(self) -> str:
+        """Of what predicts: a state of several columns is not taken for its first one."""
+        more = self.series.n_series - 1
+        return f"{self.name} and {more} more" if more else self.name
 
 
 @dataclass(frozen=True)
@@ -82,6 +89,16 @@ class Direction:
         values = self.library.series.values
         there = np.isfinite(embed(values, self.library.lags, self.tau)).all(axis=1)
         return int((there & np.isfinite(future(self.target.series.values[:, 0], Tp))).sum())
+
+
+def stated(x: Any, y: Any, state: Any, groups: Any) -> tuple[Any, Any, Any]:
+    """x as the columns that are its state, y, and groups; all as they are where no state is asked for."""
+    if state is None:
+        return x, y, groups
+    rest, of = take_groups(x, groups, "x")
+    if of is not None:
+        y = take_groups(y, groups, "y", required=False)[0]
+    return as_series(rest, columns=state, what="x"), y, of
 
 
 def sides(x: Any, y: Any, E: Any, tau: Any, embedded: bool) -> tuple[Side, Side, int]:
@@ -130,7 +147,7 @@ class Variables:
     @property
     def links(self) -> tuple[tuple[str, str], tuple[str, str]]:
         """(library, target) of each direction."""
-        return (self.x.name, self.y.name), (self.y.name, self.x.name)
+        return (self.x.state_name, self.y.name), (self.y.state_name, self.x.name)
 
     def directions(self, Tp: int, knn: int | None) -> tuple[Direction, Direction]:
         """x predicts y, and y predicts x."""

@@ -20,3 +20,4 @@ class PredictionOptions:
     pred_range: Any = None
     valid_lib: Any = None
     groups: Any = None
+    state: Any = None

@@ -25,6 +25,7 @@ def predict_exclusion_radius(
     tau: int = 1,
     Tp: int = 1,
     knn: int | None = None,
+    state: Any = None,
     embedded: bool = False,
     lib_range: Any = None,
     pred_range: Any = None,
@@ -47,7 +48,7 @@ def predict_exclusion_radius(
         Rows with |t - j| up to this are no neighbours.
     progress : callable or True, optional
         Called as ``progress(done, total, "queries")``; True shows a bar.
-    lib, target, E, tau, Tp, knn, embedded, lib_range, pred_range, valid_lib, groups, dtype,
+    lib, target, E, tau, Tp, knn, state, embedded, lib_range, pred_range, valid_lib, groups, dtype,
     device, tune
         As for :func:`pyedmcl.simplex`.
 
@@ -82,7 +83,7 @@ def predict_exclusion_radius(
     arguments.reporter(progress)
     options = PredictionOptions(
         E, tau, Tp, knn, embedded=embedded, lib_range=lib_range, pred_range=pred_range, valid_lib=valid_lib,
-        groups=groups,
+        groups=groups, state=state,
     )  # fmt: skip
     radii = integers("exclusion_radius", exclusion_radius, 0)
     return skill_over("exclusion_radius", radii, (lib, None, target), options, dtype, device)

@@ -24,6 +24,7 @@ def predict_interval(
     tau: int = 1,
     knn: int | None = None,
     exclusion_radius: int = 0,
+    state: Any = None,
     embedded: bool = False,
     lib_range: Any = None,
     pred_range: Any = None,
@@ -45,7 +46,7 @@ def predict_interval(
         Steps ahead; 0 or negative are allowed.
     progress : callable or True, optional
         Called as ``progress(done, total, "queries")``; True shows a bar.
-    lib, pred, target, E, tau, knn, exclusion_radius, embedded, lib_range, pred_range, valid_lib, groups, dtype,
+    lib, pred, target, E, tau, knn, exclusion_radius, state, embedded, lib_range, pred_range, valid_lib, groups, dtype,
     device, tune
         As for :func:`pyedmcl.simplex`.
 
@@ -82,6 +83,6 @@ def predict_interval(
     arguments.reporter(progress)
     options = PredictionOptions(
         E, tau, knn=knn, exclusion_radius=exclusion_radius, embedded=embedded, lib_range=lib_range,
-        pred_range=pred_range, valid_lib=valid_lib, groups=groups,
+        pred_range=pred_range, valid_lib=valid_lib, groups=groups, state=state,
     )  # fmt: skip
     return skill_over("Tp", integers("Tp", Tp), (lib, pred, target), options, dtype, device)

@@ -33,6 +33,7 @@ def predict_nonlinear(
     exclusion_radius: int = 0,
     solver: Any = "svd",
     alpha: float = 1.0,
+    state: Any = None,
     embedded: bool = False,
     lib_range: Any = None,
     pred_range: Any = None,
@@ -55,8 +56,8 @@ def predict_nonlinear(
         Localisations, each at least 0.
     progress : callable or True, optional
         Called as ``progress(done, total, "predictions")``; True shows a bar.
-    lib, pred, target, E, tau, Tp, knn, exclusion_radius, solver, alpha, embedded, lib_range, pred_range, valid_lib,
-    groups, dtype, device, tune
+    lib, pred, target, E, tau, Tp, knn, exclusion_radius, solver, alpha, state, embedded, lib_range, pred_range,
+    valid_lib, groups, dtype, device, tune
         As for :func:`pyedmcl.smap`.
 
     Returns
@@ -101,7 +102,7 @@ def predict_nonlinear(
     chosen = solver_of(solver, alpha)
     options = PredictionOptions(
         E, tau, Tp, exclusion_radius=exclusion_radius, embedded=embedded, lib_range=lib_range, pred_range=pred_range,
-        valid_lib=valid_lib, groups=groups,
+        valid_lib=valid_lib, groups=groups, state=state,
     )  # fmt: skip
     regression = prepare(lib, pred, target, options)
     if chosen.name == "svd":

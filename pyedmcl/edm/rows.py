@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -54,8 +55,8 @@ class Sides:
 def library_of(lib: Any, options: PredictionOptions) -> tuple[Series, Groups | None]:
     """The library's series, and its groups."""
     rest, groups = take_groups(lib, options.groups, "lib")
-    series = as_series(rest, what="lib")
-    if not options.embedded:
+    series = as_series(rest, what="lib", columns=options.state)
+    if not options.embedded and options.state is None:
         tell_state(rest, series, "lib")
     return series, groups
 
@@ -106,7 +107,8 @@ def _another(
     rest, groups = pred, None
     if options.groups is not None:
         rest, groups = take_groups(pred, options.groups, "pred", required=False)
-    asked = as_series(rest, what="pred")
+    table = isinstance(rest, Mapping) or hasattr(rest, "columns")
+    asked = as_series(rest, what="pred", columns=options.state if table else None)
     if asked.n_series != series.n_series:
         raise InputError(f"pred has {asked.n_series} columns and lib {series.n_series}: they must be the same")
     if asked.n_steps <= (lags - 1) * tau:

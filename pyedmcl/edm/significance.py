@@ -21,7 +21,7 @@ from ..jobs.sinks import ArraySink
 from ..launch.progress import Progress
 from . import arguments
 from .auto_dimension import dimensions_of
-from .ccm_directions import library_sizes, variables
+from .ccm_directions import library_sizes, stated, variables
 from .exceedance import counts, p_values
 from .false_discovery import false_discovery
 from .sequential import FIRST, SequentialTests, tell_reach
@@ -127,6 +127,7 @@ def ccm_significance(
     E_rule: str | float = "best",
     period: int | None = None,
     recurrence: float = 0.1,
+    state: Any = None,
     lib_range: Any = None,
     valid_lib: Any = None,
     groups: Any = None,
@@ -163,7 +164,7 @@ def ccm_significance(
         Called as ``progress(done, total, "predictions")``; True shows a bar.
     groups : str, sequence of str, or labels (n,), optional
         Recordings that stand one below the other, as for :func:`pyedmcl.ccm`; each has surrogates of its own rows.
-    x, y, E, E_max, E_rule, tau, Tp, exclusion_radius, knn, lib_range, valid_lib, dtype, device, tune
+    x, y, E, E_max, E_rule, tau, Tp, exclusion_radius, knn, state, lib_range, valid_lib, dtype, device, tune
         As for :func:`pyedmcl.ccm`.
     client : optional
         As for :func:`pyedmcl.xmap`.
@@ -209,6 +210,7 @@ def ccm_significance(
     k, number = arguments.count("knn", knn), arguments.stream(seed)
     check_method(surrogate, "surrogate")
     dtype = arguments.precision(dtype)
+    x, y, groups = stated(x, y, state, groups)
     E = dimensions_of(
         x, y, E, E_max=E_max, E_rule=E_rule, tau=tau, exclusion_radius=radius, knn=k, groups=groups, dtype=dtype,
         device=device,

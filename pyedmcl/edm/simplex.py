@@ -32,6 +32,7 @@ def simplex(
     Tp: int = 1,
     knn: int | None = None,
     exclusion_radius: int = 0,
+    state: Any = None,
     embedded: bool = False,
     lib_range: Any = None,
     pred_range: Any = None,
@@ -69,6 +70,8 @@ def simplex(
         Neighbours; the number of coordinates + 1 by default.
     exclusion_radius : int
         Rows with |t - j| up to this are no neighbours (0: the row itself). Without effect with ``pred``.
+    state : sequence of str or int, optional
+        Columns of ``lib`` that together are one state, by name or position; of ``pred`` too, where it is a table.
     embedded : bool
         The columns of ``lib`` are the coordinates themselves; E is then their number.
     lib_range, pred_range : (int, int), sequence of (int, int), or mask of bool, optional
@@ -135,7 +138,9 @@ def simplex(
     search = arguments.neighbor_search(neighbors, recall)
     arguments.reporter(progress)
     dtype = arguments.precision(dtype)
-    options = PredictionOptions(E, tau, Tp, knn, exclusion_radius, embedded, lib_range, pred_range, valid_lib, groups)
+    options = PredictionOptions(
+        E, tau, Tp, knn, exclusion_radius, embedded, lib_range, pred_range, valid_lib, groups, state
+    )
     if windows is not None:
         given = {"pred": pred, "lib_range": lib_range, "pred_range": pred_range, "valid_lib": valid_lib,
                  "groups": groups, "generate_steps": steps or None}  # fmt: skip

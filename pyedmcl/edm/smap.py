@@ -35,6 +35,7 @@ def smap(
     exclusion_radius: int = 0,
     solver: Any = "svd",
     alpha: float = 1.0,
+    state: Any = None,
     embedded: bool = False,
     lib_range: Any = None,
     pred_range: Any = None,
@@ -78,6 +79,8 @@ def smap(
         takes them, else on columns and target multiplied by W.
     alpha : float
         Penalty of "ridge", and ``alpha`` of scikit-learn's Lasso and ElasticNet; above 0.
+    state : sequence of str or int, optional
+        Columns of ``lib`` that together are one state, by name or position; of ``pred`` too, where it is a table.
     embedded : bool
         The columns of ``lib`` are the coordinates themselves; E is then their number.
     lib_range, pred_range : (int, int), sequence of (int, int), or mask of bool, optional
@@ -149,7 +152,7 @@ def smap(
     chosen = solver_of(solver, alpha)
     options = PredictionOptions(
         E, tau, Tp, exclusion_radius=exclusion_radius, embedded=embedded, lib_range=lib_range, pred_range=pred_range,
-        valid_lib=valid_lib, groups=groups,
+        valid_lib=valid_lib, groups=groups, state=state,
     )  # fmt: skip
     regression = prepare(lib, pred, target, options)
     if steps:

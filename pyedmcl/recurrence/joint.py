@@ -39,6 +39,7 @@ def joint_rqa(
     threshold: str = "fixed",
     normalize: str | None = None,
     radius_unit: str = "data",
+    state: Any = None,
     embedded: bool = False,
     dtype: str = "float32",
     exact: bool = True,
@@ -64,8 +65,8 @@ def joint_rqa(
         As for :func:`pyedmcl.rqa`.
     m_y, tau_y, radius_y, metric_y
         The same for ``y``; those left out are as for ``x``.
-    theiler, lmin, vmin, wmin, convention, threshold, normalize, embedded, dtype, exact, tile, progress, checkpoint,
-    join, part, device, client, tune
+    theiler, lmin, vmin, wmin, convention, threshold, normalize, state, embedded, dtype, exact, tile, progress,
+    checkpoint, join, part, device, client, tune
         As for :func:`pyedmcl.rqa`; convention "accrqa" has no joint recurrence.
     radius_unit : {"data", "std", "range", "max_distance"}
         As for :func:`pyedmcl.rqa`: ``radius`` is measured by the spread of x, ``radius_y`` by that of y.
@@ -112,11 +113,11 @@ def joint_rqa(
         raise InputError(f"radius_y: {len(radii_y)} entries, but radius has {len(radii)}; give as many")
     if y is None:
         raise InputError("y=None: joint recurrence is of two series; rqa(x) is that of one")
-    embedding = embedding_of(m=m, tau=tau, embedded=embedded, metric=metric, normalize=normalize)
+    embedding = embedding_of(m=m, tau=tau, embedded=embedded, metric=metric, normalize=normalize, state=state)
     embedding_y = embedding_of(
         m=m if m_y is None else m_y, tau=tau if tau_y is None else tau_y, embedded=embedded,
         metric=metric if metric_y is None else metric_y, normalize=normalize,
-        suffix="" if m_y is None and tau_y is None and metric_y is None else "_y",
+        suffix="" if m_y is None and tau_y is None and metric_y is None else "_y", state=state,
     )  # fmt: skip
     first, second = (
         near_one(options.arithmetic, points_of(data, what, own))[0]

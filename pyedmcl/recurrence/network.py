@@ -103,6 +103,7 @@ def recurrence_network(
     threshold: str = "fixed",
     normalize: str | None = None,
     radius_unit: str = "data",
+    state: Any = None,
     embedded: bool = False,
     dtype: str = "float32",
     exact: bool = True,
@@ -116,7 +117,7 @@ def recurrence_network(
 
     Parameters
     ----------
-    x, m, tau, metric, normalize, radius_unit, embedded, dtype, device, tune
+    x, m, tau, metric, normalize, radius_unit, state, embedded, dtype, device, tune
         As for :func:`pyedmcl.rqa`.
     radius : float
         A radius, or with ``threshold="recurrence_rate"`` the share of linked pairs (the density).
@@ -168,7 +169,7 @@ def recurrence_network(
     radii, several = arguments.radii_of(radius, threshold)
     if several:
         raise InputError(f"radius={shown(radius)}: a network has one radius; call once for each")
-    embedding = embedding_of(m=m, tau=tau, embedded=embedded, metric=metric, normalize=normalize)
+    embedding = embedding_of(m=m, tau=tau, embedded=embedded, metric=metric, normalize=normalize, state=state)
     (points,) = near_one(options.arithmetic, points_of(x, "x", embedding))
     # The rate is that of linked pairs, whatever the rules of a convention: outside the window on both sides.
     rules = CONVENTIONS["recurrenceanalysis"]

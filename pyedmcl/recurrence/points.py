@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data.arguments import MOST_STEPS, integer
+from ..data.arguments import MOST_STEPS, integer, several
 from ..data.condition import exponent_of, largest
 from ..data.series import as_series, tell_state
 from ..errors import InputError
@@ -33,6 +34,8 @@ class Embedding:
         How columns are brought to a common scale first.
     suffix : str
         Of the names of the arguments that said so.
+    state : tuple or None
+        Columns of a table that together are one state; None for all.
     """
 
     m: int
@@ -41,6 +44,7 @@ class Embedding:
     metric: Metric
     suffix: str = ""
     normalize: str | None = None
+    state: tuple[Any, ...] | None = None
 
     @property
     def described(self) -> dict[str, Any]:
@@ -49,13 +53,14 @@ class Embedding:
 
 
 def embedding_of(
-    *, m: Any, tau: Any, embedded: Any, metric: Any, normalize: Any = None, suffix: str = ""
+    *, m: Any, tau: Any, embedded: Any, metric: Any, normalize: Any = None, suffix: str = "", state: Any = None
 ) -> Embedding:
     """The checked embedding; an InputError names the argument and says what it may be."""
     m = integer(f"m{suffix}", m, 1, "the number of coordinates of a point", most=MOST_STEPS)
     tau = integer(f"tau{suffix}", tau, 1, "the lag, in steps", most=MOST_STEPS)
     return Embedding(
-        m, tau, embedded, metric_named(metric, f"metric{suffix}"), suffix, normalization_named(normalize)
+        m, tau, embedded, metric_named(metric, f"metric{suffix}"), suffix, normalization_named(normalize),
+        None if state is None else tuple(several("state", state)),
     )
 
 
@@ -124,8 +129,9 @@ def points_of(data: Any, what: str, embedding: Embedding) -> Points:
     m, tau, suffix = embedding.m, embedding.tau, embedding.suffix
     if embedding.embedded and m > 1:
         raise InputError(f"m={m} contradicts embedded=True: {what} holds points already; leave m and tau out")
-    series = as_series(data, what=what)
-    if not embedding.embedded:
+    table = what == "x" or isinstance(data, Mapping) or hasattr(data, "columns")
+    series = as_series(data, what=what, columns=embedding.state if table else None)
+    if not embedding.embedded and embedding.state is None:
         tell_state(data, series, what)
     values = series.values
     if embedding.normalize is not None:

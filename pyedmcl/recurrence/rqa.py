@@ -31,6 +31,7 @@ def rqa(
     threshold: str = "fixed",
     normalize: str | None = None,
     radius_unit: str = "data",
+    state: Any = None,
     embedded: bool = False,
     dtype: str = "float32",
     exact: bool = True,
@@ -86,6 +87,8 @@ def rqa(
         standard deviations divide by the number of values. With several columns, or with y, "std" is the root of the
         mean variance of all columns and "range" the largest range. The result's ``radius`` is in the unit of the data
         (of the normalised ones, with ``normalize``). Other thresholds have no radius, and take "data" only.
+    state : sequence of str or int, optional
+        Columns of ``x`` that together are one state, by name or position; of ``y`` too, where it is a table.
     embedded : bool
         ``x`` (and ``y``) hold points.
     dtype : {"float32", "float64"}
@@ -162,7 +165,7 @@ def rqa(
     arguments.reporter(progress, "cells")
     begin = begin_of(join, part, checkpoint, "checkpoint")
     radii, several = arguments.radii_of(radius, threshold)
-    embedding = embedding_of(m=m, tau=tau, embedded=embedded, metric=metric, normalize=normalize)
+    embedding = embedding_of(m=m, tau=tau, embedded=embedded, metric=metric, normalize=normalize, state=state)
     first = points_of(x, "x", embedding)
     rows, columns = first, first
     if y is not None:

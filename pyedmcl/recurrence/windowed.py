@@ -46,6 +46,7 @@ def windowed_rqa(
     threshold: str = "fixed",
     normalize: str | None = None,
     radius_unit: str = "data",
+    state: Any = None,
     embedded: bool = False,
     dtype: str = "float32",
     exact: bool = True,
@@ -78,7 +79,7 @@ def windowed_rqa(
         Called as ``progress(done, total, "windows")``.
     normalize, radius_unit
         As for :func:`pyedmcl.rqa`, of the whole series, so that windows share scale and radius.
-    m, tau, metric, theiler, lmin, vmin, wmin, convention, embedded, dtype, exact, tile, device, client, tune
+    m, tau, metric, theiler, lmin, vmin, wmin, convention, state, embedded, dtype, exact, tile, device, client, tune
         As for :func:`pyedmcl.rqa`. Several devices share the windows.
 
     Returns
@@ -121,7 +122,7 @@ def windowed_rqa(
     radii, several = arguments.radii_of(radius, threshold)
     if several:
         raise InputError(f"radius={shown(radius)}: windows share one radius; call once for each")
-    embedding = embedding_of(m=m, tau=tau, embedded=embedded, metric=metric, normalize=normalize)
+    embedding = embedding_of(m=m, tau=tau, embedded=embedded, metric=metric, normalize=normalize, state=state)
     rows, columns = _sides(x, y, embedding, options)
     points = columns
     steps = arguments.integer("step", step, 1)

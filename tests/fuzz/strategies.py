@@ -104,7 +104,7 @@ LEGAL = {
     "neighbors": one_of("exact", "exhaustive", "auto", "kdtree"),
     "recall": st.floats(0.5, 1), "progress": one_of(None, True, False, lambda done, total, unit: None),
     "dtype": one_of("float32", "float64"), "tune": one_of(None, "never", "cached"),
-    "embedded": one_of(False, False, True),
+    "embedded": one_of(False, False, True), "state": one_of(None, None, [0]),
     "exclude_target": st.booleans(), "singular_values": st.booleans(), "exact": st.booleans(),
     "strict": st.booleans(),
     "p_values": one_of([0.1, 0.5], X, np.array([[0.5, np.nan]])),

@@ -39,6 +39,7 @@ def recurrence_plot(
     threshold: str = "fixed",
     normalize: str | None = None,
     radius_unit: str = "data",
+    state: Any = None,
     embedded: bool = False,
     pixels: int | Sequence[int] | None = None,
     dtype: str = "float32",
@@ -55,7 +56,7 @@ def recurrence_plot(
 
     Parameters
     ----------
-    x, y, m, tau, radius, metric, threshold, normalize, radius_unit, embedded, dtype, exact, device, tune
+    x, y, m, tau, radius, metric, threshold, normalize, radius_unit, state, embedded, dtype, exact, device, tune
         As for :func:`pyedmcl.rqa`, with one radius and one device. The cells are those that it counts.
     theiler : int
         Only for what a threshold by rate or by neighbours is chosen from; all cells are drawn.
@@ -110,7 +111,7 @@ def recurrence_plot(
     radii, several = arguments.radii_of(radius, threshold)
     if several:
         raise InputError(f"radius={shown(radius)}: a plot has one radius")
-    embedding = embedding_of(m=m, tau=tau, embedded=embedded, metric=metric, normalize=normalize)
+    embedding = embedding_of(m=m, tau=tau, embedded=embedded, metric=metric, normalize=normalize, state=state)
     rows, columns = _sides(x, y, embedding, options)
     window = arguments.window(theiler, options.convention, rows.n, columns.n)
     problem = common.problem_of(rows, None if y is None else columns, options, theiler=window)
@@ -140,6 +141,7 @@ def distance_plot(
     tau: int = 1,
     metric: str = "euclidean",
     normalize: str | None = None,
+    state: Any = None,
     embedded: bool = False,
     pixels: int | Sequence[int] | None = None,
     dtype: str = "float32",
@@ -154,7 +156,7 @@ def distance_plot(
 
     Parameters
     ----------
-    x, y, m, tau, metric, normalize, embedded, pixels, dtype, progress, device, tune
+    x, y, m, tau, metric, normalize, state, embedded, pixels, dtype, progress, device, tune
         As for :func:`pyedmcl.recurrence_plot`.
 
     Returns
@@ -189,7 +191,7 @@ def distance_plot(
         convention="pyrqa", lmin=2, vmin=2, wmin=2, dtype=dtype, exact=False, tile=None
     )
     arguments.reporter(progress, "rows")
-    embedding = embedding_of(m=m, tau=tau, embedded=embedded, metric=metric, normalize=normalize)
+    embedding = embedding_of(m=m, tau=tau, embedded=embedded, metric=metric, normalize=normalize, state=state)
     rows, columns = _sides(x, y, embedding, options)
     problem: RqaProblem = common.problem_of(rows, None if y is None else columns, options, theiler=0)
     size = _size(pixels, rows.n, columns.n)
