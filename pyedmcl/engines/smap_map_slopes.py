@@ -9,6 +9,9 @@ from .smap_map_kernels import MapKernels, TargetClass
 
 Doubles = NDArray[np.float64]
 
+# Libraries whose products with the targets are one: few enough that what they need stays in the caches.
+_TOGETHER = 32
+
 
 def host_bytes(rows: int, E: int) -> int:
     """What the host holds of a library, of so many rows, while it computes mean slopes."""
@@ -52,21 +55,36 @@ class MeanSlopes:
             Rows that are predicted, around each of which there is a fit.
         """
         first, m, _ = self._kernels.shape.extent(each.E)
+        rows = slice(first, first + m)
         of_rows, (weights, z) = self._kernels.weigh(each, n), self._kernels.regressors(each, n)
-        lags, there = self._lags(a, n, each.E)
-        fits = (there & asked[first : first + m]).sum(axis=1)
-        of_rows = np.where((there & allowed[first : first + m])[:, None], of_rows, 0.0)
-        # A product for each library: the order of its sums, and so its bits, does not depend on how many are together.
-        of_z = of_rows @ self._ahead(each, columns) / np.maximum(fits, 1)[:, None, None]  # (n, E, targets)
+        ahead = self._ahead(each, columns)
+        out = np.empty((n, len(columns), each.E))
+        of_libraries, of_targets = self._exponents
+        begin = a
+        while begin < a + n:  # groups begin at multiples of their size, wherever a block of libraries begins
+            end = min((begin // _TOGETHER + 1) * _TOGETHER, a + n)
+            part = slice(begin - a, end - a)
+            lags, there = self._lags(begin, end - begin, each.E)
+            fits = (there & asked[rows]).sum(axis=1)
+            counted = there & allowed[rows]
+            kept = of_rows[part] if counted.all() else np.where(counted[:, None], of_rows[part], 0.0)
+            of_z = _products(kept, begin % _TOGETHER, ahead) / np.maximum(fits, 1)[:, None, None]
+            lags = lags if there.all() else np.where(there[:, None], lags, 0.0)
+            found = self._of_lags(of_z, weights[part], z[part], lags)
+            found[(fits == 0) | ~z[part].any(axis=(1, 2))] = np.nan
+            units = of_targets[columns] - of_libraries[begin:end, None]
+            np.ldexp(found, units[..., None], out=out[part])
+            begin = end
+        return out
+
+    @staticmethod
+    def _of_lags(of_z: Doubles, weights: Doubles, z: Doubles, lags: Doubles) -> Doubles:
+        """Slopes (n, targets, E) of lags, from those (n, E, targets) of white regressors."""
         # Regressors are orthonormal under the weights, so that products with them tell what lags are made of.
         total = weights.sum(axis=1)[:, None, None]
-        products = (z * weights[:, None]) @ np.where(there[:, None], lags, 0.0).swapaxes(1, 2)
-        made_of = np.triu(products / np.where(total > 0, total, 1.0))
-        out = (np.linalg.pinv(made_of, rcond=1e-15) @ of_z).swapaxes(1, 2)
-        out[(fits == 0) | ~z.any(axis=(1, 2))] = np.nan
-        of_libraries, of_targets = self._exponents
-        in_units: Doubles = np.ldexp(out, (of_targets[columns] - of_libraries[a : a + n, None])[..., None])
-        return in_units
+        made_of = np.triu((z * weights[:, None]) @ lags.swapaxes(1, 2) / np.where(total > 0, total, 1.0))
+        slopes: Doubles = (np.linalg.pinv(made_of, rcond=1e-15) @ of_z).swapaxes(1, 2)
+        return slopes
 
     def _ahead(self, each: TargetClass, columns: NDArray[np.int_]) -> Doubles:
         """What rows lead to (rows, targets of the class), kept for the next libraries; 0 in gaps."""
@@ -87,3 +105,19 @@ class MeanSlopes:
         x = self._libraries[:, a : a + n].T
         lags = np.stack([x[:, first - e * shape.tau : first - e * shape.tau + m] for e in range(E)], axis=1)
         return lags, np.asarray(np.isfinite(lags).all(axis=1))
+
+
+def _products(of_rows: Doubles, place: int, ahead: Doubles) -> Doubles:
+    """What rows add (n, E, rows) times what they lead to: (n, E, targets), by one product of matrices.
+
+    The order of its sums, and so its bits, may depend on the size of the matrices and on the place of a row in them. So
+    the matrix is always that of a whole group of libraries, in which the first of these has ``place``.
+    """
+    n, E, rows = of_rows.shape
+    if n < _TOGETHER:
+        whole = np.zeros((_TOGETHER, E, rows))
+        whole[place : place + n] = of_rows
+        of_rows = whole
+    product = of_rows.reshape(_TOGETHER * E, rows) @ ahead
+    found: Doubles = product.reshape(_TOGETHER, E, -1)
+    return found[place : place + n] if n < _TOGETHER else found

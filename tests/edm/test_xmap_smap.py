@@ -243,6 +243,20 @@ def test_mean_slopes_in_blocks_of_found_dimensions(one_device, monkeypatch):
     np.testing.assert_array_equal(parts.coefficients, whole.coefficients)
 
 
+def test_mean_slopes_of_more_libraries_than_one_product_has(one_device, monkeypatch):
+    from pyedmcl.edm import xmap
+
+    x, given = naive.noisy_maps(35, 90, seed=3), {"E": 2, "theta": 2.0, "Tp": 1, "device": one_device}
+    whole = pyedmcl.xmap(x, method="smap", coefficients="mean", **given).coefficients
+    for i, j in ((0, 34), (31, 2), (32, 31), (34, 0)):
+        one = pyedmcl.smap(x[:, i], target=x[:, j], **given)
+        expected = one.coefficients[np.isfinite(one.observed), 1:].mean(axis=0)
+        np.testing.assert_allclose(whole[i, j], expected, rtol=0, atol=1e-5)
+    monkeypatch.setattr(xmap, "_BLOCK_SERIES", 15)
+    parts = pyedmcl.xmap(x, method="smap", coefficients="mean", **given).coefficients
+    np.testing.assert_array_equal(parts, whole)
+
+
 def test_a_library_that_never_changes_has_no_slopes(one_device):
     x = plain()
     x[:, 2] = 0.1
