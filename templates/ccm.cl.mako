@@ -158,7 +158,7 @@ __attribute__((noinline)) int search_all(global const real* restrict x, global c
         d = x[t - e * tau] - x[j - e * tau];
         a = FUSED(d, d, a);
       }
-      if (count == K && !(a < member_distances[(K - 1) * LANES])) continue;
+      if (count == K && !IS_NEARER(a, j, member_distances[(K - 1) * LANES], j)) continue;
       const int last = count < K ? count++ : K - 1;
       INSERT_SCALAR(IS_NEARER, LANES, last, member_distances, member_futures, a, future_target[j]);
     }

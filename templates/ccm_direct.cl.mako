@@ -148,7 +148,7 @@ void ccm_direct(global const real* restrict library, const int library_stride, g
       const realv y = future_target[j];
 %for r in range(rows):
       // The first members are nearly all near enough for some lane, so there a branch would often be predicted wrongly.
-      if (${"i < 128 || " if in_registers else ""}ANYV(a${r} < ${distance(r, k - 1)})) {
+      if (${"i < 128 || " if in_registers else ""}ANYV(IS_NEARER(a${r}, y, ${distance(r, k - 1)}, ${future(r, k - 1)}))) {
 %if not in_registers:
         INSERT_SORTED(IS_NEARER, AS_IT_LIKES, 0, K, member_distances, member_futures, a${r}, y);
 %else:

@@ -28,7 +28,7 @@ inline void keep(ulong bits, const whole* restrict squared, whole* restrict boun
     held[lane] = c + 1;
     buffer[ENTRY_AT(c) + lane] = squared[at];
     buffer[ENTRY_AT(c) + GROUP_ROWS + lane] = j + at / LANES + lane;
-    if (c + 1 == k) bound_bits[lane] -= 1;  // NEXT_BELOW of one lane
+    if (c + 1 == k) bound_bits[lane] = BITS_BELOW(bound_bits[lane]);
     *most = max(*most, c + 1);
   }
 }

@@ -153,8 +153,7 @@ void pruned(global const real* restrict library, global const real* restrict que
       real least = NOWHERE;
       for (int c = 0; c < FAN; ++c) {
         ${to_box("c")}
-        // A list that is full of distances 0 takes smaller rows only.
-        const rowv hopeless = (bound == (realv)(0)) & (rows[K - 1] < (rowv)(first[c]));
+        const rowv hopeless = ONLY_SMALLER_ROWS(bound, rows[K - 1], (rowv)(first[c]));
         const rowv want = (s <= reach) & (hopeless == (rowv)(0));
         if (ANYV(want)) mask |= 1u << c;
         const real of_first = ${"s" if lanes == 1 else "s.s0"};
@@ -196,7 +195,7 @@ void pruned(global const real* restrict library, global const real* restrict que
     {
       global const real* restrict box = boxes + (size_t)parent[0] * BOX;
       ${to_box("child")}
-      const rowv hopeless = (bound == (realv)(0)) & (rows[K - 1] < (rowv)(first_row[node]));
+      const rowv hopeless = ONLY_SMALLER_ROWS(bound, rows[K - 1], (rowv)(first_row[node]));
       const rowv want = (s <= reach) & (hopeless == (rowv)(0));
 %if wg > 1:
       if (want) wanted[copy] = 1;

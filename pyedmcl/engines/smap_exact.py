@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data.condition import far_exponent
+from ..reference.order import nearest_first
 
 Doubles = NDArray[np.float64]
 # The nearest row's weight stays 1 where theta / mean is infinite; of a NaN among the weights LAPACK comes to no end.
@@ -54,7 +55,7 @@ class Library:
             apart = np.ldexp(apart, -self._exponent)
         squared = (apart**2).sum(axis=1)
         legal = np.flatnonzero(np.abs(self.rows - row) > self.radius)
-        legal = legal[np.argsort(squared[legal], kind="stable")[: self.knn]]
+        legal = legal[nearest_first(squared[legal], self.knn)]
         d = np.sqrt(squared[legal])
         if not len(legal):
             return legal, d, 1.0

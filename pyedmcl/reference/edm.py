@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .order import nearest_first
+
 Floats = npt.NDArray[np.floating[Any]]
 Doubles = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.int32]
@@ -145,11 +147,10 @@ def _knn(
             acc = fma(diff, diff, acc)
         if query is None:
             acc[np.abs(some[:, None] - rows[None, :]) <= exclusion_radius] = np.inf
-        # Library rows ascend, hence a stable sort breaks ties towards the smaller row.
-        order = np.argsort(acc, axis=1, kind="stable")[:, :k]
-        nearest = np.take_along_axis(acc, order, axis=1)
-        squared[some, : order.shape[1]] = nearest
-        indices[some, : order.shape[1]] = np.where(np.isfinite(nearest), rows[order], -1)
+        order = nearest_first(acc, k)
+        near = np.take_along_axis(acc, order, axis=1)
+        squared[some, : order.shape[1]] = near
+        indices[some, : order.shape[1]] = np.where(np.isfinite(near), rows[order], -1)
     return squared, indices
 
 

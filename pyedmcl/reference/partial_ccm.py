@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .order import nearest_first
+
 Doubles = npt.NDArray[np.float64]
 
 
@@ -27,12 +29,12 @@ def estimate(library: npt.ArrayLike, target: npt.ArrayLike, E: int, tau: int, Tp
             if abs(t - j) > radius and 0 <= j + Tp < n and np.isfinite(states[j]).all() and np.isfinite(y[j + Tp])
         ]  # fmt: skip
         apart = np.array([np.sqrt(((states[t] - states[j]) ** 2).sum()) for j in legal])
-        nearest = np.argsort(apart, kind="stable")[: E + 1]
-        d = apart[nearest]
+        near = nearest_first(apart, E + 1)
+        d = apart[near]
         if not len(d):
             continue
         weight = np.exp(-d / d[0]) if d[0] > 0 else (d == 0).astype(float)
-        out[t + Tp] = weight @ y[np.array(legal)[nearest] + Tp] / weight.sum()
+        out[t + Tp] = weight @ y[np.array(legal)[near] + Tp] / weight.sum()
     return out
 
 

@@ -12,6 +12,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from .order import nearest_first
+
 Doubles = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.integer]
 
@@ -28,13 +30,13 @@ class Fit(NamedTuple):
 def _neighbours(
     library: Doubles, rows: Integers, point: Doubles, row: int, exclusion_radius: int, knn: int | None
 ) -> tuple[Integers, Doubles]:
-    """Places and distances of the legal library rows, nearest first (ties: the smaller row), at most ``knn``.
+    """Places and distances of the legal library rows, at most ``knn``, in the order of neighbours.
 
     The order matters to rounding: solvers by reflections keep the digits of heavy rows only where these come first.
     """
     legal = np.flatnonzero(np.abs(np.asarray(rows, np.int64) - row) > exclusion_radius)
     d = np.sqrt(((library[legal] - point) ** 2).sum(axis=1))
-    order = np.argsort(d, kind="stable")[:knn]
+    order = nearest_first(d, knn)
     return legal[order], d[order]
 
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from fragment_helpers import run_fragment
 
+from pyedmcl.codegen import texts
 from pyedmcl.codegen.sentinels import SENTINELS
+from pyedmcl.reference.order import nearest_first
 
 DTYPES = ("float32", "float64")
 LANES = (1, 4, 8, 16)
@@ -31,7 +35,8 @@ def nearest(distances, rows, k):
     listed = np.full((k, distances.shape[1]), NOWHERE, distances.dtype)
     named = np.full((k, distances.shape[1]), -1, rows.dtype)
     for lane in range(distances.shape[1]):
-        order = np.lexsort((rows[:, lane], distances[:, lane]))[:k]
+        ascending = np.argsort(rows[:, lane])
+        order = ascending[nearest_first(distances[ascending, lane], k)]
         listed[: len(order), lane], named[: len(order), lane] = distances[order, lane], rows[order, lane]
     return listed, named
 
@@ -113,6 +118,48 @@ def test_insertion_of_single_numbers(device, dtype, stride):
     )
     for name, expected in zip(("listed", "named"), nearest(d, j, k), strict=True):
         np.testing.assert_array_equal(found[name], expected)
+
+
+def test_the_order_of_neighbours_is_that_of_distance_and_then_of_row():
+    distances = np.array([[2.0, 1.0, 2.0, 0.0, 1.0], [0.0, 0.0, np.inf, 0.0, np.nan]])
+    assert nearest_first(distances).tolist() == [[3, 1, 4, 0, 2], [0, 1, 3, 2, 4]]
+    assert nearest_first(distances, 2).tolist() == [[3, 1], [0, 1]]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_what_comes_after_the_last_neighbour_is_what_the_host_leaves_out(device, dtype):
+    """Each of 40 candidates, of which a quarter have the distance of another one, is compared with the k-th of them."""
+    d, j = candidates(dtype, 40, 1, 5)
+    listed, named = nearest(d, j, 40)
+    last = np.array([1, 6, 20, 40]) - 1
+    inputs = {"d": d, "j": j, "last_distance": listed[last], "last_row": named[last]}
+    body = """
+  const int candidate = i % 40, k = i / 40;
+  after[i] = COMES_AFTER(d[candidate], j[candidate], last_distance[k], last_row[k]);
+  before[i] = COMES_BEFORE(d[candidate], j[candidate], last_distance[k], last_row[k]);
+  smaller_only[i] = ONLY_SMALLER_ROWS(last_distance[k], last_row[k], j[candidate]);
+"""
+    outputs = {name: np.zeros((4, 40), np.int32) for name in ("after", "before", "smaller_only")}
+    found = run_fragment(device, '#include "order.clh"', body, inputs, outputs, items=160, dtype=dtype)
+    place = np.array([named[:, 0].tolist().index(row) for row in j[:, 0]])
+    np.testing.assert_array_equal(found["after"] != 0, place > last[:, None])
+    np.testing.assert_array_equal(found["before"] != 0, place < last[:, None])
+    assert listed[last[0], 0] == 0 < listed[last[-1], 0]
+    np.testing.assert_array_equal(found["smaller_only"] != 0, (listed[last] == 0) & (j[:, 0] > named[last]))
+
+
+def test_the_header_of_the_order_names_all_who_depend_on_it():
+    """A text depends on it by the macros that it uses, or by the one that smap.clh makes of them."""
+    comment, macros = texts.read_text("clkernels", "order.clh").split("#include", 1)
+    names = [*re.findall(r"^#define (\w+)\(", macros, re.MULTILINE), "BEYOND"]
+    users = set()
+    for folder, suffixes in (("templates", (".mako",)), ("clkernels", (".clh",))):
+        for name in (name for suffix in suffixes for name in texts.names_of(folder, suffix)):
+            code = re.sub(r"//.*|^\s*##.*", "", texts.read_text(folder, name), flags=re.MULTILINE)
+            if name not in ("order.clh", "smap.clh") and re.search(rf"\b({'|'.join(names)})\(", code):
+                users.add(name.partition(".")[0])
+    assert {user for user in users if not re.search(rf"\b{user}\b", comment)} == set()
+    assert {"knn_collect_lanes", "smap", "topk"} <= users
 
 
 BUFFER = """

@@ -10,6 +10,7 @@ from ...edm.arguments import MOST_NEIGHBOURS
 from ...edm.simplex_fit import Projection, laid_out
 from ...edm.states import embed
 from ...neighbors.exhaustive import ExhaustiveSearcher
+from ...reference.order import nearest_first
 from .arguments import Floats
 
 Doubles = NDArray[np.float64]
@@ -59,7 +60,7 @@ def nearest(
     if len(near):
         apart = np.abs(states[rows[near[:, 0], near[:, 1]]] - asked[near[:, 0]]).max(axis=1)
         distance[near[:, 0], near[:, 1]] = np.where(apart > 0, np.finfo(np.float32).tiny, np.inf)
-    order = np.argsort(distance, axis=1, kind="stable")
+    order = nearest_first(distance)
     short = np.isinf(distance).sum(axis=1) > _FEW  # more twins than were allowed for, or few rows at all
     rows, distance = np.take_along_axis(rows, order, 1)[:, :k], np.take_along_axis(distance, order, 1)[:, :k]
     legal = np.flatnonzero(known & np.isfinite(states).all(axis=1))
@@ -90,7 +91,7 @@ def _on_host(states: Doubles, asked: Doubles, legal: Rows, which: Rows, rows: Ro
         some = which[a : a + step]
         far = np.sqrt(((asked[some][:, None] - states[legal]) ** 2).sum(axis=2))
         far[~(far > 0)] = np.inf
-        order = np.argsort(far, axis=1, kind="stable")[:, :k]
+        order = nearest_first(far, k)
         rows[some, : order.shape[1]] = legal[order]
         distance[some] = np.inf
         distance[some, : order.shape[1]] = np.take_along_axis(far, order, 1)
