@@ -26,7 +26,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from digest_cases import Case, all_cases
+from digest_case import Case
+from digest_cases import all_cases
 
 import pyedmcl
 from pyedmcl.errors import DeviceMemoryError

@@ -6,97 +6,28 @@ demand the same bits. :data:`CALLS` says which kernels each stands for; what it 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+import portability_recurrence
+from portability_place import Answers, Array, NotThereError, Place, judged
 
 import pyedmcl
-from pyedmcl.device.executor import Executor
 from pyedmcl.device.quirks import quirks_for
 from pyedmcl.launch import delivery
-from pyedmcl.recurrence.counts import Counts
 from pyedmcl.reference import ccm as ccm_oracle
-from pyedmcl.reference import knn_float32_exact, knn_float64_exact, legal_rows, rqa, simplex_predict, skill
+from pyedmcl.reference import legal_rows, simplex_predict, skill
 from pyedmcl.reference import smap as smap_oracle
-from pyedmcl.tuner.problem import TuningCase, TuningProblem
 from pyedmcl.tuner.problems import problem
 from pyedmcl.tuner.problems.common import SmallSearch
 from pyedmcl.tuner.verify import Close
 from pyedmcl.tuning.parameters import using
 
-Array = NDArray[Any]
-#: What was computed, by name, and what the oracle says.
-Answers = Iterator[tuple[str, Any, Any]]
-
-DIMS, LAGS, DTYPES = (1, 3, 10, 20), (1, 3), ("float32", "float64")
 _THETAS = (0.0, 1.5)
 _SHARED_FROM = 4  # regressors
 _SAMPLES = 3  # of sub-libraries that are compared
-
-
-class NotThereError(Exception):
-    """A kernel has no such E, tau or number type; the message says why."""
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where a call is made, and with what.
-
-    Attributes
-    ----------
-    executor : Executor
-    E, tau : int
-    dtype : str
-    tiny : bool
-        For an interpreter: no more rows than there must be.
-    """
-
-    executor: Executor
-    E: int
-    tau: int
-    dtype: str
-    tiny: bool = False
-
-    @property
-    def common(self) -> dict[str, Any]:
-        """What functions of the field are given."""
-        return {"E": self.E, "tau": self.tau, "dtype": self.dtype, "device": self.executor.info.id}
-
-    @property
-    def matrix(self) -> dict[str, Any]:
-        """What functions of recurrence analysis are given."""
-        return {"m": self.E, "tau": self.tau, "dtype": self.dtype, "device": self.executor.info.id,
-                "radius": 0.35 * self.E**0.5}  # fmt: skip
-
-    @property
-    def tolerance(self) -> float:
-        """Of predictions and skill."""
-        return 2e-5 if self.dtype == "float32" else 1e-9
-
-    def rows(self, usual: int = 300, least: int = 0) -> int:
-        """Steps of a series with so many states, or with the least that there must be."""
-        return (self.E - 1) * self.tau + ((least or 2 * self.E + 26) if self.tiny else usual)
-
-    def noise(self, seed: int, rows: int | None = None) -> Array:
-        return np.random.default_rng(seed).standard_normal(rows or self.rows()).astype(self.dtype)
-
-    def gappy(self, seed: int, rows: int | None = None) -> Array:
-        x = self.noise(seed, rows)
-        x[[len(x) // 8, len(x) // 8 + 2]] = np.nan
-        return x
-
-    def steps(self, seed: int, rows: int) -> Array:
-        """Values with two decimals: many distances equal a radius but for their last bit."""
-        return (np.round(np.random.default_rng(seed).random(rows) * 20) / 20).astype(self.dtype)
-
-    def nearest(self, x: Array, **more: Any) -> tuple[Array, Array]:
-        """Distances and rows of neighbours, by the oracle."""
-        search = knn_float32_exact if self.dtype == "float32" else knn_float64_exact
-        squared, rows = search(x, E=self.E, tau=self.tau, **more)
-        return np.sqrt(squared), rows
 
 
 def _neighbours(place: Place, **search: Any) -> Answers:
@@ -127,14 +58,6 @@ def indexed(place: Place) -> Answers:
     yield "distances", found.distances, distances
 
 
-def _judged(own: TuningProblem, place: Place, case: TuningCase, smalls: Sequence[Any]) -> Answers:
-    """Small problems of a kernel's own tuning problem, by its own oracle."""
-    for number, small in enumerate(smalls):
-        expected = own.expected(case, small)
-        for name, got in own.computed(place.executor, case, small).items():
-            yield f"{name}, problem {number}", got, expected[name]
-
-
 def _searched(kernel: str, place: Place) -> Answers:
     own: Any = problem(kernel)
     given = {"E": place.E, "tau": place.tau, "dtype": place.dtype}
@@ -144,7 +67,7 @@ def _searched(kernel: str, place: Place) -> Answers:
         small = SmallSearch(place.gappy(6), None, 1, 2) if mine else SmallSearch(place.noise(7), place.gappy(8), 0, -1)
         if mine:
             small = SmallSearch(small.library, None, 1, 2, None, np.arange(len(small.library)) % 3 > 0)
-        yield from _judged(own, place, case, [small])
+        yield from judged(own, place, case, [small])
 
 
 def pruned(place: Place) -> Answers:
@@ -276,75 +199,6 @@ def ccm(place: Place) -> Answers:
     yield "rho", result.rho[..., :_SAMPLES], Close(np.array(rho), 0.0, 2e-5)
 
 
-def _lines(place: Place, x: Array, exact: bool) -> Mapping[str, Any]:
-    """Counts of a recurrence matrix by the oracle."""
-    arithmetic = np.dtype("float64" if exact else place.dtype)
-    points = rqa.points_of(x, place.E, place.tau, arithmetic.name)
-    limit = rqa.NORMS["euclidean"].limit(arithmetic.type(place.matrix["radius"]))
-    matrix = rqa.recurrence_matrix(rqa.compared(points, points, "euclidean"), limit, strict=True)
-    return rqa.line_counts(matrix, theiler=1)
-
-
-def _counted(counts: Counts, expected: Mapping[str, Any], name: str = "") -> Answers:
-    for field in fields(Counts):
-        yield f"{field.name}{name}", np.asarray(getattr(counts, field.name)), np.asarray(expected[field.name])
-
-
-def _quantified(place: Place, exact: bool) -> Answers:
-    x = place.steps(12, place.rows(150))
-    x[len(x) // 8] = np.nan
-    result: Any = pyedmcl.rqa(x, exact=exact, **place.matrix)
-    yield from _counted(result.counts, _lines(place, x, exact))
-
-
-def rqa_rounded(place: Place) -> Answers:
-    yield from _quantified(place, False)
-
-
-def rqa_exact(place: Place) -> Answers:
-    yield from _quantified(place, True)
-
-
-def rqa_batch(place: Place) -> Answers:
-    series = [place.steps(13 + i, place.rows(20 + 25 * i) - i) for i in range(3)]
-    batch = pyedmcl.rqa_batch(series, exact=False, **place.matrix)
-    for number, x in enumerate(series):
-        yield from _counted(batch[number].counts, _lines(place, x, False), f", series {number}")
-
-
-def _matrix(kernel: str, place: Place, *, points: int = 150, given: Mapping[str, Any]) -> Answers:
-    own: Any = problem(kernel)
-    points = 40 if place.tiny else points
-    case = own.case(place.executor.info, points, m=place.E, dtype=place.dtype, **given)
-    asked = own.rqa_problem(case, points)
-    if kernel == "recurrence_image":
-        small: Any = own.series(asked, points).astype(place.dtype), points, 17
-    elif kernel == "recurrence_windows":
-        asked, step, windows = own.rqa_problem(case, points // 3), 13, 3
-        small = asked, own.series(asked, asked.n_rows + (windows - 1) * step), step, windows, windows
-    else:
-        small = asked, own.series(asked, points)
-    yield from _judged(own, place, case, [small])
-
-
-def image(place: Place) -> Answers:
-    for mode in ("count", "mean"):
-        given = {"tau": place.tau, "mode": mode, "exact": False}
-        yield from _matrix("recurrence_image", place, given=given)
-
-
-def ranks(place: Place) -> Answers:
-    yield from _matrix("recurrence_ranks", place, given={"step": place.tau})
-
-
-def network(place: Place) -> Answers:
-    yield from _matrix("recurrence_network", place, given={"step": place.tau})
-
-
-def windows(place: Place) -> Answers:
-    yield from _matrix("recurrence_windows", place, given={"step": place.tau})
-
-
 def delivered(place: Place) -> Answers:
     """Results into arrays of the caller, which begin behind some elements of their memory."""
     rng, n, k, executor = np.random.default_rng(14), 37, place.E + 1, place.executor
@@ -401,12 +255,12 @@ CALLS: Mapping[str, Call] = {
     "smap": Call(smap, ("smap_stage", "smap_scale", "smap", "smap_solve")),
     "smap, shared sums": Call(smap_shared, ("smap_shared", "smap_solve")),
     "ccm": Call(ccm, ("ccm_draw", "ccm", "ccm_direct")),
-    "rqa": Call(rqa_rounded, _SWEEP),
-    "rqa, exact": Call(rqa_exact, _SWEEP),
-    "rqa_batch": Call(rqa_batch, ("recurrence_batch",)),
+    "rqa": Call(portability_recurrence.rqa_rounded, _SWEEP),
+    "rqa, exact": Call(portability_recurrence.rqa_exact, _SWEEP),
+    "rqa_batch": Call(portability_recurrence.rqa_batch, ("recurrence_batch",)),
     "out=": Call(delivered, ("deliver",)),
-    "recurrence_plot": Call(image, ("recurrence_image",)),
-    "thresholds": Call(ranks, ("recurrence_ranks",)),
-    "recurrence_network": Call(network, ("recurrence_network",)),
-    "windowed_rqa": Call(windows, ("recurrence_windows",)),
+    "recurrence_plot": Call(portability_recurrence.image, ("recurrence_image",)),
+    "thresholds": Call(portability_recurrence.ranks, ("recurrence_ranks",)),
+    "recurrence_network": Call(portability_recurrence.network, ("recurrence_network",)),
+    "windowed_rqa": Call(portability_recurrence.windows, ("recurrence_windows",)),
 }  # fmt: skip

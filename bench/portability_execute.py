@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from portability_calls import CALLS, DIMS, DTYPES, LAGS
+from portability_calls import CALLS
+from portability_place import DIMS, DTYPES, LAGS
 
 Record = dict[str, Any]
 #: Call, E, tau and number type.

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from portability_calls import DIMS, DTYPES, LAGS
+from portability_place import DIMS, DTYPES, LAGS
 from untuned import every_problem
 
 from pyedmcl import kernels

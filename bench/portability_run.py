@@ -16,7 +16,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from portability_calls import CALLS, NotThereError, Place
+from portability_calls import CALLS
+from portability_place import NotThereError, Place
 
 import pyedmcl.tuning.parameters
 from pyedmcl.codegen.build import noting

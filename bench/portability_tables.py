@@ -8,7 +8,8 @@ from typing import Any
 
 import portability_compile as offline
 import portability_programs as programs
-from portability_calls import CALLS, DIMS, DTYPES, LAGS
+from portability_calls import CALLS
+from portability_place import DIMS, DTYPES, LAGS
 
 from pyedmcl.kernels import spec
 

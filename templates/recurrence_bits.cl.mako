@@ -61,6 +61,8 @@
 ##   most_shared        terms kept for a word; more are found anew (0 64 96; 96, 96)
 ##   edge               rows and diagonals of a tile (512 1024 2048 4096 8192 16384 32768 65536 131072; 4096, 65536)
 ## ---- end of parameters ----
+<%namespace name="decide" file="recurrence_bits_decide.mako"/>
+<%namespace name="store" file="recurrence_bits_store.mako"/>
 <%
 terms = 32 + (m - 1) * tau  # of a word
 shared = not embedded and terms <= most_shared
@@ -104,22 +106,7 @@ typedef uint${lanes} uintv;
 %endif
 
 %if exact:
-// One cell in float64, as the definition says: what is compared with the limits.
-double exact_cell(global const double* restrict x, global const double* restrict y, const int x_stride,
-                  const int y_stride) {
-  double s = 0;
-%if embedded:
-  for (int e = 0; e < ${m}; ++e) {
-    const double d = x[(size_t)e * x_stride] - y[(size_t)e * y_stride];
-%else:
-  for (int e = 0; e < ${m}; ++e) {
-    const double d = x[e * ${tau}] - y[e * ${tau}];
-%endif
-    const double q = TERM(d);
-    s = JOIN_OR_NAN(s, q);
-  }
-  return s;
-}
+${decide.functions()}
 %endif
 
 ## ---- Memory steps
@@ -135,73 +122,6 @@ double exact_cell(global const double* restrict x, global const double* restrict
       for (int t = get_local_id(0); t < n; t += WG) xs[c * XS + t] = x[(size_t)c * x_stride + from + t];
       for (int t = get_local_id(0); t < n + WG; t += WG) ys[c * YS + t] = column[(size_t)c * y_stride + t];
     }
-    barrier(CLK_LOCAL_MEM_FENCE);
-  }
-</%def>
-
-## A work-item's word of a radius to global memory, and where transposed to local memory.
-<%def name="store_word()">
-    const int rows_left = i_end - (i0 + 32 * w);
-    in &= rows_left < 32 ? (1u << rows_left) - 1 : ~0u;
-    {
-      global uint* at = bits + ${"((size_t)r * n_words + w)" if several else "(size_t)w"} * n_diagonals + k_local;
-%if lanes == 1:
-      if (abs(k) < theiler) in = 0;
-%if transposed:
-      if (k_local < n_diagonals) {
-        ${"in &= *at;" if second_partner else ""}
-        *at = in;
-      }
-      HELD(${"n_held" if several else "w - first"}, (int)get_local_id(0)) = k_local < n_diagonals ? in : 0;
-%else:
-      *at = ${"*at & " if second_partner else ""}in;
-%endif
-%else:
-      uint word[LANES];
-      vstore${lanes}(in, 0, word);
-      for (int l = 0; l < LANES && k < theiler && k + LANES > -theiler; ++l)
-        if (abs(k + l) < theiler) word[l] = 0;
-      vstore${lanes}(vload${lanes}(0, word)${f" & vload{lanes}(0, at)" if second_partner else ""}, 0, at);
-%endif
-    }
-</%def>
-
-## The group's words, transposed block by block, to global memory: rows, [radius][word of 32 diagonals][row].
-<%def name="transpose_held(blocks)">
-  barrier(CLK_LOCAL_MEM_FENCE);
-  const int blocks = ${blocks};
-  for (int block = get_local_id(0); block < blocks; block += WG) {
-    uint a[32];
-#pragma unroll
-    for (int p = 0; p < 32; ++p) a[p] = held[33 * block + p];
-    transpose32(a);
-#pragma unroll
-    for (int p = 0; p < 32; ++p) held[33 * block + p] = a[p];
-  }
-  barrier(CLK_LOCAL_MEM_FENCE);
-</%def>
-<%def name="store_rows()">
-${transpose_held("WORDS * (WG / 32)")}
-  for (int i = get_local_id(0); i < 32 * blocks; i += WG) {
-    const int block = i / 32, w = first + block / (WG / 32);
-    const int q = (int)get_group_id(0) * (WG / 32) + block % (WG / 32);
-    if (w < end && 32 * q < n_diagonals)
-      rows[((size_t)q * n_words + w) * 32 + i % 32] = held[33 * block + i % 32];
-  }
-</%def>
-
-## The same where words of several radii are held, radius by radius of a row's word; the next one to be stored is that of
-## the radius r_stored and of the row w_stored. A work-item stores one row of each.
-<%def name="store_rows_of_radii()">
-  {
-${transpose_held("n_held * (WG / 32)")}
-    const int q = (int)(get_group_id(0) * WG + get_local_id(0)) / 32, row = get_local_id(0) % 32;
-    for (int at = 0; at < n_held; ++at) {
-      if (32 * q < n_diagonals)
-        rows[(((size_t)r_stored * (n_diagonals / 32) + q) * n_words + w_stored) * 32 + row] = HELD(at, (int)get_local_id(0));
-      if (++r_stored == n_radii) { r_stored = 0; ++w_stored; }
-    }
-    n_held = 0;
     barrier(CLK_LOCAL_MEM_FENCE);
   }
 </%def>
@@ -276,44 +196,15 @@ ${transpose_held("n_held * (WG / 32)")}
 %endif
 </%def>
 
-## 3. Open cells in float64, lane by lane and bit by bit; they are rare.
-<%def name="decide_open()">
-    open &= ~in;
-    if (${"open" if lanes == 1 else f"any(as_int{lanes}(open != 0))"}) {
-      uint undecided[LANES], decided[LANES];
-%if lanes == 1:
-      undecided[0] = open; decided[0] = in;
-%else:
-      vstore${lanes}(open, 0, undecided); vstore${lanes}(in, 0, decided);
-%endif
-      for (int l = 0; l < LANES; ++l)
-        while (undecided[l]) {
-          const int b = 31 - (int)clz(undecided[l] & -undecided[l]);
-          undecided[l] &= undecided[l] - 1;
-          const size_t row = i0 + 32 * w + b, column = y_front + row + k + l;
-          const double s = exact_cell(x64 + row, y64 + column, x_stride, y_stride);
-%if per_column:
-          if (s ${below} limits64[column]) decided[l] |= 1u << b;
-%elif corridor:
-          if (s ${below} limits64[${"2 * r" if several else 0}] && s ${above} limits64[${"2 * r + 1" if several else 1}])
-            decided[l] |= 1u << b;
-%else:
-          if (s ${below} limits64[${"r" if several else 0}]) decided[l] |= 1u << b;
-%endif
-        }
-      in = ${"decided[0]" if lanes == 1 else f"vload{lanes}(0, decided)"};
-    }
-</%def>
-
 ## 3 and 4, when all bits of a radius' word are there.
 <%def name="finish_word()">
 %if by_sign:
 ${invert_signs()}
 %endif
 %if exact:
-${decide_open()}
+${decide.open_cells()}
 %endif
-${store_word()}
+${store.word()}
 </%def>
 
 ## 2 to 4 of one radius after the other; cell[b]: what was joined. Single cells stay in registers where the loop over them
@@ -331,7 +222,7 @@ ${compared("b")}
     }
 ${finish_word()}
 %if transposed:
-    if (++n_held == HELD_WORDS) ${store_rows_of_radii()}
+    if (++n_held == HELD_WORDS) ${store.rows_of_radii()}
 %endif
     }
 </%def>
@@ -415,8 +306,8 @@ ${"      cell[b] = s;" if several else compared("b")}
 ${each_radius() if several else finish_word()}
   }
 %if transposed and several:
-  if (n_held) ${store_rows_of_radii()}
+  if (n_held) ${store.rows_of_radii()}
 %elif transposed:
-${store_rows()}
+${store.rows()}
 %endif
 }

@@ -52,6 +52,7 @@
 ##   staged      whether a group stages its rows in local memory (0 1; 0, 1)
 ##   piece       rows of a group, about (256 512 1024 2048; 1024, 1024)
 ## ---- end of parameters ----
+<%namespace name="to_pixels" file="recurrence_image_pixels.mako"/>
 <%
 columns = lanes * vectors            # of a work-item
 width = wg * columns                 # of a group
@@ -63,7 +64,6 @@ limits = [f"limit{s}" for s in range(sweeps)] + ([f"inner{s}" for s in range(swe
 fused = exact or mean
 words = 2 if mean else 1             # of a sum in local memory
 total = "ulong" if mean else "uint"  # of a column
-add_to_pixel = "add_local(sums + 2 * at, run)" if mean else "atomic_add((volatile local uint*)sums + at, run)"
 
 def row_at(e):
     """Coordinate e of row r of the tile."""
@@ -90,23 +90,7 @@ def below_outer_only(v, sweep):
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
 %endif
 
-// ---- Sums of two words, to which several work-items add: who makes the low word overflow carries.
-
-inline void add_local(volatile local uint* at, ulong value) {
-  const uint low = (uint)value, before = atomic_add(at, low);
-  const uint high = (uint)(value >> 32) + (before + low < before ? 1u : 0u);
-  if (high) atomic_add(at + 1, high);
-}
-inline void add_global(volatile global uint* at, ulong value) {
-  const uint low = (uint)value, before = atomic_add(at, low);
-#if WIDE
-  const uint high = (uint)(value >> 32) + (before + low < before ? 1u : 0u);
-  if (high) atomic_add(at + 1, high);
-#endif
-}
-
-// The pixel of a column: pixel p holds columns p * n / pixels, ..., (p + 1) * n / pixels - 1.
-inline int pixel_of(int column, int n, int pixels) { return (int)((((ulong)column + 1) * pixels - 1) / n); }
+${to_pixels.functions()}
 
 kernel void clear_image(global uint* image, const ulong n) {
   const size_t at = get_global_id(0);
@@ -142,16 +126,6 @@ __attribute__((noinline)) int recount(global const double* rows64, const int row
 
 ## ---- Memory steps
 
-## The pixel of each column of the group, counted from the group's first one, and empty sums.
-<%def name="prepare_pixels()">
-  for (int c = lid; c < WIDTH; c += ${wg}) {
-    place[c] = begin + c < n_columns ? pixel_of(begin + c, n_columns, pixels) - left : places - 1;
-%for word in range(words):
-    sums[c + ${word} * WIDTH] = 0;
-%endfor
-  }
-</%def>
-
 ## A work-item's columns, and their limits where they have their own, in registers.
 <%def name="load_columns()">
 %for e in range(m):
@@ -176,37 +150,6 @@ __attribute__((noinline)) int recount(global const double* rows64, const int row
 %endfor
       }
       barrier(CLK_LOCAL_MEM_FENCE);
-</%def>
-
-## A work-item's totals to the group's pixels: neighbouring columns mostly share one, and are added up first.
-<%def name="add_to_pixels()">
-      int at = place[lid * ${columns}];
-      ${total} run = 0;
-      for (int c = 0; c < ${columns}; ++c) {
-        const int to = place[lid * ${columns} + c];
-        if (to != at) {
-          if (run) ${add_to_pixel};
-          run = 0;
-          at = to;
-        }
-        run += total[c];
-      }
-      if (run) ${add_to_pixel};
-</%def>
-
-## The group's pixels to the image, and empty again.
-<%def name="store_pixels()">
-    for (int k = lid; k < places; k += ${wg}) {
-%if mean:
-      const ulong value = sums[2 * k] | ((ulong)sums[2 * k + 1] << 32);
-      sums[2 * k] = sums[2 * k + 1] = 0;
-%else:
-      const uint value = sums[k];
-      sums[k] = 0;
-%endif
-      if (value && !(symmetric && left + k < piece.x))
-        add_global(image + ((size_t)piece.x * pixels + left + k) * ${2 if wide else 1}, value);
-    }
 </%def>
 
 ## ---- Stages
@@ -312,7 +255,7 @@ void recurrence_image(global const real* restrict rows, const int row_stride, gl
   if (begin >= n_columns || first >= end || (symmetric && begin + WIDTH <= pieces[first].w)) return;
   const int left = pixel_of(begin, n_columns, pixels);
   const int places = pixel_of(min(begin + WIDTH, n_columns) - 1, n_columns, pixels) - left + 1;
-${prepare_pixels()}
+${to_pixels.prepare(words)}
 ${load_columns()}
   barrier(CLK_LOCAL_MEM_FENCE);
   for (int p = first; p < end; ++p) {
@@ -345,10 +288,10 @@ ${add_distances(v) if mean else add_counts(v)}
 %endif
     }
     {
-${add_to_pixels()}
+${to_pixels.add(columns, total)}
     }
     barrier(CLK_LOCAL_MEM_FENCE);
-${store_pixels()}
+${to_pixels.store()}
     barrier(CLK_LOCAL_MEM_FENCE);
   }
 }

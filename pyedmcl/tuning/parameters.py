@@ -171,15 +171,9 @@ class ParameterSource:
         """
         used: dict[str, list[dict[str, Any]]] = {}
         for question in (self._around.get().watchers or ({},))[-1].values():
-            entry: dict[str, Any] = {
-                "grade": question.choice.grade,
-                "parameters": dict(question.choice.parameters),
-            }
-            if question.adjusted:
-                entry["adjusted"] = [dict(change) for change in question.adjusted]
             of_kernel = used.setdefault(question.spec.name, [])
-            if entry not in of_kernel:
-                of_kernel.append(entry)
+            if question.record() not in of_kernel:
+                of_kernel.append(question.record())
         return used
 
     # Questions
@@ -212,7 +206,7 @@ class ParameterSource:
         if not forced:
             recorded = self._recorded(question, around.answers)
             if recorded is not None:
-                question = _answered(question, recorded, "recorded")
+                question = question.answered(recorded, "recorded")
             elif call.repays(question) and question.key() not in self._tuned:
                 self._tune(question, call)
                 self.ask_anew()
@@ -221,7 +215,7 @@ class ParameterSource:
                 around.answers[question.text()] = dict(question.choice.parameters)
                 kept = self._recorded(question, around.answers)
                 if kept is not None and kept != question.choice.parameters:  # another process was quicker
-                    question = _answered(question, kept, "recorded")
+                    question = question.answered(kept, "recorded")
         for seen in around.watchers:
             before = seen.pop(place, None)  # what was asked last stands last
             same = before is not None and before.choice == question.choice
@@ -265,14 +259,14 @@ class ParameterSource:
         key, most = question.key(), self._most(question, mode)
         base = defaults.defaults(spec, specialisation, info, most, sizes)
         if forced:
-            return _answered(question, {**base, **forced}, "forced")
-        answer = _answered(question, base, "default")
+            return question.answered({**base, **forced}, "forced")
+        answer = question.answered(base, "default")
         for grade, entry in self.knowledge.suitable(key) if mode != "never" else ():
             why = defaults.unfit(spec, entry.parameters, specialisation, info, most, sizes)
             if why is None and not self._sound(question, grade, entry):
                 why = "they were found elsewhere, and could not be verified here"
             if why is None:
-                answer = _answered(question, dict(entry.parameters), grade)
+                answer = question.answered(dict(entry.parameters), grade)
                 break
             self._tell(logging.INFO, f"parameters of {spec.name} ({grade}) do not fit {info.name}: {why}")
         self._tell(logging.INFO, f"parameters of {spec.name} on {info.name}: {answer.choice.grade}")
@@ -328,10 +322,6 @@ class ParameterSource:
     def _apart(self) -> contextlib.AbstractContextManager[None]:
         """Within the block, whatever is asked is no part of the function at work."""
         return self._within(call=Call("never"), forced={}, watchers=(), answers=None)
-
-
-def _answered(question: ParameterQuestion, parameters: Mapping[str, Any], grade: str) -> ParameterQuestion:
-    return replace(question, choice=ParameterChoice(parameters, grade, question.choice.place))
 
 
 def _checked(tune: object) -> str:

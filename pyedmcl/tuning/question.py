@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, MutableMapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..codegen.spec import KernelSpec
@@ -61,3 +61,14 @@ class ParameterQuestion:
     def text(self) -> str:
         """The question for :data:`Answers`."""
         return canonical({"kernel": self.spec.name, "specialisation": self.specialisation, "sizes": self.sizes})
+
+    def answered(self, parameters: Mapping[str, Any], grade: str) -> ParameterQuestion:
+        """The same question with this answer."""
+        return replace(self, choice=ParameterChoice(parameters, grade, self.choice.place))
+
+    def record(self) -> dict[str, Any]:
+        """The answer as plain data: its grade, its parameters and, where an engine adjusted them, what and why."""
+        record: dict[str, Any] = {"grade": self.choice.grade, "parameters": dict(self.choice.parameters)}
+        if self.adjusted:
+            record["adjusted"] = [dict(change) for change in self.adjusted]
+        return record

@@ -1,0 +1,53 @@
+## A part of recurrence_bits.cl.mako: cells that float32 cannot decide are decided in float64 (recurrence/guard_band.py says
+## why these suffice).
+<%def name="functions()">
+// One cell in float64, as the definition says: what is compared with the limits.
+double exact_cell(global const double* restrict x, global const double* restrict y, const int x_stride,
+                  const int y_stride) {
+  double s = 0;
+%if embedded:
+  for (int e = 0; e < ${m}; ++e) {
+    const double d = x[(size_t)e * x_stride] - y[(size_t)e * y_stride];
+%else:
+  for (int e = 0; e < ${m}; ++e) {
+    const double d = x[e * ${tau}] - y[e * ${tau}];
+%endif
+    const double q = TERM(d);
+    s = JOIN_OR_NAN(s, q);
+  }
+  return s;
+}
+</%def>
+
+## Open cells, lane by lane and bit by bit; they are rare.
+<%def name="open_cells()">
+<%
+below, above = ("<", ">") if strict else ("<=", ">=")
+first, second = ("2 * r", "2 * r + 1") if n_radii > 1 else (0, 1)  # the limits of a corridor
+%>
+    open &= ~in;
+    if (${"open" if lanes == 1 else f"any(as_int{lanes}(open != 0))"}) {
+      uint undecided[LANES], decided[LANES];
+%if lanes == 1:
+      undecided[0] = open; decided[0] = in;
+%else:
+      vstore${lanes}(open, 0, undecided); vstore${lanes}(in, 0, decided);
+%endif
+      for (int l = 0; l < LANES; ++l)
+        while (undecided[l]) {
+          const int b = 31 - (int)clz(undecided[l] & -undecided[l]);
+          undecided[l] &= undecided[l] - 1;
+          const size_t row = i0 + 32 * w + b, column = y_front + row + k + l;
+          const double s = exact_cell(x64 + row, y64 + column, x_stride, y_stride);
+%if per_column:
+          if (s ${below} limits64[column]) decided[l] |= 1u << b;
+%elif corridor:
+          if (s ${below} limits64[${first}] && s ${above} limits64[${second}])
+            decided[l] |= 1u << b;
+%else:
+          if (s ${below} limits64[${"r" if n_radii > 1 else 0}]) decided[l] |= 1u << b;
+%endif
+        }
+      in = ${"decided[0]" if lanes == 1 else f"vload{lanes}(0, decided)"};
+    }
+</%def>
