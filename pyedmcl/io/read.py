@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +20,38 @@ from .netcdf import read_netcdf
 from .tables import read_arrow
 from .text import read_text
 
-_TEXT = (".csv", ".tsv", ".txt", ".dat", ".tab")
-_HDF5 = (".h5", ".hdf5", ".hdf")
-_NETCDF = (".nc", ".nc4", ".cdf")
-_ARROW = (".parquet", ".pq", ".feather")
-_FORMATS = ("CSV, TSV and other text tables (.csv, .tsv, .txt, .dat, also with .gz), NumPy (.npy, .npz), "
-            "HDF5 (.h5, .hdf5, .hdf), Parquet (.parquet), Feather (.feather), NetCDF (.nc) and Zarr (.zarr)")
+
+@dataclass(frozen=True)
+class _Format:
+    """A kind of file.
+
+    Attributes
+    ----------
+    name : str
+        As messages list it.
+    suffixes : tuple of str
+    read : callable
+        Gets path, (``several``: the name of an array in the file), columns, time column, and what messages call it.
+    several : bool
+        Whether a file may hold several arrays.
+    """
+
+    name: str
+    suffixes: tuple[str, ...]
+    read: Callable[..., Series]
+    several: bool = False
+
+
+_FORMATS = (
+    _Format("CSV, TSV and other text tables, also with .gz", (".csv", ".tsv", ".txt", ".dat", ".tab"), read_text),
+    _Format("NPY", (".npy",), read_npy),
+    _Format("NPZ", (".npz",), read_npz, several=True),
+    _Format("HDF5", (".h5", ".hdf5", ".hdf"), read_hdf5, several=True),
+    _Format("NetCDF", (".nc", ".nc4", ".cdf"), read_netcdf, several=True),
+    _Format("Parquet", (".parquet", ".pq"), read_arrow),
+    _Format("Feather", (".feather",), read_arrow),
+    _Format("Zarr", (".zarr",), read_zarr, several=True),
+)
 _ZARR_MARKS = ("zarr.json", ".zarray", ".zgroup")
 
 
@@ -87,26 +113,23 @@ def _read(
     """Read with the reader of the format."""
     suffix = path.suffix.lower()
     inner = Path(path.stem).suffix.lower() if suffix == ".gz" else suffix
-    is_zarr = path.is_dir() and (suffix == ".zarr" or any((path / mark).exists() for mark in _ZARR_MARKS))
-    if path.is_dir() and not is_zarr:
-        raise InputError(f"{what}: this is a folder, not a file of series; known formats: {_FORMATS}")
-    if dataset is not None and not is_zarr and suffix not in (".npz", *_HDF5, *_NETCDF):
-        raise InputError(f"{what}: dataset= chooses an array of an NPZ, HDF5, NetCDF or Zarr file; leave it out here")
-    if is_zarr:
-        return read_zarr(path, dataset, wanted, time_column, what)
-    if inner in _TEXT:
-        return read_text(path, wanted, time_column, what)
-    if suffix == ".npy":
-        return read_npy(path, wanted, time_column, what)
-    if suffix == ".npz":
-        return read_npz(path, dataset, wanted, time_column, what)
-    if suffix in _HDF5:
-        return read_hdf5(path, dataset, wanted, time_column, what)
-    if suffix in _NETCDF:
-        return read_netcdf(path, dataset, wanted, time_column, what)
-    if suffix in _ARROW:
-        return read_arrow(path, wanted, time_column, what)
-    raise InputError(f"{what}: unknown format {suffix or '(no suffix)'!r}; known are {_FORMATS}")
+    if path.is_dir():
+        is_zarr = suffix == ".zarr" or any((path / mark).exists() for mark in _ZARR_MARKS)
+        if not is_zarr:
+            raise InputError(f"{what}: this is a folder, not a file of series; known formats: {_known()}")
+        inner = ".zarr"
+    known = [one for one in _FORMATS if inner in one.suffixes and (suffix == inner or one.read is read_text)]
+    if dataset is not None and not (known and known[0].several):
+        several = ", ".join(one.name for one in _FORMATS if one.several)
+        raise InputError(f"{what}: dataset= chooses an array of a file of these formats: {several}; leave it out here")
+    if not known:
+        raise InputError(f"{what}: unknown format {suffix or '(no suffix)'!r}; known are {_known()}")
+    named = (dataset,) if known[0].several else ()
+    return known[0].read(path, *named, wanted, time_column, what)
+
+
+def _known() -> str:
+    return "; ".join(f"{one.name} ({', '.join(one.suffixes)})" for one in _FORMATS)
 
 
 def _not_there(path: Path) -> str:
