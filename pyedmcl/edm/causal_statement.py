@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .exceedance import reached_of
 from .verdicts import CARRIED, DIRECT, FAR_WEAKER, INDIRECT, LEFT, LINK, NEARLY_ALL, NONE, UNORDERED, WEAKER
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def _chance(network: CausalNetwork, cause: int, effect: int) -> str:
     p, q, n = (float(table[effect, cause]) for table in (network.p_value, network.q_value, network.draws))
     if np.isnan(p):
         return ""
-    reached = round(p * (n + 1)) - 1
+    reached = int(reached_of(p, n))
     many = "none" if reached == 0 else f"{reached:,}"
     passed = "is" if q <= network.rate else "is not"
     return (

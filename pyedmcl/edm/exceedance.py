@@ -24,6 +24,17 @@ def p_values(reached: Any, n: Any) -> Doubles:
     return np.where(np.asarray(n) > 0, (1.0 + np.asarray(reached)) / (1.0 + np.asarray(n)), np.nan)
 
 
+def smallest_p(n: int) -> float:
+    """The p-value of what none of ``n`` surrogates reaches."""
+    return 1 / (n + 1)
+
+
+def reached_of(p_value: Any, n: Any) -> NDArray[np.int_]:
+    """How many of ``n`` surrogates did as well, given :func:`p_values`; 0 where these are NaN."""
+    made = np.isfinite(p_value)
+    return np.where(made, np.rint(np.where(made, p_value, 1.0) * (1 + np.asarray(n))) - 1, 0).astype(np.int64)
+
+
 def exceedance(observed: Any, surrogates: Doubles) -> Doubles:
     """(1 + surrogates at least as large) / (1 + surrogates) along the last axis; undefined surrogates do not count.
 

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import warn
+from .exceedance import reached_of, smallest_p
 from .false_discovery import false_discovery
 
 Doubles = NDArray[np.float64]
@@ -134,8 +135,7 @@ def decided(p_value: Doubles, n: Counts, rate: float) -> Mask:
     rate : float
     """
     made = np.isfinite(p_value)
-    reached = np.where(made, np.rint(np.where(made, p_value, 1.0) * (1 + n)) - 1, 0).astype(np.int64)
-    lower, upper = (np.where(made, side, np.nan) for side in bounds(reached, n))
+    lower, upper = (np.where(made, side, np.nan) for side in bounds(reached_of(p_value, n), n))
     return np.asarray(made & ~still_open(lower, upper, rate))
 
 
@@ -151,7 +151,7 @@ def tell_reach(p_value: Doubles, n: int, rate: float) -> None:
     rate : float
     """
     made = p_value[np.isfinite(p_value)]
-    smallest = 1 / (n + 1)
+    smallest = smallest_p(n)
     lowest = int((made <= smallest * (1 + 1e-9)).sum())
     if not lowest or bool((false_discovery(made) <= rate).any()):
         return

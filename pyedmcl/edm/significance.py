@@ -22,7 +22,7 @@ from ..launch.progress import Progress
 from . import arguments
 from .auto_dimension import dimensions_of
 from .ccm_directions import library_sizes, stated, variables
-from .exceedance import counts, p_values
+from .exceedance import counts, p_values, smallest_p
 from .false_discovery import false_discovery
 from .sequential import FIRST, SequentialTests, tell_reach
 from .significance_problem import CcmSignificanceProblem
@@ -79,7 +79,7 @@ class CcmSignificance(Result):
     @property
     def smallest_p(self) -> float:
         """The smallest p-value that n surrogates can give."""
-        return 1 / (self.n + 1)
+        return smallest_p(self.n)
 
     @property
     def smallest_q(self) -> float:

@@ -23,7 +23,7 @@ from ..jobs.function import public_function
 from ..jobs.turns import begin_of
 from ..launch.progress import Progress
 from . import arguments
-from .exceedance import p_values
+from .exceedance import p_values, smallest_p
 from .false_discovery import false_discovery
 from .pairs import pairs_in_groups
 from .sequential import FIRST, decided, tell_reach
@@ -79,7 +79,7 @@ class XmapSignificance(Graph, Result):
     @property
     def smallest_p(self) -> float:
         """The smallest p-value that n surrogates can give."""
-        return 1 / (self.n + 1)
+        return smallest_p(self.n)
 
     @property
     def smallest_q(self) -> float:
