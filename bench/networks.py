@@ -1,6 +1,7 @@
 """Simulated networks: how many of the links that each rule finds are direct links, and how many of these it finds.
 
-usage: python bench/networks.py [--quick] [--device NAME] [--networks 50] [--first 1000] [--cases maps,...] [--out FILE]
+usage: python bench/networks.py [--quick] [--device NAME] [--networks 50] [--first 1000] [--cases 'maps;...']
+       [--rows FILE] [--out FILE]
 
 Networks have fixed seeds, from number --first on: rules were chosen on networks 0 to 99, and are reported on those from
 1,000 on. Rules, each on all ordered pairs:
@@ -8,20 +9,26 @@ Networks have fixed seeds, from number --first on: rules were chosen on networks
   convergence   skill at Tp = 0 grows with the library (gain above 0, Mann-Kendall p <= 0.05)
   surrogates    q <= 0.05 against surrogates of method "auto", at Tp = 0
   both          convergence and surrogates
+  legs          the same two, as the verdict has them: with its E, exclusion radius, lags and season
   verdict       "direct" of pyedmcl.causal_network
   Granger       vector autoregression of all series, 1 to 3 lags (statsmodels, where it is installed), q <= 0.05
   transfer entropy  of pairs, in bins, q <= 0.05; see bench/network_peers.py
   PCMCI         tigramite with linear partial correlation, lags 1 to 3, q <= 0.05, where it is installed
-The first four leave a common season to the surrogates; "verdict" is as by default.
+The first four take E of the best self-prediction, exclude no rows in time, and leave a common season to the
+surrogates; "verdict" is as by default.
 For chains the share of pairs over one step that were found linked and called "indirect"; for networks without links the
-share of networks in which a rule finds any link. A JSON line a case goes to FILE. --quick: 4 networks of a case.
+share of networks in which a rule finds any link. A JSON line a case goes to the file of --out. --quick: 4 networks of
+a case. --rows keeps a line of each network: the same command continues there, and others with other cases or numbers
+may share it.
 """
 
 from __future__ import annotations
 
+import json
 import time
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -34,7 +41,7 @@ from pyedmcl.device.session import open_device
 
 Truth = NDArray[np.bool_]
 Data = NDArray[np.float64]
-RULES = ("rho > 0.5", "convergence", "surrogates", "both", "verdict", "Granger", "transfer entropy", "PCMCI")
+RULES = ("rho > 0.5", "convergence", "surrogates", "both", "legs", "verdict", "Granger", "transfer entropy", "PCMCI")
 PEERS = peers()
 BUDGET = 500
 FIRST = 1000
@@ -154,12 +161,15 @@ CASES: dict[str, tuple[Any, ...]] = {
 def found_by_rules(data: Data, device: str | None, seed: int) -> tuple[dict[str, Truth], Any]:
     """Links by rule, row = effect and column = cause, and the causal network."""
     common: dict[str, Any] = {"seed": seed, "budget": BUDGET, "device": device}
-    plain = pyedmcl.causal_network(data, lags=None, Tp=0, partial=False, season="keep", **common)
+    E = np.maximum([pyedmcl.embed_dimension(column, E_max=10, device=device).E for column in data.T], 2)
+    plain = pyedmcl.causal_network(
+        data, E=E.tolist(), lags=None, Tp=0, partial=False, season="keep", exclusion_radius=0, **common
+    )
     whole = pyedmcl.causal_network(data, **common)
     with np.errstate(invalid="ignore"):
         grows, beats = (plain.gain > 0) & (plain.p_convergence <= 0.05), plain.q_value <= 0.05
         found = {"rho > 0.5": plain.rho > 0.5, "convergence": grows, "surrogates": beats, "both": grows & beats}
-    found["verdict"] = whole.verdict == "direct"
+    found |= {"legs": whole.verdict != "none", "verdict": whole.verdict == "direct"}
     for name, method in PEERS.items():
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -169,30 +179,55 @@ def found_by_rules(data: Data, device: str | None, seed: int) -> tuple[dict[str,
     return found, whole
 
 
-def measure(name: str, first: int, networks: int, device: str | None) -> dict[str, Any]:
+def one_network(name: str, number: int, device: str | None) -> dict[str, Any]:
+    """Of each rule: true links found, and links found; and of pairs over one step: called indirect, and linked."""
     n, rows, draw, system, strength, noise, season = CASES[name]
-    counts = {rule: np.zeros(3, int) for rule in RULES}  # true links found, links found, networks with any
-    links_in_all, over_one, begun = 0, np.zeros(2, int), time.perf_counter()
+    begun = time.perf_counter()
+    rng = np.random.default_rng([number, *map(ord, name)])
+    links = np.zeros((n, n), bool) if draw is None else draw(rng, n)
+    data = noisy(system(rng, links, rows, strength), rng, noise, season)
+    found, whole = found_by_rules(data, device, number)
+    over_one = [0, 0]
+    if draw is chain_links:
+        step = np.zeros((n, n), bool)
+        step[np.arange(2, n), np.arange(n - 2)] = True
+        linked = step & np.isin(whole.verdict.astype(str), ["direct", "indirect"])
+        over_one = [int((linked & (whole.verdict == "indirect")).sum()), int(linked.sum())]
+    counts = {rule: [int((table & links.T).sum()), int(table.sum())] for rule, table in found.items()}
+    return {"case": name, "number": number, "links": int(links.sum()), "found": counts, "over_one": over_one,
+            "seconds": round(time.perf_counter() - begun, 2)}  # fmt: skip
+
+
+def known_rows(path: str | None) -> dict[tuple[str, int], dict[str, Any]]:
+    """What is known of networks: lines of an earlier run."""
+    if path is None or not Path(path).exists():
+        return {}
+    rows = [json.loads(line) for line in Path(path).read_text(encoding="utf-8").splitlines() if line.endswith("}")]
+    return {(row["case"], row["number"]): row for row in rows}
+
+
+def measure(name: str, first: int, networks: int, device: str | None, path: str | None) -> dict[str, Any]:
+    """Figures of a case; networks that ``path`` knows are not computed again, and others are added to it."""
+    known, rows = known_rows(path), []
     for number in range(first, first + networks):
-        rng = np.random.default_rng([number, *map(ord, name)])
-        links = np.zeros((n, n), bool) if draw is None else draw(rng, n)
-        data = noisy(system(rng, links, rows, strength), rng, noise, season)
-        found, whole = found_by_rules(data, device, number)
-        links_in_all += int(links.sum())
-        for rule, table in found.items():
-            counts[rule] += int((table & links.T).sum()), int(table.sum()), int(table.any())
-        if draw is chain_links:
-            step = np.zeros((n, n), bool)
-            step[np.arange(2, n), np.arange(n - 2)] = True
-            linked = step & np.isin(whole.verdict.astype(str), ["direct", "indirect"])
-            over_one += int((linked & (whole.verdict == "indirect")).sum()), int(linked.sum())
-    used = [rule for rule in RULES if rule in found]
+        row = known.get((name, number))
+        if row is None:
+            row = one_network(name, number, device)
+            if path is not None:
+                with open(path, "a", encoding="utf-8") as file:
+                    file.write(json.dumps(row) + "\n")
+        rows.append(row)
+    used = [rule for rule in RULES if all(rule in row["found"] for row in rows)]
+    counts = {rule: np.array([row["found"][rule] for row in rows]) for rule in used}
+    links = sum(row["links"] for row in rows)
+    n, steps = CASES[name][:2]
     return {
-        "case": name, "first": first, "networks": networks, "series": n, "rows": rows, "links": links_in_all,
-        "precision": {rule: _share(counts[rule][0], counts[rule][1]) for rule in used},
-        "recall": {rule: _share(counts[rule][0], links_in_all) for rule in used},
-        "any": {rule: _share(counts[rule][2], networks) for rule in used},
-        "indirect": _share(*over_one), "seconds": round(time.perf_counter() - begun, 1),
+        "case": name, "first": first, "networks": networks, "series": n, "rows": steps, "links": links,
+        "precision": {rule: _share(*counts[rule].sum(axis=0)) for rule in used},
+        "recall": {rule: _share(counts[rule][:, 0].sum(), links) for rule in used},
+        "any": {rule: _share((counts[rule][:, 1] > 0).sum(), networks) for rule in used},
+        "indirect": _share(*np.sum([row["over_one"] for row in rows], axis=0)),
+        "seconds": round(sum(row["seconds"] for row in rows), 1),
     }  # fmt: skip
 
 
@@ -205,13 +240,14 @@ def main() -> None:
     options.add_argument("--quick", action="store_true")
     options.add_argument("--networks", type=int, default=50)
     options.add_argument("--first", type=int, default=FIRST)
-    options.add_argument("--cases", help="comma-separated parts of names of cases")
+    options.add_argument("--cases", help="parts of names of cases, with semicolons between them")
+    options.add_argument("--rows", metavar="FILE")
     given = options.parse_args()
-    parts = [part.strip() for part in given.cases.split(",")] if given.cases else [""]
+    parts = [part.strip() for part in given.cases.split(";")] if given.cases else [""]
     names = [name for name in CASES if any(part in name for part in parts)]
     report = Report(open_device(given.device).info, given.out)
     for name in names:
-        report.add(**measure(name, given.first, 4 if given.quick else given.networks, given.device))
+        report.add(**measure(name, given.first, 4 if given.quick else given.networks, given.device, given.rows))
 
 
 if __name__ == "__main__":

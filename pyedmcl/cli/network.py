@@ -97,7 +97,12 @@ def network(
     ] = 10,
     seed: Seed = None,
     tau: options.Tau = 1,
-    exclusion_radius: options.Exclusion = 0,
+    exclusion_radius: Annotated[
+        str,
+        typer.Option("--exclusion-radius", metavar="auto|STEPS", rich_help_panel="Embedding",
+                     help="Neighbours within so many steps in time are left out; auto: as long as smooth series "
+                          "remember, else 0."),
+    ] = "auto",
     knn: options.Knn = None,
     E_max: Annotated[
         int, typer.Option("--E-max", help="Largest dimension that --E auto tries.", rich_help_panel="Embedding")
@@ -147,7 +152,7 @@ def network(
             series, E=parse_E(E), tau=tau, lags=asked, latest=latest, Tp=Tp, n=surrogates_asked(n), rate=rate,
             surrogate=None if surrogate.strip().lower() == "none" else surrogate, budget=budget, season=season,
             period=period, convergence=convergence, partial=partial, lib_sizes=parse_sizes(lib_sizes), sample=sample,
-            seed=seed, exclusion_radius=exclusion_radius, knn=knn, E_max=E_max,
+            seed=seed, exclusion_radius=_radius(exclusion_radius), knn=knn, E_max=E_max,
             E_rule=parse_rule(E_rule), progress=report, dtype=dtype,
             device=device, out=folder, join=join, part=part, groups=labels, draw=draw,
         )  # fmt: skip
@@ -183,3 +188,15 @@ def network(
     talk.document({"seed": found.seed, "rate": rate, "names": list(found.names), "E": found.E,
                    "methods": found.methods(), "surrogates": list(found.reasons),
                    "pairs": [dict(zip(COLUMNS, row, strict=True)) for row in rows], "written": written})  # fmt: skip
+
+
+def _radius(text: str) -> str | int:
+    """``auto`` or a number of rows."""
+    if text.strip().lower() == "auto":
+        return "auto"
+    try:
+        return int(text)
+    except ValueError:
+        raise typer.BadParameter(
+            f"--exclusion-radius {text!r}: 'auto' or an integer of at least 0 is needed"
+        ) from None

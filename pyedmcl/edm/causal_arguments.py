@@ -7,17 +7,21 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from ..data.condition import near_one
 from ..data.groups import Groups
 from ..data.series import Series, require_rows
 from ..errors import InputError, warn
 from . import arguments
 from .scores import pearson
+from .surrogate_choice import bridged, line
 from .times import remarks_on_times
 
 SEASONS = ("remove", "keep")
 _LEAST_ROWS = 30
 _SMOOTH = 0.5  # lag-1 autocorrelation
+_FORGOTTEN, _LONGEST_MEMORY = np.exp(-1), 100
 
 
 @dataclass(frozen=True)
@@ -47,9 +51,9 @@ def lags_asked(lags: Any) -> tuple[int, ...]:
     return tuple(sorted({arguments.integer("lags", lag) for lag in arguments.several("lags", lags)}))
 
 
-def latest_asked(latest: Any, lags: Sequence[int], series: Series) -> int:
+def latest_asked(latest: Any, lags: Sequence[int], memory: int) -> int:
     """The latest lag at which a cause is believed, with lags on both sides of it."""
-    limit = (0 if _smooth(series) else -1) if latest is None else arguments.integer("latest", latest)
+    limit = (0 if memory else -1) if latest is None else arguments.integer("latest", latest)
     if lags and not min(lags) <= limit < max(lags):
         raise InputError(
             f"lags={arguments.shown(list(lags))}: lags up to latest={limit} and later ones are needed, or None"
@@ -57,10 +61,50 @@ def latest_asked(latest: Any, lags: Sequence[int], series: Series) -> int:
     return limit
 
 
-def _smooth(series: Series) -> bool:
-    """Whether half of the series have a lag-1 autocorrelation above 0.5."""
-    now, before = series.values[1:].T.astype(np.float64), series.values[:-1].T.astype(np.float64)
-    return float(np.median(np.nan_to_num(pearson(now, before)))) > _SMOOTH
+def radius_asked(radius: Any) -> int | None:
+    """The exclusion radius; None for "auto"."""
+    if isinstance(radius, str) and radius == "auto":
+        return None
+    if isinstance(radius, str):
+        raise InputError(f"exclusion_radius={arguments.shown(radius)}: 'auto' or an integer of at least 0 is needed")
+    return arguments.exclusion(radius)
+
+
+def longest_memory(series: Series, groups: Groups | None) -> int:
+    """The most that :func:`memory_of` finds: a tenth of the rows, of the longest group, and 100."""
+    rows = series.n_steps if groups is None else int(groups.sizes.max())
+    return max(min(rows // 10, _LONGEST_MEMORY), 1)
+
+
+def memory_of(parts: Sequence[Series], longest: int) -> int:
+    """Rows after which smooth series have forgotten their values; 0 where a table is not smooth.
+
+    A table is smooth if the median of its series' autocorrelations at lag 1 is above 0.5, straight lines apart. It has
+    forgotten at the first lag at which that median is below 1 / e.
+
+    Parameters
+    ----------
+    parts : sequence of Series
+        The rows of each group; all rows where there are no groups. A group counts for lags up to a tenth of its rows.
+    longest : int
+        The longest memory that is looked for.
+    """
+    left = [_without_line(part) for part in parts]
+    for lag in range(1, longest + 1):
+        long_enough = [values for values in left if lag <= max(values.shape[1] // 10, 1)]
+        found = [pearson(values[:, lag:], values[:, :-lag]) for values in long_enough]
+        alike = float(np.median(np.nan_to_num(np.concatenate(found))))
+        if lag == 1 and alike <= _SMOOTH:
+            return 0
+        if alike < _FORGOTTEN:
+            return lag
+    return longest
+
+
+def _without_line(series: Series) -> NDArray[np.float64]:
+    """Values (n_series, n_steps) near 1 less a straight line each; gaps stay gaps."""
+    columns = [near_one(column.astype(np.float64))[0] for column in series.values.T]
+    return np.stack([column - line(bridged(column), np.isfinite(column)) for column in columns])
 
 
 def check_size(series: Series, groups: Groups | None, fields: dict[str, Any], lags: Sequence[int]) -> None:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ..data.groups import Layout
 from ..data.series import Series
 from ..errors import warn
-from ..jobs.blocks import Record
+from ..jobs.blocks import Record, cut
 from ..jobs.runner import Runner
 from ..jobs.sinks import ArraySink
 from .causal_arguments import Legs
@@ -23,20 +23,23 @@ from .ccm_matrix_sizes import library_sizes, most_rows
 from .exceedance import p_values
 from .false_discovery import false_discovery
 from .group_draws import drawn_from
+from .lag_order import p_of_order, z_of_lags
 from .lagged_map_problem import LaggedMapProblem
 from .lagged_significance_problem import LaggedSignificanceProblem
-from .pair_predictions_problem import PairPredictionsProblem
+from .pair_predictions_problem import PairPredictionsProblem, predict_pairs
 from .partial_links import PartialLink, partial_skill
 from .seasons import Seasons
 from .sequential import FIRST, tell_reach
 from .surrogate import SeriesMakers
 from .surrogate_tests import surrogate_tests
-from .verdicts import MOST_GIVEN, NONE, Evidence, intermediates, p_of_lag, passes_through, verdict_of
+from .verdicts import MOST_GIVEN, NONE, Evidence, intermediates, passes_through, verdict_of
 
 Doubles = NDArray[np.float64]
+Numbers = NDArray[np.int_]
+_TOGETHER = 1024  # pairs whose predictions are held together
 
 
-def _best(by_lag: Doubles, lags: Sequence[int]) -> tuple[Doubles, NDArray[np.int_]]:
+def _best(by_lag: Doubles, lags: Sequence[int]) -> tuple[Doubles, Numbers]:
     """The highest skill of all lags, and its lag; that nearest to 0 of a tie."""
     order = np.argsort(np.abs(lags), kind="stable")
     values = by_lag[order]
@@ -80,10 +83,12 @@ class LegsOfNetwork:
         skill, best = _best(by_lag, lags)
         early = [place for place, lag in enumerate(lags) if not legs.lags or lag <= legs.latest]
         rho, Tp = _best(by_lag[early], [lags[place] for place in early])
-        lag, p_lag = (best, self._clear(by_lag, rho)) if legs.lags else (None, None)
+        lag = best if legs.lags else None
         draws, p_value, q_value = self._surrogates(tuple(lags[place] for place in early))
         gain, p_convergence = self._convergence(lib_sizes, Tp)
-        evidence = Evidence(skill, q_value, gain, p_convergence, lag, legs.rate, legs.latest, p_lag)
+        evidence = Evidence(skill, q_value, gain, p_convergence, lag, legs.rate, legs.latest)
+        if legs.lags:
+            evidence = replace(evidence, p_lag=self._order(evidence, by_lag, Tp))
         through, carried, left, looked_at = self._partial(evidence)
         N = series.n_series
         verdict, codes = np.full((N, N), NONE, object), np.empty((N, N), object)
@@ -105,10 +110,12 @@ class LegsOfNetwork:
             q_value=missing if q_value is None else q_value, draws=draws, gain=missing if gain is None else gain,
             p_convergence=missing if p_convergence is None else p_convergence, through=through, carried=carried,
             partial=left, E=self._dims, tau=self._fields["tau"], Tp=Tp, rate=legs.rate,
-            p_lag=missing if p_lag is None else p_lag, latest=legs.latest, surrogate=legs.surrogate, seed=legs.seed,
+            p_lag=missing if evidence.p_lag is None else evidence.p_lag, latest=legs.latest,
+            surrogate=legs.surrogate, seed=legs.seed,
             n_steps=int(self._rows.sum()), groups=0 if self._layout is None else len(self._rows),
             reasons=() if self._makers is None else self._makers.reasons,
             season=self._seasons.period, without_season=self._seasons.without,
+            exclusion_radius=self._fields["exclusion_radius"],
             provenance=self._runner.provenance(dict.fromkeys(self._kernels), self._record),
         )  # fmt: skip
 
@@ -116,12 +123,28 @@ class LegsOfNetwork:
         self._record = self._record.joined(record)
         self._kernels += tuple(kernels)
 
-    def _clear(self, by_lag: Doubles, rho: Doubles) -> Doubles:
-        """P-value of each pair's best lag being better than those that a cause may not have."""
-        late = [place for place, lag in enumerate(self._legs.lags) if lag > self._legs.latest]
-        first = (int(self._dims.max()) - 1) * self._fields["tau"]
-        states = int(np.maximum(self._rows - first, 0).sum())
-        return p_of_lag(rho, np.fmax.reduce(by_lag[late]), states)
+    def _order(self, evidence: Evidence, by_lag: Doubles, early: Numbers) -> Doubles:
+        """P-value of each link's best lag being better than those that a cause may not have; NaN for other pairs.
+
+        ``early`` holds the best of the lags that a cause may have.
+        """
+        lags, f, values = self._legs.lags, self._fields, self._series.values
+        places = [place for place, lag in enumerate(lags) if lag > self._legs.latest]
+        late = _best(by_lag[places], [lags[place] for place in places])[1]
+        links = evidence.ordered
+        effects, causes = np.nonzero(links | links.T)
+        z = np.full(links.shape, np.nan)
+        for part in cut(len(effects), _TOGETHER):
+            effect, cause = effects[part.begin : part.end], causes[part.begin : part.end]
+            pairs = np.column_stack([effect, cause, self._dims[effect]])
+            both = np.concatenate([np.column_stack([pairs, Tp[effect, cause]]) for Tp in (early, late)])
+            found, record = predict_pairs(
+                self._runner, values, values, both, tau=f["tau"], exclusion_radius=f["exclusion_radius"], knn=f["knn"],
+                dtype=f["data"].dtype,
+            )  # fmt: skip
+            self._note(record, PairPredictionsProblem.kernels)
+            z[effect, cause] = z_of_lags(found, values, both[:, 1], both[:, 3])
+        return np.where(links, p_of_order(z, z.T), np.nan)
 
     @property
     def _rows(self) -> NDArray[np.int64]:

@@ -24,11 +24,21 @@ from ..jobs.turns import begin_of
 from ..kernels import spec
 from ..launch.progress import Progress
 from . import arguments
-from .causal_arguments import SEASONS, Legs, check_size, lags_asked, latest_asked
+from .causal_arguments import (
+    SEASONS,
+    Legs,
+    check_size,
+    lags_asked,
+    latest_asked,
+    longest_memory,
+    memory_of,
+    radius_asked,
+)
 from .causal_legs import LegsOfNetwork
 from .causal_network_result import NETWORK_FILE, CausalNetwork
 from .ccm_problem import KERNELS
 from .group_draws import DRAWS, drawn_from
+from .group_surrogates import parts_of
 from .lagged_map_problem import LaggedMapProblem
 from .pair_predictions_problem import PairPredictionsProblem
 from .pairs import pairs_in_groups, with_dimensions
@@ -36,6 +46,7 @@ from .seasons import Seasons, seasons_of
 from .surrogate import check_method
 
 _LEAST_E = 2  # the state of a driven series needs more than its own value
+_MEMORIES = 2  # that a state of smooth series spans: few of their rows predict the next one whatever drives them
 
 
 @public_function
@@ -59,7 +70,7 @@ def causal_network(
     season: str = "remove",
     period: int | None = None,
     recurrence: float = 0.1,
-    exclusion_radius: int = 0,
+    exclusion_radius: str | int = "auto",
     knn: int | None = None,
     E_max: int = 10,
     E_rule: str | float = "best",
@@ -88,7 +99,8 @@ def causal_network(
         Time along the first axis, NaN for gaps.
     E : "auto", int or sequence of int
         Embedding dimension of each series; its states are what estimates the others. "auto" takes that of the best
-        self-prediction, at least 2.
+        self-prediction, at least 2. Of smooth series (see ``exclusion_radius``) a state spans at least twice the rows
+        after which they have forgotten their values (E tau of them), as far as ``E_max`` allows.
     lags : sequence of int or None
         Steps from the states of the effect to the cause (Tp) at which skill is compared; None switches the leg off.
     latest : int, optional
@@ -133,7 +145,11 @@ def causal_network(
         :func:`pyedmcl.xmap`.
     progress : callable or True, optional
         Called as ``progress(done, total, unit)`` with units "dimensions", "lags", "series" and "predictions".
-    tau, exclusion_radius, knn, E_max, E_rule, columns, dtype, device, client, tune
+    exclusion_radius : "auto" or int
+        Rows that are as near in time or nearer are no neighbours (Theiler 1986). "auto" takes 0, and where the series
+        are smooth (half of them have a lag-1 autocorrelation above 0.5) the rows after which they have forgotten
+        their values: the lag at which the median of their autocorrelations is below 1 / e.
+    tau, knn, E_max, E_rule, columns, dtype, device, client, tune
         As for :func:`pyedmcl.xmap`.
 
     Returns
@@ -188,21 +204,26 @@ def causal_network(
         arguments.choice("season", season, SEASONS), arguments.choice("draw", draw, DRAWS),
     )  # fmt: skip
     arguments.reporter(progress)
+    radius = radius_asked(exclusion_radius)
     rest, of = take_groups(data, groups, "data")
     given = as_series(rest, columns=columns)
+    longest = longest_memory(given, of)
     fields, layout = pairs_in_groups(
-        given, E=E, tau=tau, Tp=Tp, exclusion_radius=exclusion_radius, knn=knn, E_max=E_max, E_rule=E_rule,
-        columns=None, groups=of, dtype=dtype, lags=legs.lags
+        given, E=E, tau=tau, Tp=Tp, exclusion_radius=longest if radius is None else radius, knn=knn, E_max=E_max,
+        E_rule=E_rule, columns=None, groups=of, dtype=dtype, lags=legs.lags
     )
     check_size(given, of, fields, legs.lags)
     drawn_from(layout, legs.draw)
     series = fields["data"].series
     seasons = seasons_of(series, legs.surrogate, legs.period, remove=legs.season == "remove", layout=layout)
-    legs = replace(legs, latest=latest_asked(latest, legs.lags, seasons.series))
+    memory = memory_of([part for _, part in parts_of(seasons.series, layout, "data")], longest)
+    legs = replace(legs, latest=latest_asked(latest, legs.lags, memory))
+    if radius is None:
+        fields["exclusion_radius"] = memory
     fields["data"] = Prepared(seasons.series, fields["data"].dtype)
     runner = arguments.runner_on(device, fields["data"].dtype, client)
     if where is None:
-        return _of(fields, legs, seasons, layout, runner, lib_sizes)
+        return _of(fields, legs, seasons, layout, runner, lib_sizes, memory)
     asked = LaggedMapProblem(**fields, lags=legs.lags)
 
     def identity(own: int) -> dict[str, str]:
@@ -211,20 +232,21 @@ def causal_network(
     with kept_in(where, begin, runner.infos[0].name, number, identity) as kept:
         legs = replace(legs, seed=arguments.stream(kept.seed))
         keeping = KeepingRunner(runner, kept)
-        found = _of(fields, legs, seasons, layout, keeping, lib_sizes)
+        found = _of(fields, legs, seasons, layout, keeping, lib_sizes, memory)
         found.save(where / NETWORK_FILE)
         keeping.done()
         return found
 
 
 def _of(
-    fields: dict[str, Any], legs: Legs, seasons: Seasons, layout: Layout | None, runner: Runner, lib_sizes: Any
+    fields: dict[str, Any], legs: Legs, seasons: Seasons, layout: Layout | None, runner: Runner, lib_sizes: Any,
+    memory: int,
 ) -> CausalNetwork:
     """The network of a table, of which E may still have to be found."""
     problem = with_dimensions(LaggedMapProblem(**fields, lags=()), runner, ArraySink([], []))
     dims = np.array(problem.E, int)
     if problem.E_max is not None:
-        dims = np.maximum(dims, min(_LEAST_E, problem.E_max))
+        dims = np.maximum(dims, min(max(_LEAST_E, -(-_MEMORIES * memory // problem.tau)), problem.E_max))
     fields = fields | {"E": tuple(dims.tolist()), "E_max": None}
     return LegsOfNetwork(fields, legs, seasons, runner, layout).result(lib_sizes)
 

@@ -48,7 +48,7 @@ class CausalNetwork(Graph, Result):
     skill, lag, lags, by_lag
         The highest skill of all ``lags``, its lag (None if that leg is off), and the skill at each (n_lags, ...).
     p_lag : ndarray
-        P-value of the best lag that a cause may have being better than all others.
+        P-value of the best lag that a cause may have being better than all others; NaN for pairs that fail another leg.
     p_value, q_value, draws : ndarray
         Against surrogates of the cause, and how many there were.
     gain, p_convergence : ndarray
@@ -66,6 +66,8 @@ class CausalNetwork(Graph, Result):
         For surrogates of method "auto": what was taken for each series, and why.
     season, without_season : int, tuple of str
         Rows of the cycle that was removed, 0 for none; and the names of the series that had it.
+    exclusion_radius : int
+        Rows so near in time were no neighbours.
     """
 
     column_labels: ClassVar = {
@@ -101,6 +103,7 @@ class CausalNetwork(Graph, Result):
     reasons: tuple[str, ...] = ()
     season: int = 0
     without_season: tuple[str, ...] = ()
+    exclusion_radius: int = 0
     provenance: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     def __repr__(self) -> str:

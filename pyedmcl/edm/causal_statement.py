@@ -74,7 +74,7 @@ def _order(network: CausalNetwork, cause: int, effect: int) -> str:
     if np.isnan(skill):
         return ""
     allows = "which allows this direction" if lag <= network.latest else "which does not speak for this direction"
-    if lag <= network.latest and not network.p_lag[effect, cause] <= network.rate:
+    if lag <= network.latest and network.p_lag[effect, cause] > network.rate:
         allows += f", but hardly better than later lags (p = {network.p_lag[effect, cause]:.2g})"
     first = " That is the first of the lags that were tried: earlier ones may be better."
     best = "The best of all lags" if lag == network.Tp[effect, cause] else "Of all lags it is highest"
@@ -118,6 +118,10 @@ def methods(network: CausalNetwork) -> str:
         f"mapping (Sugihara et al. 2012; pyedmcl {__version__}, seed {network.seed}). States were delay embeddings of "
         f"each series ({E}, tau = {network.tau}); those of an effect estimated a possible cause at an earlier row."
     ]
+    if network.exclusion_radius:
+        parts.append(
+            f"Rows up to {network.exclusion_radius} apart in time were no neighbours of each other (Theiler 1986)."
+        )
     if network.season:
         parts.append(
             f"A cycle of {network.season} rows, which {len(network.without_season)} of the series share, was removed "
@@ -134,7 +138,8 @@ def methods(network: CausalNetwork) -> str:
     if network.lag is not None:
         parts.append(
             f"Of lags from {network.lags[0]} to {network.lags[-1]} rows the best had to be {network.latest} or earlier "
-            "(Ye et al. 2015), with a skill above that of all later lags (Fisher's z, one-sided)."
+            "(Ye et al. 2015), with a skill above that of all later lags (Fisher's z with the standard error of Newey "
+            "and West 1987, one-sided, together with that of the opposite direction where this is best later)."
         )
     if not any("partial-off" in codes for codes in network.codes.ravel()):
         parts.append(

@@ -22,7 +22,7 @@ from . import arguments
 from .group_surrogates import grouped, parts_of, said_together
 from .surrogate_choice import Choice, choices
 from .surrogate_makers import Maker, adjusted, one_by_one, phases, placed, seasonal
-from .surrogate_streams import Streams
+from .surrogate_streams import TOGETHER, Streams
 from .twins import twin_groups, twin_path
 
 METHODS = ("shuffle", "phase", "iaaft", "twin", "seasonal", "auto")
@@ -151,15 +151,15 @@ def draw_together(several: Sequence[tuple[NDArray[Any], Maker, int]], seed: int,
 
     def fill(out: NDArray[Any], make: Maker, number: int, part: Block) -> None:
         made = make(Streams(seed, number, first + part.begin, first + part.end))
-        # Where time runs along the first axis of an array, whole rows of it are written.
-        out.T[:, part.begin : part.end] = np.ascontiguousarray(made.T, out.dtype)
+        out[part.begin : part.end] = made.astype(out.dtype, copy=False)  # where time runs along the first axis, turned
 
     threads = min(os.cpu_count() or 1, _THREADS)
     cells = _CELLS * (_LONGER if threads > 2 else 1)
-    parts = [
-        (out, make, number, part)
-        for out, make, number in several for part in cut(len(out), max(cells // out.shape[1], 1))
-    ]  # fmt: skip
+    parts = []
+    for out, make, number in several:
+        rows = max(cells // out.shape[1], 1)  # whole streams where there are many
+        rows -= rows % TOGETHER if rows > TOGETHER else 0
+        parts += [(out, make, number, part) for part in cut(len(out), rows)]
     threads = min(len(parts), threads)
     if threads < 2:
         for each in parts:

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-# Surrogates whose phases come from one random stream: to begin a stream takes longer than to draw the phases of one.
-_TOGETHER = 32
+#: Surrogates whose phases come from one random stream: to begin a stream takes longer than to draw the phases of one.
+TOGETHER = 32
+_A_STEP = 16  # 16-bit numbers that a step of Philox gives
 #: The phases that there are: random ones are 16-bit numbers of these. Sines and cosines take ten times as long.
 TURNS = np.exp(2j * np.pi * np.arange(1 << 16) / (1 << 16))
 _held = threading.local()  # many threads that ask the system for memory wait for each other
@@ -40,18 +41,27 @@ class Streams:
     def turns(self, width: int) -> NDArray[np.complex128]:
         """Random complex numbers (n, width) of magnitude 1; valid until this thread asks for others."""
         parts = []
-        for group in range(self.begin // _TOGETHER, -(-self.end // _TOGETHER)):
-            first = group * _TOGETHER
-            rows = min(self.end - first, _TOGETHER)
-            drawn = self._generator(self.number, group, 1).integers(0, len(TURNS), (rows, width), np.uint16)
-            parts.append(drawn[max(self.begin - first, 0) :])
+        for group in range(self.begin // TOGETHER, -(-self.end // TOGETHER)):
+            first = max(self.begin, group * TOGETHER)
+            last = min(self.end, (group + 1) * TOGETHER)
+            # What other surrogates of the stream take of its numbers is leapt over, not drawn.
+            leap, few = divmod((first - group * TOGETHER) * width, _A_STEP)
+            philox = self._philox(self.number, group, 1)
+            if leap:
+                philox.advance(leap)
+            many = few + (last - first) * width
+            numbers = np.random.Generator(philox).integers(0, len(TURNS), many, np.uint16)
+            parts.append(numbers[few:].reshape(last - first, width))
         out = _room((len(self), width))
         drawn = np.concatenate(parts) if len(parts) > 1 else parts[0]
         TURNS.take(drawn, out=out, mode="clip")  # which needs no copy, unlike the default
         return out
 
     def _generator(self, *place: int) -> np.random.Generator:
-        return np.random.Generator(np.random.Philox(np.random.SeedSequence(self.seed, spawn_key=place)))
+        return np.random.Generator(self._philox(*place))
+
+    def _philox(self, *place: int) -> np.random.Philox:
+        return np.random.Philox(np.random.SeedSequence(self.seed, spawn_key=place))
 
 
 def _room(shape: tuple[int, int]) -> NDArray[np.complex128]:

@@ -6,14 +6,11 @@ target).
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-
-from .convergence import upper_tail
 
 Doubles = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -28,7 +25,6 @@ NEARLY_ALL, LEFT = 0.9, 0.7
 FAR_WEAKER = 0.5
 #: Series that a link may pass through are looked at up to this number, those with the strongest steps first.
 MOST_GIVEN = 5
-_NEARLY_ONE = 1 - 1e-9  # Fisher's z of 1 is infinite
 
 DIRECT, INDIRECT, LINK, UNORDERED, NONE = "direct", "indirect", "link", "unordered", "none"
 MEANINGS = {
@@ -60,7 +56,7 @@ class Evidence:
     latest : int
         The latest best lag at which a cause is believed.
     p_lag : ndarray or None
-        P-value of the best lag up to there being better than the best later one.
+        P-value of the best lag up to there being better than the best later one; NaN for pairs that fail another leg.
     """
 
     skill: Doubles
@@ -107,17 +103,6 @@ class Evidence:
     def ordered(self) -> Mask:
         """Pairs that pass all legs."""
         return self.linked if self.before is None else self.linked & self.before
-
-
-def p_of_lag(early: Doubles, late: Doubles, n: int) -> Doubles:
-    """P-values (one-sided) of skills ``early`` being higher than ``late``, by Fisher's z of both.
-
-    As if the ``n`` rows were independent, and both skills correlated by a half: then the difference has variance
-    1 / (n - 3).
-    """
-    with np.errstate(invalid="ignore"):
-        z = np.arctanh(np.clip(early, -_NEARLY_ONE, _NEARLY_ONE)) - np.arctanh(np.clip(late, -_NEARLY_ONE, _NEARLY_ONE))
-    return np.asarray(np.vectorize(upper_tail, otypes=[float])(z * math.sqrt(max(n - 3, 1))))
 
 
 def _at_most(values: Doubles, limit: float) -> Mask:

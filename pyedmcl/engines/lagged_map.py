@@ -30,6 +30,7 @@ Mask = NDArray[np.bool_]
 Numbers = NDArray[np.int_]
 # Lookups of a target that take as long as to begin another launch, for each compute unit.
 _LAUNCH = 64
+_FAR = 1000  # beyond this binary exponent a power of two is no float64
 
 
 @dataclass(frozen=True)
@@ -247,7 +248,9 @@ def centred(values: NDArray[Any]) -> tuple[float, int]:
 def laid_out(values: NDArray[np.float64], shift: float, exponent: int, *, gaps: bool = True) -> NDArray[np.float64]:
     """Targets of one series as the device reads them, in place of ``values``; ``gaps``: whether there may be any."""
     values -= shift
-    if exponent:
+    if abs(exponent) < _FAR:
+        values *= 2.0**-exponent  # as exact as ldexp, which takes six times as long
+    else:
         np.ldexp(values, -exponent, out=values)
     if gaps:
         values[np.isnan(values)] = GAP

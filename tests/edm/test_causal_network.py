@@ -7,7 +7,8 @@ import pytest
 from test_partial_ccm import CHAIN, maps
 
 import pyedmcl
-from pyedmcl.edm.verdicts import Evidence, intermediates, p_of_lag, passes_through, verdict_of
+from pyedmcl.edm.lag_order import p_of_order, z_of_lags
+from pyedmcl.edm.verdicts import Evidence, intermediates, passes_through, verdict_of
 from pyedmcl.errors import InputError
 
 LAGS = (-3, -2, -1, 0, 1)
@@ -162,18 +163,6 @@ def test_verdicts_by_rule():
     assert verdict_of(evidence(np.full((3, 3), np.nan), lag), 2, 0, True, None, 1)[0] == "none"
 
 
-def test_the_p_value_of_a_lag_is_that_of_normal_numbers():
-    rng = np.random.default_rng(1)
-    shared, goal = rng.standard_normal((2, 2000, 200))
-    early, late = (
-        [np.corrcoef(*pair)[0, 1] for pair in zip(shared + rng.standard_normal((2000, 200)), goal, strict=True)]
-        for _ in range(2)
-    )
-    p = p_of_lag(np.array(early), np.array(late), 200)
-    assert 0.03 < (p <= 0.05).mean() < 0.07 and np.isnan(p_of_lag(np.array([np.nan]), np.array([0.1]), 200)).all()
-    assert (p_of_lag(np.array([1.0, 0.5]), np.array([0.9, 0.5]), 200) == [pytest.approx(0), 0.5]).all()
-
-
 def test_sentences_have_the_numbers(chain):
     _, found = chain
     said = found.statement("a", "b")
@@ -247,6 +236,26 @@ def test_a_table_on_its_side_is_told_of(one_device):
         )  # fmt: skip
 
 
+def test_the_order_of_a_link_is_tested_by_predictions_of_both_directions(chain, one_device):
+    data, found = chain
+
+    def z(effect, cause):
+        estimates, best = np.full((2, 400), np.nan), []
+        for side, tried in enumerate(((-1, -2, -3), (0, 1))):
+            Tp = max(tried, key=lambda lag: found.by_lag[LAGS.index(lag), effect, cause])
+            made = pyedmcl.simplex(data[:, effect], target=data[:, cause], E=3, Tp=Tp, device=one_device)
+            inside = made.time < 400  # it forecasts rows behind the last, too
+            estimates[side, made.time[inside]] = made.predicted[inside]
+            best.append(Tp)
+        return z_of_lags(estimates, data, np.array([cause, cause]), np.array(best))
+
+    assert found.lag[0, 1] > -1  # the opposite direction is best later
+    assert found.p_lag[1, 0] == pytest.approx(p_of_order(z(1, 0), z(0, 1))[0], rel=1e-3)
+    assert found.p_lag[2, 1] == pytest.approx(p_of_order(z(2, 1), z(1, 2))[0], rel=1e-3)
+    linked = np.isin(found.verdict.astype(str), ["direct", "indirect"])
+    assert (found.p_lag[linked] < 0.05).all() and np.isnan(found.p_lag[~linked & (found.verdict == "none")]).all()
+
+
 def test_smooth_series_may_be_linked_within_a_row(one_device):
     off = {"surrogate": None, "convergence": False, "partial": False, "E": 3, "lags": (-1, 0, 1), "device": one_device}
     rough = maps(100, CHAIN, 3)
@@ -254,3 +263,40 @@ def test_smooth_series_may_be_linked_within_a_row(one_device):
     slow = np.sin(np.arange(100)[:, None] * 0.1 + np.arange(3))
     assert pyedmcl.causal_network(slow, **off).latest == 0
     assert pyedmcl.causal_network(slow, latest=-1, **off).latest == -1
+
+
+def test_states_of_smooth_series_span_their_memory(one_device):
+    off = {"surrogate": None, "convergence": False, "partial": False, "lags": (-1, 0, 1), "device": one_device}
+    rough = maps(100, CHAIN, 3)
+    assert pyedmcl.causal_network(rough, **off).exclusion_radius == 0
+    trended = pyedmcl.causal_network(rough + np.arange(100)[:, None], **off)
+    assert (trended.exclusion_radius, trended.latest) == (0, -1)  # a trend is no memory
+    noise = np.random.default_rng(1).standard_normal((603, 3))
+    smooth = sum(noise[step : 600 + step] for step in range(4))  # autocorrelation 0.75, 0.5, 0.25
+    found = pyedmcl.causal_network(smooth, **off)
+    assert found.exclusion_radius == 3 and found.E.min() >= 6
+    np.testing.assert_allclose(
+        found.by_lag[1][0, 1:],
+        pyedmcl.xmap(smooth, E=int(found.E[0]), exclusion_radius=3, Tp=0, device=one_device).rho[0, 1:], atol=1e-6,
+    )  # fmt: skip
+    assert "Rows up to 3 apart in time" in found.methods()
+    assert (pyedmcl.causal_network(smooth, E_max=4, **off).E == 4).all()
+    assert pyedmcl.causal_network(smooth, tau=3, **off).E.min() >= 2
+    given = pyedmcl.causal_network(smooth, E=2, exclusion_radius=0, **off)
+    assert given.exclusion_radius == 0 and (given.E == 2).all()
+    with pytest.raises(InputError, match="exclusion_radius='x': 'auto' or an integer"):
+        pyedmcl.causal_network(smooth, exclusion_radius="x")
+
+
+def test_recordings_remember_by_themselves(one_device):
+    noise = np.random.default_rng(2).standard_normal((403, 3))
+    smooth = sum(noise[step : 400 + step] for step in range(4))
+    smooth[250:] += 50.0  # a step between recordings is no memory
+    label = np.repeat(["a", "b"], [250, 150])
+    off = {"surrogate": None, "convergence": False, "partial": False, "lags": (-1, 0, 1), "device": one_device}
+    found = pyedmcl.causal_network(smooth, groups=label, **off)
+    assert found.exclusion_radius == 3 and found.E.min() >= 6
+    whole = pyedmcl.xmap(smooth, E=int(found.E[0]), exclusion_radius=3, Tp=0, groups=label, device=one_device).rho
+    np.testing.assert_allclose(found.by_lag[1][0, 1:], whole[0, 1:], atol=1e-6)
+    rough = pyedmcl.causal_network(noise[:400], groups=label, **off)
+    assert rough.exclusion_radius == 0 and rough.latest == -1

@@ -63,6 +63,7 @@ LEGAL = {
     "--checkpoint": st.just("run.npz"),
     "--method": st.sampled_from(["simplex", "smap"]),
     "surrogate-test --surrogate": st.sampled_from(["phase", "shuffle", "seasonal", "auto"]),
+    "network --exclusion-radius": st.sampled_from(["auto", "0", "2"]),
     "network --surrogate": st.sampled_from(["phase", "auto", "none"]),
     "network --output": st.sampled_from(["n.csv", "n.json", "n.graphml", "n"]), "--text": st.just("t.txt"),
     "--season": st.sampled_from(["remove", "keep"]),
