@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,7 +35,8 @@ def cycle(values: Doubles, there: Mask) -> int:
         Rows that have a value.
     """
     periods = range(2, min(_LONGEST, len(values) // LEAST_CYCLES) + 1)
-    found = {period: p for period in periods if (p := p_of_period(values, there, period)) * len(periods) <= LEVEL}
+    sums = Sums.of(values, there)
+    found = {period: p for period in periods if (p := sums.p_of_period(period)) * len(periods) <= LEVEL}
     if not found:
         return 0
     best = min(found, key=lambda period: found[period])
@@ -43,29 +45,69 @@ def cycle(values: Doubles, there: Mask) -> int:
 
 
 def p_of_period(values: Doubles, there: Mask, period: int) -> float:
-    """P-value of the test that a series has a cycle of so many rows that keeps its phase.
+    """See :meth:`Sums.p_of_period`."""
+    return Sums.of(values, there).p_of_period(period)
 
-    The series is cut into 4 to 8 parts of whole cycles. Of each part the Fourier coefficient of the period is found. If
-    there is no cycle, or one that drifts, their phases are random: then the square of their mean over their variance
-    has Fisher's F distribution with 2 and 2 (parts - 1) degrees of freedom, whatever the spectrum.
+
+@dataclass(frozen=True)
+class Sums:
+    """A series, and running sums of it, of which the tests of all periods are made.
+
+    Attributes
+    ----------
+    known : ndarray (n,)
+        Values less their mean; 0 for gaps.
+    there : ndarray of float (n,) or None
+        1 for rows that have a value, 0 for gaps; None where there are none.
+    total, squares, count : ndarray (n + 1,)
+        Sums of values, of squares, and of rows with a value, before each row.
     """
-    parts = min(_PARTS, len(values) // period)
-    if parts < 2:
-        return 1.0
-    cycles = len(values) // (parts * period)
-    rows = parts * cycles * period
-    known = np.where(there, values, 0.0)[:rows]
-    known = np.where(there[:rows], known - known.sum() / max(int(there[:rows].sum()), 1), 0.0)
-    turn = np.exp(-2j * np.pi * np.arange(period) / period)
-    found = known.reshape(parts, cycles, period).sum(axis=1) @ turn
-    mean = found.mean()
+
+    known: Doubles
+    there: Doubles | None
+    total: Doubles
+    squares: Doubles
+    count: Doubles
+
+    @classmethod
+    def of(cls, values: Doubles, there: Mask) -> Sums:
+        """Of values of which those that are ``there`` count."""
+        known = np.where(there, values, 0.0)
+        known = np.where(there, known - known.sum() / max(int(there.sum()), 1), 0.0)
+        ones = there.astype(np.float64)
+        sums = [np.concatenate([[0.0], np.cumsum(each)]) for each in (known, known * known, ones)]
+        return cls(known, None if there.all() else ones, *sums)
+
+    def p_of_period(self, period: int) -> float:
+        """P-value of the test that a series has a cycle of so many rows that keeps its phase.
+
+        The series is cut into 4 to 8 parts of whole cycles. Of each part the Fourier coefficient of the period is
+        found. If there is no cycle, or one that drifts, their phases are random: then the square of their mean over
+        their variance has Fisher's F distribution with 2 and 2 (parts - 1) degrees of freedom, whatever the spectrum.
+        """
+        parts = min(_PARTS, len(self.known) // period)
+        if parts < 2:
+            return 1.0
+        cycles = len(self.known) // (parts * period)
+        rows = parts * cycles * period
+        turn = np.exp(-2j * np.pi * np.arange(period) / period)
+        found = self.known[:rows].reshape(parts, cycles, period).sum(axis=1) @ turn
+        if self.there is not None:  # else a constant has no part in whole cycles
+            level = float(self.total[rows] / max(self.count[rows], 1.0))
+            found = found - level * (self.there[:rows].reshape(parts, cycles, period).sum(axis=1) @ turn)
+        return _p_of(found, float(self.squares[rows]) * rows, real=period == 2)
+
+
+def _p_of(found: NDArray[np.complex128], scale: float, *, real: bool) -> float:
+    """P-value of Fourier coefficients of parts having one phase; none where they are 0 beside ``scale``."""
+    parts, mean = len(found), found.mean()
     spread = float((np.abs(found - mean) ** 2).sum()) / (parts - 1)
     size = parts * float(np.abs(mean)) ** 2
-    if size <= 1e-20 * float((np.abs(known) ** 2).sum()) * rows:
+    if size <= 1e-20 * scale:
         return 1.0
     if spread == 0:
         return 0.0
-    if period == 2:  # coefficients are real: Student's t
+    if real:  # Student's t
         return _student(math.sqrt(size / spread), parts - 1)
     return float((1 + size / spread / (parts - 1)) ** -(parts - 1))
 
