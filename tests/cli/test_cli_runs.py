@@ -8,11 +8,11 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
 from cli_helpers import environment, inside, shell
+from process_helpers import end_of, wait_until
 
 import pyedmcl
 from pyedmcl.jobs import open_store
@@ -157,16 +157,6 @@ def test_simplex(table, tmp_path, network, one_device):
     assert rows[-1]["observed"] == "NaN"
 
 
-def wait_for_blocks(process, out, count):
-    """Until ``count`` blocks are done; False where the run ended before."""
-    journal = out / "rho" / "blocks.jsonl"
-    while process.poll() is None:
-        if journal.exists() and journal.read_bytes().count(b"\n") >= count:
-            return True
-        time.sleep(0.01)
-    return False
-
-
 # The command itself, which stops before its fourth block: on a fast device the run would be over before a signal
 # could reach it.
 WAITING = """
@@ -191,11 +181,10 @@ def interrupted(long_job, out, device, number):
     """
     command = [sys.executable, "-c", WAITING, "xmap", long_job, "-o", out, "--E", "3", "--device", device]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment())
-    running = wait_for_blocks(process, out, 3)
-    if running:
-        process.send_signal(number)
-    _, told = process.communicate()
-    assert running, f"the run ended before it could be interrupted: {told}"
+    journal = out / "rho" / "blocks.jsonl"
+    wait_until(lambda: journal.exists() and journal.read_bytes().count(b"\n") >= 3, process, "three blocks")
+    process.send_signal(number)
+    _, told = end_of(process)
     return process.returncode, told
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from cli_helpers import environment, shell, words
 from kill_worker import JOBS, series
+from process_helpers import end_of
 
 import pyedmcl
 from pyedmcl.errors import InputError
@@ -29,7 +30,7 @@ def together(*commands):
         subprocess.Popen(words(*command, "--json"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment())
         for command in commands
     ]
-    said = [process.communicate(timeout=240) for process in processes]
+    said = [end_of(process) for process in processes]
     assert [process.returncode for process in processes] == [0] * len(commands), said
     return [json.loads(out) for out, _ in said]
 

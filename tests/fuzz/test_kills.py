@@ -16,6 +16,7 @@ import tally
 from cli_helpers import environment
 from hypothesis import settings
 from kill_worker import JOBS
+from process_helpers import end_of
 
 import pyedmcl
 from pyedmcl.errors import StoreForeignError
@@ -38,7 +39,7 @@ def start(job, folder, device):
 
 def end(process):
     """How it ended, and what it said of it."""
-    _, said = process.communicate()
+    _, said = end_of(process)
     return process.returncode, said.decode()
 
 

@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 from cli_helpers import environment
 from joined_worker import ROWS, N, join
+from process_helpers import end_of, wait_until
 from store_helpers import chunks, make_manifest, tree, values, write_blocks
 
 from pyedmcl.errors import StoreError, StoreMismatchError, StoreWriteError
@@ -54,7 +55,7 @@ def said_by(process):
 
 def end(process):
     """How it ended, the blocks that it began, and what went wrong."""
-    said, wrong = process.communicate(timeout=120)
+    said, wrong = end_of(process)
     return process.returncode, [int(line.split()[1]) for line in said.splitlines() if line.startswith("begun")], wrong
 
 
@@ -106,9 +107,7 @@ def test_killed_at_random_moments(tmp_path, path):
 
 def test_one_process_continues_what_joined_ones_left(tmp_path, path):
     process = start(path, 0.005)
-    while not (path / "rho" / "journals").exists():
-        assert process.poll() is None
-        time.sleep(0.005)
+    wait_until((path / "rho" / "journals").exists, process, "a first block")
     process.kill()
     end(process)
     left = open_store(path).pending()  # without a warning: this is no damage
@@ -125,9 +124,7 @@ def test_one_process_continues_what_joined_ones_left(tmp_path, path):
 def test_others_are_refused_with_what_differs(path):
     process = start(path, 0.02)
     try:
-        while not (path / "rho" / "journals").exists():
-            assert process.poll() is None
-            time.sleep(0.005)
+        wait_until((path / "rho" / "journals").exists, process, "a first block")
         for changes, said in (
             ({"input_digest": "cd" * 32}, "the input data differ"),
             ({"version": "0.2.0"}, "version of pyedmcl: stored '0.1.0', asked for '0.2.0'"),

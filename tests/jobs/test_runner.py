@@ -224,7 +224,7 @@ def test_what_a_plan_found_too_large_is_not_tried_again():
 
 
 def test_several_devices_share_the_blocks():
-    meet = threading.Barrier(2, timeout=30)
+    meet = threading.Barrier(2, timeout=120)
 
     def happens(engine, block, report):
         if block.number < 2:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from process_helpers import end_of
 from store_helpers import ROWS, N, chunks, finish, make_manifest, tree, values, write_blocks
 
 from pyedmcl.errors import StoreError, StoreWriteError
@@ -253,8 +254,8 @@ def test_killed_at_random_moments(tmp_path):
     assert left and left == sorted(left, reverse=True)
     assert left[-1] >= 3
     process = start_writer(path, told=False)
-    assert process.wait() == 0
-    process.stdout.close()
+    end_of(process)
+    assert process.returncode == 0
     assert open_store(path).complete
     assert chunks(path) == chunks(whole)
     assert sorted(tree(path)) == sorted(tree(whole))

@@ -6,11 +6,11 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
 import pytest
+from process_helpers import wait_until
 
 import pyedmcl
 from pyedmcl.errors import (
@@ -106,8 +106,7 @@ def test_a_killed_process_leaves_a_file_to_continue(one_device, tmp_path):
     path = os.pathsep.join([str(Path(pyedmcl.__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
     process = subprocess.Popen([sys.executable, str(script), str(file)], env={**os.environ, "PYTHONPATH": path})
     try:
-        while not file.exists() and process.poll() is None:
-            time.sleep(0.005)
+        wait_until(file.exists, process, "a first checkpoint")
         assert process.poll() is None, "it was over before it could be killed"
         process.send_signal(signal.SIGKILL)
     finally:

@@ -9,6 +9,7 @@ import subprocess
 import numpy as np
 import pytest
 from cli_helpers import environment, inside, words
+from process_helpers import end_of
 from test_rqa_checkpoint import CASES, counts_of, series
 
 import pyedmcl
@@ -52,7 +53,7 @@ def test_two_processes_count_together(one_device, tmp_path):
                     one_device)  # fmt: skip
     processes = [subprocess.Popen([*command, "--part", f"{i}/2"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                   env=environment()) for i in (1, 2)]  # fmt: skip
-    said = [process.communicate(timeout=240) for process in processes]
+    said = [end_of(process) for process in processes]
     assert [process.returncode for process in processes] == [0, 0], said
     results = [json.loads(out)["results"] for out, _ in said]
     alone = pyedmcl.rqa(series(1000), radius=0.7, m=2, device=one_device)

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from cli_helpers import environment
 from device_helpers import INTEL
+from process_helpers import LIMIT, end_of, wait_until
 from search_worker import DEFAULTS, seconds_of
 
 from pyedmcl.errors import InputError
@@ -127,7 +128,7 @@ def test_a_tuner_that_is_killed_loses_nothing_finished_and_skips_what_killed_it(
     script.write_text(KILLED)
     worker = command(**{"kill the tuner": (BEST, "sample")})
     done = subprocess.run([sys.executable, str(script), *worker], env=environment(PYTHONPATH=f"{HERE}:{HERE.parent}"),
-                          capture_output=True, text=True)  # fmt: skip
+                          capture_output=True, text=True, timeout=LIMIT)  # fmt: skip
     assert done.returncode == -9, done.stderr
     left = ends(own_database)
     finished = {text: status for text, status in left.items() if status != "started"}
@@ -166,8 +167,7 @@ def test_children_of_a_killed_tuner_end_and_leave_nothing(tmp_path):
     assert folder.exists()
     parent.kill()
     parent.communicate()
-    while folder.exists():  # else this test runs into its time limit
-        time.sleep(0.02)
+    wait_until(lambda: not folder.exists(), None, "the end of the worker, which deletes the folder")
 
 
 def test_a_process_that_ends_within_an_answer_has_failed():
@@ -183,7 +183,7 @@ def test_two_tuners_at_once_share_the_database(own_database, tmp_path):
     env = environment(PYTHONPATH=f"{HERE}:{HERE.parent}")
     both = [subprocess.Popen([sys.executable, str(script), *command()], env=env, stdout=subprocess.PIPE, text=True)
             for _ in range(2)]  # fmt: skip
-    said = [process.communicate()[0].strip() for process in both]
+    said = [end_of(process)[0].strip() for process in both]
     assert said == [str(BEST)] * 2
     assert {t.status for t in own_database.trials()} <= {"ok", "slow"}
     assert len({t.session for t in own_database.trials()}) == 2
