@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import contextlib
+import shutil
 from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from .blocks import Block, BlockResult, Wait, cut
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..files import PRIVATE_PREFIX
+from . import durable
+from .blocks import Block, BlockResult, Record, Wait, cut
 from .claims import Member
 from .manifest import default_block_rows
-from .parts import StageSink
-from .records import digest_of
-from .sinks import ResultsSink, StoreSink
+from .parts import StageSink, packed, part_name, unpacked
+from .records import DamagedError, as_searched, digest_of
+from .sinks import ListSink, ResultsSink, StoreSink
 from .store import XmapStore
 from .turns import Pace, SharedBlocks
 
 #: Seconds between two looks at what others have done, while there is work; more where a look takes long.
 LOOK_SECONDS = 5.0
+_STAGE_FILES = 16  # of a first stage that one process computes
 _GATHERING = 0.2  # seconds between two looks whether somebody else has read all journals
 _GATHER = "journals"  # the claim of who reads them
 
@@ -45,9 +52,71 @@ def sink_at(
         for store in stores:
             stack.enter_context(store)
         if member is None or begin is None:
-            yield StoreSink(stores, where)
+            yield AloneSink(stores, where)
         else:
             yield stack.enter_context(SharedSink(stores, where, member, begin))
+
+
+class AloneSink(StoreSink):
+    """Stores that this process fills alone. What a first stage finds is kept until the stores have it."""
+
+    def stage(self, name: str, n: int, blocks: Sequence[Block]) -> ResultsSink:
+        """Cut so that some minutes of work are not lost, and that there are few files."""
+        rows = min(len(blocks[0]), max(default_block_rows(n), -(-n // _STAGE_FILES)))
+        return KeptStage(self._stage_folder(name), cut(n, rows, len(blocks[0].layers)), self)
+
+    def set_E(self, E: ArrayLike, record: Record) -> None:
+        super().set_E(E, record)
+        shutil.rmtree(self._stage_folder("E"), ignore_errors=True)
+
+    def _stage_folder(self, name: str) -> Path:
+        return Path(self._where) / f"{PRIVATE_PREFIX}{name}-{identity_of(self.stores[0])}"
+
+
+class KeptStage(ListSink):
+    """Blocks of a stage, each in a file named by its rows, of which those that are there are not computed again.
+
+    Parameters
+    ----------
+    folder : Path
+        Made when the first block is written.
+    blocks : sequence of Block
+    job : StoreSink
+        Whose stage this is.
+    """
+
+    def __init__(self, folder: Path, blocks: Sequence[Block], job: StoreSink) -> None:
+        super().__init__(blocks, job)
+        self._kept_in, self._n = folder, len(blocks)
+        for block in blocks:
+            with contextlib.suppress(FileNotFoundError, DamagedError, OSError):  # what is damaged is computed again
+                head, arrays = unpacked(folder / part_name(block.begin, block.end))
+                searched = tuple(as_searched(one) for one in head["searched"])
+                self._unclaimed.remove(block)
+                super().write(block, BlockResult(list(arrays.values()), Record(searched=searched)))
+
+    def write(self, block: Block, result: BlockResult) -> None:
+        arrays = {f"array{place}": np.asarray(array) for place, array in enumerate(result.arrays)}
+        head = {"searched": [dict(one) for one in result.record.searched]}
+        part = self._kept_in / part_name(block.begin, block.end)
+        with durable.explained(f"{part} could not be written", ", then run the same command again"):
+            durable.make_folder(self._kept_in)
+            durable.write_file(part, packed(arrays, head))
+        super().write(block, result)
+
+    def kept(self) -> str:
+        done = self._n - len(self._pending)
+        return (
+            f"{done:,} of {self._n:,} blocks of the search for E are kept in {self._kept_in.parent}; the same call (or "
+            "command) continues there"
+        )
+
+
+def identity_of(store: XmapStore) -> str:
+    """What decides a first stage of the job of a store, as a few letters."""
+    manifest = store.manifest
+    same = {name: value for name, value in manifest.parameters.items() if name != "lib_size"}
+    return digest_of([manifest.input_digest, same, manifest.version])[:16]
 
 
 def stage_blocks(n: int, block_rows: int) -> list[Block]:
@@ -196,11 +265,6 @@ class SharedSink(StoreSink):
 
     def stage(self, name: str, n: int, blocks: Sequence[Block]) -> ResultsSink:
         """As every process that shares the folder cuts and keeps it."""
-        kind = f"{name}-{self._identity()}"
+        kind = f"{name}-{identity_of(self.stores[0])}"
         blocks = stage_blocks(n, self.stores[0].block_rows)
         return StageSink(self._member.folder / kind, kind, blocks, self._member, self._begin, self)
-
-    def _identity(self) -> str:
-        manifest = self.stores[0].manifest
-        same = {name: value for name, value in manifest.parameters.items() if name != "lib_size"}
-        return digest_of([manifest.input_digest, same, manifest.version])[:16]

@@ -10,6 +10,7 @@ import pyedmcl
 from pyedmcl.edm.embed_dimension_problem import EmbedDimensionProblem
 from pyedmcl.engines.crossmap import CrossMap
 from pyedmcl.errors import Interrupted, StoreMismatchError
+from pyedmcl.jobs.shared import KeptStage
 from pyedmcl.jobs.store import XmapStore
 
 N = 40  # three blocks of a store
@@ -109,6 +110,32 @@ def test_automatic_dimensions_are_searched_once(data, one_device, tmp_path, monk
     monkeypatch.setattr(XmapStore, "write", write)
     monkeypatch.setattr(EmbedDimensionProblem, "open", lambda *_: pytest.fail("searched again"))
     assert np.isfinite(np.asarray(pyedmcl.xmap(data, E_max=3, out=out, device=one_device).rho)).all()
+
+
+@pytest.mark.parametrize("function", ["xmap", "ccm_matrix"])
+def test_a_search_for_E_that_is_ended_goes_on(function, one_device, tmp_path, monkeypatch):
+    wide = np.random.default_rng(3).random((60, 40))
+    call = {"E_max": 3, "E_rule": 0.02, "out": tmp_path / "out", "device": one_device}
+    call |= {"lib_sizes": [20], "sample": 2, "seed": 1} if function == "ccm_matrix" else {}
+    written, write = [], KeptStage.write
+
+    def stops(sink, block, result):
+        if written:
+            raise KeyboardInterrupt
+        written.append(block)
+        write(sink, block, result)
+
+    monkeypatch.setattr(KeptStage, "write", stops)
+    with pytest.raises(Interrupted, match=r"1 of 3 blocks of the search for E are kept in .*; the same call"):
+        getattr(pyedmcl, function)(wide, **call)
+    again = []
+    monkeypatch.setattr(KeptStage, "write", lambda *given: (again.append(given[1]), write(*given)))
+    found = getattr(pyedmcl, function)(wide, **call)
+    assert [block.begin for block in again] == [16, 32]
+    plain = getattr(pyedmcl, function)(wide, **{**call, "out": None})
+    np.testing.assert_array_equal(np.asarray(found.E), plain.E)
+    np.testing.assert_array_equal(np.asarray(found.rho), np.asarray(plain.rho))
+    assert not list(tmp_path.rglob(".pyedmcl-E-*"))
 
 
 def test_constant_series_are_reported(data, one_device):
