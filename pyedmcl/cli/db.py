@@ -74,8 +74,7 @@ def require_kept(database: Database, what: str) -> None:
 
 
 def _is_of(trial: Trial, device: str | None) -> bool:
-    key = trial.key.device
-    return device is None or device.lower() in f"{key.runtime} {key.name}".lower()
+    return device is None or trial.key.device.is_called(device)
 
 
 @app.command("show", cls=Command, epilog=HELP)
@@ -110,7 +109,7 @@ def show(
         talk.table(("kernel", "device", "driver", "current", *_STATES, "newest"), rows, right=_STATES)
     else:
         talk.summary("no trials" + (" of these" if kernels or device else "; 'pyedmcl tune' makes some"))
-    every = [r for r in stored(database) if r.name in others and (device is None or r.is_of(device))]
+    every = [r for r in stored(database) if r.name in others and (device is None or r.device.is_called(device))]
     used = {record.id for record in used_rates(every)}
     rates = [
         {"rates": r.name, "device": r.device.name, "driver": r.device.driver, "used": r.id in used,

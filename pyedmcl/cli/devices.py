@@ -15,7 +15,7 @@ from .talk import Talk
 if TYPE_CHECKING:
     from ..device.doctor import Finding
     from ..device.info import DeviceInfo
-    from ..device.select import Choice
+    from ..device.select import DeviceChoice
 
 _HEADER = ("", "id", "name", "runtime", "kind", "units", "memory", "fp64", "driver")
 
@@ -32,7 +32,7 @@ def devices(
 
     trouble: DeviceNotFoundError | None = None
     found: Sequence[DeviceInfo] = []
-    choice: Choice | None = None
+    choice: DeviceChoice | None = None
     findings: list[Finding] = []
     try:
         found = discover.discover_every()
@@ -63,13 +63,13 @@ def devices(
     raise trouble
 
 
-def _choose(request: str | None, found: Sequence[DeviceInfo]) -> Choice:
+def _choose(request: str | None, found: Sequence[DeviceInfo]) -> DeviceChoice:
     from ..device.select import select
 
     return select(request, devices=found)
 
 
-def _record(info: DeviceInfo, choice: Choice | None) -> dict[str, Any]:
+def _record(info: DeviceInfo, choice: DeviceChoice | None) -> dict[str, Any]:
     from ..device.quirks import quirks_for
 
     quirks = quirks_for(info)
@@ -81,7 +81,7 @@ def _record(info: DeviceInfo, choice: Choice | None) -> dict[str, Any]:
     }
 
 
-def _table(talk: Talk, found: Sequence[DeviceInfo], choice: Choice | None) -> None:
+def _table(talk: Talk, found: Sequence[DeviceInfo], choice: DeviceChoice | None) -> None:
     from ..device.quirks import quirks_for
 
     rows = []

@@ -34,6 +34,10 @@ class DeviceKey:
         text = json.dumps(self.as_dict(), sort_keys=True, ensure_ascii=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
+    def is_called(self, words: str) -> bool:
+        """Whether the device's runtime and name contain a text, in letters of either case."""
+        return words.lower() in f"{self.runtime} {self.name}".lower()
+
     def as_dict(self) -> dict[str, str | int]:
         # A result holds one, and a call may make thousands of results: asdict() would copy each field deeply.
         return dict(vars(self))

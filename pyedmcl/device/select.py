@@ -27,14 +27,14 @@ HOW_TO_GET_ONE = (
 
 
 @dataclass(frozen=True)
-class Choice:
+class DeviceChoice:
     """A device and, for the user, why it was taken."""
 
     device: DeviceInfo
     reason: str
 
 
-def select(request: str | None = None, *, devices: Sequence[DeviceInfo] | None = None) -> Choice:
+def select(request: str | None = None, *, devices: Sequence[DeviceInfo] | None = None) -> DeviceChoice:
     """Choose a device.
 
     Parameters
@@ -80,7 +80,7 @@ def select(request: str | None = None, *, devices: Sequence[DeviceInfo] | None =
             "Name one by its id or a part of its name."
         )
     others = "" if len(matches) == 1 else f", the first of {len(matches)} that match"
-    return Choice(matches[0], f"{source} {request!r}{others}")
+    return DeviceChoice(matches[0], f"{source} {request!r}{others}")
 
 
 
@@ -113,7 +113,7 @@ def _of_executor(executor: str | None, devices: Sequence[DeviceInfo] | None) -> 
 _IDS = re.compile(r"\s*(\w+:)?\d+:\d+\s*(,\s*(\w+:)?\d+:\d+\s*)+")
 
 
-def select_several(request: DeviceNames = None, *, devices: Sequence[DeviceInfo] | None = None) -> list[Choice]:
+def select_several(request: DeviceNames = None, *, devices: Sequence[DeviceInfo] | None = None) -> list[DeviceChoice]:
     """Choose one or more devices.
 
     Parameters
@@ -147,7 +147,7 @@ def _is_several(name: str) -> bool:
     return registry.named_in(name)[1].lower() in ("gpus", "all", "gpu:local") or _IDS.fullmatch(name) is not None
 
 
-def _named(request: str | None, devices: Sequence[DeviceInfo] | None) -> list[Choice]:
+def _named(request: str | None, devices: Sequence[DeviceInfo] | None) -> list[DeviceChoice]:
     name = (request or "").strip().lower()
     if not _is_several(name):
         return [select(request, devices=devices)]
@@ -164,7 +164,7 @@ def _usable(devices: Sequence[DeviceInfo]) -> list[DeviceInfo]:
     return sorted(usable, key=rank)
 
 
-def _all(name: str, devices: Sequence[DeviceInfo]) -> list[Choice]:
+def _all(name: str, devices: Sequence[DeviceInfo]) -> list[DeviceChoice]:
     usable = _usable(devices)
     wanted = [info for info in usable if info.kind == "gpu"]
     if name == "all":
@@ -176,10 +176,10 @@ def _all(name: str, devices: Sequence[DeviceInfo]) -> list[Choice]:
         raise DeviceNotFoundError(
             f"device={name!r}: there is no {lacking}. There are:\n{table(devices)}\n{HOW_TO_GET_ONE}"
         )
-    return [Choice(info, f"one of {len(wanted)} that {name!r} names") for info in wanted]
+    return [DeviceChoice(info, f"one of {len(wanted)} that {name!r} names") for info in wanted]
 
 
-def _local(devices: Sequence[DeviceInfo]) -> Choice:
+def _local(devices: Sequence[DeviceInfo]) -> DeviceChoice:
     """The GPU of this process of a node; processes take turns where there are more of them than GPUs."""
     gpus = [choice.device for choice in _all("gpus", devices)]
     rank_here = config.local_rank()
@@ -189,10 +189,10 @@ def _local(devices: Sequence[DeviceInfo]) -> Choice:
             f"({', '.join(config.LOCAL_RANKS)}); start it with srun or mpiexec, or name a device"
         )
     name, number = rank_here
-    return Choice(gpus[number % len(gpus)], f"{name}={number}, of {len(gpus)} GPUs")
+    return DeviceChoice(gpus[number % len(gpus)], f"{name}={number}, of {len(gpus)} GPUs")
 
 
-def _automatic(devices: Sequence[DeviceInfo]) -> Choice:
+def _automatic(devices: Sequence[DeviceInfo]) -> DeviceChoice:
     ordered = _usable(devices)
     if not ordered:
         reasons = "\n".join(f"  {info.id}  {quirks_for(info).unusable or 'a simulator'}" for info in devices)
@@ -209,7 +209,7 @@ def _automatic(devices: Sequence[DeviceInfo]) -> Choice:
         reason = f"no GPU; the fastest of {len(same)} processor runtimes"
     else:
         reason = f"the first of {len(same)} {_label(best.kind)}s"
-    return Choice(best, reason)
+    return DeviceChoice(best, reason)
 
 
 def _label(kind: str) -> str:

@@ -66,7 +66,7 @@ class Direction:
         Neighbours.
     legal : ndarray of bool (n,)
         Rows that may be drawn.
-    allowed : ndarray of bool (n,) or None
+    library_mask : ndarray of bool (n,) or None
         Rows that ranges and masks let be drawn; None for all.
     tau : int
     """
@@ -76,7 +76,7 @@ class Direction:
     number: int
     k: int
     legal: NDArray[np.bool_]
-    allowed: NDArray[np.bool_] | None
+    library_mask: NDArray[np.bool_] | None
     tau: int
 
     @property
@@ -215,12 +215,12 @@ def both_directions(
     def direction(library: Side, target: Side, number: int) -> Direction:
         n = library.series.n_steps
         require_rows(library.series, E=library.lags, tau=tau, Tp=Tp, k=1, what="x" if number == 0 else "y")
-        allowed = ranges.library_mask(n, E=library.lags, tau=tau, Tp=Tp, lib_range=lib_range, valid_lib=valid_lib)
+        library_mask = ranges.library_mask(n, E=library.lags, tau=tau, Tp=Tp, lib_range=lib_range, valid_lib=valid_lib)
         legal = np.isfinite(embed(library.series.values, library.lags, tau)).all(axis=1)
         legal &= ranges.finite_target(target.series.values[:, 0], Tp)
-        if allowed is not None:
-            legal &= allowed
-        return Direction(library, target, number, knn or library.E + 1, legal, allowed, tau)
+        if library_mask is not None:
+            legal &= library_mask
+        return Direction(library, target, number, knn or library.E + 1, legal, library_mask, tau)
 
     return direction(x, y, 0), direction(y, x, 1)
 

@@ -40,8 +40,8 @@ def most_rows(problem: CcmMatrixProblem) -> int:
     ]) if not there.all() else (np.arange(series.n_steps) >= (E - 1) * tau)[None]  # fmt: skip
     most, (least, what) = series.n_steps, _least_size(problem)
     for choice in problem.folds or (problem.rows,):
-        allowed = None if choice is None else choice.library_mask(series.n_steps, E, tau, Tp)
-        drawn = embedded if allowed is None else embedded & allowed
+        library_mask = None if choice is None else choice.library_mask(series.n_steps, E, tau, Tp)
+        drawn = embedded if library_mask is None else embedded & library_mask
         most = min(most, int((drawn.astype(np.float32) @ known.astype(np.float32).T).min()))
     if most < least:
         raise InputError(

@@ -135,7 +135,8 @@ class CcmEngine:
         """rho (directions of the block, sizes, samples)."""
         p, directions = self._problem, self._problem.directions[block.begin : block.end]
         targets = np.array([future(direction.target.series.values[:, 0], p.Tp) for direction in directions])
-        engine = SampledSkill(self._executor, _states(p, directions), targets, directions[0].allowed, request=p.search)
+        mask = directions[0].library_mask
+        engine = SampledSkill(self._executor, _states(p, directions), targets, mask, request=p.search)
         pairs = [CcmPair(place, place, direction.stream) for place, direction in enumerate(directions)]
         try:
             if p.measure != "pearson":

@@ -198,15 +198,15 @@ def multiview(
     n, first = series.n_steps, (E - 1) * tau
     goal = series.values[:, aimed].astype(np.float64)
     k = arguments.count("knn", knn) or dims + 1
-    allowed = ranges.library_mask(n, E=E, tau=tau, Tp=Tp, lib_range=lib_range, valid_lib=valid_lib)
-    drawn = np.ones(n, bool) if allowed is None else allowed
+    library_mask = ranges.library_mask(n, E=E, tau=tau, Tp=Tp, lib_range=lib_range, valid_lib=valid_lib)
+    drawn = np.ones(n, bool) if library_mask is None else library_mask
     training = np.flatnonzero(drawn & (np.arange(n) >= first))
-    check_library(series.values[:, used], goal, E, tau, Tp, allowed, None if knn is None else k, "data")
+    check_library(series.values[:, used], goal, E, tau, Tp, library_mask, None if knn is None else k, "data")
     rows = ranges.prediction_rows(n, first, pred_range)
     states = embed(condition_together(series.values[:, used], dtype), E, tau)
     views = tuple(itertools.combinations(range(len(names)), dims))
     runner = arguments.runner_on(device, dtype, client)
-    ranking = ViewsProblem(states, goal, views, k, Tp, radius, allowed, dtype, training)
+    ranking = ViewsProblem(states, goal, views, k, Tp, radius, library_mask, dtype, training)
     trained = ranking.result()
     runner.run(ranking, ArraySink(ranking.blocks(runner.devices), [trained]))
     order = np.lexsort((np.arange(tried), -np.where(np.isnan(trained), -np.inf, trained)))[:chosen]

@@ -37,7 +37,7 @@ class ViewsProblem:
     views : tuple of tuple of int
         The coordinates of each view.
     k, Tp, exclusion_radius : int
-    allowed : ndarray of bool (n_steps,) or None
+    library_mask : ndarray of bool (n_steps,) or None
         Library rows that may be used.
     dtype : str
         What kernels compute in.
@@ -51,7 +51,7 @@ class ViewsProblem:
     k: int
     Tp: int
     exclusion_radius: int
-    allowed: NDArray[np.bool_] | None
+    library_mask: NDArray[np.bool_] | None
     dtype: str
     scored: NDArray[np.int64] | None
 
@@ -92,7 +92,7 @@ class ViewsEngine:
         self._problem = problem
         self._future = future(p.goal, p.Tp)
         self._search = coordinate_problem(len(p.views[0]), p.k, p.Tp, p.exclusion_radius, n, n, p.dtype)
-        self._projector = Projector(executor, self._search, self._future, p.allowed)
+        self._projector = Projector(executor, self._search, self._future, p.library_mask)
         self._batch = max(int(budget(executor.info).total // 16 // (self._search.stride(n) * self._search.itemsize)), 1)
 
     def block(self, block: Block, into: Arrays | None, report: Report) -> BlockResult:

@@ -111,19 +111,19 @@ def library_mask(
     """
     if lib_range is None and valid_lib is None:
         return None
-    allowed = np.ones(n, bool)
+    library_mask = np.ones(n, bool)
     if lib_range is not None:
         as_mask = mask(name, lib_range, n)
         if as_mask is not None:
-            allowed = as_mask.copy()
-            if not allowed.any():
+            library_mask = as_mask.copy()
+            if not library_mask.any():
                 raise InputError(f"{name} is a mask of {n} rows, none of which is True; at least one row is needed")
         else:
-            allowed[:] = False
+            library_mask[:] = False
             for begin, end in segments(name, lib_range, n):
                 first = max(begin + (E - 1) * tau, begin - Tp)
-                allowed[first : max(min(end, end - Tp), first)] = True
-            if not allowed.any():
+                library_mask[first : max(min(end, end - Tp), first)] = True
+            if not library_mask.any():
                 raise InputError(
                     f"{name}={shown(lib_range)} holds no library row for E={E}, tau={tau}, Tp={Tp}: a segment needs "
                     f"more than {max((E - 1) * tau + max(Tp, 0), -Tp)} rows"
@@ -134,10 +134,10 @@ def library_mask(
             raise InputError(
                 f"valid_lib holds no booleans: {shown(valid_lib)}; a mask with one for each of the {n} rows is needed"
             )
-        allowed &= as_mask
-        if not allowed.any():
+        library_mask &= as_mask
+        if not library_mask.any():
             raise InputError("valid_lib leaves no library row; at least one of the rows in the library must be True")
-    return allowed
+    return library_mask
 
 
 def prediction_rows(n: int, first: int, pred_range: Any = None, name: str = "pred_range") -> Rows:

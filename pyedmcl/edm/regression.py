@@ -128,8 +128,8 @@ def prepare(
         legal &= ranges.finite_target(np.zeros(len(goal)), Tp)
     else:
         legal &= aimed
-    if sides.allowed is not None:
-        legal &= sides.allowed
+    if sides.library_mask is not None:
+        legal &= sides.library_mask
     library_rows = np.flatnonzero(legal)
     if not aimed[library_rows].any():
         raise InputError(

@@ -29,7 +29,7 @@ class Sides:
         ``asked`` holds the predicted rows; it is ``library`` where a series predicts itself.
     goal : ndarray (n,)
         Values of the target at the library's rows.
-    allowed : ndarray of bool (n,) or None
+    library_mask : ndarray of bool (n,) or None
         Library rows that ranges and masks leave.
     rows : ndarray of int
         Rows of ``asked`` that are predicted.
@@ -45,7 +45,7 @@ class Sides:
     library: Series
     asked: Series
     goal: Doubles
-    allowed: ranges.Mask | None
+    library_mask: ranges.Mask | None
     rows: ranges.Rows
     observed: Doubles
     exclusion_radius: int
@@ -82,7 +82,7 @@ def sides_of(
         layout = groups.layout(E=lags, tau=tau, Tp=[Tp], exclusion_radius=radius)
         series, goal, radius = layout.series(series, "lib"), layout.column(goal), layout.exclusion_radius
     n = series.n_steps
-    allowed = ranges.library_mask(
+    library_mask = ranges.library_mask(
         n, E=lags, tau=tau, Tp=Tp, lib_range=ranges.in_layout("lib_range", options.lib_range, layout),
         valid_lib=ranges.in_layout("valid_lib", options.valid_lib, layout),
     )  # fmt: skip
@@ -96,8 +96,9 @@ def sides_of(
     if layout is not None and not layout.embedded(rows, first).any():
         raise InputError(f"pred_range={arguments.shown(options.pred_range)}: none of its rows is embedded")
     return Sides(
-        series, asked, goal, allowed, rows, ranges.observed_at(seen, rows, Tp), radius if pred is None else -1, layout
-    )
+        series, asked, goal, library_mask, rows, ranges.observed_at(seen, rows, Tp), radius if pred is None else -1,
+        layout,
+    )  # fmt: skip
 
 
 def _another(

@@ -45,7 +45,7 @@ class Projection:
     tau, Tp, k : int
     exclusion_radius : int
         -1 where library and query are different series.
-    allowed : ndarray of bool (n,) or None
+    library_mask : ndarray of bool (n,) or None
         Library rows that ranges and masks leave.
     rows : ndarray of int
         Query rows that are predicted.
@@ -63,7 +63,7 @@ class Projection:
     Tp: int
     k: int
     exclusion_radius: int
-    allowed: Mask | None
+    library_mask: Mask | None
     rows: NDArray[np.int64]
     observed: Doubles
     layout: Layout | None = None
@@ -119,17 +119,18 @@ def prepare(
     sides = sides_of(series, groups, pred, target, options, lags=lags, tau=tau, Tp=Tp, quiet=quiet)
     library = sides.library.values
     if not gaps_only:
-        check_library(library, sides.goal, lags, tau, Tp, sides.allowed, None if options.knn is None else k, "lib")
+        check_library(library, sides.goal, lags, tau, Tp, sides.library_mask, None if options.knn is None else k, "lib")
     return Projection(
         library=library, query=library if pred is None else sides.asked.values, goal=sides.goal, lags=lags, tau=tau,
-        Tp=Tp, k=k, exclusion_radius=sides.exclusion_radius, allowed=sides.allowed, rows=sides.rows,
+        Tp=Tp, k=k, exclusion_radius=sides.exclusion_radius, library_mask=sides.library_mask, rows=sides.rows,
         observed=sides.observed, layout=sides.layout,
     )  # fmt: skip
 
 
 def check_library(
-    values: NDArray[Any], goal: Doubles, lags: int, tau: int, Tp: int, allowed: Mask | None, knn: int | None, what: str
-) -> None:
+    values: NDArray[Any], goal: Doubles, lags: int, tau: int, Tp: int, library_mask: Mask | None, knn: int | None,
+    what: str,
+) -> None:  # fmt: skip
     """Refuse a library without any row, or with fewer than the neighbours that were asked for by number.
 
     Parameters
@@ -149,8 +150,8 @@ def check_library(
     legal[:first] = False
     for e in range(lags):
         legal[first:] &= there[first - e * tau : len(there) - e * tau]
-    if allowed is not None:
-        legal &= allowed
+    if library_mask is not None:
+        legal &= library_mask
     rows = int(legal.sum())
     if rows >= max(knn or 1, 1):
         return
@@ -185,7 +186,7 @@ def laid_out(p: Projection, dtype: str) -> tuple[SearchProblem, NDArray[Any], ND
 
 def together(p: Projection) -> tuple[Any, ...] | None:
     """What must be equal for projections to share a search; None for one that cannot."""
-    if p.query is not p.library or p.library.shape[1] != 1 or p.allowed is not None or p.layout is not None:
+    if p.query is not p.library or p.library.shape[1] != 1 or p.library_mask is not None or p.layout is not None:
         return None
     if not (np.isfinite(p.library).all() and np.isfinite(p.goal).all()):
         return None
@@ -221,7 +222,7 @@ def project(
 ) -> tuple[Forecast, Record]:
     """Predict the rows of a projection."""
     problem, library, query = laid_out(p, dtype)
-    projector = Projector(executor, problem, future(p.goal, p.Tp), p.allowed, request)
+    projector = Projector(executor, problem, future(p.goal, p.Tp), p.library_mask, request)
     try:
         predicted, variance, noise = projector.predict(library, query)
         record = Record.of(projector.searcher)
@@ -244,13 +245,13 @@ def generate(
     predicted, variance = np.full((2, steps), np.nan)
     record = Record()
     of_search: dict[str, list[Mapping[str, Any]]] = {}
-    allowed = np.ones(len(p.library), bool) if p.allowed is None else p.allowed
+    library_mask = np.ones(len(p.library), bool) if p.library_mask is None else p.library_mask
     for step in range(steps):
         # The query is a series of its own; rows near its true place in time are barred as they would be there.
         near = np.abs(np.arange(len(p.library)) - (n - 1 + step)) <= p.exclusion_radius
         next_step = replace(
-            p, query=window[:, None], allowed=allowed & ~near, exclusion_radius=-1, rows=np.array([reach - 1]),
-            observed=np.array([np.nan]),
+            p, query=window[:, None], library_mask=library_mask & ~near, exclusion_radius=-1,
+            rows=np.array([reach - 1]), observed=np.array([np.nan]),
         )  # fmt: skip
         forecast, record = project(executor, next_step, dtype, request)
         for entry in record.searched:

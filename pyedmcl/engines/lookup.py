@@ -33,7 +33,7 @@ _OBSERVING, _STAGING = 1.0, 40.0
 
 
 @dataclass(frozen=True)
-class Shape:
+class LookupShape:
     """The launch of one class of targets.
 
     Attributes
@@ -61,7 +61,7 @@ class Shape:
     stage_rows: int
 
 
-class Shapes:
+class LookupShapes:
     """Shapes of the lookups of one job.
 
     Parameters
@@ -156,18 +156,18 @@ class Shapes:
         sums = (2 * chosen["row_lanes"] * chosen["library_lanes"] + (3 if compact else 2)) * self._itemsize
         return int((self._padded * (_CODE_BYTES if compact else self._itemsize) + sums) * columns)
 
-    def again(self, width: int, n_libraries: int) -> Shape:
+    def again(self, width: int, n_libraries: int) -> LookupShape:
         """The launch that looks for marked pairs of ``width`` targets, and computes them."""
         chosen = spec("lookup").defaults(quirks_for(self._info).defaults_for)
         columns = chosen["target_lanes"] * chosen["lanes"] * chosen["vectors"]
         blocks, group = -(-width // columns), chosen["target_lanes"] * chosen["row_lanes"] * chosen["library_lanes"]
         slices = min(max(n_libraries // _LIBRARIES_AGAIN, 1), max(self._info.compute_units * self._groups // blocks, 1))
-        return Shape(chosen, columns, group, blocks, 0.0, slices, 0)
+        return LookupShape(chosen, columns, group, blocks, 0.0, slices, 0)
 
     def shape(
         self, k: int, width: int, n_libraries: int, units: Callable[[float], int], *, compact: bool = False,
         any_k: bool = False,
-    ) -> Shape:  # fmt: skip
+    ) -> LookupShape:  # fmt: skip
         """The launch for ``width`` targets of ``n_libraries`` tables with ``k`` neighbours.
 
         ``units`` says how many units of work, of so many operations for each library and query row, a launch may have.
@@ -186,7 +186,7 @@ class Shapes:
             if n_libraries * k >= _REPAID * shared:
                 slices, stage_rows = shared, self._padded
         group = chosen["target_lanes"] * chosen["row_lanes"] * chosen["library_lanes"]
-        return Shape(chosen, columns, group, blocks, cost, slices, stage_rows)
+        return LookupShape(chosen, columns, group, blocks, cost, slices, stage_rows)
 
 
 @lru_cache(maxsize=1024)

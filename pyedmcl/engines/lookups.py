@@ -20,7 +20,7 @@ from ..launch.sizes import open_size
 from ..neighbors.tables import Tables
 from ..tuning.parameters import ParameterChoice
 from .compact import Codes
-from .lookup import Shapes
+from .lookup import LookupShapes
 
 if TYPE_CHECKING:
     from ..device.executor import Buffer, Executor, Kernel
@@ -72,7 +72,7 @@ class Lookups:
         self._pool = pool if narrow else None
         self._narrowed: Tables | None = None  # whose rows are in the pool
         self._hidden: tuple[NDArray[np.int32], Buffer] | None = None
-        self._shapes = Shapes(executor.info, n_steps, dtype, n_libraries)
+        self._shapes = LookupShapes(executor.info, n_steps, dtype, n_libraries)
         self._pacers: dict[int, Pacer] = defaultdict(lambda: Pacer(executor.info))
         self._kernels: dict[tuple[Any, ...], Kernel] = {}  # by all their values
 

@@ -24,7 +24,7 @@ _EXTENDED = np.finfo(np.longdouble).eps < 1e-18
 
 
 @dataclass(frozen=True)
-class Basis:
+class WhiteBasis:
     """``z = (x - shift) @ map`` and ``v = (y - target_shift) / target_scale``.
 
     Attributes
@@ -75,7 +75,7 @@ class Basis:
         return np.asarray((x - self.shift) @ self.map, np.float64)
 
 
-def basis_of(x: Doubles, y: Doubles) -> Basis:
+def basis_of(x: Doubles, y: Doubles) -> WhiteBasis:
     """The basis of a library (m, D) with targets (m,), all finite.
 
     Some rows are enough for it, unless they leave a doubt whether all directions are there.
@@ -89,7 +89,7 @@ def basis_of(x: Doubles, y: Doubles) -> Basis:
     return found
 
 
-def _basis_of(x: Doubles, y: Doubles, *, final: bool = False) -> Basis | None:
+def _basis_of(x: Doubles, y: Doubles, *, final: bool = False) -> WhiteBasis | None:
     m, dims = x.shape
     shift = x.mean(axis=0)
     centred = x - shift
@@ -113,7 +113,7 @@ def _basis_of(x: Doubles, y: Doubles, *, final: bool = False) -> Basis | None:
     flat = bool(len(sizes)) and float(sizes.min()) < _FLAT * float(sizes.max())
     target_shift = float(y.mean())
     target_scale = float(np.abs(y - target_shift).max(initial=0.0)) or 1.0
-    return Basis(
+    return WhiteBasis(
         shift=shift,
         map=np.ldexp(directions / sizes, -exponent),
         inverse=np.ldexp((directions * sizes).T, exponent),

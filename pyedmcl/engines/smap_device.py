@@ -18,7 +18,7 @@ from ..launch.pacing import Pacer
 from ..launch.pool import Pool
 from ..launch.sizes import open_size, round_up
 from ..tuning.parameters import adjusted, parameters
-from .smap_basis import Basis
+from .smap_basis import WhiteBasis
 from .smap_exact import Library
 from .smap_tiling import Tiling
 
@@ -61,11 +61,11 @@ class Sweeps:
     ----------
     executor : Executor
     library : Library
-    basis : Basis
+    basis : WhiteBasis
     dtype : str
     """
 
-    def __init__(self, executor: Executor, library: Library, basis: Basis, dtype: str) -> None:
+    def __init__(self, executor: Executor, library: Library, basis: WhiteBasis, dtype: str) -> None:
         self.executor, self.library, self.basis, self.dtype = executor, library, basis, dtype
         self.regressors = basis.rank + 1
         self.entries = self.regressors * (self.regressors + 1) // 2 + self.regressors + 3

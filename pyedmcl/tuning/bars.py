@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ..codegen.spec import KernelSpec
 from ..device.fingerprint import DeviceKey
 from ..errors import InputError
-from .connection import BARS_TABLE, UnusableError
+from .connection import UnusableError
 from .key import canonical
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class Bar:
         """Whether it keeps a configuration of a kernel away from a device."""
         return (
             kernel == self.kernel
-            and self.device.lower() in f"{device.runtime} {device.name}".lower()
+            and device.is_called(self.device)
             and all(parameters.get(name) == value for name, value in self.parameters.items())
         )
 
@@ -81,7 +81,6 @@ def add(database: Database, bar: Bar) -> int:
     row = (bar.kernel, canonical(bar.parameters), bar.device, bar.why, time.time())
 
     def change(connection: sqlite3.Connection) -> int:
-        connection.execute(BARS_TABLE)  # a database of an earlier version has none
         same = "SELECT id FROM bars WHERE kernel=? AND parameters=? AND device=?"
         there = connection.execute(same, row[:3]).fetchone()
         if there:
@@ -99,19 +98,11 @@ def stored(database: Database) -> list[Bar]:
 
 def remove(database: Database, ids: Iterable[int]) -> int:
     """Take bars back by their number; returns how many there were."""
-    wanted = list(ids)
-
-    def change(connection: sqlite3.Connection) -> int:
-        connection.execute(BARS_TABLE)
-        return sum(connection.execute("DELETE FROM bars WHERE id=?", (i,)).rowcount for i in wanted)
-
-    return database.file.write(change)
+    return database.file.remove("bars", ids)
 
 
 def select(connection: sqlite3.Connection) -> list[Bar]:
     """All bars of an open database. Raises UnusableError for one that was never written so."""
-    if not connection.execute("SELECT 1 FROM sqlite_master WHERE name='bars'").fetchone():
-        return []
     rows = connection.execute("SELECT id, kernel, parameters, device, why, at FROM bars ORDER BY id")
     return [_bar(*row) for row in rows]
 

@@ -7,7 +7,6 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from .connection import CHECKS_TABLE
 from .key import TuningKey, canonical, device_digest
 
 if TYPE_CHECKING:
@@ -22,7 +21,6 @@ def add(database: Database, key: TuningKey, parameters: Mapping[str, Any]) -> No
     row = (device_digest(key.device), key.kernel, key.digest, key.specialisation, canonical(parameters), time.time())
 
     def change(connection: sqlite3.Connection) -> None:
-        connection.execute(CHECKS_TABLE)  # a database of an earlier version has none
         connection.execute("INSERT OR IGNORE INTO checks VALUES (?, ?, ?, ?, ?, ?)", row)
 
     database.file.write(change)
@@ -32,8 +30,6 @@ def stored(database: Database, kernel: str, digest: str) -> Checked:
     """All of a kernel's text."""
 
     def query(connection: sqlite3.Connection) -> Checked:
-        if not connection.execute("SELECT 1 FROM sqlite_master WHERE name='checks'").fetchone():
-            return set()
         statement = "SELECT device, kernel, specialisation, parameters FROM checks WHERE kernel=? AND digest=?"
         return set(connection.execute(statement, (kernel, digest)))
 

@@ -12,7 +12,7 @@ import os
 import sqlite3
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TypeVar
 
@@ -37,36 +37,30 @@ CREATE TABLE limits (
 ) WITHOUT ROWID;
 """
 _FIRST_TABLES = ("devices", "trials", "fastest", "limits")
-#: Came later than the others, and those who do not know it are not disturbed by it: the layout's number stays, and the
-#: table is made when the first rates are written.
-RATES_TABLE = """
-CREATE TABLE IF NOT EXISTS rates (
-    id INTEGER PRIMARY KEY, device TEXT NOT NULL, name TEXT NOT NULL, model TEXT NOT NULL, "values" TEXT NOT NULL,
-    problems TEXT NOT NULL, at REAL NOT NULL, session TEXT NOT NULL
-)
-"""
-#: Likewise, for what is kept away by hand.
-BARS_TABLE = """
-CREATE TABLE IF NOT EXISTS bars (
-    id INTEGER PRIMARY KEY, kernel TEXT NOT NULL, parameters TEXT NOT NULL, device TEXT NOT NULL, why TEXT NOT NULL,
-    at REAL NOT NULL
-)
-"""
-#: Likewise, for what was found elsewhere and verified here.
-CHECKS_TABLE = """
-CREATE TABLE IF NOT EXISTS checks (
-    device TEXT NOT NULL, kernel TEXT NOT NULL, digest TEXT NOT NULL, specialisation TEXT NOT NULL,
-    parameters TEXT NOT NULL, at REAL NOT NULL, PRIMARY KEY (device, kernel, digest, specialisation, parameters)
-) WITHOUT ROWID
-"""
-#: Likewise, for how many times faster than the defaults the outcome of a tuning was.
-GAINS_TABLE = """
-CREATE TABLE IF NOT EXISTS gains (
-    device TEXT NOT NULL, kernel TEXT NOT NULL, digest TEXT NOT NULL, specialisation TEXT NOT NULL, size TEXT NOT NULL,
-    parameters TEXT NOT NULL, gain REAL NOT NULL,
-    PRIMARY KEY (device, kernel, digest, specialisation, size, parameters)
-) WITHOUT ROWID
-"""
+# Came later than the others, and those who do not know them are not disturbed: the layout's number stays. A database
+# of an earlier version gets them when it is written; to readers it seems to have empty ones.
+_LATER_TABLES = {
+    "rates": """(
+        id INTEGER PRIMARY KEY, device TEXT NOT NULL, name TEXT NOT NULL, model TEXT NOT NULL, "values" TEXT NOT NULL,
+        problems TEXT NOT NULL, at REAL NOT NULL, session TEXT NOT NULL
+    )""",
+    # What is kept away by hand.
+    "bars": """(
+        id INTEGER PRIMARY KEY, kernel TEXT NOT NULL, parameters TEXT NOT NULL, device TEXT NOT NULL, why TEXT NOT NULL,
+        at REAL NOT NULL
+    )""",
+    # What was found elsewhere and verified here.
+    "checks": """(
+        device TEXT NOT NULL, kernel TEXT NOT NULL, digest TEXT NOT NULL, specialisation TEXT NOT NULL,
+        parameters TEXT NOT NULL, at REAL NOT NULL, PRIMARY KEY (device, kernel, digest, specialisation, parameters)
+    ) WITHOUT ROWID""",
+    # How many times faster than the defaults the outcome of a tuning was.
+    "gains": """(
+        device TEXT NOT NULL, kernel TEXT NOT NULL, digest TEXT NOT NULL, specialisation TEXT NOT NULL,
+        size TEXT NOT NULL, parameters TEXT NOT NULL, gain REAL NOT NULL,
+        PRIMARY KEY (device, kernel, digest, specialisation, size, parameters)
+    ) WITHOUT ROWID""",
+}
 
 
 class UnusableError(Exception):
@@ -135,6 +129,13 @@ class File:
                         self._use_memory(error)
             raise RuntimeError(f"{self.path}: a change failed in memory too")
 
+    def remove(self, table: str, ids: Iterable[int]) -> int:
+        """Remove rows of a table by their number; returns how many there were."""
+        wanted = [(number,) for number in ids]
+        if not wanted:
+            return 0
+        return self.write(lambda c: sum(c.execute(f"DELETE FROM {table} WHERE id=?", row).rowcount for row in wanted))
+
     def shrink(self) -> None:
         """Give the space of removed rows back to the disk, if nobody else is using the file."""
         with self._lock, contextlib.suppress(*_TROUBLE):
@@ -151,6 +152,7 @@ class File:
         try:
             with contextlib.closing(self._attempt(writing=False)) as before:
                 before.backup(memory)
+            _complete(memory, writing=True)
             _transaction(memory, lambda connection: None)  # a copy of a damaged file may refuse to be written
         except _TROUBLE:
             memory = _empty()
@@ -179,6 +181,7 @@ class File:
             if writing and not self._examined:  # once: what is added to a damaged file may never be found again
                 _examine(connection)
                 self._examined = True
+            _complete(connection, writing)
         except BaseException:
             connection.close()
             raise
@@ -287,11 +290,23 @@ def _schema(connection: sqlite3.Connection) -> dict[str, str]:
 
 
 def _create(connection: sqlite3.Connection) -> None:
-    for statement in f"{_TABLES};{RATES_TABLE};{BARS_TABLE};{CHECKS_TABLE};{GAINS_TABLE}".split(";"):
+    for statement in _TABLES.split(";"):
         if statement.strip():
             connection.execute(statement)
+    _complete(connection, writing=True)
     connection.execute(f"PRAGMA application_id = {_APPLICATION}")
     connection.execute(f"PRAGMA user_version = {SCHEMA}")
+
+
+def _complete(connection: sqlite3.Connection, writing: bool) -> None:
+    """Give a database of an earlier version the tables that it lacks; those of a reader end with the connection."""
+    if not writing:
+        connection.execute("PRAGMA temp_store = MEMORY")
+    there = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
+    for name, columns in _LATER_TABLES.items():
+        if name not in there:
+            kind = "TABLE IF NOT EXISTS" if writing else "TEMPORARY TABLE"
+            connection.execute(f"CREATE {kind} {name} {columns}")
 
 
 def _empty() -> sqlite3.Connection:

@@ -132,7 +132,7 @@ class Database:
 
     def forget(self, trial_id: int) -> None:
         """Remove a trial that was stopped for reasons of its own, such as Ctrl-C, so that it is not held against it."""
-        self._file.write(lambda connection: connection.execute("DELETE FROM trials WHERE id=?", (trial_id,)))
+        self._file.remove("trials", [trial_id])
 
     def add(self, trials: Iterable[Trial]) -> int:
         """Append trials that have ended, as they are; those already there (same key, parameters, session and end) are
@@ -204,11 +204,7 @@ class Database:
 
     def remove(self, ids: Iterable[int]) -> int:
         """Remove trials by their number; returns how many there were. The file is made smaller."""
-
-        def change(connection: sqlite3.Connection) -> int:
-            return sum(connection.execute("DELETE FROM trials WHERE id=?", (i,)).rowcount for i in list(ids))
-
-        removed = self._file.write(change)
+        removed = self._file.remove("trials", ids)
         self._file.shrink()
         return removed
 

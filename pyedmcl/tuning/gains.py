@@ -6,7 +6,6 @@ import sqlite3
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from .connection import GAINS_TABLE
 from .grades import Entry
 from .key import TuningKey, device_digest
 
@@ -33,7 +32,6 @@ def add(database: Database, gains: Iterable[tuple[TuningKey, str, float]]) -> No
         return
 
     def change(connection: sqlite3.Connection) -> None:
-        connection.execute(GAINS_TABLE)  # a database of an earlier version has none
         connection.executemany("INSERT OR REPLACE INTO gains VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
 
     database.file.write(change)
@@ -52,8 +50,6 @@ def stored(database: Database, kernel: str, digest: str) -> dict[Place, float]:
     """All of a kernel's text; what is no number above 0 is left out."""
 
     def query(connection: sqlite3.Connection) -> dict[Place, float]:
-        if not connection.execute("SELECT 1 FROM sqlite_master WHERE name='gains'").fetchone():
-            return {}
         statement = "SELECT device, specialisation, size, parameters, gain FROM gains WHERE kernel=? AND digest=?"
         found = connection.execute(statement, (kernel, digest))
         return {tuple(at): gain for *at, gain in found if isinstance(gain, float) and 0 < gain < float("inf")}

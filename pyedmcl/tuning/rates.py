@@ -15,7 +15,6 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from ..device.fingerprint import DeviceKey
-from .connection import RATES_TABLE
 from .key import canonical, device_digest, device_from
 from .rows import LATEST
 
@@ -65,10 +64,6 @@ class RateRecord:
         """Whether this version's formulas can use them."""
         return MODELS.get(self.name) == self.model
 
-    def is_of(self, device: str) -> bool:
-        """Whether the device's name or runtime contains a text."""
-        return device.lower() in f"{self.device.runtime} {self.device.name}".lower()
-
 
 def line(record: RateRecord) -> str:
     """A record as one line of JSON, for a file of wisdom; what was timed stays behind."""
@@ -112,13 +107,7 @@ def stored(database: Database) -> list[RateRecord]:
 
 def remove(database: Database, ids: Iterable[int]) -> int:
     """Remove records by their number; returns how many there were."""
-    wanted = list(ids)
-
-    def change(connection: sqlite3.Connection) -> int:
-        connection.execute(RATES_TABLE)
-        return sum(connection.execute("DELETE FROM rates WHERE id=?", (i,)).rowcount for i in wanted)
-
-    return database.file.write(change) if wanted else 0
+    return database.file.remove("rates", ids)
 
 
 def newest(records: Iterable[RateRecord], *, device: str | None = None) -> list[RateRecord]:
@@ -136,7 +125,7 @@ def newest(records: Iterable[RateRecord], *, device: str | None = None) -> list[
         place = (device_digest(record.device), record.name)
         if record.current and (place not in best or _rank(record) < _rank(best[place])):
             best[place] = record
-    return sorted((r for r in best.values() if device is None or r.is_of(device)), key=line)
+    return sorted((r for r in best.values() if device is None or r.device.is_called(device)), key=line)
 
 
 def superseded(records: Iterable[RateRecord]) -> list[RateRecord]:
@@ -151,7 +140,6 @@ def _rank(record: RateRecord) -> tuple[bool, int]:
 
 
 def _insert(connection: sqlite3.Connection, record: RateRecord, imported: bool) -> int:
-    connection.execute(RATES_TABLE)  # a database of an earlier version has none
     device, values = device_digest(record.device), canonical(record.values)
     session = IMPORTED if imported else record.session
     if imported:
@@ -167,8 +155,6 @@ def _insert(connection: sqlite3.Connection, record: RateRecord, imported: bool) 
 
 
 def _select(connection: sqlite3.Connection) -> list[RateRecord | None]:
-    if not connection.execute("SELECT 1 FROM sqlite_master WHERE name='rates'").fetchone():
-        return []
     statement = (
         'SELECT r.id, d.fields, r.name, r.model, r."values", r.problems, r.at, r.session '
         "FROM rates r JOIN devices d ON d.digest = r.device ORDER BY r.id"

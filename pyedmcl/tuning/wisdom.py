@@ -172,7 +172,7 @@ def export(database: Database, kernels: Iterable[str] = (), *, device: str | Non
     for kernel in tuple(kernels) or NAMES:
         digest = spec_digest(spec(kernel))
         for entry in gains.entries(database, kernel, digest, database.winners(kernel, digest)):
-            if device is None or device.lower() in f"{entry.key.device.runtime} {entry.key.device.name}".lower():
+            if device is None or entry.key.device.is_called(device):
                 entries.append(entry)
     return sorted(entries, key=line)
 

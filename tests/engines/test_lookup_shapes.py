@@ -7,7 +7,7 @@ from itertools import product
 import pytest
 from device_helpers import INTEL, NVIDIA
 
-from pyedmcl.engines.lookup import Shapes, even_shares
+from pyedmcl.engines.lookup import LookupShapes, even_shares
 from pyedmcl.tuning.parameters import using
 
 
@@ -29,7 +29,7 @@ def test_groups_that_are_dear_to_begin_are_few():
 
 @pytest.mark.parametrize("info", [INTEL, NVIDIA], ids=["cpu", "gpu"])
 def test_a_launch_of_one_block_fills_the_device_too(info):
-    shape = Shapes(info, 20_000, "float32", 2048).shape(4, 2048, 2048, lambda cost: 1)
+    shape = LookupShapes(info, 20_000, "float32", 2048).shape(4, 2048, 2048, lambda cost: 1)
     assert shape.blocks == 1
     assert shape.slices >= min(2 * info.compute_units, -(-2048 // shape.parameters["library_lanes"]))
 
@@ -37,7 +37,7 @@ def test_a_launch_of_one_block_fills_the_device_too(info):
 @pytest.mark.parametrize("info", [INTEL, NVIDIA], ids=["cpu", "gpu"])
 def test_how_sums_are_split_does_not_follow_from_time(info):
     for k, width, libraries in product((4, 21), (3, 100, 2000), (2, 40, 1024)):
-        shapes = Shapes(info, 3780, "float32", libraries)
+        shapes = LookupShapes(info, 3780, "float32", libraries)
         one, all_of_them = (shapes.shape(k, width, libraries, lambda cost, n=n: n) for n in (1, 10_000))
         assert one.parameters == all_of_them.parameters
         # Nor does it follow from how many of the libraries a device has at once.
@@ -45,7 +45,7 @@ def test_how_sums_are_split_does_not_follow_from_time(info):
 
 
 def test_launches_have_even_shares():
-    shape = Shapes(NVIDIA, 3780, "float32", 1024).shape(4, 2000, 1024, lambda cost: 183)
+    shape = LookupShapes(NVIDIA, 3780, "float32", 1024).shape(4, 2000, 1024, lambda cost: 183)
     blocks = -(-2000 // shape.columns)
     assert shape.blocks * -(-blocks // shape.blocks) - blocks < -(-blocks // shape.blocks)
     assert shape.blocks <= 183
@@ -54,6 +54,6 @@ def test_launches_have_even_shares():
 @pytest.mark.parametrize("info", [INTEL, NVIDIA], ids=["cpu", "gpu"])
 def test_groups_are_not_twice_as_wide_as_their_targets(info):
     with using(lookup={"target_lanes": 4, "vectors": 4, "lanes": 4}):
-        widths = {width: Shapes(info, 1000, "float32", 100).shape(4, width, 100, lambda cost: 100).columns
+        widths = {width: LookupShapes(info, 1000, "float32", 100).shape(4, width, 100, lambda cost: 100).columns
                   for width in (1, 4, 5, 9, 16, 17, 30, 33, 1000)}  # fmt: skip
     assert widths == {1: 4, 4: 4, 5: 8, 9: 16, 16: 16, 17: 32, 30: 32, 33: 64, 1000: 64}

@@ -11,7 +11,6 @@ from rates_helpers import CPU, record
 
 from pyedmcl.neighbors.rates import NAME, from_values, rates_of
 from pyedmcl.tuning import knowledge, wisdom
-from pyedmcl.tuning.connection import RATES_TABLE
 from pyedmcl.tuning.database import Database
 from pyedmcl.tuning.parameters import source
 from pyedmcl.tuning.rates import IMPORTED, line, newest, record_from, remove, save, stored, superseded
@@ -97,7 +96,6 @@ def test_a_database_without_the_table_of_rates(data_dir):
     save(database, [record(TWO_CORES)])
     assert rates_of(TWO_CORES).source == "measured"
     assert len(database.limits()) == 1 and database.problems == []
-    database.file.write(lambda connection: connection.execute(RATES_TABLE))  # harmless where it is there
 
 
 def test_a_newer_database_is_left_alone(data_dir):

@@ -49,7 +49,7 @@ def nearest(
     wanted = min(k if own else k + _FEW, MOST_NEIGHBOURS)
     problem = Projection(
         library=lib, query=lib if own else pred, goal=goal, lags=E, tau=tau, Tp=Tp, k=wanted,
-        exclusion_radius=0 if own else -1, allowed=None, rows=np.empty(0, np.int64), observed=np.empty(0),
+        exclusion_radius=0 if own else -1, library_mask=None, rows=np.empty(0, np.int64), observed=np.empty(0),
     )  # fmt: skip
     rows, distance = _search(problem, known)
     rows, distance = rows[first:], distance[first:]
