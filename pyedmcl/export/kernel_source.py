@@ -11,8 +11,9 @@ from typing import Any
 
 from .. import __version__
 from ..codegen.build import text_for
+from ..codegen.launches import Launch, launches_of
 from ..codegen.sentinels import SENTINELS
-from ..codegen.spec import KernelSpec, group
+from ..codegen.spec import KernelSpec
 from ..codegen.usage import Usage
 from ..data.arguments import choice
 from ..device.common import BASELINE
@@ -22,6 +23,8 @@ from ..device.slots import Slot
 from ..errors import BuildError, InputError, OutputError, shown
 from ..files import path_of, writing
 from ..kernels import spec as spec_of
+from ..kernels.argument_meanings import argument_meaning
+from ..kernels.launches import FREE, LAUNCHES, constants
 from ..kernels.meanings import meaning
 from ..tuning.parameters import source as parameter_source
 from .header import header
@@ -29,9 +32,12 @@ from .targets import info_of
 from .values import usual_values, values_for
 
 LICENCE = "Apache-2.0"
+FORMULAS = ("integers; / leaves the remainder out; ceil_div, round_up, min, max, odd(a) = a | 1, "
+            "select(condition, yes, no)")  # fmt: skip
 _TYPES = {"b": "char", "B": "uchar", "h": "short", "H": "ushort", "i": "int", "I": "uint", "l": "long", "L": "ulong",
           "q": "long", "Q": "ulong", "f": "float", "d": "double"}  # fmt: skip
-_ENTRY = re.compile(r"\bkernel\s+(?:__attribute__\s*\(\(.*?\)\)\s*)?void\s+(\w+)\s*\(", re.DOTALL)
+_ATTRIBUTE = r"(?:__attribute__\s*\(\(.*?\)\)\s*)?"
+_ENTRY = re.compile(rf"\b(?:__)?kernel\s+{_ATTRIBUTE}void\s+{_ATTRIBUTE}(\w+)\s*\(", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -221,8 +227,11 @@ def _described(
     }  # fmt: skip
     entries = {entry: spec.slots(entry, values) for entry in dict.fromkeys(_ENTRY.findall(text))}
     if usage is None:
-        described["kernels"] = {entry: [_argument(slot) for slot in slots] for entry, slots in entries.items()}
-        described["local_size"] = [group(values)] if any(name in values for name in ("wg", "row_lanes")) else None
+        names = {entry: [slot.name for slot in slots] for entry, slots in entries.items()}
+        found = launches_of(LAUNCHES[spec.name], constants(spec.name, values), names)
+        described["kernels"] = {entry: _launched(spec.name, entry, found[entry], slots)
+                                for entry, slots in entries.items()}  # fmt: skip
+        described["formulas"] = FORMULAS
         return described
     formulas = {**usage.derived, **usage.numbers}
     described["arguments"] = [
@@ -233,10 +242,23 @@ def _described(
     ]  # fmt: skip
     return described | {
         "problem": dict(usage.problem), "derived": dict(usage.derived),
-        "formulas": "integers; / leaves the remainder out; ceil_div, round_up, min, max, odd(a) = a | 1, "
-                    "select(condition, yes, no)",
+        "formulas": FORMULAS,
         "global_size": [f"({groups}) * {local}" for groups, local in zip(usage.groups, usage.local_size, strict=True)],
         "local_size": list(usage.local_size), "local_memory_bytes": usage.local_bytes, "rules": list(usage.rules),
+    }  # fmt: skip
+
+
+def _launched(kernel: str, entry: str, launch: Launch, slots: Sequence[Slot]) -> dict[str, Any]:
+    """What is told of an entry point whose SPEC says no more than its launch."""
+    arguments = [
+        {**_argument(slot), "meaning": argument_meaning(kernel, entry, slot.name),
+         **({"elements": launch.elements[slot.name]} if slot.is_buffer else {})}
+        for slot in slots
+    ]  # fmt: skip
+    chosen = sorted(launch.names - {slot.name for slot in slots})
+    return {
+        "arguments": arguments, "choose": {name: FREE[name] for name in chosen},
+        "global_size": list(launch.work_items), "local_size": launch.local_size and list(launch.local_size),
     }  # fmt: skip
 
 

@@ -17,14 +17,14 @@ from ..neighbors.plan import KnnPass, SearchProblem, with_enough_groups
 from ..recurrence.metrics import metric_named
 from ..tuner.problem import TuningCase
 from ..tuner.problems import names, problem
-from ..tuning.parameters import parameters
+from ..tuning.parameters import parameters, source
 from .dry import DryExecutor
 
 Given = dict[str, Any]
 _MOST = 1_000_000
-# Kernels that are built before they run, and then launched until something is found, which takes long on a device that
-# finds nothing.
-_BUILT_FIRST = ("recurrence_ranks",)
+# Kernels that ask for parameters before they run, and are then launched until something is found, which takes long on a
+# device that finds nothing; with the values that they decide while they run.
+_ASKED_FIRST: Mapping[str, Mapping[str, Any]] = {"recurrence_ranks": {"per_column": False}}
 # What is unrolled in a text must not make it endless.
 _LARGEST = {"E": 100, "k": 1000, "m": 100, "n_radii": 1000}
 #: Kernels of which nothing is tuned, and that no tuning problem launches.
@@ -73,9 +73,12 @@ def usual_values(info: DeviceInfo, *kernels: str) -> dict[str, dict[str, Any]]:
     for name in names():
         if kernels and set(kernels) <= set(found):
             break
-        with noting() as noted:
+        with noting() as noted, source.watching() as questions:
             for case in problem(name).cases("rapid", info)[:1]:
                 _run(name, DryExecutor(info), case)
+        if name in _ASKED_FIRST:
+            noted += [(q.spec, {**_ASKED_FIRST[name], **q.specialisation, **q.choice.parameters})
+                      for q in questions.values()]  # fmt: skip
         for made, values in noted:
             if made.name == name:  # what the kernel's own problem asks for comes before what others need of it
                 found[name] = values
@@ -92,7 +95,7 @@ def usual_values(info: DeviceInfo, *kernels: str) -> dict[str, dict[str, Any]]:
 
 def _run(name: str, executor: DryExecutor, case: TuningCase) -> None:
     with problem(name).open(executor, case) as go:
-        if name not in _BUILT_FIRST:
+        if name not in _ASKED_FIRST:
             go()
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
+import pkgutil
 import shutil
 import subprocess
 from pathlib import Path
@@ -13,6 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 import pyedmcl
+from pyedmcl import kernels
 from pyedmcl.cli.app import app
 from pyedmcl.codegen.usage import evaluate
 from pyedmcl.device import spirv
@@ -110,12 +113,15 @@ def test_a_device_that_is_not_there_stands_for_its_target(monkeypatch):
 def test_all_kernels_are_written_for_a_target(tmp_path):
     shown = json.loads(run("kernel", "--all", "--target", "gfx942", "-o", tmp_path, "--json"))
     written = {entry["kernel"] for entry in shown["kernels"]}
-    assert {"knn", "lookup", "smap", "recurrence_bits", "recurrence_batch", "ccm", "stage", "candidates"} <= written
+    modules = [importlib.import_module(f"{kernels.__name__}.{each.name}")
+               for each in pkgutil.iter_modules(kernels.__path__)]  # fmt: skip
+    assert written == {module.SPEC.name for module in modules if hasattr(module, "SPEC")}
     for name in written:
         assert "#include" not in (tmp_path / f"{name}.cl").read_text()
         described = json.loads((tmp_path / f"{name}.json").read_text())
-        for arguments in described.get("kernels", {name: described.get("arguments")}).values():
-            assert arguments
+        for told in described.get("kernels", {name: described}).values():
+            assert told["arguments"] and told["global_size"]
+            assert all(argument["meaning"] for argument in told["arguments"])
 
 
 def test_spir_v_is_made_or_its_compiler_is_asked_for(tmp_path, monkeypatch):

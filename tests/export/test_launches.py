@@ -1,0 +1,149 @@
+"""Launches of all kernels as formulas, against what the engines launch."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+import pyedmcl
+from pyedmcl.codegen import build
+from pyedmcl.codegen.launches import launches_of
+from pyedmcl.codegen.usage import FUNCTIONS, evaluate
+from pyedmcl.device.common_program import CommonProgram
+from pyedmcl.device.opencl import OpenCLExecutor
+from pyedmcl.errors import BuildError
+from pyedmcl.export import dry
+from pyedmcl.export.kernel_source import every_source
+from pyedmcl.kernels import launches
+from pyedmcl.launch.sizes import open_size
+
+SAID_IN_SPECS = {"knn", "lookup", "recurrence_bits"}
+
+
+def launch_of(spec, values, entry):
+    names = {entry: [slot.name for slot in spec.slots(entry, values)]}
+    return launches_of(launches.LAUNCHES[spec.name], launches.constants(spec.name, values), names)[entry]
+
+
+def chosen(launch, names, size):
+    """The numbers that the caller has chosen, as far as the size of the launch tells: those that stand there alone."""
+    found = {}
+    for formula, total in zip(launch.work_items, size, strict=True):
+        match = re.fullmatch(r"(\w+)(?: \* (\d+))?", formula)
+        if match and match[1] in launches.FREE and match[1] not in names:
+            found[match[1]] = total // int(match[2] or 1)
+    return found
+
+
+def check(spec, values, kernel, size, local, arguments):
+    """Hold one launch against the formulas; gives the entry and what was compared."""
+    launch = launch_of(spec, values, kernel.name)
+    numbers = {slot.name: arguments[slot.name] for slot in kernel.slots if not slot.is_buffer}
+    names = {name: int(number) for name, number in numbers.items() if float(number).is_integer()}
+    names |= chosen(launch, names, size)
+    work_items = tuple(evaluate(formula, names) for formula in launch.work_items)
+    if launch.local_size is None:
+        assert local is None and tuple(size) in (open_size(*work_items), work_items), (spec.name, kernel.name, values)
+    else:
+        assert (tuple(size), tuple(local)) == (work_items, launch.local_size), (spec.name, kernel.name, names, values)
+    compared = {kernel.name}
+    for slot in kernel.slots:
+        if slot.is_buffer:
+            formula = launch.elements[slot.name]
+            lacking = set(re.findall(r"[A-Za-z_]\w*", formula)) - set(FUNCTIONS) - set(names)
+            if not lacking:
+                there = arguments[slot.name].nbytes // slot.dtype.itemsize
+                assert there >= max(evaluate(formula, names), 0), (spec.name, kernel.name, slot.name, formula, names)
+                compared.add(f"{kernel.name}.{slot.name}")
+    return compared
+
+
+@pytest.fixture
+def watched(monkeypatch):
+    """All launches below are held against the formulas; what was compared, by kernel."""
+    compared: dict[str, set[str]] = {}
+    made: dict[int, tuple] = {}
+    wrong: list[str] = []
+
+    def watch(owner):
+        plain = owner.kernel
+
+        def kernel(self, entry, slots):
+            found = plain(self, entry, slots)
+            if build._noted.get():
+                made[id(found)] = (found, *build._noted.get()[-1])
+            return found
+
+        monkeypatch.setattr(owner, "kernel", kernel)
+
+    def watch_launches(owner):
+        plain = owner.launch
+
+        def launch(self, kernel, size, local, /, **arguments):
+            _, spec, values = made.get(id(kernel), (None, None, None))
+            if spec is not None and spec.name in launches.LAUNCHES:
+                try:
+                    compared.setdefault(spec.name, set()).update(check(spec, values, kernel, size, local, arguments))
+                except AssertionError as error:
+                    wrong.append(str(error))
+            return plain(self, kernel, size, local, **arguments)
+
+        monkeypatch.setattr(owner, "launch", launch)
+
+    with build.noting():
+        watch(CommonProgram)
+        watch(dry._DryProgram)
+        watch_launches(OpenCLExecutor)
+        watch_launches(dry.DryExecutor)
+        yield compared
+    assert not wrong, "\n".join(dict.fromkeys(wrong))
+
+
+SERIES = np.cumsum(np.random.default_rng(3).standard_normal((260, 3)), axis=0)
+CALLS = {
+    "maps": lambda device: pyedmcl.xmap(SERIES, E=[2, 3, 4], device=device),
+    "windows": lambda device: pyedmcl.xmap(SERIES, E=2, windows=(250, 2), device=device),
+    "compact": lambda device: pyedmcl.xmap(SERIES, E=2, precision="compact", device=device),
+    "slopes": lambda device: pyedmcl.xmap(SERIES, E=2, method="smap", coefficients="mean", device=device),
+    "ccm": lambda device: pyedmcl.ccm(SERIES[:, 0], SERIES[:, 1], E=3, sample=20, lib_sizes=[10, 150], device=device),
+    "pruned": lambda device: pyedmcl.knn(SERIES[:, 0], E=2, neighbors="pruned", device=device),
+    "indexed": lambda device: pyedmcl.knn(SERIES[:, 0], E=2, neighbors="kdtree", device=device),
+    "smap": lambda device: pyedmcl.smap(SERIES[:, 0], E=3, theta=[0, 2], device=device),
+    "rqa": lambda device: pyedmcl.rqa(SERIES[:, 0], m=2, radius=1.0, device=device),
+    "windowed": lambda device: pyedmcl.windowed_rqa(SERIES[:, 0], 60, 30, m=2, radius=1.0, device=device),
+    "batch": lambda device: pyedmcl.rqa_batch(SERIES.T, m=2, radius=1.0, device=device),
+    "image": lambda device: pyedmcl.recurrence_plot(SERIES[:, 0], m=2, radius=1.0, pixels=50, device=device),
+    "network": lambda device: pyedmcl.recurrence_network(SERIES[:, 0], m=2, radius=1.0, device=device),
+    "rate": lambda device: pyedmcl.rqa(SERIES[:, 0], m=2, radius=0.05, threshold="recurrence_rate", device=device),
+}
+
+
+def test_launches_on_devices_are_those_of_the_formulas(device, watched):
+    for call in CALLS.values():
+        call(device)
+    assert len(watched) > 20
+    assert sum(len(found) for found in watched.values()) > 150
+
+
+def test_every_kernel_has_formulas_and_engines_launch_by_them(watched):
+    """Engines show on an executor that computes nothing what they launch on a GPU."""
+    for found in every_source(target="nvidia"):
+        for entry, told in found.description.get("kernels", {}).items():
+            known = {argument["name"] for argument in told["arguments"]} | set(told["choose"])
+            assert told["global_size"] and all(told["choose"].values()), (found.kernel, entry)
+            for argument in told["arguments"]:
+                assert ("elements" in argument) == argument["type"].endswith("*"), (found.kernel, entry, argument)
+            formulas = [*told["global_size"], *(a["elements"] for a in told["arguments"] if "elements" in a)]
+            for formula in formulas:
+                unknown = set(re.findall(r"[A-Za-z_]\w*", formula)) - set(FUNCTIONS) - known
+                assert not unknown, (found.kernel, entry, formula)
+        assert "kernels" in found.description or found.kernel in SAID_IN_SPECS
+    assert len(watched) > 20
+
+
+def test_a_text_that_says_nothing_is_refused():
+    with pytest.raises(BuildError, match="'x' is no formula for a buffer of f"):
+        launches_of("    f | n | any\n      x\n", {}, {"f": ["x", "n"]})
+    assert launches_of("    f | n | any\n", {}, {"g": []}) == {}
