@@ -147,6 +147,8 @@ CASES: dict[str, tuple[Any, ...]] = {
     "maps, strong, 10 % noise": (10, 400, random_links, maps, 0.4, 0.1, 0.0),
     "maps, strong, 20 % noise": (10, 400, random_links, maps, 0.4, 0.2, 0.0),
     "maps, strong, season": (10, 400, random_links, maps, 0.4, 0.1, 0.5),
+    "30 maps, 10 % noise": (30, 1000, random_links, maps, 0.4, 0.1, 0.0),
+    "60 maps, 10 % noise": (60, 3000, random_links, maps, 0.4, 0.1, 0.0),
     "chains": (10, 400, chain_links, maps, 0.4, 0.05, 0.0),
     "forks": (10, 400, fork_links, maps, 0.4, 0.05, 0.0),
     "Lotka-Volterra": (10, 400, random_links, lotka_volterra, 0.3, 0.05, 0.0),

@@ -58,7 +58,7 @@ def adjusted(values: Doubles) -> Maker:
             turned = np.fft.rfft(out)
             size = np.abs(turned)
             turned = np.where(size > 0, turned / np.where(size > 0, size, 1.0), 1.0) * spectrum
-            order = np.argsort(np.fft.irfft(turned, len(values)), kind="stable")
+            order = _order(np.fft.irfft(turned, len(values)))
             out = np.empty_like(values)
             out[order] = ordered
             if np.array_equal(order, before):
@@ -67,6 +67,13 @@ def adjusted(values: Doubles) -> Maker:
         return out
 
     return one_by_one(make)
+
+
+def _order(values: Doubles) -> NDArray[np.intp]:
+    """The stable order of values. Where none are equal there is one order only, which the default sort finds sooner."""
+    order = np.argsort(values)
+    ordered = values[order]
+    return np.argsort(values, kind="stable") if (ordered[1:] == ordered[:-1]).any() else order
 
 
 def seasonal(values: Doubles, there: NDArray[np.bool_], period: int | None) -> Maker:

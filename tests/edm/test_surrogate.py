@@ -11,6 +11,8 @@ import pytest
 import pyedmcl
 from pyedmcl.data.series import build_series
 from pyedmcl.edm.surrogate import draw, maker
+from pyedmcl.edm.surrogate_makers import _order
+from pyedmcl.edm.surrogate_streams import Streams
 from pyedmcl.edm.twins import twin_groups, twin_path
 from pyedmcl.errors import InputError
 
@@ -152,3 +154,17 @@ GAPPY[17] = np.nan
 def test_bad_input_is_named(x, options, words):
     with pytest.raises(InputError, match=words):
         pyedmcl.surrogate(x, **options)
+
+
+def test_the_order_of_values_is_the_stable_one():
+    rng = np.random.default_rng(1)
+    tied = rng.integers(0, 3, 500).astype(float), np.zeros(50), np.tile([1.0, -1.0], 40)
+    for values in (rng.standard_normal(500), *tied):
+        np.testing.assert_array_equal(_order(values), np.argsort(values, kind="stable"))
+
+
+@pytest.mark.parametrize("width", [1, 7, 16, 101])
+def test_phases_do_not_depend_on_which_surrogates_are_drawn_together(width):
+    whole = Streams(3, 2, 0, 96).turns(width).copy()
+    for begin, end in ((0, 1), (5, 6), (31, 33), (7, 96), (64, 96), (40, 50)):
+        np.testing.assert_array_equal(Streams(3, 2, begin, end).turns(width), whole[begin:end])
