@@ -148,7 +148,7 @@ void lookup(global const ${target_type}* restrict targets, global const ${row_ty
 %else:
             const int n_slices) {
 %endif
-  // Neighbouring groups differ in the library and share their block of targets, which then stays in cache.
+  // Neighbouring groups differ in the library and share their column tile, which then stays in cache.
   const int slice = get_group_id(0) % n_slices;
   const int lane = get_local_id(0) % ${target_lanes}, slot = get_local_id(0) / ${target_lanes};
   const int row_lane = slot % ${row_lanes}, library_lane = slot / ${row_lanes};

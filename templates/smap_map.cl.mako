@@ -8,7 +8,7 @@
 ## memory, and multiplies it with as many rows of targets. Each work-item keeps a tile of p, `rows_each` rows by `vectors`
 ## vectors of targets.
 ##
-##   group = library x tile of rows x block of columns
+##   group = library x tile of rows x column tile
 ##     work-item = target_lane + target_lanes * row_lane
 ##     tiles of a work-item: row_tiles by target_tiles. Of a single one p stays in registers (GPUs, where the work-items of a
 ##     group share the work); of several it lies in local memory, and each is loaded once for `step` library rows

@@ -22,7 +22,7 @@ PAPER = KernelSpec(
         Tunable("tile", (0, 64, 128), {"cpu": 0, "gpu": 64}, "rows staged"),
         Tunable("unroll", (1, 2, 4), {"cpu": 1, "gpu": 1}, "steps"),
     ),
-    constraints=(Constraint(lambda v: v["tile"] == 0 or v["lanes"] == 1, "a tile is for lone lanes"),),
+    constraints=(Constraint(lambda v: v["tile"] == 0 or v["lanes"] == 1, "a tile is for scalar work-items"),),
 )
 CASE = TuningCase("skill", "on paper", {"given": {"dtype": "float32"}})
 DEFAULT = {"lanes": 8, "tile": 0, "unroll": 1}

@@ -247,7 +247,7 @@ def generate(
     of_search: dict[str, list[Mapping[str, Any]]] = {}
     library_mask = np.ones(len(p.library), bool) if p.library_mask is None else p.library_mask
     for step in range(steps):
-        # The query is a series of its own; rows near its true place in time are barred as they would be there.
+        # The query is a series of its own; rows near its true place in time are no neighbours, as they would be there.
         near = np.abs(np.arange(len(p.library)) - (n - 1 + step)) <= p.exclusion_radius
         next_step = replace(
             p, query=window[:, None], library_mask=library_mask & ~near, exclusion_radius=-1,

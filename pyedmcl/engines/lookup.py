@@ -47,7 +47,7 @@ class LookupShape:
     cost : float
         Operations of a block for each library and query row.
     slices : int
-        Groups that share a block of columns, each with every so many-th library.
+        Groups that share a column tile, each with every so many-th library.
     stage_rows : int
         Steps that a group's local array has room for; 0: targets are read from the caches.
     """

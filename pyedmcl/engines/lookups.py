@@ -132,7 +132,7 @@ class Lookups:
             repeats = targets.codes.made_by.repeats(tables, E, predicted)
             special = {"targets": targets.codes.values, "centres": targets.codes.centres, "top_byte": TOP_BYTE}
         blocks = -(-(end - begin) // shape.columns)
-        # A launch takes whole blocks of columns: the groups of one share it, so it stays in cache.
+        # A launch takes whole column tiles: the groups of one share it, so it stays in cache.
         for block in range(0, blocks, shape.blocks):
             some = min(shape.blocks, blocks - block)
             event = self._executor.launch(

@@ -36,7 +36,7 @@ def _usage(v: Values) -> Usage:
             "n_steps": "rows of a series", "n_targets": "targets", "n_libraries": "libraries whose tables there are",
             "E": "embedding dimension of the tables", "tau": "lag of the tables",
             "Tp": "rows that predictions look ahead",
-            "n_slices": "groups that share a block of targets, each with every so many-th library; 1 to n_libraries",
+            "n_slices": "groups that share a column tile, each with every so many-th library; 1 to n_libraries",
         },
         derived={
             "target_stride": "round_up(n_targets, 16)",
@@ -60,7 +60,7 @@ def _usage(v: Values) -> Usage:
             "t_begin": "first query row", "t_end": "one past the last query row", "Tp": "rows ahead that are predicted",
             "n_libraries": "libraries of this launch", "first_library": "row of rho of the first library",
             "rho_stride": "columns of rho", "table_begin": "element at which the tables begin",
-            "table_rows": "query rows that a table has room for", "n_slices": "groups that share a block of targets",
+            "table_rows": "query rows that a table has room for", "n_slices": "groups that share a column tile",
         },
         elements={
             "targets": "target_rows * target_stride", "rows": f"n_libraries * table_rows * {k_stride}",

@@ -179,7 +179,7 @@ def knn_float32_exact(
     Tp : int
         ``target[j + Tp]`` must exist and be finite for a neighbour j.
     exclusion_radius : int
-        Rows with ``|t - j|`` up to this are barred, when ``query`` is None.
+        Rows with ``|t - j|`` up to this are no neighbours, when ``query`` is None.
     query : array_like of shape (M,), optional
         Another series whose rows are asked for; ``x`` itself when left out.
     target : array_like, optional

@@ -90,7 +90,7 @@ def _fit_tile(spec: KernelSpec, chosen: dict[str, Any], specialisation: Mapping[
 
 
 def _fit_lookup(chosen: dict[str, Any], width: int, rows: int, places: int) -> None:
-    """Stage a block of targets in local memory of ``places`` numbers; else take one that narrow classes fill."""
+    """Stage a tile of targets in local memory of ``places`` numbers; else take one that narrow classes fill."""
     fit = places // max(rows, 1)
     if rows and fit >= _STAGED_LANES and width >= _STAGED_LANES:
         lanes = _STAGED_LANES

@@ -65,7 +65,7 @@ def test_a_constraint_that_copies_the_values_waits_for_all_it_needs():
 
 def test_validity_names_every_reason(space):
     assert space.broken(DEFAULT) == []
-    assert space.broken({**DEFAULT, "tile": 64}) == ["a tile is for lone lanes"]
+    assert space.broken({**DEFAULT, "tile": 64}) == ["a tile is for scalar work-items"]
     assert space.broken({**DEFAULT, "unroll": 3}) == ["unroll = 3 is none of 1, 2, 4"]
     assert space.broken({**DEFAULT, "unroll": True}) == ["unroll = True is none of 1, 2, 4"]
     assert space.broken({"lanes": 1}) == ["there is no value for tile, unroll"]
@@ -87,7 +87,7 @@ def test_neighbours_are_one_step_away_and_mended_where_a_constraint_needs_it(spa
     around = space.neighbours(DEFAULT)
     assert {"lanes": 4, "tile": 0, "unroll": 1} in around
     assert {"lanes": 8, "tile": 0, "unroll": 2} in around
-    assert {"lanes": 1, "tile": 64, "unroll": 1} in around, "a tile for lone lanes: lanes follow"
+    assert {"lanes": 1, "tile": 64, "unroll": 1} in around, "a tile for scalar work-items: lanes follow"
     assert len(around) == 3
     assert not any(space.broken(c) for c in around)
     assert DEFAULT not in around

@@ -25,7 +25,7 @@ _SHOWN = 4096  # rows of an answer
 ORDER_ENTRIES = (
     "project", "axes_of", "keys_of", "count", "scan", "scatter", "gather", "leaf_boxes", "upper_boxes",
 )  # fmt: skip
-_SIDE = 8  # of a block of pairs that share sums
+_SIDE = 8  # of a square of pairs that share sums
 
 
 def small_searches(front: int, dtype: str, own: bool) -> list[SmallSearch]:
