@@ -10,11 +10,11 @@ import numpy as np
 from ..codegen.build import noting
 from ..codegen.spec import KernelSpec
 from ..device.info import DeviceInfo
-from ..device.quirks import quirks_for
 from ..errors import InputError, shown
 from ..kernels import spec
 from ..neighbors.plan import KnnPass, SearchProblem, with_enough_groups
 from ..recurrence.metrics import metric_named
+from ..recurrence.sweep import staging_fits
 from ..tuner.problem import TuningCase
 from ..tuner.problems import names, problem
 from ..tuning.parameters import parameters, source
@@ -170,9 +170,7 @@ def _recurrence(info: DeviceInfo, given: Given) -> Given:
     values["coordinates"] = values["m"] if values["embedded"] else 1
     values |= _chosen(spec("recurrence_bits"), values, info, given, {"rows": 10_000, "columns_of_matrix": 10_000})
     _take("recurrence_bits", values, given)
-    reach = 0 if values["embedded"] else (values["m"] - 1) * values["tau"]
-    staged = values["coordinates"] * (2 * (32 * values["words"] + reach) + values["wg"])
-    if staged * np.dtype(values["dtype"]).itemsize > quirks_for(info).local_bytes // 2:
+    if not staging_fits(values, info):
         values["staged"] = False
     return values
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -21,6 +21,7 @@ from .sides import Padding, Sides
 
 if TYPE_CHECKING:
     from ..device.executor import Buffer, Event, Executor
+    from ..device.info import DeviceInfo
     from .counts import Counts
     from .problem import RqaProblem
 
@@ -108,9 +109,7 @@ class TileSweep:
         sizes = {"rows": p.n_rows, "columns_of_matrix": p.n_columns}
         choice = parameters(spec("recurrence_bits"), values, self.executor.info, sizes)
         values |= choice.parameters
-        reach = 0 if p.embedded else (p.m - 1) * p.tau
-        staged = values["coordinates"] * (2 * (32 * values["words"] + reach) + values["wg"])
-        if staged * np.dtype(p.dtype).itemsize > quirks_for(self.executor.info).local_bytes // 2:
+        if not staging_fits(values, self.executor.info):
             why = "what a group stages must fit into local memory, however long the embedding"
             values |= adjusted(choice, {**choice.parameters, "staged": False}, why)
         return values
@@ -329,6 +328,13 @@ class TileSweep:
         for buffer in self._held:
             buffer.release()
         self._held.clear()
+
+
+def staging_fits(values: Mapping[str, Any], info: DeviceInfo) -> bool:
+    """Whether half of the local memory holds what a group of ``recurrence_bits`` with these values stages."""
+    reach = 0 if values["embedded"] else (values["m"] - 1) * values["tau"]
+    staged = values["coordinates"] * (2 * (32 * values["words"] + reach) + values["wg"])
+    return bool(staged * np.dtype(values["dtype"]).itemsize <= quirks_for(info).local_bytes // 2)
 
 
 def lines_of_rows(p: RqaProblem, begin: int, end: int) -> dict[str, tuple[int, int]]:
