@@ -34,6 +34,21 @@ def tables(records: Sequence[Record]) -> str:
     return "\n\n".join("\n".join(part) for part in parts)
 
 
+_SAID = {"intel": "the Intel CPU runtime", "pocl": "PoCL", "rusticl": "rusticl"}
+
+
+def claim(records: Sequence[Record]) -> str:
+    """What a page may say of devices: those on which calls passed and none failed, in words. No simulator is one."""
+    executed = [r for r in records if r["how"] == "executed"]
+    failed = {r["runtime"] for r in executed if r["ended"] == "failed"}
+    good = {r["runtime"] for r in executed if r["ended"] == "passed"} - failed
+    said = [name for runtime, name in _SAID.items() if runtime in good]
+    if {"intel", "sycl"} <= good:
+        said[0] += ' (through OpenCL, and SYCL with `device="sycl"`)'
+    said += [f"an {name}" for name in runtimes(executed) if name in good - {*_SAID, "sycl", "oclgrind"}]
+    return " and ".join(filter(None, (", ".join(said[:-1]), *said[-1:])))
+
+
 def runtimes(executed: Iterable[Record]) -> list[str]:
     """In the order of the records."""
     return list(dict.fromkeys(r["runtime"] for r in executed))

@@ -107,6 +107,15 @@ def _dlpack(data: Any) -> Any:
         raise TypeError(f"it lies on the device {tuple(map(int, place))} of DLPack ({error})") from error
 
 
+def _opencl(data: Any) -> Any:
+    """An array of PyOpenCL, with strides or without; its own copy to the host refuses those that have gaps."""
+    if data.flags.forc or data.queue is None:  # without a queue its own words say what lacks
+        return data.get()
+    raw = np.empty(data.base_data.size, np.uint8)
+    sys.modules["pyopencl"].enqueue_copy(data.queue, raw, data.base_data)
+    return np.ndarray(data.shape, data.dtype, raw, data.offset, data.strides)
+
+
 def _usm(data: Any) -> Any:
     """An array in memory of SYCL, by its description; dpctl is there, since the memory is."""
     described = data.__sycl_usm_array_interface__
@@ -127,7 +136,8 @@ def _cuda(data: Any) -> Any:
 _WAYS: tuple[tuple[str, Callable[[Any], bool], Callable[[Any], Any]], ...] = (
     (".detach().cpu().numpy()", _has("detach", "cpu"), _torch),
     # These would be read number by number, or refuse on purpose to be read unasked.
-    (".get()", lambda data: _from("pyopencl", "cupy", "pycuda")(data) and _has("get")(data), lambda data: data.get()),
+    (".get()", lambda data: _from("pyopencl")(data) and _has("get", "with_queue")(data), _opencl),
+    (".get()", lambda data: _from("cupy", "pycuda")(data) and _has("get")(data), lambda data: data.get()),
     (".asnumpy()", _has("asnumpy"), lambda data: data.asnumpy()),
     (".copy_to_host()", _has("copy_to_host"), lambda data: data.copy_to_host()),
     ("__array__", lambda data: hasattr(data, "__array__"), np.asarray),
@@ -145,7 +155,7 @@ _FROM_DEVICE = frozenset({".get()", ".asnumpy()", ".copy_to_host()", "__sycl_usm
 def _on_a_device(data: Any) -> bool:
     """Whether an object has told that it is an array; it must not be read as a sequence of objects then."""
     names = ("__array__", "__dlpack__", "__cuda_array_interface__", "__sycl_usm_array_interface__", "detach")
-    return any(hasattr(data, name) for name in names)
+    return _from("pyopencl", "cupy", "pycuda")(data) or any(hasattr(data, name) for name in names)
 
 
 def _of_short_floats(values: Array) -> Array:

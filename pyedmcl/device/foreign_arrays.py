@@ -16,7 +16,8 @@ from ..errors import InputError
 from . import runtimes
 from .executor import Buffer, Executor
 
-_KINDS = "a pyopencl.array.Array, or an array in memory of SYCL (USM), is needed"
+#: What results can be put into.
+KINDS = "a pyopencl.array.Array, or an array in memory of SYCL (USM), is needed"
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,7 @@ def described(value: Any, what: str) -> ForeignArray:
     """
     reader = _reader(value)
     if reader is None:
-        raise InputError(f"{what}: {_KINDS}, not a {type(value).__name__}")
+        raise InputError(f"{what}: {KINDS}, not a {type(value).__name__}")
     return reader(value, what)
 
 

@@ -28,7 +28,7 @@ from .map_precision import check_map_precision
 from .map_rows import rows_of
 from .pairs import pairs_in_groups
 from .windowed_result import WindowedMap
-from .xmap_checks import check_measure, check_on_device, check_one_theta, check_windows
+from .xmap_checks import check_measure, check_on_device, check_one_theta, check_place, check_windows
 from .xmap_edges import XmapEdges
 from .xmap_problem import XmapProblem
 from .xmap_result import XmapResult
@@ -234,6 +234,7 @@ def xmap(
     True
     """
     arguments.reporter(progress)
+    check_place(out)
     there = out if is_array(out) else None
     out = None if there is not None else arguments.folder("out", out)
     begin = begin_of(join, part, out, "out", resume=resume)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import Any
 
 from ..data.arguments import shown
+from ..device.foreign_arrays import KINDS, is_array
 from ..errors import InputError
 from .keep import Keep
 from .linear_fits import LinearFits
@@ -39,6 +41,13 @@ def check_windows(
     for name, (given, advice) in instead.items():
         if given is not None:
             raise InputError(f"windows={shown(windows)} cannot be used with {name}: {advice}")
+
+
+def check_place(out: Any) -> None:
+    """Refuse ``out=`` that is neither a folder nor an array on a device."""
+    if out is not None and not isinstance(out, (str, os.PathLike)) and not is_array(out):
+        what = type(out).__name__
+        raise InputError(f"out={shown(out)}: {what} is no place for a map; {KINDS}, or the path of a folder")
 
 
 def check_on_device(given: Mapping[str, Any]) -> None:

@@ -140,6 +140,22 @@ def test_an_array_of_pyopencl_is_read(one_device):
         np.testing.assert_array_equal(as_series(held).values.reshape(values.shape), values)
 
 
+def test_an_array_of_pyopencl_with_gaps_is_read_and_one_out_of_reach_refused(one_device):
+    array = pytest.importorskip("pyopencl.array")
+    from pyedmcl.device.session import open_device
+
+    queue = open_device(one_device)._queue
+    held = array.to_device(queue, VALUES)
+    for part in (np.s_[2::3], np.s_[:, 1], np.s_[1:, ::2]):
+        np.testing.assert_array_equal(to_array(held[part], "x"), VALUES[part])
+    with pytest.raises(InputError, match=r"cannot be read as an array .*queue"):
+        to_array(held.with_queue(None), "x")
+    cl = sys.modules["pyopencl"]
+    hidden = cl.Buffer(queue.context, cl.mem_flags.READ_ONLY | cl.mem_flags.HOST_NO_ACCESS, VALUES.nbytes)
+    with pytest.raises(InputError, match="cannot be read as an array"):
+        to_array(array.Array(queue, VALUES.shape, VALUES.dtype, data=hidden), "x")
+
+
 def test_dask_arrays_and_frames_are_computed():
     dask = pytest.importorskip("dask.array", reason="dask is not installed; pip install 'pyedmcl[test]' brings it")
     np.testing.assert_array_equal(as_series(dask.from_array(VALUES, chunks=(10, 3))).values, VALUES)

@@ -134,6 +134,10 @@ def test_arrays_that_cannot_take_a_result_say_what_can(caller, one_device):
     refused(good, "groups=", groups=np.repeat([0, 1], n // 2))
     with pytest.raises(InputError, match="scale the data"):
         pyedmcl.knn(X[:, 1] * 1e-40, E=3, out=good)
+    with pytest.raises(InputError, match=r"ndarray is no place for a map; .*or the path of a folder"):
+        pyedmcl.xmap(X, E=2, out=np.empty((3, 3), np.float32))
+    with pytest.raises(InputError, match="computed by that device alone"):
+        pyedmcl.xmap(X, E=2, out=caller.empty((3, 3), np.float32), device=[one_device, caller.queue])
     with pytest.raises(InputError, match="plain maps of rho: leave out method='smap'"):
         pyedmcl.xmap(X, E=2, method="smap", out=caller.empty((3, 3), np.float32))
 
