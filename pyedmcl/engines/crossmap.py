@@ -153,7 +153,6 @@ class CrossMap:
         self._orders = [
             np.lexsort((np.arange(self.n), E, own)) for E, own in zip(self._E, pattern, strict=True)
         ]
-        self._staged = -1
         self.compact = np.zeros(self._E.shape, bool)
         if data.compact:
             self._choose_compact(pattern)
@@ -188,7 +187,7 @@ class CrossMap:
             keys = np.arange(self.n), ~self.compact[layer], self._E[layer], pattern[layer]
             self._orders[layer] = np.lexsort(keys)
             if not np.array_equal(before, self._orders[layer]):
-                self._staged = -1
+                self._staged.clear()
 
     def _allocate_targets(self, itemsize: int) -> int:
         """Make room for the targets; returns the bytes that are left for everything else."""
@@ -196,7 +195,8 @@ class CrossMap:
         self.stride = round_up(self.n, 16)
         # The last group's vectors reach into rows behind the last; a number of rows that work-groups divide.
         self._rows = round_up(self.n_steps + -(-MOST_COLUMNS // self.stride), 16)
-        nbytes = self._rows * self.stride * itemsize
+        self._target_bytes = self._rows * self.stride * itemsize
+        nbytes = self._target_bytes
         nbytes += CompactTargets.nbytes(self._rows, self.stride) if self._data.compact else 0
         most = min(limit.largest, limit.total * 3 // 4)
         if nbytes > most:
@@ -204,26 +204,34 @@ class CrossMap:
                 f"{self.n:,} targets of {self.n_steps:,} steps need {nbytes:,} bytes on the device; {most:,} may be "
                 f"used for them on {self.executor.info.name} (raise PYEDMCL_MEMORY_FRACTION or PYEDMCL_MEMORY_LIMIT)"
             )
-        self.targets = self._pool.get("targets", self._rows * self.stride * itemsize)
-        return int(limit.total - nbytes)
+        # Tables of all layers come again for each batch of libraries, so that targets are kept in as many places as there
+        # is room for. Codes have one place.
+        most = (limit.total - nbytes) // 8 // self._target_bytes
+        self._places = 1 if self._data.compact else max(min(self.layers, most), 1)
+        self._staged: dict[int, tuple[int, TargetColumns]] = {}  # by place: layer and its targets
+        return int(limit.total - nbytes - (self._places - 1) * self._target_bytes)
 
-    def _stage_targets(self, layer: int) -> None:
+    def _stage_targets(self, layer: int) -> TargetColumns:
         """Targets of a layer time-major: a neighbour is then one contiguous load for a whole vector of targets."""
-        if layer == self._staged:
-            return
+        place = min(layer, self._places - 1)
+        staged, columns = self._staged.get(place, (-1, None))
+        if columns is not None and staged == layer:
+            return columns
         order = self._orders[layer]
         first, end = self._data.rows(self._E[layer])
         self._observed.score(first + self.Tp, end + self.Tp)  # targets are centred on what is predicted
         column_of = np.empty(self.n, np.int32)
         column_of[order] = np.arange(self.n)
-        self._observed.targets(column_of, self.stride, self.targets, self._rows)
-        self._staged = layer
+        values = self._pool.get(f"targets {place}", self._target_bytes)
+        self._observed.targets(column_of, self.stride, values, self._rows)
         target_of = np.concatenate([order, np.zeros(MOST_COLUMNS, int)]).astype(np.int32)
-        on_device = self.executor.upload(target_of, self._pool.get("target_of", target_of.nbytes))
+        on_device = self.executor.upload(target_of, self._pool.get(f"target_of {place}", target_of.nbytes))
         codes = None
         if self._half is not None and not self._gaps[layer]:
-            codes = self._half.encode(self.targets, int(np.max(first)) + self.Tp, end + self.Tp)
-        self._columns = TargetColumns(self.targets, on_device, self.stride, codes)
+            codes = self._half.encode(values, int(np.max(first)) + self.Tp, end + self.Tp)
+        columns = TargetColumns(values, on_device, self.stride, codes)
+        self._staged[place] = layer, columns
+        return columns
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -284,9 +292,8 @@ class CrossMap:
                 for dim in tables.problem.dims:
                     begin, end = (int(row) for row in self._data.rows(dim))
                     for layer, targets in group.lookups[dim]:
-                        self._stage_targets(layer)
                         self._lookups.run(
-                            tables, dim, self._columns, (targets.begin, targets.end), (begin, end), rho,
+                            tables, dim, self._stage_targets(layer), (targets.begin, targets.end), (begin, end), rho,
                             gaps=bool(self._gaps[layer]), row=layer * n + tables.first, stride=self.n,
                             compact=targets.compact,
                         )  # fmt: skip
