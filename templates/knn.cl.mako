@@ -7,6 +7,7 @@
 ##   1. bound     knn_bound.mako            what the k-th distance does not exceed, from the minima of row groups
 ##   2. collect   knn_collect_scalar.mako   rows within the bound are candidates and go to a buffer; a full buffer is compacted
 ##                knn_collect_lanes.mako    to the k best, which lowers the bound
+##                knn_collect_shared.mako   vectors with three dimensions or more note rows, and merge them into sorted lists
 ##   3. emit      knn_emit.mako             what is left is sorted by (distance, row), and written as neighbours or as weights
 ##
 ## Both sweeps compute distances with knn_distances.mako; buffers are those of clkernels/topk.clh. There is no L x L matrix and
@@ -60,7 +61,7 @@
 ##   tile             library rows staged in local memory; 0: none (0 256 512 1024 2048 4096 8192; 0, 2048)
 ##   bound_share      the bound looks at one in so many rows (1 2 3 4 8; 1, 1)
 ##   hot              rows that a scalar work-item notes before it sorts them (32 64 128 256 512; 64, 256)
-##   dims_per_pass    dimensions E that share one sweep (3 5 7 10 20; 20, 20)
+##   dims_per_pass    dimensions E that share one sweep (3 5 7 10 20 32; 32, 20)
 ##   groups_per_unit  work-groups per compute unit (2 3 4 6 8 12 16; 4, 6)
 ##   list_registers   longest sorted list kept in registers (4 8 12 24; 8, 24)
 ## ---- end of parameters ----
@@ -68,6 +69,7 @@
 <%namespace name="bound" file="knn_bound.mako"/>
 <%namespace name="collect_scalar" file="knn_collect_scalar.mako"/>
 <%namespace name="collect_lanes" file="knn_collect_lanes.mako"/>
+<%namespace name="collect_shared" file="knn_collect_shared.mako"/>
 <%namespace name="emitted" file="knn_emit.mako"/>
 <%
 from itertools import accumulate
@@ -79,6 +81,10 @@ k_before = list(accumulate(k_strides, initial=0))
 # Numbers of scratch memory that a query row needs for its list of hot rows, which are counted from the tile's first one.
 hot_bytes = hot * (2 if tile else 4) if lanes == 1 else 0
 hot_numbers = hot_bytes // (8 if dtype == "float64" else 4)
+
+# Whether one pass over library rows notes those that any dimension wants: with two dimensions each does as well by itself.
+shared = lanes > 1 and wg == 1 and dtype == "float32" and len(dims) > 2 and all(
+    c >= -(-k // 16) * 16 for c, k in zip(capacities, counts))
 
 def braces(numbers):
     return "{" + ", ".join(map(str, numbers)) + "}"
@@ -100,6 +106,7 @@ def braces(numbers):
 #include "topk.clh"
 #include "weights.clh"
 
+constant int DIM_OF[DIMS] = ${braces(dims)};
 constant int K_OF[DIMS] = ${braces(counts)};
 constant int K_STRIDE[DIMS] = ${braces(k_strides)};
 constant int CAPACITY_OF[DIMS] = ${braces(capacities)};
@@ -111,6 +118,8 @@ constant int K_BEFORE[DIMS] = ${braces(k_before[:-1])};
 ${distances.functions()}
 %if lanes == 1:
 ${collect_scalar.functions()}
+%elif shared:
+${collect_shared.functions()}
 %else:
 ${collect_lanes.functions()}
 %endif
@@ -165,11 +174,13 @@ void knn(global const real* restrict library, global const real* restrict query,
     // ---- 2. Collect ----
 %if lanes == 1:
     ${collect_scalar.sweep()}
+%elif shared:
+    ${collect_shared.sweep()}
 %else:
     ${collect_lanes.sweep()}
 %endif
 
     // ---- 3. Emit ----
-    ${emitted.tables()}
+    ${emitted.tables(shared)}
   }
 }

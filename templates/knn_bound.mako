@@ -69,26 +69,20 @@
 %endif
     }
 
-    // The k-th smallest minimum, by an insertion of values alone: here it does not matter whose they are.
+    // The k-th smallest minimum.
     for (int s = 0; s < DIMS; ++s) {
       const int k = K_OF[s];
-      realv smallest[K_MAX];
-      UNROLL_K
-      for (int i = 0; i < LIST_LENGTH(k); ++i) smallest[i] = FAR;
       const int n_minima = (row_groups + MERGED[s] - 1) / MERGED[s];
-      for (int g = 0; g < n_minima; ++g) {
-        realv v = AS_REALV(LOADV(minima + (size_t)GROUP_ROWS * (2 * CAPACITY_BEFORE[s] + g)));
-        UNROLL_K
-        for (int i = 0; i < LIST_LENGTH(k); ++i) {
-          const realv low = MINIMUM(smallest[i], v);
-          v = MAXIMUM(smallest[i], v);
-          smallest[i] = low;
-        }
-      }
-      realv kth = FAR;
-      UNROLL_K
-      for (int i = 0; i < LIST_LENGTH(k); ++i)
-        if (i == k - 1) kth = smallest[i];
+      global const whole* restrict own = minima + (size_t)(2 * GROUP_ROWS) * CAPACITY_BEFORE[s];
+%if lanes > 1:
+#if LIST_IN_REGISTERS
+      ${insert_minima()}
+#else
+      ${halve_minima()}
+#endif
+%else:
+      ${insert_minima()}
+%endif
       bounds[s] = kth;
       held[s] = 0;
     }
@@ -106,6 +100,51 @@
     realv bound${s} = CHOOSE(bounds[${s}], (realv)(-1), largest > (realv)(PRESENT));
 %endif
 %endfor
+</%def>
+
+## By an insertion of values alone: here it does not matter whose they are.
+<%def name="insert_minima()">
+      realv smallest[K_MAX];
+      UNROLL_K
+      for (int i = 0; i < LIST_LENGTH(k); ++i) smallest[i] = FAR;
+      for (int g = 0; g < n_minima; ++g) {
+        realv v = AS_REALV(LOADV(own + (size_t)GROUP_ROWS * g));
+        UNROLL_K
+        for (int i = 0; i < LIST_LENGTH(k); ++i) {
+          const realv low = MINIMUM(smallest[i], v);
+          v = MAXIMUM(smallest[i], v);
+          smallest[i] = low;
+        }
+      }
+      realv kth = FAR;
+      UNROLL_K
+      for (int i = 0; i < LIST_LENGTH(k); ++i)
+        if (i == k - 1) kth = smallest[i];
+</%def>
+
+## Of many neighbours by halving an interval of numbers, as bits, of which k minima do not exceed the upper one. Eight times
+## suffice: a bound that is some percent too large lets as many more rows through.
+<%def name="halve_minima()">
+      realv low = FAR, high = 0;
+      rowv present = 0;
+      for (int g = 0; g < n_minima; ++g) {
+        const realv v = AS_REALV(LOADV(own + (size_t)GROUP_ROWS * g));
+        const rowv there = v < (realv)(FAR);
+        low = MINIMUM(low, v);
+        high = CHOOSE(high, MAXIMUM(high, v), there);
+        present -= there;
+      }
+      rowv few = AS_WHOLEV(low) - (rowv)(1), enough = AS_WHOLEV(high);
+      for (int i = 0; i < 8; ++i) {
+        const rowv middle = few + ((enough - few) >> 1);
+        rowv count = 0;
+        for (int g = 0; g < n_minima; ++g)
+          count -= AS_REALV(LOADV(own + (size_t)GROUP_ROWS * g)) <= AS_REALV(middle);
+        const rowv reached = count >= (rowv)(k);
+        enough = CHOOSE(enough, middle, reached);
+        few = CHOOSE(middle, few, reached);
+      }
+      const realv kth = CHOOSE((realv)(FAR), AS_REALV(enough), present >= (rowv)(k));
 </%def>
 
 <%def name="keep_least(s)">

@@ -5,7 +5,7 @@
 ##
 ## A scalar work-item sorts in its buffer, in global memory; lanes have the sorted lists in their own memory. Below,
 ## NEAREST(i) and SET_NEAREST(i, value) stand for entry i of either.
-<%def name="tables()">
+<%def name="tables(shared)">
     for (int s = 0; s < DIMS; ++s) {
       const int k = K_OF[s];
       const size_t base = (size_t)K_BEFORE[s] * rows_per_slot + ((size_t)which * table_rows + t0) * K_STRIDE[s];
@@ -19,7 +19,11 @@
 %else:
       realv nearest[K_MAX];
       rowv rows[K_MAX];
+%if shared:
+      read_list(SLOT_BUFFER(CAPACITY_BEFORE[s]), k, nearest, rows);
+%else:
       sort_candidates(SLOT_BUFFER(CAPACITY_BEFORE[s]), k, held[s], nearest, rows);
+%endif
 #define NEAREST(I) nearest[I]
 #define SET_NEAREST(I, W) nearest[I] = W
 %endif

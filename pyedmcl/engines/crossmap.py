@@ -204,10 +204,10 @@ class CrossMap:
                 f"{self.n:,} targets of {self.n_steps:,} steps need {nbytes:,} bytes on the device; {most:,} may be "
                 f"used for them on {self.executor.info.name} (raise PYEDMCL_MEMORY_FRACTION or PYEDMCL_MEMORY_LIMIT)"
             )
-        # Tables of all layers come again for each batch of libraries, so that targets are kept in as many places as there
-        # is room for. Codes have one place.
-        most = (limit.total - nbytes) // 8 // self._target_bytes
-        self._places = 1 if self._data.compact else max(min(self.layers, most), 1)
+        # All layers are looked up again for each batch of libraries, so that their targets are kept as far as there is
+        # room. Codes have one place.
+        fit = (limit.total - nbytes) // 8 // self._target_bytes
+        self._places = 1 if self._data.compact else max(min(self.layers, fit), 1)
         self._staged: dict[int, tuple[int, TargetColumns]] = {}  # by place: layer and its targets
         return int(limit.total - nbytes - (self._places - 1) * self._target_bytes)
 

@@ -111,7 +111,7 @@ SPEC = KernelSpec(
             {"cpu": 64, "gpu": 256},
             "rows that a scalar work-item notes before it sorts them",
         ),
-        Tunable("dims_per_pass", (3, 5, 7, 10, 20), {"cpu": 20, "gpu": 20}, "dimensions E that share one sweep"),
+        Tunable("dims_per_pass", (3, 5, 7, 10, 20, 32), {"cpu": 32, "gpu": 20}, "dimensions E that share one sweep"),
         Tunable("groups_per_unit", (2, 3, 4, 6, 8, 12, 16), {"cpu": 4, "gpu": 6}, "work-groups per compute unit"),
         Tunable("list_registers", (4, 8, 12, 24), {"cpu": 8, "gpu": 24}, "longest sorted list kept in registers"),
     ),

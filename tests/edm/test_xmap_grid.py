@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+from collections import Counter
 from pathlib import Path
 
 import naive
@@ -13,8 +14,10 @@ from typer.testing import CliRunner
 
 import pyedmcl
 from pyedmcl.cli.app import app
+from pyedmcl.device.opencl import OpenCLExecutor
 from pyedmcl.errors import InputError, Interrupted, StoreForeignError, StoreMismatchError
 from pyedmcl.jobs.store import XmapStore
+from pyedmcl.neighbors import tables
 
 N, LENGTH = 5, 150
 DATA = naive.noisy_maps(N, LENGTH, 11)
@@ -250,3 +253,21 @@ def test_a_grid_that_does_not_fit_says_what_it_needs(one_device, monkeypatch):
     monkeypatch.setattr("pyedmcl.data.arguments._host_bytes", lambda: 100)
     with pytest.raises(InputError, match=r"2 x 5 x 5 numbers needs 200 bytes .* or give out="):
         pyedmcl.xmap_grid(DATA, E=[1, 2], device=one_device)
+
+
+def test_targets_of_a_dimension_are_staged_once_however_many_batches_tables_take(one_device, monkeypatch):
+    """Small tables: the libraries come in batches, each of which is looked up in all dimensions."""
+    monkeypatch.setattr(tables, "_TABLE_LEAST", 1 << 16)
+    monkeypatch.setattr(tables, "_TIMES_DATA", 0)
+    launched, launch = Counter(), OpenCLExecutor.launch
+
+    def counted(self, kernel, *sizes, **arguments):
+        launched[kernel.name] += 1
+        return launch(self, kernel, *sizes, **arguments)
+
+    monkeypatch.setattr(OpenCLExecutor, "launch", counted)
+    grid = pyedmcl.xmap_grid(DATA, E=[1, 2, 4], device=one_device)
+    assert launched["knn"] == 2
+    assert launched["stage_targets"] == 3
+    for E in (1, 2, 4):
+        np.testing.assert_array_equal(grid.sel(E=E).rho, pyedmcl.xmap(DATA, E=E, device=one_device).rho)

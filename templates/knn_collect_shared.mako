@@ -1,0 +1,196 @@
+## A part of knn.cl.mako: the second sweep for vectors of query rows (lanes > 1, processors) and several dimensions.
+##
+## Rows that are near in one dimension are mostly near in others, and so are the next query rows to the next library rows. A
+## step therefore notes only which library rows (diagonals of lanes) any lane wants in any dimension, with one comparison for
+## each pair and dimension, and no branch. Their distances are computed once more, dimension by dimension, and those within the
+## bound are merged into lists by networks that sort all lanes alike: no lane stores anything by itself.
+##
+## An entry is (squared distance, row) in one whole number of 64 bits, distance above: their order is that of neighbours
+## (clkernels/order.clh), since distances are not negative. An empty place is EMPTY_KEY, which is larger than all.
+##
+##   buffer of a dimension, in blocks of BLOCK entries, ascending     [entry][lane], 64 bits each
+<%namespace name="distances" file="knn_distances.mako"/>
+<%!
+BLOCK = 16
+
+def sorting(n):
+    """Comparators that sort n entries (a power of two): Batcher's merge exchange, Knuth 5.2.2 M."""
+    pairs, p = [], n // 2
+    while p:
+        q, r, d = n // 2, 0, p
+        while True:
+            pairs += [(i, i + d) for i in range(n - d) if i & p == r]
+            if q == p:
+                break
+            d, q, r = q - p, q // 2, p
+        p //= 2
+    return pairs
+
+def cleaning(n):
+    """Comparators that sort n entries which rise and then fall, or fall and then rise."""
+    return [(i, i + d) for d in (n >> level for level in range(1, n.bit_length())) for i in range(n) if not i & d]
+%>
+<%def name="exchange(names, pairs)">
+%for a, b in pairs:
+      EXCHANGE(${names}${a}, ${names}${b});
+%endfor
+</%def>
+
+<%def name="functions()">
+#define BLOCK ${BLOCK}
+#define HOT_ROOM 128  // library rows that are noted before they are looked at
+#define HALF ${min(lanes, 8)}  // lanes whose entries share a vector
+typedef PASTE(long, HALF) keys;
+#define LOADK(p) PASTE(vload, HALF)(0, p)
+#define EMPTY_KEY (keys)((long)AS_WHOLE_NOWHERE << 32 | 0xffffffffL)
+#define AS_WHOLE_NOWHERE as_int(NOWHERE)
+#define LANE_NUMBERS (rowv)(${", ".join(map(str, range(lanes)))})
+#define HALF_NUMBERS (PASTE(int, HALF))(${", ".join(map(str, range(min(lanes, 8))))})
+#define EXCHANGE(a, b)               \
+  do {                               \
+    const keys low_ = a < b ? a : b; \
+    b = a < b ? b : a;               \
+    a = low_;                        \
+  } while (0)
+
+// Merges `filled` entries, a multiple of BLOCK, into a list of `blocks` blocks; the largest ones fall out.
+__attribute__((noinline))
+void merge(const realv* queue, const int* queue_row, const int filled, global whole* list, const int blocks) {
+  for (int first = 0; first < filled; first += BLOCK)
+    for (int part = 0; part < LANES; part += HALF) {
+      const whole* from = (const whole*)(queue + first) + part;
+      global long* at = (global long*)list + part;
+%for i in range(BLOCK):
+      keys b${i} = PASTE(convert_long, HALF)(LOADK(from + ${i} * LANES)) << 32 |
+                   PASTE(convert_long, HALF)(PASTE(as_uint, HALF)(HALF_NUMBERS + (queue_row[first + ${i}] + part)));
+%endfor
+${exchange("b", sorting(BLOCK))}
+      for (int block = 0; block < blocks; ++block, at += BLOCK * LANES) {
+%for i in range(BLOCK):
+        keys a${i} = LOADK(at + ${i} * LANES);
+%endfor
+%for i in range(BLOCK):
+        EXCHANGE(a${i}, b${BLOCK - 1 - i});
+%endfor
+${exchange("a", cleaning(BLOCK))}
+%for i in range(BLOCK):
+        PASTE(vstore, HALF)(a${i}, 0, at + ${i} * LANES);
+%endfor
+        if (block + 1 < blocks) {
+${exchange("b", cleaning(BLOCK))}
+        }
+      }
+    }
+}
+
+// The rows of a list, and their squared distances; -1 and NOWHERE where there are fewer than k.
+inline void read_list(global const whole* list, const int k, realv* nearest, rowv* rows) {
+  for (int i = 0; i < k; ++i) {
+    whole distance[LANES], row[LANES];
+    for (int part = 0; part < LANES; part += HALF) {
+      const keys entry = LOADK((global const long*)list + i * LANES + part);
+      PASTE(vstore, HALF)(PASTE(convert_int, HALF)(entry >> 32), 0, distance + part);
+      PASTE(vstore, HALF)(PASTE(as_int, HALF)(PASTE(convert_uint, HALF)(entry & 0xffffffffL)), 0, row + part);
+    }
+    nearest[i] = AS_REALV(LOADV(distance));
+    rows[i] = CHOOSE(LOADV(row), (rowv)(-1), nearest[i] >= (realv)(FAR));
+  }
+}
+
+// Looks at the library rows that were noted (of lane 0; lane l has the l-th behind it): they enter the lists of all dimensions
+// whose bounds they are within, and the bounds sink to what a later row must not exceed to be a neighbour.
+__attribute__((noinline))
+void settle(global const real* restrict x, global const real* restrict y,
+%if masked:
+            global const real* restrict penalty,
+%endif
+            const int* noted, const int n_noted, realv* bounds, global whole* buffer, const int j_begin, const int t0,
+            const int exclusion_radius) {
+  realv squared[HOT_ROOM], queue[HOT_ROOM + BLOCK];
+  int row[HOT_ROOM], queue_row[HOT_ROOM + BLOCK], n = 0, e = 0;
+  for (int i = 0; i < n_noted; ++i) {
+    const int j = noted[i];
+    if (IS_EXCLUDED(t0, j)) continue;
+    squared[n] = CHOOSE(${"PENALTY(j)" if masked else "(realv)(0)"}, (realv)(GAP_SQUARED), (rowv)(j) + LANE_NUMBERS < (rowv)(j_begin));
+    row[n++] = j;
+  }
+  for (int s = 0; s < DIMS; ++s) {
+    for (; e < DIM_OF[s] - 1; ++e) {
+      const realv q = LOADV(y - e * ${tau});
+      for (int i = 0; i < n; ++i) {
+        const realv difference = q - LOADV(x + row[i] - e * ${tau});
+        squared[i] = FUSED(difference, difference, squared[i]);
+      }
+    }
+    const realv q = LOADV(y - e * ${tau}), bound = bounds[s];
+    int filled = 0;
+    for (int i = 0; i < n; ++i) {
+      const realv difference = q - LOADV(x + row[i] - e * ${tau});
+      const realv sum = FUSED(difference, difference, squared[i]);
+      const rowv near = sum <= bound;
+      squared[i] = sum;
+      queue[filled] = CHOOSE((realv)(NOWHERE), sum, near);
+      queue_row[filled] = row[i];
+      filled += ANYV(near) ? 1 : 0;  // else the next one takes its place
+    }
+    ++e;
+    for (; filled % BLOCK; ++filled) {
+      queue[filled] = NOWHERE;
+      queue_row[filled] = 0;
+    }
+    const int k = K_OF[s];
+    global whole* list = SLOT_BUFFER(CAPACITY_BEFORE[s]);
+    merge(queue, queue_row, filled, list, (k + BLOCK - 1) / BLOCK);
+    realv kth;
+    rowv unused;
+    read_list(list + (k - 1) * 2 * LANES, 1, &kth, &unused);
+    const realv below = CHOOSE(NEXT_BELOW(kth), (realv)(-1), kth == (realv)(0));
+    bounds[s] = MINIMUM(bound, CHOOSE((realv)(FAR), below, kth < (realv)(FAR)));
+  }
+}
+</%def>
+
+## Continues with bound0, bound1, .. of knn_bound.mako, and leaves sorted lists in the buffers.
+<%def name="sweep()">
+    for (int s = 0; s < DIMS; ++s) {
+      global long* list = (global long*)(SLOT_BUFFER(CAPACITY_BEFORE[s]));
+      for (int i = 0; i < (K_OF[s] + BLOCK - 1) / BLOCK * BLOCK * LANES; i += HALF) PASTE(vstore, HALF)(EMPTY_KEY, 0, list + i);
+    }
+    int noted[HOT_ROOM], n_noted = 0;
+    // Lane l compares with rows l further on: it meets the first one LANES - 1 steps late.
+    for (int j = j_begin - (LANES - 1); j < j_end; j += UNROLL) {
+%for u in range(unroll):
+      rowv far${u} = -1;
+%endfor
+      {
+        ${distances.step(compare)}
+      }
+      if (!ALLV(${" & ".join(f"far{u}" for u in range(unroll))})) {
+%for u in range(unroll):
+        noted[n_noted] = j + ${u};
+        n_noted += ALLV(far${u}) ? 0 : 1;
+%endfor
+        if (n_noted > HOT_ROOM - UNROLL) {
+          ${look()}
+        }
+      }
+    }
+    ${look()}
+</%def>
+
+<%def name="compare(s)">
+%for u in range(unroll):
+  far${u} &= squared${u} > bound${s};
+%endfor
+</%def>
+
+<%def name="look()">
+%for s in range(len(dims)):
+          bounds[${s}] = bound${s};
+%endfor
+          settle(x, y + tq, ${"penalty, " if masked else ""}noted, n_noted, bounds, buffer, j_begin, t0, exclusion_radius);
+          n_noted = 0;
+%for s in range(len(dims)):
+          bound${s} = bounds[${s}];
+%endfor
+</%def>
