@@ -15,6 +15,7 @@ from ..errors import InputError, warn
 from .arguments import MOST_STEPS, integer
 from .call import noticed
 from .columns import SHOWN, counts, select, some
+from .digested import digested
 from .extent import bounds, extent
 from .grid import Grid
 from .times import as_dates, tell_times
@@ -84,7 +85,10 @@ class Series:
         return tuple(self.names[i] for i in np.flatnonzero(low == high))
 
     def digest(self) -> str:
-        """SHA-256 (hex) over dtype, shape, names and the bytes of the values; time does not enter."""
+        """SHA-256 (hex) over dtype, shape, names and the bytes of the values; time does not enter.
+
+        Of values of more than 16 MiB, the SHA-256 of each 16 MiB stand for their bytes.
+        """
         return self._digest
 
     def described(self) -> dict[str, Any]:
@@ -96,8 +100,16 @@ class Series:
         head = json.dumps([self.values.dtype.name, list(self.values.shape), list(self.names)])
         state = hashlib.sha256(head.encode())
         little = self.values.astype(self.values.dtype.newbyteorder("<"), copy=False)  # the same on every machine
-        state.update(little.reshape(-1).view(np.uint8).data)
+        for part in digested(little.reshape(-1).view(np.uint8)):
+            state.update(part)
         return state.hexdigest()
+
+    def renamed(self, names: tuple[str, ...]) -> Series:
+        """The same series under other names."""
+        out = replace(self, names=names)
+        if "extent" in self.__dict__:  # a pass over all values that need not be made again
+            out.__dict__["extent"] = self.extent
+        return out
 
 
 def as_series(data: Any, *, columns: Sequence[str | int] | str | int | None = None, what: str = "data") -> Series:
@@ -169,8 +181,8 @@ def build_series(values: Array, names: Sequence[object] | None = None, time: Arr
 def _assemble(table: Table, columns: Sequence[str | int] | str | int | None, what: str) -> Series:
     chosen = select(table.labels, columns, what)
     names = tuple(str(table.labels[i]) for i in chosen)
-    twice = [name for name, count in counts(names).items() if count > 1]
-    if twice:
+    if len(set(names)) < len(names):
+        twice = [name for name, count in counts(names).items() if count > 1]
         raise InputError(f"{what}: names must differ, but {some(twice)} occur more than once; rename these series")
     if table.n_steps == 0 or not names:
         raise InputError(f"{what}: there are no values ({table.n_steps} rows, {len(names)} series)")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numbers
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -37,7 +36,7 @@ def targets_of(data: Any, libraries: Series, targets: Any) -> Series:
     found = as_series(targets, what="targets")
     require_same_rows(data=libraries, targets=found)
     if found.names == tuple(f"x{i}" for i in range(found.n_series)):
-        found = replace(found, names=tuple(f"y{i}" for i in range(found.n_series)))
+        found = found.renamed(tuple(f"y{i}" for i in range(found.n_series)))
     place = {name: i for i, name in enumerate(libraries.names)}
     other = [
         name for column, name in enumerate(found.names) if name in place and not np.array_equal(

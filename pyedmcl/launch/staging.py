@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..codegen.build import build
+from ..device.quirks import quirks_for
 from ..kernels import spec
 from .pool import Pool
 from .sizes import open_size
@@ -15,7 +16,9 @@ from .sizes import open_size
 if TYPE_CHECKING:
     from ..device.executor import Buffer, Executor
 
-_RAW_BYTES_MOST = 64 << 20
+# Bytes of raw series on the device at a time. Kernels go down columns, which caches of processors should hold. Other
+# devices take an eighth of the room where that is more: what is uploaded as a whole is not copied first.
+_RAW_BYTES, _RAW_BYTES_CACHED = 64 << 20, 4 << 20
 
 
 class Staging:
@@ -35,7 +38,7 @@ class Staging:
 
     def __init__(
         self, executor: Executor, values: NDArray[Any], *, scored: tuple[Any, int] | None = None,
-        room: int = _RAW_BYTES_MOST,
+        room: int = _RAW_BYTES,
     ) -> None:  # fmt: skip
         self.executor = executor
         self.values = values
@@ -44,7 +47,9 @@ class Staging:
         first, end = scored or (0, self.n_steps)
         self._n_scored = int(end)
         self._scored_from = np.ascontiguousarray(np.broadcast_to(first, self.n_series), np.int32)
-        self._columns = max(min(room, _RAW_BYTES_MOST) // max(self.n_steps * values.itemsize, 1), 1)
+        on_processor = quirks_for(executor.info).defaults_for == "cpu"
+        most = _RAW_BYTES_CACHED if on_processor else max(_RAW_BYTES, room // 8)
+        self._columns = max(min(room, most) // max(self.n_steps * values.itemsize, 1), 1)
         self._held = (0, 0)
         self._centred = False  # shift and exponent are those of the columns that are held
         self._pool = Pool(executor)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import subprocess
 import sys
 import tracemalloc
@@ -230,6 +232,27 @@ def test_digest_depends_on_all_that_matters_and_on_nothing_else() -> None:
     others = [as_series(values.astype(float)), as_series(changed), as_series(values.reshape(4, 3)),
               Series(values, ("x0", "y")), Series(values, ("x0,", "x1"))]
     assert len({digest, *(other.digest() for other in others)}) == 6
+
+
+def test_digest_of_many_values_is_made_of_pieces() -> None:
+    values = np.arange(5_000_000, dtype=np.float32).reshape(-1, 2)
+    raw = values.tobytes()
+    state = hashlib.sha256(json.dumps(["float32", [2_500_000, 2], ["x0", "x1"]]).encode())
+    for begin in (0, 16 << 20):
+        state.update(hashlib.sha256(raw[begin : begin + (16 << 20)]).digest())
+    assert as_series(values).digest() == state.hexdigest()
+    changed = values.copy()
+    changed[-1, 1] += 1
+    assert as_series(changed).digest() != state.hexdigest()
+
+
+def test_renamed_series_keep_what_was_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    series = as_series(np.array([[1.0, np.nan], [3.0, 2.0]]))
+    extent, digest = series.extent, series.digest()
+    monkeypatch.setattr("pyedmcl.data.series.extent", None)  # no value is looked at again
+    other = series.renamed(("a", "b"))
+    np.testing.assert_array_equal(other.extent, extent)
+    assert other.names == ("a", "b") and other.digest() != digest
 
 
 @pytest.mark.parametrize(
