@@ -41,6 +41,8 @@ class Series:
         The file they were read from.
     grid : Grid or None
         Where the series lie, if they are a field.
+    units : dict or None
+        Name of a series to its unit, of those whose container tells of one.
 
     Raises
     ------
@@ -53,6 +55,7 @@ class Series:
     time: Array | None = None
     source: str | None = None
     grid: Grid | None = None
+    units: dict[str, str] | None = None
 
     def __post_init__(self) -> None:
         fits = self.values.ndim == 2 and self.values.dtype in (np.float32, np.float64)
@@ -93,7 +96,8 @@ class Series:
 
     def described(self) -> dict[str, Any]:
         """For the provenance of what is made of them."""
-        return {"file": self.source, "rows": self.n_steps, "series": self.n_series, "digest": self.digest()}
+        found = {"file": self.source, "rows": self.n_steps, "series": self.n_series, "digest": self.digest()}
+        return found | ({"units": self.units} if self.units else {})
 
     @cached_property
     def _digest(self) -> str:
@@ -143,7 +147,8 @@ def as_series(data: Any, *, columns: Sequence[str | int] | str | int | None = No
         series = data
         if columns is not None:
             chosen = build_series(data.values, data.names, data.time, columns=columns, what=what)
-            series = replace(chosen, source=data.source)
+            kept = {name: unit for name, unit in (data.units or {}).items() if name in chosen.names}
+            series = replace(chosen, source=data.source, units=kept or None)
     else:
         series = _assemble(unpack(data, what), columns, what)
         if columns is None:
@@ -194,7 +199,8 @@ def _assemble(table: Table, columns: Sequence[str | int] | str | int | None, wha
         values = _gather(table, chosen, names, what)
     values = values.view()
     values.flags.writeable = False  # a view: the caller's own array stays writable
-    series = Series(values, names, table.time, grid=table.grid if everything else None)
+    units = {name: table.units[name] for name in names if name in table.units} if table.units else None
+    series = Series(values, names, table.time, grid=table.grid if everything else None, units=units or None)
     if not (np.abs(series.extent) <= _most(values)).all():  # gaps, or worse
         _refuse_large(values, names, what)
     return series

@@ -41,6 +41,8 @@ class Table:
         Shape (L,).
     grid : Grid or None
         Where the columns lie, if they are a field.
+    units : dict or None
+        Name of a column to its unit, of those that the container tells of.
     """
 
     labels: tuple[object, ...]
@@ -49,6 +51,7 @@ class Table:
     array: Array | None = None
     time: Array | None = None
     grid: Grid | None = None
+    units: dict[str, str] | None = None
 
 
 def unpack(data: Any, what: str) -> Table:
@@ -63,7 +66,8 @@ def unpack(data: Any, what: str) -> Table:
     opener = _OPENERS.get(root) or _by_methods(data)
     if opener is not None:
         try:
-            return opener(data, what)
+            table = opener(data, what)
+            return replace(table, units=_units_of(data, table.labels))
         except InputError:
             raise
         except Exception as error:  # an object of that library which holds no columns
@@ -95,6 +99,22 @@ def of_array(values: Array, what: str, labels: Sequence[object] | None = None, t
     if labels is None:
         labels = [f"x{i}" for i in range(values.shape[1])]
     return Table(tuple(labels), len(values), lambda i: values[:, i], array=values, time=time)
+
+
+def _units_of(data: Any, labels: Sequence[object]) -> dict[str, str] | None:
+    """Units as attributes tell them (pandas, xarray): one for all columns, or by their names."""
+    names = [str(label) for label in labels]
+    held = getattr(data, "data_vars", None)
+    if held is not None:
+        told = {str(name): getattr(held[name], "attrs", {}).get("units") for name in held}
+        if len(told) == 1 and names != list(told):  # a single variable of several columns
+            told = dict.fromkeys(names, next(iter(told.values())))
+    else:
+        attrs = getattr(data, "attrs", None)
+        units = attrs.get("units") if isinstance(attrs, Mapping) else None
+        own = units if isinstance(units, Mapping) else dict.fromkeys(names, units)
+        told = {str(name): unit for name, unit in own.items()}
+    return {name: unit for name, unit in told.items() if name in names and isinstance(unit, str) and unit} or None
 
 
 def _of_mapping(data: Mapping[Any, Any], what: str) -> Table:

@@ -11,6 +11,8 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from .style import told_units
+
 
 class Label(NamedTuple):
     """What a column holds; the unit is "1" for plain numbers, "data" for that of the series, "" for text."""
@@ -19,6 +21,7 @@ class Label(NamedTuple):
     meaning: str
 
 
+_OF_DATA = {"data": "{}", "data^2": "({})^2"}
 COMMON = {
     "cause": Label("", "series that drives the effect, if the skill means a link: the target of the cross map"),
     "effect": Label("", "series that is driven: the library of the cross map"),
@@ -82,7 +85,18 @@ def labels_of(result: Any, names: Any) -> dict[str, Label]:
     kind = type(result)
     known: Mapping[str, Label] = {**({} if kind.series_label else COMMON), **kind.column_labels}
     found = {str(name): known.get(str(name), kind.series_label) for name in names}
-    return {name: label for name, label in found.items() if label is not None}
+    unit = _unit_of_data(result)
+    return {
+        name: label._replace(unit=_OF_DATA[label.unit].format(unit)) if unit and label.unit in _OF_DATA else label
+        for name, label in found.items() if label is not None
+    }  # fmt: skip
+
+
+def _unit_of_data(result: Any) -> str:
+    """The unit of what a result is of, where the data told of one; empty where that is not known, or not one."""
+    units = told_units(result) or {}
+    name = getattr(result, "name", "")
+    return units.get(name, "") if name else ""
 
 
 def common(*names: str) -> dict[str, Label]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, fields
 from typing import Any
@@ -29,6 +29,8 @@ class Style:
     dpi : int or None
         Dots per inch of the file.
     title : str or None
+    units : str, mapping of str to str, or None
+        Of all series, or of each by its name; by default those that the data told of.
     """
 
     ax: Any = None
@@ -36,6 +38,7 @@ class Style:
     figsize: Any = None
     dpi: Any = None
     title: Any = None
+    units: Any = None
 
     def __post_init__(self) -> None:
         if self.ax is not None and not hasattr(self.ax, "get_subplotspec"):
@@ -53,6 +56,9 @@ class Style:
                 raise InputError(f"dpi={shown(self.dpi)}: dots per inch are needed, 10 to 2400")
         if self.title is not None and not isinstance(self.title, str):
             raise InputError(f"title={shown(self.title)}: a text is needed")
+        named = self.units.items() if isinstance(self.units, Mapping) else [("", self.units or "")]
+        if not all(isinstance(part, str) for pair in named for part in pair):
+            raise InputError(f"units={shown(self.units)}: a text such as 'degC' is needed, or one for each name")
 
 
 _NAMES = tuple(field.name for field in fields(Style))
@@ -63,6 +69,22 @@ _PLAIN = Style()
 def style() -> Style:
     """Of the picture that is being drawn."""
     return _style.get() or _PLAIN
+
+
+def told_units(result: Any) -> dict[str, str] | None:
+    """Units of series that the data of a result told of."""
+    described = getattr(result, "provenance", {}).get("data", {})
+    held = described.values() if isinstance(described, Mapping) else ()
+    found: dict[str, str] = {}
+    for one in held:
+        found |= one.get("units") or {} if isinstance(one, Mapping) else {}
+    return found or None
+
+
+def unit_of(name: str) -> str:
+    """The unit of a series of the picture that is being drawn; empty where none is known."""
+    units = style().units
+    return units if isinstance(units, str) else (units or {}).get(name, "")
 
 
 def titled(figure: Any) -> None:
@@ -82,6 +104,8 @@ def styled(function: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(function)
     def draw(self: Any, *args: Any, **kwargs: Any) -> Any:
         asked = {name: kwargs.pop(name) for name in _NAMES if name in kwargs}
+        if asked.get("units") is None:
+            asked["units"] = told_units(self)
         token = _style.set(Style(**asked))
         try:
             kept = {name: value for name, value in asked.items() if name in own.parameters and value is not None}

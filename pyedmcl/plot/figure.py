@@ -12,7 +12,7 @@ import numpy as np
 
 from ..errors import InputError, missing_extra, shown
 from ..files import output_path, writing
-from ..io.style import style, titled
+from ..io.style import style, titled, unit_of
 
 FORMATS = (".png", ".pdf", ".svg", ".jpg", ".jpeg", ".webp", ".tif", ".tiff")
 
@@ -115,6 +115,13 @@ def as_label(name: object) -> str:
     """The name of a series as a text of a picture: never a formula, and without control characters."""
     text = "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in str(name))
     return text.replace("$", r"\$")
+
+
+def with_unit(name: object) -> str:
+    """The label of an axis of values of a series: its name, also that of a coordinate such as x(t-1), and its unit."""
+    base, lag, _ = str(name).rpartition("(t-")
+    unit = unit_of(base if lag else str(name))
+    return as_label(f"{name} [{unit}]" if unit else name)
 
 
 def moments(result: Any) -> tuple[Any, str]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .figure import as_label, finished, moments, new_figure, short_dates
+from .figure import as_label, finished, moments, new_figure, short_dates, with_unit
 from .palette import MIDDLE, PALE, RED, legend, legend_above
 
 _SHOWN = 200  # steps of a prediction; more cannot be told apart
@@ -114,8 +114,9 @@ def _against(ax: Any, result: Any) -> None:
 
 
 def _name(result: Any) -> str:
-    """What was predicted; empty where that has no name."""
-    return as_label(getattr(result, "name", ""))
+    """What was predicted, with its unit; empty where that has no name."""
+    name = getattr(result, "name", "")
+    return with_unit(name) if name else ""
 
 
 def _heading(result: Any) -> str:

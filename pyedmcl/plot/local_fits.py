@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..io.style import unit_of
 from .figure import as_label, colours, finished, moments, new_figure, short_dates
 from .palette import DARK, GREY, MIDDLE
 
@@ -39,7 +40,8 @@ def coefficients(
     """
     values = np.asarray(result.coefficients, np.float64)
     time, when = moments(result)
-    labels = ["C0", *(f"d / d {as_label(name)}" for name in result.names)]
+    own = unit_of(getattr(result, "name", ""))
+    labels = [f"C0 [{as_label(own)}]" if own else "C0", *(_slope(str(name), own) for name in result.names)]
     if len(labels) > _PANELS:
         figure = new_figure(9.0, min(1.6 + 0.22 * len(labels), 12))
         last = figure.add_subplot()
@@ -57,6 +59,12 @@ def coefficients(
     heading = f"E = {result.E}, theta = {float(result.theta):g}: coefficients (target per unit of each coordinate)"
     figure.suptitle(title or f"S-map, {heading}", fontsize=11)
     return finished(figure, path, dpi=dpi)
+
+
+def _slope(name: str, of: str) -> str:
+    """The label of a slope, with its unit where both sides have one."""
+    unit = unit_of(name.rpartition("(t-")[0] or name)
+    return as_label(f"d / d {name}" + (f" [{of} / {unit}]" if of and unit else ""))
 
 
 def _panel(ax: Any, time: Any, values: Any, label: str) -> None:

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from .figure import as_label, finished, new_figure
+from ..io.style import told_units, unit_of
+from .figure import as_label, finished, new_figure, with_unit
 from .palette import DARK, MIDDLE, PAIR, legend
 
 _PATH = 20_000  # rows of a path; more would only blacken it
@@ -36,7 +37,7 @@ def delay_path(
     InputError, StoreWriteError, MissingExtraError
         As for the other pictures: an unknown format, no place to write, no matplotlib.
     """
-    values, names = np.asarray(result.values)[:_PATH], [as_label(name) for name in result.names]
+    values, names = np.asarray(result.values)[:_PATH], [with_unit(name) for name in result.names]
     figure = new_figure(5.6, 5.2)
     style = {"color": MIDDLE, "linewidth": 0.6, "marker": ".", "markersize": 2.5, "markerfacecolor": DARK,
              "markeredgecolor": "none"}  # fmt: skip
@@ -83,7 +84,8 @@ def neighbour_distances(
         ax.plot(np.where(np.isfinite(row), row, np.nan), color=color, linestyle=line, linewidth=1, label=label)
     ax.set_ylim(bottom=0)
     ax.set_xlabel("time (row)")
-    ax.set_ylabel("distance (unit of the data)")
+    units = set((told_units(result) or {}).values()) if not unit_of("") else {unit_of("")}
+    ax.set_ylabel(f"distance [{as_label(units.pop())}]" if len(units) == 1 else "distance (unit of the data)")
     legend(ax)
     if title:
         ax.set_title(title, fontsize=10)
