@@ -43,18 +43,18 @@ def source(spec: KernelSpec, values: Mapping[str, Any]) -> str:
     return loopy_source.produce(spec.text, values)
 
 
-@functools.lru_cache(maxsize=512)
-def _source(spec: KernelSpec, values: tuple[tuple[str, Any], ...]) -> str:
-    # Rendering takes a millisecond, a launch some microseconds: the same text is asked for again and again.
-    return source(spec, dict(values))
-
-
 def text_for(spec: KernelSpec, values: Mapping[str, Any], info: DeviceInfo) -> str:
     """:func:`source`, with what the device's quirks ask for: how to fuse, how to take a minimum, what comes first."""
-    quirks = quirks_for(info)
-    full = {**values, **quirks.values}
+    return _text(spec, tuple(sorted(values.items())), info)
+
+
+# Rendering takes a millisecond, a launch some microseconds: the same text is asked for again and again. It is to be the
+# same object then, whose hash is known.
+@functools.lru_cache(maxsize=512)
+def _text(spec: KernelSpec, given: tuple[tuple[str, Any], ...], info: DeviceInfo) -> str:
+    quirks, values = quirks_for(info), dict(given)
     lone = all(values.get(name, 1) == 1 for name in GROUP)
-    return quirks.prelude + (quirks.lone_prelude if lone else "") + _source(spec, tuple(sorted(full.items())))
+    return quirks.prelude + (quirks.lone_prelude if lone else "") + source(spec, {**values, **quirks.values})
 
 
 def excerpt(log: str, text: str) -> str:

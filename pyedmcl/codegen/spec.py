@@ -99,6 +99,9 @@ class KernelSpec:
     example: str = ""
     usage: Callable[[Values], Usage] | None = None
 
+    def __hash__(self) -> int:
+        return hash(self.name)  # specs are keys of what is kept for each launch
+
     def defaults(self, defaults_for: str) -> dict[str, Any]:
         """The safe parameters for a "cpu" or "gpu"; see ``defaults_for`` of :class:`pyedmcl.device.quirks.Quirks`."""
         return {tunable.name: tunable.default[defaults_for] for tunable in self.tunables}

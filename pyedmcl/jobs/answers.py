@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import queue
 import secrets
@@ -174,7 +173,11 @@ def result_of(pool: Pool, future: Any, kept: Callable[[], str]) -> Message:
         raise
     except BrokenExecutor as error:
         raise _broken(error, kept) from error
-    except (Exception, asyncio.CancelledError) as error:
+    except BaseException as error:
+        import asyncio  # takes longer than any other import of this package, which mostly does without
+
+        if not isinstance(error, (Exception, asyncio.CancelledError)):
+            raise
         cause: BaseException | None = error
         while cause is not None:
             if "No module named 'pyedmcl" in str(cause):

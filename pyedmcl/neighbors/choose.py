@@ -54,7 +54,7 @@ def decided_beforehand(request: SearchRequest, info: DeviceInfo, problem: Search
         return None
     if request.search == "exhaustive":
         return []
-    decisions = [surely_exhaustive(info, problem.restrict((E,))) for E in problem.dims]
+    decisions = surely_exhaustive(info, problem)
     if any(decision is None for decision in decisions):
         return None
     return [] if request.search == "exact" else [d for d in decisions if d is not None]

@@ -178,13 +178,17 @@ def cheapest(
     return _tree_or_exhaustive(costs, sample)
 
 
-def surely_exhaustive(info: DeviceInfo, problem: SearchProblem) -> SearchDecision | None:
-    """The decision for a search of one dimension where no look at the data is needed: exhaustive, or None."""
+def surely_exhaustive(info: DeviceInfo, problem: SearchProblem) -> tuple[SearchDecision | None, ...]:
+    """The decision for each dimension alone where no look at the data is needed: exhaustive, or None."""
     return _surely_exhaustive(rates_of(info), problem)
 
 
 @lru_cache(maxsize=1024)  # small calls are repeated
-def _surely_exhaustive(known: KnownRates, problem: SearchProblem) -> SearchDecision | None:
+def _surely_exhaustive(known: KnownRates, problem: SearchProblem) -> tuple[SearchDecision | None, ...]:
+    return tuple(_decided_alone(known, problem.restrict((E,))) for E in problem.dims)
+
+
+def _decided_alone(known: KnownRates, problem: SearchProblem) -> SearchDecision | None:
     costs = _Costs(known, problem, problem.n_library, problem.n_query)
     return _no_tree(costs) if problem.coordinates else _not_worth_it(costs)
 

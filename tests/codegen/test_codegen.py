@@ -38,7 +38,7 @@ def broken(monkeypatch, name, old, new):
     for module in (render, build):
         monkeypatch.setattr(module, "read_text", changed)
     render._template.cache_clear()
-    build._source.cache_clear()
+    build._text.cache_clear()
     return line
 
 
@@ -46,7 +46,7 @@ def broken(monkeypatch, name, old, new):
 def fresh():
     yield
     render._template.cache_clear()
-    build._source.cache_clear()
+    build._text.cache_clear()
 
 
 @pytest.mark.parametrize(

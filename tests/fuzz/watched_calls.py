@@ -153,7 +153,7 @@ def main(device, parameters, *names):
     for name in names or CALLS:
         built.clear()
         ragged.clear()
-        build._source.cache_clear()
+        build._text.cache_clear()
         begun = time.monotonic()
         trouble = found = None
         try:

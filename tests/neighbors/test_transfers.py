@@ -59,7 +59,7 @@ def check(up, down, k, *series):
 @pytest.mark.parametrize("name", ["exhaustive", "pruned", "exact"])
 def test_a_search_of_a_series_in_itself(one_device, transfers, name, monkeypatch):
     # "exact" is to look at the data: its probe and its search read the same copy of the series.
-    monkeypatch.setattr(choose, "surely_exhaustive", lambda info, problem: None)
+    monkeypatch.setattr(choose, "surely_exhaustive", lambda info, problem: (None,))
     monkeypatch.setattr(costs, "_not_worth_it", lambda *_: None)
     monkeypatch.setattr(costs, "_PROBE_MOST", np.inf)
     x = smooth(N)
