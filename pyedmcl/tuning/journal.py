@@ -12,7 +12,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from .key import TuningKey, canonical, key_as_dict
+from .key import TuningKey, canonical, finite, key_as_dict
 
 #: How a trial ended, beside "started" for one that has not.
 ENDS = ("ok", "wrong", "failed", "hung", "slow")
@@ -130,7 +130,4 @@ def seconds_of(rounds: Any) -> tuple[float, ...]:
     """Times as positive floats. Raises ValueError naming the first that is none."""
     if not isinstance(rounds, (list, tuple)):
         raise ValueError(f"times are {rounds!r}; a list of seconds is needed")
-    for value in rounds:
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < float("inf"):
-            raise ValueError(f"a time is {value!r}; seconds above 0 are needed")
-    return tuple(float(value) for value in rounds)
+    return tuple(finite(value, "a time", "seconds above 0 are") for value in rounds)

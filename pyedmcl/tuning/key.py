@@ -91,6 +91,14 @@ def canonical(values: Mapping[str, Any]) -> str:
     return json.dumps(values, sort_keys=True, separators=(",", ":"), default=_plain, allow_nan=False)
 
 
+def finite(value: Any, what: str, needed: str, *, zero: bool = False) -> float:
+    """A finite number of JSON, above 0 or, with ``zero``, at least 0. Raises ValueError naming ``what`` is none."""
+    known = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if not known or not 0 <= value < float("inf") or (value == 0 and not zero):
+        raise ValueError(f"{what} is {value!r}; {needed} needed")
+    return float(value)
+
+
 def _plain(value: Any) -> Any:
     if hasattr(value, "tolist"):  # NumPy's numbers and arrays
         return value.tolist()

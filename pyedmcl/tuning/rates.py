@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from ..device.fingerprint import DeviceKey
-from .key import canonical, device_digest, device_from
+from .key import canonical, device_digest, device_from, finite
 from .rows import LATEST
 
 if TYPE_CHECKING:
@@ -83,10 +83,8 @@ def record_from(fields: Mapping[str, Any]) -> RateRecord:
 
 def checked(values: Mapping[str, Any]) -> dict[str, float]:
     """Numbers as floats. Raises ValueError naming the first that is none, negative or not finite."""
-    for name, value in values.items():
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < float("inf"):
-            raise ValueError(f"the rate {name!r} is {value!r}; a number of at least 0 is needed")
-    return {name: float(value) for name, value in values.items()}
+    needed = "a number of at least 0 is"
+    return {name: finite(value, f"the rate {name!r}", needed, zero=True) for name, value in values.items()}
 
 
 def save(database: Database, records: Iterable[RateRecord], *, imported: bool = False) -> int:

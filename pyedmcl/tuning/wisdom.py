@@ -17,7 +17,7 @@ from ..kernels import NAMES, spec
 from . import gains
 from .grades import Entry
 from .journal import Trial
-from .key import canonical, key_as_dict, key_from, spec_digest
+from .key import canonical, finite, key_as_dict, key_from, spec_digest
 from .rates import MODELS, RateRecord, record_from
 
 if TYPE_CHECKING:
@@ -116,11 +116,7 @@ def _entry(content: str) -> Entry | RateRecord:
 def _positive(record: Mapping[str, Any], name: str) -> float | None:
     """A number above 0 of a record, or None where it has none."""
     value = record.get(name)
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < float("inf"):
-        raise ValueError(f"{name!r} is {value!r}; a number above 0 is needed")
-    return float(value)
+    return None if value is None else finite(value, repr(name), "a number above 0 is")
 
 
 def _digest(kernel: str) -> str | None:
