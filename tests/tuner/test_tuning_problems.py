@@ -12,6 +12,7 @@ import pytest
 from device_helpers import INTEL
 from loopy_helpers import needs_loopy
 
+from pyedmcl.codegen.spec import GROUP, group
 from pyedmcl.device.session import open_device
 from pyedmcl.kernels import NAMES, spec
 from pyedmcl.tuner import measure
@@ -47,20 +48,20 @@ def test_devices_without_float64_get_no_case_of_it(name):
 
 
 # One small problem per kernel, and how many configurations of it are tried beside the defaults: each is compiled, on
-# each device.
+# each device. It is one where the kernel's own tests go over its parameters (tests/engines, neighbors, recurrence).
 SMALL = {
-    "knn": ({"dims": (1, 3, 8), "tau": 2, "dtype": "float32"}, {"rows": 150, "library": 150}, 2),
-    "lookup": ({"k": 4, "dtype": "float32", "columns": 19}, {"rows": 120, "targets": 19}, 2),
-    "predict": ({"dtype": "float32"}, {}, 3),
-    "skill": ({"dtype": "float32"}, {}, 2),
-    "recurrence_image": ({"m": 3, "tau": 2, "mode": "count"}, {"rows": 150, "columns": 150}, 2),
+    "knn": ({"dims": (1, 3, 8), "tau": 2, "dtype": "float32"}, {"rows": 150, "library": 150}, 3),
+    "lookup": ({"k": 4, "dtype": "float32", "columns": 19}, {"rows": 120, "targets": 19}, 1),
+    "predict": ({"dtype": "float32"}, {}, 1),
+    "skill": ({"dtype": "float32"}, {}, 1),
+    "recurrence_image": ({"m": 3, "tau": 2, "mode": "count"}, {"rows": 150, "columns": 150}, 1),
     "recurrence_bits": (
         {"m": 3, "tau": 2, "metric": "euclidean", "dtype": "float32", "exact": True, "strict": True, "n_radii": 2},
         {"rows": 150, "columns_of_matrix": 150},
-        2,
+        1,
     ),
-    "smap": ({"coordinates": 3, "regressors": 4, "limited": False, "dtype": "float32"}, {"library": 120}, 2),
-    "smap_shared": ({"coordinates": 8, "regressors": 9, "limited": False, "dtype": "float32"}, {"library": 120}, 2),
+    "smap": ({"coordinates": 3, "regressors": 4, "limited": False, "dtype": "float32"}, {"library": 120}, 1),
+    "smap_shared": ({"coordinates": 8, "regressors": 9, "limited": False, "dtype": "float32"}, {"library": 120}, 1),
     "smap_scale": ({"coordinates": 3, "limited": True, "dtype": "float32"}, {"library": 120}, 2),
     "smap_solve": ({"coordinates": 3, "regressors": 4, "dtype": "float32"}, {"library": 120}, 2),
     "smap_white": ({"E": 3, "gaps": False, "penalised": False, "dtype": "float32"}, {"rows": 120}, 2),
@@ -69,16 +70,16 @@ SMALL = {
     ),
     "smap_slopes": ({"E": 3, "gaps": False, "dtype": "float32"}, {"rows": 120}, 2),
     "smap_map": ({"E": 3, "gaps": False, "dtype": "float32"}, {"rows": 120, "targets": 9}, 2),
-    "ccm": ({"k": 4, "dtype": "float32"}, {"rows": 150}, 3),
-    "ccm_direct": ({"E": 3, "k": 4, "dtype": "float32"}, {"rows": 150}, 3),
-    "ccm_draw": ({}, {"rows": 150}, 2),
+    "ccm": ({"k": 4, "dtype": "float32"}, {"rows": 150}, 1),
+    "ccm_direct": ({"E": 3, "k": 4, "dtype": "float32"}, {"rows": 150}, 1),
+    "ccm_draw": ({}, {"rows": 150}, 1),
     "recurrence_network": ({"m": 3, "step": 2, "metric": "euclidean", "dtype": "float64", "strict": True}, {}, 2),
-    "recurrence_windows": ({"m": 3, "step": 2, "metric": "maximum", "dtype": "float64", "strict": False}, {}, 2),
-    "recurrence_ranks": ({"m": 3, "step": 2, "metric": "euclidean", "dtype": "float64"}, {}, 3),
-    "recurrence_transpose": ({}, {}, 2),
-    "recurrence_lines": ({}, {}, 2),
-    "pruned": ({"E": 3, "tau": 2, "k": 4, "dtype": "float32", "excluding": True}, {"rows": 700, "library": 700}, 3),
-    "pruned_order": ({"dtype": "float32", "axes": 3, "leaf": 16}, {"rows": 900}, 3),
+    "recurrence_windows": ({"m": 3, "step": 2, "metric": "maximum", "dtype": "float64", "strict": False}, {}, 1),
+    "recurrence_ranks": ({"m": 3, "step": 2, "metric": "euclidean", "dtype": "float64"}, {}, 1),
+    "recurrence_transpose": ({}, {}, 1),
+    "recurrence_lines": ({}, {}, 1),
+    "pruned": ({"E": 3, "tau": 2, "k": 4, "dtype": "float32", "excluding": True}, {"rows": 700, "library": 700}, 2),
+    "pruned_order": ({"dtype": "float32", "axes": 3, "leaf": 16}, {"rows": 900}, 1),
     "shared_sums": ({"E": 9, "tau": 2, "k": 10, "dtype": "float32", "side": 8}, {"rows": 400, "library": 400}, 2),
 }
 
@@ -101,10 +102,12 @@ def benches():
 def unlike(space, count):
     """Of valid configurations drawn at random at most ``count``, chosen so that they hold many values of tunables.
 
-    One that has no value which the defaults and those before it lack is left out.
+    One that has no value which the defaults and those before it lack is left out. Of more that are drawn, those with
+    the largest of all values would be chosen, and of groups larger than 64 PoCL takes up to 4 seconds to compile one.
     """
     rng = Random(1)
-    drawn = [space.sample(rng) for _ in range(200)]
+    drawn = [space.sample(rng) for _ in range(20)]
+    drawn = [one for one in drawn if group({name: one[name] for name in GROUP if name in one}) <= 64]
     held, chosen = set(space.defaults().items()), []
     for _ in range(count):
         best = max(drawn, key=lambda one: len(one.items() - held))
@@ -115,9 +118,9 @@ def unlike(space, count):
     return chosen
 
 
-@pytest.mark.parametrize(("name", "most"), [("knn", 26), ("lookup", 22), ("smap", 20), ("skill", 3), ("smap_solve", 1)])
+@pytest.mark.parametrize(("name", "most"), [("knn", 26), ("lookup", 15), ("smap", 13), ("skill", 2), ("smap_solve", 1)])
 def test_few_configurations_hold_many_values(name, most):
-    """As many as twice as many do that are drawn at random; a kernel with one configuration has only its defaults."""
+    """Nearly as many as more of them do that are drawn at random; smap_solve has one configuration, its defaults."""
     specialisation, sizes, count = SMALL[name]
     space = Space(tuned_spec(name), INTEL, problem(name).like(specialisation, sizes, INTEL).numbers["given"])
     tried = unlike(space, count)
