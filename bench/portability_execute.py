@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import re
@@ -113,6 +114,7 @@ def found(runtime: str, python: str = sys.executable) -> Record | str:
     return unusable or {"runtime": name if kind == "gpu" else runtime, "driver": driver}
 
 
+@functools.cache
 def absent(runtime: str, python: str = sys.executable) -> str | None:
     """Why ``runtime`` cannot be used here, or None."""
     what = found(runtime, python)

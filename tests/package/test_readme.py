@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from cli_helpers import inside
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -37,7 +38,6 @@ def test_python_example(tmp_path, one_device, monkeypatch):
 def test_shell_examples(tmp_path, one_device, monkeypatch):
     pytest.importorskip("matplotlib", reason="'pyedmcl plot' needs matplotlib; pip install 'pyedmcl[plot]'")
     monkeypatch.setenv("PYEDMCL_DEVICE", one_device)
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
     (tmp_path / "pyedmcl-demo").mkdir()
     from pyedmcl.simulate import coupled_maps
 
@@ -48,7 +48,8 @@ def test_shell_examples(tmp_path, one_device, monkeypatch):
     lines = [line for line in SHELL.splitlines() if line.startswith("pyedmcl ")]
     assert len(lines) == 4
     for line in lines:
-        run(["-m", "pyedmcl", *shlex.split(line)[1:]], tmp_path)
+        done = inside(*shlex.split(line)[1:], cwd=tmp_path)
+        assert done.returncode == 0, f"{line}\n{done.stdout}\n{done.stderr}"
     for picture in ("map.png", "recurrence.png"):
         assert (tmp_path / picture).read_bytes().startswith(b"\x89PNG")
     assert len((tmp_path / "edges.csv").read_text().splitlines()) == 1 + 20

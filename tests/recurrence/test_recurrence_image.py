@@ -159,7 +159,7 @@ def test_both_devices_find_the_same(both_devices):
     x = noise(3000, 12).astype(np.float32)
     for exact in (True, False):
         one, other = (
-            render_image(open_device(d), problem(x, m=4, tau=3, radius=1.0, exact=exact), x, pixels=(300, 300)).values
+            render_image(open_device(d), problem(x, m=3, tau=2, radius=1.0, exact=exact), x, pixels=(300, 300)).values
             for d in both_devices
         )
         np.testing.assert_array_equal(one, other)

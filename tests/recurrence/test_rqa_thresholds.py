@@ -115,7 +115,7 @@ def test_a_point_with_few_neighbours_recurs_with_all_it_has(device):
 
 def test_blocks_of_columns_change_nothing(one_device, monkeypatch):
     x, _ = data(False)
-    options = {"m": 2, "radius": 9, "threshold": "neighbours", "device": one_device}
+    options = {"m": 3, "tau": 2, "radius": 9, "threshold": "neighbours", "device": one_device}
     whole = pyedmcl.rqa(x, **options).counts
     rate = {**options, "radius": 0.1, "threshold": "recurrence_rate"}
     whole_rate = pyedmcl.rqa(x, **rate).counts
@@ -126,7 +126,7 @@ def test_blocks_of_columns_change_nothing(one_device, monkeypatch):
 
 def test_tuned_parameters_change_nothing(device):
     x, _ = data(False)
-    options = {"m": 3, "threshold": "recurrence_rate", "radius": 0.07, "device": device}
+    options = {"m": 3, "tau": 2, "threshold": "recurrence_rate", "radius": 0.07, "device": device}
     near = {**options, "threshold": "neighbours", "radius": 30}
     wanted, wanted_near = pyedmcl.rqa(x, **options).radius, pyedmcl.rqa(x, **near).recurrences
     for wg, candidates, after in ((32, 7, 1), (64, 31, 4)):
@@ -150,7 +150,7 @@ def test_the_radius_of_a_rate_gives_its_result(one_device, convention, metric, a
     """Also with ties, and where only equal points recur."""
     tied = np.random.default_rng(0).integers(0, 6, 170).astype(float)
     walk = np.cumsum(np.random.default_rng(1).standard_normal(170))
-    options = {"convention": convention, "metric": metric, "m": 5, "device": one_device}
+    options = {"convention": convention, "metric": metric, "m": 3, "tau": 2, "device": one_device}
     options |= dict(zip(("dtype", "exact"), arithmetic, strict=True))
     for x in (tied, walk, np.resize([1.0, 2.0, 4.0], 60), walk * 1e200, walk * 1e-200, tied * 1e-310):
         rates = [0.05, 0.3]
@@ -163,13 +163,13 @@ def test_the_radius_of_a_rate_gives_its_result(one_device, convention, metric, a
 def test_the_radius_of_a_rate_gives_its_network_and_its_plot(one_device):
     x = np.random.default_rng(0).integers(0, 6, 170).astype(float)
     for strict in (True, False):
-        options = {"m": 3, "metric": "maximum", "strict": strict, "device": one_device}
+        options = {"m": 3, "tau": 2, "metric": "maximum", "strict": strict, "device": one_device}
         found = pyedmcl.recurrence_network(x, radius=0.1, threshold="recurrence_rate", **options)
         np.testing.assert_array_equal(
             pyedmcl.recurrence_network(x, radius=found.radius, **options).degree, found.degree
         )
-    plot = pyedmcl.recurrence_plot(x, m=3, radius=0.1, threshold="recurrence_rate", device=one_device)
-    again = pyedmcl.recurrence_plot(x, m=3, radius=plot.radius, device=one_device)
+    plot = pyedmcl.recurrence_plot(x, m=3, tau=2, radius=0.1, threshold="recurrence_rate", device=one_device)
+    again = pyedmcl.recurrence_plot(x, m=3, tau=2, radius=plot.radius, device=one_device)
     np.testing.assert_array_equal(again.counts, plot.counts)
 
 
