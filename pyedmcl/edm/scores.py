@@ -16,11 +16,11 @@ from ..data.condition import FAR_EXPONENT, exponents, near_one
 Doubles = NDArray[np.float64]
 
 
-def pearson(predicted: NDArray[Any], observed: NDArray[Any], noise: float = 0.0) -> Doubles:
+def pearson(predicted: NDArray[Any], observed: NDArray[Any], noise: float | Doubles = 0.0) -> Doubles:
     """Two-pass Pearson rho along the last axis over pairs where both are finite.
 
     NaN for fewer than 3 pairs or where either side does not vary; predictions whose range is up to ``noise``, their own
-    rounding errors, do not.
+    rounding errors, of all rows or of each, do not.
     """
     p, o = np.asarray(predicted, np.float64), np.asarray(observed, np.float64)
     both = np.isfinite(p) & np.isfinite(o)
@@ -45,6 +45,20 @@ def _near_one(values: Doubles, valid: NDArray[np.bool_]) -> tuple[Doubles, Doubl
     if not ((reach > 2.0**-FAR_EXPONENT) & (reach < 2.0**FAR_EXPONENT)).all():
         values = values * np.ldexp(1.0, -exponents(reach[..., None]))[..., None]
     return values, high - low
+
+
+def errors_of_rows(predicted: NDArray[Any], observed: NDArray[Any]) -> list[tuple[float, float]]:
+    """:func:`errors` of each row; those whose pairs are at the same places together."""
+    difference = np.asarray(predicted, np.float64) - np.asarray(observed, np.float64)
+    there = np.isfinite(difference)
+    if not there[0].any() or (there != there[0]).any():
+        return [errors(*row) for row in zip(predicted, observed, strict=True)]
+    difference = np.ascontiguousarray(difference[:, there[0]])
+    found = exponents(difference)
+    exponent = np.where(np.abs(found) > FAR_EXPONENT, found, 0)
+    scaled = np.ldexp(difference, -exponent[:, None]) if exponent.any() else difference
+    absolute, square = np.abs(scaled).mean(axis=1), np.sqrt((scaled**2).mean(axis=1))
+    return list(zip(np.ldexp(absolute, exponent).tolist(), np.ldexp(square, exponent).tolist(), strict=True))
 
 
 def errors(predicted: NDArray[Any], observed: NDArray[Any]) -> tuple[float, float]:

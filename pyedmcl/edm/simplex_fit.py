@@ -204,11 +204,20 @@ def project_alike(
     query = library if search.library_end == n else lay_out(ready, search, n, n)
     targets = [future(one.goal, one.Tp) for one in projections]
     found, searcher = project_each(executor, search, targets, library, query, request)
-    forecasts = [
-        _measured(one, own.mean[one.rows], own.variance[one.rows], own.shift, own.noise)
-        for one, own in zip(projections, found, strict=True)
-    ]
-    return forecasts, Record.of(searcher)
+    means = [own.mean[one.rows] for one, own in zip(projections, found, strict=True)]
+    spreads = [own.variance[one.rows] for one, own in zip(projections, found, strict=True)]
+    if len({len(mean) for mean in means}) > 1:
+        forecasts = [
+            _measured(one, mean, spread, own.shift, own.noise)
+            for one, mean, spread, own in zip(projections, means, spreads, found, strict=True)
+        ]
+        return forecasts, Record.of(searcher)
+    observed = np.array([one.observed for one in projections])
+    shifted = np.array([mean - own.shift for mean, own in zip(means, found, strict=True)])
+    rho = scores.pearson(shifted, observed, np.array([own.noise for own in found]))
+    wrong = scores.errors_of_rows(np.array(means), observed)
+    measured = zip(means, spreads, rho.tolist(), wrong, strict=True)
+    return [Forecast(mean, spread, r, *off) for mean, spread, r, off in measured], Record.of(searcher)
 
 
 def _measured(p: Projection, at: Doubles, spread: Doubles, shift: float, noise: float) -> Forecast:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from ..data.same_rows import require_same_rows
 from ..data.series import Series, as_series
-from ..data.windows import windows_of
+from ..data.windows import Windows, windows_of
 from ..errors import InputError, shown
 from ..jobs.runner import Runner
 from ..jobs.sinks import ListSink
@@ -16,7 +17,8 @@ from ..neighbors.choose import SearchRequest
 from . import arguments
 from .measures import measure
 from .options import PredictionOptions
-from .simplex_fit import prepare
+from .ranges import observed_at
+from .simplex_fit import Projection, prepare
 from .simplex_problem import SimplexProblem
 from .windowed_result import WindowedForecast
 
@@ -37,13 +39,10 @@ def windowed_forecast(
     if goal is not None:
         require_same_rows(lib=series, target=goal)
     cut = windows_of(windows, series.n_steps)
-    projections = []
-    for start in cut.starts:
-        own = [None if side is None else _part(side, start, cut.width) for side in (series, goal)]
-        try:
-            projections.append(prepare(own[0], None, own[1], options, gaps_only=True, quiet=start > 0))
-        except InputError as error:
-            raise InputError(f"windows={shown(windows)}: {error}") from None
+    try:
+        projections = _each(series, goal, options, cut)
+    except InputError as error:
+        raise InputError(f"windows={shown(windows)}: {error}") from None
     problem = SimplexProblem(tuple(projections), dtype, search)
     sink = ListSink(problem.blocks())
     record = runner.run(problem, sink)
@@ -58,6 +57,24 @@ def windowed_forecast(
         starts=np.array(cut.starts), width=cut.width, time=cut.times(series.time),
         provenance=runner.provenance(problem.kernels, record),
     )  # fmt: skip
+
+
+def _each(series: Series, goal: Series | None, options: PredictionOptions, cut: Windows) -> list[Projection]:
+    """The projection of each window: arguments are checked for the first, and the others have other numbers."""
+    first = _part(series, 0, cut.width)
+    of_first = prepare(first, None, None if goal is None else _part(goal, 0, cut.width), options, gaps_only=True)
+    if of_first.library is not first.values:  # some of the columns
+        return [of_first] + [
+            prepare(_part(series, start, cut.width), None, None if goal is None else _part(goal, start, cut.width),
+                    options, gaps_only=True, quiet=True) for start in cut.starts[1:]
+        ]  # fmt: skip
+    predicted = (series if goal is None else goal).values[:, 0].astype(np.float64)
+    projections = []
+    for start in cut.starts:
+        library, own = _part(series, start, cut.width).values, predicted[start : start + cut.width]
+        observed = observed_at(own, of_first.rows, of_first.Tp)
+        projections.append(replace(of_first, library=library, query=library, goal=own, observed=observed))
+    return projections
 
 
 def _part(series: Series, start: int, width: int) -> Series:

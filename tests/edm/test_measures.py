@@ -8,6 +8,7 @@ import pytest
 from series_helpers import driven
 
 import pyedmcl
+from pyedmcl.edm import scores
 from pyedmcl.edm.measures import MEASURES, measure
 from pyedmcl.errors import InputError
 
@@ -116,3 +117,18 @@ def test_what_cannot_be_had_is_refused_by_name(tmp_path):
         pyedmcl.xmap(wide, E=2, predictions=True)
     with pytest.raises(InputError, match="skill='rmse': tests of convergence are of correlations"):
         assert pyedmcl.ccm(X, Y, E=2, lib_sizes=20, sample=2, skill="rmse").convergence
+
+
+@pytest.mark.parametrize("scale", [1, 1e-200, 1e200, 0])
+@pytest.mark.parametrize("n", [1, 8, 129, 1000])
+def test_rows_are_scored_together_with_the_bits_of_each(n, scale):
+    predicted, observed = np.random.default_rng(n).standard_normal((2, 5, n)) * scale
+    predicted[3] *= 1e-170
+    for gaps in ((), np.s_[:, :1], np.s_[1, :2]):
+        if gaps:
+            observed[gaps] = np.nan
+        rows = list(zip(predicted, observed, strict=True))
+        np.testing.assert_array_equal(scores.errors_of_rows(predicted, observed), [scores.errors(*row) for row in rows])
+        noise = np.linspace(0, 1e-9, 5)
+        one_by_one = [scores.pearson(*row, float(own)) for row, own in zip(rows, noise, strict=True)]
+        np.testing.assert_array_equal(scores.pearson(predicted, observed, noise), one_by_one)
