@@ -8,6 +8,7 @@ import re
 import traceback
 import warnings
 from collections.abc import Callable
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +59,14 @@ _OTHERWISE = {
 }  # fmt: skip
 
 
+_running: ContextVar[Any] = ContextVar("running", default=None)
+
+
+def running() -> Any:
+    """The context of the command at work; None outside of one."""
+    return _running.get()
+
+
 def ask_for_traceback(context: typer.Context, value: bool) -> bool:
     """Callback of ``--debug``, which may stand before or after the command."""
     if value:
@@ -84,6 +93,10 @@ def in_options(message: str, command: Any) -> str:
     for parameter in command.params if command is not None else ():
         option = next((name for name in parameter.opts if name.startswith("--")), None)
         for name in (parameter.name, *_OTHERWISE.get(str(parameter.name), ())):
+            if option is not None and parameter.is_flag:
+                message = re.sub(rf"(?<![\w-]){name}=True\b", option, message)
+                off = next(iter(parameter.secondary_opts), None)
+                message = message if off is None else re.sub(rf"(?<![\w-]){name}=False\b", off, message)
             if option is None or parameter.is_flag:
                 continue
             if "_" in name:  # no series, such as x, which may stand there too
@@ -130,8 +143,12 @@ class Command(TyperCommand):
         OutputError
             A file that is to be written is an input, lies in one that is a folder, or is named twice.
         """
-        with shown_pictures(ctx):
-            return self._run(ctx)
+        token = _running.set(ctx)
+        try:
+            with shown_pictures(ctx):
+                return self._run(ctx)
+        finally:
+            _running.reset(token)
 
     def _run(self, ctx: Any) -> Any:
         inputs, outputs = _paths(ctx, "argument"), _paths(ctx, "option")

@@ -45,8 +45,8 @@ def export(
         check_place(output)
     other = other_result(result)
     if other is not None:
-        if output is None or edges:
-            raise typer.BadParameter("--edges is for a map of 'pyedmcl xmap'; leave it out, and name a table with -o")
+        if output is None:
+            raise typer.BadParameter("-o FILE is needed; only the pairs of a map of 'pyedmcl xmap' can be printed")
         what, rows = write(other, output)
         size = "" if rows is None else f", {rows:,} rows"
         talk.summary(f"{output}: the {what} of a {type(other).__name__}{size}")

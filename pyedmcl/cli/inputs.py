@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from ..errors import InputError, StoreForeignError
+from ..errors import InputError, StoreForeignError, warn
+from .exits import running
 
 if TYPE_CHECKING:
     from ..data.series import Series
     from ..edm.xmap_edges import XmapEdges
     from ..jobs import XmapStore
 
+_TOLD, _TELL_THEMSELVES = "pyedmcl.times", ("check", "network")
 _DIGITS = re.compile(r"\d+")
 
 
@@ -72,7 +74,6 @@ def load(path: Path, columns: list[str] | None, time_column: str | None, dataset
     InputError
         As for :func:`pyedmcl.io.read_series`, and for a result of our own.
     """
-    from ..io import read_series
     from ..jobs.layout import read_attributes
 
     if os.path.isdir(path):
@@ -85,6 +86,28 @@ def load(path: Path, columns: list[str] | None, time_column: str | None, dataset
                 f"{path} is a result of 'pyedmcl xmap', not a file of series. To look at it: pyedmcl plot {path} "
                 f"-o map.png; to get its values: pyedmcl export {path} -o map.csv"
             )
+    series = _read(path, columns, time_column, dataset)
+    _tell_times(series)
+    return series
+
+
+def _tell_times(series: Series) -> None:
+    """Warn, once in a command, where rows are missing, doubled or unsorted, unless groups or the command say so."""
+    context = running()
+    if context is None or context.params.get("groups") is not None or context.info_name in _TELL_THEMSELVES:
+        return
+    from ..edm.times import remarks_on_times
+
+    told = context.meta.setdefault(_TOLD, set())
+    for _, text in remarks_on_times(series.time):
+        if text not in told:
+            told.add(text)
+            warn(text.replace("groups=", "--groups"))
+
+
+def _read(path: Path, columns: list[str] | None, time_column: str | None, dataset: str | None) -> Series:
+    from ..io import read_series
+
     by_position = None if columns is None else [int(item) if _DIGITS.fullmatch(item) else item for item in columns]
     time: str | int | None = int(time_column) if time_column and _DIGITS.fullmatch(time_column) else time_column
     try:
@@ -153,7 +176,7 @@ def load_groups(
     held = []
     for key in keys:
         some = [item for item in columns if item != f"-{key}"] if columns[0].startswith("-") else columns[:1]
-        time = load(path, some or None, key, dataset).time
+        time = _read(path, some or None, key, dataset).time
         held.append([] if time is None else time.tolist())
     return held[0] if len(held) == 1 else list(zip(*held, strict=True))
 

@@ -111,11 +111,20 @@ def increasing(values: Array) -> bool:
     return bool(np.all(values[1:] > values[:-1])) and not (values.dtype.kind in "fM" and bool(np.isnan(values).any()))
 
 
+def begins_anew(values: Array) -> bool:
+    """True for numbers that grow by one step from row to row, and now and then are the first one again: recordings."""
+    steps = np.diff(values)
+    up, back = steps[steps > 0], np.flatnonzero(steps < 0) + 1
+    if not len(up) > len(back) > 0 or len(up) + len(back) < len(steps):
+        return False
+    return bool(np.allclose(up, up[0], rtol=1e-3, atol=0.0) and (values[back] == values[0]).all())
+
+
 def looks_like_time(name: object | None, first: bool, values: Array) -> bool:
     """Whether a column is the time without having been called so.
 
-    A column with a time-like name is, if it holds dates, text or numbers that increase; so is a first column of dates
-    under any name or none. Numbers without such a name are data: a trend must not be swallowed.
+    A column with a time-like name is, if it holds dates, text or numbers that increase, or count and begin anew; so is
+    a first column of dates under any name or none. Numbers without such a name are data: a trend must not be swallowed.
 
     Parameters
     ----------
@@ -128,5 +137,5 @@ def looks_like_time(name: object | None, first: bool, values: Array) -> bool:
     """
     named = name is not None and (is_time_name(name) or (first and str(name).strip().lower() in ("", "unnamed: 0")))
     if values.dtype.kind in "iuf":
-        return named and increasing(values)
+        return named and (increasing(values) or begins_anew(values))
     return named or (first and values.dtype.kind == "M")

@@ -56,7 +56,7 @@ def latest_asked(latest: Any, lags: Sequence[int], memory: int) -> int:
     limit = (0 if memory else -1) if latest is None else arguments.integer("latest", latest)
     if lags and not min(lags) <= limit < max(lags):
         raise InputError(
-            f"lags={arguments.shown(list(lags))}: lags up to latest={limit} and later ones are needed, or None"
+            f"lags={arguments.shown(list(lags))}: lags up to latest={limit} and later ones are needed"
         )
     return limit
 

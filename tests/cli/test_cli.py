@@ -252,7 +252,8 @@ def test_export_of_edges(finished, tmp_path):
     edges = json.loads(result.stdout)["edges"]
     assert len(edges) == 7
     assert edges[0] == {"cause": f"cell {target}", "effect": f"cell {library}", "library": f"cell {library}",
-                        "target": f"cell {target}", "rho": float(off.max()), "E": E[target]}  # fmt: skip
+                        "target": f"cell {target}", "rho": float(off.max()), "E": E[target],
+                        "E_of": "cause"}  # fmt: skip
     with (tmp_path / "edges.csv").open(newline="") as handle:
         assert [float(row["rho"]) for row in csv.DictReader(handle)] == [edge["rho"] for edge in edges]
     printed = run("export", path, "--edges", "--top", 7)

@@ -39,3 +39,34 @@ def test_values_are_all_columns_but_those_of_groups(table, options, taken, tmp_p
 def test_positions_of_groups_need_columns(table, one_device):
     done = inside("embed-dimension", table[0], "--groups", "0", "--device", one_device)
     assert done.returncode == 2 and "--groups needs" in done.stderr
+
+
+def test_recordings_one_below_the_other_are_told_of(tmp_path, one_device):
+    """A time that begins anew is the time, and no series; unless the groups are named, every command says so."""
+    path = tmp_path / "long.csv"
+    rows = [f"{who},{t},{value}" for who in "abc" for t, value in enumerate(np.random.default_rng(1).random(40))]
+    path.write_text("subject,time,x\n" + "\n".join(rows) + "\n")
+    for words in (["rqa", path, "--column", "x", "--radius", 0.2], ["embed-dimension", path, "--columns=-subject"]):
+        done = inside(*words, "--device", one_device)
+        said = " ".join(done.stderr.split())
+        assert done.returncode == 0 and said.count("the time goes back 2 times, first in row 40") == 1, done.stderr
+        assert "--groups" in said
+    done = inside("embed-dimension", path, "--groups", "subject", "--device", one_device)
+    assert done.returncode == 0 and "goes back" not in done.stderr, done.stderr
+    done = inside("check", path, "--columns=-subject")
+    assert "1 series of 120 rows" in done.stdout and done.stdout.count("goes back") == 1, done.stdout
+
+
+def test_rows_that_are_missing_are_told_of(tmp_path, one_device):
+    path = tmp_path / "gaps.csv"
+    days = [day for day in range(60) if day not in (20, 21, 40)]
+    path.write_text("day,x\n" + "\n".join(f"{day},{day * 7 % 11}" for day in days) + "\n")
+    done = inside("simplex", path, "--column", "x", "--E", 2, "--device", one_device)
+    assert done.returncode == 0 and "some 3 rows are missing in 2 places" in " ".join(done.stderr.split()), done.stderr
+    quiet = inside("simplex", path, "--column", "x", "--E", 2, "--quiet", "--device", one_device)
+    assert "missing" not in quiet.stderr
+
+
+def test_a_flag_is_named_as_in_the_shell(table):
+    done = inside("network", table[0], "--columns", "a,b", "--join")
+    assert done.returncode == 3 and "--join: processes share a folder; name it by --output" in done.stderr

@@ -86,7 +86,7 @@ def test_any_saved_result_is_drawn_and_written(run, one_device):
     scan.save("scan.edm")
     run("export", "scan.edm", "-o", "scan.json")
     assert [row["E"] for row in json.loads(Path("scan.json").read_text())] == [1, 2, 3, 4]
-    assert "leave it out" in run("export", "scan.edm", "--edges", code=2).stderr
+    assert "-o FILE is needed" in run("export", "scan.edm", "--edges", code=2).stderr
     pytest.importorskip("matplotlib")
     assert "SimplexResult" in run("plot", "forecast.edm", "-o", "forecast.png").stdout
     assert "has no network" in run("plot", "forecast.edm", "-o", "forecast.png", "--network", code=3).stderr

@@ -89,7 +89,7 @@ def test_write_edges(tmp_path: Path) -> None:
         rows = list(csv.DictReader(handle))
     assert [Edge(r["library"], r["target"], float(r["rho"]), int(r["E"])) for r in rows] == edges
     write_edges(tmp_path / "e.json", edges)
-    assert [Edge(*list(item.values())[2:]) for item in json.loads((tmp_path / "e.json").read_text())] == edges
+    assert [Edge(*list(item.values())[2:6]) for item in json.loads((tmp_path / "e.json").read_text())] == edges
     with pytest.raises(InputError, match=r"\.csv, \.tsv, \.json, \.parquet or \.npz"):
         write_edges(tmp_path / "e.xml", edges)
 
