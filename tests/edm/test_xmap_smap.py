@@ -146,7 +146,7 @@ def test_equals_a_loop_of_smap(one_device):
 
 
 GROUPS = {  # as on GPUs: work-items share library rows and tiles
-    "smap_map": {"lanes": 1, "width": 4, "vectors": 2, "rows_each": 4, "target_lanes": 16, "row_lanes": 16,
+    "smap_map": {"lanes": 1, "width": 4, "vectors": 2, "rows_each": 4, "target_lanes": 4, "row_lanes": 8,
                  "row_tiles": 1, "target_tiles": 1, "step": 16},
     "smap_gram": {"lanes": 1, "wg": 64},
     "smap_white": {"wg": 64},
