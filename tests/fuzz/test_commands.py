@@ -77,6 +77,7 @@ LEGAL = {
     "embedding-scan --Tp": st.sampled_from(["1", "0:1"]), "--tolerance": st.just("0.1"),
     "--information": st.sampled_from(["binned", "kraskov"]),
     "--windows": st.sampled_from(["30,10", "20,5"]), "--skill": st.sampled_from(["pearson", "rmse"]),
+    "--layout": st.sampled_from(["circle", "force"]), "--clusters": st.sampled_from(["auto", "A=a;B=b"]),
     "--draw": st.sampled_from(["rows", "groups"]), "--groups": st.sampled_from(["t", "a,b"]),
     "--normalize": st.sampled_from(["zscore", "range"]),
     "--radius-unit": st.sampled_from(["data", "std", "range", "max_distance"]),
