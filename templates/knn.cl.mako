@@ -26,7 +26,8 @@
 ##            GAP GAP ..    GAP     x[0]  x[1]  x[2]  ..        x[n - 1]      GAP GAP  ..    GAP
 ##
 ##   Missing values are GAP too. A difference with a gap is so large that no sum with it is within a bound. Library rows
-##   j_begin to j_end - 1 may be neighbours.
+##   j_begin to j_end - 1 may be neighbours. Library rows from j_end on are GAP too, whatever n is: untiled steps and lanes read
+##   past j_end and do not check. With Tp > 0 a library is therefore another buffer than its query (neighbors/series.py).
 ##
 ## Scratch memory of a work-group (GROUP_SCRATCH numbers; GROUP_ROWS = wg * lanes query rows)
 ##

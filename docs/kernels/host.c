@@ -130,7 +130,8 @@ int main(int count, char **words) {
   need(file && fread(x, sizeof *x, (size_t)n * series, file) == (size_t)n * series, "reading the series");
   fclose(file);
 
-  /* Tables of the neighbours and their weights, of all series. */
+  /* Tables of the neighbours and their weights, of all series. Tp is 0, so that j_end is n, and the series are library and
+     query alike; with another j_end the library has KNN_GAP from row j_end on. */
   knn_plan s = plan_knn(series, n, n, 0, 0, 8);
   float *padded = room((size_t)s.elements_library, sizeof *padded);
   for (long long i = 0; i < s.elements_library; ++i) padded[i] = (float)KNN_GAP;

@@ -21,6 +21,8 @@ def _usage(v: Values) -> Usage:
         "groups_per_round": "min(row_tiles, max(most / groups_per_tile, 1)) * groups_per_tile",
     }  # fmt: skip
     where = f"[series][stride], row 0 at column {front}, 1e16 in all other columns and where a value is missing"
+    ends = ("rows from j_end on are 1e16 too, whatever n_library is: untiled steps and lanes read past j_end "
+            "and do not check")  # fmt: skip
     place = (f"[library][query row / {v['lanes']}][neighbour][{v['lanes']}], neighbours padded to a multiple of four"
              if weights else "[library][query row][neighbour]")  # fmt: skip
     return Usage(
@@ -49,12 +51,12 @@ def _usage(v: Values) -> Usage:
         },
         numbers={"first_library": "0", "task_begin": "0", "task_end": "n_tiles * n_series"},
         meanings={
-            "library": f"series whose rows are searched: {where}",
-            "query": f"series whose rows ask: {where}; may be the library",
+            "library": f"series whose rows are searched: {where}; {ends}",
+            "query": f"series whose rows ask: {where}; may be the library where j_end is n_library",
             "penalty_of": "0 for a library row that may be a neighbour, else 1e32" if v["masked"] else "not read",
             "library_stride": "columns of a library series", "query_stride": "columns of a query series",
             "front": "column of row 0", "n_rows": "query rows", "j_begin": "first library row that may be a neighbour",
-            "j_end": "one past the last library row that may be a neighbour",
+            "j_end": f"one past the last library row that may be a neighbour; {ends}",
             "groups_per_tile": "row groups of a library tile whose minima bound the distances",
             "groups_per_round": "row groups that there is room for at once",
             "exclusion_radius": "rows near in time that are no neighbours", "n_tiles": "tiles of query rows",

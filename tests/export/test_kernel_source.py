@@ -19,6 +19,7 @@ from pyedmcl import kernels
 from pyedmcl.cli.app import app
 from pyedmcl.codegen.usage import evaluate
 from pyedmcl.device import spirv
+from pyedmcl.device.session import open_device
 from pyedmcl.errors import BuildError, InputError
 from pyedmcl.export import targets
 from pyedmcl.export.kernel_source import kernel_source
@@ -77,6 +78,50 @@ def test_formulas_of_the_search_are_those_of_its_engine(target, emit):
                 "elements_out_row": engine.table_bytes(3) // 8, "elements_scratch": 7 * engine.scratch_bytes // 4,
                 "global_size_0": 7 * values["wg"],
             }  # fmt: skip
+
+
+def launch_alone(found, executor, sizes, **arrays):
+    """Run an exported kernel by what its description says and nothing else; gives its buffers."""
+    arguments = {argument["name"]: argument for argument in found.description["arguments"]}
+    values = {name: row["value"] for name, row in found.description["values"].items()}
+    buffers = {
+        name: executor.upload(arrays.get(name, np.zeros(sizes[f"elements_{name}"], np.float32)))
+        for name, argument in arguments.items() if "elements" in argument
+    }  # fmt: skip
+    numbers = {name: sizes[name] for name, argument in arguments.items() if "elements" not in argument}
+    kernel = executor.build(found.text, found.options).kernel(
+        found.kernel, spec(found.kernel).slots(found.kernel, values)
+    )
+    local_size = tuple(found.description["local_size"])
+    executor.launch(kernel, (sizes["global_size_0"],), local_size, **buffers, **numbers)
+    return buffers
+
+
+@pytest.mark.parametrize("chosen", [{"target": "cpu", "lanes": 16}, {"target": "nvidia", "tile": 0, "wg": 32}])
+def test_a_search_with_a_horizon_finds_no_row_that_has_no_future(chosen, pocl_device):
+    """The last row is the nearest of all to row 50, but what it leads to is not there."""
+    found = kernel_source("knn", E=3, k=4, emit="neighbours", tune="never", **chosen)
+    told = {argument["name"]: argument["meaning"] for argument in found.description["arguments"]}
+    for name in ("library", "j_end"):
+        assert "rows from j_end on are 1e16 too, whatever n_library is" in told[name]
+    n, Tp = 200, 1
+    x = np.random.default_rng(0).standard_normal(n).astype(np.float32)
+    x[-3:] = x[48:51] + np.float32(1e-4)
+    executor = open_device(pocl_device)
+    sizes = found.plan(n_series=1, n_library=n, n_query=n, Tp=Tp, exclusion_radius=0, groups=2)
+
+    def laid_out(side, rows):
+        values = np.full(sizes[f"elements_{side}"], found.description["sentinels"]["GAP"], np.float32)
+        values[sizes["front"] : sizes["front"] + rows] = x[:rows]
+        return values
+
+    buffers = launch_alone(
+        found, executor, sizes, library=laid_out("library", sizes["j_end"]), query=laid_out("query", n)
+    )
+    rows = executor.download(buffers["out_row"], np.empty(sizes["elements_out_row"], np.int32)).reshape(-1, 4)
+    neighbours = pyedmcl.knn(x, E=3, k=4, Tp=Tp, device=pocl_device).indices
+    np.testing.assert_array_equal(rows[2:n], neighbours[2:])
+    assert rows.max() < sizes["j_end"] == n - Tp
 
 
 def test_formulas_are_integers_and_nothing_else():
