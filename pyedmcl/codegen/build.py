@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
-from ..device.quirks import quirks_for
+from ..device.quirks import Quirks, quirks_for
 from ..errors import BuildError
 from . import render
 from .spec import GROUP, KernelSpec
@@ -45,14 +45,14 @@ def source(spec: KernelSpec, values: Mapping[str, Any]) -> str:
 
 def text_for(spec: KernelSpec, values: Mapping[str, Any], info: DeviceInfo) -> str:
     """:func:`source`, with what the device's quirks ask for: how to fuse, how to take a minimum, what comes first."""
-    return _text(spec, tuple(sorted(values.items())), info)
+    return _text(spec, tuple(sorted(values.items())), quirks_for(info))
 
 
 # Rendering takes a millisecond, a launch some microseconds: the same text is asked for again and again. It is to be the
 # same object then, whose hash is known.
 @functools.lru_cache(maxsize=512)
-def _text(spec: KernelSpec, given: tuple[tuple[str, Any], ...], info: DeviceInfo) -> str:
-    quirks, values = quirks_for(info), dict(given)
+def _text(spec: KernelSpec, given: tuple[tuple[str, Any], ...], quirks: Quirks) -> str:
+    values = dict(given)
     lone = all(values.get(name, 1) == 1 for name in GROUP)
     return quirks.prelude + (quirks.lone_prelude if lone else "") + source(spec, {**values, **quirks.values})
 
