@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import naive
 import numpy as np
 import pytest
@@ -9,6 +11,7 @@ from series_helpers import driven
 
 import pyedmcl
 from pyedmcl.edm.exceedance import exceedance
+from pyedmcl.edm.sequential import tell_reach
 from pyedmcl.errors import InputError
 
 
@@ -27,6 +30,26 @@ def test_false_discovery_by_definition():
     np.testing.assert_array_equal(pyedmcl.false_discovery([0.5]), [0.5])
     with pytest.raises(InputError, match="0 to 1"):
         pyedmcl.false_discovery([0.5, 1.5])
+
+
+@pytest.mark.parametrize(
+    ("found", "tests", "n", "rate"), [(3, 6, 39, 0.05), (7, 28, 79, 0.05), (12, 12, 19, 0.05), (6, 240, 799, 0.05),
+                                      (1, 6, 59, 0.1)]
+)  # fmt: skip
+def test_a_rate_that_is_met_exactly_is_met(found, tests, n, rate):
+    """Three of six p-values at 1 / 40 give 0.05, not a rounding more."""
+    p = np.full(tests, 0.9)
+    p[:found] = 1 / (n + 1)
+    q = pyedmcl.false_discovery(p)
+    assert (q <= rate).sum() == found
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        tell_reach(p, n, rate)
+
+
+def test_rates_near_a_short_number_stay_where_they_are():
+    for p in (0.05 * (1 + 1e-12), 0.05 * (1 - 1e-12), 1 / 3, 1e-30, 0.0):
+        assert pyedmcl.false_discovery([p])[0] == p
 
 
 def test_false_discovery_agrees_with_scipy():
