@@ -19,6 +19,7 @@ from workloads import coupled_maps
 import pyedmcl
 from pyedmcl.device.select import select
 from pyedmcl.engines import compact
+from pyedmcl.kernels.compact import MOST_ERROR
 from pyedmcl.reference import skill
 
 N = 16
@@ -74,7 +75,7 @@ def main() -> None:
                 ratio = np.ptp(x, axis=0) / x.std(axis=0)
                 estimate = 5.0e-5 * ratio / np.sqrt(steps)
                 half, full = errors(x, E, options.device)
-                allowed = 2 * estimate <= compact.MOST_ERROR
+                allowed = 2 * estimate <= MOST_ERROR
                 found = {
                     "range_over_deviation": np.median(ratio), "allowed": allowed.sum(), "error": half.max(),
                     "over_estimate": (half / estimate).max(), "error_of_allowed": half[allowed].max(initial=0),

@@ -20,12 +20,15 @@
 ## looked up again.
 ## ---- parameters (python -m pyedmcl.kernels.describe --write) ----
 ## Given by the problem:
-##   dtype  number type of data and distances: float32 or float64
+##   dtype          number type of data and distances: float32 or float64
+##   column_parts   parts of a column's rows whose sums are made side by side
+##   library_parts  parts of a library's query rows that are counted side by side
+##   most_ratio     square of what 16 bits may change rho by, in parts of the estimate's factor
 ## ---- end of parameters ----
 #include "division.clh"
 #include "compact.clh"
 
-#define PARTS 64  // of the rows; sums of parts are added in their order, so that the same columns are taken on every device
+#define PARTS ${column_parts}  // of the rows; sums of parts are added in their order, so that the same columns are taken on every device
 
 // Work-item (column, part). parts: [4][PARTS][target_stride]. Only rows first .. end - 1 of the targets are predicted.
 kernel void compact_parts(global const real* restrict targets, const int target_stride, const int n_steps, const int first,
@@ -83,7 +86,7 @@ kernel void compact(global const real* restrict targets, const int target_stride
   codes[at] = ENCODED(MAXIMUM(MINIMUM(x, (real)LITERAL(1.9999)), (real)LITERAL(0.5)));
 }
 
-#define LANES_OF_A_LIBRARY 64
+#define LANES_OF_A_LIBRARY ${library_parts}
 #define NEAREST 4     // neighbours that are counted: they have most of the weight
 #define UNITS 64      // of a weight: whole numbers, whose sums do not depend on the order
 
@@ -130,8 +133,7 @@ kernel void compact_repeats(global const ulong* restrict parts, const int n_libr
   repeats[library] = sum > 0 ? quotient((real)squares * (real)n_predicted, whole * whole) : (real)n_predicted;
 }
 
-#define MARKED 2        // as the lookup has it
-#define MOST_RATIO 0.16f  // (2e-5 / 5.0e-5)^2: of repeats * range^2 / S
+#define MOST_RATIO ${"%.9g" % most_ratio}f  // of repeats * range^2 / S
 
 // Work-item (column, library) of a launch of the lookup.
 kernel void compact_mark(global const real* restrict scales, const int target_stride, const int column_begin,

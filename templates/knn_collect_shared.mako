@@ -144,8 +144,8 @@ void settle(global const real* restrict x, global const real* restrict y,
     realv kth;
     rowv unused;
     read_list(list + (k - 1) * 2 * LANES, 1, &kth, &unused);
-    const realv below = CHOOSE(NEXT_BELOW(kth), (realv)(-1), kth == (realv)(0));
-    bounds[s] = MINIMUM(bound, CHOOSE((realv)(FAR), below, kth < (realv)(FAR)));
+    const realv tighter = BOUND_OF_FULL(kth);
+    bounds[s] = MINIMUM(bound, tighter);
   }
 }
 </%def>

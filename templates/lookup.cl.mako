@@ -105,17 +105,16 @@ def total(s, v):
 #define LOCALV(p) (*(local realv*)(p))
 #define STRIDE ${group_columns if staged else "target_stride"}
 #include "reduce.clh"
-%if compact:
+%if precision != "full":
 #include "compact.clh"
+%endif
+%if compact:
 #define LEAST_VARIANCE 0.01f  // of predictions, in parts of the observations', that targets of 16 bits suffice for
 %if lanes == 1:
 #define LOADCODES(p) (*(p))
 %else:
 #define LOADCODES(p) PASTE(as_, CODES_NAME)(PASTE(vload, LANES)(0, p))
 %endif
-%endif
-%if precision != "full":
-#define MARKED 2  // no correlation; compact.cl.mako writes it, too
 %endif
 
 %if narrow_rows:

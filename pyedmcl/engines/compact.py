@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ..codegen.build import build
 from ..kernels import spec
+from ..kernels.compact import ERROR, MOST_ERROR, VALUES
 from ..kernels.lookup import MOST_COLUMNS
 from ..launch.sizes import open_size
 
@@ -18,18 +19,15 @@ if TYPE_CHECKING:
     from ..launch.pool import Pool
     from ..neighbors.tables import Tables
 
-#: What 16 bits may change rho by.
-MOST_ERROR = 2e-5
-# The estimate d of an error is this times range / sqrt(S); what was measured was below 2 d (docs/design/lookup.md).
-_ERROR = 5.0e-5
-_MOST_RATIO = (MOST_ERROR / (2 * _ERROR)) ** 2  # of range^2 to S
+_MOST_RATIO = (MOST_ERROR / (2 * ERROR)) ** 2  # of range^2 to S
 #: Why targets are looked up in 32 bits.
 GAPS = "data have gaps, or too few rows for neighbours"
 TOO_WIDE = (
     "they do not vary, or their range is more than a fifth of the square root of the rows, times their standard "
     "deviation"
 )
-_PARTS, _LANES = 64, 64  # of compact.cl.mako
+_PARTS: int = VALUES["column_parts"]
+_LANES: int = VALUES["library_parts"]
 _SCALES = 3  # numbers of a column
 
 
@@ -136,5 +134,5 @@ class CompactTargets:
         )  # fmt: skip
 
     def _launch(self, name: str, size: tuple[int, ...], **arguments: Any) -> None:
-        kernel = build(self._executor, spec("compact"), {"dtype": "float32"}, name)
+        kernel = build(self._executor, spec("compact"), VALUES, name)
         self._executor.launch(kernel, open_size(*size), None, **arguments)

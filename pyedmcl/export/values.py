@@ -11,7 +11,7 @@ from ..codegen.build import noting
 from ..codegen.spec import KernelSpec
 from ..device.info import DeviceInfo
 from ..errors import InputError, shown
-from ..kernels import spec
+from ..kernels import compact, spec
 from ..neighbors.plan import KnnPass, SearchProblem, with_enough_groups
 from ..recurrence.metrics import metric_named
 from ..recurrence.sweep import staging_fits
@@ -29,7 +29,7 @@ _ASKED_FIRST: Mapping[str, Mapping[str, Any]] = {"recurrence_ranks": {"per_colum
 _LARGEST = {"E": 100, "k": 1000, "m": 100, "n_radii": 1000}
 #: Kernels of which nothing is tuned, and that no tuning problem launches.
 UNTUNED: Mapping[str, Mapping[str, Any]] = {
-    "compact": {"dtype": "float32"},
+    "compact": compact.VALUES,
     "deliver": {"dtype": "float32"},
     "recurrence_finish": {"wg": 128},
     "recurrence_batch": {

@@ -1,6 +1,18 @@
 """Targets in half the bytes: the program makes their codes, and counts how often rows of a library are neighbours."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from ..codegen.spec import Constraint, KernelSpec
+
+#: What 16 bits may change rho by.
+MOST_ERROR = 2e-5
+#: The estimate d of an error is this times range / sqrt(S); what was measured was below 2 d (docs/design/lookup.md).
+ERROR = 5.0e-5
+#: What the program is made for.
+VALUES: Mapping[str, Any] = {
+    "dtype": "float32", "column_parts": 64, "library_parts": 64, "most_ratio": (MOST_ERROR / ERROR) ** 2,
+}  # fmt: skip
 
 SPEC = KernelSpec(
     name="compact",
@@ -17,7 +29,7 @@ SPEC = KernelSpec(
         compact_mark(const real* scales; int target_stride, column_begin, column_end; const int* target_of;
             const real* repeats; int first_library, rho_stride; real* rho)
     """,
-    specialisation=("dtype",),
+    specialisation=("dtype", "column_parts", "library_parts", "most_ratio"),
     constraints=(Constraint(lambda v: v["dtype"] == "float32", "only targets of float32 can have 16 bits"),),
     oracle="pyedmcl.reference.edm:compacted",
     exact=False,

@@ -105,23 +105,23 @@ LAUNCHES: Mapping[str, str] = {
       lists: lists
     """,
     "compact": """
-    compact_parts | target_stride; 64 | any
+    compact_parts | target_stride; column_parts | any
       targets: n_steps * target_stride
-      parts: 256 * target_stride
+      parts: 4 * column_parts * target_stride
     compact_scales | target_stride | any
-      parts: 256 * target_stride
+      parts: 4 * column_parts * target_stride
       scales: 3 * target_stride
     compact | target_stride; rows_here | any
       targets, codes: rows_here * target_stride
       scales: 3 * target_stride
     compact_clear | n_rows; libraries | any
       used: libraries * n_rows
-    compact_used | 64; libraries | any
+    compact_used | library_parts; libraries | any
       rows, weights: table_begin + libraries * table_rows * stride
       used: libraries * n_rows
-      parts: 128 * libraries
+      parts: 2 * library_parts * libraries
     compact_repeats | n_libraries | any
-      parts: 128 * n_libraries
+      parts: 2 * library_parts * n_libraries
       repeats: n_libraries
     compact_mark | column_end - column_begin; libraries | any
       scales: 3 * target_stride

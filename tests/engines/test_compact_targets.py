@@ -15,8 +15,9 @@ from pyedmcl.data.condition import condition
 from pyedmcl.device.quirks import quirks_for
 from pyedmcl.device.session import open_device
 from pyedmcl.engines import lookup
-from pyedmcl.engines.compact import MOST_ERROR, CompactTargets
+from pyedmcl.engines.compact import CompactTargets
 from pyedmcl.kernels import spec
+from pyedmcl.kernels.compact import MOST_ERROR
 from pyedmcl.launch.pool import Pool
 from pyedmcl.reference import compacted, skill
 from pyedmcl.simulate import coupled_maps
@@ -227,7 +228,7 @@ def test_wider_vectors_serve_half_the_bytes(monkeypatch):
     info = replace(NVIDIA, name="NVIDIA H200", compute_units=132, max_work_group=1024)
     with using(lookup={**STAGED, "library_lanes": 32}):
         for steps, wanted in ((3780, (8, 2, 8, 32)), (8528, (8, 1, 8, 64)), (20000, (4, 2, 8, 32))):
-            shapes = lookup.Shapes(info, steps, "float32", 1000)
+            shapes = lookup.LookupShapes(info, steps, "float32", 1000)
             found = shapes.shape(4, 2000, 1000, lambda cost: 1000, compact=True)
             chosen = found.parameters
             names = "lanes", "target_lanes", "row_lanes", "library_lanes"
