@@ -3,8 +3,8 @@
 usage: python bench/networks.py [--quick] [--device NAME] [--networks 50] [--first 1000] [--cases 'maps;...']
        [--rows FILE] [--out FILE]
 
-Networks have fixed seeds, from number --first on: rules were chosen on networks 0 to 99, and are reported on those from
-1,000 on. Rules, each on all ordered pairs:
+Networks have fixed seeds, from number --first on: rules were chosen on networks 0 to 99, with one exception
+(docs/design/networks.md), and are reported on those from 1,000 on. Rules, each on all ordered pairs:
   rho > 0.5     cross-map skill at Tp = 0
   convergence   skill at Tp = 0 grows with the library (gain above 0, Mann-Kendall p <= 0.05)
   surrogates    q <= 0.05 against surrogates of method "auto", at Tp = 0
@@ -15,7 +15,7 @@ Networks have fixed seeds, from number --first on: rules were chosen on networks
   transfer entropy  of pairs, in bins, q <= 0.05; see bench/network_peers.py
   PCMCI         tigramite with linear partial correlation, lags 1 to 3, q <= 0.05, where it is installed
 The first four take E of the best self-prediction, exclude no rows in time, and leave a common season to the
-surrogates; "verdict" is as by default.
+surrogates; "verdict" is as by default, but for ``budget=500`` in all of them (the default is 2,000).
 For chains the share of pairs over one step that were found linked and called "indirect"; for networks without links the
 share of networks in which a rule finds any link. A JSON line a case goes to the file of --out. --quick: 4 networks of
 a case. --rows keeps a line of each network: the same command continues there, and others with other cases or numbers

@@ -184,6 +184,12 @@ def causal_network(
 
     Drivers that are not in the table are not excluded by any of this.
 
+    Sources: cross mapping, Sugihara et al., Science 338, 496 (2012), and its lags, Ye et al., Sci. Rep. 5, 14750
+    (2015); exclusion radius, Theiler, Phys. Rev. A 34, 2427 (1986); window of a state, Kugiumtzis, Physica D 95, 13
+    (1996); order, Newey and West, Econometrica 55, 703 (1987), and Stouffer et al., The American Soldier, vol. 1,
+    Princeton University Press (1949); partial cross mapping, Leng et al., Nat. Commun. 11, 2632 (2020); false discovery
+    rate, Benjamini and Hochberg, J. R. Stat. Soc. B 57, 289 (1995).
+
     Examples
     --------
     >>> import pyedmcl
