@@ -7,7 +7,8 @@
 ##   1. bound     knn_bound.mako            what the k-th distance does not exceed, from the minima of row groups
 ##   2. collect   knn_collect_scalar.mako   rows within the bound are candidates and go to a buffer; a full buffer is compacted
 ##                knn_collect_lanes.mako    to the k best, which lowers the bound
-##                knn_collect_shared.mako   vectors with three dimensions or more note rows, and merge them into sorted lists
+##                knn_collect_shared.mako   vectors note rows and merge them into sorted lists: with three dimensions or more,
+##                                          float32, wg == 1, and room for whole blocks
 ##   3. emit      knn_emit.mako             what is left is sorted by (distance, row), and written as neighbours or as weights
 ##
 ## Both sweeps compute distances with knn_distances.mako; buffers are those of clkernels/topk.clh. There is no L x L matrix and
@@ -84,8 +85,9 @@ hot_bytes = hot * (2 if tile else 4) if lanes == 1 else 0
 hot_numbers = hot_bytes // (8 if dtype == "float64" else 4)
 
 # Whether one pass over library rows notes those that any dimension wants: with two dimensions each does as well by itself.
+block = collect_shared.module.BLOCK
 shared = lanes > 1 and wg == 1 and dtype == "float32" and len(dims) > 2 and all(
-    c >= -(-k // 16) * 16 for c, k in zip(capacities, counts))
+    c >= -(-k // block) * block for c, k in zip(capacities, counts))
 
 def braces(numbers):
     return "{" + ", ".join(map(str, numbers)) + "}"
@@ -130,8 +132,8 @@ ${collect_lanes.functions()}
 // so that the table of a dimension (a slot) begins K_BEFORE * rows_per_slot numbers behind the first one.
 // groups_per_tile, groups_per_round: row groups of the library that the bound forms in a tile, and has room for at once (see
 // knn_bound.mako).
-// A task is (library from first_library on, tile of GROUP_ROWS query rows): number which * n_tiles + tile, where n_tiles counts
-// tiles of query rows. This launch has tasks task_begin to task_end - 1, of which a work-group takes every get_num_groups-th.
+// A task is (library from first_library on, tile of GROUP_ROWS query rows): number library_of_launch * n_tiles + tile, where
+// n_tiles counts tiles of query rows. This launch has tasks task_begin to task_end - 1, of which a work-group takes every get_num_groups-th.
 // exclusion_radius: rows with |t - j| up to it are no neighbours; -1: none is left out.
 kernel __attribute__((reqd_work_group_size(WG, 1, 1)))
 void knn(global const real* restrict library, global const real* restrict query, global const real* restrict penalty_of,
@@ -154,10 +156,10 @@ void knn(global const real* restrict library, global const real* restrict query,
 
   for (int task = task_begin + get_group_id(0); task < task_end; task += get_num_groups(0)) {
     // ---- The task: query rows t0 to t0 + LANES - 1, and the library whose rows they are compared with ----
-    const int which = task / n_tiles;
-    const int t0 = (task - which * n_tiles) * GROUP_ROWS + lane0;
-    global const real* restrict x = library + (size_t)(first_library + which) * library_stride + front;
-    global const real* restrict y = query + (size_t)(first_library + which) * query_stride + front;
+    const int library_of_launch = task / n_tiles;
+    const int t0 = (task - library_of_launch * n_tiles) * GROUP_ROWS + lane0;
+    global const real* restrict x = library + (size_t)(first_library + library_of_launch) * library_stride + front;
+    global const real* restrict y = query + (size_t)(first_library + library_of_launch) * query_stride + front;
 %if masked:
     global const real* restrict penalty = penalty_of;
 %endif

@@ -129,10 +129,10 @@
       rowv present = 0;
       for (int g = 0; g < n_minima; ++g) {
         const realv v = AS_REALV(LOADV(own + (size_t)GROUP_ROWS * g));
-        const rowv there = v < (realv)(FAR);
+        const rowv exists = v < (realv)(FAR);  // a true lane is -1, here and below
         low = MINIMUM(low, v);
-        high = CHOOSE(high, MAXIMUM(high, v), there);
-        present -= there;
+        high = CHOOSE(high, MAXIMUM(high, v), exists);
+        present -= exists;
       }
       rowv few = AS_WHOLEV(low) - (rowv)(1), enough = AS_WHOLEV(high);
       for (int i = 0; i < 8; ++i) {

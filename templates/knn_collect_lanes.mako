@@ -1,14 +1,15 @@
 ## A part of knn.cl.mako: the second sweep, which collects candidates, for vectors of query rows (lanes > 1, processors).
 ##
 ## A processor predicts branches well, and most steps hold no candidate of any lane. Where one does, in some dimension, the
-## comparisons of four or eight steps become bits of a word, and a short loop over these bits puts the candidates into the
-## buffers of their lanes.
+## comparisons of four or eight steps become bits of words, four steps a word, and a short loop over these bits puts the
+## candidates into the buffers of their lanes.
 ##
 ##   room          free places in the fullest buffer; below UNROLL, what a step may fill, the full ones are compacted
 <%namespace name="least" file="least.mako"/>
 <%namespace name="distances" file="knn_distances.mako"/>
 
-## Steps that are offered at once: most visits find one or two candidates, whose places are found with one reduction.
+## Steps that are offered at once: most visits find one or two candidates. Where they are, four_masks (topk.clh) finds by or-ing
+## all lanes together, once for a word.
 <%!
 def steps_at_once(unroll):
     return 8 if unroll >= 8 else 4
@@ -22,6 +23,7 @@ def steps_at_once(unroll):
 inline void keep(ulong bits, const whole* restrict squared, whole* restrict bound_bits, const int k, const int j,
                  whole* restrict held, global whole* restrict buffer, int* restrict most) {
   while (bits) {
+    // The lowest bit; OpenCL 1.2 has no ctz.
     const int at = 63 - (int)clz(bits & -bits), lane = at % LANES;
     bits &= bits - 1;
     const int c = (int)held[lane];
@@ -70,7 +72,7 @@ void offer(${", ".join(f"realv squared{u}" for u in range(steps_at_once(unroll))
 
 ## Continues with bound0, bound1, .. of knn_bound.mako, and leaves the candidates in the buffers, their numbers in held[].
 <%def name="sweep()">
-    int room = 1 << 30;
+    int room = 1 << 30;  // nothing stored yet
     // Lane l compares with rows l further on: it meets the first one LANES - 1 steps late.
     for (int j = j_begin - (LANES - 1); j < j_end; j += UNROLL) {
       {
@@ -85,7 +87,7 @@ void offer(${", ".join(f"realv squared{u}" for u in range(steps_at_once(unroll))
 <%def name="collect(s)">
 <% steps = steps_at_once(unroll) %>
   if (ANYV(${least.of(f"squared{u}" for u in range(unroll))} <= bound${s})) {
-%for first in range(0, unroll, 8):
+%for first in range(0, unroll, steps):
     offer(${", ".join(f"squared{u}" if u < unroll else "(realv)(NOWHERE)" for u in range(first, first + steps))},
           &bound${s}, ${counts[s]}, ${capacities[s]}, j + ${first}, j_begin, t0, exclusion_radius, (whole*)&held[${s}],
           SLOT_BUFFER(${sum(capacities[:s])}), &room);
@@ -104,5 +106,5 @@ void offer(${", ".join(f"realv squared{u}" for u in range(steps_at_once(unroll))
 %for s in range(len(dims)):
         bound${s} = bounds[${s}];
 %endfor
-        room = 1 << 30;
+        room = 1 << 30;  // nothing stored since
 </%def>

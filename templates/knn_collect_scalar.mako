@@ -36,7 +36,7 @@ typedef PASTE(WHOLE_NAME, 4) rowv4;
 slots = range(len(dims))
 rows = range(unroll)
 %>
-    int room = 1 << 30;
+    int room = 1 << 30;  // nothing stored yet
     int n_hot = 0, ${", ".join(f"held{s} = 0" for s in slots)};
 %if tile:
     for (int jt = j_begin; jt < j_end; jt += TILE) {
@@ -46,7 +46,7 @@ rows = range(unroll)
     {
       const int jt = j_begin, tile_end = j_end;
 %endif
-      for (int j = jt - (LANES - 1); j < tile_end; j += UNROLL) {
+      for (int j = jt; j < tile_end; j += UNROLL) {
 %if tile:
         local const real* xt = xs + (j - jt + HALO);
 %endif
@@ -127,11 +127,11 @@ rows = range(unroll)
           held[${s}] = held${s};
 %endfor
           for (int s = 0; s < DIMS; ++s)
-            if (largest_lane(held[s]) > CAPACITY_OF[s] - (${spare}))
+            if (held[s] > CAPACITY_OF[s] - (${spare}))
               compact(SLOT_BUFFER(CAPACITY_BEFORE[s]), K_OF[s], held + s, bounds + s);
 %for s in range(len(dims)):
           bound${s} = bounds[${s}];
           held${s} = held[${s}];
 %endfor
-          room = 1 << 30;
+          room = 1 << 30;  // nothing stored since
 </%def>

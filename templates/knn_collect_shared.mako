@@ -1,4 +1,4 @@
-## A part of knn.cl.mako: the second sweep for vectors of query rows (lanes > 1, processors) and several dimensions.
+## A part of knn.cl.mako: the second sweep for vectors of query rows (lanes > 1, processors) and three dimensions or more.
 ##
 ## Rows that are near in one dimension are mostly near in others, and so are the next query rows to the next library rows. A
 ## step therefore notes only which library rows (diagonals of lanes) any lane wants in any dimension, with one comparison for
@@ -100,12 +100,12 @@ inline void read_list(global const whole* list, const int k, realv* nearest, row
 // Looks at the library rows that were noted (of lane 0; lane l has the l-th behind it): they enter the lists of all dimensions
 // whose bounds they are within, and the bounds sink to what a later row must not exceed to be a neighbour.
 __attribute__((noinline))
-void settle(global const real* restrict x, global const real* restrict y,
+void settle_noted(global const real* restrict x, global const real* restrict y,
 %if masked:
-            global const real* restrict penalty,
+                  global const real* restrict penalty,
 %endif
-            const int* noted, const int n_noted, realv* bounds, global whole* buffer, const int j_begin, const int t0,
-            const int exclusion_radius) {
+                  const int* noted, const int n_noted, realv* bounds, global whole* buffer, const int j_begin, const int t0,
+                  const int exclusion_radius) {
   realv squared[HOT_ROOM], queue[HOT_ROOM + BLOCK];
   int row[HOT_ROOM], queue_row[HOT_ROOM + BLOCK], n = 0, e = 0;
   for (int i = 0; i < n_noted; ++i) {
@@ -160,15 +160,15 @@ void settle(global const real* restrict x, global const real* restrict y,
     // Lane l compares with rows l further on: it meets the first one LANES - 1 steps late.
     for (int j = j_begin - (LANES - 1); j < j_end; j += UNROLL) {
 %for u in range(unroll):
-      rowv far${u} = -1;
+      rowv is_far${u} = -1;  // a true lane is -1
 %endfor
       {
         ${distances.step(compare)}
       }
-      if (!ALLV(${" & ".join(f"far{u}" for u in range(unroll))})) {
+      if (!ALLV(${" & ".join(f"is_far{u}" for u in range(unroll))})) {
 %for u in range(unroll):
         noted[n_noted] = j + ${u};
-        n_noted += ALLV(far${u}) ? 0 : 1;
+        n_noted += ALLV(is_far${u}) ? 0 : 1;
 %endfor
         if (n_noted > HOT_ROOM - UNROLL) {
           ${look()}
@@ -180,7 +180,7 @@ void settle(global const real* restrict x, global const real* restrict y,
 
 <%def name="compare(s)">
 %for u in range(unroll):
-  far${u} &= squared${u} > bound${s};
+  is_far${u} &= squared${u} > bound${s};
 %endfor
 </%def>
 
@@ -188,7 +188,7 @@ void settle(global const real* restrict x, global const real* restrict y,
 %for s in range(len(dims)):
           bounds[${s}] = bound${s};
 %endfor
-          settle(x, y + tq, ${"penalty, " if masked else ""}noted, n_noted, bounds, buffer, j_begin, t0, exclusion_radius);
+          settle_noted(x, y + tq, ${"penalty, " if masked else ""}noted, n_noted, bounds, buffer, j_begin, t0, exclusion_radius);
           n_noted = 0;
 %for s in range(len(dims)):
           bound${s} = bounds[${s}];

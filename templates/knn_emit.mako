@@ -8,7 +8,7 @@
 <%def name="tables(shared)">
     for (int s = 0; s < DIMS; ++s) {
       const int k = K_OF[s];
-      const size_t base = (size_t)K_BEFORE[s] * rows_per_slot + ((size_t)which * table_rows + t0) * K_STRIDE[s];
+      const size_t base = (size_t)K_BEFORE[s] * rows_per_slot + ((size_t)library_of_launch * table_rows + t0) * K_STRIDE[s];
 %if lanes == 1:
       global whole* restrict sorted = SLOT_BUFFER(CAPACITY_BEFORE[s]);
       rowv count = held[s];
