@@ -47,7 +47,8 @@ def surrogate_test(
     ] = 2000,
     seed: Seed = None,
     period: Annotated[
-        int | None, typer.Option("--period", help="Steps of a cycle, for --surrogate seasonal.", show_default=False)
+        int | None, typer.Option("--period", help="Steps of a cycle, for --surrogate seasonal; looked for by default.",
+                          show_default=False)
     ] = None,
     rate: Annotated[
         float, typer.Option("--rate", help="False discovery rate at which pairs are called significant.")

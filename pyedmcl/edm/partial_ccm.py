@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ..data.same_rows import require_same_rows
 from ..data.series import Series, as_series, build_series
 from ..device.select import DeviceNames
-from ..errors import InputError
+from ..errors import InputError, warn
 from ..io.fields import labelled
 from ..io.labels import Label, common
 from ..io.optional import need, pandas_for
@@ -25,6 +25,7 @@ from .exceedance import exceedance
 from .pair_predictions_problem import PairPredictionsProblem
 from .pairs import pairs_arguments, with_dimensions
 from .partial_links import PartialLink, partial_skill
+from .season_choice import AnyChoice, choices_of
 from .surrogate import check_method, draw, maker
 from .xmap_problem import XmapProblem
 
@@ -137,7 +138,7 @@ def partial_ccm(
     Tp : int
         Steps from states to what is estimated. Where effects follow after some steps, -1 or less suits better than 0.
     surrogate, period, recurrence
-        As for :func:`pyedmcl.ccm_significance`.
+        As for :func:`pyedmcl.ccm_significance`; what "seasonal" finds without a period, a warning says.
     n : int or None
         Surrogates of each cause; None for no test.
     seed : int, optional
@@ -199,11 +200,12 @@ def partial_ccm(
     dims, others = np.array(problem.E, int), tuple(range(2, series.n_series))
     steps = (problem.Tp,) * len(others)
     links = [PartialLink(cause, 1 - cause, others, problem.Tp, steps, steps) for cause in (0, 1)]
+    seasons = _seasons_told(series) if draws and surrogate == "seasonal" and period is None else (None, None)
     surrogates = {
         cause: draw(
             maker(build_series(np.ascontiguousarray(series.values[:, cause]), [series.names[cause]]), surrogate,
                   period=period, E=int(dims[cause]), tau=problem.tau, recurrence=recurrence, what="xy"[cause],
-                  name="surrogate"),
+                  name="surrogate", choice=seasons[cause]),
             draws, number, cause, series.n_steps,
         )
         for cause in ((0, 1) if draws else ())
@@ -222,6 +224,14 @@ def partial_ccm(
             PairPredictionsProblem.kernels, replace(record, searched=sink.record.searched + record.searched)
         ),
     )  # fmt: skip
+
+
+def _seasons_told(series: Series) -> tuple[AnyChoice, ...]:
+    """The cycles that are found in both variables, of which a warning tells."""
+    (found,) = choices_of([Series(series.values[:, :2].copy(), series.names[:2])], "seasonal", None)
+    told = (f"a surrogate of {name} {one.reason}" for name, one in zip(series.names[:2], found, strict=True))
+    warn(f"period=None: {'; '.join(told)}. period= names another")
+    return found
 
 
 def _together(x: Any, y: Any, given: Any) -> Series:

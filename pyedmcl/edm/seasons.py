@@ -11,7 +11,8 @@ from ..data.groups import Layout
 from ..data.series import Series
 from .cycles import common_period, without_cycle
 from .group_surrogates import parts_of
-from .surrogate_choice import Choice, choices
+from .season_choice import AnyChoice, choices_of
+from .surrogate_choice import choices
 
 # A rhythm that coupled series have by themselves drifts too little to be told from a season in a few cycles.
 _LEAST_CYCLES = 10
@@ -26,8 +27,8 @@ class Seasons:
     ----------
     series : Series
         Without that cycle.
-    choices : tuple of tuple of Choice
-        What surrogates of these series should keep, in each group; empty where that was not asked for.
+    choices : tuple of tuple
+        What surrogates of these series should keep, in each group; empty where the method says it all.
     period : int
         Rows of the cycle; 0 where none was removed.
     without : tuple of str
@@ -35,7 +36,7 @@ class Seasons:
     """
 
     series: Series
-    choices: tuple[tuple[Choice, ...], ...]
+    choices: tuple[tuple[AnyChoice, ...], ...]
     period: int
     without: tuple[str, ...]
 
@@ -62,7 +63,9 @@ def seasons_of(
     """
     method, parts = "auto" if remove else surrogate or "", parts_of(series, layout, "data")
     chosen = [list(choices(part, method, period)) for _, part in parts]
-    known = tuple(map(tuple, chosen)) if surrogate == "auto" else ()
+    known: tuple[tuple[AnyChoice, ...], ...] = tuple(map(tuple, chosen)) if surrogate == "auto" else ()
+    if surrogate == "seasonal" and period is None:
+        known = choices_of([part for _, part in parts], surrogate, None)
     shared = common_period([choice.period for own in chosen for choice in own]) if remove else 0
     those = [
         (group, number)
@@ -81,4 +84,4 @@ def seasons_of(
         chosen[group][number] = replace(one, period=0 if one.period == shared else one.period, removed=shared)
     left = Series(values, series.names, series.time)
     without = tuple(name for number, name in enumerate(series.names) if any(number == other for _, other in those))
-    return Seasons(left, tuple(map(tuple, chosen)) if surrogate == "auto" else (), shared, without)
+    return Seasons(left, tuple(map(tuple, chosen)) if surrogate == "auto" else known, shared, without)

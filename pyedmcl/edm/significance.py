@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..data.groups import Layout
 from ..data.series import Series, build_series
 from ..device.select import DeviceNames
 from ..io.optional import pandas_for
@@ -21,9 +22,11 @@ from ..jobs.sinks import ArraySink
 from ..launch.progress import Progress
 from . import arguments
 from .auto_dimension import dimensions_of
-from .ccm_directions import library_sizes, stated, variables
+from .ccm_directions import Direction, library_sizes, stated, variables
 from .exceedance import counts, p_values, smallest_p
 from .false_discovery import false_discovery
+from .group_surrogates import parts_of
+from .season_choice import AnyChoice, choices_of
 from .sequential import FIRST, SequentialTests, tell_reach
 from .significance_problem import CcmSignificanceProblem
 from .surrogate import SeriesMakers, check_method, draw
@@ -56,7 +59,7 @@ class CcmSignificance(Result):
     rate : float
         The false discovery rate at which n="auto" decided.
     reasons : tuple of str
-        For method "auto": what was taken for the target of each direction, and why.
+        For method "auto", and "seasonal" without a period: what was taken for the target of each direction, and why.
     """
 
     links: tuple[tuple[str, str], tuple[str, str]]
@@ -220,9 +223,9 @@ def ccm_significance(
     )
     directions = both.directions(Tp, k)
     of_target = [
-        SeriesMakers(_first(d.target.series), surrogate, both.tau, period, recurrence, layout=both.layout,
-                     what="xy"[1 - d.number])
-        for d in directions
+        SeriesMakers(_first(d.target.series), surrogate, both.tau, period, recurrence, known, both.layout,
+                     "xy"[1 - d.number])
+        for d, known in zip(directions, _seasons_of_both(directions, both.layout, surrogate, period), strict=True)
     ]  # fmt: skip
     makers = [own.of(0, d.target.lags) for own, d in zip(of_target, directions, strict=True)]
     n_steps = both.x.series.n_steps
@@ -264,6 +267,18 @@ def _skill(problem: CcmSignificanceProblem, runner: Runner) -> tuple[Doubles, Re
     """Skill of each direction and of its surrogates (directions, 1 + n)."""
     skill = np.empty((problem.total, 1 + len(problem.surrogates[0])))
     return skill, runner.run(problem, ArraySink(problem.blocks(), [skill]))
+
+
+def _seasons_of_both(
+    directions: Sequence[Direction], layout: Layout | None, surrogate: str, period: Any
+) -> list[tuple[tuple[AnyChoice, ...], ...] | None]:
+    """The cycle of each direction's target where "seasonal" looks for it in both series; else None."""
+    if surrogate != "seasonal" or period is not None:
+        return [None] * len(directions)
+    targets = [d.target.series for d in directions]
+    both = Series(np.column_stack([one.values[:, 0] for one in targets]), tuple(one.names[0] for one in targets))
+    found = choices_of([part for _, part in parts_of(both, layout, "x, y")], surrogate, None)
+    return [tuple((own[place],) for own in found) for place in range(len(directions))]
 
 
 def _first(series: Series) -> Series:

@@ -16,11 +16,11 @@ from ..data.condition import far_exponent
 from ..data.group_labels import take_groups
 from ..data.groups import Groups, Layout
 from ..data.series import Series, as_series, build_series, check_embedding
-from ..errors import InputError
+from ..errors import InputError, warn
 from ..jobs.blocks import Block, cut
 from . import arguments
 from .group_surrogates import grouped, parts_of, said_together
-from .surrogate_choice import Choice, choices
+from .season_choice import AnyChoice, choices_of
 from .surrogate_makers import Maker, adjusted, one_by_one, phases, placed, seasonal
 from .surrogate_streams import TOGETHER, Streams
 from .twins import twin_groups, twin_path
@@ -74,7 +74,8 @@ def surrogate(
     seed : int, optional
         The same seed gives the same surrogates, the first of them whatever ``n``; by default a fresh one.
     period : int, optional
-        Steps of a cycle, for "seasonal"; for "auto" the cycle is looked for if this is not given.
+        Steps of a cycle, for "seasonal" and "auto". If this is not given the cycle is looked for in the series, and for
+        "seasonal" a warning says what was found.
     E, tau : int
         Embedding of "twin".
     recurrence : float
@@ -114,7 +115,12 @@ def surrogate(
     if of is not None:
         own = {"period": period, "E": E, "tau": tau, "recurrence": recurrence}
         return _of_groups(series, of, method, count, arguments.stream(seed), own)
-    make = maker(series, method, period=period, E=E, tau=tau, recurrence=recurrence)
+    check_method(method)
+    found = choices_of([series], method, period)
+    _say_season(method, found)
+    make = maker(
+        series, method, period=period, E=E, tau=tau, recurrence=recurrence, choice=found[0][0] if found[0] else None
+    )
     return draw(make, count, arguments.stream(seed), 0, series.n_steps)
 
 
@@ -123,14 +129,23 @@ def _of_groups(
 ) -> Doubles:
     """Surrogates (n, n_steps) of each group by itself; a group of its own is series number 0, 1, ... of the seed."""
     groups.require(series.n_steps, "x")
+    check_method(method)
+    parts = [
+        build_series(series.values[groups.codes == number, 0], series.names) for number in range(len(groups.names))
+    ]
+    found = choices_of(parts, method, options["period"])
+    _say_season(method, found)
     makers = [
-        maker(
-            build_series(series.values[groups.codes == number, 0], series.names), method, what=f"x, group {name}",
-            **options,
-        )
-        for number, name in enumerate(groups.names.tolist())
+        maker(part, method, what=f"x, group {name}", choice=own[0] if own else None, **options)
+        for part, name, own in zip(parts, groups.names.tolist(), found, strict=True)
     ]
     return draw(grouped(groups.codes, makers), n, seed, 0, series.n_steps)
+
+
+def _say_season(method: str, found: tuple[tuple[AnyChoice, ...], ...]) -> None:
+    """Warn of the cycle that was looked for, since nothing but numbers is returned."""
+    if method == "seasonal" and found[0]:
+        warn(f"period=None: a surrogate {said_together([own[0].reason for own in found])}; period= names another")
 
 
 def draw(make: Maker, n: int, seed: int, number: int, n_steps: int, first: int = 0) -> Doubles:
@@ -177,11 +192,12 @@ def check_method(method: Any, name: str = "method") -> str:
 
 def maker(
     series: Series, method: str, *, period: int | None = None, E: int = 2, tau: int = 1, recurrence: float = 0.1,
-    what: str = "x", name: str = "method", choice: Choice | None = None,
+    what: str = "x", name: str = "method", choice: AnyChoice | None = None,
 ) -> Maker:  # fmt: skip
     """What makes surrogates of a single series from random streams; see :func:`surrogate`.
 
-    ``what`` and ``name`` are what messages call the data and the method; ``choice`` is what "auto" takes, if known.
+    ``what`` and ``name`` are what messages call the data and the method; ``choice`` is what "auto" takes, or "seasonal"
+    without a period, if known.
     """
     check_method(method, name)
     E, tau = check_embedding(E, tau)
@@ -212,10 +228,10 @@ def maker(
         return phases(values)
     if method == "iaaft":
         return adjusted(values)
-    if method == "auto":
-        return (choice or choices(series, method, period)[0]).maker(values)
-    if method == "seasonal":
+    if method == "seasonal" and period is not None:
         return seasonal(values, there, period)
+    if method in ("auto", "seasonal"):
+        return (choice or choices_of([series], method, period)[0][0]).maker(values)
     if len(values) < (E - 1) * tau + _LEAST:
         raise InputError(
             f"{what}: E={E}, tau={tau} needs at least {(E - 1) * tau + _LEAST} rows, there are {len(values)}"
@@ -235,8 +251,8 @@ class SeriesMakers:
     tau : int
     period, recurrence
         As for :func:`surrogate`.
-    known : tuple of tuple of Choice, optional
-        What "auto" takes for each series of each group, where it has been found before.
+    known : tuple of tuple, optional
+        What "auto", or "seasonal" without a period, takes for each series of each group, where that is known.
     layout : Layout, optional
         How groups lie among the rows; a single one by default.
     what : str
@@ -248,20 +264,20 @@ class SeriesMakers:
     tau: int
     period: Any
     recurrence: Any
-    known: tuple[tuple[Choice, ...], ...] | None = None
+    known: tuple[tuple[AnyChoice, ...], ...] | None = None
     layout: Layout | None = None
     what: str = "data"
 
     @cached_property
-    def choices(self) -> tuple[tuple[Choice, ...], ...]:
-        """What "auto" takes for each series of each group; nothing for other methods."""
+    def choices(self) -> tuple[tuple[AnyChoice, ...], ...]:
+        """What is taken for each series of each group; nothing where the method says it all."""
         if self.known is not None:
             return self.known
-        return tuple(choices(part, self.method, self.period) for _, part in self._parts)
+        return choices_of([part for _, part in self._parts], self.method, self.period)
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """What "auto" takes for each series, and why, in words; nothing for other methods."""
+        """What is taken for each series, and why, in words; nothing where the method says it all."""
         return tuple(said_together([choice.reason for choice in own]) for own in zip(*self.choices, strict=True))
 
     def of(self, number: int, E: int) -> Maker:
@@ -274,7 +290,7 @@ class SeriesMakers:
             self._made[number, E] = makers[0] if self.layout is None else grouped(self.layout.code, makers)
         return self._made[number, E]
 
-    def _of_part(self, what: str, part: Series, number: int, E: int, choice: Choice | None) -> Maker:
+    def _of_part(self, what: str, part: Series, number: int, E: int, choice: AnyChoice | None) -> Maker:
         values = part.values[:, number].astype(np.float64)
         there = np.isfinite(values)
         if self.layout is not None and there.sum() < _LEAST:  # such a group holds a state or two, if any

@@ -76,10 +76,8 @@ def _order(values: Doubles) -> NDArray[np.intp]:
     return np.argsort(values, kind="stable") if (ordered[1:] == ordered[:-1]).any() else order
 
 
-def seasonal(values: Doubles, there: NDArray[np.bool_], period: int | None) -> Maker:
+def seasonal(values: Doubles, there: NDArray[np.bool_], period: int) -> Maker:
     """The same mean cycle with shuffled deviations from it."""
-    if period is None:
-        raise InputError("period=None: 'seasonal' needs the steps of a cycle, such as 12 for months")
     length = check_period(period, len(values))
     phase = np.arange(len(values)) % length
     counts = np.bincount(phase[there], minlength=length)

@@ -60,7 +60,7 @@ class XmapSignificance(Graph, Result):
     rate : float
         The false discovery rate at which n="auto" decided.
     reasons : tuple of str
-        For method "auto": what was taken for each target, and why.
+        For method "auto", and "seasonal" without a period: what was taken for each target, and why.
     """
 
     rho: Doubles

@@ -40,7 +40,17 @@ def test_messages_name_options(run):
     said = run("simplex", "data.csv", "--column", "a", "--E", 500, code=3).stderr
     assert "--E 500, --tau 1" in said
     said = run("surrogate-test", "data.csv", "--columns", "a,b", "--E", 3, "--surrogate", "seasonal", code=3).stderr
-    assert "--period: 'seasonal' needs" in said
+    assert "--period: no cycle was found in any of 2 series" in said and "--period 12 for months" in said
+
+
+def test_the_season_that_was_looked_for_is_told(run):
+    wave = np.sin(2 * np.pi * np.arange(400) / 12)
+    rest = np.random.default_rng(1).standard_normal((400, 2))
+    pandas.DataFrame({"a": 2 * wave + rest[:, 0], "b": rest[:, 1]}).to_csv("season.csv", index=False)
+    for words in (("surrogate-test", "season.csv"), ("surrogate-test", "season.csv", "--x", "a", "--y", "b")):
+        said = run(*words, "--E", 2, "--n", 9, "--surrogate", "seasonal").stderr
+        assert "surrogates of a: keeps the mean cycle of 12 rows, which was found in it" in said
+        assert "surrogates of b: keeps the mean cycle of 12 rows, which was found in others, not in it" in said
 
 
 def test_columns_are_left_out(run):

@@ -97,6 +97,51 @@ def test_seasonal_surrogates_keep_the_mean_cycle():
     np.testing.assert_allclose(np.sort((drawn[0] - np.array(means)[np.arange(100) % 4])[np.isfinite(x)]), rest)
 
 
+def with_season(n, period, seed):
+    return 2 * np.sin(2 * np.pi * np.arange(n) / period) + np.random.default_rng(seed).standard_normal(n)
+
+
+def test_a_season_of_unknown_length_is_found_and_said():
+    x = with_season(240, 12, 1)
+    x[7] = np.nan
+    with pytest.warns(RuntimeWarning, match="period=None.*mean cycle of 12 rows, which was found in it"):
+        drawn = pyedmcl.surrogate(x, "seasonal", n=3, seed=1)
+    np.testing.assert_array_equal(drawn, pyedmcl.surrogate(x, "seasonal", n=3, seed=1, period=12))
+
+
+def test_seasons_of_groups_are_those_that_most_have():
+    """One group in which none is found, and one that is too short for two cycles."""
+    rest = np.random.default_rng(7).standard_normal(140)
+    x = np.concatenate([with_season(240, 12, 1), with_season(240, 12, 2), rest])
+    groups = np.repeat(["a", "b", "c", "d"], [240, 240, 120, 20])
+    with pytest.warns(RuntimeWarning, match="in 2 of 4 groups keeps the mean cycle of 12 rows"):
+        found = pyedmcl.surrogate(x, "seasonal", n=2, seed=1, groups=groups)
+    drawn = pyedmcl.surrogate(x[240:480], "seasonal", n=1, seed=1, period=12)  # the same mean cycle
+    np.testing.assert_allclose(
+        found[0, 240:480].reshape(20, 12).mean(axis=0), drawn.reshape(20, 12).mean(axis=0), atol=0.9
+    )
+    np.testing.assert_array_equal(np.sort(found[0, -20:]), np.sort(x[-20:]))
+
+
+def test_tests_of_all_pairs_and_of_one_say_which_season_they_took(one_device):
+    data = np.column_stack([with_season(240, 12, 1), np.random.default_rng(2).standard_normal(240)])
+    asked = {"E": 2, "n": 9, "seed": 1, "surrogate": "seasonal", "device": one_device}
+    own, others = "keeps the mean cycle of 12 rows, which was found in it", "which was found in others, not in it"
+    every, said = pyedmcl.xmap_significance(data, **asked), pyedmcl.xmap_significance(data, period=12, **asked)
+    assert every.reasons[0] == own and others in every.reasons[1] and said.reasons == ()
+    np.testing.assert_array_equal(every.p_value, said.p_value)
+    pair, known = pyedmcl.ccm_significance(*data.T, **asked), pyedmcl.ccm_significance(*data.T, period=12, **asked)
+    assert sorted(pair.reasons) == sorted(every.reasons)
+    np.testing.assert_array_equal(pair.surrogates, known.surrogates)
+    with pytest.warns(RuntimeWarning, match="of x keeps the mean cycle of 12 rows, which was found in it"):
+        partial = pyedmcl.partial_ccm(*data.T, given=data[::-1, 1].copy(), **asked)
+    assert np.isfinite(partial.p_value).all()
+    network = pyedmcl.causal_network(data, lags=None, partial=False, convergence=False, **asked)
+    assert own in network.reasons
+    with pytest.raises(InputError, match="period=None: no cycle was found"):
+        pyedmcl.xmap_significance(data[:, [1, 1]], **asked)
+
+
 def test_twins_have_the_same_recurrences():
     x = np.round(np.sin(np.arange(200) * 0.7), 1)
     groups = twin_groups(x, 2, 3, 0.2)
@@ -139,7 +184,7 @@ GAPPY[17] = np.nan
         (X, {"method": "fourier"}, "method='fourier'"),
         (X, {"n": 0}, "n=0"),
         (X, {"seed": -2}, "seed=-2"),
-        (X, {"method": "seasonal"}, "period=None"),
+        (X, {"method": "seasonal"}, "period=None: no cycle was found"),
         (X, {"method": "seasonal", "period": 1}, "period=1"),
         (X, {"method": "seasonal", "period": 31}, "period=31"),
         (X, {"method": "twin", "recurrence": 1.0}, "recurrence=1.0"),
