@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..errors import StoreWriteError
 from ..files import PRIVATE_PREFIX
 from . import durable
 from .blocks import Block, BlockResult, Record, Wait, cut
@@ -232,6 +233,13 @@ class SharedSink(StoreSink):
         store.refresh()
         return store.finished(number)
 
+    def _is_done(self, block: Block) -> bool:
+        """Whether somebody else has finished what was asked of a block."""
+        stores = [self.stores[place] for place in block.layers]
+        for store in stores:
+            store.refresh()
+        return all(store.finished(block.number) for store in stores)
+
     def claim(self) -> Block | Wait | None:
         number = self._blocks.claim()
         if number is None or isinstance(number, Wait):
@@ -255,7 +263,13 @@ class SharedSink(StoreSink):
         return done
 
     def write(self, block: Block, result: BlockResult) -> None:
-        super().write(block, result)
+        try:
+            super().write(block, result)
+        except StoreWriteError as error:
+            # Others computed the block while this process gave no sign of life, as when it was suspended, and the last
+            # of them cleared what it had begun to write.
+            if not isinstance(error.__cause__, FileNotFoundError) or not self._is_done(block):
+                raise
         self._known.pop(block.number, None)
         self._lacking.discard(block.number)
         self._blocks.give_back(block.number)

@@ -22,7 +22,7 @@ from store_helpers import chunks, make_manifest, tree, values, write_blocks
 
 from pyedmcl.errors import StoreError, StoreMismatchError, StoreWriteError
 from pyedmcl.jobs import XmapStore, claims, durable, layout, open_store
-from pyedmcl.jobs.blocks import Wait
+from pyedmcl.jobs.blocks import BlockResult, Wait
 from pyedmcl.jobs.claims import Member
 from pyedmcl.jobs.shared import SharedSink
 from pyedmcl.jobs.watch import FOLDER
@@ -169,6 +169,43 @@ def test_who_is_suspended_loses_its_block_and_comes_back(tmp_path, path, monkeyp
     assert chunks(path) == chunks(whole(tmp_path / "again"))
     assert open_store(path).complete and not (path / FOLDER).exists()
     assert len((path / "rho" / "blocks.jsonl").read_text().splitlines()) == BLOCKS
+
+
+def test_who_is_suspended_while_it_writes_a_block_finds_it_done(path, monkeypatch):
+    """Others end the map meanwhile, and clear the file that it had begun to write."""
+    sync, missed = os.fsync, []
+
+    def suspended(descriptor):
+        sync(descriptor)
+        monkeypatch.setattr(os, "fsync", sync)
+        with Member(path) as other, XmapStore.join(path, make_manifest(N, ROWS), other) as other_store:
+            write_blocks(other_store, values(N))
+            other_store.settle()
+        missed.append(chunks(path))
+
+    with Member(path) as member, XmapStore.join(path, make_manifest(N, ROWS), member) as store:
+        sink = SharedSink([store], path, member, 0.0)
+        block = sink.claim()
+        rows = values(N)[block.begin : block.end]
+        monkeypatch.setattr(os, "fsync", suspended)
+        with sink:
+            sink.write(block, BlockResult([rows]))
+    assert missed == [chunks(path)] and open_store(path).complete
+
+
+def test_a_block_that_nobody_finished_cannot_vanish_unseen(path, monkeypatch):
+    with Member(path) as member, XmapStore.join(path, make_manifest(N, ROWS), member) as store:
+        sink = SharedSink([store], path, member, 0.0)
+        block = sink.claim()
+        replace = os.replace
+
+        def vanished(source, target, **options):
+            Path(source).unlink()
+            replace(source, target, **options)
+
+        monkeypatch.setattr(os, "replace", vanished)
+        with pytest.raises(StoreWriteError, match="could not be written"):
+            sink.write(block, BlockResult([values(N)[block.begin : block.end]]))
 
 
 def test_a_journal_that_another_process_has_made_of_all_is_read(path):
