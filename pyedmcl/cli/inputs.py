@@ -212,8 +212,8 @@ def open_result(path: Path, *, partial: bool) -> XmapStore:
         if not os.path.lexists(path):
             raise InputError(f"{path}: there is no such file or folder") from error
         raise InputError(
-            f"{path} is no result that this command reads; name the folder that xmap or ccm-matrix wrote, a map within "
-            "that of xmap-grid, or a file that save() of a result wrote (.edm)"
+            f"{path} is no result that this command reads; name the folder that xmap, xmap-grid, ccm-matrix or "
+            "network wrote, or a function with out=, or a file that save() of a result wrote (.edm)"
         ) from error
     pending = len(store.pending())
     if store.E is None:

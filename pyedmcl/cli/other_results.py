@@ -1,4 +1,4 @@
-"""Results that are no map of ``pyedmcl xmap``: those that ``save`` wrote, and folders of ``pyedmcl ccm-matrix``."""
+"""Results that are no map of ``pyedmcl xmap``: those that ``save`` wrote, and folders of other functions (``out=``)."""
 
 from __future__ import annotations
 
@@ -23,21 +23,18 @@ def other_result(path: Path) -> Any:
     """
     from ..errors import StoreForeignError
     from ..io.saved import SUFFIX
+    from ..jobs.zarr3 import METADATA
 
-    if os.path.isdir(path):
-        from ..edm.causal_network_result import NETWORK_FILE
-        from ..edm.ccm_matrix_store import sizes_there
-
-        try:
-            if not (path / NETWORK_FILE).exists() and ((path / "zarr.json").exists() or not sizes_there(path)):
-                return None
-        except StoreForeignError:
-            return None
-    elif path.suffix.lower() != SUFFIX:
+    if (path / METADATA).exists() if os.path.isdir(path) else path.suffix.lower() != SUFFIX:
         return None
     from ..edm.open_result import open_result
 
-    return open_result(path)
+    try:
+        return open_result(path)
+    except StoreForeignError:
+        if os.path.isdir(path):  # the commands say what they read
+            return None
+        raise
 
 
 def draw(

@@ -52,8 +52,17 @@ def lags_asked(lags: Any) -> tuple[int, ...]:
 
 
 def latest_asked(latest: Any, lags: Sequence[int], memory: int) -> int:
-    """The latest lag at which a cause is believed, with lags on both sides of it."""
+    """The latest lag at which a cause is believed, with lags on both sides of it.
+
+    Where lags end at 0, none is later than the 0 of smooth series, and -1 is taken as elsewhere.
+    """
     limit = (0 if memory else -1) if latest is None else arguments.integer("latest", latest)
+    if latest is None and lags and limit == 0 and max(lags) == 0 > min(lags):
+        limit = -1
+        warn(
+            "the series are smooth, for which latest=0 is the default, but lags end at 0 and none is later: latest=-1 "
+            "is taken. Lags up to 1 or more keep a cause within the same row"
+        )
     if lags and not min(lags) <= limit < max(lags):
         raise InputError(
             f"lags={arguments.shown(list(lags))}: lags up to latest={limit} and later ones are needed"

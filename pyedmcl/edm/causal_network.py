@@ -106,7 +106,8 @@ def causal_network(
     latest : int, optional
         The latest best lag at which a cause is believed. Skill, convergence and surrogates are those of the best lag up
         to there (for surrogates, of each one's own best lag). By default 0 where the series are smooth (half of them
-        have a lag-1 autocorrelation above 0.5), since a row then hardly differs from the next one, and -1 elsewhere.
+        have a lag-1 autocorrelation above 0.5), since a row then hardly differs from the next one, and -1 elsewhere,
+        or where ``lags`` end at 0, so that none would be later (a warning says so).
         With 0 common drivers are told less well.
     Tp : int
         The only lag that is tested where ``lags`` is None.

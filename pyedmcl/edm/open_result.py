@@ -16,6 +16,7 @@ from .ccm_matrix_store import sizes_there
 from .xmap import open_xmap
 from .xmap_grid import open_xmap_grid
 from .xmap_grid_store import is_grid
+from .xmap_significance import SIGNIFICANCE_FILE
 
 
 def open_result(path: str | os.PathLike[str]) -> Any:
@@ -70,8 +71,9 @@ def open_result(path: str | os.PathLike[str]) -> Any:
         return read_result(place)
     if (place / METADATA).exists():
         return open_xmap(place)
-    if (place / NETWORK_FILE).exists():
-        return read_result(place / NETWORK_FILE)
+    for name in (NETWORK_FILE, SIGNIFICANCE_FILE):
+        if (place / name).exists():
+            return read_result(place / name)
     if is_grid(place):
         return open_xmap_grid(place)
     try:

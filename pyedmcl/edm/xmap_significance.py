@@ -33,6 +33,8 @@ from .surrogate_tests import surrogate_tests
 from .xmap_significance_problem import XmapSignificanceProblem
 
 Doubles = NDArray[np.float64]
+#: The result, in the folder ``out`` of a call that has ended.
+SIGNIFICANCE_FILE = "significance.edm"
 
 
 @dataclass(frozen=True, repr=False)
@@ -211,8 +213,9 @@ def xmap_significance(
     period, recurrence
         As for :func:`pyedmcl.surrogate`; "twin" takes each target's E, and tau.
     out : path, optional
-        A folder that keeps what is finished; the same call continues after an interruption, with the seed of the first,
-        and gives the result again once it is complete.
+        A folder that keeps what is finished, and at last the result, which :func:`pyedmcl.open_result` opens. The same
+        call continues after an interruption, with the seed of the first, and gives the result again once it is
+        complete.
     join, part
         Several processes that share the folder ``out`` compute one result; as for :func:`pyedmcl.xmap`.
     progress : callable or True, optional
@@ -294,8 +297,11 @@ def xmap_significance(
         record, dims, table = surrogate_tests(problem, runner, rate=limit, budget=0 if count else most, folder=folder)
     p_value = p_values(table.reached, table.n)
     tell_reach(p_value, int(table.n.max(initial=0)), limit)
-    return XmapSignificance(
+    found = XmapSignificance(
         table.rho, p_value, false_discovery(p_value), dims, series.names, count or int(table.n.max(initial=0)),
         surrogate, problem.seed, table.n, limit, makers.reasons,
         runner.provenance(problem.kernels, record),
     )  # fmt: skip
+    if out is not None:
+        found.save(Path(out) / SIGNIFICANCE_FILE)
+    return found

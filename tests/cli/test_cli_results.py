@@ -133,3 +133,30 @@ def test_a_frame_that_becomes_one_state_is_told(one_device):
         warnings.simplefilter("error")
         pyedmcl.rqa(frame, radius=0.1, embedded=True, device=one_device)
         pyedmcl.rqa(frame.to_numpy(), radius=0.1, device=one_device)
+
+
+@pytest.mark.parametrize("kind", ["XmapSignificance", "XmapGrid", "CausalNetwork"])
+def test_folders_of_functions_are_drawn_and_exported(run, kind, one_device):
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+    if kind == "XmapSignificance":
+        pyedmcl.xmap_significance(VALUES, E=2, n=39, seed=1, out="out", device=one_device)
+    elif kind == "XmapGrid":
+        pyedmcl.xmap_grid(VALUES, E=[2, 3], out="out", device=one_device)
+    else:
+        pyedmcl.causal_network(
+            VALUES, E=2, out="out", surrogate=None, convergence=False, partial=False, device=one_device
+        )
+    assert f"picture of a {kind}" in run("plot", "out", "-o", "out.png").output
+    assert Path("out.png").read_bytes().startswith(b"\x89PNG")
+    assert f"table of a {kind}" in run("export", "out", "-o", "out.csv").output
+    assert len(Path("out.csv").read_text().splitlines()) > 4
+    assert type(pyedmcl.open_result("out")).__name__ == kind
+
+
+def test_a_folder_without_its_result_says_so(run, one_device):
+    call = {"E": 2, "n": 39, "seed": 1, "out": "out", "device": one_device}
+    first = pyedmcl.xmap_significance(VALUES, **call)
+    Path("out/significance.edm").unlink()
+    assert "holds parts of a run, and no result" in run("plot", "out", "-o", "out.png", code=3).stderr
+    pyedmcl.xmap_significance(VALUES, **call)
+    np.testing.assert_array_equal(pyedmcl.open_result("out").q_value, first.q_value)

@@ -263,6 +263,10 @@ def test_smooth_series_may_be_linked_within_a_row(one_device):
     slow = np.sin(np.arange(100)[:, None] * 0.1 + np.arange(3))
     assert pyedmcl.causal_network(slow, **off).latest == 0
     assert pyedmcl.causal_network(slow, latest=-1, **off).latest == -1
+    with pytest.warns(RuntimeWarning, match="lags end at 0 and none is later: latest=-1 is taken"):
+        assert pyedmcl.causal_network(slow, **off | {"lags": (-2, -1, 0)}).latest == -1
+    with pytest.raises(InputError, match="latest=0 and later ones are needed"):  # which was asked for
+        pyedmcl.causal_network(slow, latest=0, **off | {"lags": (-2, -1, 0)})
 
 
 def test_states_of_smooth_series_span_their_memory(one_device):

@@ -47,12 +47,13 @@ def test_two_processes_and_a_client_make_the_tests_of_one(values, one_device, tm
     assert first.seed == second.seed
     same(first, second)
     same(first, pyedmcl.xmap_significance(values, seed=first.seed, **call))
-    assert sorted(path.name for path in out.iterdir()) == ["part-0-1.npz", "parts.json"]
+    assert sorted(path.name for path in out.iterdir()) == ["part-0-1.npz", "parts.json", "significance.edm"]
     assert Observer(out).look().complete
     told = []
     again = pyedmcl.xmap_significance(values, out=out, progress=lambda *now: told.append(now), **call)
     assert not told, "nothing is computed again"
     same(first, again)
+    same(first, pyedmcl.open_result(out))
 
 
 def test_an_interrupted_call_goes_on(values, one_device, tmp_path, small_blocks):
