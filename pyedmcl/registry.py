@@ -5,6 +5,8 @@ To add a function: a row here, and a line for type checkers in ``pyedmcl/__init_
 
 from __future__ import annotations
 
+#: Surrogates of a pair that n="auto" may draw, as a mean over all pairs, unless another number is asked for.
+BUDGET = 2000
 #: Name of each public function, and the module of the package that holds it.
 FUNCTIONS = {
     "knn": "edm.knn",

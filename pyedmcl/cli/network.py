@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from ..registry import BUDGET
 from . import options
 from .ccm_options import LibSizes, Seed, parse_integers, parse_sizes
 from .files import check_picture, check_result, write_bytes, write_result
@@ -73,7 +74,7 @@ def network(
     budget: Annotated[
         int, typer.Option("--budget", help="For --n auto: surrogates of a pair, as a mean over all pairs.",
                           rich_help_panel="Legs")
-    ] = 2000,
+    ] = BUDGET,
     period: Annotated[
         int | None, typer.Option("--period", help="Steps of a cycle, for surrogates; auto looks for one.",
                                  show_default=False, rich_help_panel="Legs")

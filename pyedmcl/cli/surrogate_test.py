@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ..registry import BUDGET
 from . import options
 from .ccm import two_series
 from .ccm_options import First, Interval, Second, Seed, parse_pair_E
@@ -44,7 +45,7 @@ def surrogate_test(
     ] = "auto",
     budget: Annotated[
         int, typer.Option("--budget", help="For --n auto: surrogates of a pair, as a mean over all pairs.")
-    ] = 2000,
+    ] = BUDGET,
     seed: Seed = None,
     period: Annotated[
         int | None, typer.Option("--period", help="Steps of a cycle, for --surrogate seasonal; looked for by default.",

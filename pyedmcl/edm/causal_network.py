@@ -23,6 +23,7 @@ from ..jobs.sinks import ArraySink
 from ..jobs.turns import begin_of
 from ..kernels import spec
 from ..launch.progress import Progress
+from ..registry import BUDGET
 from . import arguments
 from .causal_arguments import (
     SEASONS,
@@ -61,7 +62,7 @@ def causal_network(
     surrogate: str | None = "auto",
     n: int | str = "auto",
     rate: float = 0.05,
-    budget: int = 2000,
+    budget: int = BUDGET,
     convergence: bool = True,
     lib_sizes: Any = None,
     sample: int = 10,

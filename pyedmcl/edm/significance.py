@@ -20,6 +20,7 @@ from ..jobs.function import public_function
 from ..jobs.runner import Runner
 from ..jobs.sinks import ArraySink
 from ..launch.progress import Progress
+from ..registry import BUDGET
 from . import arguments
 from .auto_dimension import dimensions_of
 from .ccm_directions import Direction, library_sizes, stated, variables
@@ -120,7 +121,7 @@ def ccm_significance(
     surrogate: str = "phase",
     n: int | str = "auto",
     rate: float = 0.05,
-    budget: int = 2000,
+    budget: int = BUDGET,
     lib_size: int | None = None,
     sample: int = 30,
     seed: int | None = None,

@@ -22,6 +22,7 @@ from ..io.roles import role_columns
 from ..jobs.function import public_function
 from ..jobs.turns import begin_of
 from ..launch.progress import Progress
+from ..registry import BUDGET
 from . import arguments
 from .exceedance import p_values, smallest_p
 from .false_discovery import false_discovery
@@ -172,7 +173,7 @@ def xmap_significance(
     surrogate: str = "phase",
     n: int | str = "auto",
     rate: float = 0.05,
-    budget: int = 2000,
+    budget: int = BUDGET,
     seed: int | None = None,
     exclusion_radius: int = 0,
     knn: int | None = None,
@@ -206,8 +207,8 @@ def xmap_significance(
     rate : float
         False discovery rate at which n="auto" decides; in (0, 1).
     budget : int
-        For n="auto": surrogates of a pair, as a mean over all pairs. What pairs that are soon decided leave goes to the
-        others, up to 5 times as many for each, and 50 times where no surrogate has reached the skill.
+        For n="auto": surrogates of a pair, as a mean over all pairs; 2000 by default. What pairs that are soon decided
+        leave goes to the others, up to 5 times as many for each, and 50 times where no surrogate has reached the skill.
     seed : int, optional
         Chooses the surrogates; by default a fresh one, which the result names.
     period, recurrence
