@@ -148,6 +148,22 @@ def test_what_comes_after_the_last_neighbour_is_what_the_host_leaves_out(device,
     np.testing.assert_array_equal(found["smaller_only"] != 0, (listed[last] == 0) & (j[:, 0] > named[last]))
 
 
+@pytest.mark.parametrize("lanes", [1, 4])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_the_bound_of_a_full_list_is_a_number_below_its_last_distance(device, dtype, lanes):
+    """A list that ends at distance 0 admits nothing, and one with an empty place whatever has a state."""
+    number = np.dtype(dtype).type
+    kth = np.resize(np.array([0.0, 1e-3, 2.5, NOWHERE], dtype), (4, max(lanes, 4)))
+    body = "  STOREV(BOUND_OF_FULL(LOADV(kth + i * LANES)), bound + i * LANES);\n"
+    found = run_fragment(
+        device, '#include "order.clh"', body, {"kth": kth}, {"bound": np.zeros_like(kth)}, items=kth.size // lanes,
+        dtype=dtype, lanes=lanes,
+    )  # fmt: skip
+    below = np.nextafter(kth, number(-1))
+    below[kth == 0], below[kth >= NOWHERE / 2] = -1, SENTINELS["FAR"]
+    np.testing.assert_array_equal(found["bound"], below)
+
+
 def test_the_header_of_the_order_names_all_who_depend_on_it():
     """A text depends on it by the macros that it uses, or by the one that smap.clh makes of them."""
     comment, macros = texts.read_text("clkernels", "order.clh").split("#include", 1)
