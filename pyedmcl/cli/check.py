@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from . import options
-from .inputs import load, parse_columns
+from .inputs import beside_groups, load, load_groups, parse_columns
 from .talk import Talk
 
 
@@ -15,6 +15,7 @@ def check(
     input: options.Input,
     E_max: Annotated[int, typer.Option("--E-max", help="Dimension for which there should be rows enough.")] = 10,
     columns: options.Columns = None,
+    groups: options.Groups = None,
     time_column: options.TimeColumn = None,
     dataset: options.Dataset = None,
     progress: options.Progress = None,
@@ -24,11 +25,13 @@ def check(
 ) -> None:
     """Look at a table before anything is computed from it: times, gaps, length, seasons, trends, ties, constants."""
     talk = Talk(quiet=quiet, as_json=json, progress=progress)
-    series = load(input, parse_columns(columns), time_column, dataset)
+    wanted = beside_groups(parse_columns(columns), groups)
+    labels = load_groups(input, wanted, groups, dataset)
+    series = load(input, wanted, time_column, dataset)
     import pyedmcl
 
     with talk.progress("checking") as report:
-        found = pyedmcl.check(series, E_max=E_max, progress=report)
+        found = pyedmcl.check(series, E_max=E_max, groups=labels, progress=report)
     talk.summary(f"{input}: {found.n_series:,} series of {found.n_steps:,} rows, {len(found.remarks):,} remarks")
     for remark in found.remarks:
         talk.summary(f"  {remark}".replace("groups=", "--groups"))

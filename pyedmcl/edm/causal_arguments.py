@@ -16,7 +16,7 @@ from ..errors import InputError, warn
 from . import arguments
 from .scores import pearson
 from .surrogate_choice import bridged, line
-from .times import remarks_on_times
+from .times import remarks_on_times_of
 
 SEASONS = ("remove", "keep")
 _LEAST_ROWS = 30
@@ -130,19 +130,8 @@ def check_size(series: Series, groups: Groups | None, fields: dict[str, Any], la
             f"there are more series ({series.n_series:,}) than rows ({series.n_steps:,}). If the table is the other "
             "way round (a row for each series), transpose it"
         )
-    for text in _remarks_on_times(series.time, groups):
+    for _, text in remarks_on_times_of(series.time, groups):
         warn(f"data: {text}")
     highest, name = (fields["E_max"], "E_max") if fields["E"] is None else (max(fields["E"]), "E")
     for Tp in {min(lags, default=0), max(lags, default=0)}:
         require_rows(series, E=highest, tau=fields["tau"], Tp=Tp, k=1, name=name)
-
-
-def _remarks_on_times(time: Any, groups: Groups | None) -> list[str]:
-    """What is wrong with the times of each recording; of groups each kind once, for the first that has it."""
-    if groups is None or time is None:
-        return [text for _, text in remarks_on_times(time)]
-    found: dict[str, list[str]] = {}
-    for number, name in enumerate(groups.names.tolist()):
-        for code, text in remarks_on_times(time[groups.codes == number]):
-            found.setdefault(code, []).append(f"group {name}: {text}")
-    return [own[0] + (f" (and so in {len(own) - 1} more groups)" if len(own) > 1 else "") for own in found.values()]

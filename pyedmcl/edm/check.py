@@ -9,14 +9,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..data.columns import some
 from ..data.condition import near_one
+from ..data.group_labels import take_groups
+from ..data.groups import Groups
 from ..data.series import Series, as_series
 from ..io.optional import pandas_for
 from ..io.result import Result
 from ..launch.progress import Progress, reporting, told
 from . import arguments
 from .surrogate_choice import choose, explained, line, mean_cycle
-from .times import remarks_on_times
+from .times import remarks_on_times_of, said_once
 
 _FEW_ROWS, _ROWS_PER_E = 50, 30
 _MANY_TIES = 0.5  # of the values occur more than once ...
@@ -72,6 +75,7 @@ def check(
     *,
     E_max: int = 10,
     columns: Sequence[str | int] | str | int | None = None,
+    groups: Any = None,
     progress: Progress | None = None,
 ) -> CheckResult:
     """Look at a table before anything is computed from it: times, gaps, length, seasons, trends, ties, constants.
@@ -85,6 +89,9 @@ def check(
         Dimension for which there should be rows enough.
     columns : optional
         Which series to take, by name or position.
+    groups : str, sequence of str, or labels (n_steps,), optional
+        Recordings that stand one below the other, as for :func:`pyedmcl.xmap`: each is looked at by itself. What
+        several have is said once, of the first, with the number of others.
     progress : callable or True, optional
         Called as ``progress(done, total, "series")``; True shows a bar.
 
@@ -118,14 +125,17 @@ def check(
     """
     highest = arguments.integer("E_max", E_max, 1)
     arguments.reporter(progress)
-    series = as_series(data, columns=columns)
-    found = [Remark(code, "", text) for code, text in remarks_on_times(series.time)]
-    found += _on_size(series, highest)
+    rest, of = take_groups(data, groups, "data")
+    series = as_series(rest, columns=columns)
+    if of is not None:
+        of.require(series.n_steps, "data")
+    found = [Remark(code, "", text) for code, text in remarks_on_times_of(series.time, of)]
+    found += _on_size(series, highest) + _on_groups(of, highest)
     periods: dict[int, list[str]] = {}
     for done, (name, column) in enumerate(zip(series.names, series.values.T, strict=True), 1):
-        own, period = _on_series(name, near_one(column.astype(np.float64))[0])
+        own, own_periods = _on_series_of(name, column.astype(np.float64), of)
         found += own
-        if period:
+        for period in own_periods:
             periods.setdefault(period, []).append(name)
         told(done, series.n_series, "series")
     for period, names in periods.items():
@@ -154,6 +164,35 @@ def _on_size(series: Series, E_max: int) -> list[Remark]:
             "table",
         ))  # fmt: skip
     return found
+
+
+def _on_groups(groups: Groups | None, E_max: int) -> list[Remark]:
+    """A remark on groups that are too short for a state and what follows it."""
+    short = [] if groups is None else [
+        str(name) for name, size in zip(groups.names.tolist(), groups.sizes, strict=True) if size <= E_max
+    ]  # fmt: skip
+    if groups is None or not short:
+        return []
+    return [Remark(
+        "short-groups", "",
+        f"{len(short):,} of {len(groups.labels):,} groups have no more than {E_max} rows ({some(short)}): "
+        f"they hold no state of E_max={E_max} and a row after it",
+    )]  # fmt: skip
+
+
+def _on_series_of(
+    name: str, values: NDArray[np.float64], groups: Groups | None
+) -> tuple[list[Remark], list[int]]:
+    """Remarks on one series, in each group by itself, and the rows of its cycles."""
+    if groups is None:
+        found, period = _on_series(name, near_one(values)[0])
+        return found, [period] if period else []
+    labels = groups.names.tolist()
+    parts = [_on_series(name, near_one(values[groups.codes == number])[0]) for number in range(len(labels))]
+    texts = said_once(
+        (remark.code, label, remark.text) for label, (own, _) in zip(labels, parts, strict=True) for remark in own
+    )
+    return [Remark(code, name, text) for code, text in texts.items()], sorted({period for _, period in parts} - {0})
 
 
 def _on_series(name: str, values: NDArray[np.float64]) -> tuple[list[Remark], int]:

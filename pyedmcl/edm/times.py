@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Hashable, Iterable
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..data.groups import Groups
 from ..data.times import like_date
+
+Key = TypeVar("Key", bound=Hashable)
 
 # Months have 28 to 31 days: a step is a gap only where it is much longer than the usual one.
 _LONGER, _SHORTER = 1.5, 0.5
@@ -55,6 +59,28 @@ def remarks_on_times(time: NDArray[Any] | None) -> list[tuple[str, str]]:
             f"{uneven:.0%} of the steps are less than half as long as the usual one: states need equally spaced rows",
         ))  # fmt: skip
     return found
+
+
+def remarks_on_times_of(time: NDArray[Any] | None, groups: Groups | None) -> list[tuple[str, str]]:
+    """As :func:`remarks_on_times`, of each recording; of groups each kind once, for the first that has it."""
+    if groups is None or time is None:
+        return remarks_on_times(time)
+    found = (
+        (code, name, text) for number, name in enumerate(groups.names.tolist())
+        for code, text in remarks_on_times(time[groups.codes == number])
+    )  # fmt: skip
+    return list(said_once(found).items())
+
+
+def said_once(found: Iterable[tuple[Key, Any, str]]) -> dict[Key, str]:
+    """Of what (key, name of a group, sentence) say, each key once: for the first group, with the number of others."""
+    held: dict[Key, list[str]] = {}
+    for key, name, text in found:
+        held.setdefault(key, []).append(f"group {name}: {text}")
+    return {
+        key: own[0] + (f" (and so in {len(own) - 1:,} more groups)" if len(own) > 1 else "")
+        for key, own in held.items()
+    }
 
 
 def _steps(time: NDArray[Any] | None) -> NDArray[np.float64] | None:

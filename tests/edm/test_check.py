@@ -112,3 +112,35 @@ def test_check_tells_of_its_progress():
     assert told == [(1, "series"), (2, "series"), (3, "series")]
     with pytest.raises(InputError, match="progress=1"):
         pyedmcl.check(data, progress=1)
+
+
+def test_groups_are_looked_at_one_by_one():
+    """A time that begins anew is none, and neither is a level that differs between recordings a trend."""
+    time = np.tile(np.arange(100.0), 4)
+    time[150:200] += 3  # three rows are missing in the second
+    values = NOISE + np.repeat([0.0, 9, 18, 27], 100)[:, None]
+    values[200:, 1] = 1.0
+    labels = np.repeat(["r", "s", "t", "u"], 100)
+    assert "time-back" in codes(table(values, time))
+    found = {remark.code: str(remark) for remark in pyedmcl.check(table(values, time), groups=labels, E_max=3).remarks}
+    assert sorted(found) == ["constant", "time-gaps"]
+    assert found["time-gaps"].startswith("group s: some 3 rows are missing")
+    assert found["constant"].startswith("b: group t: ") and "(and so in 1 more groups)" in found["constant"]
+    short = np.where(np.arange(400) < 395, "a", "b")
+    assert "short-groups" in codes(table(NOISE), groups=short) and "short-groups" not in codes(table(NOISE))
+    with pytest.raises(InputError, match="groups"):
+        pyedmcl.check(table(NOISE), groups=labels[:-1])
+
+
+def test_groups_of_a_file(tmp_path):
+    rows = [f"{who},{t},{NOISE[t, 0] + 50 * (who == 'b')}" for who in "ab" for t in range(200)]
+    (tmp_path / "long.csv").write_text("who,t,x\n" + "\n".join(rows))
+    asked = ["check", str(tmp_path / "long.csv"), "--time-column", "t", "--E-max", "3", "--json"]
+
+    def said(*words):
+        outcome = CliRunner().invoke(app, [*asked, *words])
+        assert outcome.exit_code == 0, outcome.output
+        return [remark["code"] for remark in json.loads(outcome.stdout)["remarks"]]
+
+    assert "time-back" in said("--columns", "x")
+    assert said("--groups", "who") == []
