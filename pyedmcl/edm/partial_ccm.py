@@ -22,10 +22,10 @@ from ..jobs.sinks import ArraySink
 from ..launch.progress import Progress
 from . import arguments
 from .exceedance import exceedance
+from .method_choices import AnyChoice, choices_of
 from .pair_predictions_problem import PairPredictionsProblem
 from .pairs import pairs_arguments, with_dimensions
 from .partial_links import PartialLink, partial_skill
-from .season_choice import AnyChoice, choices_of
 from .surrogate import check_method, draw, maker
 from .xmap_problem import XmapProblem
 
@@ -138,7 +138,8 @@ def partial_ccm(
     Tp : int
         Steps from states to what is estimated. Where effects follow after some steps, -1 or less suits better than 0.
     surrogate, period, recurrence
-        As for :func:`pyedmcl.ccm_significance`; what "seasonal" finds without a period, a warning says.
+        As for :func:`pyedmcl.ccm_significance`; a warning says what "seasonal" finds without a period, and
+        what is made of gaps.
     n : int or None
         Surrogates of each cause; None for no test.
     seed : int, optional
@@ -200,12 +201,12 @@ def partial_ccm(
     dims, others = np.array(problem.E, int), tuple(range(2, series.n_series))
     steps = (problem.Tp,) * len(others)
     links = [PartialLink(cause, 1 - cause, others, problem.Tp, steps, steps) for cause in (0, 1)]
-    seasons = _seasons_told(series) if draws and surrogate == "seasonal" and period is None else (None, None)
+    told = _told(series, surrogate, period) if draws and surrogate != "auto" else (None, None)
     surrogates = {
         cause: draw(
             maker(build_series(np.ascontiguousarray(series.values[:, cause]), [series.names[cause]]), surrogate,
                   period=period, E=int(dims[cause]), tau=problem.tau, recurrence=recurrence, what="xy"[cause],
-                  name="surrogate", choice=seasons[cause]),
+                  name="surrogate", choice=told[cause]),
             draws, number, cause, series.n_steps,
         )
         for cause in ((0, 1) if draws else ())
@@ -226,11 +227,14 @@ def partial_ccm(
     )  # fmt: skip
 
 
-def _seasons_told(series: Series) -> tuple[AnyChoice, ...]:
-    """The cycles that are found in both variables, of which a warning tells."""
-    (found,) = choices_of([Series(series.values[:, :2].copy(), series.names[:2])], "seasonal", None)
+def _told(series: Series, surrogate: str, period: int | None) -> tuple[AnyChoice | None, ...]:
+    """What is taken for surrogates of both variables, of which a warning tells; None where the method says it all."""
+    (found,) = choices_of([Series(series.values[:, :2].copy(), series.names[:2])], surrogate, period)
+    if not found:
+        return None, None
     told = (f"a surrogate of {name} {one.reason}" for name, one in zip(series.names[:2], found, strict=True))
-    warn(f"period=None: {'; '.join(told)}. period= names another")
+    season = surrogate == "seasonal"
+    warn(f"{'period=None: ' if season else ''}{'; '.join(told)}{'. period= names another' if season else ''}")
     return found
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..data.series import Series
 from ..errors import InputError
-from .surrogate_choice import Choice, choices
+from .surrogate_choice import choices
 from .surrogate_makers import Maker, one_by_one, placed, seasonal
 
 
@@ -46,21 +46,16 @@ class SeasonChoice:
         return one_by_one(lambda rng: placed(rng.permutation(values[there]), there))
 
 
-AnyChoice = Choice | SeasonChoice
+def season_choices(parts: Sequence[Series]) -> tuple[tuple[SeasonChoice, ...], ...]:
+    """What is taken for each series of each part of a table (its groups).
 
-
-def choices_of(parts: Sequence[Series], method: str, period: int | None) -> tuple[tuple[AnyChoice, ...], ...]:
-    """What is taken for each series of each part of a table (its groups): by "auto", or by "seasonal" without a period.
-
-    Nothing for other methods. A series in which no cycle is found has the one that most others have.
+    A series in which no cycle is found has the one that most others have.
 
     Raises
     ------
     InputError
         No series has a cycle.
     """
-    if method != "seasonal" or period is not None:
-        return tuple(choices(part, method, period) for part in parts)
     own = [[choice.period for choice in choices(part, "auto", None)] for part in parts]
     found = Counter(length for lengths in own for length in lengths if length)
     if not found:

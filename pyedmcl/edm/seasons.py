@@ -11,7 +11,7 @@ from ..data.groups import Layout
 from ..data.series import Series
 from .cycles import common_period, without_cycle
 from .group_surrogates import parts_of
-from .season_choice import AnyChoice, choices_of
+from .method_choices import AnyChoice, choices_of
 from .surrogate_choice import choices
 
 # A rhythm that coupled series have by themselves drifts too little to be told from a season in a few cycles.

@@ -27,7 +27,7 @@ from .ccm_directions import Direction, library_sizes, stated, variables
 from .exceedance import counts, p_values, smallest_p
 from .false_discovery import false_discovery
 from .group_surrogates import parts_of
-from .season_choice import AnyChoice, choices_of
+from .method_choices import AnyChoice, choices_of
 from .sequential import FIRST, SequentialTests, tell_reach
 from .significance_problem import CcmSignificanceProblem
 from .surrogate import SeriesMakers, check_method, draw
@@ -60,7 +60,8 @@ class CcmSignificance(Result):
     rate : float
         The false discovery rate at which n="auto" decided.
     reasons : tuple of str
-        For method "auto", and "seasonal" without a period: what was taken for the target of each direction, and why.
+        For method "auto", "seasonal" without a period, and "phase" and "iaaft" of series with gaps: what was taken for
+        the target of each direction, and why.
     """
 
     links: tuple[tuple[str, str], tuple[str, str]]
@@ -226,7 +227,7 @@ def ccm_significance(
     of_target = [
         SeriesMakers(_first(d.target.series), surrogate, both.tau, period, recurrence, known, both.layout,
                      "xy"[1 - d.number])
-        for d, known in zip(directions, _seasons_of_both(directions, both.layout, surrogate, period), strict=True)
+        for d, known in zip(directions, _taken_of_both(directions, both.layout, surrogate, period), strict=True)
     ]  # fmt: skip
     makers = [own.of(0, d.target.lags) for own, d in zip(of_target, directions, strict=True)]
     n_steps = both.x.series.n_steps
@@ -270,16 +271,16 @@ def _skill(problem: CcmSignificanceProblem, runner: Runner) -> tuple[Doubles, Re
     return skill, runner.run(problem, ArraySink(problem.blocks(), [skill]))
 
 
-def _seasons_of_both(
+def _taken_of_both(
     directions: Sequence[Direction], layout: Layout | None, surrogate: str, period: Any
 ) -> list[tuple[tuple[AnyChoice, ...], ...] | None]:
-    """The cycle of each direction's target where "seasonal" looks for it in both series; else None."""
-    if surrogate != "seasonal" or period is not None:
+    """What is taken for each direction's target, found in both series together; None for "auto", which looks at one."""
+    if surrogate == "auto":
         return [None] * len(directions)
     targets = [d.target.series for d in directions]
     both = Series(np.column_stack([one.values[:, 0] for one in targets]), tuple(one.names[0] for one in targets))
-    found = choices_of([part for _, part in parts_of(both, layout, "x, y")], surrogate, None)
-    return [tuple((own[place],) for own in found) for place in range(len(directions))]
+    found = choices_of([part for _, part in parts_of(both, layout, "x, y")], surrogate, period)
+    return [tuple(own[place : place + 1] for own in found) for place in range(len(directions))]
 
 
 def _first(series: Series) -> Series:

@@ -20,7 +20,7 @@ from ..errors import InputError, warn
 from ..jobs.blocks import Block, cut
 from . import arguments
 from .group_surrogates import grouped, parts_of, said_together
-from .season_choice import AnyChoice, choices_of
+from .method_choices import AnyChoice, choices_of
 from .surrogate_makers import Maker, adjusted, one_by_one, phases, placed, seasonal
 from .surrogate_streams import TOGETHER, Streams
 from .twins import twin_groups, twin_path
@@ -54,7 +54,8 @@ def surrogate(
     Parameters
     ----------
     x : array_like (n_steps,)
-        Finite; "shuffle", "seasonal" and "auto" also take gaps (NaN), which stay where they are.
+        Gaps (NaN) stay where they are; "twin" takes none. "phase" and "iaaft" draw each stretch of 30 rows or more
+        without gaps by itself, and shuffle values within shorter ones.
     method : {"shuffle", "phase", "iaaft", "twin", "seasonal", "auto"}
         What is kept.
 
@@ -117,7 +118,7 @@ def surrogate(
         return _of_groups(series, of, method, count, arguments.stream(seed), own)
     check_method(method)
     found = choices_of([series], method, period)
-    _say_season(method, found)
+    _say(method, found)
     make = maker(
         series, method, period=period, E=E, tau=tau, recurrence=recurrence, choice=found[0][0] if found[0] else None
     )
@@ -134,7 +135,7 @@ def _of_groups(
         build_series(series.values[groups.codes == number, 0], series.names) for number in range(len(groups.names))
     ]
     found = choices_of(parts, method, options["period"])
-    _say_season(method, found)
+    _say(method, found)
     makers = [
         maker(part, method, what=f"x, group {name}", choice=own[0] if own else None, **options)
         for part, name, own in zip(parts, groups.names.tolist(), found, strict=True)
@@ -142,10 +143,11 @@ def _of_groups(
     return draw(grouped(groups.codes, makers), n, seed, 0, series.n_steps)
 
 
-def _say_season(method: str, found: tuple[tuple[AnyChoice, ...], ...]) -> None:
-    """Warn of the cycle that was looked for, since nothing but numbers is returned."""
-    if method == "seasonal" and found[0]:
-        warn(f"period=None: a surrogate {said_together([own[0].reason for own in found])}; period= names another")
+def _say(method: str, found: tuple[tuple[AnyChoice, ...], ...]) -> None:
+    """Warn of the cycle that was looked for, and of gaps, since nothing but numbers is returned."""
+    if method != "auto" and found[0]:
+        text = f"a surrogate {said_together([own[0].reason for own in found])}"
+        warn(f"period=None: {text}; period= names another" if method == "seasonal" else text)
 
 
 def draw(make: Maker, n: int, seed: int, number: int, n_steps: int, first: int = 0) -> Doubles:
@@ -196,8 +198,8 @@ def maker(
 ) -> Maker:  # fmt: skip
     """What makes surrogates of a single series from random streams; see :func:`surrogate`.
 
-    ``what`` and ``name`` are what messages call the data and the method; ``choice`` is what "auto" takes, or "seasonal"
-    without a period, if known.
+    ``what`` and ``name`` are what messages call the data and the method; ``choice`` is what :func:`choices_of`
+    finds, if that is known.
     """
     check_method(method, name)
     E, tau = check_embedding(E, tau)
@@ -213,10 +215,10 @@ def maker(
         )
         return lambda streams: np.ldexp(make(streams), exponent)
     there = np.isfinite(values)
-    if not there.all() and method not in ("shuffle", "seasonal", "auto"):
+    if not there.all() and method == "twin":
         raise InputError(
             f"{what}: {name}={method!r}: series {series.names[0]!r} has a gap in row {int(np.argmin(there))}; fill "
-            "gaps first, or take 'auto', 'shuffle' or 'seasonal'"
+            "gaps first, or take another kind, such as 'auto'"
         )
     if there.sum() < _LEAST:
         raise InputError(
@@ -224,13 +226,13 @@ def maker(
         )
     if method == "shuffle":
         return one_by_one(lambda rng: placed(rng.permutation(values[there]), there))
-    if method == "phase":
+    if method == "phase" and there.all():
         return phases(values)
-    if method == "iaaft":
+    if method == "iaaft" and there.all():
         return adjusted(values)
     if method == "seasonal" and period is not None:
         return seasonal(values, there, period)
-    if method in ("auto", "seasonal"):
+    if method != "twin":
         return (choice or choices_of([series], method, period)[0][0]).maker(values)
     if len(values) < (E - 1) * tau + _LEAST:
         raise InputError(
@@ -252,7 +254,7 @@ class SeriesMakers:
     period, recurrence
         As for :func:`surrogate`.
     known : tuple of tuple, optional
-        What "auto", or "seasonal" without a period, takes for each series of each group, where that is known.
+        What :func:`choices_of` finds for each series of each group, where that is known.
     layout : Layout, optional
         How groups lie among the rows; a single one by default.
     what : str

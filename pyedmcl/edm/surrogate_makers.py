@@ -31,11 +31,16 @@ def placed(values: Doubles, there: NDArray[np.bool_]) -> Doubles:
 
 def phases(values: Doubles) -> Maker:
     """The same power spectrum with random phases."""
+    width, turned = turned_by(values)
+    return lambda streams: turned(streams.turns(width))
+
+
+def turned_by(values: Doubles) -> tuple[int, Callable[[NDArray[np.complex128]], Doubles]]:
+    """How many random phases make a surrogate of the same spectrum, and what makes it of these, which it overwrites."""
     n, mean = len(values), values.mean()
     spectrum = np.abs(np.fft.rfft(values - mean))
 
-    def make(streams: Streams) -> Doubles:
-        turned = streams.turns(len(spectrum))
+    def make(turned: NDArray[np.complex128]) -> Doubles:
         turned *= spectrum
         turned[:, 0] = 0.0
         if n % 2 == 0:  # the highest frequency is real: its variance is kept on average
@@ -44,11 +49,16 @@ def phases(values: Doubles) -> Maker:
         out += mean
         return out
 
-    return make
+    return len(spectrum), make
 
 
 def adjusted(values: Doubles) -> Maker:
     """The same values and, nearly, the same spectrum, by turns."""
+    return one_by_one(adjusted_by(values))
+
+
+def adjusted_by(values: Doubles) -> Callable[[np.random.Generator], Doubles]:
+    """What makes a surrogate of the same values and nearly the same spectrum of random numbers."""
     ordered, spectrum = np.sort(values), np.abs(np.fft.rfft(values))
 
     def make(rng: np.random.Generator) -> Doubles:
@@ -66,7 +76,7 @@ def adjusted(values: Doubles) -> Maker:
             before = order
         return out
 
-    return one_by_one(make)
+    return make
 
 
 def _order(values: Doubles) -> NDArray[np.intp]:

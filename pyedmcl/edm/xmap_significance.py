@@ -63,7 +63,8 @@ class XmapSignificance(Graph, Result):
     rate : float
         The false discovery rate at which n="auto" decided.
     reasons : tuple of str
-        For method "auto", and "seasonal" without a period: what was taken for each target, and why.
+        For method "auto", "seasonal" without a period, and "phase" and "iaaft" of series with gaps: what was taken for
+        each target, and why.
     """
 
     rho: Doubles
@@ -197,7 +198,7 @@ def xmap_significance(
     Parameters
     ----------
     data : array_like (n_steps, n_series)
-        Time along the first axis, NaN for gaps (which the methods "auto", "shuffle" and "seasonal" allow).
+        Time along the first axis, NaN for gaps (which all methods but "twin" allow).
     surrogate : str
         Method of :func:`pyedmcl.surrogate`; "auto" chooses one for each target.
     n : int or "auto"

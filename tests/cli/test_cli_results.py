@@ -53,6 +53,16 @@ def test_the_season_that_was_looked_for_is_told(run):
         assert "surrogates of b: keeps the mean cycle of 12 rows, which was found in others, not in it" in said
 
 
+def test_what_is_made_of_gaps_is_told(run):
+    values = VALUES[:, :2].copy()
+    values[100] = np.nan, values[100, 1]
+    pandas.DataFrame(values, columns=["a", "b"]).to_csv("gap.csv", index=False)
+    for words in (("surrogate-test", "gap.csv"), ("surrogate-test", "gap.csv", "--x", "a", "--y", "b")):
+        said = run(*words, "--E", 2, "--n", 39).stderr
+        assert "surrogates of a: keeps the power spectrum of each of 2 stretches of 30 rows or more" in said
+        assert "surrogates of b: keeps the power spectrum\n" in said
+
+
 def test_columns_are_left_out(run):
     answer = json.loads(run("xmap", "data.csv", "-o", "map.zarr", "--columns", "-notes,-d", "--E", 3, "--json").stdout)
     assert answer["names"] == ["a", "b", "c"]

@@ -181,6 +181,6 @@ def test_pairs_need_two_series_without_gaps():
         pyedmcl.xmap_significance(x, E=2)
     y[7] = np.nan
     with pytest.raises(InputError, match="gap in row 7"):
-        pyedmcl.xmap_significance(np.column_stack([x, y]), E=2)
+        pyedmcl.xmap_significance(np.column_stack([x, y]), E=2, surrogate="twin")
     with pytest.raises(InputError, match="lib_size: 70 rows"):
         pyedmcl.ccm_significance(x, x + 1, E=2, lib_size=70)

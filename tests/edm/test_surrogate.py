@@ -142,6 +142,63 @@ def test_tests_of_all_pairs_and_of_one_say_which_season_they_took(one_device):
         pyedmcl.xmap_significance(data[:, [1, 1]], **asked)
 
 
+def gappy():
+    """Stretches of 17, 42 and 49 rows."""
+    x = red(111)
+    x[[17, 60, 61]] = np.nan
+    return x
+
+
+@pytest.mark.parametrize("method", ["phase", "iaaft"])
+def test_stretches_without_gaps_have_surrogates_of_their_own(method, monkeypatch):
+    x = gappy()
+    said = r"each of 2 stretches of 30 rows or more without gaps and shuffles 17 values within shorter.*3 gaps stay"
+    with pytest.warns(RuntimeWarning, match=said):
+        drawn = pyedmcl.surrogate(x, method, n=6, seed=1)
+    assert (np.isnan(drawn) == np.isnan(x)).all() and len({row.tobytes() for row in drawn}) == 6
+    for stretch in (slice(18, 60), slice(62, 111)):
+        own, of = np.abs(np.fft.rfft(drawn[:, stretch], axis=1)), np.abs(np.fft.rfft(x[stretch]))
+        rows = slice(0, -1) if method == "phase" else slice(0, 1)  # the highest frequency is kept on average
+        np.testing.assert_allclose(own[:, rows], np.broadcast_to(of[rows], own[:, rows].shape), rtol=1e-9)
+        assert np.abs(own - of).max() < (np.inf if method == "phase" else 0.6 * of[1:].max())
+        assert np.abs(drawn[:, stretch] - x[stretch]).max() > 0.1
+        if method == "iaaft":
+            np.testing.assert_array_equal(np.sort(drawn[:, stretch]), np.tile(np.sort(x[stretch]), (6, 1)))
+    np.testing.assert_array_equal(np.sort(drawn[:, :17]), np.tile(np.sort(x[:17]), (6, 1)))
+    make = maker(build_series(x, ["x"]), method)
+    alone = np.concatenate([draw(make, 1, 1, 0, 111, first) for first in range(6)])
+    monkeypatch.setattr("pyedmcl.edm.surrogate._CELLS", 2 * 111)
+    np.testing.assert_array_equal(draw(make, 6, 1, 0, 111), alone)
+    np.testing.assert_array_equal(alone, drawn)
+
+
+def test_the_two_halves_of_a_series_with_a_gap_do_not_share_their_phases():
+    x = red(121)
+    x[60], x[61:] = np.nan, x[:60]
+    with pytest.warns(RuntimeWarning, match="2 stretches of 30 rows or more without gaps; 1 gaps"):
+        drawn = pyedmcl.surrogate(x, "phase", n=20, seed=1)
+    alike = [np.corrcoef(row[:60], row[61:])[0, 1] for row in drawn]
+    assert np.mean(alike) < 0.5
+
+
+def test_tests_of_series_with_gaps_say_what_was_done(one_device):
+    x = gappy()
+    data = np.column_stack([x, red(111, 1)])
+    asked = {"E": 2, "n": 39, "seed": 1, "device": one_device}
+    every = pyedmcl.xmap_significance(data, **asked)
+    assert "each of 2 stretches" in every.reasons[0] and every.reasons[1] == "keeps the power spectrum"
+    assert np.isfinite(every.p_value[~np.eye(2, dtype=bool)]).all()
+    pair = pyedmcl.ccm_significance(data[:, 0], data[:, 1], surrogate="iaaft", **asked)
+    by_target = dict(zip([link[1] for link in pair.links], pair.reasons, strict=True))
+    assert "each of 2 stretches" in by_target["x"] and by_target["y"] == "keeps the values and, nearly, the spectrum"
+    with pytest.warns(RuntimeWarning, match="each of 2 stretches"):
+        assert np.isfinite(pyedmcl.partial_ccm(data[:, 0], data[:, 1], given=red(111, 2), **asked).p_value).all()
+    labels = np.repeat([0, 1], [61, 50])  # one group with a gap, and one that ends in gaps
+    grouped = pyedmcl.xmap_significance(data, groups=labels, **asked)
+    assert "of the one stretch" in grouped.reasons[0] and grouped.reasons[1] == "keeps the power spectrum"
+    assert pyedmcl.xmap_significance(red(222).reshape(111, 2), **asked).reasons == ()
+
+
 def test_twins_have_the_same_recurrences():
     x = np.round(np.sin(np.arange(200) * 0.7), 1)
     groups = twin_groups(x, 2, 3, 0.2)
@@ -190,7 +247,8 @@ GAPPY[17] = np.nan
         (X, {"method": "twin", "recurrence": 1.0}, "recurrence=1.0"),
         (X, {"method": "twin", "E": 59}, "E=59"),
         (X, {"method": "auto", "period": 31}, "period=31"),
-        (GAPPY, {"method": "phase"}, "gap in row 17"),
+        (np.where(np.arange(60) % 30 == 20, np.nan, X), {"method": "phase"}, "'phase' surrogates of series.*30 rows"),
+        (np.where(np.arange(60) % 30 == 20, np.nan, X), {"method": "iaaft"}, "'iaaft' surrogates of series.*30 rows"),
         (GAPPY, {"method": "twin"}, "gap in row 17"),
         (X[:3], {}, "at least 4"),
         (np.ones((9, 2)), {}, "one series"),
