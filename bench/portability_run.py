@@ -53,6 +53,12 @@ SWAPS = {
     "const uint v = cells_at(row, start + p) & here;":
         "uint v = 0; for (int b = 0; b < 32 && here >> b & 1u; ++b)"
         " v |= (row[(start + p + b) >> 5] >> ((start + p + b) & 31) & 1u) << b;",
+    # Its shadow of rotated vectors of 16 is wrong: the block is transposed bit by bit.
+    "static void transpose_block(uint16* upper, uint16* lower) {":
+        "static void transpose_block(uint16* upper, uint16* lower) { uint from[32], to[32] = {0};"
+        " vstore16(*upper, 0, from); vstore16(*lower, 1, from);"
+        " for (int r = 0; r < 32; ++r) for (int c = 0; c < 32; ++c) to[c] |= (from[r] >> c & 1u) << r;"
+        " *upper = vload16(0, to); *lower = vload16(1, to); return;",
 }
 _KEPT: list[Any] = []
 

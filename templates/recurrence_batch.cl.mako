@@ -189,7 +189,7 @@ void recurrence_batch(global const real* x, global const real* y, global const i
     const int n_a = shape[1], n_b = shape[3], words_a = (n_a + 31) / 32, words_b = (n_b + 31) / 32, stride = 32 * words_a;
     const int n_diagonals = ${"stride" if symmetric else "32 * (words_a + words_b)"}, k_first = ${"0" if symmetric else "-stride"};
     const int lengths = max(n_a, n_b) + 1;
-    for (int at = get_local_id(0); at < 4 * lengths; at += WG) numbers[at] = 0;
+    for (int at = (int)get_local_id(0) - SPARES; at < 4 * lengths; at += WG) numbers[at] = 0;
     make_bits(x + shape[0], y + shape[2], step_x, step_y, n_a, n_b, stride, limits[2 * g], limits[2 * g + 1], bits);
     MEET;
 %if symmetric:
