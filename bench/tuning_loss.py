@@ -52,7 +52,8 @@ def gains(lines: Iterable[Mapping[str, Any]]) -> dict[str, float]:
 
 
 def _place(line: Mapping[str, Any], problem: Mapping[str, Any], parameters: Mapping[str, Any]) -> str:
-    return json.dumps([line["kernel"], problem["specialisation"], problem["size"], parameters], sort_keys=True)
+    of = [line.get("runtime"), line["kernel"], problem["specialisation"], problem["size"], parameters]
+    return json.dumps(of, sort_keys=True)
 
 
 def left_out(line: Mapping[str, Any], what: str, gained: Mapping[str, float]) -> float:

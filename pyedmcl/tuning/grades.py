@@ -32,8 +32,9 @@ _LOSS_PER_DOUBLING_OF_UNITS = 0.25
 _LOSS_OF_DRIVER = 0.1
 _LOSS_OF_SHIPPED = 0.2
 # Octaves of time that an octave of loss puts at risk: what was gained over the defaults where a configuration was
-# tuned must outweigh that, or the defaults are the better choice. On times that bench/tuning_loss.py took,
-# configurations lost 0.1 octaves in the mean for each octave of difference, with a standard deviation of 0.2 to 0.3.
+# tuned must outweigh that, or the defaults are the better choice. On times that bench/tuning_loss.py took of
+# processors, configurations lost 0.05 to 0.07 octaves in the mean for each octave of difference, with a standard
+# deviation of 0.09 to 0.13.
 _RISK = 0.25
 _HALVED = frozenset({"tau"})  # its buckets are powers of four
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from device_helpers import NVIDIA
@@ -65,3 +67,15 @@ def test_the_right_size_of_a_relative_goes_before_short_problems_of_the_device(s
     grades = [grade for grade, _ in ranked(own, asked, read_shipped("nvidia").entries)]
     assert grades[0] == "shipped"
     assert ("other size" in grades) == (steps == 16384)
+
+
+RECORDED = sorted((Path(__file__).resolve().parents[2] / "bench" / "results").glob("*-tuning-loss.jsonl"))
+
+
+@pytest.mark.parametrize("what", ["nothing", "size", "device"])
+def test_on_recorded_times_the_look_up_loses_at_most_a_tenth(what):
+    """Of every known configuration on every problem, each left out in turn: its own size, or the device."""
+    lines = [json.loads(text) for file in RECORDED for text in file.read_text().splitlines()]
+    gained = gains(lines)
+    lost = {f"{line['runtime']}, {line['kernel']}, {line['case']}": left_out(line, what, gained) for line in lines}
+    assert len(lost) >= 34 and {name: loss for name, loss in lost.items() if loss > 1.1} == {}
