@@ -111,7 +111,7 @@ def segment_choices(parts: Sequence[Series], method: str) -> tuple[tuple[Segment
         if any(one.gaps for one in of_series) and not any(one.drawn for one in of_series):
             raise InputError(
                 f"{method!r} surrogates of series {name!r}, which has gaps, need {LEAST_SEGMENT} rows without a gap "
-                "somewhere; fill gaps first, or take 'auto', 'shuffle' or 'seasonal'"
+                "somewhere; fill gaps first, or take 'auto', 'shuffle' or 'seasonal' as surrogate method"
             )
     return found
 
