@@ -12,8 +12,10 @@ from .arguments import column_names
 SHOWN = 8  #: How many names a message lists before it says how many more there are.
 
 
-def select(labels: Sequence[object], columns: Sequence[str | int] | str | int | None, what: str) -> list[int]:
-    """Positions of ``columns`` among ``labels``; all of them for None.
+def select(
+    labels: Sequence[object], columns: Sequence[str | int] | str | int | None, what: str, argument: str = "columns"
+) -> list[int]:
+    """Positions of ``columns`` among ``labels``; all of them for None. Errors call them by the caller's ``argument``.
 
     Raises
     ------
@@ -22,9 +24,9 @@ def select(labels: Sequence[object], columns: Sequence[str | int] | str | int | 
     """
     if columns is None:
         return list(range(len(labels)))
-    wanted = column_names("columns", columns) or []
+    wanted = column_names(argument, columns) or []
     if leaves_out(labels, wanted):
-        without = set(select(labels, [item[1:] for item in wanted if isinstance(item, str)], what))
+        without = set(select(labels, [item[1:] for item in wanted if isinstance(item, str)], what, argument))
         return [i for i in range(len(labels)) if i not in without]
     by_label: dict[object, int] = {}
     ambiguous: set[object] = set()
@@ -49,9 +51,9 @@ def select(labels: Sequence[object], columns: Sequence[str | int] | str | int | 
         raise InputError(f"{what}: no column {some(missing)}; there are {len(labels)}: {some(labels)}")
     if len(set(found)) != len(found):
         again = [labels[i] for i, count in counts(found).items() if count > 1]
-        raise InputError(f"{what}: columns= names {some(again)} more than once; name each once")
+        raise InputError(f"{what}: {argument}= names {some(again)} more than once; name each once")
     if not found:
-        raise InputError(f"{what}: columns= is empty; name at least one of {some(labels)}")
+        raise InputError(f"{what}: {argument}= is empty; name at least one of {some(labels)}")
     return found
 
 

@@ -116,7 +116,9 @@ class Series:
         return out
 
 
-def as_series(data: Any, *, columns: Sequence[str | int] | str | int | None = None, what: str = "data") -> Series:
+def as_series(
+    data: Any, *, columns: Sequence[str | int] | str | int | None = None, what: str = "data", argument: str = "columns"
+) -> Series:
     """Validate ``data`` as series with time along the first axis.
 
     Parameters
@@ -130,8 +132,8 @@ def as_series(data: Any, *, columns: Sequence[str | int] | str | int | None = No
         Which series to keep, in this order: names, or positions from 0 (negative ones count from the end). Where the
         container itself labels columns with integers, an integer is a label. Names with a minus before them, such as
         ``"-notes"``, are left out, and all others are kept.
-    what : str
-        How error messages call the data.
+    what, argument : str
+        How error messages call the data, and ``columns``.
 
     Returns
     -------
@@ -146,11 +148,11 @@ def as_series(data: Any, *, columns: Sequence[str | int] | str | int | None = No
     if isinstance(data, Series):
         series = data
         if columns is not None:
-            chosen = build_series(data.values, data.names, data.time, columns=columns, what=what)
+            chosen = build_series(data.values, data.names, data.time, columns=columns, what=what, argument=argument)
             kept = {name: unit for name, unit in (data.units or {}).items() if name in chosen.names}
             series = replace(chosen, source=data.source, units=kept or None)
     else:
-        series = _assemble(unpack(data, what), columns, what)
+        series = _assemble(unpack(data, what), columns, what, argument)
         if columns is None:
             tell_times(series.names, series.values, what)
     # What a thread finds is kept by a copy: the series itself may be pickled at the same time.
@@ -173,18 +175,21 @@ def name_of(data: Any, what: str = "data") -> str:
 
 
 def build_series(values: Array, names: Sequence[object] | None = None, time: Array | None = None, *,
-                 columns: Sequence[str | int] | str | int | None = None, what: str = "data") -> Series:
+                 columns: Sequence[str | int] | str | int | None = None, what: str = "data",
+                 argument: str = "columns") -> Series:  # fmt: skip
     """Validate an array (L,) or (L, N) whose names and time are known; otherwise as :func:`as_series`."""
     table = of_array(np.asarray(values), what)
     if names is None:
         names = table.labels
     if len(names) != len(table.labels):
         raise InputError(f"{what}: {len(names)} names for {len(table.labels)} series; one name each is needed")
-    return _assemble(Table(tuple(names), table.n_steps, table.column, table.array, time), columns, what)
+    return _assemble(Table(tuple(names), table.n_steps, table.column, table.array, time), columns, what, argument)
 
 
-def _assemble(table: Table, columns: Sequence[str | int] | str | int | None, what: str) -> Series:
-    chosen = select(table.labels, columns, what)
+def _assemble(
+    table: Table, columns: Sequence[str | int] | str | int | None, what: str, argument: str = "columns"
+) -> Series:
+    chosen = select(table.labels, columns, what, argument)
     names = tuple(str(table.labels[i]) for i in chosen)
     if len(set(names)) < len(names):
         twice = [name for name, count in counts(names).items() if count > 1]

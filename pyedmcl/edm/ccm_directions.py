@@ -98,7 +98,7 @@ def stated(x: Any, y: Any, state: Any, groups: Any) -> tuple[Any, Any, Any]:
     rest, of = take_groups(x, groups, "x")
     if of is not None:
         y = take_groups(y, groups, "y", required=False)[0]
-    return as_series(rest, columns=state, what="x"), y, of
+    return as_series(rest, columns=state, what="x", argument="state"), y, of
 
 
 def sides(x: Any, y: Any, E: Any, tau: Any, embedded: bool) -> tuple[Side, Side, int]:

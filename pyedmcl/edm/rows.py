@@ -55,7 +55,7 @@ class Sides:
 def library_of(lib: Any, options: PredictionOptions) -> tuple[Series, Groups | None]:
     """The library's series, and its groups."""
     rest, groups = take_groups(lib, options.groups, "lib")
-    series = as_series(rest, what="lib", columns=options.state)
+    series = as_series(rest, what="lib", columns=options.state, argument="state")
     if not options.embedded and options.state is None:
         tell_state(rest, series, "lib")
     return series, groups
@@ -109,7 +109,7 @@ def _another(
     if options.groups is not None:
         rest, groups = take_groups(pred, options.groups, "pred", required=False)
     table = isinstance(rest, Mapping) or hasattr(rest, "columns")
-    asked = as_series(rest, what="pred", columns=options.state if table else None)
+    asked = as_series(rest, what="pred", columns=options.state if table else None, argument="state")
     if asked.n_series != series.n_series:
         raise InputError(f"pred has {asked.n_series} columns and lib {series.n_series}: they must be the same")
     if asked.n_steps <= (lags - 1) * tau:

@@ -90,7 +90,7 @@ class KeptStage(ListSink):
         super().__init__(blocks, job)
         self._kept_in, self._n = folder, len(blocks)
         for block in blocks:
-            with contextlib.suppress(FileNotFoundError, DamagedError, OSError):  # what is damaged is computed again
+            with contextlib.suppress(DamagedError, OSError):  # what is damaged is computed again
                 head, arrays = unpacked(folder / part_name(block.begin, block.end))
                 searched = tuple(as_searched(one) for one in head["searched"])
                 self._unclaimed.remove(block)

@@ -130,7 +130,7 @@ def points_of(data: Any, what: str, embedding: Embedding) -> Points:
     if embedding.embedded and m > 1:
         raise InputError(f"m={m} contradicts embedded=True: {what} holds points already; leave m and tau out")
     table = what == "x" or isinstance(data, Mapping) or hasattr(data, "columns")
-    series = as_series(data, what=what, columns=embedding.state if table else None)
+    series = as_series(data, what=what, columns=embedding.state if table else None, argument="state")
     if not embedding.embedded and embedding.state is None:
         tell_state(data, series, what)
     values = series.values
