@@ -1,6 +1,7 @@
 """Data sets of the kEDM papers by their shapes, on synthetic series; "mixed" is E = 1..20 evenly.
 
-usage: python bench/papers.py [--device NAME] [--cases genes,fly,f1,subject6,subject11] [--shrink 1] [--out FILE]
+usage: python bench/papers.py [--device NAME] [--cases genes,fly,f1,subject6,subject11] [--precision full,compact]
+       [--shrink 1] [--out FILE]
 
 Whole ``xmap`` from host array to host result, after a run that does not count. The two largest maps are measured on
 blocks of libraries against **all** targets and extrapolated: preparation + libraries x (seconds of the longer block
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 import statistics
 import time
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -34,18 +36,19 @@ EXTRAPOLATED = ("subject6", "subject11")
 BLOCKS = (256, 1024)
 
 
-def whole(x: np.ndarray, E: Any, device: str | None, repeat: int) -> dict[str, Any]:
-    pyedmcl.xmap(x, E=E, device=device)
-    seconds = [clock(lambda: pyedmcl.xmap(x, E=E, device=device)) for _ in range(repeat)]
+def whole(x: np.ndarray, E: Any, precision: str, device: str | None, repeat: int) -> dict[str, Any]:
+    pyedmcl.xmap(x, E=E, precision=precision, device=device)
+    seconds = [clock(lambda: pyedmcl.xmap(x, E=E, precision=precision, device=device)) for _ in range(repeat)]
     return {"seconds": statistics.median(seconds), "all": seconds}
 
 
-def extrapolated(x: np.ndarray, dims: list[int], device: str | None) -> dict[str, Any]:
+def extrapolated(x: np.ndarray, dims: list[int], precision: str, device: str | None) -> dict[str, Any]:
     """Preparation and two blocks of libraries, measured; the whole, extrapolated."""
     executor = open_device(device)
     n, length = x.shape[1], x.shape[0]
     begun = time.perf_counter()
-    mapping = CrossMap(executor, MapData(condition(x, "float32").values, np.array(dims)))
+    data = MapData(condition(x, "float32").values, np.array(dims), compact=precision == "compact")
+    mapping = CrossMap(executor, data)
     executor.finish()
     prepared = time.perf_counter() - begun
     short, long = (min(block, n) for block in BLOCKS)
@@ -68,20 +71,22 @@ def main() -> None:
     command = parser(__doc__, repeat=3)
     command.add_argument("--cases", default=",".join(SETS))
     command.add_argument("--shrink", type=int, default=1, help="divide the number of series, to try the script")
+    command.add_argument("--precision", default="full", help="of lookups: full,compact measures both")
     options = command.parse_args()
     report = Report(open_device(options.device).info, options.out)
     for name in options.cases.split(","):
         title, n, length, a100, v100 = SETS[name]
         n = max(n // options.shrink, 2)
         x, mixed = coupled_maps(n, length), mixed_dimensions(n)
-        for case, E in (("E3", 3), ("mixed", mixed)):
+        for (case, E), precision in product((("E3", 3), ("mixed", mixed)), options.precision.split(",")):
             if name in EXTRAPOLATED:
                 if case == "E3":
                     continue
-                measured = extrapolated(x, mixed, options.device)
+                measured = extrapolated(x, mixed, precision, options.device)
             else:
-                measured = whole(x, E, options.device, options.repeat)
-            report.add(set=title, series=n, steps=length, case=case, **measured, kedm_a100_s=a100, kedm_v100_s=v100)
+                measured = whole(x, E, precision, options.device, options.repeat)
+            known = {"kedm_a100_s": a100, "kedm_v100_s": v100}
+            report.add(set=title, series=n, steps=length, case=case, precision=precision, **measured, **known)
         del x
 
 
