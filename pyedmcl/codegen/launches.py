@@ -1,10 +1,25 @@
-"""Launches of kernels as formulas, from the texts of :mod:`pyedmcl.kernels.launches`."""
+"""How many work-items a launch of each kernel has, and how many elements its buffers, as formulas of a SPEC.
+
+A SPEC's ``launches`` has a paragraph for each entry point of its program, and before them definitions::
+
+    name = formula
+    entry | work-items; of a second dimension | of a group; of a second dimension
+      buffer, another: elements
+
+Formulas are those of :mod:`pyedmcl.codegen.usage`. They name numbers among the entry's arguments, values that the text
+is made for (truth values count as 0 and 1), what was defined of these, and numbers of
+:data:`pyedmcl.kernels.argument_meanings.FREE`, which the caller chooses. "any" or 0: the driver may choose the size of
+groups, work-items behind the last one idle, and a multiple of 64 suits all devices. Of ``knn``, ``lookup`` and
+``recurrence_bits`` the SPECs say more: see their ``usage``.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+import textwrap
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from ..errors import BuildError
 from .usage import FUNCTIONS, evaluate
@@ -37,46 +52,49 @@ class Launch:
         return {name for formula in formulas for name in _WORD.findall(formula)} - set(FUNCTIONS)
 
 
-def launches_of(text: str, constants: Mapping[str, int], arguments: Mapping[str, Iterable[str]]) -> dict[str, Launch]:
-    """Entry point to its launch.
+def launch_of(text: str, values: Mapping[str, Any], entry: str, arguments: Collection[str]) -> Launch:
+    """The launch of one entry point.
 
     Parameters
     ----------
     text : str
-        Paragraphs as :mod:`pyedmcl.kernels.launches` describes them.
-    constants : mapping
+        As the head of this module describes it.
+    values : mapping
         What the program's text is made for; these numbers are put into the formulas.
-    arguments : mapping
-        Entry point to the names of its arguments, which go before constants of the same names. Others are left out.
+    entry : str
+    arguments : collection of str
+        The names of its arguments, which go before values of the same names. Formulas of other buffers are left out.
 
     Raises
     ------
     BuildError
-        The text cannot be understood.
+        The text says nothing of the entry point, or cannot be understood.
     """
-    found: dict[str, Launch] = {}
-    for paragraph in re.split(r"\n(?=    \S)", text.strip("\n")):
-        head, *lines = [line.strip() for line in paragraph.strip().splitlines()]
-        while head.count("|") < 2:
-            head += " " + lines.pop(0)
-        entry, sizes, local = (part.strip() for part in head.split("|"))
-        if entry not in arguments:
-            continue
-        known = {name: value for name, value in constants.items() if name not in set(arguments[entry])}
-        elements: dict[str, str] = {}
-        for line in lines:
-            names, colon, formula = line.partition(": ")
-            if not colon:
-                raise BuildError(f"{line!r} is no formula for a buffer of {entry}")
-            elements |= {name.strip(): _put(formula, known) for name in names.split(",")}
-        group = None if local == "any" else tuple(evaluate(_put(part.strip(), known), {}) for part in local.split(";"))
-        found[entry] = Launch(
-            tuple(_put(size.strip(), known) for size in sizes.split(";")), group if group and group[0] else None,
-            {name: formula for name, formula in elements.items() if name in set(arguments[entry])},
-        )  # fmt: skip
-    return found
+    numbers = {name: int(value) for name, value in values.items() if isinstance(value, int)}
+    for paragraph in re.split(r"\n(?=\S)", textwrap.dedent(text).strip()):
+        head, *lines = [line.strip() for line in paragraph.splitlines()]
+        if "|" not in head:
+            name, _, formula = head.partition(" = ")
+            numbers[name] = evaluate(formula, numbers)
+        elif head.split(" ", 1)[0] == entry:
+            while head.count("|") < 2:
+                head += " " + lines.pop(0)
+            known = {name: value for name, value in numbers.items() if name not in arguments}
+            _, sizes, local = ([_put(part.strip(), known) for part in parts.split(";")] for parts in head.split("|"))
+            group = () if local == ["any"] else tuple(evaluate(part, {}) for part in local)
+            elements = dict(pair for line in lines for pair in _elements(line, entry, known) if pair[0] in arguments)
+            return Launch(tuple(sizes), group if group and group[0] else None, elements)
+    raise BuildError(f"nothing is said of launches of {entry}")
+
+
+def _elements(line: str, entry: str, known: Mapping[str, int]) -> Iterator[tuple[str, str]]:
+    names, colon, formula = line.partition(": ")
+    if not colon:
+        raise BuildError(f"{line!r} is no formula for a buffer of {entry}")
+    for name in names.split(","):
+        yield name.strip(), _put(formula, known)
 
 
 def _put(formula: str, known: Mapping[str, int]) -> str:
-    """A formula with numbers in the place of constants."""
+    """A formula with numbers in the place of what is known."""
     return _WORD.sub(lambda word: str(known.get(word[0], word[0])), formula)

@@ -10,6 +10,7 @@ from typing import Any
 from ..device.slots import Slot
 from ..errors import BuildError
 from .arguments import declared
+from .launches import Launch, launch_of
 from .usage import Usage
 
 Values = Mapping[str, Any]
@@ -71,6 +72,9 @@ class KernelSpec:
     arguments : str or callable
         What each kernel of the program takes, declared as :mod:`pyedmcl.codegen.arguments` says; a function of the
         values where they decide what it takes. Launches give arguments by these names.
+    launches : str or callable
+        How many work-items each of them has and how many elements its buffers, as formulas that
+        :mod:`pyedmcl.codegen.launches` describes. Empty where ``usage`` says more.
     tunables, constraints
         The search space.
     oracle : str
@@ -91,6 +95,7 @@ class KernelSpec:
     text: str
     specialisation: tuple[str, ...]
     arguments: str | Callable[[Values], str] = ""
+    launches: str | Callable[[Values], str] = ""
     tunables: tuple[Tunable, ...] = ()
     constraints: tuple[Constraint, ...] = ()
     oracle: str = ""
@@ -123,6 +128,11 @@ class KernelSpec:
         if entry not in kernels:
             raise BuildError(f"the spec {self.name} declares no kernel {entry!r}; it has {', '.join(kernels)}")
         return kernels[entry]
+
+    def launch(self, entry: str, values: Values) -> Launch:
+        """How the kernel ``entry`` is launched, as formulas. Raises BuildError where that is not said."""
+        text = self.launches if isinstance(self.launches, str) else self.launches(values)
+        return launch_of(text, values, entry, [slot.name for slot in self.slots(entry, values)])
 
     def digest(self) -> str:
         """Identity of the kernel's text and search space, as hex: results and tuned parameters are tied to it."""

@@ -11,7 +11,7 @@ from typing import Any
 
 from .. import __version__
 from ..codegen.build import text_for
-from ..codegen.launches import Launch, launches_of
+from ..codegen.launches import Launch
 from ..codegen.sentinels import SENTINELS
 from ..codegen.spec import KernelSpec
 from ..codegen.usage import Usage
@@ -23,8 +23,7 @@ from ..device.slots import Slot
 from ..errors import BuildError, InputError, OutputError, shown
 from ..files import path_of, writing
 from ..kernels import spec as spec_of
-from ..kernels.argument_meanings import argument_meaning
-from ..kernels.launches import FREE, LAUNCHES, constants
+from ..kernels.argument_meanings import FREE, argument_meaning
 from ..kernels.meanings import meaning
 from ..tuning.parameters import source as parameter_source
 from .header import header
@@ -227,9 +226,7 @@ def _described(
     }  # fmt: skip
     entries = {entry: spec.slots(entry, values) for entry in dict.fromkeys(_ENTRY.findall(text))}
     if usage is None:
-        names = {entry: [slot.name for slot in slots] for entry, slots in entries.items()}
-        found = launches_of(LAUNCHES[spec.name], constants(spec.name, values), names)
-        described["kernels"] = {entry: _launched(spec.name, entry, found[entry], slots)
+        described["kernels"] = {entry: _launched(spec.name, entry, spec.launch(entry, values), slots)
                                 for entry, slots in entries.items()}  # fmt: skip
         described["formulas"] = FORMULAS
         return described

@@ -183,6 +183,29 @@ SPECIAL = {
     ("stage_series", "first"): "first series", ("finish_join", "first"): "first line that b has",
 }  # fmt: skip
 
+#: Numbers in formulas of launches that no argument says.
+FREE = {
+    "groups": "work-groups: parts of the work, which several launches may share",
+    "libraries": "libraries of the launch",
+    "lists": "rows of all lists together",
+    "n_choices": "rows of all lists to draw from",
+    "n_columns_held": "columns (sub-libraries) that there is room for",
+    "n_lengths_held": "lengths that are counted, with 0",
+    "n_library_padded": "padded states of the library's order",
+    "n_nodes": "nodes of the tree, with 16 children each",
+    "n_query_steps": "rows of the query series, with those that have no state",
+    "n_series_held": "series that are held",
+    "n_steps_held": "rows of the library series, with those that have no state",
+    "n_tables": "libraries of the tables at hand",
+    "n_targets_held": "targets that are held",
+    "n_values": "numbers of the data",
+    "n_windows": "windows of the whole call",
+    "room": "entries that there is room for; more are not written, or demand more room",
+    "rows_here": "rows of the launch",
+    "slots": "tiles whose moments are kept",
+    "width": "columns of the launch",
+}
+
 
 def argument_meaning(kernel: str, entry: str, name: str) -> str:
     """What an argument of an entry point means."""

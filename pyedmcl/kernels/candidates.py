@@ -14,6 +14,20 @@ SPEC = KernelSpec(
             real* out_value)
         nothing(const int* which; int n, k; int* out_row; real* out_value)
     """,
+    launches="""
+        candidates | n | any
+          library: library_first + n_steps_held
+          query: query_first + n_query_steps
+          rows, squared: n * m
+          limit, open, which: n
+          out_row, out_value: table + round_up(n_query_steps, tile) * stride
+        tabulate | n | any
+          rows, squared: n * k
+          out_row, out_value: table + round_up(n, tile) * stride
+        nothing | n | any
+          which: n
+          out_row, out_value: n_query_steps * k
+    """,
     specialisation=("dtype", "emit"),
     oracle="pyedmcl.reference.edm:knn_float32_exact",
 )

@@ -18,6 +18,22 @@ SPEC = KernelSpec(
             n_chunks; ulong begin, end; real* sums)
         ccm_rho(const real* sums; int n_columns, n_chunks; real* rho)
     """,
+    launches="""
+        ccm_prepare | ceil_div(end - begin, 64) | any
+          near, dist: end
+        ccm | round_up(end - begin, wg) | wg
+          near, dist: n_tables * n_rows * entries
+          library: n_tables * library_stride
+          future_targets: n_targets_held * future_stride
+          columns: 12 * n_columns_held
+          rows_of: n_choices
+          members: n_columns_held * stride
+          column_of: n_scanned
+          sums: n_columns_held * n_chunks * 96
+        ccm_rho | n_columns * 16 / lanes | any
+          sums: n_columns * n_chunks * 96
+          rho: n_columns * 16
+    """,
     specialisation=("k", "dtype"),
     tunables=(
         Tunable("lanes", (1, 4, 8, 16), {"cpu": 16, "gpu": 1}, "samples of a work-item; a SIMD register on CPUs"),

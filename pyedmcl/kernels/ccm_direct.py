@@ -11,6 +11,16 @@ SPEC = KernelSpec(
             const real* future_targets; int future_stride; const int* columns, lists, sample_of; int n_sampled,
             t_begin, t_end, tau, exclusion_radius, least, n_chunks; ulong begin, end; real* sums)
     """,
+    launches="""
+        ccm_direct | round_up(end - begin, wg) | wg
+          library: n_tables * library_stride
+          query: n_tables * query_stride
+          future_targets: n_targets_held * future_stride
+          columns: 12 * n_columns_held
+          lists: lists
+          sample_of: n_sampled
+          sums: n_columns_held * n_chunks * 96
+    """,
     specialisation=("E", "k", "dtype"),
     tunables=(
         Tunable("lanes", (1, 4, 8, 16), {"cpu": 16, "gpu": 1}, "query rows of a work-item; a SIMD register on CPUs"),

@@ -10,6 +10,17 @@ SPEC = KernelSpec(
         ccm_draw(const int* columns, rows_of; int n_columns, n_rows, stride, most_choices; ushort* members)
         ccm_list(const int* columns, rows_of; int n_columns, stride; const ushort* members; int* lists)
     """,
+    launches="""
+        ccm_draw | round_up(n_columns * 16 / lanes, wg) | wg
+          columns: 12 * n_columns
+          rows_of: n_choices
+          members: n_columns * stride
+        ccm_list | n_columns * 16 | any
+          columns: 12 * n_columns
+          rows_of: n_choices
+          members: n_columns * stride
+          lists: lists
+    """,
     specialisation=(),
     tunables=(
         Tunable("lanes", (1, 16), {"cpu": 16, "gpu": 1}, "samples of a work-item"),

@@ -29,6 +29,31 @@ SPEC = KernelSpec(
         compact_mark(const real* scales; int target_stride, column_begin, column_end; const int* target_of;
             const real* repeats; int first_library, rho_stride; real* rho)
     """,
+    launches="""
+        compact_parts | target_stride; column_parts | any
+          targets: n_steps * target_stride
+          parts: 4 * column_parts * target_stride
+        compact_scales | target_stride | any
+          parts: 4 * column_parts * target_stride
+          scales: 3 * target_stride
+        compact | target_stride; rows_here | any
+          targets, codes: rows_here * target_stride
+          scales: 3 * target_stride
+        compact_clear | n_rows; libraries | any
+          used: libraries * n_rows
+        compact_used | library_parts; libraries | any
+          rows, weights: table_begin + libraries * table_rows * stride
+          used: libraries * n_rows
+          parts: 2 * library_parts * libraries
+        compact_repeats | n_libraries | any
+          parts: 2 * library_parts * n_libraries
+          repeats: n_libraries
+        compact_mark | column_end - column_begin; libraries | any
+          scales: 3 * target_stride
+          target_of: column_end
+          repeats: libraries
+          rho: (first_library + libraries) * rho_stride
+    """,
     specialisation=("dtype", "column_parts", "library_parts", "most_ratio"),
     constraints=(Constraint(lambda v: v["dtype"] == "float32", "only targets of float32 can have 16 bits"),),
     oracle="pyedmcl.reference.edm:compacted",

@@ -15,6 +15,20 @@ SPEC = KernelSpec(
         deliver_skill(const real* rho; ulong begin, n; real most; real* out; ulong first_out; uint* wrong)
         deliver_counts(const uint* image; int n_columns, symmetric, words; long* counts; ulong first_count)
     """,
+    launches="""
+        deliver_neighbours | n | any
+          rows, squared: n
+          indices: first_index + n
+          distances: first_distance + n
+          wrong: 1
+        deliver_skill | n | any
+          rho: begin + n
+          out: first_out + n
+          wrong: 1
+        deliver_counts | n_columns; rows_here | any
+          image: rows_here * n_columns * words
+          counts: first_count + rows_here * n_columns
+    """,
     specialisation=("dtype",),
     oracle="pyedmcl.reference.edm:knn_float32_exact",
 )

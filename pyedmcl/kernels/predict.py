@@ -1,6 +1,17 @@
 """Simplex projection: a weighted mean of the neighbours' targets for each query row, and its variance."""
 
-from ..codegen.spec import KernelSpec, Tunable
+from ..codegen.spec import KernelSpec, Tunable, Values
+
+
+def _launches(v: Values) -> str:
+    n_dims, k_padded = len(v["counts"]), sum(-(-k // 4) * 4 for k in v["counts"])
+    return f"""
+        predict | round_up({n_dims} * rows_per_slot, wg) | wg
+          targets: target_front + (first_series + rows_per_slot / n_rows - 1) * target_stride + n_rows
+          rows, weights: {k_padded} * table_rows_per_slot
+          predicted, variance: {n_dims} * rows_per_slot
+    """
+
 
 SPEC = KernelSpec(
     name="predict",
@@ -11,6 +22,7 @@ SPEC = KernelSpec(
             const real* weights; int n_rows, Tp; ulong rows_per_slot; int table_rows; ulong table_rows_per_slot;
             real* predicted, variance)
     """,
+    launches=_launches,
     specialisation=("counts", "dtype", "table_tile"),
     tunables=(Tunable("wg", (1, 16, 32, 64, 128), {"cpu": 16, "gpu": 64}, "work-items of a group, a query row each"),),
     oracle="pyedmcl.reference.edm:simplex_predict",

@@ -11,6 +11,18 @@ SPEC = KernelSpec(
             const real* boxes; const int* first_row, query_row; const real* query_at; int n_padded, exclusion_radius,
             begin, step, most_leaves; int* out_row; real* out_value; int* visited)
     """,
+    launches="""
+        pruned | groups * wg | wg
+          library: library_first + n_steps_held
+          query: query_first + n_query_steps
+          library_row: n_library_padded
+          boxes: n_nodes * 32 * axes
+          first_row: n_nodes * 16
+          query_row: n_padded
+          query_at: n_padded * (axes + 1)
+          out_row, out_value: n_query_steps * k
+          visited: begin + (groups - 1) * step + 1
+    """,
     specialisation=("E", "tau", "k", "dtype", "axes", "excluding"),
     tunables=(
         Tunable("lanes", (1, 4, 8, 16), {"cpu": 16, "gpu": 1}, "queries of a work-item; a SIMD register on CPUs"),

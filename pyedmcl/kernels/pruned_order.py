@@ -19,6 +19,46 @@ SPEC = KernelSpec(
         leaf_boxes(const int* row; const real* ordered; int n, padded, parents; real* boxes; int* first_row)
         upper_boxes(real* boxes; int* first_row; int below, nodes, here, parents)
     """,
+    launches="""
+        digits = select(bits > 4, 256, 16)
+        scanners = select(wg > 127, 256, wg)
+        project | n | any
+          series: first + n_steps_held
+          rows, id: n
+          basis: E * axes
+          coordinates: n * (axes + 1)
+        axes_of | nodes | any
+          coordinates: n * (axes + 1)
+          id: n
+          axis: nodes
+          place: 2 * nodes
+        keys_of | n | any
+          coordinates: n * (axes + 1)
+          id, key: n
+          axis: n_nodes
+          place: 2 * n_nodes
+        count | parts * wg | wg
+          key: n
+          counts: parts * digits
+        scan | scanners | scanners
+          counts: total
+        scatter | parts * wg | wg
+          key, id, new_key, new_id: n
+          counts: parts * digits
+        gather | padded | any
+          rows, id: n
+          coordinates: n * (axes + 1)
+          row: padded
+          ordered: padded * (axes + 1)
+        leaf_boxes | parents * 16 | any
+          row: padded
+          ordered: padded * (axes + 1)
+          boxes: parents * 32 * axes
+          first_row: parents * 16
+        upper_boxes | parents * 16 | any
+          boxes: (here + parents) * 32 * axes
+          first_row: (here + parents) * 16
+    """,
     specialisation=("dtype", "axes", "leaf"),
     tunables=(
         Tunable("wg", (1, 64, 128, 256), {"cpu": 1, "gpu": 128}, "work-items of a group that sorts a part"),

@@ -11,6 +11,15 @@ SPEC = KernelSpec(
             uint* scratch; ulong scratch_words; int longest; uint* taken; uint end; ulong* heads; uint* lines;
             ushort* per_column, per_diagonal)
     """,
+    launches="""
+        recurrence_batch | groups * wg | wg
+          x, y: n_values
+          shapes, heads: 6 * end
+          limits: 2 * end
+          scratch: groups * scratch_words
+          taken: 2
+          lines, per_column, per_diagonal: room
+    """,
     specialisation=("m", "metric", "dtype", "strict", "corridor", "symmetric", "lanes", "wg"),
     oracle="pyedmcl.reference.rqa:line_counts",
 )

@@ -18,6 +18,25 @@ SPEC = KernelSpec(
         finish_begin(uint* counts; int* longest; ulong n)
         finish_end(const uint* counts; ulong* sums; int* longest; ulong n)
     """,
+    launches="""
+        finish_diagonals | groups * wg | wg
+          segments: 5 * n
+          lengths: 4 * n_lengths_held
+        finish_join | groups * wg | wg
+          a: 5 * n
+          b: 5 * held
+          counts: 4 * n_lengths
+        finish_columns | groups * wg | wg
+          columns, rows: 5 * n
+          counts: 4 * n_lengths
+          totals: 5 * groups
+        finish_begin | n | any
+          counts: 4 * n
+          longest: 4
+        finish_end | groups * wg; 4 | wg; 1
+          counts, sums: 4 * n
+          longest: 4
+    """,
     specialisation=("wg",),
     oracle="pyedmcl.reference.rqa:line_counts",
 )

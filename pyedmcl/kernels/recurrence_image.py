@@ -34,6 +34,22 @@ SPEC = KernelSpec(
     producer="mako",
     text="recurrence_image.cl.mako",
     arguments=_arguments,
+    launches="""
+        chunk_columns = wg * lanes * vectors
+        pixel_words = select(wide, 2, 1)
+        series_of_points = select(embedded, m, 1)
+        clear_image | n | any
+          image: n
+        recurrence_image | (ceil_div(n_columns, chunk_columns) - chunk_begin) * wg;
+          ceil_div(piece_end - piece_begin, per_group) | wg; 1
+          rows, rows64: series_of_points * row_stride
+          columns, columns64: series_of_points * column_stride
+          pieces: 4 * piece_end
+          image: rows_here * pixels * pixel_words
+          open_cells: 4 * room
+          n_open: 1
+          limit0s, limit1s, inner0s, inner1s, limits64, inners64: n_columns
+    """,
     specialisation=("m", "tau", "metric", "dtype", "mode", "embedded", "exact", "corridor", "per_column",
                     "listed", "wide"),
     tunables=(

@@ -15,6 +15,21 @@ SPEC = KernelSpec(
         recurrence_clear(int* segments; ulong n)
         recurrence_zero(uint* numbers; ulong n)
     """,
+    launches="""
+        recurrence_lines | (groups_diagonals + groups_rows + ceil_div(n_diagonals + 32 * n_words, wg * lanes)) * wg | wg
+          bits, rows: bits_begin + n_words * n_diagonals
+          columns: n_words * (n_diagonals + 32 * n_words)
+          diagonal_segments: 5 * (k_end - k_first)
+          row_segments: select(groups_rows > 0, 5 * n_rows, 1)
+          column_segments: 5 * n_columns
+          histograms: 4 * (longest + 1)
+        recurrence_fold | n | any
+          counts, sums: n
+        recurrence_clear | n | any
+          segments: 5 * n
+        recurrence_zero | n | any
+          numbers: n
+    """,
     specialisation=(),
     tunables=(
         Tunable("wg", (1, 32, 64, 128, 256), {"cpu": 1, "gpu": 256}, "work-items of a group; they share histograms"),

@@ -14,6 +14,25 @@ SPEC = KernelSpec(
         recurrence_next(const real* x, y, lows; real* found; int row_begin, row_end, column_begin, n_columns, window,
             lower)
     """,
+    launches="""
+        reach_of_point = (m - 1) * step
+        recurrence_ranks | round_up(n_columns, wg) | wg
+          x: (row_end - 1) * stride + reach_of_point + 1
+          y: (column_begin + n_columns - 1) * stride + reach_of_point + 1
+          limits: select(per_column, n_columns, 1) * candidates
+          counts: n_columns * candidates
+        recurrence_gather | round_up(n_columns, wg) | wg
+          x: (row_end - 1) * stride + reach_of_point + 1
+          y: (n_columns - 1) * stride + reach_of_point + 1
+          limits: 2
+          found: capacity
+          filled: 1
+        recurrence_next | round_up(n_columns, wg) | wg
+          x: (row_end - 1) * stride + reach_of_point + 1
+          y: (n_columns - 1) * stride + reach_of_point + 1
+          lows: n_columns
+          found: n_columns * next
+    """,
     specialisation=("m", "step", "stride", "metric", "dtype", "per_column"),
     tunables=(
         Tunable("wg", (16, 32, 64, 128, 256), {"cpu": 16, "gpu": 64}, "work-items of a group, a column each"),

@@ -10,6 +10,14 @@ SPEC = KernelSpec(
         shared_sums(const real* library, query; ulong library_first, query_first; const uchar* may, asked;
             int n_query, first, last, exclusion_radius, begin; int* out_row; real* out_value)
     """,
+    launches="""
+        shared_sums | groups * wg | wg
+          library: library_first + n_steps_held
+          query: query_first + n_query
+          may: n_steps_held + side * tau
+          asked: n_query + side * tau
+          out_row, out_value: n_query * k
+    """,
     specialisation=("E", "tau", "k", "dtype", "side"),
     tunables=(
         Tunable("lanes", (1, 4, 8, 16), {"cpu": 16, "gpu": 1}, "blocks of queries of a work-item; a SIMD register"),

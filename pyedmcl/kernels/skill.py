@@ -13,6 +13,13 @@ SPEC = KernelSpec(
         skill(const real* predicted, observed; const int* observed_of, t_begin, t_end; real* sums; long pair_begin,
             n_pairs, n_chunks, n_rows, observed_stride, observed_offset)
     """,
+    launches="""
+        skill | n_pairs * wg; ceil_div(n_chunks, wg) | wg; 1
+          predicted: (pair_begin + n_pairs) * n_rows
+          observed: n_series_held * observed_stride
+          observed_of, t_begin, t_end: pair_begin + n_pairs
+          sums: n_pairs * n_chunks * 8
+    """,
     example="generated/skill-float32-chunk256-wg64.cl",
     specialisation=("dtype", "chunk"),
     tunables=(

@@ -2,6 +2,22 @@
 
 from ..codegen.spec import Constraint, KernelSpec, Tunable
 
+#: Launches of this kernel and of smap_shared, which take the same.
+MOMENTS = """
+    near = round_up(coordinates, 4)
+    entries = regressors * (regressors + 1) / 2 + regressors + 3
+    tile_rows = {tile_rows}
+    {name} | groups * wg | wg
+      query: coordinates * query_stride
+      query_rows, nearest_of, rate_of, squared_of, row_of: query_stride
+      library: n_library * near
+      library_rows: n_library
+      regressors: n_library * regressors
+      query_z: (regressors - 1) * query_stride
+      thetas: n_thetas
+      moments: slots * n_thetas * entries * tile_rows
+"""
+
 SPEC = KernelSpec(
     name="smap",
     producer="mako",
@@ -12,6 +28,7 @@ SPEC = KernelSpec(
             rate_of, squared_of; const whole* row_of; const real* thetas; int n_thetas, n_parts, first_tile, n_tiles,
             n_slots, task_begin; moment* moments)
     """,
+    launches=MOMENTS.format(name="smap", tile_rows="wg * lanes"),
     specialisation=("coordinates", "regressors", "limited", "dtype"),
     tunables=(
         Tunable("lanes", (1, 4, 8, 16), {"cpu": 16, "gpu": 1}, "query rows of a work-item; a SIMD register on CPUs"),

@@ -40,6 +40,22 @@ SPEC = KernelSpec(
         smap_score(const real* sums; int sums_stride, n_tiles, column_begin, column_end; const int* target_of;
             int first_library, rho_stride; real* rho)
     """,
+    launches="""
+        state_columns = 2 * E + gaps
+        state = round_up(state_columns, 4)
+        tile_columns = target_lanes * target_tiles * vectors * width
+        map_group = target_lanes * row_lanes
+        smap_map | ceil_div(column_end - column_begin, tile_columns) * map_group; groups; libraries | map_group; 1; 1
+          states: libraries * n_padded * state
+          columns: libraries * state_columns * n_padded
+          fits: libraries * n_padded * (E + 3)
+          targets: (first + n_rows) * target_stride
+          sums: libraries * n_tiles * 6 * sums_stride
+        smap_score | column_end - column_begin; libraries | any
+          sums: libraries * n_tiles * 6 * sums_stride
+          target_of: column_end
+          rho: (first_library + libraries) * rho_stride
+    """,
     specialisation=("E", "gaps", "dtype"),
     tunables=(
         Tunable("lanes", (1, 4, 8, 16), {"cpu": 16, "gpu": 1}, "rows whose H a work-item makes at once"),

@@ -11,6 +11,14 @@ SPEC = KernelSpec(
             const int* library_rows; int n_library, radius, k, row_steps, first_tile; real* out_nearest, out_rate;
             int* out_count; real* out_squared; whole* out_row)
     """,
+    launches="""
+        near = round_up(coordinates, 4)
+        smap_scale | groups * wg | wg
+          query: coordinates * query_stride
+          query_rows, out_nearest, out_rate, out_count, out_squared, out_row: query_stride
+          library: n_library * near
+          library_rows: n_library
+    """,
     specialisation=("coordinates", "limited", "dtype"),
     tunables=(
         Tunable("lanes", (1, 4, 8, 16), {"cpu": 16, "gpu": 1}, "query rows of a work-item; a SIMD register on CPUs"),

@@ -1,6 +1,7 @@
 """S-map's moments for many regressors: work-items of a group share the sums of a tile of query rows."""
 
 from ..codegen.spec import Constraint, KernelSpec, Tunable
+from .smap import MOMENTS
 
 
 def _slices(v: dict[str, int]) -> int:
@@ -19,6 +20,7 @@ SPEC = KernelSpec(
             rate_of, squared_of; const whole* row_of; const real* thetas; int n_thetas, n_parts, first_tile, n_tiles,
             n_slots, task_begin; moment* moments)
     """,
+    launches=MOMENTS.format(name="smap_shared", tile_rows="wg / lanes_p * rq"),
     specialisation=("coordinates", "regressors", "limited", "dtype"),
     tunables=(
         Tunable("wg", (64, 128, 256), {"cpu": 64, "gpu": 256}, "work-items of a group"),

@@ -9,6 +9,16 @@ SPEC = KernelSpec(
     arguments="""
         smap_slopes(const real* states, columns, records; int n_rows, n_padded, first_tile, radius; moment* slopes)
     """,
+    launches="""
+        state_columns = 2 * E + gaps
+        state = round_up(state_columns, 4)
+        record = round_up((E + 1) * (E + 1) + 1, 4)
+        smap_slopes | groups * wg; libraries | wg; 1
+          states: libraries * n_padded * state
+          columns: libraries * state_columns * n_padded
+          records: libraries * n_padded * record
+          slopes: libraries * E * n_padded
+    """,
     specialisation=("E", "gaps", "dtype"),
     tunables=(
         Tunable("lanes", (1, 4, 8, 16), {"cpu": 16, "gpu": 1}, "library rows of a work-item; a SIMD register on CPUs"),

@@ -11,6 +11,18 @@ SPEC = KernelSpec(
             const uchar* allowed; int allowed_stride; moment theta; const moment* strength; moment* work;
             real* states, columns; moment* penalty)
     """,
+    launches="""
+        state_columns = 2 * E + gaps
+        state = round_up(state_columns, 4)
+        smap_white | groups * wg | wg
+          series: (first_library + groups) * series_stride
+          allowed: n_rows + (first_library + groups - 1) * allowed_stride
+          strength: select(penalised, first_library + groups, 1)
+          work: (first_library + groups) * (E + 1) * n_padded
+          states: (first_library + groups) * n_padded * state
+          columns: (first_library + groups) * state_columns * n_padded
+          penalty: select(penalised, (first_library + groups) * E * E, 1)
+    """,
     specialisation=("E", "gaps", "penalised", "dtype"),
     tunables=(Tunable("wg", (1, 64, 128, 256), {"cpu": 1, "gpu": 256}, "work-items that share a library"),),
     oracle="pyedmcl.reference.smap:map_rho",

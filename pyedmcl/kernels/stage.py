@@ -16,6 +16,23 @@ SPEC = KernelSpec(
             const int* exponent; real* series)
         hide_rows(const int* rows; int n_rows; ulong table_begin; int table_rows, stride, tile; real* weights)
     """,
+    launches="""
+        centre | n_series | any
+          raw: n_series * n_steps
+          scored_from, shift, exponent: n_series
+        stage_targets | width; rows_here | any
+          raw: n_series * n_steps
+          column_of: begin + n_series
+          shift, exponent: n_series
+          targets: rows_here * target_stride
+        stage_series | stride; groups | any
+          raw: n_series * end
+          shift, exponent: n_series
+          series: groups * stride
+        hide_rows | n_rows; libraries | any
+          rows: n_rows
+          weights: table_begin + libraries * table_rows * stride
+    """,
     specialisation=("dtype",),
     oracle="pyedmcl.data.condition:condition",
 )

@@ -9,22 +9,17 @@ import pytest
 
 import pyedmcl
 from pyedmcl.codegen import build
-from pyedmcl.codegen.launches import launches_of
+from pyedmcl.codegen.launches import launch_of
 from pyedmcl.codegen.usage import FUNCTIONS, evaluate
 from pyedmcl.device.common_program import CommonProgram
 from pyedmcl.device.opencl import OpenCLExecutor
 from pyedmcl.errors import BuildError
 from pyedmcl.export import dry
 from pyedmcl.export.kernel_source import every_source
-from pyedmcl.kernels import launches
+from pyedmcl.kernels.argument_meanings import FREE
 from pyedmcl.launch.sizes import open_size
 
 SAID_IN_SPECS = {"knn", "lookup", "recurrence_bits"}
-
-
-def launch_of(spec, values, entry):
-    names = {entry: [slot.name for slot in spec.slots(entry, values)]}
-    return launches_of(launches.LAUNCHES[spec.name], launches.constants(spec.name, values), names)[entry]
 
 
 def chosen(launch, names, size):
@@ -32,14 +27,14 @@ def chosen(launch, names, size):
     found = {}
     for formula, total in zip(launch.work_items, size, strict=True):
         match = re.fullmatch(r"(\w+)(?: \* (\d+))?", formula)
-        if match and match[1] in launches.FREE and match[1] not in names:
+        if match and match[1] in FREE and match[1] not in names:
             found[match[1]] = total // int(match[2] or 1)
     return found
 
 
 def check(spec, values, kernel, size, local, arguments):
     """Hold one launch against the formulas; gives the entry and what was compared."""
-    launch = launch_of(spec, values, kernel.name)
+    launch = spec.launch(kernel.name, values)
     numbers = {slot.name: arguments[slot.name] for slot in kernel.slots if not slot.is_buffer}
     names = {name: int(number) for name, number in numbers.items() if float(number).is_integer()}
     names |= chosen(launch, names, size)
@@ -83,7 +78,7 @@ def watched(monkeypatch):
 
         def launch(self, kernel, size, local, /, **arguments):
             _, spec, values = made.get(id(kernel), (None, None, None))
-            if spec is not None and spec.name in launches.LAUNCHES:
+            if spec is not None and spec.launches:
                 try:
                     compared.setdefault(spec.name, set()).update(check(spec, values, kernel, size, local, arguments))
                 except AssertionError as error:
@@ -145,5 +140,19 @@ def test_every_kernel_has_formulas_and_engines_launch_by_them(watched):
 
 def test_a_text_that_says_nothing_is_refused():
     with pytest.raises(BuildError, match="'x' is no formula for a buffer of f"):
-        launches_of("    f | n | any\n      x\n", {}, {"f": ["x", "n"]})
-    assert launches_of("    f | n | any\n", {}, {"g": []}) == {}
+        launch_of("    f | n | any\n      x\n", {}, "f", ["x", "n"])
+    with pytest.raises(BuildError, match="nothing is said of launches of g"):
+        launch_of("    f | n | any\n", {}, "g", [])
+
+
+def test_definitions_are_of_the_values_and_arguments_go_before_them():
+    text = """
+        near = round_up(E, 4)
+        far = select(wide, 2 * near, n)
+        f | far * n; wg | wg; 1
+          x: near * E
+          y, z: far
+    """
+    launch = launch_of(text, {"E": 5, "wide": True, "wg": 64, "n": 3}, "f", ["x", "y", "n"])
+    assert launch.work_items == ("16 * n", "64") and launch.local_size == (64, 1)
+    assert launch.elements == {"x": "8 * 5", "y": "16"} and launch.names == {"n"}
