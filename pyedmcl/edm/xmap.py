@@ -16,12 +16,11 @@ from ..files import path_of
 from ..jobs.blocks import rows_of_a_block
 from ..jobs.device_results import arrays_of, runner_at
 from ..jobs.function import public_function
-from ..jobs.manifest import default_block_rows, shared_block_rows
 from ..jobs.opening import open_store
 from ..jobs.provenance import told
 from ..jobs.turns import begin_of, processes
 from ..launch.progress import Progress
-from . import arguments
+from . import arguments, xmap_run
 from .keep import Keep
 from .linear_fits import linear_fits, with_slopes
 from .map_precision import check_map_precision
@@ -32,7 +31,6 @@ from .xmap_checks import check_measure, check_on_device, check_one_theta, check_
 from .xmap_edges import XmapEdges
 from .xmap_problem import XmapProblem
 from .xmap_result import XmapResult
-from .xmap_run import edges_in_memory, map_in_folder, map_in_memory, map_on_device, result_of_store
 from .xmap_windows import windowed_map
 
 _BLOCK_SERIES = 1024  # libraries of a block in memory; a store's blocks are smaller
@@ -272,10 +270,7 @@ def xmap(
     runner = runner_at(arrays, device, dtype) if arrays else arguments.runner_on(device, dtype, client)
     block_rows = rows_of_a_block(series.n_series, _BLOCK_SERIES, runner.devices)
     if out is not None:  # whatever devices work on it, a store is cut alike
-        block_rows = default_block_rows(*(shape if aimed else shape[:1]))
-        count = 1 if begin is None else processes(part)
-        block_rows = shared_block_rows(block_rows, shape[0], shape[1] * series.n_steps, count)
-        block_rows = block_rows if rule is None else rule.block_rows(series.n_series, block_rows)
+        block_rows = xmap_run.stored_block_rows(shape, series.n_steps, rule, 1 if begin is None else processes(part))
     n = series.n_steps if windows is None else windows_of(windows, series.n_steps).width
     chosen_rows = rows_of(lib_range, pred_range, folds, n, layout)
     problem = XmapProblem(
@@ -290,12 +285,12 @@ def xmap(
     if windows is not None:
         return windowed_map(problem, windows, runner)
     if arrays:
-        return map_on_device(problem, runner, arrays[0])
+        return xmap_run.map_on_device(problem, runner, arrays[0])
     if out is not None:
-        return map_in_folder(problem, runner, Path(out), rule, begin, resume=resume)
+        return xmap_run.map_in_folder(problem, runner, Path(out), rule, begin, resume=resume)
     if rule is not None:
-        return edges_in_memory(problem, runner, rule)
-    return map_in_memory(problem, runner, layout)
+        return xmap_run.edges_in_memory(problem, runner, rule)
+    return xmap_run.map_in_memory(problem, runner, layout)
 
 
 def open_xmap(path: str | os.PathLike[str]) -> XmapResult | XmapEdges:
@@ -348,4 +343,4 @@ def open_xmap(path: str | os.PathLike[str]) -> XmapResult | XmapEdges:
             f"{path} is not finished: {len(store.pending())} of {store.n_blocks} blocks of libraries are missing, and "
             "so are their edges; run the same xmap call again, which continues it"
         )
-    return result_of_store(store, store.dimensions(), store.manifest.provenance(**told(store.searched)))
+    return xmap_run.result_of_store(store, store.dimensions(), store.manifest.provenance(**told(store.searched)))

@@ -15,6 +15,7 @@ from ..io.edges import own_targets
 from ..io.on_device import OnDevice
 from ..jobs.blocks import Record
 from ..jobs.device_results import KERNEL, DeviceSink
+from ..jobs.manifest import default_block_rows, shared_block_rows
 from ..jobs.opening import open_store, open_to_write
 from ..jobs.runner import Runner
 from ..jobs.shared import SharedSink, sink_at
@@ -31,6 +32,12 @@ from .pairs import with_dimensions
 from .xmap_edges import HeldParts, XmapEdges, edges_of_store
 from .xmap_problem import XmapProblem
 from .xmap_result import XmapResult
+
+
+def stored_block_rows(shape: tuple[int, int], n_steps: int, rule: Keep | None, processes: int) -> int:
+    """Libraries of a block in a folder, of a map of this shape that so many processes share."""
+    rows = shared_block_rows(default_block_rows(*shape), shape[0], shape[1] * n_steps, processes)
+    return rows if rule is None else rule.block_rows(shape[0], rows)
 
 
 def map_in_memory(problem: XmapProblem, runner: Runner, layout: Layout | None) -> XmapResult:

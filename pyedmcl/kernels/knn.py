@@ -3,16 +3,35 @@
 from ..codegen.spec import Constraint, KernelSpec, Tunable, Values
 from ..codegen.usage import Usage
 
+_PROBLEM = {
+    "n_series": "library series, each of which is searched for the rows of its query series",
+    "n_library": "rows of a library series",
+    "n_query": "rows of a query series",
+    "Tp": "a library row j may be a neighbour if row j + Tp exists",
+    "exclusion_radius": "rows with |t - j| up to it are no neighbours; -1 for another series: none is left out",
+    "groups": "work-groups; from 1 to n_tiles * n_series, some for each compute unit",
+}
+_MEANINGS = {
+    "library_stride": "columns of a library series", "query_stride": "columns of a query series",
+    "front": "column of row 0", "n_rows": "query rows", "j_begin": "first library row that may be a neighbour",
+    "groups_per_tile": "row groups of a library tile whose minima bound the distances",
+    "groups_per_round": "row groups that there is room for at once",
+    "exclusion_radius": "rows near in time that are no neighbours", "n_tiles": "tiles of query rows",
+    "first_library": "series of the first task", "task_begin": "first task: a tile of query rows of a library",
+    "task_end": "one past the last task",
+    "table_rows": "query rows that a table has room for",
+    "rows_per_slot": "query rows of all libraries' tables of a dimension",
+    "scratch": "working memory of the groups; its content is of no meaning",
+}  # fmt: skip
 
-def _usage(v: Values) -> Usage:
-    dims, counts, tau, rows = v["dims"], v["counts"], v["tau"], v["lanes"] * v["wg"]
-    weights, item = v["emit"] == "weights", 8 if v["dtype"] == "float64" else 4
-    strides = [-(-k // 4) * 4 if weights else k for k in counts]
-    hot = v["hot"] * (2 if v["tile"] else 4) // item if v["lanes"] == 1 else 0
-    front = -(-(dims[-1] - 1) * tau // 16) * 16 + 16
+
+def _bound(v: Values) -> dict[str, str]:
+    """How library rows are grouped for the bound on the k-th distance."""
     step = v["unroll"] * v["bound_share"]
-    bound = {"groups_per_tile": f"max(min(enough, ceil_div(searched, {step})), 1)",
-             "groups_per_round": "groups_per_tile"} if not v["tile"] else {
+    if not v["tile"]:
+        return {"groups_per_tile": f"max(min(enough, ceil_div(searched, {step})), 1)",
+                "groups_per_round": "groups_per_tile"}  # fmt: skip
+    return {
         "steps": f"ceil_div(min({v['tile']}, searched), {v['unroll']})",
         "row_tiles": f"ceil_div(searched, {v['tile'] * v['bound_share']})",
         "even_share": "max(min(odd(ceil_div(enough, row_tiles)), min(steps, most)), 1)",
@@ -20,20 +39,21 @@ def _usage(v: Values) -> Usage:
                            "max(min(max(even_share, 7), min(steps, most)), 1), even_share)",
         "groups_per_round": "min(row_tiles, max(most / groups_per_tile, 1)) * groups_per_tile",
     }  # fmt: skip
+
+
+def _usage(v: Values) -> Usage:
+    dims, counts, tau, rows = v["dims"], v["counts"], v["tau"], v["lanes"] * v["wg"]
+    weights, item = v["emit"] == "weights", 8 if v["dtype"] == "float64" else 4
+    strides = [-(-k // 4) * 4 if weights else k for k in counts]
+    hot = v["hot"] * (2 if v["tile"] else 4) // item if v["lanes"] == 1 else 0
+    front = -(-(dims[-1] - 1) * tau // 16) * 16 + 16
     where = f"[series][stride], row 0 at column {front}, 1e16 in all other columns and where a value is missing"
     ends = ("rows from j_end on are 1e16 too, whatever n_library is: untiled steps and lanes read past j_end "
             "and do not check")  # fmt: skip
     place = (f"[library][query row / {v['lanes']}][neighbour][{v['lanes']}], neighbours padded to a multiple of four"
              if weights else "[library][query row][neighbour]")  # fmt: skip
     return Usage(
-        problem={
-            "n_series": "library series, each of which is searched for the rows of its query series",
-            "n_library": "rows of a library series",
-            "n_query": "rows of a query series",
-            "Tp": "a library row j may be a neighbour if row j + Tp exists",
-            "exclusion_radius": "rows with |t - j| up to it are no neighbours; -1 for another series: none is left out",
-            "groups": "work-groups; from 1 to n_tiles * n_series, some for each compute unit",
-        },
+        problem=_PROBLEM,
         derived={
             "front": str(front),
             "library_stride": "front + round_up(n_library + 32, 16)",
@@ -47,27 +67,18 @@ def _usage(v: Values) -> Usage:
             "rows_per_slot": "table_rows * n_series",
             "enough": f"odd(max({5 * max(counts) // 2 + 4}, 15))",
             "most": "enough * 4 / 3",
-            **bound,
+            **_bound(v),
         },
         numbers={"first_library": "0", "task_begin": "0", "task_end": "n_tiles * n_series"},
         meanings={
+            **_MEANINGS,
             "library": f"series whose rows are searched: {where}; {ends}",
             "query": f"series whose rows ask: {where}; may be the library where j_end is n_library",
             "penalty_of": "0 for a library row that may be a neighbour, else 1e32" if v["masked"] else "not read",
-            "library_stride": "columns of a library series", "query_stride": "columns of a query series",
-            "front": "column of row 0", "n_rows": "query rows", "j_begin": "first library row that may be a neighbour",
             "j_end": f"one past the last library row that may be a neighbour; {ends}",
-            "groups_per_tile": "row groups of a library tile whose minima bound the distances",
-            "groups_per_round": "row groups that there is room for at once",
-            "exclusion_radius": "rows near in time that are no neighbours", "n_tiles": "tiles of query rows",
-            "first_library": "series of the first task", "task_begin": "first task: a tile of query rows of a library",
-            "task_end": "one past the last task",
             "out_row": f"rows of the neighbours, nearest first: {place}, one dimension E behind another",
             "out_value": ("weights exp(-d / d_nearest), their sum 1; 0 where there is no neighbour" if weights else
                           "squared distances; 3e38 and the row -1 where there is no neighbour") + f": {place}",
-            "table_rows": "query rows that a table has room for",
-            "rows_per_slot": "query rows of all libraries' tables of a dimension",
-            "scratch": "working memory of the groups; its content is of no meaning",
         },
         elements={
             "library": f"n_series * library_stride + {8 * tau}", "query": f"n_series * query_stride + {8 * tau}",
@@ -85,6 +96,7 @@ def _usage(v: Values) -> Usage:
             "with one rounding (fma), so that results have the same bits on every device.",
         ),
     )  # fmt: skip
+
 
 SPEC = KernelSpec(
     name="knn",

@@ -15,6 +15,21 @@ _PRECISIONS = {
     ),
     "again": ("Only what is 2 in rho is computed.",),
 }
+_PROBLEM = {
+    "n_steps": "rows of a series", "n_targets": "targets", "n_libraries": "libraries whose tables there are",
+    "E": "embedding dimension of the tables", "tau": "lag of the tables",
+    "Tp": "rows that predictions look ahead",
+    "n_slices": "groups that share a column tile, each with every so many-th library; 1 to n_libraries",
+}  # fmt: skip
+_MEANINGS = {
+    "target_of": "column of rho that each target goes to", "rho": "[library][rho_stride]: Pearson's rho",
+    "target_stride": "columns of targets", "column_begin": "first target of this launch",
+    "column_end": "one past the last target", "n_rows": "rows of a series",
+    "t_begin": "first query row", "t_end": "one past the last query row", "Tp": "rows ahead that are predicted",
+    "n_libraries": "libraries of this launch", "first_library": "row of rho of the first library",
+    "rho_stride": "columns of rho", "table_begin": "element at which the tables begin",
+    "table_rows": "query rows that a table has room for", "n_slices": "groups that share a column tile",
+}  # fmt: skip
 
 
 def _usage(v: Values) -> Usage:
@@ -32,12 +47,7 @@ def _usage(v: Values) -> Usage:
              "range was shifted and scaled to [0.5, 1.9999]; 0 behind the last column and row")  # fmt: skip
     of_codes = {"centres": "about the mean of each target after that", "top_byte": "the first 8 of these bits"}
     return Usage(
-        problem={
-            "n_steps": "rows of a series", "n_targets": "targets", "n_libraries": "libraries whose tables there are",
-            "E": "embedding dimension of the tables", "tau": "lag of the tables",
-            "Tp": "rows that predictions look ahead",
-            "n_slices": "groups that share a column tile, each with every so many-th library; 1 to n_libraries",
-        },
+        problem=_PROBLEM,
         derived={
             "target_stride": "round_up(n_targets, 16)",
             "target_rows": f"round_up(n_steps + ceil_div({MOST_COLUMNS}, target_stride), 16)",
@@ -50,17 +60,11 @@ def _usage(v: Values) -> Usage:
         numbers={"column_begin": "0", "column_end": "n_targets", "first_library": "0", "table_begin": "0",
                  **({"top_byte": str(TOP_BYTE)} if compact else {})},
         meanings={
+            **_MEANINGS,
             "targets": codes if compact else values, **(of_codes if compact else {}),
             "rows": f"rows of the neighbours: {table}, as the kernel knn writes them with emit=weights"
                     + (", in 16 bits" if v["narrow_rows"] else ""),
             "weights": f"their weights: {table}; 0 where a row has no neighbour",
-            "target_of": "column of rho that each target goes to", "rho": "[library][rho_stride]: Pearson's rho",
-            "target_stride": "columns of targets", "column_begin": "first target of this launch",
-            "column_end": "one past the last target", "n_rows": "rows of a series",
-            "t_begin": "first query row", "t_end": "one past the last query row", "Tp": "rows ahead that are predicted",
-            "n_libraries": "libraries of this launch", "first_library": "row of rho of the first library",
-            "rho_stride": "columns of rho", "table_begin": "element at which the tables begin",
-            "table_rows": "query rows that a table has room for", "n_slices": "groups that share a column tile",
         },
         elements={
             "targets": "target_rows * target_stride", "rows": f"n_libraries * table_rows * {k_stride}",
@@ -79,6 +83,7 @@ def _usage(v: Values) -> Usage:
             "Sums over rows are added in an order of their own, so that rho has the same bits on every device.",
         ),
     )  # fmt: skip
+
 
 def _arguments(v: Values) -> str:
     rows = "ushort" if v.get("narrow_rows") else "int"

@@ -3,6 +3,22 @@
 from ..codegen.spec import Constraint, KernelSpec, Tunable, Values
 from ..codegen.usage import Usage
 
+_PROBLEM = {
+    "n_rows": "points of x, the rows of the matrix", "n_columns": "points of y",
+    "i0": "first row of the tile, a multiple of 32",
+    "k0": "first diagonal of the tile, a multiple of 32 from -round_up(n_rows - 1, 32) on; cell (i, i + k)",
+    "n_words": "words of 32 rows of the tile", "n_diagonals": "diagonals of the tile, a multiple of 32",
+    "theiler": "diagonals |k| below it are left white",
+}  # fmt: skip
+_MEANINGS = {
+    "x_stride": "columns of x", "y_stride": "columns of y", "y_front": "column of y's first value",
+    "i0": "first row", "k0": "first diagonal", "n_words": "words of 32 rows", "n_diagonals": "diagonals",
+    "limit_stride": "columns of limits, where columns have their own",
+    "theiler": "white diagonals |k| < theiler",
+    "i_end": "rows from it on are left white", "n_columns": "points of y",
+    "n_radii": "radii",
+}  # fmt: skip
+
 
 def _arguments(v: Values) -> str:
     deciding = "double" if v["exact"] else "real"  # the type of what decides open cells
@@ -30,13 +46,7 @@ def _usage(v: Values) -> Usage:
     deciding_kinds = 2 if v["corridor"] else 1
     words = f"n_words * n_diagonals * {v['n_radii']}"
     return Usage(
-        problem={
-            "n_rows": "points of x, the rows of the matrix", "n_columns": "points of y",
-            "i0": "first row of the tile, a multiple of 32",
-            "k0": "first diagonal of the tile, a multiple of 32 from -round_up(n_rows - 1, 32) on; cell (i, i + k)",
-            "n_words": "words of 32 rows of the tile", "n_diagonals": "diagonals of the tile, a multiple of 32",
-            "theiler": "diagonals |k| below it are left white",
-        },
+        problem=_PROBLEM,
         derived={
             "edge": "max(32 * n_words, n_diagonals)",
             "y_front": "round_up(max(edge, n_rows), 32) + 64",
@@ -47,6 +57,7 @@ def _usage(v: Values) -> Usage:
         },
         numbers={"n_radii": str(v["n_radii"])} if several else {},
         meanings={
+            **_MEANINGS,
             "x": f"[coordinate][x_stride]: the rows' values from column 0 on, {largest} behind them and where one is "
                  "missing",
             "y": f"[coordinate][y_stride]: the columns' values from column y_front on, -{largest} around them and "
@@ -55,15 +66,9 @@ def _usage(v: Values) -> Usage:
             "y64": "y in float64" if v["exact"] else "not read; give y",
             "limits": f"limits {limits}",
             "limits64": "the outer limit in float64" if v["exact"] else "not read; give limits",
-            "x_stride": "columns of x", "y_stride": "columns of y", "y_front": "column of y's first value",
-            "i0": "first row", "k0": "first diagonal", "n_words": "words of 32 rows", "n_diagonals": "diagonals",
-            "limit_stride": "columns of limits, where columns have their own",
-            "theiler": "white diagonals |k| < theiler",
-            "i_end": "rows from it on are left white", "n_columns": "points of y",
             "bits": "[radius][word][diagonal]: bit r of word w of diagonal k is the cell (i0 + 32 w + r, "
                     "i0 + 32 w + r + k0 + k); words whose blocks lie behind the last column are not written",
             "rows": "words along rows" if v["transposed"] else "not written; any buffer",
-            "n_radii": "radii",
         },
         elements={
             "x": f"{coordinates} * x_stride", "y": f"{coordinates} * y_stride",

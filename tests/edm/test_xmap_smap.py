@@ -4,70 +4,16 @@ from __future__ import annotations
 
 from functools import cache
 
-import naive
 import numpy as np
 import pytest
+from smap_helpers import GROUPS, HARD, MIXED, N, gaps, lorenz, plain, spikes
 
 import pyedmcl
 from pyedmcl.errors import InputError
-from pyedmcl.reference.smap import map_rho, map_slopes
+from pyedmcl.reference.smap import map_rho
 from pyedmcl.tuning.parameters import using
 
-N, LENGTH = 5, 200
-MIXED = (3, 1, 5, 3, 1)
 TOLERANCE = {"float32": 1e-5, "float64": 1e-8}
-
-
-def plain():
-    return naive.noisy_maps(N, LENGTH, 1)
-
-
-def gaps():
-    x = naive.noisy_maps(N, LENGTH, 2)
-    x[50:53, 0] = np.nan
-    x[[9, 100], 3] = np.nan
-    return x
-
-
-def lorenz(noise=0.0):
-    state, out = np.array([1.0, 2.0, 20.0]), []
-
-    def slope(s):
-        return np.array([10 * (s[1] - s[0]), s[0] * (28 - s[2]) - s[1], s[0] * s[1] - 8 / 3 * s[2]])
-
-    for _ in range(5 * (LENGTH + 100)):
-        a = slope(state)
-        b = slope(state + 0.005 * a)
-        c = slope(state + 0.005 * b)
-        d = slope(state + 0.01 * c)
-        state = state + 0.01 / 6 * (a + 2 * b + 2 * c + d)
-        out.append(state)
-    x = np.array(out[500::5])
-    return x + noise * x.std(axis=0) * np.random.default_rng(0).standard_normal(x.shape)
-
-
-def spikes(x):
-    x = x.copy()
-    x[np.random.default_rng(1).choice(len(x), 5, replace=False)] *= 1e4
-    return x
-
-
-def periodic():
-    t = np.arange(LENGTH)
-    noise = np.random.default_rng(2).standard_normal(LENGTH)
-    return np.column_stack([np.sin(2 * np.pi * t / 20), np.cos(2 * np.pi * t / 12.3), noise])
-
-
-HARD = {
-    "lorenz": lorenz,
-    "nearly no noise": lambda: lorenz(1e-3),
-    "heavy tails": lambda: np.random.default_rng(3).standard_t(2, (LENGTH, 3)),
-    "log-normal": lambda: np.exp(2 * np.random.default_rng(4).standard_normal((LENGTH, 3))),
-    "spikes": lambda: spikes(plain()[:, :3]),
-    "spikes on lorenz": lambda: spikes(lorenz()),
-    "periodic": periodic,
-    "far from zero": lambda: plain()[:, :3] + 1e4,
-}
 
 
 @cache
@@ -145,15 +91,6 @@ def test_equals_a_loop_of_smap(one_device):
         assert abs(result.rho[i, j] - one.rho) < 1e-5
 
 
-GROUPS = {  # as on GPUs: work-items share library rows and tiles
-    "smap_map": {"lanes": 1, "width": 4, "vectors": 2, "rows_each": 4, "target_lanes": 4, "row_lanes": 8,
-                 "row_tiles": 1, "target_tiles": 1, "step": 16},
-    "smap_gram": {"lanes": 1, "wg": 64},
-    "smap_white": {"wg": 64},
-    "smap_slopes": {"lanes": 1, "wg": 64},
-}  # fmt: skip
-
-
 @pytest.mark.parametrize("kind", ["plain", "gaps"])
 def test_work_items_of_a_group_share_the_work(device, kind):
     x = {"plain": plain, "gaps": gaps}[kind]()
@@ -161,108 +98,6 @@ def test_work_items_of_a_group_share_the_work(device, kind):
         result = pyedmcl.xmap(x, E=3, method="smap", theta=2.0, Tp=3, exclusion_radius=2, device=device)
     expected = second_opinion(kind, 3, 2.0, Tp=3, exclusion_radius=2)
     np.testing.assert_allclose(result.rho, expected, rtol=0, atol=1e-5)
-
-
-def standardised(slopes, x):
-    """Slopes of series of standard deviation 1."""
-    scale = np.nanstd(x, axis=0)
-    return slopes * scale[:, None, None] / scale[None, :, None]
-
-
-@pytest.mark.parametrize("E", [(3,) * N, (3, 1, 12, 3, 1)], ids=["E3", "mixed"])
-@pytest.mark.parametrize(("kind", "theta", "options"), [
-    ("plain", 2.0, {"Tp": 1, "exclusion_radius": 5}),
-    ("gaps", 2.0, {"Tp": -2, "tau": 2}),
-    ("plain", 0.0, {"ridge": 0.7}),
-])  # fmt: skip
-def test_mean_slopes_are_the_oracles(one_device, kind, E, theta, options):
-    x = {"plain": plain, "gaps": gaps}[kind]() * np.array([1.0, 100.0, 1e-3, 1.0, 1.0])
-    given = {"E": list(E), "method": "smap", "theta": theta, "device": one_device, **options}
-    result = pyedmcl.xmap(x, coefficients="mean", **given)
-    expected = map_slopes(x, E, theta, **options)
-    assert result.coefficients.shape == (N, N, max(E)) and result.lags == tuple(
-        options.get("tau", 1) * e for e in range(max(E))
-    )
-    np.testing.assert_allclose(standardised(result.coefficients, x), standardised(expected, x), rtol=0, atol=5e-6)
-    np.testing.assert_array_equal(result.rho, pyedmcl.xmap(x, **given).rho)
-
-
-@pytest.mark.parametrize("kind", ["lorenz", "spikes", "log-normal", "far from zero"])
-def test_mean_slopes_of_hard_data(one_device, kind):
-    x = HARD[kind]()
-    for dtype, atol in (("float32", 1e-5), ("float64", 1e-10)):
-        given = {"E": 3, "method": "smap", "theta": 2.0, "coefficients": "mean", "dtype": dtype, "device": one_device}
-        found = pyedmcl.xmap(x, **given).coefficients
-        np.testing.assert_allclose(standardised(found, x), standardised(map_slopes(x, 3, 2.0), x), rtol=0, atol=atol)
-
-
-def test_mean_slopes_are_those_of_smap(device):
-    x = plain()
-    given = {"E": 3, "theta": 2.0, "Tp": 1, "device": device}
-    result = pyedmcl.xmap(x, method="smap", coefficients="mean", **given)
-    one = pyedmcl.smap(x[:, 0], target=x[:, 3], **given)
-    there = np.isfinite(one.observed)
-    np.testing.assert_allclose(result.coefficients[0, 3], one.coefficients[there, 1:].mean(axis=0), rtol=0, atol=1e-6)
-
-
-def test_mean_slopes_of_chosen_rows(one_device):
-    x = gaps()
-    given = {"E": 3, "theta": 2.0, "Tp": 1, "lib_range": (0, 120), "pred_range": (90, 200), "device": one_device}
-    result = pyedmcl.xmap(x, method="smap", coefficients="mean", **given)
-    for i, j in ((1, 3), (0, 2), (3, 0)):
-        one = pyedmcl.smap(x[:, i], target=x[:, j], **given)
-        expected = np.nanmean(one.coefficients[one.time < LENGTH, 1:], axis=0)
-        np.testing.assert_allclose(result.coefficients[i, j], expected, rtol=0, atol=2e-6)
-
-
-def test_mean_slopes_of_other_targets_on_groups_of_work_items(one_device, tmp_path):
-    x = gaps()
-    given = {"E": 3, "method": "smap", "theta": 2.0, "targets": [4, 3], "device": one_device}
-    with using(**GROUPS):
-        result = pyedmcl.xmap(x, coefficients="mean", **given)
-    np.testing.assert_allclose(result.coefficients, map_slopes(x, 3, 2.0)[:, [4, 3]], rtol=0, atol=1e-6)
-    result.save(tmp_path / "slopes.edm")
-    again = pyedmcl.open_result(tmp_path / "slopes.edm")
-    np.testing.assert_array_equal(again.coefficients, result.coefficients)
-    labelled = again.to_xarray("coefficients")
-    assert labelled.dims == ("library", "target", "lag") and labelled.lag.values.tolist() == [0, 1, 2]
-    assert result.to_xarray().dims == ("library", "target")
-    with pytest.raises(InputError, match=r"coefficients='mean'\) makes them"):
-        pyedmcl.xmap(x, **given).to_xarray("coefficients")
-
-
-def test_mean_slopes_in_blocks_of_found_dimensions(one_device, monkeypatch):
-    from pyedmcl.edm import xmap
-
-    x, given = plain(), {"E": "auto", "E_max": 4, "method": "smap", "theta": 2.0, "coefficients": "mean"}
-    whole = pyedmcl.xmap(x, device=one_device, **given)
-    assert whole.coefficients.shape == (N, N, whole.E.max())
-    monkeypatch.setattr(xmap, "_BLOCK_SERIES", 2)
-    monkeypatch.setenv("PYEDMCL_MEMORY_LIMIT", "600000")
-    parts = pyedmcl.xmap(x, device=one_device, **given)
-    np.testing.assert_array_equal(parts.coefficients, whole.coefficients)
-
-
-def test_mean_slopes_of_more_libraries_than_one_product_has(one_device, monkeypatch):
-    from pyedmcl.edm import xmap
-
-    x, given = naive.noisy_maps(35, 90, seed=3), {"E": 2, "theta": 2.0, "Tp": 1, "device": one_device}
-    whole = pyedmcl.xmap(x, method="smap", coefficients="mean", **given).coefficients
-    for i, j in ((0, 34), (31, 2), (32, 31), (34, 0)):
-        one = pyedmcl.smap(x[:, i], target=x[:, j], **given)
-        expected = one.coefficients[np.isfinite(one.observed), 1:].mean(axis=0)
-        np.testing.assert_allclose(whole[i, j], expected, rtol=0, atol=1e-5)
-    monkeypatch.setattr(xmap, "_BLOCK_SERIES", 15)
-    parts = pyedmcl.xmap(x, method="smap", coefficients="mean", **given).coefficients
-    np.testing.assert_array_equal(parts, whole)
-
-
-def test_a_library_that_never_changes_has_no_slopes(one_device):
-    x = plain()
-    x[:, 2] = 0.1
-    with pytest.warns(RuntimeWarning, match="constant series"):
-        found = pyedmcl.xmap(x, E=3, method="smap", theta=2.0, coefficients="mean", device=one_device).coefficients
-    assert np.isnan(found[2]).all() and np.isfinite(np.delete(found, 2, axis=0)).all()
 
 
 def test_several_theta_and_the_best(one_device):
