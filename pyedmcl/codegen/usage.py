@@ -46,12 +46,10 @@ class Usage:
         Formulas of the arguments that are numbers, where these are neither of the problem nor derived.
     elements : mapping
         Formulas of how many elements each buffer has room for.
-    groups : tuple of str
-        Formulas of the number of work-groups in each dimension.
-    local_size : tuple of int
-        Work-items of a group in each dimension.
-    local_bytes : int
-        Local memory that a group declares.
+    work_items : tuple of str
+        Formulas of their number in each dimension, those of whole groups where there are groups.
+    local_size : tuple of int or None
+        Work-items of a group in each dimension; None where the driver may choose.
     rules : tuple of str
         Ties, gaps and what else a caller must know.
     """
@@ -60,10 +58,9 @@ class Usage:
     derived: Mapping[str, str]
     meanings: Mapping[str, str]
     elements: Mapping[str, str]
-    groups: tuple[str, ...]
-    local_size: tuple[int, ...]
-    local_bytes: int
-    rules: tuple[str, ...]
+    work_items: tuple[str, ...]
+    local_size: tuple[int, ...] | None
+    rules: tuple[str, ...] = ()
     numbers: Mapping[str, str] = field(default_factory=dict)
 
     def plan(self, **problem: int) -> dict[str, int]:
@@ -80,8 +77,7 @@ class Usage:
         for name, formula in {**self.derived, **self.numbers}.items():
             names[name] = evaluate(formula, names)
         sizes = {f"elements_{name}": evaluate(formula, names) for name, formula in self.elements.items()}
-        for axis, (groups, local) in enumerate(zip(self.groups, self.local_size, strict=True)):
-            sizes[f"global_size_{axis}"] = evaluate(groups, names) * local
+        sizes |= {f"global_size_{axis}": evaluate(formula, names) for axis, formula in enumerate(self.work_items)}
         return {**names, **sizes}
 
 

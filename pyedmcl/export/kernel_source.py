@@ -11,9 +11,8 @@ from typing import Any
 
 from .. import __version__
 from ..codegen.build import text_for
-from ..codegen.launches import Launch
+from ..codegen.local_memory import local_bytes
 from ..codegen.sentinels import SENTINELS
-from ..codegen.spec import KernelSpec
 from ..codegen.usage import Usage
 from ..data.arguments import choice
 from ..device.common import BASELINE
@@ -23,11 +22,11 @@ from ..device.slots import Slot
 from ..errors import BuildError, InputError, OutputError, shown
 from ..files import path_of, writing
 from ..kernels import spec as spec_of
-from ..kernels.argument_meanings import FREE, argument_meaning
 from ..kernels.meanings import meaning
 from ..tuning.parameters import source as parameter_source
 from .header import header
 from .targets import info_of
+from .usages import usages_of
 from .values import usual_values, values_for
 
 LICENCE = "Apache-2.0"
@@ -59,27 +58,30 @@ class KernelSource:
     text: str
     options: tuple[str, ...]
     description: dict[str, Any]
-    _usage: Usage | None = field(default=None, repr=False)
+    _usages: Mapping[str, Usage] = field(repr=False)
 
-    def plan(self, **problem: int) -> dict[str, int]:
-        """Numbers of the arguments, elements of the buffers and global sizes for a problem.
+    def plan(self, entry: str | None = None, /, **problem: int) -> dict[str, int]:
+        """Elements of the buffers and global sizes for a problem, and numbers that follow from others.
 
         Parameters
         ----------
+        entry : str, optional
+            An entry point of the text, where there is not only the one that is called as the kernel.
         **problem : int
             The numbers under ``"problem"`` of the description.
 
         Raises
         ------
         BuildError
-            Other numbers are needed, or the kernel's launches are not written down as formulas.
+            There is no such entry point, or other numbers are needed.
         """
-        if self._usage is None:
-            raise BuildError(f"the launches of kernel {self.kernel} are not written down as formulas")
-        return self._usage.plan(**problem)
+        usage = self._usages.get(self.kernel if entry is None else entry)
+        if usage is None:
+            raise BuildError(f"the name of an entry point of {self.kernel} is needed: {', '.join(self._usages)}")
+        return usage.plan(**problem)
 
     def save(self, folder: Any) -> list[Path]:
-        """Write ``<kernel>.cl``, ``<kernel>.json`` and, where there are formulas, a C header ``<kernel>.h``.
+        """Write ``<kernel>.cl``, ``<kernel>.json`` and a C header ``<kernel>.h``.
 
         Parameters
         ----------
@@ -96,9 +98,10 @@ class KernelSource:
             place.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise OutputError(f"{place}: the folder cannot be made ({error.strerror or error})") from error
-        contents = {"cl": self.text, "json": json.dumps(self.description, indent=1) + "\n"}
-        if self._usage is not None:
-            contents["h"] = header(self.kernel, self._usage, self.options)
+        contents = {
+            "cl": self.text, "json": json.dumps(self.description, indent=1) + "\n",
+            "h": header(self.kernel, self._usages, self.options),
+        }  # fmt: skip
         paths = []
         for suffix, content in contents.items():
             paths.append(place / f"{self.kernel}.{suffix}")
@@ -202,60 +205,40 @@ def of_values(kernel: str, values: Mapping[str, Any], info: DeviceInfo, target: 
     except BuildError as error:
         raise InputError(f"kernel {kernel} cannot be made for these values: {error}") from error
     lines = [line for line in produced.splitlines() if not line.startswith("#line ")]
-    usage = None if spec.usage is None else spec.usage(values)
     place = target or info.name or "any device"
     text = (
         f"// The kernel {kernel} of pyedmcl {__version__}, specialised for {place}.\n"
         f"// SPDX-License-Identifier: {LICENCE}\n" + "\n".join(lines) + "\n"
     )
     options = (BASELINE, *quirks.build_options)
-    return KernelSource(kernel, text, options, _described(spec, values, text, options, usage, info, target), usage)
-
-
-def _described(
-    spec: KernelSpec, values: Mapping[str, Any], text: str, options: tuple[str, ...], usage: Usage | None,
-    info: DeviceInfo, target: str | None,
-) -> dict[str, Any]:  # fmt: skip
+    entries = {entry: spec.slots(entry, values) for entry in dict.fromkeys(_ENTRY.findall(text))}
+    usages = usages_of(spec, values, entries)
     shown_values = {**{name: meaning(spec.name, name) for name in spec.specialisation},
                     **{tunable.name: tunable.why for tunable in spec.tunables}}  # fmt: skip
     described: dict[str, Any] = {
-        "kernel": spec.name, "pyedmcl": __version__, "digest": spec.digest(), "licence": LICENCE,
+        "kernel": kernel, "pyedmcl": __version__, "digest": spec.digest(), "licence": LICENCE,
         "device": target or info.name, "runtime": info.runtime, "build_options": list(options),
         "values": {name: {"value": values[name], "meaning": said} for name, said in shown_values.items()},
-        "sentinels": dict(SENTINELS),
+        "sentinels": dict(SENTINELS), "formulas": FORMULAS,
     }  # fmt: skip
-    entries = {entry: spec.slots(entry, values) for entry in dict.fromkeys(_ENTRY.findall(text))}
-    if usage is None:
-        described["kernels"] = {entry: _launched(spec.name, entry, spec.launch(entry, values), slots)
-                                for entry, slots in entries.items()}  # fmt: skip
-        described["formulas"] = FORMULAS
-        return described
+    told = {entry: _told(usage, entries[entry], local_bytes(text, entry)) for entry, usage in usages.items()}
+    described |= told[kernel] if spec.usage else {"kernels": told}
+    return KernelSource(kernel, text, options, described, usages)
+
+
+def _told(usage: Usage, slots: Sequence[Slot], local: int) -> dict[str, Any]:
+    """What is told of an entry point."""
     formulas = {**usage.derived, **usage.numbers}
-    described["arguments"] = [
+    arguments = [
         {**_argument(slot), "meaning": usage.meanings[slot.name],
          **({"elements": usage.elements[slot.name]} if slot.is_buffer else
-            {"value": formulas.get(slot.name, slot.name)})}
-        for slot in entries[spec.name]
-    ]  # fmt: skip
-    return described | {
-        "problem": dict(usage.problem), "derived": dict(usage.derived),
-        "formulas": FORMULAS,
-        "global_size": [f"({groups}) * {local}" for groups, local in zip(usage.groups, usage.local_size, strict=True)],
-        "local_size": list(usage.local_size), "local_memory_bytes": usage.local_bytes, "rules": list(usage.rules),
-    }  # fmt: skip
-
-
-def _launched(kernel: str, entry: str, launch: Launch, slots: Sequence[Slot]) -> dict[str, Any]:
-    """What is told of an entry point whose SPEC says no more than its launch."""
-    arguments = [
-        {**_argument(slot), "meaning": argument_meaning(kernel, entry, slot.name),
-         **({"elements": launch.elements[slot.name]} if slot.is_buffer else {})}
+            {"value": formulas[slot.name]} if slot.name in formulas else {})}
         for slot in slots
     ]  # fmt: skip
-    chosen = sorted(launch.names - {slot.name for slot in slots})
     return {
-        "arguments": arguments, "choose": {name: FREE[name] for name in chosen},
-        "global_size": list(launch.work_items), "local_size": launch.local_size and list(launch.local_size),
+        "arguments": arguments, "problem": dict(usage.problem), "derived": dict(usage.derived),
+        "global_size": list(usage.work_items), "local_size": usage.local_size and list(usage.local_size),
+        "local_memory_bytes": local, "rules": list(usage.rules),
     }  # fmt: skip
 
 

@@ -86,9 +86,8 @@ def _usage(v: Values) -> Usage:
             "out_row": f"{sum(strides)} * rows_per_slot", "out_value": f"{sum(strides)} * rows_per_slot",
             "scratch": f"groups * {rows * (2 * sum(v['capacities']) + hot)}",
         },
-        groups=("groups",),
+        work_items=(f"groups * {v['wg']}",),
         local_size=(v["wg"],),
-        local_bytes=item * (v["tile"] + -(-(dims[-1] - 1) * tau // 4) * 4) if v["tile"] else 0,
         rules=(
             "Equal distances are ordered by row: the smaller one comes first.",
             "A missing value is 1e16; a state with one is nobody's neighbour and has none.",

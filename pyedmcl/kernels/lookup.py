@@ -33,10 +33,8 @@ _MEANINGS = {
 
 
 def _usage(v: Values) -> Usage:
-    tile, k_stride, item = v["table_tile"], -(-v["k"] // 4) * 4, 8 if v["dtype"] == "float64" else 4
-    columns, slots = v["target_lanes"] * v["lanes"] * v["vectors"], v["row_lanes"] * v["library_lanes"]
-    sums = 0 if v["gaps"] else 2  # of observations, which a group's work-items share
-    shared = 2 * slots * columns + sums * columns if v["row_lanes"] > 1 or (sums and slots > 1) else 0
+    tile, k_stride = v["table_tile"], -(-v["k"] // 4) * 4
+    columns = v["target_lanes"] * v["lanes"] * v["vectors"]
     table = (f"[library][query row / {tile}][neighbour][{tile}]" if tile > 1 else "[library][query row][neighbour]"
              ) + f", {k_stride} neighbours"  # fmt: skip
     compact = v["precision"] == "compact"
@@ -72,9 +70,8 @@ def _usage(v: Values) -> Usage:
             "rho": "n_libraries * rho_stride",
             **({"centres": f"target_stride + {MOST_COLUMNS}"} if compact else {}),
         },
-        groups=(f"ceil_div(n_targets, {columns}) * n_slices",),
+        work_items=(f"ceil_div(n_targets, {columns}) * n_slices * {group(v)}",),
         local_size=(group(v),),
-        local_bytes=item * (shared + compact * columns) + (2 if compact else item) * v["stage_rows"] * columns,
         rules=(
             *_PRECISIONS[v["precision"]],
             "rho is NaN where a side is constant or fewer than two rows have both a prediction and an observation.",

@@ -32,10 +32,8 @@ def _arguments(v: Values) -> str:
 
 def _usage(v: Values) -> Usage:
     reach = 0 if v["embedded"] else (v["m"] - 1) * v["tau"]
-    item, coordinates, several = 8 if v["dtype"] == "float64" else 4, v["coordinates"], v["n_radii"] > 1
-    staged = coordinates * (2 * 32 * v["words"] + -(-reach // 4) * 4 + reach + v["wg"]) if v["staged"] else 0
-    held = 33 * v["wg"] // 32 * (16 if several else v["words"]) if v["transposed"] else 0
-    largest = "1.797e308" if item == 8 else "3.4028e38"
+    coordinates, several = v["coordinates"], v["n_radii"] > 1
+    largest = "1.797e308" if v["dtype"] == "float64" else "3.4028e38"
     limits = "radius by radius, in the unit of what is compared: the radius, squared for the Euclidean metric"
     if v["per_column"]:
         limits = "of each column, which lies where the column does in y, -1 elsewhere"
@@ -76,9 +74,8 @@ def _usage(v: Values) -> Usage:
             "limits": f"{kinds} * {elements}", "limits64": f"{deciding_kinds} * {elements}",
             "bits": words, "rows": words,
         },
-        groups=(f"ceil_div(n_diagonals, {v['wg'] * v['lanes']})", f"ceil_div(n_words, {v['words']})"),
+        work_items=(f"ceil_div(n_diagonals, {v['wg'] * v['lanes']}) * {v['wg']}", f"ceil_div(n_words, {v['words']})"),
         local_size=(v["wg"], 1),
-        local_bytes=item * staged + 4 * held,
         rules=(
             "A distance equal to the radius is " + ("not recurrent." if v["strict"] else "recurrent."),
             "A missing value recurs with nothing: x and y mark it with numbers of opposite sign.",

@@ -27,7 +27,8 @@ SPEC = KernelSpec(
           b: 5 * held
           counts: 4 * n_lengths
         finish_columns | groups * wg | wg
-          columns, rows: 5 * n
+          columns: 5 * n
+          rows: select(symmetric, 5 * n, 1)
           counts: 4 * n_lengths
           totals: 5 * groups
         finish_begin | n | any

@@ -155,20 +155,6 @@ def test_a_device_that_is_not_there_stands_for_its_target(monkeypatch):
     assert "-cl-fp32-correctly-rounded-divide-sqrt" in found.options
 
 
-def test_all_kernels_are_written_for_a_target(tmp_path):
-    shown = json.loads(run("kernel", "--all", "--target", "gfx942", "-o", tmp_path, "--json"))
-    written = {entry["kernel"] for entry in shown["kernels"]}
-    modules = [importlib.import_module(f"{kernels.__name__}.{each.name}")
-               for each in pkgutil.iter_modules(kernels.__path__)]  # fmt: skip
-    assert written == {module.SPEC.name for module in modules if hasattr(module, "SPEC")}
-    for name in written:
-        assert "#include" not in (tmp_path / f"{name}.cl").read_text()
-        described = json.loads((tmp_path / f"{name}.json").read_text())
-        for told in described.get("kernels", {name: described}).values():
-            assert told["arguments"] and told["global_size"]
-            assert all(argument["meaning"] for argument in told["arguments"])
-
-
 def test_spir_v_is_made_or_its_compiler_is_asked_for(tmp_path, monkeypatch):
     if shutil.which("ocloc") or spirv._pair():
         run("kernel", "lookup", "--k", 4, "--target", "cpu", "--spirv", "-o", tmp_path)
@@ -195,14 +181,79 @@ def compiler(tmp_path_factory):
     else:
         pytest.skip("there are no OpenCL headers (opencl-c-headers, ocl-icd-opencl-dev)")
 
-    def build(folder):
+    def build(folder, program=HOST):
         strict = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-D_POSIX_C_SOURCE=200809L"]
-        command = [cc, *strict, "-ffp-contract=off", f"-I{folder}", HOST, "-o", folder / "host", library, "-lm"]
+        command = [cc, *strict, "-ffp-contract=off", f"-I{folder}", program, "-o", folder / "host", library, "-lm"]
         done = subprocess.run(command, capture_output=True, text=True, timeout=120)
         assert done.returncode == 0, done.stderr
         return folder / "host"
 
     return build
+
+
+def told_of(folder, name):
+    """Entry points of a written kernel to what its JSON says of them."""
+    described = json.loads((folder / f"{name}.json").read_text())
+    return described.get("kernels", {name: described})
+
+
+def planned(told):
+    """A problem of arbitrary numbers, and what follows from it by the formulas: sizes of buffers and of the launch."""
+    problem = {name: 70 + number for number, name in enumerate(told["problem"])}
+    names = dict(problem)
+    for name, formula in told["derived"].items():
+        names[name] = evaluate(formula, names)
+    formulas = {f"elements_{argument['name']}": argument["elements"] for argument in told["arguments"]
+                if "elements" in argument}  # fmt: skip
+    formulas |= {f"global_size[{axis}]": formula for axis, formula in enumerate(told["global_size"])}
+    return problem, {name: evaluate(formula, names) for name, formula in formulas.items()}
+
+
+@pytest.fixture(scope="module")
+def all_kernels(tmp_path_factory):
+    """A folder with all kernels for a GPU, and what the command says of them."""
+    folder = tmp_path_factory.mktemp("gfx942")
+    shown = json.loads(run("kernel", "--all", "--target", "gfx942", "-o", folder, "--json"))
+    return folder, {entry["kernel"] for entry in shown["kernels"]}
+
+
+def test_all_kernels_are_written_for_a_target(all_kernels):
+    folder, written = all_kernels
+    modules = [importlib.import_module(f"{kernels.__name__}.{each.name}")
+               for each in pkgutil.iter_modules(kernels.__path__)]  # fmt: skip
+    assert written == {module.SPEC.name for module in modules if hasattr(module, "SPEC")}
+    for name in written:
+        assert "#include" not in (folder / f"{name}.cl").read_text()
+        for told in told_of(folder, name).values():
+            assert told["arguments"] and told["global_size"] and told["local_memory_bytes"] >= 0
+            assert all(argument["meaning"] for argument in told["arguments"])
+    local = {name: max(told["local_memory_bytes"] for told in told_of(folder, name).values()) for name in written}
+    assert local["predict"] == local["skill"] == 0
+    assert local["smap_scale"] == 256 * 8  # a distance and a row for each work-item
+    assert local["knn"] == 4 * (2048 + 4)  # a tile, and what lags reach back to
+
+
+def test_headers_of_all_kernels_compute_what_the_formulas_say(all_kernels, compiler, tmp_path):
+    folder, written = all_kernels
+    calls, wanted = [], []
+    for name in sorted(written):
+        for entry, told in told_of(folder, name).items():
+            problem, numbers = planned(told)
+            calls.append(f"{{ {entry}_plan p = plan_{entry}({', '.join(map(str, problem.values()))});")
+            calls += [f'printf("%lld\\n", (long long)p.{number});' for number in numbers] + ["}"]
+            wanted += numbers.values()
+    lines = [*(f'#include "{name}.h"' for name in sorted(written)), "#include <stdio.h>", "int main(void) {", *calls]
+    (tmp_path / "all.c").write_text("\n".join([*lines, "return 0; }", ""]))
+    done = subprocess.run([compiler(folder, tmp_path / "all.c")], capture_output=True, text=True, timeout=60)
+    assert list(map(int, done.stdout.split())) == wanted
+    assert len(wanted) > 300
+
+
+def test_a_plan_of_a_text_with_several_kernels_asks_for_the_name_of_one():
+    found = kernel_source("recurrence_lines", target="cpu")
+    assert found.plan("recurrence_clear", n=100) == {"n": 100, "elements_segments": 500, "global_size_0": 128}
+    with pytest.raises(BuildError, match="recurrence_lines is needed: recurrence_lines, recurrence_fold"):
+        found.plan("recurrence_folds", n=100)
 
 
 @pytest.mark.parametrize("target", [None, "nvidia"])
