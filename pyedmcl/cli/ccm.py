@@ -73,6 +73,7 @@ def ccm(
     groups: options.Groups = None,
     windows: options.Windows = None,
     draw: options.Draw = "rows",
+    regular: options.Regular = None,
     time_column: options.TimeColumn = None,
     dataset: options.Dataset = None,
     neighbors: options.Neighbors = "exact",
@@ -101,7 +102,7 @@ def ccm(
         result = pyedmcl.ccm(
             one, other, E=dims, tau=tau, Tp=Tp, lib_sizes=sizes, sample=sample, seed=seed,
             exclusion_radius=exclusion_radius, knn=knn, E_max=E_max,
-            E_rule=parse_rule(E_rule), method=method, theta=theta, groups=labels,
+            E_rule=parse_rule(E_rule), method=method, theta=theta, groups=labels, regular=regular,
             draw=draw, windows=parse_windows(windows), neighbors=neighbors, recall=recall, progress=report, dtype=dtype,
             device=device,
         )  # fmt: skip

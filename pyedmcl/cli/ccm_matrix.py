@@ -64,6 +64,7 @@ def ccm_matrix(
     folds: options.Folds = None,
     windows: options.Windows = None,
     skill: options.Skill = "pearson",
+    regular: options.Regular = None,
     time_column: options.TimeColumn = None,
     dataset: options.Dataset = None,
     resume: Annotated[
@@ -118,7 +119,7 @@ def ccm_matrix(
         result = pyedmcl.ccm_matrix(
             series, lib_sizes=sizes, sample=sample, E=dimension, tau=tau, Tp=Tp, seed=seed,
             exclusion_radius=exclusion_radius, knn=knn, method=method, theta=theta, ridge=ridge, E_max=E_max,
-            E_rule=parse_rule(E_rule), groups=labels, draw=draw,
+            E_rule=parse_rule(E_rule), groups=labels, regular=regular, draw=draw,
             lib_range=parse_ranges(lib, "--lib"), pred_range=parse_ranges(pred, "--pred"), folds=folds,
             windows=spans, skill=skill, out=output if spans is None else None, resume=resume, join=join, part=part,
             progress=report, neighbors=neighbors, recall=recall, dtype=dtype, device=device, client=workers,

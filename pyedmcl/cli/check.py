@@ -34,6 +34,6 @@ def check(
         found = pyedmcl.check(series, E_max=E_max, groups=labels, progress=report)
     talk.summary(f"{input}: {found.n_series:,} series of {found.n_steps:,} rows, {len(found.remarks):,} remarks")
     for remark in found.remarks:
-        talk.summary(f"  {remark}".replace("groups=", "--groups"))
+        talk.summary(f"  {remark}".replace("groups=", "--groups").replace("regular=", "--regular "))
     talk.document({"n_series": found.n_series, "n_steps": found.n_steps, "remarks": [
         {"code": remark.code, "series": remark.series, "text": remark.text} for remark in found.remarks]})  # fmt: skip

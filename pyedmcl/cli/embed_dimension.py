@@ -43,6 +43,7 @@ def embed_dimension(
     pred: options.Predicted = None,
     columns: options.Columns = None,
     groups: options.Groups = None,
+    regular: options.Regular = None,
     time_column: options.TimeColumn = None,
     dataset: options.Dataset = None,
     neighbors: options.Neighbors = "exact",
@@ -71,8 +72,9 @@ def embed_dimension(
         result = pyedmcl.embed_dimension(
             series, target=goal, E_max=E_max,
             E_rule=parse_rule(E_rule), tau=tau, Tp=Tp, exclusion_radius=exclusion_radius, knn=knn,
-            groups=labels, lib_range=parse_ranges(lib, "--lib"), pred_range=parse_ranges(pred, "--pred"),
-            progress=report, neighbors=neighbors, recall=recall, dtype=dtype, device=device, client=workers,
+            groups=labels, regular=regular, lib_range=parse_ranges(lib, "--lib"),
+            pred_range=parse_ranges(pred, "--pred"), progress=report, neighbors=neighbors, recall=recall, dtype=dtype,
+            device=device, client=workers,
         )  # fmt: skip
     best = np.atleast_1d(np.asarray(result.E))
     skill = np.atleast_2d(np.asarray(result.rho))

@@ -51,6 +51,7 @@ def embedding_scan(
     exclusion_radius: options.Exclusion = 0,
     knn: options.Knn = None,
     columns: options.Columns = None,
+    regular: options.Regular = None,
     time_column: options.TimeColumn = None,
     dataset: options.Dataset = None,
     neighbors: options.Neighbors = "exact",
@@ -74,15 +75,19 @@ def embedding_scan(
     with talk.progress("finding E and tau") as report:
         scan = pyedmcl.embedding_scan(
             series, E=dims, tau=lags, Tp=steps, exclusion_radius=exclusion_radius, knn=knn, neighbors=neighbors,
-            recall=recall, progress=report, dtype=dtype, device=device,
+            recall=recall, regular=regular, progress=report, dtype=dtype, device=device,
         )  # fmt: skip
         found = scan.best(tolerance)
         rows = _best_rows(series.names, [found] if scan.single else found, scan.Tp)
         if information is not None:
-            least = pyedmcl.mutual_information(series, method=information, device=device).first_minimum()
+            least = pyedmcl.mutual_information(
+                series, method=information, regular=regular, device=device
+            ).first_minimum()
             _add(rows, "first_minimum", dict(zip(series.names, _each(least), strict=True)))
         if false_neighbors:
-            _add(rows, "unfolded", _unfolded(series, rows, dims, exclusion_radius, dtype, device))
+            _add(rows, "unfolded", _unfolded(
+                series, rows, dims, exclusion_radius=exclusion_radius, regular=regular, dtype=dtype, device=device
+            ))
     header = tuple(rows[0])
     shown = [
         tuple(f"{value:.4f}" if isinstance(value, float) else str(value) for value in row.values()) for row in rows
@@ -138,11 +143,11 @@ def _add(rows: list[dict[str, Any]], name: str, values: dict[str, int]) -> None:
         row[name] = values[row["series"]]
 
 
-def _unfolded(
-    series: Any, rows: list[dict[str, Any]], dims: list[int], radius: int, dtype: str, device: str | None
-) -> dict[str, int]:
+def _unfolded(series: Any, rows: list[dict[str, Any]], dims: list[int], **options: Any) -> dict[str, int]:
     """The smallest dimension with few false neighbours, of each series at its best lag; 0 where there is none."""
     import pyedmcl
+
+    from ..data.series import as_series
 
     lag_of = {row["series"]: row["tau"] for row in reversed(rows)}
     out: dict[str, int] = {}
@@ -150,7 +155,7 @@ def _unfolded(
         names = [name for name in series.names if lag_of[name] == tau]
         places = [series.names.index(name) for name in names]
         found = pyedmcl.false_neighbors(
-            series.values[:, places], E_max=max(dims), tau=tau, exclusion_radius=radius, dtype=dtype, device=device
+            as_series(series, columns=places), E_max=max(dims), tau=tau, **options
         )
         out |= dict(zip(names, _each(found.dimension()), strict=True))
     return out

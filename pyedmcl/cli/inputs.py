@@ -10,15 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from ..errors import InputError, StoreForeignError, warn
-from .exits import running
+from ..errors import InputError, StoreForeignError
 
 if TYPE_CHECKING:
     from ..data.series import Series
     from ..edm.xmap_edges import XmapEdges
     from ..jobs import XmapStore
 
-_TOLD, _TELL_THEMSELVES = "pyedmcl.times", ("check", "network")
 _DIGITS = re.compile(r"\d+")
 
 
@@ -86,23 +84,7 @@ def load(path: Path, columns: list[str] | None, time_column: str | None, dataset
                 f"{path} is a result of 'pyedmcl xmap', not a file of series. To look at it: pyedmcl plot {path} "
                 f"-o map.png; to get its values: pyedmcl export {path} -o map.csv"
             )
-    series = _read(path, columns, time_column, dataset)
-    _tell_times(series)
-    return series
-
-
-def _tell_times(series: Series) -> None:
-    """Warn, once in a command, where rows are missing, doubled or unsorted, unless groups or the command say so."""
-    context = running()
-    if context is None or context.params.get("groups") is not None or context.info_name in _TELL_THEMSELVES:
-        return
-    from ..edm.times import remarks_on_times
-
-    told = context.meta.setdefault(_TOLD, set())
-    for _, text in remarks_on_times(series.time):
-        if text not in told:
-            told.add(text)
-            warn(text.replace("groups=", "--groups"))
+    return _read(path, columns, time_column, dataset)
 
 
 def _read(path: Path, columns: list[str] | None, time_column: str | None, dataset: str | None) -> Series:

@@ -52,6 +52,7 @@ def multiview(
     lib: options.Library = None,
     pred: options.Predicted = None,
     columns: options.Columns = None,
+    regular: options.Regular = None,
     time_column: options.TimeColumn = None,
     dataset: options.Dataset = None,
     dtype: options.Dtype = "float32",
@@ -81,7 +82,7 @@ def multiview(
             series, aimed, D=D, E=E, tau=tau, Tp=Tp, knn=knn, n_views=views, exclusion_radius=exclusion_radius,
             exclude_target=exclude_target, columns=used, lib_range=parse_ranges(lib, "--lib"),
             pred_range=parse_ranges(pred, "--pred"), progress=report, dtype=dtype,
-            device=device,
+            regular=regular, device=device,
         )  # fmt: skip
     if output is not None:
         values = [np.asarray(getattr(result, name)).tolist() for name in _HEADER[1:]]

@@ -112,6 +112,7 @@ def network(
     columns: options.Columns = None,
     groups: options.Groups = None,
     draw: options.Draw = "rows",
+    regular: options.Regular = None,
     time_column: options.TimeColumn = None,
     dataset: options.Dataset = None,
     join: options.Join = False,
@@ -155,7 +156,7 @@ def network(
             period=period, convergence=convergence, partial=partial, lib_sizes=parse_sizes(lib_sizes), sample=sample,
             seed=seed, exclusion_radius=_radius(exclusion_radius), knn=knn, E_max=E_max,
             E_rule=parse_rule(E_rule), progress=report, dtype=dtype,
-            device=device, out=folder, join=join, part=part, groups=labels, draw=draw,
+            device=device, out=folder, join=join, part=part, groups=labels, regular=regular, draw=draw,
         )  # fmt: skip
     rows = found.rows()
     if output is not None:

@@ -57,6 +57,14 @@ Skill = Annotated[
         help="What is shown of each pair: pearson, spearman, rmse, mae or nrmse. Columns called rho hold it.",
     ),
 ]  # fmt: skip
+Regular = Annotated[
+    str | None,
+    typer.Option(
+        "--regular", metavar="insert|ignore", show_default=False,
+        help="Where times say that rows are missing or uneven, which is refused: insert puts empty rows between, "
+        "ignore takes the rows as they come.",
+    ),
+]  # fmt: skip
 TimeColumn = Annotated[
     str | None, typer.Option("--time-column", metavar="NAME", help="The column of the time, if it is not recognised.")
 ]

@@ -38,6 +38,7 @@ def predict_interval(
     embedded: Embedded = False,
     lib: options.Library = None,
     pred: options.Predicted = None,
+    regular: options.Regular = None,
     time_column: options.TimeColumn = None,
     dataset: options.Dataset = None,
     dtype: options.Dtype = "float32",
@@ -59,7 +60,7 @@ def predict_interval(
         result = pyedmcl.predict_interval(
             states, target=goal, Tp=steps, E=E, tau=tau, knn=knn, exclusion_radius=exclusion_radius, embedded=embedded,
             lib_range=parse_ranges(lib, "--lib"), pred_range=parse_ranges(pred, "--pred"), progress=report, dtype=dtype,
-            device=device,
+            regular=regular, device=device,
         )  # fmt: skip
     rows = list(zip(*(getattr(result, name).tolist() for name in ("values", "rho", "mae", "rmse")), strict=True))
     if output is not None:

@@ -49,6 +49,7 @@ def predict_nonlinear(
     embedded: Embedded = False,
     lib: options.Library = None,
     pred: options.Predicted = None,
+    regular: options.Regular = None,
     time_column: options.TimeColumn = None,
     dataset: options.Dataset = None,
     dtype: options.Dtype = "float32",
@@ -72,7 +73,7 @@ def predict_nonlinear(
             embedded_series, target=goal, E=E, tau=tau, Tp=Tp, knn=knn, exclusion_radius=exclusion_radius,
             embedded=embedded, lib_range=parse_ranges(lib, "--lib"), pred_range=parse_ranges(pred, "--pred"),
             theta=THETAS if theta is None else parse_thetas(theta), progress=report, dtype=dtype,
-            device=device,
+            regular=regular, device=device,
         )  # fmt: skip
     rows = list(zip(*(getattr(result, name).tolist() for name in _HEADER), strict=True))
     if output is not None:

@@ -48,6 +48,7 @@ def recurrence_plot(
         typer.Option("--black", metavar="SHARE", help="Share of recurrent cells drawn black. (default: chosen)",
                      show_default=False),
     ] = None,
+    regular: options.Regular = None,
     time_column: options.TimeColumn = None,
     dataset: options.Dataset = None,
     exact: shared.Exact = True,
@@ -71,7 +72,7 @@ def recurrence_plot(
 
     common: dict[str, Any] = {
         "m": m, "tau": tau, "metric": metric, "normalize": normalize, "pixels": pixels, "dtype": dtype,
-        "device": device,
+        "regular": regular, "device": device,
     }  # fmt: skip
     with talk.progress("drawing") as report:
         if wanted is None:

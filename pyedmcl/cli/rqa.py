@@ -65,6 +65,7 @@ def rqa(
     join: options.Join = False,
     part: options.Part = None,
     pixels: shared.Pixels = None,
+    regular: options.Regular = None,
     time_column: options.TimeColumn = None,
     dataset: options.Dataset = None,
     exact: shared.Exact = True,
@@ -92,6 +93,7 @@ def rqa(
 
     common: dict[str, Any] = {
         "m": m, "tau": tau, "metric": metric, "theiler": theiler, "convention": convention, "threshold": threshold,
+        "regular": regular,
         "normalize": normalize, "radius_unit": radius_unit, "dtype": dtype, "exact": exact, "device": device,
     }  # fmt: skip
     with client_at(client) as workers, talk.progress("counting lines") as report:

@@ -53,6 +53,7 @@ def rqa_batch(
     lmin: shared.Lmin = 2,
     vmin: shared.Vmin = 2,
     wmin: shared.Wmin = 2,
+    regular: options.Regular = None,
     time_column: options.TimeColumn = None,
     dataset: options.Dataset = None,
     exact: shared.Exact = True,
@@ -78,7 +79,7 @@ def rqa_batch(
 
     with talk.progress("counting lines") as report:
         found = pyedmcl.rqa_batch(
-            series.values, None if y is None else y.values, groups=labels, m=m, tau=tau, radius=wanted, metric=metric,
+            series, y, groups=labels, regular=regular, m=m, tau=tau, radius=wanted, metric=metric,
             theiler=theiler, lmin=lmin, vmin=vmin, wmin=wmin, convention=convention, threshold=threshold,
             normalize=normalize, radius_unit=radius_unit, exact=exact, dtype=dtype, device=device, progress=report,
         )  # fmt: skip

@@ -54,6 +54,7 @@ def simplex(
     pred: options.Predicted = None,
     groups: options.Groups = None,
     windows: options.Windows = None,
+    regular: options.Regular = None,
     time_column: options.TimeColumn = None,
     dataset: options.Dataset = None,
     neighbors: options.Neighbors = "exact",
@@ -88,7 +89,7 @@ def simplex(
             exclusion_radius=exclusion_radius, lib_range=parse_ranges(lib, "--lib"),
             pred_range=parse_ranges(pred, "--pred"), groups=labels,
             windows=parse_windows(windows), neighbors=neighbors, recall=recall, progress=report,
-            dtype=dtype, device=device,
+            regular=regular, dtype=dtype, device=device,
         )  # fmt: skip
     if picture is not None:
         result.plot(str(picture))

@@ -112,6 +112,7 @@ def smap(
         int, typer.Option("--generate", metavar="STEPS", help="Continue the series by so many steps instead.")
     ] = 0,
     groups: options.Groups = None,
+    regular: options.Regular = None,
     time_column: options.TimeColumn = None,
     dataset: options.Dataset = None,
     dtype: options.Dtype = "float32",
@@ -138,7 +139,7 @@ def smap(
             embedded_series, target=goal, E=E, tau=tau, Tp=Tp, theta=thetas, knn=knn, exclusion_radius=exclusion_radius,
             solver=solver, alpha=alpha, embedded=embedded, lib_range=parse_ranges(lib, "--lib"),
             pred_range=parse_ranges(pred, "--pred"), groups=labels, generate_steps=generate, progress=report,
-            dtype=dtype, device=device,
+            regular=regular, dtype=dtype, device=device,
         )  # fmt: skip
     if output is not None:
         _write(output, series, result)

@@ -70,6 +70,7 @@ def surrogate_test(
     E_rule: options.ERule = "best",
     columns: options.Columns = None,
     groups: options.Groups = None,
+    regular: options.Regular = None,
     time_column: options.TimeColumn = None,
     dataset: options.Dataset = None,
     dtype: options.Dtype = "float32",
@@ -95,6 +96,7 @@ def surrogate_test(
     import pyedmcl
 
     shared: dict[str, Any] = {
+        "regular": regular,
         "tau": tau, "Tp": Tp, "surrogate": surrogate, "seed": seed, "period": period, "knn": knn, "dtype": dtype,
         "exclusion_radius": exclusion_radius, "device": device, "n": surrogates_asked(n), "rate": rate,
         "budget": budget, "E_max": E_max, "E_rule": parse_rule(E_rule), "groups": labels,

@@ -72,6 +72,7 @@ def xmap(
     folds: options.Folds = None,
     windows: options.Windows = None,
     skill: options.Skill = "pearson",
+    regular: options.Regular = None,
     time_column: options.TimeColumn = None,
     dataset: options.Dataset = None,
     resume: Annotated[
@@ -129,7 +130,7 @@ def xmap(
         result = pyedmcl.xmap(
             series, targets=aimed, E=dimension, tau=tau, Tp=Tp, exclusion_radius=exclusion_radius, knn=knn,
             method=method, theta=theta, ridge=ridge, E_max=E_max,
-            E_rule=parse_rule(E_rule), groups=labels, lib_range=parse_ranges(lib, "--lib"),
+            E_rule=parse_rule(E_rule), groups=labels, regular=regular, lib_range=parse_ranges(lib, "--lib"),
             pred_range=parse_ranges(pred, "--pred"), folds=folds, windows=spans, skill=skill, keep=keep,
             out=output if spans is None else None, resume=resume, join=join,
             part=part, progress=report, neighbors=neighbors, recall=recall, precision=precision,

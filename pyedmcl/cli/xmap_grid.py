@@ -61,6 +61,7 @@ def xmap_grid(
     lib: options.Library = None,
     pred: options.Predicted = None,
     folds: options.Folds = None,
+    regular: options.Regular = None,
     time_column: options.TimeColumn = None,
     dataset: options.Dataset = None,
     resume: Annotated[
@@ -105,8 +106,9 @@ def xmap_grid(
     with warnings.catch_warnings(), client_at(client) as workers, talk.progress("cross mapping") as report:
         grid = pyedmcl.xmap_grid(
             series, E=dims, tau=lags if len(lags) > 1 else lags[0], Tp=steps if len(steps) > 1 else steps[0],
-            theta=thetas, targets=aimed, groups=labels, exclusion_radius=exclusion_radius, knn=knn,
-            lib_range=parse_ranges(lib, "--lib"), pred_range=parse_ranges(pred, "--pred"), folds=folds,
+            theta=thetas, targets=aimed, groups=labels, regular=regular,
+            exclusion_radius=exclusion_radius, knn=knn, lib_range=parse_ranges(lib, "--lib"),
+            pred_range=parse_ranges(pred, "--pred"), folds=folds,
             out=output, resume=resume, join=join, part=part,
             neighbors=neighbors, recall=recall, progress=report, precision=precision, dtype=dtype,
             device=device, client=workers,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -69,38 +70,64 @@ class _Months:
 
     def after(self, moment: Any, steps: NDArray[np.int_]) -> Array:
         """The times so many steps after a moment."""
-        day = np.timedelta64(1, "D")
-        moment = moment + day if self._at_end else moment
-        month = moment.astype("datetime64[M]")
-        later: Array = (month + steps * self._months).astype(moment.dtype) + (moment - month.astype(moment.dtype))
-        return later - day if self._at_end else later
+        return months_after(moment, steps * self._months, self._at_end)
+
+
+def months_after(moment: Any, months: NDArray[np.int_], at_end: bool) -> Array:
+    """The times so many months after a moment; ``at_end``: it is the end of its month, and so are they."""
+    day = np.timedelta64(1, "D")
+    moment = moment + day if at_end else moment
+    month = moment.astype("datetime64[M]")
+    later: Array = (month + months).astype(moment.dtype) + (moment - month.astype(moment.dtype))
+    return later - day if at_end else later
+
+
+@dataclass(frozen=True, eq=False)
+class Months:
+    """Times that are each the same moment of a month.
+
+    Attributes
+    ----------
+    numbers : ndarray of int64
+        Of each time its month, counted from 1970.
+    at_end : bool
+        The moment is one of the last day, however long months are.
+    """
+
+    numbers: NDArray[np.int64]
+    at_end: bool
+
+
+def months_of(time: Array) -> Months | None:
+    """Times as months; None where they are no such moments: dates without NaT are needed."""
+    if np.datetime_data(time.dtype)[0] in ("Y", "W"):
+        return None
+    for at_end in (False, True):
+        moments = time + np.timedelta64(1, "D") if at_end and np.datetime_data(time.dtype)[0] != "M" else time
+        months = moments.astype("datetime64[M]")
+        within = moments - months.astype(moments.dtype)
+        if (within == within[:1]).all():  # the same day and hour of each month
+            return Months(months.astype(np.int64), at_end)
+    return None
 
 
 def _step(time: Array) -> Any:
     """What is added for each row; None where most rows do not have the same step."""
     if len(time) < 2:
         return None
-    if time.dtype.kind == "M":
-        for at_end in (False, True):
-            months = _months(time, at_end)
-            if months is not None:
-                return _Months(months, at_end)
-    steps, counts = np.unique(time[1:] - time[:-1], return_counts=True)
+    months = months_of(time) if time.dtype.kind == "M" and not np.isnat(time).any() else None
+    if months is not None:
+        most = _usual(np.diff(months.numbers))
+        if most:
+            return _Months(int(most), months.at_end)
     if time.dtype.kind == "f":  # 1958.04, 1958.12, ... differ by a little
         step = (time[-1] - time[0]) / (len(time) - 1)
         even = np.isfinite(time).all() and np.allclose(np.diff(time), step, rtol=1e-3, atol=0)
         return step if even else None
-    return steps[np.argmax(counts)] if counts.max() > _MOSTLY * (len(time) - 1) else None
+    return _usual(time[1:] - time[:-1])
 
 
-def _months(time: Array, at_end: bool) -> int | None:
-    """Months from row to row; None where these are no steps of whole months."""
-    if np.isnat(time).any() or np.datetime_data(time.dtype)[0] in ("Y", "W"):
-        return None
-    moments = time + np.timedelta64(1, "D") if at_end and np.datetime_data(time.dtype)[0] != "M" else time
-    months = moments.astype("datetime64[M]")
-    if len(np.unique(moments - months.astype(moments.dtype))) > 1:  # not the same day and hour of each month
-        return None
-    steps, counts = np.unique(np.diff(months.astype(np.int64)), return_counts=True)
-    most = int(steps[np.argmax(counts)])
-    return most if most != 0 and counts.max() > _MOSTLY * (len(time) - 1) else None
+def _usual(steps: Array) -> Any:
+    """The step that most of these are; None where there is none."""
+    different, counts = np.unique(steps, return_counts=True)
+    return different[np.argmax(counts)] if counts.max() > _MOSTLY * len(steps) else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -41,7 +42,7 @@ def take_groups(data: Any, groups: Any, what: str, *, required: bool = True) -> 
     keys = several("groups", groups)
     if names_columns(keys, there):
         rest, columns = _without(data, keys)
-        return rest, groups_of(columns, len(columns), what)
+        return rest, replace(groups_of(columns, len(columns), what), keys=tuple(map(str, keys)))
     if isinstance(groups, str) and required:
         raise InputError(
             f"groups={shown(groups)}: {what} has no column or level of this name"
@@ -83,6 +84,10 @@ def groups_of(groups: Any, n_steps: int | None, what: str) -> Groups:
     InputError
         These are no labels of ``n_steps`` rows.
     """
+    if isinstance(groups, Groups):
+        if n_steps is not None:
+            groups.require(n_steps, what)
+        return groups
     labels = list(groups) if isinstance(groups, Sequence) and not isinstance(groups, (str, bytes)) else None
     if hasattr(groups, "tolist"):
         listed = groups.tolist()

@@ -34,10 +34,13 @@ class Groups:
         Number of the group that a row belongs to, by first appearance.
     labels : tuple
         Label of each group.
+    keys : tuple of str
+        Columns or levels that the labels are from; empty where they were given.
     """
 
     codes: Rows
     labels: tuple[Any, ...]
+    keys: tuple[str, ...] = ()
 
     @cached_property
     def sizes(self) -> Rows:

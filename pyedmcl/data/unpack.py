@@ -128,7 +128,7 @@ def _of_mapping(data: Mapping[Any, Any], what: str) -> Table:
 def _of_pandas(data: Any, what: str) -> Table:
     if not hasattr(data, "index"):  # a bare Index or extension array
         return of_array(to_array(data, what), what)
-    time = _pandas_time(data.index, what)
+    time = pandas_time(data.index, what)
     if data.ndim == 1:
         label = "x0" if data.name is None else data.name
         return Table((label,), len(data), lambda i: _pandas_values(data), time=time)
@@ -148,7 +148,7 @@ def _pandas_values(series: Any) -> Array:
     return np.asarray(series.to_numpy(dtype=object))
 
 
-def _pandas_time(index: Any, what: str) -> Array | None:
+def pandas_time(index: Any, what: str) -> Array | None:
     kind = type(index).__name__
     if kind == "RangeIndex":
         return None
@@ -165,14 +165,18 @@ def _of_polars(data: Any, what: str) -> Table:
         raise InputError(f"{what}: a polars {type(data).__name__} is not evaluated yet; call .collect() first")
     if not hasattr(data, "columns"):
         return Table((data.name or "x0",), len(data), lambda i: np.asarray(data.to_numpy()))
-    # polars has no index: its one date column is where users keep the time.
-    names = list(data.columns)
-    dated = [name for name, dtype in zip(names, data.dtypes, strict=True) if dtype.is_temporal()]
-    time = None
-    if len(dated) == 1 and len(names) > 1:
-        names.remove(dated[0])
-        time = time_array(np.asarray(data[dated[0]].to_numpy()))
+    names, dated, time = list(data.columns), dated_column(data), None
+    if dated is not None:
+        names.remove(dated)
+        time = time_array(np.asarray(data[dated].to_numpy()))
     return Table(tuple(names), len(data), lambda i: np.asarray(data[names[i]].to_numpy()), time=time)
+
+
+def dated_column(data: Any) -> Any:
+    """The one date column of a frame of polars, which has no index: where users keep the time; None for none."""
+    schema = getattr(data, "schema", None) or {}
+    dated = [name for name, dtype in schema.items() if dtype.is_temporal()]
+    return dated[0] if len(dated) == 1 and len(schema) > 1 else None
 
 
 def _of_arrow(data: Any, what: str) -> Table:
@@ -203,14 +207,24 @@ def _of_xarray(data: Any, what: str) -> Table:
 
 def _of_field(data: Any, dims: tuple[str, ...], what: str) -> Table:
     """Series on a grid; the dimension of the name "time", else the first one, is the time."""
-    first = next((place for place, dim in enumerate(dims) if dim.lower() == "time"), 0)
-    order = [data.dims[first], *(dim for place, dim in enumerate(data.dims) if place != first)]
+    along = time_dimension(data)
+    order = [along, *(dim for dim in data.dims if dim != along)]
     data = data.transpose(*order)
     coords = {str(dim): np.asarray(data[dim].values) for dim in order if dim in data.coords}
     time = coords.pop(str(order[0]), None)
     values, grid = on_grid(np.asarray(data.values), tuple(map(str, order[1:])), coords, what)
     table = of_array(values, what, grid.names, None if time is None else time_array(time))
     return replace(table, grid=grid)
+
+
+def time_dimension(data: Any) -> Any:
+    """The dimension of a DataArray or Dataset along which time runs: of a field that of the name "time", else the first
+    one; None for none."""
+    held = next(iter(data.data_vars.values()), None) if hasattr(data, "data_vars") else data
+    dims = () if held is None else tuple(held.dims)
+    if len(dims) > 2:
+        return next((dim for dim in dims if str(dim).lower() == "time"), dims[0])
+    return dims[0] if dims else None
 
 
 def _of_dataset(data: Any, what: str) -> Table:
@@ -226,14 +240,22 @@ def _of_dataset(data: Any, what: str) -> Table:
     return Table(tuple(names), first.shape[0], lambda i: np.asarray(data[names[i]].values), time=time)
 
 
+def evaluated(data: Any) -> Any:
+    """A table of another library that becomes one of pandas, as that; anything else as it is."""
+    root = type(data).__module__.partition(".")[0]
+    array = isinstance(data, (np.ndarray, type)) or hasattr(data, "__array_namespace__")
+    if root in _OPENERS or array or not hasattr(data, "columns"):
+        return data
+    made = next((getattr(data, name) for name in ("to_pandas", "compute") if callable(getattr(data, name, None))), None)
+    return data if made is None else made()  # compute: a Dask frame
+
+
 def _by_methods(data: Any) -> Callable[[Any, str], Table] | None:
     """What opens a table of another library: one that becomes a pandas or an Arrow table; None for anything else."""
     if isinstance(data, (np.ndarray, type)) or hasattr(data, "__array_namespace__"):
         return None
-    if callable(getattr(data, "to_pandas", None)) and hasattr(data, "columns"):
-        return lambda table, what: _of_pandas(table.to_pandas(), what)
-    if callable(getattr(data, "compute", None)) and hasattr(data, "columns"):  # a Dask frame
-        return lambda table, what: _of_pandas(table.compute(), what)
+    if hasattr(data, "columns") and any(callable(getattr(data, name, None)) for name in ("to_pandas", "compute")):
+        return lambda table, what: _of_pandas(evaluated(table), what)
     if callable(getattr(data, "__arrow_c_stream__", None)) and not hasattr(data, "__array__"):
         return _of_arrow_stream
     return None

@@ -16,7 +16,6 @@ from ..errors import InputError, warn
 from . import arguments
 from .scores import pearson
 from .surrogate_choice import bridged, line
-from .times import remarks_on_times_of
 
 SEASONS = ("remove", "keep")
 _LEAST_ROWS = 30
@@ -116,7 +115,7 @@ def _without_line(series: Series) -> NDArray[np.float64]:
     return np.stack([column - line(bridged(column), np.isfinite(column)) for column in columns])
 
 
-def check_size(series: Series, groups: Groups | None, fields: dict[str, Any], lags: Sequence[int]) -> None:
+def check_size(series: Series, fields: dict[str, Any], lags: Sequence[int]) -> None:
     """Refuse what no network can be made of, and tell what makes one doubtful; of series as they were given."""
     if series.n_series < 2:
         raise InputError("data: there is one series; a network needs two at least")
@@ -130,8 +129,6 @@ def check_size(series: Series, groups: Groups | None, fields: dict[str, Any], la
             f"there are more series ({series.n_series:,}) than rows ({series.n_steps:,}). If the table is the other "
             "way round (a row for each series), transpose it"
         )
-    for _, text in remarks_on_times_of(series.time, groups):
-        warn(f"data: {text}")
     highest, name = (fields["E_max"], "E_max") if fields["E"] is None else (max(fields["E"]), "E")
     for Tp in {min(lags, default=0), max(lags, default=0)}:
         require_rows(series, E=highest, tau=fields["tau"], Tp=Tp, k=1, name=name)

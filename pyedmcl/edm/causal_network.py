@@ -77,6 +77,7 @@ def causal_network(
     E_rule: str | float = "best",
     columns: Sequence[str | int] | str | int | None = None,
     groups: Any = None,
+    regular: str | None = None,
     draw: str = "rows",
     out: str | os.PathLike[str] | None = None,
     join: bool = False,
@@ -136,6 +137,8 @@ def causal_network(
         Recordings (subjects, plots, replicates) that stand one below the other, as for :func:`pyedmcl.xmap`: no state
         and no lag crosses a border, each recording has surrogates of its own rows, and a season of its own is removed
         from each.
+    regular : {"insert", "ignore"}, optional
+        What is done where times of rows are not regular, as for :func:`pyedmcl.xmap`.
     draw : {"rows", "groups"}
         What the libraries of the test of convergence are drawn from, as for :func:`pyedmcl.ccm`.
     out : path, optional
@@ -220,7 +223,7 @@ def causal_network(
         given, E=E, tau=tau, Tp=Tp, exclusion_radius=longest if radius is None else radius, knn=knn, E_max=E_max,
         E_rule=E_rule, columns=None, groups=of, dtype=dtype, lags=legs.lags
     )
-    check_size(given, of, fields, legs.lags)
+    check_size(given, fields, legs.lags)
     drawn_from(layout, legs.draw)
     series = fields["data"].series
     seasons = seasons_of(series, legs.surrogate, legs.period, remove=legs.season == "remove", layout=layout)

@@ -51,6 +51,7 @@ def ccm(
     lib_range: Any = None,
     valid_lib: Any = None,
     groups: Any = None,
+    regular: str | None = None,
     draw: str = "rows",
     windows: tuple[int, int] | None = None,
     skill: str = "pearson",
@@ -108,6 +109,8 @@ def ccm(
     groups : str, sequence of str, or labels (n,), optional
         Recordings (subjects, plots, replicates) that stand one below the other: a column of x or a level of its index,
         or a label for each row. No state and no target crosses a border between groups.
+    regular : {"insert", "ignore"}, optional
+        What is done where times of rows are not regular, as for :func:`pyedmcl.xmap`.
     draw : {"rows", "groups"}
         What sub-libraries are drawn from: single rows of all groups, or whole groups in random order until there are
         enough rows, the last of them in part (Clark et al., Ecology 96, 1174, 2015). Rows of a group resemble each
@@ -249,6 +252,7 @@ def ccm_lagged(
     lib_range: Any = None,
     valid_lib: Any = None,
     groups: Any = None,
+    regular: str | None = None,
     neighbors: str = "exact",
     recall: float = 0.99,
     progress: Progress | None = None,
@@ -269,6 +273,8 @@ def ccm_lagged(
         Rows of random sub-libraries; by default all rows, of which there is only one sample.
     sample : int
         Sub-libraries for each Tp, where ``lib_size`` is given.
+    regular : {"insert", "ignore"}, optional
+        What is done where times of rows are not regular, as for :func:`pyedmcl.xmap`.
     progress : callable or True, optional
         Called as ``progress(done, total, "predictions")``; True shows a bar.
     x, y, E, E_max, E_rule, tau, seed, exclusion_radius, knn, state, lib_range, valid_lib, groups, neighbors, recall,

@@ -56,6 +56,7 @@ def ccm_matrix(
     E_rule: str | float = "best",
     columns: Sequence[str | int] | str | int | None = None,
     groups: Any = None,
+    regular: str | None = None,
     draw: str = "rows",
     lib_range: Any = None,
     pred_range: Any = None,
@@ -100,6 +101,8 @@ def ccm_matrix(
         False starts the stores of these library sizes afresh.
     join, part
         As for :func:`pyedmcl.xmap`.
+    regular : {"insert", "ignore"}, optional
+        What is done where times of rows are not regular, as for :func:`pyedmcl.xmap`.
     neighbors, recall
         As for :func:`pyedmcl.ccm`; a result that is continued keeps its search.
     progress : callable or True, optional

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data.group_labels import take_groups
+from ..data.regular import regular_times
 from ..data.series import as_series, check_embedding
 from ..errors import InputError
 from ..io.fields import labelled
@@ -55,8 +56,10 @@ class EmbedResult(Result):
         return delay_path(self, path)
 
 
+@regular_times
 def embed(
-    data: Any, *, E: int, tau: int = 1, columns: Sequence[str | int] | str | int | None = None, groups: Any = None
+    data: Any, *, E: int, tau: int = 1, columns: Sequence[str | int] | str | int | None = None, groups: Any = None,
+    regular: str | None = None,
 ) -> EmbedResult:
     """Delay coordinates of one or several series: what ``embedded=True`` takes.
 
@@ -70,6 +73,8 @@ def embed(
         Which series to take, by name or position.
     groups : str, sequence of str, or labels (n_steps,), optional
         Recordings that stand one below the other, as for :func:`pyedmcl.simplex`: the first rows of each have no lags.
+    regular : {"insert", "ignore"}, optional
+        What is done where times of rows are not regular, as for :func:`pyedmcl.xmap`.
 
     Returns
     -------

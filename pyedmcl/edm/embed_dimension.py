@@ -37,6 +37,7 @@ def embed_dimension(
     pred_range: Any = None,
     valid_lib: Any = None,
     groups: Any = None,
+    regular: str | None = None,
     neighbors: str = "exact",
     recall: float = 0.99,
     progress: Progress | None = None,
@@ -75,6 +76,8 @@ def embed_dimension(
         Library rows that may be used, in addition to ``lib_range`` (conditional embedding).
     groups : str, sequence of str, or labels (n_steps,), optional
         Recordings that stand one below the other, as for :func:`pyedmcl.simplex`.
+    regular : {"insert", "ignore"}, optional
+        What is done where times of rows are not regular, as for :func:`pyedmcl.xmap`.
     neighbors, recall
         How neighbours are searched; as for :func:`pyedmcl.knn`.
     progress : callable or True, optional

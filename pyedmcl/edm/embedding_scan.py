@@ -31,6 +31,7 @@ def embedding_scan(
     exclusion_radius: int = 0,
     knn: int | None = None,
     groups: Any = None,
+    regular: str | None = None,
     neighbors: str = "exact",
     recall: float = 0.99,
     progress: Progress | None = None,
@@ -59,6 +60,8 @@ def embedding_scan(
         Neighbours; E + 1 by default.
     groups : str, sequence of str, or labels (n_steps,), optional
         Recordings that stand one below the other, as for :func:`pyedmcl.simplex`.
+    regular : {"insert", "ignore"}, optional
+        What is done where times of rows are not regular, as for :func:`pyedmcl.xmap`.
     neighbors, recall
         How neighbours are searched; as for :func:`pyedmcl.knn`.
     progress : callable or True, optional

@@ -82,6 +82,7 @@ def false_neighbors(
     size: float = 2.0,
     exclusion_radius: int = 0,
     groups: Any = None,
+    regular: str | None = None,
     neighbors: str = "exact",
     recall: float = 0.99,
     progress: Progress | None = None,
@@ -113,6 +114,8 @@ def false_neighbors(
         Rows with |t - j| up to this are no neighbours (0: the row itself).
     groups : str, sequence of str, or labels (n_steps,), optional
         Recordings that stand one below the other, as for :func:`pyedmcl.simplex`.
+    regular : {"insert", "ignore"}, optional
+        What is done where times of rows are not regular, as for :func:`pyedmcl.xmap`.
     neighbors, recall
         How neighbours are searched; as for :func:`pyedmcl.knn`.
     progress : callable or True, optional

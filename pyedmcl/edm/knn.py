@@ -32,6 +32,7 @@ def knn(
     exclusion_radius: int = 0,
     query: Any = None,
     groups: Any = None,
+    regular: str | None = None,
     neighbors: str = "exact",
     recall: float = 0.99,
     progress: Progress | None = None,
@@ -61,6 +62,8 @@ def knn(
     groups : str, sequence of str, or labels (n,), optional
         Recordings that stand one below the other, as for :func:`pyedmcl.simplex`: no state crosses a border, and
         neighbours come from all of them. Of equal distances the row of the earlier group comes first.
+    regular : {"insert", "ignore"}, optional
+        What is done where times of rows are not regular, as for :func:`pyedmcl.xmap`.
     neighbors : {"exact", "auto", "exhaustive", "pruned", "kdtree", "ivf", "hnsw"}
         How neighbours are searched. "exact" takes the fastest of "exhaustive" (compares all pairs), "pruned" and
         "kdtree", which find the same neighbours; so does "auto", to which an approximate search would be allowed, too.

@@ -114,6 +114,7 @@ def partial_ccm(
     knn: int | None = None,
     E_max: int = 20,
     E_rule: str | float = "best",
+    regular: str | None = None,
     progress: Progress | None = None,
     dtype: str = "float32",
     device: DeviceNames = None,
@@ -144,6 +145,8 @@ def partial_ccm(
         Surrogates of each cause; None for no test.
     seed : int, optional
         Chooses the surrogates; by default a fresh one, which the result names.
+    regular : {"insert", "ignore"}, optional
+        What is done where times of rows are not regular, as for :func:`pyedmcl.xmap`.
     progress : callable or True, optional
         Called as ``progress(done, total, "predictions")`` and, while E is searched, with unit "dimensions".
     tau, exclusion_radius, knn, E_max, E_rule, dtype, device, client, tune

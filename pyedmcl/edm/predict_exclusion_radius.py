@@ -31,6 +31,7 @@ def predict_exclusion_radius(
     pred_range: Any = None,
     valid_lib: Any = None,
     groups: Any = None,
+    regular: str | None = None,
     progress: Progress | None = None,
     dtype: str = "float32",
     device: DeviceNames = None,
@@ -46,6 +47,8 @@ def predict_exclusion_radius(
     ----------
     exclusion_radius : int or sequence of int
         Rows with |t - j| up to this are no neighbours.
+    regular : {"insert", "ignore"}, optional
+        What is done where times of rows are not regular, as for :func:`pyedmcl.xmap`.
     progress : callable or True, optional
         Called as ``progress(done, total, "queries")``; True shows a bar.
     lib, target, E, tau, Tp, knn, state, embedded, lib_range, pred_range, valid_lib, groups, dtype,

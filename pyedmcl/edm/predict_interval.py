@@ -30,6 +30,7 @@ def predict_interval(
     pred_range: Any = None,
     valid_lib: Any = None,
     groups: Any = None,
+    regular: str | None = None,
     progress: Progress | None = None,
     dtype: str = "float32",
     device: DeviceNames = None,
@@ -44,6 +45,8 @@ def predict_interval(
     ----------
     Tp : int or sequence of int
         Steps ahead; 0 or negative are allowed.
+    regular : {"insert", "ignore"}, optional
+        What is done where times of rows are not regular, as for :func:`pyedmcl.xmap`.
     progress : callable or True, optional
         Called as ``progress(done, total, "queries")``; True shows a bar.
     lib, pred, target, E, tau, knn, exclusion_radius, state, embedded, lib_range, pred_range, valid_lib, groups, dtype,

@@ -39,6 +39,7 @@ def predict_nonlinear(
     pred_range: Any = None,
     valid_lib: Any = None,
     groups: Any = None,
+    regular: str | None = None,
     progress: Progress | None = None,
     dtype: str = "float32",
     device: DeviceNames = None,
@@ -54,6 +55,8 @@ def predict_nonlinear(
     ----------
     theta : sequence of float
         Localisations, each at least 0.
+    regular : {"insert", "ignore"}, optional
+        What is done where times of rows are not regular, as for :func:`pyedmcl.xmap`.
     progress : callable or True, optional
         Called as ``progress(done, total, "predictions")``; True shows a bar.
     lib, pred, target, E, tau, Tp, knn, exclusion_radius, solver, alpha, state, embedded, lib_range, pred_range,

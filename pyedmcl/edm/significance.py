@@ -136,6 +136,7 @@ def ccm_significance(
     lib_range: Any = None,
     valid_lib: Any = None,
     groups: Any = None,
+    regular: str | None = None,
     progress: Progress | None = None,
     dtype: str = "float32",
     device: DeviceNames = None,
@@ -169,6 +170,8 @@ def ccm_significance(
         Called as ``progress(done, total, "predictions")``; True shows a bar.
     groups : str, sequence of str, or labels (n,), optional
         Recordings that stand one below the other, as for :func:`pyedmcl.ccm`; each has surrogates of its own rows.
+    regular : {"insert", "ignore"}, optional
+        What is done where times of rows are not regular, as for :func:`pyedmcl.xmap`.
     x, y, E, E_max, E_rule, tau, Tp, exclusion_radius, knn, state, lib_range, valid_lib, dtype, device, tune
         As for :func:`pyedmcl.ccm`.
     client : optional

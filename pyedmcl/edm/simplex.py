@@ -38,6 +38,7 @@ def simplex(
     pred_range: Any = None,
     valid_lib: Any = None,
     groups: Any = None,
+    regular: str | None = None,
     windows: tuple[int, int] | None = None,
     skill: str = "pearson",
     generate_steps: int = 0,
@@ -84,6 +85,8 @@ def simplex(
         index, or a label for each row. No state and no target crosses a border between groups. Predictions
         are of each row with all its lags, group by group. With ``pred``, that is in groups where it has that column
         or level.
+    regular : {"insert", "ignore"}, optional
+        What is done where times of rows are not regular, as for :func:`pyedmcl.xmap`.
     windows : (int, int), optional
         Width of windows that move along the rows, and rows from one to the next: a projection of each window's rows by
         themselves. A window without a neighbour has NaN. For a library that predicts itself, in its whole length.

@@ -41,6 +41,7 @@ def smap(
     pred_range: Any = None,
     valid_lib: Any = None,
     groups: Any = None,
+    regular: str | None = None,
     generate_steps: int = 0,
     singular_values: bool = False,
     progress: Progress | None = None,
@@ -93,6 +94,8 @@ def smap(
         index, or a label for each row. No state and no target crosses a border between groups. Predictions
         are of each row with all its lags, group by group. With ``pred``, that is in groups where it has that column
         or level.
+    regular : {"insert", "ignore"}, optional
+        What is done where times of rows are not regular, as for :func:`pyedmcl.xmap`.
     generate_steps : int
         Continue the series instead: predict the step after its last one, append it, and so on, with an unchanging
         library. For a single series with Tp = 1.

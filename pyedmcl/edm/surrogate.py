@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from ..data.condition import far_exponent
 from ..data.group_labels import take_groups
 from ..data.groups import Groups, Layout
+from ..data.regular import regular_times
 from ..data.series import Series, as_series, build_series, check_embedding
 from ..errors import InputError, warn
 from ..jobs.blocks import Block, cut
@@ -35,6 +36,7 @@ _CELLS = 1 << 16  # of surrogates that are made together: what they are made of 
 _THREADS, _LONGER = 8, 8
 
 
+@regular_times
 def surrogate(
     x: Any,
     method: str = "phase",
@@ -46,6 +48,7 @@ def surrogate(
     tau: int = 1,
     recurrence: float = 0.1,
     groups: Any = None,
+    regular: str | None = None,
 ) -> Doubles:
     """Surrogates of a series: random series that share some of its properties and nothing else.
 
@@ -83,6 +86,8 @@ def surrogate(
         Share of pairs of states that count as recurrent in "twin"; in (0, 1).
     groups : str, sequence of str, or labels (n_steps,), optional
         Recordings that stand one below the other, as for :func:`pyedmcl.simplex`: each has surrogates of its own.
+    regular : {"insert", "ignore"}, optional
+        What is done where times of rows are not regular, as for :func:`pyedmcl.xmap`.
 
     Returns
     -------

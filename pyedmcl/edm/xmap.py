@@ -54,6 +54,7 @@ def xmap(
     columns: Sequence[str | int] | str | int | None = None,
     targets: Any = None,
     groups: Any = None,
+    regular: str | None = None,
     lib_range: Any = None,
     pred_range: Any = None,
     folds: int | None = None,
@@ -121,6 +122,12 @@ def xmap(
         costs a search for each library and a lookup for each pair. Series without names are called y0, y1, and so on.
     groups : str, sequence of str, or labels (n_steps,), optional
         Recordings that stand one below the other, as for :func:`pyedmcl.simplex`.
+    regular : {"insert", "ignore"}, optional
+        What is done where the times of the rows (an index of dates or numbers, a coordinate, a time column) say that
+        rows are missing, doubled, unsorted or at uneven steps. By default that is refused. "insert" puts rows of NaN
+        where rows of regular times are missing: ranges and masks of rows are moved along, and rows of the result are
+        those of the longer table. "ignore" takes the rows as they come. Data without times are never refused, nor dates
+        whose index has a frequency (``frame.index.freq``).
     lib_range : (int, int), sequence of (int, int), or mask (n_steps,), optional
         Rows of the library, 0-based and half-open; lags and targets of a row lie inside its own range. E = "auto" is
         found from all rows.

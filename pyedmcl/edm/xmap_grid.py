@@ -51,6 +51,7 @@ def xmap_grid(
     columns: Sequence[str | int] | str | int | None = None,
     targets: Any = None,
     groups: Any = None,
+    regular: str | None = None,
     lib_range: Any = None,
     pred_range: Any = None,
     folds: int | None = None,
@@ -93,6 +94,8 @@ def xmap_grid(
         continues after an interruption, and one with more values keeps the maps that are there.
     resume, join, part, neighbors, recall, dtype, device, client, tune
         As for :func:`pyedmcl.xmap`.
+    regular : {"insert", "ignore"}, optional
+        What is done where times of rows are not regular, as for :func:`pyedmcl.xmap`.
     progress : callable or True, optional
         Called as ``progress(done, total, "series")``, counting libraries of all maps.
 

@@ -184,6 +184,7 @@ def xmap_significance(
     recurrence: float = 0.1,
     columns: Sequence[str | int] | str | int | None = None,
     groups: Any = None,
+    regular: str | None = None,
     out: str | os.PathLike[str] | None = None,
     join: bool = False,
     part: str | None = None,
@@ -225,6 +226,8 @@ def xmap_significance(
         with unit "dimensions"; within long searches with unit "queries".
     groups : str, sequence of str, or labels (n_steps,), optional
         Recordings that stand one below the other, as for :func:`pyedmcl.xmap`; each has surrogates of its own rows.
+    regular : {"insert", "ignore"}, optional
+        What is done where times of rows are not regular, as for :func:`pyedmcl.xmap`.
     E, tau, Tp, exclusion_radius, knn, E_max, E_rule, columns, dtype, device, tune
         As for :func:`pyedmcl.xmap`.
     client : optional

@@ -9,6 +9,7 @@ from typing import ParamSpec, TypeVar
 
 from ..data.arguments import flags_checked
 from ..data.call import recorded
+from ..data.regular import SETTLE, regular_times
 from ..launch.progress import reporting
 from ..tuning.retry import tunable
 
@@ -17,14 +18,15 @@ R = TypeVar("R")
 
 
 def public_function(function: Callable[P, R]) -> Callable[P, R]:
-    """Give the keywords ``progress`` and ``tune`` of a public function their meaning, where it has them; check flags.
+    """Give the keywords ``progress``, ``tune`` and ``regular`` of a public function their meaning; check flags.
 
     What loops within report goes to ``progress``, see :func:`pyedmcl.launch.progress.reporting`. ``tune`` says which
     parameters kernels take, and a device that refuses what it was given gets less, see
     :func:`pyedmcl.tuning.retry.tunable`: so the function must be one that can be called again. What it is called with
-    is kept for provenance, see :mod:`pyedmcl.data.call`.
+    is kept for provenance, see :mod:`pyedmcl.data.call`. What ``regular`` says of times is done before it begins, see
+    :mod:`pyedmcl.data.regular`.
     """
-    called = flags_checked(tunable(reporting(recorded(function))))
+    called = flags_checked(tunable(reporting(recorded(regular_times(function)))))
 
     @functools.wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -41,10 +43,10 @@ def public_function(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def _below(traceback: TracebackType | None, function: Callable[..., object]) -> TracebackType | None:
-    """The traceback from ``function`` on; all of it where that is not in it."""
+    """The traceback from ``function``, or the look at its times, on; all of it where neither is in it."""
     place = traceback
     while place is not None:
-        if place.tb_frame.f_code is function.__code__:
+        if place.tb_frame.f_code in (function.__code__, SETTLE):
             return place
         place = place.tb_next
     return traceback

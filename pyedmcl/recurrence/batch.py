@@ -36,6 +36,7 @@ def rqa_batch(
     y: Any = None,
     *,
     groups: Any = None,
+    regular: str | None = None,
     columns: Any = None,
     axis: int = 0,
     m: int = 1,
@@ -75,6 +76,8 @@ def rqa_batch(
         Columns (or levels of the index) of a frame whose combinations tell recordings apart that stand one behind the
         other, such as ["subject", "channel"]; or a label for each row of a frame or an array. Each group of each column
         is a series, and no state crosses a border.
+    regular : {"insert", "ignore"}, optional
+        What is done where times of rows are not regular, as for :func:`pyedmcl.xmap`.
     columns : sequence of str, optional
         Columns of a frame that hold values; by default all that are not in ``groups``.
     axis : int

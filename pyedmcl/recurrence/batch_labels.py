@@ -11,7 +11,9 @@ import numpy as np
 
 from ..data.arguments import column_names, integer, several
 from ..data.group_labels import groups_of, names_columns
+from ..data.groups import Groups
 from ..data.intake import to_array
+from ..data.series import Series
 from ..data.unpack import NotNumericError, numeric_column
 from ..errors import InputError, shown
 
@@ -106,7 +108,7 @@ def _checked(found: Labelled) -> Labelled:
 
 
 def _of_array(data: Any, what: str, groups: Any, axis: Any) -> Labelled:
-    values = to_array(data, what)
+    values = data.values if isinstance(data, Series) else to_array(data, what)
     if not 1 <= values.ndim <= 3:
         raise InputError(
             f"{what}: a list of series, a DataFrame, or an array of one to three dimensions is needed, not "
@@ -128,11 +130,11 @@ def _of_array(data: Any, what: str, groups: Any, axis: Any) -> Labelled:
     if groups is None:
         return _checked(Labelled(table, columns, what))
     found = groups_of(groups, table.shape[1], what)
-    return _split(list(table), columns, found.codes, {"group": found.labels}, what)
+    return _split(list(table), columns, found.codes, _by_key(found), what)
 
 
 def _of_frame(data: Any, what: str, groups: Any, columns: Any) -> Labelled:
-    keys = several("groups", groups) if groups is not None else []
+    keys = several("groups", groups) if groups is not None and not isinstance(groups, Groups) else []
     there = list(data.columns)
     levels = [name for name in data.index.names if name is not None]
     by_name = names_columns(keys, [*there, *levels])
@@ -159,8 +161,15 @@ def _of_frame(data: Any, what: str, groups: Any, columns: Any) -> Labelled:
         by = {str(key): tuple(one[at] for one in found.labels) for at, key in enumerate(keys)}
     else:
         found = groups_of(groups, len(data), what)
-        by = {"group": found.labels}
+        by = _by_key(found)
     return _split(values, labels, found.codes, by, what)
+
+
+def _by_key(groups: Groups) -> dict[str, tuple[Any, ...]]:
+    """Labels of groups by the columns that they are from."""
+    if len(groups.keys) < 2:
+        return {(*groups.keys, "group")[0]: groups.labels}
+    return {key: tuple(label[at] for label in groups.labels) for at, key in enumerate(groups.keys)}
 
 
 def _split(

@@ -44,6 +44,7 @@ def joint_rqa(
     dtype: str = "float32",
     exact: bool = True,
     tile: int | None = None,
+    regular: str | None = None,
     progress: Progress | None = None,
     checkpoint: Checkpoint = None,
     join: bool = False,
@@ -65,7 +66,7 @@ def joint_rqa(
         As for :func:`pyedmcl.rqa`.
     m_y, tau_y, radius_y, metric_y
         The same for ``y``; those left out are as for ``x``.
-    theiler, lmin, vmin, wmin, convention, threshold, normalize, state, embedded, dtype, exact, tile, progress,
+    theiler, lmin, vmin, wmin, convention, threshold, normalize, state, embedded, dtype, exact, tile, regular, progress,
     checkpoint, join, part, device, client, tune
         As for :func:`pyedmcl.rqa`; convention "accrqa" has no joint recurrence.
     radius_unit : {"data", "std", "range", "max_distance"}

@@ -95,6 +95,7 @@ def mutual_information(
     method: str = "binned",
     bins: int = 16,
     k: int = 4,
+    regular: str | None = None,
     progress: Progress | None = None,
     device: Device = None,
     client: Any = None,
@@ -117,6 +118,8 @@ def mutual_information(
         At least 2.
     k : int
         Neighbours of each pair; more give less noise and more bias.
+    regular : {"insert", "ignore"}, optional
+        What is done where times of rows are not regular, as for :func:`pyedmcl.xmap`.
     progress : callable or True, optional
         Called as ``progress(done, total, "series")``.
     device, client, tune

@@ -105,6 +105,7 @@ def recurrence_network(
     radius_unit: str = "data",
     state: Any = None,
     embedded: bool = False,
+    regular: str | None = None,
     dtype: str = "float32",
     exact: bool = True,
     strict: bool = True,
@@ -117,7 +118,7 @@ def recurrence_network(
 
     Parameters
     ----------
-    x, m, tau, metric, normalize, radius_unit, state, embedded, dtype, device, tune
+    x, m, tau, metric, normalize, radius_unit, state, embedded, regular, dtype, device, tune
         As for :func:`pyedmcl.rqa`.
     radius : float
         A radius, or with ``threshold="recurrence_rate"`` the share of linked pairs (the density).

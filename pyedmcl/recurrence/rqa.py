@@ -36,6 +36,7 @@ def rqa(
     dtype: str = "float32",
     exact: bool = True,
     tile: int | None = None,
+    regular: str | None = None,
     progress: Progress | None = None,
     checkpoint: Checkpoint = None,
     join: bool = False,
@@ -98,6 +99,8 @@ def rqa(
         the same integers on every device. Otherwise series and radius are rounded to ``dtype``.
     tile : int, optional
         Edge of the parts the matrix is divided into; changes speed and memory, never the counts.
+    regular : {"insert", "ignore"}, optional
+        What is done where times of rows are not regular, as for :func:`pyedmcl.xmap`.
     progress : callable or True, optional
         Called as ``progress(done, total, "cells")``.
     checkpoint : path, optional

@@ -51,6 +51,7 @@ def windowed_rqa(
     dtype: str = "float32",
     exact: bool = True,
     tile: int | None = None,
+    regular: str | None = None,
     progress: Progress | None = None,
     device: Device = None,
     client: Any = None,
@@ -75,6 +76,8 @@ def windowed_rqa(
         One radius, or one corridor.
     threshold : {"fixed", "corridor"}
         Thresholds that are selected among distances would differ from window to window.
+    regular : {"insert", "ignore"}, optional
+        What is done where times of rows are not regular, as for :func:`pyedmcl.xmap`.
     progress : callable or True, optional
         Called as ``progress(done, total, "windows")``.
     normalize, radius_unit

@@ -117,13 +117,16 @@ def test_short_groups_and_times(one_device):
     dates = pandas.date_range("2001-01-01", periods=270)
     times = np.concatenate([dates[:110], dates[:70], dates[:80], dates[90:100]])  # each begins anew, one has a hole
     frame = pandas.DataFrame(data, index=times)
+    options = {"partial": False, "convergence": False, "device": one_device, **CALL}
+    with pytest.raises(InputError, match=r"data: group c: 10 rows are missing in 1 places, before row 260"):
+        pyedmcl.causal_network(frame, groups=labels, n=9, **options)
     with pytest.warns(RuntimeWarning) as told:
         found = pyedmcl.causal_network(
-            frame, groups=labels, n=9, partial=False, convergence=False, device=one_device, **CALL
+            frame, groups=labels, n=9, regular="ignore", **options
         )
     said = [str(one.message) for one in told]
     assert any("fewer in 'tiny (3 rows)': they hold no state with a target" in one for one in said)
-    assert any(one.startswith("data: group c: some 10 rows are missing") for one in said)
+    assert any(one.startswith("data: group c: 10 rows are missing") for one in said)
     assert not any("goes back" in one for one in said)
     assert np.isfinite(found.p_value[OFF]).all()
     with pytest.raises(InputError, match="so that no group is left"):

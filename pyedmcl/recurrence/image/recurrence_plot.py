@@ -44,6 +44,7 @@ def recurrence_plot(
     pixels: int | Sequence[int] | None = None,
     dtype: str = "float32",
     exact: bool = True,
+    regular: str | None = None,
     progress: Progress | None = None,
     out: Any = None,
     device: Device = None,
@@ -65,6 +66,8 @@ def recurrence_plot(
     pixels : int or (int, int), optional
         Pixels of the longer side, or of (y, x). By default a cell each up to 2,000 points, else 2,000. Never more than
         points.
+    regular : {"insert", "ignore"}, optional
+        What is done where times of rows are not regular, as for :func:`pyedmcl.xmap`.
     progress : callable or True, optional
         Called as ``progress(done, total, "rows")``.
     out : array, optional
@@ -145,6 +148,7 @@ def distance_plot(
     embedded: bool = False,
     pixels: int | Sequence[int] | None = None,
     dtype: str = "float32",
+    regular: str | None = None,
     progress: Progress | None = None,
     device: Device = None,
     tune: str | None = None,
@@ -156,7 +160,7 @@ def distance_plot(
 
     Parameters
     ----------
-    x, y, m, tau, metric, normalize, state, embedded, pixels, dtype, progress, device, tune
+    x, y, m, tau, metric, normalize, state, embedded, pixels, dtype, regular, progress, device, tune
         As for :func:`pyedmcl.recurrence_plot`.
 
     Returns

@@ -1,0 +1,250 @@
+"""The keyword ``regular`` of public functions: what is done where the times of rows are not regular.
+
+States are made of rows. Where data tell of times, and these say that rows are missing, doubled, unsorted or at uneven
+steps, a state would be of moments that do not follow each other in equal steps, and no result would show it. So that
+is refused unless the caller has said what is to be done. This is settled here for all functions, before one begins:
+what it then reads is regular, or is meant to be taken as it is. Data without times are never refused.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
+from typing import Any, ParamSpec, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InputError, warn
+from .arguments import choice
+from .group_labels import take_groups
+from .groups import Groups
+from .intake import Array
+from .steps import steps_of
+from .time_axis import may_have_times, times_in, with_rows
+from .time_words import faults, moment, remedy
+from .unpack import evaluated
+
+P = ParamSpec("P")
+R = TypeVar("R")
+Rows = NDArray[np.int64]
+
+CHOICES = ("insert", "ignore")
+#: Arguments that hold series; the first one in a signature says which groups there are.
+_DATA = ("data", "x", "lib", "series", "y", "pred", "query", "target", "targets", "given")
+_OTHER_ROWS = ("pred", "query")
+#: Arguments that name rows of the first of these, but for the last one where there are other rows to predict.
+_ROWS = ("lib_range", "valid_lib", "pred_range")
+#: Of a table, so many rows may be put in for each there is: more of them mean times of another unit.
+_MOST = 100
+_TOLD = 4  # warnings of one call
+
+_settled: ContextVar[bool] = ContextVar("settled", default=False)
+
+
+def regular_times(function: Callable[P, R]) -> Callable[P, R]:
+    """Give the keyword ``regular`` of a public function its meaning, where it has it; see the module's description.
+
+    Functions that it calls in turn take what they are given: it has been settled.
+    """
+    parameters = inspect.signature(function).parameters
+    if "regular" not in parameters:
+        return function
+    names = tuple(parameters)
+    held = [name for name in names if name in _DATA]
+
+    @functools.wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        given: dict[str, Any] = kwargs
+        wish = given.get("regular")
+        if wish is not None:
+            choice("regular", wish, CHOICES)
+        if _settled.get():
+            return function(*args, **kwargs)
+        bound = dict(zip(names, args, strict=False)) | given
+        data = {name: bound[name] for name in held if bound.get(name) is not None}
+        changed = _Settling(wish, bound, bound.get("groups"), "groups" in names).settle(data)
+        token = _settled.set(True)
+        try:
+            places: Any = tuple(changed.pop(name, value) for name, value in zip(names, args, strict=False))
+            return function(*places, **{**given, **changed})
+        finally:
+            _settled.reset(token)
+
+    return call
+
+
+@dataclass(frozen=True, eq=False)
+class _Filled:
+    """Rows of a table, with others between them."""
+
+    rows: Rows  # the row of the table at each place; -1 for one that was put in
+    time: Array
+    owner: Rows  # the row before which it was put in, or the row itself
+
+    @property
+    def place(self) -> Rows:
+        """Where each row of the table is now."""
+        return np.flatnonzero(self.rows >= 0)
+
+
+@dataclass(eq=False)
+class _Settling:
+    """One call, whose data are looked at.
+
+    Attributes
+    ----------
+    wish : "insert", "ignore" or None
+    bound : mapping of str
+        Arguments of the call.
+    keys : names, labels or None
+        What was given for ``groups``.
+    grouped : bool
+        Whether the function has that argument.
+    told : list of str
+        What was said already.
+    """
+
+    wish: str | None
+    bound: Mapping[str, Any]
+    keys: Any
+    grouped: bool
+    told: list[str] = field(default_factory=list)
+
+    def settle(self, data: Mapping[str, Any]) -> dict[str, Any]:
+        """What arguments hold instead, where rows are put in; nothing where there is nothing to be done.
+
+        Raises
+        ------
+        InputError
+            Times are not regular, and nothing was said of it; or rows cannot be put in.
+        """
+        changed: dict[str, Any] = {}
+        groups: Groups | None = None
+        for number, (name, given) in enumerate(data.items()):
+            value = evaluated(given)
+            if value is not given:
+                changed[name] = value
+            if not may_have_times(value):
+                changed |= self._of_several(value, name)
+                continue
+            rest, own = value, None
+            if self.keys is not None:
+                rest, own = take_groups(value, self.keys, name, required=not number)
+                groups = groups if number else own
+            found = self._filled(rest, name, own if name in _OTHER_ROWS else own or groups)
+            if found is None:
+                continue
+            changed[name] = with_rows(rest, found.rows, found.time)
+            if not number:
+                changed |= _moved(found, self.bound, "pred" in data)
+                if own is not None:
+                    changed["groups"] = replace(own, codes=own.codes[found.owner])
+        if "groups" in changed:  # the labels of rows are known: other data are without them from here on
+            for name in list(data)[1:]:
+                if name not in changed:
+                    changed[name] = take_groups(data[name], self.keys, name, required=False)[0]
+        return changed
+
+    def _of_several(self, value: Any, name: str) -> dict[str, Any]:
+        """A mapping of series, and where a function takes them a list of series: each by itself."""
+        if isinstance(value, Mapping) and self.keys is None:
+            items = dict(value)
+        elif "series" in self.bound and isinstance(value, (list, tuple)):
+            items = dict(enumerate(value))
+        else:
+            return {}
+        found = {
+            key: self._filled(one, f"{name}[{key!r}]") for key, one in items.items() if may_have_times(one)
+        }
+        made = {key: with_rows(items[key], own.rows, own.time) for key, own in found.items() if own is not None}
+        if not made:
+            return {}
+        return {name: items | made if isinstance(value, Mapping) else list((items | made).values())}
+
+    def _filled(self, data: Any, what: str, groups: Groups | None = None) -> _Filled | None:
+        """The rows of regular times, where some are put in; None where data are taken as they are."""
+        time = times_in(data, what)
+        if time is None or (groups is not None and len(groups.codes) != len(time)):  # the function says what is wrong
+            return None
+        parts = [np.arange(len(time))] if groups is None else [
+            np.flatnonzero(groups.codes == number) for number in range(len(groups.labels))
+        ]  # fmt: skip
+        before: dict[int, Array] = {}
+        for number, rows in enumerate(parts):
+            steps = steps_of(time[rows])
+            if steps is None or steps.even:
+                continue
+            said = faults(time, steps.among(rows))
+            code = next(iter(said))
+            start = f"{what}: " if groups is None else f"{what}: group {groups.names[number]}: "
+            if self.wish == "ignore":
+                self._tell(start, f"{'; '.join(said.values())}. regular='ignore' takes the rows as they come")
+                return None
+            if self.wish is None or code != "time-gaps":
+                raise InputError(f"{start}{said[code]}. {remedy(code, self.grouped)}")
+            if steps.missing.sum() > _MOST * len(time):
+                raise InputError(
+                    f"{start}{said[code]}: too many to put them in. The times may be of another unit; or take "
+                    "regular='ignore', which takes the rows as they come"
+                )
+            before |= dict(zip(rows[steps.long].tolist(), steps.missing_times(time[rows]), strict=True))
+        if not before:
+            return None
+        filled, first = _put_in(time, before), min(before)
+        self._tell(
+            f"{what}: ",
+            f"regular='insert' put in {len(filled.rows) - len(time):,} rows of NaN in {len(before):,} places, first "
+            f"before row {first} ({moment(time[first])}); rows of the result are counted with them",
+        )
+        return filled
+
+    def _tell(self, start: str, text: str) -> None:
+        """Warn of each thing once, and of a few things only: a call may have thousands of series."""
+        if text not in self.told and len(self.told) < _TOLD:
+            warn(f"{start}{text}")
+            self.told.append(text)
+
+
+SETTLE = _Settling.settle.__code__  #: At which the traceback of a refusal begins.
+
+
+def _put_in(time: Array, before: Mapping[int, Array]) -> _Filled:
+    """The rows of a table, and those that are missing before some of them."""
+    n = len(time)
+    count = np.zeros(n, np.int64)
+    for row, times in before.items():
+        count[row] = len(times)
+    owner = np.repeat(np.arange(n), count + 1)
+    place = np.arange(n) + np.cumsum(count)
+    rows, filled = np.full(len(owner), -1, np.int64), np.empty(len(owner), time.dtype)
+    rows[place], filled[place] = np.arange(n), time
+    filled[rows < 0] = np.concatenate([before[row] for row in sorted(before)])
+    return _Filled(rows, filled, owner)
+
+
+def _moved(found: _Filled, bound: Mapping[str, Any], another: bool) -> dict[str, Any]:
+    """Ranges and masks of rows as those of the table with the rows that were put in."""
+    names = [name for name in _ROWS if bound.get(name) is not None and not (another and name == "pred_range")]
+    return {name: _of_more_rows(bound[name], found) for name in names}
+
+
+def _of_more_rows(chosen: Any, found: _Filled) -> Any:
+    """A range, several, or a mask; what is none of these, or reaches beyond the table, is left to be refused."""
+    place = found.place
+    try:
+        values = np.asarray(chosen)
+    except ValueError:
+        return chosen
+    if values.dtype == bool and values.shape == place.shape:
+        mask = np.zeros(len(found.rows), bool)
+        mask[place] = values
+        return mask
+    pairs = values.reshape(-1, 2) if values.dtype.kind in "iu" and values.shape[-1:] == (2,) else None
+    if pairs is None or not ((pairs[:, 0] >= 0) & (pairs[:, 0] < pairs[:, 1]) & (pairs[:, 1] <= len(place))).all():
+        return chosen
+    moved = [(int(place[begin]), int(place[end - 1]) + 1) for begin, end in pairs.tolist()]
+    return moved[0] if values.ndim == 1 else moved

@@ -1,0 +1,84 @@
+"""What is wrong with times, in words: which rows, what it means for states, and what can be done."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .steps import Steps
+from .times import like_date
+
+Array = NDArray[Any]
+
+_FEW = 4  # rows that a sentence names
+_BOTH = "regular='insert' puts rows of NaN there, regular='ignore' takes the rows as they come"
+_ONE = "regular='ignore' takes the rows as they come"
+_REMEDY = {
+    "time-less": f"Give each row a time, or leave such rows out; {_ONE}",
+    "time-back": f"Sort the table, or {{apart}}; {_ONE}",
+    "time-double": f"Leave one of them, or their mean; {_ONE}",
+    "time-uneven": f"Bring the table to equal steps first, such as means of equal periods; {_ONE}",
+    "time-gaps": f"States are made of rows, and would pass over such a place as if nothing were missing. {_BOTH}",
+}
+
+
+def faults(time: Array, steps: Steps) -> dict[str, str]:
+    """What is wrong with times by its code, the worst first: which rows, as a phrase."""
+    found = {}
+    if len(steps.timeless):
+        found["time-less"] = f"{len(steps.timeless):,} rows have no time, {_named(time, steps.timeless, 'row')}"
+    if len(steps.back):
+        found["time-back"] = (
+            f"the time goes back {len(steps.back):,} times, {_named(time, steps.back, 'first in row', 1)}: several "
+            "recordings one below the other, or rows that are not sorted"
+        )
+    if len(steps.doubled):
+        found["time-double"] = (
+            f"{len(steps.doubled):,} rows have the time of the row before, {_named(time, steps.doubled, 'row')}"
+        )
+    if len(steps.short):
+        found["time-uneven"] = (
+            f"{len(steps.short):,} of {steps.total:,} steps are less than half as long as the usual one, "
+            f"{_named(time, steps.short, 'before row')}"
+        )
+    if len(steps.long):
+        found["time-gaps"] = (
+            f"{steps.missing.sum():,} rows are missing in {len(steps.long):,} places, "
+            f"{_named(time, steps.long, 'before row')}"
+        )
+    return found
+
+
+def remedy(code: str, grouped: bool = True) -> str:
+    """What can be done about a fault, in a sentence without its full stop; ``grouped``: by what takes ``groups``."""
+    apart = "tell recordings apart by groups=" if grouped else "take one recording at a time"
+    return _REMEDY[code].format(apart=apart)
+
+
+def unread(time: Array | None) -> str | None:
+    """What is wrong with times that are text which begins like a date; None for all others."""
+    if time is None or not len(time) or time.dtype.kind != "U" or not like_date(str(time[0])):
+        return None
+    return (
+        f"the times are text ({time[0]}, ...) of which not all read as dates, so that they were not checked; make them "
+        "dates, as with pandas.to_datetime"
+    )
+
+
+def _named(time: Array, rows: NDArray[np.int64], word: str, most: int = _FEW) -> str:
+    """The first few rows with their times."""
+    some = ", ".join(f"{row} ({moment(time[row])})" for row in rows[:most].tolist())
+    more = len(rows) - most
+    return f"{word} {some}" + (f" and {more:,} more" if more > 0 and most > 1 else "")
+
+
+def moment(value: Any) -> str:
+    """A time without the zeros behind it."""
+    kind = getattr(getattr(value, "dtype", None), "kind", "")
+    text = f"{value:.10g}" if kind == "f" else str(value)
+    if kind != "M" or "T" not in text:
+        return text
+    seconds = text.split(".")[0] if not text.partition(".")[2].strip("0") else text
+    return seconds.removesuffix("T00:00:00")
