@@ -14,6 +14,7 @@
 ##   dtype  number type of data and distances: float32 or float64
 ## ---- end of parameters ----
 #include "numeric.clh"
+#define AT_ONCE 8  // rows of a series
 
 // A work-item finds shift and exponent of series c.
 // shift[c] is the mean over the rows that are scored, [scored_from[c], n_scored): a mean over other rows would leave an offset
@@ -25,18 +26,25 @@ kernel void centre(global const real* restrict raw, const int n_series, const in
                    global int* restrict exponent) {
   const int c = get_global_id(0);
   if (c >= n_series) return;
+  const int scored = scored_from[c];
   real first = NAN, total = 0, low = NOWHERE, high = -NOWHERE;
   int n = 0;
   for (int begin = 0; begin < n_steps; begin += 64) {
     real part = 0;
-    for (int t = begin; t < min(begin + 64, n_steps); ++t) {
-      const real x = raw[(size_t)t * n_series + c];
-      if (isnan(x)) continue;
-      low = fmin(low, x);
-      high = fmax(high, x);
-      if (t < scored_from[c] || t >= n_scored) continue;
-      if (n++ == 0) first = x;
-      part += x - first;
+    // Several rows are read before the first is looked at: they come one after the other else, each from far away.
+    for (int from = begin; from < min(begin + 64, n_steps); from += AT_ONCE) {
+      real read[AT_ONCE];
+      _Pragma("unroll") for (int i = 0; i < AT_ONCE; ++i)
+        read[i] = from + i < n_steps ? raw[(size_t)(from + i) * n_series + c] : (real)NAN;
+      _Pragma("unroll") for (int i = 0; i < AT_ONCE; ++i) {
+        const real x = read[i];
+        if (isnan(x)) continue;
+        low = fmin(low, x);
+        high = fmax(high, x);
+        if (from + i < scored || from + i >= n_scored) continue;
+        if (n++ == 0) first = x;
+        part += x - first;
+      }
     }
     total += part;
   }

@@ -31,16 +31,20 @@ class MemoryUse:
 
 
 class SpareMemory:
-    """A little device memory that was given back, for the next allocations of the same sizes.
+    """Some device memory that was given back, for the next allocations of the same sizes.
 
     A small call needs a dozen buffers that the call before it needed, too, and making and freeing these took up to a
-    fourth of its time on a processor. What a queue still uses may be taken again, since queues are in order.
+    fourth of its time on a processor; of larger ones each page is a fault when it is first written to. What a queue
+    still uses may be taken again, since queues are in order.
+
+    Parameters
+    ----------
+    most : int
+        Bytes of all that is kept. A single buffer may have a fourth of it.
     """
 
-    LARGEST = 2 << 20  # bytes of a buffer: making a larger one takes no part of the time of what fills it
-    MOST = 32 << 20  # bytes of all
-
-    def __init__(self) -> None:
+    def __init__(self, most: int) -> None:
+        self._most = most
         self._held: OrderedDict[int, list[Any]] = OrderedDict()
         self._nbytes = 0
         self._lock = threading.Lock()
@@ -57,14 +61,14 @@ class SpareMemory:
 
     def keep(self, memory: Any, nbytes: int) -> None:
         """Keep memory for later, or free it where it is large; sizes that were not used for long go first."""
-        if nbytes > self.LARGEST:
+        if nbytes > self._most // 4:
             memory.release()
             return
         with self._lock:
             self._held.setdefault(nbytes, []).append(memory)
             self._held.move_to_end(nbytes)
             self._nbytes += nbytes
-            while self._nbytes > self.MOST:
+            while self._nbytes > self._most:
                 size, old = self._held.popitem(last=False)
                 self._nbytes -= size * len(old)
                 for each in old:

@@ -25,6 +25,9 @@ from .quirks import quirks_for
 
 BASELINE = "-cl-std=CL1.2"
 _PROGRAMS_KEPT = 256
+# What is given back is kept for the next call: a small part of all memory, and of the host's no more than many
+# processes can have at once.
+_SPARE_SHARE, _SPARE, _SPARE_ON_HOST = 64, 1 << 30, 128 << 20
 # Drivers that take memory when it is first used may run out of it in the middle of work.
 _MUCH = 4
 
@@ -95,7 +98,8 @@ class CommonExecutor(ABC):
         self.errors = errors
         self.memory = MemoryUse()
         quirks = quirks_for(info)
-        self._spare = SpareMemory() if quirks.reuse_buffers else None
+        spare = min(info.global_bytes // _SPARE_SHARE, _SPARE_ON_HOST if quirks.on_host else _SPARE)
+        self._spare = SpareMemory(spare) if quirks.reuse_buffers else None
         self._group_left_open = quirks.group_left_open
 
     @property

@@ -71,7 +71,7 @@ class Quirks:
     group_left_open : int
         Work-items of a group, at most, where a launch leaves their number open; 0: the driver chooses.
     reuse_buffers : bool
-        Whether small buffers that were given back serve again.
+        Whether buffers that were given back serve again.
     unusable : str or None
         Why no kernel can run on it; None where it works. Such a device is never chosen unasked.
     instead : str

@@ -249,7 +249,9 @@ class SmapMap:
     # ---- Both ----
 
     def _put_strength(self, libraries: NDArray[np.int_]) -> None:
-        """The penalty in units of the scaled libraries."""
+        """The penalty, where there is one, in units of the scaled libraries."""
+        if not self._data.ridge:
+            return
         strength = np.ldexp(np.full(len(libraries), self._data.ridge), -2 * self._data.exponents[libraries])
         self._kernels.put("strength", np.minimum(strength, 1e300))
 

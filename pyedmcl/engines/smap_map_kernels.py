@@ -112,8 +112,8 @@ class MapKernels:
     ----------
     executor : Executor
     pool : Pool
-        Holds "series" (libraries, n_steps) in double and "strength" before :meth:`whiten`, and "doubtful" before
-        :meth:`solve`.
+        Holds "series" (libraries, n_steps) in double and, where slopes are penalised, "strength" before
+        :meth:`whiten`, and "doubtful" before :meth:`solve`.
     shape : MapShape
     """
 
@@ -193,8 +193,10 @@ class MapKernels:
         values = parameters(spec("smap_white"), given, self.executor.info, {"rows": shape.n_steps}).parameters
         kernel = build(self.executor, spec("smap_white"), {**given, **values})
         first, m, _ = shape.extent(each.E)
-        uses = allowed.astype(np.uint8) | np.uint8(ASKED) * (True if asked is None else asked)
-        held = self.put("allowed", uses[..., first : first + m])
+        held = pool.get("allowed", 1)
+        if shape.gaps:
+            uses = allowed.astype(np.uint8) | np.uint8(ASKED) * (True if asked is None else asked)
+            held = self.put("allowed", uses[..., first : first + m])
         wg, pacer, cost = int(values["wg"]), self._pacers["white"], 4.0 * m * each.E * (2 * each.E + 6)
         work, done = pool.get("work", n * self.bytes_of_library(each)["work"]), 0
         while done < n:

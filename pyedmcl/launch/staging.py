@@ -94,7 +94,8 @@ class Staging:
 
     def targets(self, column_of: NDArray[np.int32], stride: int, into: Buffer, rows: int = 0) -> None:
         """Write all series centred and time-major, series i to column ``column_of[i]``; zeros up to ``rows`` rows."""
-        columns = self.executor.upload(np.ascontiguousarray(column_of, np.int32))
+        columns = self._pool.get("column_of", column_of.size * 4)
+        self.executor.upload(np.ascontiguousarray(column_of, np.int32), columns)
         for a in range(0, self.n_series, self._columns):
             first, n, (raw, shift, exponent) = self._load(a, min(a + self._columns, self.n_series))
             width = n if first + n < self.n_series else stride - first  # the last ones fill the padding
@@ -103,8 +104,6 @@ class Staging:
                 raw=raw, n_series=n, begin=first, n_all=self.n_series, n_steps=self.n_steps, column_of=columns,
                 target_stride=stride, shift=shift, exponent=exponent, targets=into,
             )  # fmt: skip
-        self.executor.finish()
-        columns.release()
 
     def scaling(self) -> tuple[NDArray[Any], NDArray[np.int32]]:
         """Shift and binary exponent of each series that ``centred`` values were made with; for few series."""

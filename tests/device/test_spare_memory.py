@@ -1,8 +1,9 @@
-"""Small device memory that was given back serves again."""
+"""Device memory that was given back serves again."""
 
 import numpy as np
 import pytest
 
+import pyedmcl
 from pyedmcl.device.buffers import SpareMemory
 from pyedmcl.device.session import open_device
 
@@ -17,7 +18,7 @@ class Memory:
 
 
 def test_memory_of_the_same_size_is_taken_again():
-    spare, one, two = SpareMemory(), Memory(), Memory()
+    spare, one, two = SpareMemory(1000), Memory(), Memory()
     spare.keep(one, 100)
     spare.keep(two, 200)
     assert spare.take(150) is None
@@ -26,23 +27,24 @@ def test_memory_of_the_same_size_is_taken_again():
 
 
 def test_large_memory_is_freed_at_once():
-    spare, large = SpareMemory(), Memory()
-    spare.keep(large, SpareMemory.LARGEST + 1)
-    assert large.free and spare.take(SpareMemory.LARGEST + 1) is None
+    spare, large = SpareMemory(1000), Memory()
+    spare.keep(large, 251)
+    assert large.free and spare.take(251) is None
 
 
-def test_sizes_that_were_not_used_for_long_go_first(monkeypatch):
-    monkeypatch.setattr(SpareMemory, "MOST", 1000)
-    spare, kept = SpareMemory(), {size: Memory() for size in (300, 301, 302, 303)}
-    for size in (300, 301, 302):
+def test_sizes_that_were_not_used_for_long_go_first():
+    spare, kept = SpareMemory(1205), {size: Memory() for size in (298, 299, 300, 301)}
+    for size in (298, 299, 300, 301):
         spare.keep(kept[size], size)
-    spare.keep(spare.take(300), 300)  # 301 is the oldest now
-    spare.keep(kept[303], 303)
-    assert [memory.free for memory in kept.values()] == [False, True, False, False]
+    assert not any(memory.free for memory in kept.values())
+    spare.keep(spare.take(298), 298)  # 299 is the oldest now
+    kept[8] = Memory()
+    spare.keep(kept[8], 8)
+    assert [memory.free for memory in kept.values()] == [False, True, False, False, False]
 
 
 def test_clearing_frees_all():
-    spare, memory = SpareMemory(), [Memory(), Memory()]
+    spare, memory = SpareMemory(100), [Memory(), Memory()]
     for each in memory:
         spare.keep(each, 8)
     spare.clear()
@@ -62,6 +64,16 @@ def test_an_executor_takes_memory_again_and_keeps_the_account(one_device):
     second.release()
     second.release()
     assert executor.memory.held == before
+
+
+def test_the_tables_of_a_map_serve_the_next_one(one_device, monkeypatch):
+    executor, made = open_device(one_device), []
+    x = np.random.default_rng(1).standard_normal((1000, 80)).astype(np.float32)
+    pyedmcl.xmap(x, E=5, device=one_device)
+    new = type(executor)._new_memory
+    monkeypatch.setattr(type(executor), "_new_memory", lambda self, nbytes: made.append(nbytes) or new(self, nbytes))
+    pyedmcl.xmap(x, E=5, device=one_device)
+    assert made == []
 
 
 def test_what_is_spare_is_freed_before_the_driver_is_out_of_memory(one_device, monkeypatch):
