@@ -225,9 +225,8 @@ def delivered(place: Place) -> Answers:
     for symmetric, words in ((True, 1), (False, 2)):
         image = rng.integers(0, 1 << 32, (k, k, words), dtype=np.uint32)
         pixels = image.astype(np.int64) @ np.array([1, 1 << 32][:words])
-        delivery.deliver_counts(
-            executor, executor.upload(image), room((k, k), "int64"), symmetric=symmetric, words=words
-        )
+        held_image = delivery.Pixels(executor.upload(image), symmetric, words)
+        delivery.deliver_counts(executor, held_image, room((k, k), "int64"))
         yield f"counts, {words}", got(arrays[-1]), np.triu(pixels) + np.triu(pixels, 1).T if symmetric else pixels
 
 

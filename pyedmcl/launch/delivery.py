@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..codegen.build import build
 from ..device.foreign_arrays import ForeignArray
@@ -99,12 +100,62 @@ def deliver_skill(executor: Executor, rho: Buffer, begin: int, into: DeviceRows)
     _demand(executor, wrong, f"correlations beyond {MOST_RHO} (kernel lookup)")
 
 
-def deliver_counts(executor: Executor, image: Buffer, into: DeviceRows, *, symmetric: bool, words: int) -> None:
-    """Pixels of ``words`` words to numbers of 64 bits, with both halves of a symmetric image."""
+@dataclass(frozen=True)
+class Pixels:
+    """An image on the device, as sums of ``words`` words.
+
+    Attributes
+    ----------
+    buffer : Buffer
+    symmetric : bool
+        Only pixels on and above the diagonal were computed; both halves are delivered.
+    words : int
+    """
+
+    buffer: Buffer
+    symmetric: bool
+    words: int
+
+
+def deliver_counts(executor: Executor, image: Pixels, into: DeviceRows) -> None:
+    """Pixels to numbers of 64 bits."""
+    _deliver_pixels(executor, "deliver_counts", np.dtype(np.float32), image, into, counts=into.buffer,
+                    first_count=into.first)  # fmt: skip
+
+
+def deliver_means(
+    executor: Executor, image: Pixels, into: DeviceRows, present: Sequence[NDArray[np.float64]], exponent: int
+) -> None:
+    """Pixels to means in float64.
+
+    Parameters
+    ----------
+    executor : Executor
+    image : Pixels
+    into : DeviceRows
+    present : (ndarray, ndarray)
+        Points without a gap of the rows and of the columns of pixels.
+    exponent : int
+        Of the power of two that sums are multiplied with.
+    """
+    sides = [executor.upload(np.ascontiguousarray(side, np.float64)) for side in present]
+    try:
+        _deliver_pixels(
+            executor, "deliver_means", np.dtype(np.float64), image, into, present_rows=sides[0],
+            present_columns=sides[1], exponent=exponent, means=into.buffer, first_mean=into.first,
+        )  # fmt: skip
+    finally:
+        for side in sides:
+            side.release()
+
+
+def _deliver_pixels(
+    executor: Executor, entry: str, dtype: np.dtype[Any], image: Pixels, into: DeviceRows, **arguments: Any
+) -> None:
     rows, columns = into.shape
     _launch(
-        executor, "deliver_counts", np.dtype(np.float32), open_size(columns, rows), image=image, n_columns=columns,
-        symmetric=symmetric, words=words, counts=into.buffer, first_count=into.first,
+        executor, entry, dtype, open_size(columns, rows), image=image.buffer, n_columns=columns,
+        symmetric=image.symmetric, words=image.words, **arguments,
     )  # fmt: skip
     executor.finish()
 

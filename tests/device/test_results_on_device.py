@@ -74,6 +74,9 @@ CASES = {
     "xmap with targets": (lambda named: pyedmcl.xmap(X, targets=[1], dtype="float64", **named), ("rho",)),
     "recurrence_plot": (lambda named: pyedmcl.recurrence_plot(X[:, 0], m=2, radius=1.0, pixels=40, **named),
                         ("counts",)),
+    "distance_plot": (lambda named: pyedmcl.distance_plot(X[:, 1] * 1e-30, m=2, pixels=40, **named), ("means",)),
+    "distance_plot of two": (lambda named: pyedmcl.distance_plot(X[:90, 0], X[:, 2], pixels=(7, 11), **named),
+                             ("means",)),
     "recurrence_plot of two": (lambda named: pyedmcl.recurrence_plot(X[:90, 0], X[:, 2], radius=1.0, **named),
                                ("counts",)),
 }  # fmt: skip
@@ -93,7 +96,7 @@ def test_results_stay_on_the_device_with_the_same_bits(case, caller, one_device)
         with counting() as copies:
             np.testing.assert_array_equal(np.asarray(getattr(result, name)), getattr(expected, name))
         assert (copies.downloads, copies.downloaded) == (1, getattr(expected, name).nbytes)
-    assert "deliver" in result.provenance["kernels"] or case.startswith("recurrence")
+    assert "deliver" in result.provenance["kernels"] or "_plot" in case
 
 
 def test_a_result_on_the_device_does_what_others_do(caller, tmp_path):

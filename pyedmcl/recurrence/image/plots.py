@@ -127,7 +127,8 @@ class DistancePlot(Result):
     Attributes
     ----------
     means : ndarray of float64 (pixel rows, pixel columns)
-        In the unit of the data; the distance itself where a pixel is a cell. NaN where no cell is without a gap.
+        In the unit of the data; the distance itself where a pixel is a cell. NaN where no cell is without a gap. With
+        ``out=`` it stands for the caller's array on the device, as in :class:`RecurrencePlot`.
     n_rows, n_columns : int
         Points of the whole matrix.
     provenance : mapping
@@ -137,21 +138,26 @@ class DistancePlot(Result):
 
     column_labels: ClassVar = {"means": Label("data", "mean distance of the pixel's cells"), **_PIXELS}
 
-    means: NDArray[np.float64]
+    means: Any
     n_rows: int
     n_columns: int
     provenance: Mapping[str, Any] = field(default_factory=dict, repr=False)
     times: Times = (None, None)
 
+    @property
+    def _pixels(self) -> NDArray[np.float64]:
+        """The means on the host."""
+        return np.asarray(self.means)
+
     def to_xarray(self) -> Any:
         """An xarray.DataArray of the mean distances (y, x): points that the pixels begin with."""
-        return _image_array(self.means, (self.n_rows, self.n_columns), "means")
+        return _image_array(self._pixels, (self.n_rows, self.n_columns), "means")
 
     @property
     def matrix(self) -> NDArray[np.float64]:
         """The distance matrix itself, where each pixel is a cell. Raises InputError where it is not."""
         _require_cells(self.means.shape, self.n_rows, self.n_columns)
-        return self.means
+        return self._pixels
 
     def save(self, path: str | os.PathLike[str], *, white: float | None = None) -> Path:
         """Write the pixels as a grey PNG file: no axes, time to the right and upwards, dark where states are near.
@@ -176,7 +182,8 @@ class DistancePlot(Result):
 
         if path_of(path).suffix.lower() == SUFFIX:
             return super().save(path)
-        return save_png(shades(self.means, _white(white, self.means), 0.0), path)
+        means = self._pixels
+        return save_png(shades(means, _white(white, means), 0.0), path)
 
     def plot(
         self, path: str | os.PathLike[str] | None = None, *, white: float | None = None, title: str | None = None,
@@ -185,10 +192,11 @@ class DistancePlot(Result):
         """The plot with axes; saved to ``path`` if given. Needs matplotlib. ``white`` as for :meth:`save`."""
         from ...plot.recurrence import plot_image
 
-        single = self.means.shape == (self.n_rows, self.n_columns)
+        means = self._pixels
+        single = means.shape == (self.n_rows, self.n_columns)
         return plot_image(
-            self.means, (self.n_rows, self.n_columns), path, label="distance" if single else "mean distance",
-            title=title, white=_white(white, self.means), black=0.0,
+            means, (self.n_rows, self.n_columns), path, label="distance" if single else "mean distance",
+            title=title, white=_white(white, means), black=0.0,
             same=not self.provenance.get("cross", False), times=self.times,
             dpi=dpi,
         )  # fmt: skip

@@ -150,6 +150,7 @@ def distance_plot(
     dtype: str = "float32",
     regular: str | None = None,
     progress: Progress | None = None,
+    out: Any = None,
     device: Device = None,
     tune: str | None = None,
 ) -> DistancePlot:
@@ -162,6 +163,9 @@ def distance_plot(
     ----------
     x, y, m, tau, metric, normalize, state, embedded, pixels, dtype, regular, progress, device, tune
         As for :func:`pyedmcl.recurrence_plot`.
+    out : array, optional
+        An array on the device for the means (pixel rows, pixel columns) of float64, as for that function; the device
+        needs double precision.
 
     Returns
     -------
@@ -199,14 +203,18 @@ def distance_plot(
     rows, columns = _sides(x, y, embedding, options)
     problem: RqaProblem = common.problem_of(rows, None if y is None else columns, options, theiler=0)
     size = _size(pixels, rows.n, columns.n)
-    runner = _one(device, options)
+    arrays = [] if out is None else arrays_of(out, {"means": (size, np.float64)})
+    runner = runner_at(arrays, device, "float64") if arrays else _one(device, options)
+    into = DeviceRows.of(arrays[0], runner.executor) if arrays else None
     other = None if y is None else columns.values
-    image = render_image(runner.executor, problem, rows.values, other, pixels=size, mean=True)
+    image = render_image(
+        runner.executor, problem, rows.values, other, pixels=size, mean=True, exponent=rows.exponent, into=into
+    )
     record = common.provenance(
         runner, columns, options, cross=y is not None, parameters=image.parameters, grade=image.grade
     )
-    times = _times(x, y, rows, columns)
-    return DistancePlot(np.ldexp(image.values, rows.exponent), rows.n, columns.n, record, times)
+    means = OnDevice(arrays[0].array) if arrays else image.values
+    return DistancePlot(means, rows.n, columns.n, record, _times(x, y, rows, columns))
 
 
 def _times(x: Any, y: Any, rows: Points, columns: Points) -> Times:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from ...device.quirks import quirks_for
 from ...errors import InputError
 from ...kernels import spec
-from ...launch.delivery import DeviceRows
+from ...launch.delivery import DeviceRows, deliver_counts, deliver_means
 from ...tuning.parameters import ParameterChoice, adjusted, parameters
 from .data import Floats, SweepData, complete_points, prepare
 from .sweep import ImageSweep, Raster
@@ -49,6 +50,7 @@ def render_image(
     *,
     pixels: tuple[int, int],
     mean: bool = False,
+    exponent: int = 0,
     into: DeviceRows | None = None,
 ) -> Image:
     """The recurrence plot of a problem as an image; with ``mean`` its distances instead.
@@ -66,8 +68,10 @@ def render_image(
     pixels : (int, int)
         Rows and columns of pixels, at most the numbers of points.
     mean : bool
+    exponent : int
+        Means are multiplied by this power of two, by which the data were divided.
     into : DeviceRows, optional
-        Where counts go on the device; the image has no values then.
+        Where counts or means go on the device; the image has no values then.
 
     Raises
     ------
@@ -93,33 +97,48 @@ def render_image(
         "per_column": problem.column_limits is not None and not mean,
         "listed": data.exact and not executor.info.fp64, "wide": mean or raster.largest >= 2**32,
     }  # fmt: skip
-    if into is not None and values["listed"]:
-        raise InputError(
-            f"out=: cells that float32 cannot decide are decided on the host, since {executor.info.name} has no double "
-            "precision; take exact=False, or leave out= out"
-        )
+    deliver = None
+    if into is not None:
+        if values["listed"]:
+            raise InputError(
+                f"out=: cells that float32 cannot decide are decided on the host, since {executor.info.name} has no "
+                "double precision; take exact=False, or leave out= out"
+            )
+        if mean:
+            present, power = _present(problem, data, raster), _power(data, raster) + exponent
+            deliver = partial(deliver_means, executor, into=into, present=present, exponent=power)
+        else:
+            deliver = partial(deliver_counts, executor, into=into)
     choice = _parameters(executor, values, problem)
-    sums = ImageSweep(executor, problem, data, raster, {**values, **choice.parameters}).run(into)
+    sums = ImageSweep(executor, problem, data, raster, {**values, **choice.parameters}).run(deliver)
     if sums is None:
         return Image(None, dict(choice.parameters), choice.grade)
     if raster.symmetric:
         diagonal = sums.diagonal().copy()
         sums = sums + sums.T
         np.fill_diagonal(sums, diagonal)
-    image = _means(sums, problem, data, raster) if mean else sums
+    image = np.ldexp(_means(sums, problem, data, raster), exponent) if mean else sums
     return Image(image, dict(choice.parameters), choice.grade)
+
+
+def _present(problem: RqaProblem, data: SweepData, raster: Raster) -> list[NDArray[np.float64]]:
+    """Points without a gap in each row and in each column of pixels."""
+    sides = (data.rows, problem.n_rows, raster.down), (data.columns, problem.n_columns, raster.across)
+    return [np.add.reduceat(complete_points(side, problem, n).astype(np.float64), edges[:-1])
+            for side, n, edges in sides]  # fmt: skip
+
+
+def _power(data: SweepData, raster: Raster) -> int:
+    """Exponent of the distance that 1 stands for in a sum."""
+    return int(np.frexp(data.unit(raster.largest))[1]) - 1
 
 
 def _means(sums: NDArray[np.int64], problem: RqaProblem, data: SweepData, raster: Raster) -> NDArray[np.float64]:
     """Mean distances from their fixed-point sums; NaN where a pixel has no cell without a gap."""
-    sides_points = ((data.rows, problem.n_rows), (data.columns, problem.n_columns))
-    present = [complete_points(side, problem, n) for side, n in sides_points]
-    edges = raster.down, raster.across
-    sides = (np.add.reduceat(p.astype(np.float64), e[:-1]) for p, e in zip(present, edges, strict=True))
-    cells = np.outer(*sides)
+    cells = np.outer(*_present(problem, data, raster))
     with np.errstate(invalid="ignore", divide="ignore"):
         means: NDArray[np.float64] = np.where(cells > 0, sums.astype(np.float64) / cells, np.nan)
-    return means * data.unit(raster.largest)
+    return np.ldexp(means, _power(data, raster))
 
 
 def _parameters(executor: Executor, values: dict[str, Any], problem: RqaProblem) -> ParameterChoice:

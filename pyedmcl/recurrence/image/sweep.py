@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,7 @@ from ...codegen.build import build
 from ...device.memory import budget
 from ...errors import DeviceMemoryError
 from ...kernels import spec
-from ...launch.delivery import DeviceRows, deliver_counts
+from ...launch.delivery import Pixels
 from ...launch.pacing import Pacer
 from ...launch.progress import told
 from ...launch.sizes import open_size
@@ -94,10 +95,10 @@ class ImageSweep:
         self._heights = (self._pieces[:, 2] - self._pieces[:, 1]).astype(np.int64)
         self._per_group: int = max(1, values["piece"] // max(int(self._heights.mean()), 1))
 
-    def run(self, into: DeviceRows | None = None) -> NDArray[np.int64] | None:
+    def run(self, deliver: Callable[[Pixels], None] | None = None) -> NDArray[np.int64] | None:
         """Recurrent cells, or fixed-point sums of distances, of each pixel; below the diagonal of symmetric ones, 0.
 
-        Into an array on the device, where it is given; then both halves of symmetric ones are filled.
+        Where ``deliver`` is given it gets the image on the device, and nothing is returned.
         """
         words = 2 if self.values["wide"] else 1
         image = np.empty((*self.raster.pixels, words), np.uint32)
@@ -106,8 +107,8 @@ class ImageSweep:
             self._upload(image, held)
             self.executor.launch(self._clear, open_size(image.size), None, image=held["image"], n=image.size)
             self._launch_all(held)
-            if into is not None:
-                deliver_counts(self.executor, held["image"], into, symmetric=self.raster.symmetric, words=words)
+            if deliver is not None:
+                deliver(Pixels(held["image"], self.raster.symmetric, words))
                 return None
             self.executor.download(held["image"], image)
         finally:
