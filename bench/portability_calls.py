@@ -18,7 +18,7 @@ import pyedmcl
 from pyedmcl.device.quirks import quirks_for
 from pyedmcl.launch import delivery
 from pyedmcl.reference import ccm as ccm_oracle
-from pyedmcl.reference import legal_rows, simplex_predict, skill
+from pyedmcl.reference import library_mask_of, simplex_predict, skill
 from pyedmcl.reference import smap as smap_oracle
 from pyedmcl.tuner.problems import problem
 from pyedmcl.tuner.problems.common import SmallSearch
@@ -188,7 +188,7 @@ def smap_shared(place: Place) -> Answers:
 def ccm(place: Place) -> Answers:
     x, y = place.noise(10).astype(np.float64), place.noise(11).astype(np.float64)
     y[1:] += x[:-1]
-    most = int(min(legal_rows(a, place.E, place.tau, 0, b).sum() for a, b in ((x, y), (y, x))))
+    most = int(min(library_mask_of(a, place.E, place.tau, 0, b).sum() for a, b in ((x, y), (y, x))))
     sizes = sorted({place.E + 3, most // 2, most})
     # A work-item has bits of 16 samples. Of fewer, the rest is computed from what nobody wrote, and dropped.
     samples = 16 if place.tiny else _SAMPLES

@@ -53,13 +53,13 @@ void write_neighbours(global const int* restrict c, global real* restrict d, con
 kernel void candidates(global const real* restrict library, const ulong library_first, global const real* restrict query,
                        const ulong query_first, const int tau, const int E, const int begin, const int n, const int m,
                        const int exclusion_radius, global int* restrict rows, global real* restrict squared,
-                       global const real* restrict limit, global uchar* restrict open, global const int* restrict which,
+                       global const real* restrict limit, global uchar* restrict open, global const int* restrict query_rows,
                        const int k, const int stride, const int tile, const int spare, const ulong table,
                        global int* restrict out_row, global real* restrict out_value) {
   // ---- The query row and its candidates ----
   const int g = get_global_id(0);
   if (g >= n) return;
-  const int t = which[begin + g];
+  const int t = query_rows[begin + g];
   global const real* restrict x = library + library_first;
   global const real* restrict q = query + query_first + t;
   global int* restrict c = rows + (size_t)g * m;
@@ -105,11 +105,11 @@ kernel void tabulate(global const int* restrict rows, global real* restrict squa
   write_neighbours(c, squared + (size_t)t * k, found, t, k, stride, tile, spare, table, out_row, out_value);
 }
 
-// which: n query rows that are no states, or not asked for; they get lists of k neighbours that are none.
-kernel void nothing(global const int* restrict which, const int n, const int k, global int* restrict out_row,
+// query_rows: n query rows that are no states, or not asked for; they get lists of k neighbours that are none.
+kernel void nothing(global const int* restrict query_rows, const int n, const int k, global int* restrict out_row,
                     global real* restrict out_value) {
   if (get_global_id(0) >= n) return;
-  const size_t at = (size_t)which[get_global_id(0)] * k;
+  const size_t at = (size_t)query_rows[get_global_id(0)] * k;
   for (int i = 0; i < k; ++i) {
     out_row[at + i] = -1;
     out_value[at + i] = NOWHERE;

@@ -15,23 +15,23 @@
 ##     step 1                         y10 y11 y12                  within a tile of table_tile rows neighbour by
 ##     ...                                                         neighbour: [k_stride][table_tile]
 ##
-## A group owns a block of adjacent columns and every n_slices-th library (or library_lanes of them at once):
+## A group owns a column tile (adjacent targets) and every n_slices-th library (or library_lanes of them at once):
 ##
 ##   work-item = target_lane + target_lanes * (row_lane + row_lanes * library_lane)
-##     target_lane    which `vectors` vectors of `lanes` targets of the block
+##     target_lane    which `vectors` vectors of `lanes` targets of the tile
 ##     row_lane       which of the query rows
 ##     library_lane   which library of those that the group looks up at once
 ##
 ## Sums over the rows are added in an order of their own, whatever the parameters: lookup_sums.mako.
 ##
-## Stages: fetch the block's targets into local memory (if staged), sum the observations once for the group (if there are
+## Stages: fetch the tile's targets into local memory (if staged), sum the observations once for the group (if there are
 ## no gaps), then for each library: sum over the rows, put the row lanes' sums together, and write rho.
 ##
 ## With targets of 16 bits (precision "compact"; compact.clh, compact.cl.mako) reading them takes half the bytes. They lie in
 ## [0.5, 2), not around 0. Weights add to 1, so that a prediction whose sum begins at -centre is centred for nothing;
 ## observations are centred once for the group, and the sum of products with predictions at its end. Where predictions vary too
 ## little for targets of so few bits, MARKED is written instead of rho, and a launch with precision "again" computes these
-## pairs from targets of 32 bits: its groups look for marks first, and mostly end there.
+## pairs from targets of 32 bits: lookup_marks.mako.
 ## ---- parameters (python -m pyedmcl.kernels.describe --write) ----
 ## Given by the problem:
 ##   k              number of neighbours; 0: an argument, for maps of many dimensions with few targets each
@@ -52,6 +52,7 @@
 ##   quads          load rows and weights four at a time (no yes; no, yes)
 ## ---- end of parameters ----
 <%namespace name="sums" file="lookup_sums.mako"/>
+<%namespace name="marks" file="lookup_marks.mako"/>
 <%
 columns = vectors * lanes  # targets of a work-item
 group_columns = target_lanes * columns
@@ -151,21 +152,11 @@ void lookup(global const ${target_type}* restrict targets, global const ${row_ty
   const int slice = get_group_id(0) % n_slices;
   const int lane = get_local_id(0) % ${target_lanes}, slot = get_local_id(0) / ${target_lanes};
   const int row_lane = slot % ${row_lanes}, library_lane = slot / ${row_lanes};
-  const int block_begin = column_begin + (get_group_id(0) / n_slices) * ${group_columns}, c0 = block_begin + lane * ${columns};
+  const int tile_begin = column_begin + (get_group_id(0) / n_slices) * ${group_columns}, c0 = tile_begin + lane * ${columns};
 %if again:
 
   // ---- Is there anything to do? ----
-  local int any_marked;
-  if (get_local_id(0) == 0) any_marked = 0;
-  barrier(CLK_LOCAL_MEM_FENCE);
-  for (int first = slice * ${library_lanes}; first < n_libraries; first += n_slices * ${library_lanes})
-    for (int i = get_local_id(0); i < ${library_lanes * group_columns}; i += ${wg}) {
-      const int which = first + i / ${group_columns}, c = block_begin + i % ${group_columns};
-      if (which < n_libraries && c < column_end)
-        if (rho[(size_t)(first_library + which) * rho_stride + target_of[c]] == MARKED) any_marked = 1;
-    }
-  barrier(CLK_LOCAL_MEM_FENCE);
-  if (!any_marked) return;
+${marks.end_unless_marked()}
 %endif
 %if row_lanes > 1 or group_sums and group_rows > 1:
   local real shared_sum[${group_rows} * ${group_columns}] __attribute__((aligned(128)));
@@ -175,10 +166,10 @@ void lookup(global const ${target_type}* restrict targets, global const ${row_ty
 %endfor
 %endif
 
-  // ---- The block's targets ----
+  // ---- The targets of the column tile ----
 %if compact:
   local real centre_of[${group_columns}];
-  for (int i = get_local_id(0); i < ${group_columns}; i += ${wg}) centre_of[i] = centres[block_begin + i];
+  for (int i = get_local_id(0); i < ${group_columns}; i += ${wg}) centre_of[i] = centres[tile_begin + i];
 %if not staged:
   barrier(CLK_LOCAL_MEM_FENCE);
 %endif
@@ -188,7 +179,7 @@ void lookup(global const ${target_type}* restrict targets, global const ${row_ty
   local ${target_type} ys[${stage_rows} * ${group_columns}] __attribute__((aligned(64)));
   for (int i = get_local_id(0); i < n_rows * ${group_columns}; i += ${wg})
   {
-    const int c = block_begin + i % ${group_columns};
+    const int c = tile_begin + i % ${group_columns};
     ys[i] = c < column_end ? targets[(size_t)(i / ${group_columns}) * target_stride + c] : 0;
   }
   barrier(CLK_LOCAL_MEM_FENCE);
@@ -228,15 +219,10 @@ void lookup(global const ${target_type}* restrict targets, global const ${row_ty
   // ---- One library after another ----
   for (int first = slice * ${library_lanes}; first < n_libraries; first += n_slices * ${library_lanes}) {
     // All work-items of a group meet the same barriers, so what lies past the last library repeats it unwritten.
-    const int which = min(first + library_lane, n_libraries - 1);
-    const size_t table = table_begin + (size_t)which * table_rows * ${k_stride};
+    const int library = min(first + library_lane, n_libraries - 1);
+    const size_t table = table_begin + (size_t)library * table_rows * ${k_stride};
 %if again:
-    int marked = 0;
-    for (int i = 0; i < ${library_lanes * group_columns}; ++i) {
-      const int other = min(first + i / ${group_columns}, n_libraries - 1), c = block_begin + i % ${group_columns};
-      if (c < column_end) marked |= rho[(size_t)(first_library + other) * rho_stride + target_of[c]] == MARKED;
-    }
-    if (!marked) continue;
+${marks.continue_unless_marked()}
 %endif
 %for v in range(vectors):
     realv ${", ".join(f"sum_{s}{v} = 0, rest_{s}{v} = 0" for s in library_sums)};
@@ -335,7 +321,7 @@ void lookup(global const ${target_type}* restrict targets, global const ${row_ty
         STOREV(result, out);
         for (int l = 0; l < LANES; ++l) {
           const int c = c0 + ${v * lanes} + l;
-          const size_t at = (size_t)(first_library + which) * rho_stride + target_of[c];
+          const size_t at = (size_t)(first_library + library) * rho_stride + target_of[c];
 %if again:
           if (c < column_end && rho[at] == MARKED) rho[at] = out[l];
 %elif compact:

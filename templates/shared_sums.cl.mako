@@ -36,8 +36,8 @@ span = E + side - 1
 #include "order.clh"
 #include "reach.clh"
 
-// library_first, query_first: elements of row 0, with gaps around the rows. may: 1 for rows that may be neighbours; asked: 1
-// for queries. Block b of queries or library rows begins with row b / TAU * TAU * SIDE + b % TAU, and has every TAU-th row:
+// library_first, query_first: elements of row 0, with gaps around the rows. library_mask: 1 for rows that may be
+// neighbours; query_mask: 1 for rows whose neighbours are sought. Block b of queries or library rows begins with row b / TAU * TAU * SIDE + b % TAU, and has every TAU-th row:
 //
 //   TAU = 2, SIDE = 3     row    0 1 2 3 4 5 | 6 7 8 9 ..
 //                         block  0 1 0 1 0 1 | 2 3 2 3 ..
@@ -46,8 +46,8 @@ span = E + side - 1
 // out_row, out_value: [query][K], rows and squared distances.
 kernel __attribute__((reqd_work_group_size(WG, 1, 1)))
 void shared_sums(global const real* restrict library, global const real* restrict query, const ulong library_first,
-                 const ulong query_first, global const uchar* restrict may, global const uchar* restrict asked,
-                 const int n_query, const int first, const int last, const int exclusion_radius, const int begin,
+                 const ulong query_first, global const uchar* restrict library_mask,
+                 global const uchar* restrict query_mask, const int n_query, const int first, const int last, const int exclusion_radius, const int begin,
                  global int* restrict out_row, global real* restrict out_value) {
   // ---- The queries: block by block, one block in each lane ----
   const int block = (begin + get_group_id(0)) * (WG * LANES) + get_local_id(0) * LANES;
@@ -74,7 +74,7 @@ void shared_sums(global const real* restrict library, global const real* restric
     real most[LANES];
     for (int l = 0; l < LANES; ++l) {
       const int row = t0[l] + r * TAU;
-      most[l] = row < n_query && asked[row] ? (real)FAR : (real)(-1);
+      most[l] = row < n_query && query_mask[row] ? (real)FAR : (real)(-1);
     }
     bound[r] = LOADV(most);
     reach[r] = REACH(bound[r], ${E});
@@ -122,7 +122,7 @@ r0, c0 = max(0, -delta), max(0, delta)
     while (hits) {
       const int hit = 63 - (int)clz(hits & -hits), r = hit / SIDE, c = hit % SIDE, j = j0 + c * TAU;
       hits &= hits - 1;
-      if (!may[j]) continue;
+      if (!library_mask[j]) continue;
       realv a = 0;
       for (int e = 0; e < ${E}; ++e) {
         d = y[r + ${E - 1} - e] - from[(c + ${E - 1} - e) * TAU];
@@ -134,9 +134,9 @@ r0, c0 = max(0, -delta), max(0, delta)
       if (!ANYV(a < (realv)(NOWHERE))) continue;
       // Rows ascend only within a phase of the lag, so the insertion has to compare rows as well.
       realv* restrict list = nearest + r * K;
-      rowv* restrict which = rows + r * K;
+      rowv* restrict list_rows = rows + r * K;
       const rowv row = j;
-      INSERT_SORTED(COMES_BEFORE, ROLL_LIST, 1, K, list, which, a, row);
+      INSERT_SORTED(COMES_BEFORE, ROLL_LIST, 1, K, list, list_rows, a, row);
       bound[r] = MINIMUM(bound[r], list[K - 1]);
       reach[r] = REACH(bound[r], ${E});
     }

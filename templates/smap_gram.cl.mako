@@ -71,7 +71,7 @@ staged = wg > 1
 #define WANTED(l, i)                                                                \
   ((i) == 0 ? (moment)1                                                             \
             : (moment)states[(size_t)(t0 + (l)) * STATE + E + (i) - 1] - (moment)columns[(size_t)(E + (i) - 1) * n_padded + (l)])
-#define PENALTY(i, j) penalty[((size_t)which * E + (i)) * E + (j)]
+#define PENALTY(i, j) penalty[((size_t)library * E + (i)) * E + (j)]
 
 // A work-group owns ${wg * lanes} rows of library get_group_id(1), from tile first_tile on. doubtful: by library, set to 1 where
 // some row's system is nearly singular.
@@ -91,11 +91,11 @@ void smap_gram(global const real* restrict states, global const real* restrict c
 %endif
 
   // ---- The rows t of this work-item ----
-  const int which = get_group_id(1), t0 = ((first_tile + get_group_id(0)) * WG + get_local_id(0)) * LANES;
-  states += (size_t)which * n_padded * STATE;
-  columns += (size_t)which * n_padded * COLUMNS + t0;
-  fits += (size_t)which * n_padded * (E + 3) + t0;
-  doubtful += which;
+  const int library = get_group_id(1), t0 = ((first_tile + get_group_id(0)) * WG + get_local_id(0)) * LANES;
+  states += (size_t)library * n_padded * STATE;
+  columns += (size_t)library * n_padded * COLUMNS + t0;
+  fits += (size_t)library * n_padded * (E + 3) + t0;
+  doubtful += library;
   realv q[E], centre[E];
   for (int e = 0; e < E; ++e) {
     q[e] = LOADV(columns + (size_t)e * n_padded);
@@ -189,7 +189,7 @@ void smap_gram(global const real* restrict states, global const real* restrict c
   STOREV(nearest, near_of);
   STOREV(rate, rate_of);
   _Pragma("unroll 1") for (int l = 0; l < LANES; ++l) {
-    global real* restrict record = records + ((size_t)which * n_padded + t0 + l) * RECORD;
+    global real* restrict record = records + ((size_t)library * n_padded + t0 + l) * RECORD;
     moment a[N_PACKED], scale[K], x[K];
     for (int i = 0; i < N_PACKED; ++i) a[i] = system[i * LANES + l];
     factor_packed(a, scale);

@@ -104,12 +104,12 @@ void smap_map(global const real* restrict states, global const real* restrict co
 %if row_lanes > 1:
   local real shared[${row_lanes} * TARGETS];
 %endif
-  const int which = get_group_id(2), tile = first_tile + get_group_id(1), row0 = tile * ROWS;
+  const int library = get_group_id(2), tile = first_tile + get_group_id(1), row0 = tile * ROWS;
   const int block = column_begin + get_group_id(0) * TARGETS, lid = get_local_id(0);
   const int target_lane = lid % ${target_lanes}, row_lane = lid / ${target_lanes};
-  states += (size_t)which * n_padded * STATE;
-  columns += (size_t)which * n_padded * COLUMNS;
-  fits += (size_t)which * n_padded * (E + 3);
+  states += (size_t)library * n_padded * STATE;
+  columns += (size_t)library * n_padded * COLUMNS;
+  fits += (size_t)library * n_padded * (E + 3);
   targets += (size_t)first * target_stride;
 %if kept:
   targetv ${", ".join(f"p{r}_{v} = 0" for r in range(rows_each) for v in range(vectors))};
@@ -191,7 +191,7 @@ void smap_map(global const real* restrict states, global const real* restrict co
 
   // ---- The sums of this tile ----
   const int stop = min(ROWS, n_rows - row0);
-  sums += ((size_t)which * n_tiles + tile) * PIECES * sums_stride + block - column_begin;
+  sums += ((size_t)library * n_tiles + tile) * PIECES * sums_stride + block - column_begin;
 %for v in range(1 if not kept else vectors):
 %if kept:
   {
@@ -290,9 +290,9 @@ void smap_map(global const real* restrict states, global const real* restrict co
 kernel void smap_score(global const real* restrict sums, const int sums_stride, const int n_tiles, const int column_begin,
                        const int column_end, global const int* restrict target_of, const int first_library,
                        const int rho_stride, global real* restrict rho) {
-  const int c = get_global_id(0), which = get_global_id(1);
+  const int c = get_global_id(0), library = get_global_id(1);
   if (column_begin + c >= column_end) return;
-  sums += (size_t)which * n_tiles * PIECES * sums_stride + c;
+  sums += (size_t)library * n_tiles * PIECES * sums_stride + c;
   moment n = 0, p = 0, o = 0, pp = 0, oo = 0, po = 0;
   for (int tile = 0; tile < n_tiles; ++tile, sums += (size_t)PIECES * sums_stride) {
     const moment here = sums[0];
@@ -309,5 +309,5 @@ kernel void smap_score(global const real* restrict sums, const int sums_stride, 
   // As pearson() of reduce.clh: what differs by no more than the rounding of the numbers themselves does not vary.
   const int defined = n >= 3 && pp > ROUNDING * ROUNDING * n * p * p && oo > ROUNDING * ROUNDING * n * o * o;
   const moment found = fmax(fmin(po / (sqrt(pp) * sqrt(oo)), (moment)1), (moment)-1);
-  rho[(size_t)(first_library + which) * rho_stride + target_of[column_begin + c]] = defined ? (real)found : (real)NAN;
+  rho[(size_t)(first_library + library) * rho_stride + target_of[column_begin + c]] = defined ? (real)found : (real)NAN;
 }

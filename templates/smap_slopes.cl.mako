@@ -39,11 +39,11 @@ kernel __attribute__((reqd_work_group_size(WG, 1, 1)))
 void smap_slopes(global const real* restrict states, global const real* restrict columns,
                  global const real* restrict records, const int n_rows, const int n_padded, const int first_tile,
                  const int radius, global moment* restrict slopes) {
-  const int which = get_group_id(1), s0 = ((first_tile + get_group_id(0)) * WG + get_local_id(0)) * LANES;
-  states += (size_t)which * n_padded * STATE;
-  columns += (size_t)which * n_padded * COLUMNS + s0;
-  records += (size_t)which * n_padded * RECORD;
-  slopes += (size_t)which * n_padded * E + s0;
+  const int library = get_group_id(1), s0 = ((first_tile + get_group_id(0)) * WG + get_local_id(0)) * LANES;
+  states += (size_t)library * n_padded * STATE;
+  columns += (size_t)library * n_padded * COLUMNS + s0;
+  records += (size_t)library * n_padded * RECORD;
+  slopes += (size_t)library * n_padded * E + s0;
   realv q[E], z[E];
   momentv sum[E];
   real of_rows[E * LANES];

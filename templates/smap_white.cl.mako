@@ -63,31 +63,31 @@ inline int complete(global const moment* restrict x, const int j, const int lag)
 #define NEIGHBOUR 1  // the bit of rows that may be neighbours
 #define ASKED 2      // and of those that are predicted
 
-// A work-group makes the states of library first_library + its number. allowed: what rows are for, by bits (read only with
-// gaps); those of the next library follow allowed_stride rows later, which is 0 where all libraries have the same. work:
+// A work-group makes the states of library first_library + its number. uses: what rows are for, by bits (read only with
+// gaps); those of the next library follow uses_stride rows later, which is 0 where all libraries have the same. work:
 // [library][E + 1][n_padded], weights and regressors in double.
 %if penalised:
 // strength: of the penalty on squared slopes of the data, by library. penalty: [library][E][E], the same for slopes of z.
 %endif
 kernel __attribute__((reqd_work_group_size(WG, 1, 1)))
 void smap_white(global const moment* restrict series, const int first_library, const int series_stride, const int first,
-                const int lag, const int n_rows, const int n_padded, global const uchar* restrict allowed,
-                const int allowed_stride, const moment theta, global const moment* restrict strength,
+                const int lag, const int n_rows, const int n_padded, global const uchar* restrict uses,
+                const int uses_stride, const moment theta, global const moment* restrict strength,
                 global moment* restrict work, global real* restrict states, global real* restrict columns,
                 global moment* restrict penalty) {
   local moment shared[WG];
-  const int lid = get_local_id(0), which = first_library + get_group_id(0);
-  global const moment* restrict x = series + (size_t)which * series_stride + first;
-  global moment* restrict weights = work + (size_t)which * (E + 1) * n_padded;
+  const int lid = get_local_id(0), library = first_library + get_group_id(0);
+  global const moment* restrict x = series + (size_t)library * series_stride + first;
+  global moment* restrict weights = work + (size_t)library * (E + 1) * n_padded;
   global moment* restrict z = weights + n_padded;
-  allowed += (size_t)which * allowed_stride;
-  states += (size_t)which * n_padded * STATE;
-  columns += (size_t)which * n_padded * COLUMNS;
+  uses += (size_t)library * uses_stride;
+  states += (size_t)library * n_padded * STATE;
+  columns += (size_t)library * n_padded * COLUMNS;
 
   // ---- Means, and the mean distance from the mean state ----
   moment mine = 0, mean[E];
   for (int j = lid; j < n_rows; j += WG) {
-    weights[j] = ${"complete(x, j, lag) && (allowed[j] & NEIGHBOUR)" if gaps else "1"};
+    weights[j] = ${"complete(x, j, lag) && (uses[j] & NEIGHBOUR)" if gaps else "1"};
     mine += weights[j];
   }
   const moment n = total(mine, shared, lid);
@@ -169,8 +169,8 @@ void smap_white(global const moment* restrict series, const int first_library, c
     }
     for (int e = 2 * E; e < STATE; ++e) states[(size_t)j * STATE + e] = 0;
 %if gaps:
-    states[(size_t)j * STATE + 2 * E] = there && (allowed[j] & NEIGHBOUR);
-    columns[(size_t)(2 * E) * n_padded + j] = there && (allowed[j] & ASKED);
+    states[(size_t)j * STATE + 2 * E] = there && (uses[j] & NEIGHBOUR);
+    columns[(size_t)(2 * E) * n_padded + j] = there && (uses[j] & ASKED);
 %endif
     const moment inside = fmin(CENTRED_WITHIN / sqrt(fmax(squared, (moment)1e-30)), (moment)1);
     for (int e = 0; e < E; ++e)
@@ -214,7 +214,7 @@ void smap_white(global const moment* restrict series, const int first_library, c
       for (int b = 0; b < E; ++b) {
         moment sum = 0;
         for (int k = 0; k < E; ++k) sum = FUSED(from_z[a * E + k], from_z[b * E + k], sum);
-        penalty[((size_t)which * E + a) * E + b] = strength[which] * sum;
+        penalty[((size_t)library * E + a) * E + b] = strength[library] * sum;
       }
   }
 %endif

@@ -49,7 +49,7 @@
 // series: [library][stride], row 0 at column front, gaps around the data. starts: first row of each window, ascending; a state
 // has `lost` rows of its window before it. cover: of each tile of LANES rows the first window that holds one of its states, and
 // one past the last. A task is (library, tile of rows), number library * n_tiles + tile.
-// Tables of library i of window w are those of place w * n_libraries + i, of which places first to last - 1 are written, each
+// Tables of library i of window w are those of place w * n_libraries + i, of rows_of_both places first to last - 1 are written, each
 // [table_rows][k_stride], in tiles of `tile` rows (a power of two) neighbour by neighbour; rows are counted from the window's first.
 // kept: [group][most windows of a tile][2 K][LANES].
 kernel __attribute__((reqd_work_group_size(1, 1, 1)))
@@ -90,14 +90,14 @@ void window_knn(global const real* restrict series, const int stride, const int 
       const int start = starts[w], begin = start + lost;
       for (; j >= begin; --j) ${meet("t - (rowv)(j)")}
       realv both[K];
-      rowv which[K];
-      for (int i = 0; i < K; ++i) { both[i] = nearest[i]; which[i] = rows[i]; }
+      rowv rows_of_both[K];
+      for (int i = 0; i < K; ++i) { both[i] = nearest[i]; rows_of_both[i] = rows[i]; }
       global const whole* restrict list = kept + (size_t)(w - w_begin) * (2 * K * LANES);
       for (int i = 0; i < K; ++i) {
         const realv a = AS_REALV(LOADV(list + i * LANES));
         const rowv row = LOADV(list + (K + i) * LANES);
         if (!ANYV(a <= both[K - 1])) break;  // nor is any that follows
-        INSERT_SORTED(COMES_BEFORE, UNROLL_LIST, 0, K, both, which, a, row);
+        INSERT_SORTED(COMES_BEFORE, UNROLL_LIST, 0, K, both, rows_of_both, a, row);
       }
 
       // ---- Weights, as knn_emit.mako makes them ----
@@ -119,7 +119,7 @@ void window_knn(global const real* restrict series, const int stride, const int 
       whole found[K * LANES];
       for (int i = 0; i < K; ++i) {
         STOREV(both[i] * scale, weights + i * LANES);
-        STOREV(CHOOSE(which[i] - (rowv)(start), (rowv)(lost), which[i] < (rowv)(0)), found + i * LANES);
+        STOREV(CHOOSE(rows_of_both[i] - (rowv)(start), (rowv)(lost), rows_of_both[i] < (rowv)(0)), found + i * LANES);
       }
       const size_t table = table_begin + (size_t)place * table_rows * k_stride;
       for (int l = max(begin - t0, 0); l < min(start + width - t0, LANES); ++l) {

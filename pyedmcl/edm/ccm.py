@@ -335,7 +335,7 @@ def ccm_lagged(
         if lib_size is not None:
             parts = [(directions, library_sizes(lib_size, directions, "lib_size"), samples)]
         else:  # all rows: gaps may leave different numbers of them
-            parts = [([d], library_sizes([int(d.legal.sum())], [d]), 1) for d in directions]
+            parts = [([d], library_sizes([int(d.library_mask.sum())], [d]), 1) for d in directions]
         for part, sizes, count in parts:
             problem = CcmProblem(tuple(part), sizes, count, number, lag, both.exclusion_radius, search, dtype)
             found, own = _skill(problem, runner)

@@ -64,9 +64,9 @@ class Direction:
         0 or 1: the library's number in the random streams.
     k : int
         Neighbours.
-    legal : ndarray of bool (n,)
+    library_mask : ndarray of bool (n,)
         Rows that may be drawn.
-    library_mask : ndarray of bool (n,) or None
+    range_mask : ndarray of bool (n,) or None
         Rows that ranges and masks let be drawn; None for all.
     tau : int
     """
@@ -75,8 +75,8 @@ class Direction:
     target: Side
     number: int
     k: int
-    legal: NDArray[np.bool_]
-    library_mask: NDArray[np.bool_] | None
+    library_mask: NDArray[np.bool_]
+    range_mask: NDArray[np.bool_] | None
     tau: int
 
     @property
@@ -215,12 +215,12 @@ def both_directions(
     def direction(library: Side, target: Side, number: int) -> Direction:
         n = library.series.n_steps
         require_rows(library.series, E=library.lags, tau=tau, Tp=Tp, k=1, what="x" if number == 0 else "y")
-        library_mask = ranges.library_mask(n, E=library.lags, tau=tau, Tp=Tp, lib_range=lib_range, valid_lib=valid_lib)
-        legal = np.isfinite(embed(library.series.values, library.lags, tau)).all(axis=1)
-        legal &= ranges.finite_target(target.series.values[:, 0], Tp)
-        if library_mask is not None:
-            legal &= library_mask
-        return Direction(library, target, number, knn or library.E + 1, legal, library_mask, tau)
+        range_mask = ranges.library_mask(n, E=library.lags, tau=tau, Tp=Tp, lib_range=lib_range, valid_lib=valid_lib)
+        library_mask = np.isfinite(embed(library.series.values, library.lags, tau)).all(axis=1)
+        library_mask &= ranges.finite_target(target.series.values[:, 0], Tp)
+        if range_mask is not None:
+            library_mask &= range_mask
+        return Direction(library, target, number, knn or library.E + 1, library_mask, range_mask, tau)
 
     return direction(x, y, 0), direction(y, x, 1)
 
@@ -243,7 +243,7 @@ def library_sizes(lib_sizes: Any, directions: Sequence[Direction], name: str = "
         A size is too small for the neighbours, larger than the library, or there twice.
     """
     least = max(direction.k for direction in directions) + 1
-    rows = [int(direction.legal.sum()) for direction in directions]
+    rows = [int(direction.library_mask.sum()) for direction in directions]
     most = min(rows)
     place = int(np.argmin(rows))
     what = f"the {directions[place].library.name!r} library has {most:,} rows with all coordinates and a target"

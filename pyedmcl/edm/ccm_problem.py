@@ -116,10 +116,10 @@ class CcmProblem:
             return engine.members(pair, self.lib_sizes, self.sample, self.seed)
         return (self.members(engine.library_mask(pair), pair, size) for size in self.lib_sizes)
 
-    def members(self, legal: NDArray[np.bool_], pair: CcmPair, size: int) -> NDArray[np.bool_]:
+    def members(self, library_mask: NDArray[np.bool_], pair: CcmPair, size: int) -> NDArray[np.bool_]:
         """Sub-libraries (samples, n) of whole groups."""
         assert self.group_of is not None
-        return drawn_groups(self.group_of, legal, pair, size, self.sample, self.seed)
+        return drawn_groups(self.group_of, library_mask, pair, size, self.sample, self.seed)
 
     def open(self, executor: Executor) -> CcmEngine:
         return CcmEngine(self, executor)
@@ -135,7 +135,7 @@ class CcmEngine:
         """rho (directions of the block, sizes, samples)."""
         p, directions = self._problem, self._problem.directions[block.begin : block.end]
         targets = np.array([future(direction.target.series.values[:, 0], p.Tp) for direction in directions])
-        mask = directions[0].library_mask
+        mask = directions[0].range_mask
         engine = SampledSkill(self._executor, _states(p, directions), targets, mask, request=p.search)
         pairs = [CcmPair(place, place, direction.stream) for place, direction in enumerate(directions)]
         try:

@@ -50,7 +50,7 @@ def skill_of_groups(
 
 
 def drawn_groups(
-    code: NDArray[np.int64], legal: Mask, pair: CcmPair, size: int, samples: int, seed: int
+    code: NDArray[np.int64], library_mask: Mask, pair: CcmPair, size: int, samples: int, seed: int
 ) -> Mask:
     """Members (samples, n) of sub-libraries of ``size`` rows.
 
@@ -61,16 +61,16 @@ def drawn_groups(
     ----------
     code : ndarray of int (n,)
         Group of each row.
-    legal : ndarray of bool (n,)
+    library_mask : ndarray of bool (n,)
         Rows that may be drawn, at least ``size`` of them.
     pair : CcmPair
         Its stream, ``size``, ``seed`` and the number of the sample choose the random numbers.
     size, samples, seed : int
     """
-    rows = np.flatnonzero(legal)
+    rows = np.flatnonzero(library_mask)
     rows = rows[np.argsort(code[rows], kind="stable")]
     _, begins, counts = np.unique(code[rows], return_index=True, return_counts=True)
-    out = np.zeros((samples, len(legal)), bool)
+    out = np.zeros((samples, len(library_mask)), bool)
     for sample in range(samples):
         sequence = np.random.SeedSequence(entropy=seed, spawn_key=(size, sample, *pair.stream))
         rng = np.random.Generator(np.random.Philox(sequence))

@@ -23,9 +23,9 @@ class KnnResult(Result):
     Attributes
     ----------
     indices : ndarray of int32 (n_rows, k)
-        Rows of the library, nearest first, ties by row; -1 where there is no legal neighbour.
+        Rows of the library, nearest first, ties by row; -1 where there is no neighbour.
     distances : ndarray (n_rows, k)
-        Euclidean distances in the data's unit; inf where there is no legal neighbour. They are computed in ``dtype``
+        Euclidean distances in the data's unit; inf where there is no neighbour. They are computed in ``dtype``
         and of that type, but of float64 where the range of the data is below 2**-100 or above 2**100.
         With ``out=`` both stand for the caller's arrays on the device (``indices.array``), which any use of them as
         NumPy's copies to the host.

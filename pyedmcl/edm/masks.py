@@ -29,12 +29,12 @@ def library_mask_of(target: NDArray[Any], Tp: int) -> NDArray[np.bool_] | None:
     return mask
 
 
-def fewest(legal: NDArray[np.bool_], asked: NDArray[np.bool_], radius: int) -> int:
-    """Legal rows that are farther than ``radius`` from an asked one, where these are fewest; 0 where none is asked."""
+def fewest(library_mask: NDArray[np.bool_], asked: NDArray[np.bool_], radius: int) -> int:
+    """Library rows farther than ``radius`` from an asked one, where these are fewest; 0 where none is asked."""
     if not asked.any():
         return 0
-    n = len(legal)
-    upto = np.concatenate([[0], np.cumsum(legal)])
+    n = len(library_mask)
+    upto = np.concatenate([[0], np.cumsum(library_mask)])
     rows = np.flatnonzero(asked)
     near = upto[np.minimum(rows + radius + 1, n)] - upto[np.maximum(rows - radius, 0)]
     return int(upto[-1] - near.max())

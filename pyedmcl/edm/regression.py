@@ -28,7 +28,7 @@ class Regression:
     Attributes
     ----------
     library, target : ndarray (m, D), (m,)
-        Coordinates of the legal library rows and what each leads to; a NaN target: only counted as a neighbour.
+        Coordinates of the library rows and what each leads to; a NaN target: only counted as a neighbour.
     library_rows : ndarray of int (m,)
     points : ndarray (n, D)
         Coordinates of the predicted rows; NaN where one touches a gap.
@@ -100,7 +100,7 @@ def prepare(
     Raises
     ------
     InputError
-        An argument cannot be used; the message names it, its value, and what is legal.
+        An argument cannot be used; the message names it, its value, and what is needed.
     """
     series, groups = library_of(lib, options)
     E, tau, embedded = options.E, options.tau, options.embedded
@@ -123,14 +123,14 @@ def prepare(
     sides = sides_of(series, groups, pred, target, options, lags=lags, tau=tau, Tp=Tp)
     goal, coordinates = sides.goal, embed(sides.library.values, lags, tau)
     aimed = ranges.finite_target(goal, Tp)
-    legal = np.isfinite(coordinates).all(axis=1)
+    library_mask = np.isfinite(coordinates).all(axis=1)
     if count_gaps:  # inside the series all the same
-        legal &= ranges.finite_target(np.zeros(len(goal)), Tp)
+        library_mask &= ranges.finite_target(np.zeros(len(goal)), Tp)
     else:
-        legal &= aimed
+        library_mask &= aimed
     if sides.library_mask is not None:
-        legal &= sides.library_mask
-    library_rows = np.flatnonzero(legal)
+        library_mask &= sides.library_mask
+    library_rows = np.flatnonzero(library_mask)
     if not aimed[library_rows].any():
         raise InputError(
             f"lib: no row has all its {series.n_series * lags} coordinates and a target {Tp} steps on; too many gaps, "

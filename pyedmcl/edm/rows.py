@@ -70,7 +70,7 @@ def sides_of(
     Raises
     ------
     InputError
-        An argument cannot be used; the message names it, its value, and what is legal.
+        An argument cannot be used; the message names it, its value, and what is needed.
     """
     radius = arguments.exclusion(options.exclusion_radius)
     require_rows(series, E=lags, tau=tau, Tp=Tp, k=1, what="lib")

@@ -235,7 +235,8 @@ def ccm_significance(
     makers = [own.of(0, d.target.lags) for own, d in zip(of_target, directions, strict=True)]
     n_steps = both.x.series.n_steps
     sizes = tuple(  # of all rows there is one sample
-        library_sizes(int(d.legal.sum()) if lib_size is None else lib_size, [d], "lib_size")[0] for d in directions
+        library_sizes(int(d.library_mask.sum()) if lib_size is None else lib_size, [d], "lib_size")[0]
+        for d in directions
     )
 
     def problem_of(which: Sequence[int], first: int, count: int) -> CcmSignificanceProblem:

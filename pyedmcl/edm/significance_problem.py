@@ -88,7 +88,7 @@ class CcmSignificanceEngine:
             series = direction.target.series.values[:, :1].T.astype(np.float64)
             targets = np.array([future(target, p.Tp) for target in np.concatenate([series, p.surrogates[number]])])
             states = states_of(direction, Tp=p.Tp, exclusion_radius=p.exclusion_radius, dtype=p.dtype)
-            engine = SampledSkill(self._executor, states, targets, direction.library_mask)
+            engine = SampledSkill(self._executor, states, targets, direction.range_mask)
             pairs = [CcmPair(0, place, direction.stream) for place in range(len(targets))]
             try:
                 rows.append(means(engine.skill(pairs, [p.lib_sizes[number]], p.sample, p.seed)[:, 0]))

@@ -100,7 +100,7 @@ def prepare(
     Raises
     ------
     InputError
-        An argument cannot be used; the message names it, its value, and what is legal.
+        An argument cannot be used; the message names it, its value, and what is needed.
     """
     series, groups = library_of(lib, options)
     E, embedded = options.E, options.embedded
@@ -146,13 +146,13 @@ def check_library(
     """
     first = (lags - 1) * tau
     there = np.isfinite(values).all(axis=1)
-    legal = np.isfinite(future(goal, Tp))
-    legal[:first] = False
+    mask = np.isfinite(future(goal, Tp))
+    mask[:first] = False
     for e in range(lags):
-        legal[first:] &= there[first - e * tau : len(there) - e * tau]
+        mask[first:] &= there[first - e * tau : len(there) - e * tau]
     if library_mask is not None:
-        legal &= library_mask
-    rows = int(legal.sum())
+        mask &= library_mask
+    rows = int(mask.sum())
     if rows >= max(knn or 1, 1):
         return
     need = "at least one is needed" if knn is None else f"knn={knn} neighbours cannot be found among them"

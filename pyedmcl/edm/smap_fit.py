@@ -63,9 +63,9 @@ def _fewest(regression: Regression) -> int | None:
     if regression.exclusion_radius < 0:
         return len(regression.library_rows)
     n = 1 + int(max(regression.library_rows[-1], rows.max()))
-    legal, asked = np.zeros(n, bool), np.zeros(n, bool)
-    legal[regression.library_rows], asked[rows] = True, True
-    return fewest(legal, asked, regression.exclusion_radius)
+    library_mask, asked = np.zeros(n, bool), np.zeros(n, bool)
+    library_mask[regression.library_rows], asked[rows] = True, True
+    return fewest(library_mask, asked, regression.exclusion_radius)
 
 
 def fit_rows(engine: LocalFits, regression: Regression, thetas: Doubles, *, singular_values: bool = False) -> Fits:

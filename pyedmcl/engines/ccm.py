@@ -105,9 +105,9 @@ class SampledSkill:
 
     def library_mask(self, pair: CcmPair) -> Mask:
         """Rows (n_steps,) that may be drawn for a pair: states of the library that lead to a value of the target."""
-        return self._legal(pair.library, pair.target)
+        return self._mask(pair.library, pair.target)
 
-    def _legal(self, library: int, target: int) -> Mask:
+    def _mask(self, library: int, target: int) -> Mask:
         mask: Mask = self.states.embedded[library] & self._present[target]
         return mask if self._library_mask is None else mask & self._library_mask
 
@@ -182,8 +182,8 @@ class SampledSkill:
             bits = words[filled, : self.n] >> np.uint16(place) & np.uint16(1)
             out[columns.pair[filled], columns.size[filled], columns.numbers[filled, Field.SAMPLE] + place] = bits
         # Rows that cannot be drawn are never written.
-        legal = [self._legal(library, target) for library, target in table[:, : Of.STREAM].tolist()]
-        out &= np.array(legal)[:, None, None]
+        masks = [self._mask(library, target) for library, target in table[:, : Of.STREAM].tolist()]
+        out &= np.array(masks)[:, None, None]
         return out
 
     def _groups(self, table: NDArray[np.int_]) -> list[tuple[NDArray[np.int_], Mask | None]]:
@@ -207,7 +207,7 @@ class SampledSkill:
         embedded = patterns(self.states.embedded)[table[:, Of.LIBRARY]]
         kind = embedded * len(self._present) + self._targets.pattern[table[:, Of.TARGET]]
         _, firsts, list_of = np.unique(kind, return_index=True, return_inverse=True)
-        lists = [np.flatnonzero(self._legal(*table[i, : Of.STREAM])).astype(np.int32) for i in firsts]
+        lists = [np.flatnonzero(self._mask(*table[i, : Of.STREAM])).astype(np.int32) for i in firsts]
         lengths = np.array([len(rows) for rows in lists])
         begins = np.cumsum(lengths) - lengths
         return np.concatenate([*lists, np.zeros(1, np.int32)]), np.stack([lengths, begins], axis=1)[list_of]

@@ -90,11 +90,11 @@ class PairPredictions:
         masks = [self._masks[target].tobytes() for target in wanted[:, 1]]
         for mask in dict.fromkeys(masks):
             members = np.flatnonzero([own == mask for own in masks])
-            legal = self._masks[wanted[members[0], 1]]
-            yield from self._alike(wanted, members, None if legal.all() else legal)
+            library_mask = self._masks[wanted[members[0], 1]]
+            yield from self._alike(wanted, members, None if library_mask.all() else library_mask)
 
     def _alike(
-        self, wanted: Numbers, members: Numbers, legal: Mask | None
+        self, wanted: Numbers, members: Numbers, library_mask: Mask | None
     ) -> Iterator[tuple[int, NDArray[np.float64]]]:
         """Pairs whose targets have the same gaps: they share the tables of a library."""
         used, place = np.unique(wanted[members, 0], return_inverse=True)
@@ -102,7 +102,7 @@ class PairPredictions:
         library = lay_out(self._libraries[:, used], problem, self.n, problem.library_end)
         query = library if problem.library_end == self.n else lay_out(self._libraries[:, used], problem, self.n, self.n)
         series = self._searcher.load_layouts(library, query)
-        for tables in self._searcher.tables(series, legal):
+        for tables in self._searcher.tables(series, library_mask):
             last = tables.first + tables.n_libraries
             here = members[(place >= tables.first) & (place < last)]
             for target in np.unique(wanted[here, 1]):

@@ -70,7 +70,7 @@ class LocalFits:
     ----------
     executor : Executor
     library : ndarray (m, D) of float64
-        Coordinates of the legal library rows, finite; at least one row.
+        Coordinates of the library rows, finite; at least one row.
     target : ndarray (m,)
         What each of them leads to; rows whose target is NaN count as neighbours but enter no fit.
     rows : ndarray of int (m,)

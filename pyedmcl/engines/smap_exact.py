@@ -54,17 +54,17 @@ class Library:
         if self._exponent:  # weights depend on ratios of distances only
             apart = np.ldexp(apart, -self._exponent)
         squared = (apart**2).sum(axis=1)
-        legal = np.flatnonzero(np.abs(self.rows - row) > self.radius)
-        legal = legal[nearest_first(squared[legal], self.knn)]
-        d = np.sqrt(squared[legal])
-        if not len(legal):
-            return legal, d, 1.0
+        rows_left = np.flatnonzero(np.abs(self.rows - row) > self.radius)
+        rows_left = rows_left[nearest_first(squared[rows_left], self.knn)]
+        d = np.sqrt(squared[rows_left])
+        if not len(rows_left):
+            return rows_left, d, 1.0
         mean = d.mean()
-        there = np.isfinite(self.y[legal])
+        there = np.isfinite(self.y[rows_left])
         with np.errstate(over="ignore"):
             rate = min(theta / mean, _MOST_RATE) if mean > 0 else 0.0
             w: Doubles = np.exp(-rate * (d - d.min()))[there]
-            return legal[there], w, float(np.exp(-rate * d.min()))
+            return rows_left[there], w, float(np.exp(-rate * d.min()))
 
     def fit(
         self, point: Doubles, row: int, theta: float, *, singular_values: bool = True, unit: int = 0

@@ -162,14 +162,14 @@ class SmapMap:
             for each in self._classes:
                 # The basis of the regressors depends on theta up to 1 only.
                 if len(self._classes) > 1 or place == 0 or min(theta, 1.0) != min(thetas[place - 1], 1.0):
-                    self._kernels.whiten(each, n, theta, data.allowed(each.pattern), data.asked)
+                    self._kernels.whiten(each, n, theta, data.library_mask(each.pattern), data.asked)
                 self._kernels.solve(each, n, theta)
                 self._kernels.map(each, n, self._targets, self._stride, self._target_of, rho, self.n)
                 if self._slopes is not None and slopes is not None:
                     columns = self._order[each.begin : each.end]
                     slopes[:, columns] = np.nan
                     slopes[:, columns, : each.E] = self._slopes.of(
-                        each, a, n, columns, data.allowed(each.pattern), data.predicted
+                        each, a, n, columns, data.library_mask(each.pattern), data.predicted
                     )
             self.executor.download(rho, out[place])
             doubtful = self._doubtful(n)

@@ -64,7 +64,7 @@ class SmapMapData:
         """The targets in double."""
         return self.libraries if self.in_double is None else self.in_double
 
-    def allowed(self, pattern: int) -> NDArray[np.bool_]:
+    def library_mask(self, pattern: int) -> NDArray[np.bool_]:
         """Library rows (n_steps,) that may be neighbours where a target has this pattern of gaps."""
         mask: NDArray[np.bool_] | None = self.library_masks.get(pattern)
         return np.ones(len(self.values), bool) if mask is None else mask

@@ -153,7 +153,7 @@ class MapKernels:
             "fits": (E + 3) * padded * shape.item,
             "sums": -(-m // tile_rows(each.map)) * _PIECES * each.sums_stride * shape.item,
             "series": 8 * shape.n_steps,
-            "allowed": shape.n_steps,
+            "uses": shape.n_steps,
             "rho": shape.n_targets * shape.item,
         }
 
@@ -173,7 +173,7 @@ class MapKernels:
         return self.executor.upload(values, self._pool.get(name, max(values.nbytes, 1)))
 
     def whiten(
-        self, each: TargetClass, n: int, theta: float, allowed: NDArray[np.bool_],
+        self, each: TargetClass, n: int, theta: float, library_mask: NDArray[np.bool_],
         asked: NDArray[np.bool_] | None = None,
     ) -> None:  # fmt: skip
         """States of n libraries, from their series.
@@ -183,7 +183,7 @@ class MapKernels:
         each : TargetClass
         n : int
         theta : float
-        allowed : ndarray of bool (n_steps,) or (n, n_steps)
+        library_mask : ndarray of bool (n_steps,) or (n, n_steps)
             Library rows that may be neighbours: of all libraries, or of each. Looked at only where there are gaps.
         asked : ndarray of bool (n_steps,) or (n, n_steps), optional
             Rows that are predicted, likewise; all by default.
@@ -193,18 +193,18 @@ class MapKernels:
         values = parameters(spec("smap_white"), given, self.executor.info, {"rows": shape.n_steps}).parameters
         kernel = build(self.executor, spec("smap_white"), {**given, **values})
         first, m, _ = shape.extent(each.E)
-        held = pool.get("allowed", 1)
+        held = pool.get("uses", 1)
         if shape.gaps:
-            uses = allowed.astype(np.uint8) | np.uint8(ASKED) * (True if asked is None else asked)
-            held = self.put("allowed", uses[..., first : first + m])
+            uses = library_mask.astype(np.uint8) | np.uint8(ASKED) * (True if asked is None else asked)
+            held = self.put("uses", uses[..., first : first + m])
         wg, pacer, cost = int(values["wg"]), self._pacers["white"], 4.0 * m * each.E * (2 * each.E + 6)
         work, done = pool.get("work", n * self.bytes_of_library(each)["work"]), 0
         while done < n:
             some = min(pacer.units(cost), n - done)
             event = self.executor.launch(
                 kernel, (some * wg,), (wg,), series=pool.get("series", 0), first_library=done,
-                series_stride=shape.n_steps, first=first, lag=shape.tau, allowed=held,
-                allowed_stride=m if allowed.ndim > 1 else 0, theta=theta, strength=pool.get("strength", 0),
+                series_stride=shape.n_steps, first=first, lag=shape.tau, uses=held,
+                uses_stride=m if library_mask.ndim > 1 else 0, theta=theta, strength=pool.get("strength", 0),
                 penalty=self._penalty(each, n), work=work, **self._states(each, n),
             )  # fmt: skip
             pacer.launched(event, cost * some)

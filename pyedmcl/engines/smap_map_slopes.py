@@ -38,7 +38,7 @@ class MeanSlopes:
         self._held: tuple[tuple[int, int], Doubles] | None = None
 
     def of(
-        self, each: TargetClass, a: int, n: int, columns: NDArray[np.int_], allowed: NDArray[np.bool_],
+        self, each: TargetClass, a: int, n: int, columns: NDArray[np.int_], library_mask: NDArray[np.bool_],
         asked: NDArray[np.bool_],
     ) -> Doubles:  # fmt: skip
         """Mean slopes (n, targets of the class, E) of libraries a to a + n, in units of the data.
@@ -49,7 +49,7 @@ class MeanSlopes:
             Whose states and systems are on the device.
         a, n : int
         columns : ndarray of int (targets of the class,)
-        allowed : ndarray of bool (n_steps,)
+        library_mask : ndarray of bool (n_steps,)
             Library rows that may be neighbours.
         asked : ndarray of bool (n_steps,)
             Rows that are predicted, around each of which there is a fit.
@@ -66,7 +66,7 @@ class MeanSlopes:
             part = slice(begin - a, end - a)
             lags, there = self._lags(begin, end - begin, each.E)
             fits = (there & asked[rows]).sum(axis=1)
-            counted = there & allowed[rows]
+            counted = there & library_mask[rows]
             kept = of_rows[part] if counted.all() else np.where(counted[:, None], of_rows[part], 0.0)
             of_z = _products(kept, begin % _TOGETHER, ahead) / np.maximum(fits, 1)[:, None, None]
             lags = lags if there.all() else np.where(there[:, None], lags, 0.0)

@@ -7,15 +7,15 @@ SPEC = KernelSpec(
     producer="mako",
     text="shared_sums.cl.mako",
     arguments="""
-        shared_sums(const real* library, query; ulong library_first, query_first; const uchar* may, asked;
+        shared_sums(const real* library, query; ulong library_first, query_first; const uchar* library_mask, query_mask;
             int n_query, first, last, exclusion_radius, begin; int* out_row; real* out_value)
     """,
     launches="""
         shared_sums | groups * wg | wg
           library: library_first + n_steps_held
           query: query_first + n_query
-          may: n_steps_held + side * tau
-          asked: n_query + side * tau
+          library_mask: n_steps_held + side * tau
+          query_mask: n_query + side * tau
           out_row, out_value: n_query * k
     """,
     specialisation=("E", "tau", "k", "dtype", "side"),

@@ -8,7 +8,7 @@ SPEC = KernelSpec(
     text="smap_white.cl.mako",
     arguments="""
         smap_white(const moment* series; int first_library, series_stride, first, lag, n_rows, n_padded;
-            const uchar* allowed; int allowed_stride; moment theta; const moment* strength; moment* work;
+            const uchar* uses; int uses_stride; moment theta; const moment* strength; moment* work;
             real* states, columns; moment* penalty)
     """,
     launches="""
@@ -16,7 +16,7 @@ SPEC = KernelSpec(
         state = round_up(state_columns, 4)
         smap_white | groups * wg | wg
           series: (first_library + groups) * series_stride
-          allowed: n_rows + (first_library + groups - 1) * allowed_stride
+          uses: n_rows + (first_library + groups - 1) * uses_stride
           strength: select(penalised, first_library + groups, 1)
           work: (first_library + groups) * (E + 1) * n_padded
           states: (first_library + groups) * n_padded * state

@@ -69,7 +69,7 @@ class CandidateKernel:
             rows=executor.upload(rows, get("candidates", rows.nbytes)),
             squared=get("squared", n * m * problem.itemsize),
             limit=executor.upload(bounds, get("limit", bounds.nbytes)), open=is_open,
-            which=executor.upload(queries, get("queries", queries.nbytes)), k=states.k,
+            query_rows=executor.upload(queries, get("queries", queries.nbytes)), k=states.k,
             **tables.arguments_of(place, states.E),
         )  # fmt: skip
         return executor.download(is_open, np.empty(n, np.uint8)).astype(bool)

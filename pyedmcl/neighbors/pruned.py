@@ -172,7 +172,7 @@ class PrunedSearcher:
             kernel = build(self.executor, spec("candidates"), specialisation, "nothing")
             on_device = self.executor.upload(which, self._pool.get("pruned idle", which.nbytes))
             self.executor.launch(
-                kernel, open_size(len(which)), None, which=on_device, n=len(which), k=self.states.k,
+                kernel, open_size(len(which)), None, query_rows=on_device, n=len(which), k=self.states.k,
                 out_row=rows, out_value=values,
             )  # fmt: skip
 

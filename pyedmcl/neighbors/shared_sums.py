@@ -121,10 +121,10 @@ class SharedSumsSearcher:
         fixed: dict[str, Any] = {
             "library": library.buffer, "query": query.buffer, "library_first": library.first,
             "query_first": query.first,
-            "may": self._flags("library flags", states.library.rows, problem.n_library, side),
-            "asked": self._flags("query flags", states.query.rows, problem.n_query, side), "n_query": problem.n_query,
-            "first": first, "last": last, "exclusion_radius": min(problem.exclusion_radius, problem.n_library),
-            "out_row": rows, "out_value": squared,
+            "library_mask": self._flags("library flags", states.library.rows, problem.n_library, side),
+            "query_mask": self._flags("query flags", states.query.rows, problem.n_query, side),
+            "n_query": problem.n_query, "first": first, "last": last, "out_row": rows, "out_value": squared,
+            "exclusion_radius": min(problem.exclusion_radius, problem.n_library),
         }  # fmt: skip
         wg, lanes = int(values["wg"]), int(values["lanes"])
         groups = -(-self._items(side, lanes) // wg)

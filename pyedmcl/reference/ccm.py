@@ -1,9 +1,9 @@
 """Oracle of convergent cross mapping: random sub-libraries bit for bit as a device draws them, and their skill.
 
-A sub-library is drawn without replacement by going through the legal rows in order and taking each with the chance
-that what is still wanted has among what is left (selection sampling: Fan, Muller and Rezucha, J. Am. Stat. Assoc. 57,
-387, 1962). The random numbers are those of Philox4x32-10 (Salmon et al., Proc. SC11, 16, 2011), whose output is a
-function of key and counter alone: no draw depends on another.
+A sub-library is drawn without replacement by going through the rows that may be drawn, in order, and taking each with
+the chance that what is still wanted has among what is left (selection sampling: Fan, Muller and Rezucha, J. Am. Stat.
+Assoc. 57, 387, 1962). The random numbers are those of Philox4x32-10 (Salmon et al., Proc. SC11, 16, 2011), whose output
+is a function of key and counter alone: no draw depends on another.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from .edm import Doubles, Floats, knn_float64_exact, legal_rows, simplex_predict
+from .edm import Doubles, Floats, knn_float64_exact, library_mask_of, simplex_predict
 from .edm import pearson as pearson_of
 from .smap import smap_rows
 
@@ -56,13 +56,13 @@ def stream_key(seed: int, lib_size: int) -> Words:
 
 
 def sub_library(
-    n_legal: int, lib_size: int, *, seed: int, library: int, target: int, sample: int
+    n_rows: int, lib_size: int, *, seed: int, library: int, target: int, sample: int
 ) -> npt.NDArray[np.int64]:
-    """Ranks (lib_size,) among the legal rows, ascending, that a sample draws.
+    """Ranks (lib_size,) among the rows that may be drawn, ascending, that a sample draws.
 
     Parameters
     ----------
-    n_legal, lib_size : int
+    n_rows, lib_size : int
         Rows there are, and rows wanted, at most as many.
     seed : int
     library, target : int
@@ -70,14 +70,14 @@ def sub_library(
     sample : int
         Number of the sample.
     """
-    blocks = -(-n_legal // 4)
+    blocks = -(-n_rows // 4)
     counter = np.zeros((blocks, 4), np.uint32)
     counter[:, 0] = np.arange(blocks)
     counter[:, 1:] = sample, library, target
     numbers = philox4x32(counter, stream_key(seed, lib_size)).reshape(-1).tolist()
     taken: list[int] = []
-    for p in range(n_legal):
-        if numbers[p] * (n_legal - p) >> 32 < lib_size - len(taken):
+    for p in range(n_rows):
+        if numbers[p] * (n_rows - p) >> 32 < lib_size - len(taken):
             taken.append(p)
     return np.array(taken, np.int64)
 
@@ -96,7 +96,7 @@ def ccm_skill(
     library: int = 0,
     target: int = 1,
     sample: int = 0,
-    allowed: Mask | None = None,
+    library_mask: Mask | None = None,
 ) -> float:
     """rho of ``y`` predicted from a random sub-library of the embedding of ``x``, in float64.
 
@@ -107,16 +107,16 @@ def ccm_skill(
     lib_size : int
     library, target, sample, seed : int
         See :func:`sub_library`.
-    allowed : ndarray of bool (L,), optional
+    library_mask : ndarray of bool (L,), optional
         Rows that may be drawn.
     """
     of: Floats = np.asarray(x, np.float64)
     aim: Floats = np.asarray(y, np.float64)
-    legal = legal_rows(of, E, tau, Tp, aim)
+    mask = library_mask_of(of, E, tau, Tp, aim)
     stream = {"seed": seed, "library": library, "target": target, "sample": sample}
-    members = _members(legal if allowed is None else legal & allowed, lib_size, stream)
+    members = _members(mask if library_mask is None else mask & library_mask, lib_size, stream)
     squared, indices = knn_float64_exact(
-        of, E=E, tau=tau, k=k, Tp=Tp, exclusion_radius=exclusion_radius, target=aim, library_rows=members
+        of, E=E, tau=tau, k=k, Tp=Tp, exclusion_radius=exclusion_radius, target=aim, library_mask=members
     )
     predicted: Doubles = simplex_predict(indices, np.sqrt(squared), aim, Tp)[0]
     return pearson_of(predicted, _ahead(aim, Tp))
@@ -125,16 +125,16 @@ def ccm_skill(
 def ccm_smap_skill(
     x: npt.ArrayLike, y: npt.ArrayLike, lib_size: int, *, E: int, theta: float, ridge: float = 0.0, tau: int = 1,
     Tp: int = 0, exclusion_radius: int = 0, seed: int = 0, library: int = 0, target: int = 1, sample: int = 0,
-    allowed: Mask | None = None,
+    library_mask: Mask | None = None,
 ) -> float:  # fmt: skip
     """As :func:`ccm_skill`, predicted by S-map from all members of the sub-library, where there are E + 1 or more."""
     of: Floats = np.asarray(x, np.float64)
     aim: Floats = np.asarray(y, np.float64)
-    legal = legal_rows(of, E, tau, Tp, aim)
+    mask = library_mask_of(of, E, tau, Tp, aim)
     stream = {"seed": seed, "library": library, "target": target, "sample": sample}
-    members = np.flatnonzero(_members(legal if allowed is None else legal & allowed, lib_size, stream))
-    states = np.column_stack([np.roll(of, lag * tau) for lag in range(E)])  # legal rows hold nothing that went round
-    ahead, rows = _ahead(aim, Tp), np.flatnonzero(legal)
+    members = np.flatnonzero(_members(mask if library_mask is None else mask & library_mask, lib_size, stream))
+    states = np.column_stack([np.roll(of, lag * tau) for lag in range(E)])  # its rows hold nothing that went round
+    ahead, rows = _ahead(aim, Tp), np.flatnonzero(mask)
     fit = smap_rows(
         states[members], ahead[members], members, states[rows], rows, theta, exclusion_radius=exclusion_radius,
         alpha=ridge,
@@ -143,9 +143,9 @@ def ccm_smap_skill(
     return pearson_of(np.where(left > E, fit.predicted, np.nan), ahead[rows])
 
 
-def _members(legal: Mask, lib_size: int, stream: dict[str, int]) -> Mask:
-    """Which of the legal rows a sample draws."""
-    rows, members = np.flatnonzero(legal), np.zeros(len(legal), bool)
+def _members(mask: Mask, lib_size: int, stream: dict[str, int]) -> Mask:
+    """Which of the rows that may be drawn a sample draws."""
+    rows, members = np.flatnonzero(mask), np.zeros(len(mask), bool)
     members[rows[sub_library(len(rows), lib_size, **stream)]] = True
     return members
 

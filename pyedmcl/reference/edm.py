@@ -105,8 +105,8 @@ def embedded_rows(x: Floats, E: int, tau: int) -> Mask:
     return ok
 
 
-def legal_rows(x: Floats, E: int, tau: int, Tp: int, target: Floats | None = None) -> Mask:
-    """Boolean (L,): legal neighbours: embedded, and ``target[j + Tp]`` (default ``x``) there and finite."""
+def library_mask_of(x: Floats, E: int, tau: int, Tp: int, target: Floats | None = None) -> Mask:
+    """Boolean (L,): rows that may be neighbours: embedded, and ``target[j + Tp]`` (default ``x``) there and finite."""
     ok = embedded_rows(x, E, tau)
     values = np.isfinite(x if target is None else target)
     rows = np.arange(len(x)) + Tp
@@ -127,14 +127,14 @@ def _knn(
     exclusion_radius: int,
     query: npt.ArrayLike | None,
     target: npt.ArrayLike | None,
-    library_rows: Mask | None,
+    library_mask: Mask | None,
 ) -> tuple[Floats, Rows]:
     library: Floats = np.asarray(x, dtype=dtype)
     asked: Floats = library if query is None else np.asarray(query, dtype=dtype)
-    legal = legal_rows(library, E, tau, Tp, None if target is None else np.asarray(target, dtype=dtype))
-    if library_rows is not None:
-        legal &= library_rows
-    rows = np.flatnonzero(legal)
+    mask = library_mask_of(library, E, tau, Tp, None if target is None else np.asarray(target, dtype=dtype))
+    if library_mask is not None:
+        mask &= library_mask
+    rows = np.flatnonzero(mask)
     queries = np.flatnonzero(embedded_rows(asked, E, tau))
     squared = np.full((len(asked), k), np.inf, dtype=dtype)
     indices = np.full((len(asked), k), -1, dtype=np.int32)
@@ -164,7 +164,7 @@ def knn_float32_exact(
     exclusion_radius: int = 0,
     query: npt.ArrayLike | None = None,
     target: npt.ArrayLike | None = None,
-    library_rows: Mask | None = None,
+    library_mask: Mask | None = None,
 ) -> tuple[npt.NDArray[np.float32], Rows]:
     """Nearest neighbours with the float32 arithmetic of the kernels, bit for bit.
 
@@ -184,19 +184,19 @@ def knn_float32_exact(
         Another series whose rows are asked for; ``x`` itself when left out.
     target : array_like, optional
         The predicted series; ``x`` when left out.
-    library_rows : ndarray of bool, shape (L,), optional
+    library_mask : ndarray of bool, shape (L,), optional
         Rows that may be neighbours.
 
     Returns
     -------
     squared : ndarray of float32, shape (M, k)
-        Squared Euclidean distances, nearest first; inf where there is no legal neighbour. A square that
+        Squared Euclidean distances, nearest first; inf where there is no neighbour. A square that
         overflows float32 counts as no neighbour.
     indices : ndarray of int32, shape (M, k)
-        Rows of ``x`` ordered by (squared distance, row); -1 where there is no legal neighbour.
+        Rows of ``x`` ordered by (squared distance, row); -1 where there is no neighbour.
     """
     width = E + 1 if k is None else k
-    squared, rows = _knn(fma32, np.float32, x, E, tau, width, Tp, exclusion_radius, query, target, library_rows)
+    squared, rows = _knn(fma32, np.float32, x, E, tau, width, Tp, exclusion_radius, query, target, library_mask)
     return squared.astype(np.float32, copy=False), rows
 
 
@@ -210,11 +210,11 @@ def knn_float64_exact(
     exclusion_radius: int = 0,
     query: npt.ArrayLike | None = None,
     target: npt.ArrayLike | None = None,
-    library_rows: Mask | None = None,
+    library_mask: Mask | None = None,
 ) -> tuple[Doubles, Rows]:
     """As :func:`knn_float32_exact` with the kernels' float64 arithmetic (limits: :func:`fma64`)."""
     width = E + 1 if k is None else k
-    squared, rows = _knn(fma64, np.float64, x, E, tau, width, Tp, exclusion_radius, query, target, library_rows)
+    squared, rows = _knn(fma64, np.float64, x, E, tau, width, Tp, exclusion_radius, query, target, library_mask)
     return squared.astype(np.float64, copy=False), rows
 
 

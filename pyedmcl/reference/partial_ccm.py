@@ -24,17 +24,17 @@ def estimate(library: npt.ArrayLike, target: npt.ArrayLike, E: int, tau: int, Tp
     for t in range(n):
         if not np.isfinite(states[t]).all() or not 0 <= t + Tp < n:
             continue
-        legal = [
+        neighbours = [
             j for j in range(n)
             if abs(t - j) > radius and 0 <= j + Tp < n and np.isfinite(states[j]).all() and np.isfinite(y[j + Tp])
         ]  # fmt: skip
-        apart = np.array([np.sqrt(((states[t] - states[j]) ** 2).sum()) for j in legal])
+        apart = np.array([np.sqrt(((states[t] - states[j]) ** 2).sum()) for j in neighbours])
         near = nearest_first(apart, E + 1)
         d = apart[near]
         if not len(d):
             continue
         weight = np.exp(-d / d[0]) if d[0] > 0 else (d == 0).astype(float)
-        out[t + Tp] = weight @ y[np.array(legal)[near] + Tp] / weight.sum()
+        out[t + Tp] = weight @ y[np.array(neighbours)[near] + Tp] / weight.sum()
     return out
 
 

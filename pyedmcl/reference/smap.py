@@ -30,14 +30,14 @@ class Fit(NamedTuple):
 def _neighbours(
     library: Doubles, rows: Integers, point: Doubles, row: int, exclusion_radius: int, knn: int | None
 ) -> tuple[Integers, Doubles]:
-    """Places and distances of the legal library rows, at most ``knn``, in the order of neighbours.
+    """Places and distances of the library rows, at most ``knn``, in the order of neighbours.
 
     The order matters to rounding: solvers by reflections keep the digits of heavy rows only where these come first.
     """
-    legal = np.flatnonzero(np.abs(np.asarray(rows, np.int64) - row) > exclusion_radius)
-    d = np.sqrt(((library[legal] - point) ** 2).sum(axis=1))
+    rows_left = np.flatnonzero(np.abs(np.asarray(rows, np.int64) - row) > exclusion_radius)
+    d = np.sqrt(((library[rows_left] - point) ** 2).sum(axis=1))
     order = nearest_first(d, knn)
-    return legal[order], d[order]
+    return rows_left[order], d[order]
 
 
 def smap_rows(
@@ -57,7 +57,7 @@ def smap_rows(
     Parameters
     ----------
     library : array_like (m, D)
-        Coordinates of the legal library rows.
+        Coordinates of the library rows.
     target : array_like (m,)
         What each of them leads to.
     rows, point_rows : ndarray of int (m,), (n,)
@@ -67,7 +67,7 @@ def smap_rows(
     theta : float
         Localisation, at least 0.
     knn : int, optional
-        Neighbours; all legal rows by default.
+        Neighbours; all library rows by default.
     alpha : float
         Ridge penalty on the squared slopes.
 
@@ -106,7 +106,7 @@ def scales(
     library: Doubles, rows: Integers, points: Doubles, point_rows: Integers, *, exclusion_radius: int = 0,
     knn: int | None = None,
 ) -> tuple[Doubles, Doubles, Integers]:  # fmt: skip
-    """Per query row: distance of its nearest legal row, mean distance of its neighbours, and how many these are."""
+    """Per query row: distance of its nearest library row, mean distance of its neighbours, and how many these are."""
     found = [_neighbours(library, rows, q, int(t), exclusion_radius, knn)[1]
              for q, t in zip(points, point_rows, strict=True)]  # fmt: skip
     nearest = np.array([d.min() if len(d) else np.inf for d in found])
@@ -195,10 +195,10 @@ def _map_fits(
                     states[lag * tau :, lag] = x[: n - lag * tau, library]
                 target = np.where(inside, x[np.where(inside, aimed, 0), column], np.nan)
                 rows = np.flatnonzero(np.isfinite(states).all(axis=1) & inside)
-                legal = rows[np.isfinite(target[rows])]
+                rows_left = rows[np.isfinite(target[rows])]
                 fit = smap_rows(
-                    states[legal], target[legal], legal, states[rows], rows, theta, exclusion_radius=exclusion_radius,
-                    alpha=ridge,
+                    states[rows_left], target[rows_left], rows_left, states[rows], rows, theta,
+                    exclusion_radius=exclusion_radius, alpha=ridge,
                 )  # fmt: skip
                 yield place, column, fit, states[rows], target[rows]
 

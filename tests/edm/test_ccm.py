@@ -98,7 +98,7 @@ def test_gaps_masks_and_ranges(device):
     for d, (one, other) in enumerate(((x, y), (y, x))):
         for place, size in enumerate((15, 90)):
             expected = oracle.ccm_skill(one, other, size, E=2, seed=4, library=d, target=1 - d, sample=1,
-                                        allowed=allowed)  # fmt: skip
+                                        library_mask=allowed)  # fmt: skip
             assert result.rho[d, place, 1] == pytest.approx(expected, abs=2e-5)
 
 

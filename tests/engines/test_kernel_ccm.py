@@ -112,7 +112,7 @@ def test_skill_is_the_oracles(executor, case):
     make, options = CASES[case]
     x = make()
     E, tau, Tp = (options.get(name, default) for name, default in (("E", 3), ("tau", 1), ("Tp", 0)))
-    most = min(int((oracle.legal_rows(x[:, a], E, tau, Tp, x[:, b])).sum()) for a, b in ((0, 1), (1, 0)))
+    most = min(int((oracle.library_mask_of(x[:, a], E, tau, Tp, x[:, b])).sum()) for a, b in ((0, 1), (1, 0)))
     sizes, samples = [14, 30, 75, 160, most], [0, 1, 16]
     named = {"R": "exclusion_radius"}
     expected = np.array([
@@ -185,10 +185,11 @@ def test_tables_that_are_cut_by_memory_change_nothing(one_device, monkeypatch, T
 def test_rows_that_may_be_drawn(executor):
     x = naive.noisy_maps(2, 200, 12)
     allowed = np.random.default_rng(0).random(200) < 0.5
-    n = int((oracle.legal_rows(x[:, 0], 3, 1, 0, x[:, 1]) & allowed).sum())
+    n = int((oracle.library_mask_of(x[:, 0], 3, 1, 0, x[:, 1]) & allowed).sum())
     found = skill(executor, x, [10, n], 2, allowed=allowed)
     for place, size in enumerate((10, n)):
-        expected = oracle.ccm_skill(x[:, 0], x[:, 1], size, E=3, seed=3, library=0, target=1, sample=1, allowed=allowed)
+        expected = oracle.ccm_skill(x[:, 0], x[:, 1], size, E=3, seed=3, library=0, target=1, sample=1,
+                                    library_mask=allowed)  # fmt: skip
         assert found[0, place, 1] == pytest.approx(expected, abs=2e-6)
 
 

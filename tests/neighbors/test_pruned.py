@@ -49,7 +49,7 @@ def _oracle(x, E, k, tau=1, radius=0, Tp=0, query=None, dtype="float32", library
     # In the searcher a target counts only through the library mask: a target without gaps here.
     oracle = knn_float32_exact if dtype == "float32" else knn_float64_exact
     squared, indices = oracle(
-        x, E=E, tau=tau, k=k, Tp=Tp, exclusion_radius=radius, query=query, library_rows=library_mask,
+        x, E=E, tau=tau, k=k, Tp=Tp, exclusion_radius=radius, query=query, library_mask=library_mask,
         target=np.zeros(len(x)),
     )  # fmt: skip
     if query_mask is not None:

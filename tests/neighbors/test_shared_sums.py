@@ -32,7 +32,7 @@ def _same(device, x, E, k, tau=1, radius=0, Tp=0, query=None, library_mask=None,
         pool.release()
     oracle = knn_float32_exact if dtype == "float32" else knn_float64_exact
     wanted, indices = oracle(
-        x, E=E, tau=tau, k=k, Tp=Tp, exclusion_radius=radius, query=query, library_rows=library_mask,
+        x, E=E, tau=tau, k=k, Tp=Tp, exclusion_radius=radius, query=query, library_mask=library_mask,
         target=np.zeros(len(x)),
     )  # fmt: skip
     if query_mask is not None:

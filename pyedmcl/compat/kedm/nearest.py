@@ -63,8 +63,8 @@ def nearest(
     order = nearest_first(distance)
     short = np.isinf(distance).sum(axis=1) > _FEW  # more twins than were allowed for, or few rows at all
     rows, distance = np.take_along_axis(rows, order, 1)[:, :k], np.take_along_axis(distance, order, 1)[:, :k]
-    legal = np.flatnonzero(known & np.isfinite(states).all(axis=1))
-    _on_host(states, asked, legal, np.flatnonzero(short), rows, distance)
+    library_rows = np.flatnonzero(known & np.isfinite(states).all(axis=1))
+    _on_host(states, asked, library_rows, np.flatnonzero(short), rows, distance)
     return rows, distance
 
 
@@ -83,15 +83,15 @@ def _search(problem: Projection, known: NDArray[np.bool_]) -> tuple[Rows, Double
     return np.maximum(rows, 0), distance
 
 
-def _on_host(states: Doubles, asked: Doubles, legal: Rows, which: Rows, rows: Rows, distance: Doubles) -> None:
+def _on_host(states: Doubles, asked: Doubles, library_rows: Rows, which: Rows, rows: Rows, distance: Doubles) -> None:
     """Order the whole library for some of the rows asked for."""
     k = rows.shape[1]
-    step = max(_CELLS // (len(legal) * states.shape[1] + 1), 1)
+    step = max(_CELLS // (len(library_rows) * states.shape[1] + 1), 1)
     for a in range(0, len(which), step):
         some = which[a : a + step]
-        far = np.sqrt(((asked[some][:, None] - states[legal]) ** 2).sum(axis=2))
+        far = np.sqrt(((asked[some][:, None] - states[library_rows]) ** 2).sum(axis=2))
         far[~(far > 0)] = np.inf
         order = nearest_first(far, k)
-        rows[some, : order.shape[1]] = legal[order]
+        rows[some, : order.shape[1]] = library_rows[order]
         distance[some] = np.inf
         distance[some, : order.shape[1]] = np.take_along_axis(far, order, 1)

@@ -14,7 +14,7 @@ from ...edm.states import delay_states, future
 from ...engines.ccm import SampledSkill
 from ...engines.sub_libraries import CcmPair
 from ...reference import ccm as oracle
-from ...reference.edm import legal_rows
+from ...reference.edm import library_mask_of
 from ..problem import Answer, OneWayProblem, TuningCase
 from ..verify import Close
 from .common import maps, releasing, scalar
@@ -75,23 +75,23 @@ class CcmProblem(OneWayProblem):
         for number, (steps, Tp, radius, gaps) in enumerate(((130, 0, 0, ()), (171, 1, 4, (7, 85)))):
             x = np.array(maps(steps + 4 * E, 2, "float64", seed=5 + number))
             x[list(gaps)] = np.nan
-            legal = {link: legal_rows(x[:, link.library], E, 1, Tp, x[:, link.target]) for link in _LINKS}
+            masks = {link: library_mask_of(x[:, link.library], E, 1, Tp, x[:, link.target]) for link in _LINKS}
             # Small samples, whose members are all looked at, and larger ones, which are scanned; the last: all rows.
-            most = min(int(rows.sum()) for rows in legal.values())
+            most = min(int(rows.sum()) for rows in masks.values())
             sizes = sorted({k + 3, most // 3, 2 * most // 3, most})
-            yield f"{steps} steps, E={E}", (x, sizes, _SAMPLES, Tp, radius, legal)
+            yield f"{steps} steps, E={E}", (x, sizes, _SAMPLES, Tp, radius, masks)
 
     @contextmanager
     def session(self, executor: Executor, case: TuningCase, small: Any) -> Iterator[Callable[[], Answer]]:
-        """Skill, and for small problems, of which the legal rows are known, also the members of each sample."""
-        (x, sizes, samples, Tp, radius, legal), g = small, case.given
+        """Skill, and for small problems, whose masks are known, also the members of each sample."""
+        (x, sizes, samples, Tp, radius, masks), g = small, case.given
         states = delay_states(x, g["E"], 1, k=g["k"], Tp=Tp, exclusion_radius=radius, dtype=g["dtype"])
         engine = SampledSkill(executor, states, future(x.T, Tp))
 
         def go() -> Answer:
             rho = engine.skill(_LINKS, sizes, samples, _SEED)
-            answer: dict[str, Any] = {"rho": rho[:, :, list(_SHOWN)] if legal else rho}
-            for link in legal:
+            answer: dict[str, Any] = {"rho": rho[:, :, list(_SHOWN)] if masks else rho}
+            for link in masks:
                 for size, members in zip(sizes, engine.members(link, sizes, samples, _SEED), strict=True):
                     answer[f"members of samples of {size} rows of {link.library}"] = members
             return answer
@@ -100,13 +100,13 @@ class CcmProblem(OneWayProblem):
             yield go
 
     def expected(self, case: TuningCase, small: Any) -> Mapping[str, Any]:
-        x, sizes, _, Tp, radius, legal = small
+        x, sizes, _, Tp, radius, masks = small
         E, k = case.given["E"], case.given["k"]
         right: dict[str, Any] = {}
         for link in _LINKS:
-            rows = np.flatnonzero(legal[link])
+            rows = np.flatnonzero(masks[link])
             for size in sizes:
-                members = np.zeros((_SAMPLES, len(legal[link])), bool)
+                members = np.zeros((_SAMPLES, len(masks[link])), bool)
                 for sample in range(_SAMPLES):
                     members[sample, rows[oracle.sub_library(len(rows), size, sample=sample, **_stream(link))]] = True
                 right[f"members of samples of {size} rows of {link.library}"] = members

@@ -120,7 +120,7 @@ class StatesProblem(OneWayProblem):
         # The searchers know targets by the library mask alone, so this one has no gaps.
         squared, rows = exact_knn(g["dtype"])(
             small.library, E=g["E"], tau=g["tau"], k=g["k"], Tp=small.Tp, exclusion_radius=small.radius,
-            query=small.query, target=np.zeros(len(small.library)), library_rows=small.library_mask,
+            query=small.query, target=np.zeros(len(small.library)), library_mask=small.library_mask,
         )  # fmt: skip
         if small.query_mask is not None:
             rows[~small.query_mask] = -1

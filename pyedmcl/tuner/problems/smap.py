@@ -166,11 +166,11 @@ def _sums(fitted: Any, centred: bool) -> Doubles:
     target = (y - basis.target_shift) / basis.target_scale
     by_row = []
     for t in query[::7]:
-        legal = np.abs(at - t) > radius
-        d = np.sqrt(((x[legal] - points[t]) ** 2).sum(axis=1))
-        z = basis.regressors(x[legal]) - (basis.regressors(points[t : t + 1]) if centred else 0)
+        far_in_time = np.abs(at - t) > radius
+        d = np.sqrt(((x[far_in_time] - points[t]) ** 2).sum(axis=1))
+        z = basis.regressors(x[far_in_time]) - (basis.regressors(points[t : t + 1]) if centred else 0)
         weights = [np.exp(-theta * (d - d.min()) / d.mean()) for theta in _THETAS]
-        by_row.append([oracle.moments(z, target[legal], w) for w in weights])
+        by_row.append([oracle.moments(z, target[far_in_time], w) for w in weights])
     return np.array(by_row).swapaxes(0, 1)
 
 
