@@ -45,7 +45,9 @@ def claim(records: Sequence[Record]) -> str:
     said = [name for runtime, name in _SAID.items() if runtime in good]
     if {"intel", "sycl"} <= good:
         said[0] += ' (through OpenCL, and SYCL with `device="sycl"`)'
-    said += [f"an {name}" for name in runtimes(executed) if name in good - {*_SAID, "sycl", "oclgrind"}]
+    # A GPU's name without what follows its model, such as the size of its memory.
+    gpus = [name for name in runtimes(executed) if name in good - {*_SAID, "sycl", "oclgrind"}]
+    said += [f"an {' '.join(name.split()[:2])}" for name in gpus]
     return " and ".join(filter(None, (", ".join(said[:-1]), *said[-1:])))
 
 

@@ -190,6 +190,6 @@ def test_the_readme_claims_the_devices_of_the_matrix_word_for_word():
     claimed = tables.claim(portability.load(portability.RESULTS))
     assert f"It is tested on {claimed}; other devices follow the OpenCL 1.2 standard." in said
     made = {"how": "executed", "call": "knn", "E": 3, "tau": 1, "dtype": "float32", "ended": "passed"}
-    some = [{**made, "runtime": name} for name in ("intel", "pocl", "oclgrind", "NVIDIA H100")]
+    some = [{**made, "runtime": name} for name in ("intel", "pocl", "oclgrind", "NVIDIA H100 80GB HBM3")]
     assert tables.claim(some) == "the Intel CPU runtime, PoCL and an NVIDIA H100"
-    assert tables.claim([*some[1:], {**made, "runtime": "NVIDIA H100", "ended": "failed"}]) == "PoCL"
+    assert tables.claim([*some[1:], {**made, "runtime": "NVIDIA H100 80GB HBM3", "ended": "failed"}]) == "PoCL"
