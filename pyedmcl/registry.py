@@ -65,7 +65,7 @@ RESULTS = {
     "CcmSignificance": "edm.significance",
     "SimplexResult": "edm.simplex_result",
     "EmbedResult": "edm.embed",
-    "PartialCcm": "edm.partial_ccm",
+    "PartialCcm": "edm.partial_ccm_result",
     "CcmMatrixResult": "edm.ccm_matrix_result",
     "CcmResult": "edm.ccm_result",
     "LaggedCcmResult": "edm.ccm_result",

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,9 @@ from ..data.groups import Groups
 from ..data.series import Series, as_series
 from ..io.optional import pandas_for
 from ..io.result import Result
-from ..launch.progress import Progress, reporting, told
+from ..jobs.function import public_function
+from ..jobs.provenance import origin
+from ..launch.progress import Progress, told
 from . import arguments
 from .surrogate_choice import choose, explained, line, mean_cycle
 from .times import remarks_on_times_of, said_once
@@ -54,11 +56,13 @@ class CheckResult(Result):
     ----------
     remarks : tuple of Remark
     n_steps, n_series : int
+    provenance : mapping
     """
 
     remarks: tuple[Remark, ...]
     n_steps: int
     n_series: int
+    provenance: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     def __str__(self) -> str:
         return "\n".join(map(str, self.remarks)) or "nothing to remark"
@@ -69,7 +73,7 @@ class CheckResult(Result):
         return pandas_for("to_frame()").DataFrame(rows, columns=["code", "series", "text"])
 
 
-@reporting
+@public_function
 def check(
     data: Any,
     *,
@@ -146,7 +150,7 @@ def check(
                 "predict each other without any link. Test with surrogates that keep it (surrogate='auto', or "
                 "'seasonal')",
             ))  # fmt: skip
-    return CheckResult(tuple(found), series.n_steps, series.n_series)
+    return CheckResult(tuple(found), series.n_steps, series.n_series, origin())
 
 
 def _on_size(series: Series, E_max: int) -> list[Remark]:

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..data.group_labels import take_groups
-from ..data.regular import regular_times
 from ..data.series import as_series, check_embedding
 from ..errors import InputError
 from ..io.fields import labelled
 from ..io.labels import Label
 from ..io.optional import pandas_for
 from ..io.result import Result
+from ..jobs.function import public_function
+from ..jobs.provenance import origin
 from .states import embed as delays
 
 
@@ -32,6 +33,7 @@ class EmbedResult(Result):
         ``x(t-0)``, ``x(t-tau)``, ... of each series.
     time : ndarray or None
         Of the rows, where the data had it.
+    provenance : mapping
     """
 
     series_label: ClassVar = Label("data", "value of the series so many rows before")
@@ -39,6 +41,7 @@ class EmbedResult(Result):
     values: NDArray[np.floating[Any]]
     names: tuple[str, ...]
     time: NDArray[Any] | None = None
+    provenance: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     def to_xarray(self) -> Any:
         """An xarray DataArray (time, coordinate), or (row, coordinate) where the data have no time."""
@@ -56,7 +59,7 @@ class EmbedResult(Result):
         return delay_path(self, path)
 
 
-@regular_times
+@public_function
 def embed(
     data: Any, *, E: int, tau: int = 1, columns: Sequence[str | int] | str | int | None = None, groups: Any = None,
     regular: str | None = None,
@@ -109,6 +112,6 @@ def embed(
         )
     names = tuple(f"{name}(t-{e * tau})" for name in series.names for e in range(E))
     if of is None:
-        return EmbedResult(delays(series.values, E, tau), names, series.time)
+        return EmbedResult(delays(series.values, E, tau), names, series.time, origin())
     layout = of.layout(E=E, tau=tau, Tp=[0])
-    return EmbedResult(delays(layout.series(series).values, E, tau)[layout.order], names, series.time)
+    return EmbedResult(delays(layout.series(series).values, E, tau)[layout.order], names, series.time, origin())

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,87 +13,25 @@ from ..data.same_rows import require_same_rows
 from ..data.series import Series, as_series, build_series
 from ..device.select import DeviceNames
 from ..errors import InputError, warn
-from ..io.fields import labelled
-from ..io.labels import Label, common
-from ..io.optional import need, pandas_for
-from ..io.result import Result
+from ..jobs.blocks import Record
 from ..jobs.function import public_function
+from ..jobs.runner import Runner
 from ..jobs.sinks import ArraySink
 from ..launch.progress import Progress
+from ..registry import BUDGET
 from . import arguments
-from .exceedance import exceedance
+from .exceedance import counts, p_values
 from .method_choices import AnyChoice, choices_of
 from .pair_predictions_problem import PairPredictionsProblem
 from .pairs import pairs_arguments, with_dimensions
-from .partial_links import PartialLink, partial_skill
+from .partial_ccm_result import PartialCcm
+from .partial_links import PartialLink, PartialSkill, partial_skill
+from .sequential import FIRST, SequentialTests, tell_reach
 from .surrogate import check_method, draw, maker
+from .surrogate_makers import Maker
 from .xmap_problem import XmapProblem
 
 Doubles = NDArray[np.float64]
-
-
-@dataclass(frozen=True, repr=False)
-class PartialCcm(Result):
-    """Cross-map skill of two variables in both directions, with and without what passes through others.
-
-    Attributes
-    ----------
-    cause, effect : (str, str)
-        Of each direction: the states of the effect estimate the cause.
-    given : tuple of str
-        What the link may pass through.
-    rho : ndarray of float64 (2,)
-        Correlation of the cause and its estimate.
-    partial : ndarray of float64 (2,)
-        The same, given the estimates of the cause through each of ``given``: near 0 where all passes through these,
-        near rho where nothing does.
-    through : ndarray of float64 (2, n_given)
-        Correlation of the cause and its estimate through each of ``given``.
-    p_value : ndarray of float64 (2,)
-        (1 + surrogates of the cause whose ``partial`` is as high) / (1 + n): one-sided; NaN without surrogates.
-    E : ndarray of int (2 + n_given,)
-        Embedding dimension of x, y and each of ``given``.
-    Tp : int
-    n, method, seed
-        Surrogates: how many, of which kind, and what chose them.
-    """
-
-    series_label: ClassVar = Label("1", "skill of the estimate of the cause through this series")
-    column_labels: ClassVar = {
-        **common("cause", "effect", "rho", "partial", "p_value", "given"),
-        "through": Label("1", "skill of the estimate of the cause through another series"),
-    }  # fmt: skip
-
-    cause: tuple[str, str]
-    effect: tuple[str, str]
-    given: tuple[str, ...]
-    rho: Doubles
-    partial: Doubles
-    through: Doubles
-    p_value: Doubles
-    E: NDArray[np.int_]
-    Tp: int
-    n: int
-    method: str
-    seed: int
-    provenance: Mapping[str, Any] = field(default_factory=dict, repr=False)
-
-    def to_xarray(self) -> Any:
-        """An xarray.Dataset over both directions, and of the skill through each other series (direction, given)."""
-        ends = zip(self.cause, self.effect, strict=True)
-        axis: list[tuple[str, Any]] = [("direction", [f"{cause} -> {effect}" for cause, effect in ends])]
-        names = ("cause", "effect", "rho", "partial", "p_value")
-        parts = {name: labelled(np.array(getattr(self, name)), axis, name) for name in names}
-        parts["through"] = labelled(self.through, [*axis, ("given", self.given)], "through")
-        return need("xarray", "to_xarray()").Dataset(parts)
-
-    def to_frame(self) -> Any:
-        """A pandas DataFrame: cause, effect, rho, partial, p_value, and the skill through each of ``given``."""
-        return pandas_for("to_frame()").DataFrame({
-            "cause": list(self.cause), "effect": list(self.effect), "rho": self.rho, "partial": self.partial,
-            "p_value": self.p_value,
-            **{f"through {name}": self.through[:, place] for place, name in enumerate(self.given)},
-        })  # fmt: skip
 
 
 @public_function
@@ -106,7 +44,9 @@ def partial_ccm(
     tau: int = 1,
     Tp: int = 0,
     surrogate: str = "phase",
-    n: int | None = 99,
+    n: int | str | None = "auto",
+    rate: float = 0.05,
+    budget: int = BUDGET,
     seed: int | None = None,
     period: int | None = None,
     recurrence: float = 0.1,
@@ -141,8 +81,11 @@ def partial_ccm(
     surrogate, period, recurrence
         As for :func:`pyedmcl.ccm_significance`; a warning says what "seasonal" finds without a period, and
         what is made of gaps.
-    n : int or None
-        Surrogates of each cause; None for no test.
+    n : int, "auto" or None
+        Surrogates of each cause; None for no test. "auto" draws as many as it takes to decide both directions at the
+        false discovery rate ``rate``; see :func:`pyedmcl.xmap_significance`.
+    rate, budget
+        Of n="auto", as for :func:`pyedmcl.xmap_significance`.
     seed : int, optional
         Chooses the surrogates; by default a fresh one, which the result names.
     regular : {"insert", "ignore"}, optional
@@ -171,7 +114,8 @@ def partial_ccm(
 
     Notes
     -----
-    Cost: one search for x, y and each estimate of ``given`` in each direction; n + 1 lookups of each.
+    Cost: one search for x, y and each estimate of ``given`` in each direction; n + 1 lookups of each. With n="auto" the
+    searches are made again in each round of surrogates, of which there are some ten at most.
 
     The test says whether anything is left beyond chance, not whether most is left. To tell direct from indirect compare
     ``partial`` and ``through`` with ``rho``, too.
@@ -189,7 +133,8 @@ def partial_ccm(
     ('x', 'y', True)
     """
     series = _together(x, y, given)
-    draws = 0 if n is None else arguments.draws("n", n)
+    count = None if n is None else arguments.surrogates(n)
+    limit, most = arguments.share("rate", rate), arguments.draws("budget", budget)
     number = arguments.stream(seed)
     check_method(surrogate, "surrogate")
     arguments.reporter(progress)
@@ -201,33 +146,81 @@ def partial_ccm(
     runner = arguments.runner_on(device, fields["data"].dtype, client)
     sink = ArraySink([], [])
     problem = with_dimensions(problem, runner, sink)
-    dims, others = np.array(problem.E, int), tuple(range(2, series.n_series))
-    steps = (problem.Tp,) * len(others)
-    links = [PartialLink(cause, 1 - cause, others, problem.Tp, steps, steps) for cause in (0, 1)]
-    told = _told(series, surrogate, period) if draws and surrogate != "auto" else (None, None)
-    surrogates = {
-        cause: draw(
-            maker(build_series(np.ascontiguousarray(series.values[:, cause]), [series.names[cause]]), surrogate,
-                  period=period, E=int(dims[cause]), tau=problem.tau, recurrence=recurrence, what="xy"[cause],
-                  name="surrogate", choice=told[cause]),
-            draws, number, cause, series.n_steps,
-        )
-        for cause in ((0, 1) if draws else ())
-    }  # fmt: skip
-    found, record = partial_skill(
-        runner, series.values, dims, links, surrogates, tau=problem.tau, exclusion_radius=problem.exclusion_radius,
-        knn=problem.knn, dtype=problem.data.dtype,
-    )  # fmt: skip
+    dims = np.array(problem.E, int)
+    makers = {} if count is None else _makers(series, dims, surrogate, period, problem.tau, recurrence)
+    draws = {cause: _Draws(make, number, cause, series.n_steps) for cause, make in makers.items()}
+    found, tests, record = _tested(problem, dims, draws, runner, count, limit, most)
+    p_value = p_values(tests.reached, tests.n)
+    if draws:
+        tell_reach(p_value, tests.drawn, limit)
     names = series.names
     return PartialCcm(
         cause=(names[0], names[1]), effect=(names[1], names[0]), given=names[2:], rho=found.rho[:, 0],
         partial=found.partial[:, 0], through=np.array([skill[0] for skill in found.through]),
-        p_value=exceedance(found.partial[:, 0], found.partial[:, 1:]), E=dims, Tp=problem.Tp, n=draws,
-        method=surrogate, seed=number,
+        p_value=p_value, E=dims, Tp=problem.Tp, n=tests.drawn, method=surrogate, seed=number,
         provenance=runner.provenance(
             PairPredictionsProblem.kernels, replace(record, searched=sink.record.searched + record.searched)
         ),
     )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Draws:
+    """Surrogates of a cause, one after the other."""
+
+    make: Maker
+    seed: int
+    cause: int
+    n_steps: int
+
+    def __call__(self, n: int, first: int) -> Doubles:
+        return draw(self.make, n, self.seed, self.cause, self.n_steps, first)
+
+
+def _makers(
+    series: Series, dims: NDArray[np.int_], surrogate: str, period: int | None, tau: int, recurrence: float
+) -> dict[int, Maker]:
+    """What makes surrogates of both variables."""
+    told = _told(series, surrogate, period) if surrogate != "auto" else (None, None)
+    return {
+        cause: maker(
+            build_series(np.ascontiguousarray(series.values[:, cause]), [series.names[cause]]), surrogate,
+            period=period, E=int(dims[cause]), tau=tau, recurrence=recurrence, what="xy"[cause], name="surrogate",
+            choice=told[cause],
+        )
+        for cause in (0, 1)
+    }  # fmt: skip
+
+
+def _tested(
+    problem: XmapProblem, dims: NDArray[np.int_], draws: Mapping[int, _Draws], runner: Runner, count: int | None,
+    rate: float, budget: int,
+) -> tuple[PartialSkill, SequentialTests, Record]:  # fmt: skip
+    """Both directions with their surrogates: of the first round, and for ``count`` 0 of more while one is open."""
+    values, Tp = problem.data.series.values, problem.Tp
+    others = tuple(range(2, values.shape[1]))
+    steps = (Tp,) * len(others)
+
+    def of(causes: Sequence[int], first: int, n: int) -> tuple[PartialSkill, Record]:
+        links = [PartialLink(cause, 1 - cause, others, Tp, steps, steps) for cause in causes]
+        surrogates = {cause: make(n, first) for cause, make in draws.items() if cause in causes}
+        return partial_skill(
+            runner, values, dims, links, surrogates, tau=problem.tau, exclusion_radius=problem.exclusion_radius,
+            knn=problem.knn, dtype=problem.data.dtype,
+        )  # fmt: skip
+
+    n = 0 if count is None else count or min(FIRST, budget)
+    found, record = of((0, 1), 0, n)
+    partial = found.partial[:, 0]
+    tests = SequentialTests(rate, budget if count == 0 else 0, n, *counts(partial, found.partial[:, 1:]))
+    while step := tests.step(len(values)):
+        which = np.flatnonzero(tests.open).tolist()
+        own, more = of(which, tests.drawn, step)
+        reached, there = np.zeros((2, 2), np.int64)
+        reached[which], there[which] = counts(partial[which], own.partial[:, 1:])
+        tests.add(step, reached, there)
+        record = record.joined(more)
+    return found, tests, record
 
 
 def _told(series: Series, surrogate: str, period: int | None) -> tuple[AnyChoice | None, ...]:

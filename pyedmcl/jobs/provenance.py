@@ -45,6 +45,28 @@ def told(searched: Iterable[Mapping[str, Any]]) -> dict[str, list[dict[str, Any]
     return found | ({PRECISION: of_targets} if of_targets else {})
 
 
+def origin(**more: Any) -> dict[str, Any]:
+    """How a record of provenance begins, which is all of it for what no device has computed.
+
+    Parameters
+    ----------
+    **more
+        What the method adds; its ``arguments`` are joined with those of the call.
+
+    Returns
+    -------
+    dict
+        Plain data: the data (file, rows, series and digest of each argument), the seed, the command line (None in
+        Python), versions, the function and its arguments; then ``more``.
+    """
+    from .. import __version__
+
+    call = described_call()
+    call["arguments"] = {**call["arguments"], **more.pop("arguments", {})}
+    first = {name: call.pop(name) for name in ("data", "seed", "command")}
+    return {**first, "version": __version__, "versions": versions(), **call, **more}
+
+
 def provenance(
     infos: Sequence[DeviceInfo], kernels: Iterable[str], tuning: Mapping[str, Any], **more: Any
 ) -> dict[str, Any]:
@@ -65,21 +87,13 @@ def provenance(
     Returns
     -------
     dict
-        Plain data. First come the data (file, rows, series and digest of each argument), the seed, the command line
-        (None in Python), versions, the function and its arguments; then ``more``, and devices. ``tuning`` lists, for
-        each kernel, the tuned parameters that it was given and how well they are known to suit (their grade).
+        Plain data: :func:`origin` with ``more``, and then devices. ``tuning`` lists, for each kernel, the tuned
+        parameters that it was given and how well they are known to suit (their grade).
     """
-    from .. import __version__
-
-    first, call = infos[0], described_call()
-    call["arguments"] = {**call["arguments"], **more.pop("arguments", {})}
+    first = infos[0]
     last = {name: more.pop(name) for name in _LAST if name in more}
     return {
-        **{name: call.pop(name) for name in ("data", "seed", "command")},
-        "version": __version__,
-        "versions": versions(),
-        **call,
-        **more,
+        **origin(**more),
         "device": first.name,
         "device_id": first.id,
         "driver": first.driver,

@@ -67,6 +67,18 @@ def test_surrogates_by_hand(one_device):
     assert frame["cause"].tolist() == ["x", "y"] and frame["through z"].tolist() == found.through[:, 0].tolist()
 
 
+def test_as_many_surrogates_as_it_takes(one_device):
+    """By default: one direction is decided in the first round, the other keeps on until the budget ends."""
+    x = maps(200, CHAIN, 4)
+    options = {"given": x[:, 1], "E": 2, "Tp": -1, "seed": 5, "device": one_device}
+    found = pyedmcl.partial_ccm(x[:, 0], x[:, 2], budget=60, **options)
+    assert found.n > 60 and found.provenance["arguments"]["budget"] == 60
+    fixed = {n: pyedmcl.partial_ccm(x[:, 0], x[:, 2], n=n, **options).p_value for n in (39, found.n)}
+    assert sorted(int(np.flatnonzero([p[d] == found.p_value[d] for p in fixed.values()])[0]) for d in (0, 1)) == [0, 1]
+    with pytest.warns(RuntimeWarning, match="n=3 surrogates are too few"):
+        pyedmcl.partial_ccm(x[:, 0], x[:, 1], n=3, **options | {"given": x[:, 2]})
+
+
 def test_partial_correlations():
     rng = np.random.default_rng(1)
     z = rng.standard_normal(5000)

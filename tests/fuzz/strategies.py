@@ -88,7 +88,7 @@ LEGAL = {
     "n": st.integers(1, 4), "seed": one_of(None, 0, 1), "method": one_of("simplex", "smap"),
     "surrogate.method": one_of("shuffle", "phase", "iaaft", "twin", "seasonal", "auto"),
     "surrogate.x": one_of(X, Y), "rate": st.floats(0.01, 0.5), "budget": st.integers(1, 100),
-    "given": one_of(Z, TABLE[:, 2:]), "partial_ccm.n": one_of(None, 3),
+    "given": one_of(Z, TABLE[:, 2:]), "partial_ccm.n": one_of(None, 3, "auto"),
     "xmap_significance.n": one_of(3, "auto"), "ccm_significance.n": one_of(3, "auto"),
     "surrogate": one_of("shuffle", "phase", "auto"), "period": one_of(None, 5),
     "recurrence": st.floats(0.05, 0.5),

@@ -69,6 +69,22 @@ def test_results_are_short_in_a_terminal_and_escaped_in_a_notebook(name, one_dev
     assert page.startswith("<table>") and name in page and len(page) < 8000
 
 
+@pytest.mark.parametrize("name", MAKERS)
+def test_provenance_has_one_shape(name, one_device, tmp_path):
+    """What was given, and by whom, comes first; what a device did comes behind it, kernels last."""
+    result = made(name, one_device)
+    record = dict(result.provenance)
+    keys = list(record)
+    assert keys[:7] == ["data", "seed", "command", "version", "versions", "function", "arguments"]
+    assert record["function"] in FUNCTIONS and record["version"] == pyedmcl.__version__ and record["command"] is None
+    for described in record["data"].values():
+        assert {"file", "rows", "series", "digest"} <= set(described)
+    assert record["data"] or name == "RqaBatch"
+    if "kernels" in keys:
+        assert keys.index("device") < keys.index("kernels") < keys.index("tuning")
+    assert dict(pyedmcl.open_result(result.save(tmp_path / "result.edm")).provenance) == record
+
+
 def test_names_cannot_write_into_a_notebook():
     page = pyedmcl.embed({"<script>alert(1)</script>": X}, E=1)._repr_html_()
     assert "<script>" not in page and "&lt;script&gt;" in page
