@@ -92,6 +92,10 @@ def network(
         bool, typer.Option("--partial/--no-partial", help="Whether indirect links are told from direct ones.",
                            rich_help_panel="Legs")
     ] = True,
+    forecast: Annotated[
+        bool, typer.Option("--forecast/--no-forecast", rich_help_panel="Legs",
+                           help="Whether a cause that improves forecasts of its effect may decide a doubtful link.")
+    ] = True,
     lib_sizes: LibSizes = None,
     sample: Annotated[
         int, typer.Option("--sample", help="Random libraries of each size.", rich_help_panel="Random libraries")
@@ -153,9 +157,9 @@ def network(
         found = pyedmcl.causal_network(
             series, E=parse_E(E), tau=tau, lags=asked, latest=latest, Tp=Tp, n=surrogates_asked(n), rate=rate,
             surrogate=None if surrogate.strip().lower() == "none" else surrogate, budget=budget, season=season,
-            period=period, convergence=convergence, partial=partial, lib_sizes=parse_sizes(lib_sizes), sample=sample,
-            seed=seed, exclusion_radius=_radius(exclusion_radius), knn=knn, E_max=E_max,
-            E_rule=parse_rule(E_rule), progress=report, dtype=dtype,
+            period=period, convergence=convergence, partial=partial, forecast=forecast, seed=seed,
+            lib_sizes=parse_sizes(lib_sizes), sample=sample, exclusion_radius=_radius(exclusion_radius),
+            knn=knn, E_max=E_max, E_rule=parse_rule(E_rule), progress=report, dtype=dtype,
             device=device, out=folder, join=join, part=part, groups=labels, regular=regular, draw=draw,
         )  # fmt: skip
     rows = found.rows()

@@ -36,6 +36,7 @@ class Legs:
     lags: tuple[int, ...]
     latest: int
     partial: bool
+    forecast: bool
     seed: int
     period: int | None
     recurrence: float

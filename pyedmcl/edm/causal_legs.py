@@ -22,6 +22,7 @@ from .ccm_matrix_result import CcmMatrixResult
 from .ccm_matrix_sizes import library_sizes, most_rows
 from .exceedance import p_values
 from .false_discovery import false_discovery
+from .forecast_gains import Forecast, ForecastsProblem, p_of_forecasts
 from .group_draws import drawn_from
 from .lag_order import p_of_order, z_of_lags
 from .lagged_map_problem import LaggedMapProblem
@@ -32,7 +33,16 @@ from .seasons import Seasons
 from .sequential import FIRST, tell_reach
 from .surrogate import SeriesMakers
 from .surrogate_tests import surrogate_tests
-from .verdicts import MOST_GIVEN, NONE, Evidence, intermediates, passes_through, verdict_of
+from .verdicts import (
+    MOST_GIVEN,
+    NONE,
+    Evidence,
+    companions,
+    doubtful,
+    intermediates,
+    passes_through,
+    verdict_of,
+)
 
 Doubles = NDArray[np.float64]
 Numbers = NDArray[np.int_]
@@ -89,21 +99,12 @@ class LegsOfNetwork:
         evidence = Evidence(skill, q_value, gain, p_convergence, lag, legs.rate, legs.latest)
         if legs.lags:
             evidence = replace(evidence, p_lag=self._order(evidence, by_lag, Tp))
-        through, carried, left, looked_at = self._partial(evidence)
-        N = series.n_series
-        verdict, codes = np.full((N, N), NONE, object), np.empty((N, N), object)
-        for number in range(N):
-            codes[number, number] = ()
-        for effect, cause in zip(*np.nonzero(~np.eye(N, dtype=bool)), strict=True):
-            z = int(through[effect, cause])
-            explains = z >= 0 and passes_through(
-                evidence, effect, cause, z, float(carried[effect, cause]), float(left[effect, cause])
-            )
-            verdict[effect, cause], codes[effect, cause] = verdict_of(
-                evidence, effect, cause, legs.partial, series.names[z] if explains else None,
-                int(looked_at[effect, cause]),
-            )  # fmt: skip
-        missing = np.full((N, N), np.nan)
+        partial = through, carried, left, _ = self._partial(evidence)
+        verdict, codes = self._verdicts(evidence, *partial)
+        if legs.forecast:
+            evidence = replace(evidence, p_forecast=self._forecasts(evidence, verdict, through))
+            verdict, codes = self._verdicts(evidence, *partial)
+        missing = np.full(rho.shape, np.nan)
         return CausalNetwork(
             names=series.names, verdict=verdict, codes=codes, rho=rho, skill=skill, lag=lag, lags=legs.lags,
             by_lag=by_lag, p_value=missing if p_value is None else p_value,
@@ -111,6 +112,7 @@ class LegsOfNetwork:
             p_convergence=missing if p_convergence is None else p_convergence, through=through, carried=carried,
             partial=left, E=self._dims, tau=self._fields["tau"], Tp=Tp, rate=legs.rate,
             p_lag=missing if evidence.p_lag is None else evidence.p_lag, latest=legs.latest,
+            p_forecast=missing if evidence.p_forecast is None else evidence.p_forecast,
             surrogate=legs.surrogate, seed=legs.seed,
             n_steps=int(self._rows.sum()), groups=0 if self._layout is None else len(self._rows),
             reasons=() if self._makers is None else self._makers.reasons,
@@ -118,6 +120,44 @@ class LegsOfNetwork:
             exclusion_radius=self._fields["exclusion_radius"],
             provenance=self._runner.provenance(dict.fromkeys(self._kernels), self._record),
         )  # fmt: skip
+
+    def _verdicts(
+        self, evidence: Evidence, through: Numbers, carried: Doubles, left: Doubles, looked_at: Numbers
+    ) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Verdict and codes of all pairs."""
+        names = self._series.names
+        verdict, codes = np.full(through.shape, NONE, object), np.empty(through.shape, object)
+        for effect, cause in np.ndindex(*through.shape):
+            if effect == cause:
+                codes[effect, cause] = ()
+                continue
+            z = int(through[effect, cause])
+            explains = z >= 0 and passes_through(
+                evidence, effect, cause, z, float(carried[effect, cause]), float(left[effect, cause])
+            )
+            verdict[effect, cause], codes[effect, cause] = verdict_of(
+                evidence, effect, cause, self._legs.partial, names[z] if explains else None,
+                int(looked_at[effect, cause]),
+            )  # fmt: skip
+        return verdict, codes
+
+    def _forecasts(self, evidence: Evidence, verdict: NDArray[Any], through: Numbers) -> Doubles:
+        """P-value of causes improving forecasts, of the links that this may decide; NaN for other pairs."""
+        f, p = self._fields, np.full(verdict.shape, np.nan)
+        effects, causes = np.nonzero(doubtful(evidence, verdict))
+        for part in cut(len(effects), _TOGETHER):
+            here = slice(part.begin, part.end)
+            links = [
+                (cause, Forecast(effect, companions(evidence, verdict, effect, cause, int(through[effect, cause]))))
+                for effect, cause in zip(effects[here].tolist(), causes[here].tolist(), strict=True)
+            ]
+            found, record = p_of_forecasts(
+                self._runner, self._series.values, self._dims, links, tau=f["tau"],
+                exclusion_radius=f["exclusion_radius"], knn=f["knn"], dtype=f["data"].dtype,
+            )  # fmt: skip
+            self._note(record, ForecastsProblem.kernels)
+            p[effects[here], causes[here]] = found
+        return p
 
     def _note(self, record: Record, kernels: Sequence[str]) -> None:
         self._record = self._record.joined(record)

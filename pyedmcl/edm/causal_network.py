@@ -67,6 +67,7 @@ def causal_network(
     lib_sizes: Any = None,
     sample: int = 10,
     partial: bool = True,
+    forecast: bool = True,
     seed: int | None = None,
     season: str = "remove",
     period: int | None = None,
@@ -123,6 +124,9 @@ def causal_network(
         As for :func:`pyedmcl.ccm_matrix`.
     partial : bool
         Whether links that others may explain are told from direct ones, by partial cross mapping.
+    forecast : bool
+        Whether a link that another series explains, or whose order is not clear, is still direct where the cause
+        improves forecasts of the effect, beside the effect's own states and its other causes.
     seed : int, optional
         Chooses surrogates and sub-libraries; by default a fresh one, which the result names.
     season : {"remove", "keep"}
@@ -185,15 +189,17 @@ def causal_network(
     Notes
     -----
     Cost: that of :func:`xmap_significance` and :func:`ccm_matrix`, a cross map for each lag, and for each link that may
-    be indirect as many searches as there are series that it may pass through (5 at most).
+    be indirect as many searches as there are series that it may pass through (5 at most), and two for each link that
+    a forecast may decide.
 
     Drivers that are not in the table are not excluded by any of this.
 
     Sources: cross mapping, Sugihara et al., Science 338, 496 (2012), and its lags, Ye et al., Sci. Rep. 5, 14750
     (2015); exclusion radius, Theiler, Phys. Rev. A 34, 2427 (1986); window of a state, Kugiumtzis, Physica D 95, 13
     (1996); order, Newey and West, Econometrica 55, 703 (1987), and Stouffer et al., The American Soldier, vol. 1,
-    Princeton University Press (1949); partial cross mapping, Leng et al., Nat. Commun. 11, 2632 (2020); false discovery
-    rate, Benjamini and Hochberg, J. R. Stat. Soc. B 57, 289 (1995).
+    Princeton University Press (1949); partial cross mapping, Leng et al., Nat. Commun. 11, 2632 (2020); forecasts,
+    Granger, Econometrica 37, 424 (1969); false discovery rate, Benjamini and Hochberg, J. R. Stat. Soc. B 57, 289
+    (1995).
 
     Examples
     --------
@@ -210,7 +216,7 @@ def causal_network(
     legs = Legs(
         None if surrogate is None else check_method(surrogate, "surrogate"), arguments.surrogates(n),
         arguments.share("rate", rate), arguments.draws("budget", budget), bool(convergence),
-        arguments.draws("sample", sample), lags_asked(lags), 0, bool(partial),
+        arguments.draws("sample", sample), lags_asked(lags), 0, bool(partial), bool(forecast),
         number or 0, period, recurrence,
         arguments.choice("season", season, SEASONS), arguments.choice("draw", draw, DRAWS),
     )  # fmt: skip

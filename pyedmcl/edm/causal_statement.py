@@ -7,7 +7,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .exceedance import reached_of
-from .verdicts import CARRIED, DIRECT, FAR_WEAKER, INDIRECT, LEFT, LINK, NEARLY_ALL, NONE, UNORDERED, WEAKER
+from .verdicts import (
+    CARRIED,
+    DIRECT,
+    FAR_WEAKER,
+    INDIRECT,
+    LEFT,
+    LINK,
+    MOST_BESIDE,
+    NEARLY_ALL,
+    NONE,
+    UNORDERED,
+    WEAKER,
+)
 
 if TYPE_CHECKING:
     from .causal_network_result import CausalNetwork
@@ -28,8 +40,10 @@ def statement(network: CausalNetwork, cause: int, effect: int) -> str:
         UNORDERED: f"{x} and {y} are linked, but nothing says that {x} comes first.",
         NONE: f"There is no sufficient evidence that {x} drives {y}.",
     }[verdict]
+    if f"beside:{via}" in network.codes[effect, cause]:
+        opening = f"{x} drives {y}, also where {via} is known."
     parts = [opening, _skill(network, cause, effect), _chance(network, cause, effect), _growth(network, cause, effect)]
-    parts += [_order(network, cause, effect), _others(network, cause, effect)]
+    parts += [_order(network, cause, effect), _others(network, cause, effect), _forecast(network, cause, effect)]
     if verdict in (DIRECT, INDIRECT, LINK):
         parts.append("A driver that is not in the table is not excluded.")
     return " ".join(part for part in parts if part)
@@ -89,9 +103,22 @@ def _others(network: CausalNetwork, cause: int, effect: int) -> str:
         return "No other series is linked to both."
     skill, left = float(network.carried[effect, cause]), float(network.partial[effect, cause])
     explains = "explains it" if network.verdict[effect, cause] == INDIRECT else "does not explain it"
+    if f"beside:{network.names[z]}" in codes:
+        explains = "alone would explain it"
     return (
         f"The estimate through {network.names[z]} has rho = {skill:.2f}, and {left:.2f} is left without it: "
         f"{network.names[z]} {explains}."
+    )
+
+
+def _forecast(network: CausalNetwork, cause: int, effect: int) -> str:
+    p = float(network.p_forecast[effect, cause])
+    if np.isnan(p):
+        return ""
+    improves = "improves" if p <= network.rate else "does not improve"
+    return (
+        f"Beside the states of {network.names[effect]} and its other causes, {network.names[cause]} {improves} "
+        f"forecasts of {network.names[effect]} (p = {p:.2g})."
     )
 
 
@@ -147,6 +174,13 @@ def methods(network: CausalNetwork) -> str:
             f"and partial cross mapping (Leng et al. 2020) through that series kept {CARRIED:g} of it, or if it was "
             f"weaker than each step, {NEARLY_ALL:g} of it were kept, and the partial correlation was at most "
             f"{LEFT:g} of it, or if it was below {FAR_WEAKER:g} of that of each step."
+        )
+    if np.isfinite(network.p_forecast).any():
+        parts.append(
+            "A link that another series explained, or whose order was not clear, was still called direct if the "
+            "present value of the cause improved simplex forecasts of the effect's next row from its own state and the "
+            f"present values of up to {MOST_BESIDE} of its other causes (the same test of Fisher's z, p at most "
+            f"{network.rate:g})."
         )
     parts.append("Drivers that are not among the series cannot be excluded.")
     return " ".join(parts)

@@ -25,6 +25,8 @@ NEARLY_ALL, LEFT = 0.9, 0.7
 FAR_WEAKER = 0.5
 #: Series that a link may pass through are looked at up to this number, those with the strongest steps first.
 MOST_GIVEN = 5
+#: Forecasts know so many other causes at most: each is a coordinate more, with which neighbours lie farther apart.
+MOST_BESIDE = 3
 
 DIRECT, INDIRECT, LINK, UNORDERED, NONE = "direct", "indirect", "link", "unordered", "none"
 MEANINGS = {
@@ -57,6 +59,8 @@ class Evidence:
         The latest best lag at which a cause is believed.
     p_lag : ndarray or None
         P-value of the best lag up to there being better than the best later one; NaN for pairs that fail another leg.
+    p_forecast : ndarray or None
+        P-value of the cause improving forecasts of the effect; NaN for pairs that other evidence decides.
     """
 
     skill: Doubles
@@ -67,6 +71,7 @@ class Evidence:
     rate: float
     latest: int
     p_lag: Doubles | None = None
+    p_forecast: Doubles | None = None
 
     @property
     def significant(self) -> Mask | None:
@@ -87,6 +92,11 @@ class Evidence:
     def clear(self) -> Mask | None:
         """Pairs whose best lag is better than those that a cause may not have."""
         return None if self.p_lag is None else _at_most(self.p_lag, self.rate)
+
+    @property
+    def improves(self) -> Mask:
+        """Pairs whose cause improves forecasts of the effect, as far as that was asked."""
+        return np.zeros(self.skill.shape, bool) if self.p_forecast is None else _at_most(self.p_forecast, self.rate)
 
     @property
     def linked(self) -> Mask:
@@ -171,10 +181,31 @@ def verdict_of(
         return NONE, tuple(codes)
     if not evidence.ordered[effect, cause]:
         return UNORDERED, tuple(codes)
-    if explained is not None and asked:
+    improves = bool(evidence.improves[effect, cause])
+    if explained is not None and asked and not improves:
         return INDIRECT, (*codes, f"through:{explained}")
     if evidence.clear is not None and not evidence.clear[effect, cause]:
-        return UNORDERED, (*codes, "lag-not-clear")
+        codes.append("lag-not-clear")
+        if not improves:
+            return UNORDERED, tuple(codes)
+    if improves:
+        codes.append("improves-forecast")
     if not asked:
         return LINK, (*codes, "partial-off")
+    if explained is not None:
+        return DIRECT, (*codes, f"beside:{explained}")
     return DIRECT, (*codes, "not-through-others" if looked_at else "no-intermediate")
+
+
+def doubtful(evidence: Evidence, verdict: NDArray[Any]) -> Mask:
+    """Links that a series explains, or whose order is not clear: a forecast may decide them."""
+    return evidence.ordered & np.isin(verdict.astype(str), (INDIRECT, UNORDERED))
+
+
+def companions(evidence: Evidence, verdict: NDArray[Any], effect: int, cause: int, through: int) -> tuple[int, ...]:
+    """What else a forecast of the effect knows: the series that explains the link, and the strongest other causes."""
+    known = [int(z) for z in np.flatnonzero(np.isin(verdict[effect].astype(str), (DIRECT, LINK))) if z != cause]
+    known.sort(key=lambda z: (z != through, -float(evidence.skill[effect, z])))
+    if through >= 0 and through not in known:
+        known.insert(0, through)
+    return tuple(sorted(known[:MOST_BESIDE]))
