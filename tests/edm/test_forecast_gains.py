@@ -29,7 +29,7 @@ def species(rows, links, seed):
     return out[100:]
 
 
-def test_as_by_definition(device):
+def test_as_by_definition(one_device):
     x = species(120, LOOP, 1) * (1.0, 50.0, 1.0)  # units do not matter
     x[30, 2], x[60, 1] = np.nan, np.nan
     unit = (x - np.nanmean(x, axis=0)) / np.nanstd(x, axis=0)
@@ -38,14 +38,14 @@ def test_as_by_definition(device):
     def forecast(*others):
         made = pyedmcl.simplex(
             np.column_stack([lagged, *(unit[:, other] for other in others)]), target=x[:, 2], embedded=True, Tp=1,
-            exclusion_radius=2, device=device,
+            exclusion_radius=2, device=one_device,
         )  # fmt: skip
         out = np.full(121, np.nan)
         out[made.time] = made.predicted
         return out[None, 1:120]
 
     goal = x[None, 1:, 2]
-    runner = arguments.runner_on(device, "float32")
+    runner = arguments.runner_on(one_device, "float32")
     links = [(1, Forecast(2, (0,))), (0, Forecast(2)), (0, Forecast(2, (1,)))]
     found, _ = p_of_forecasts(
         runner, x, np.array([3, 3, 2]), links, tau=2, exclusion_radius=2, knn=None, dtype="float32"
