@@ -204,7 +204,7 @@ class MapKernels:
             event = self.executor.launch(
                 kernel, (some * wg,), (wg,), series=pool.get("series", 0), first_library=done,
                 series_stride=shape.n_steps, first=first, lag=shape.tau, uses=held,
-                uses_stride=m if library_mask.ndim > 1 else 0, theta=theta, strength=pool.get("strength", 0),
+                uses_stride=m if library_mask.ndim > 1 else 0, theta=theta, strength=pool.get("strength", 8),
                 penalty=self._penalty(each, n), work=work, **self._states(each, n),
             )  # fmt: skip
             pacer.launched(event, cost * some)

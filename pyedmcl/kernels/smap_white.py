@@ -16,7 +16,7 @@ SPEC = KernelSpec(
         state = round_up(state_columns, 4)
         smap_white | groups * wg | wg
           series: (first_library + groups) * series_stride
-          uses: n_rows + (first_library + groups - 1) * uses_stride
+          uses: select(gaps, n_rows + (first_library + groups - 1) * uses_stride, 1)
           strength: select(penalised, first_library + groups, 1)
           work: (first_library + groups) * (E + 1) * n_padded
           states: (first_library + groups) * n_padded * state
