@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
@@ -129,6 +129,12 @@ def build(executor: Executor, spec: KernelSpec, values: Mapping[str, Any], entry
         )
         failure.kernel = spec.name
         raise failure from error
+
+
+def build_ahead(executor: Executor, spec: KernelSpec, several: Iterable[Mapping[str, Any]]) -> None:
+    """Compile a kernel for several values, all of which :func:`build` will be asked for soon."""
+    texts = [text_for(spec, values, executor.info) for values in several]
+    executor.build_ahead(texts, quirks_for(executor.info).build_options)
 
 
 @contextlib.contextmanager

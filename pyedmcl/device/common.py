@@ -5,12 +5,14 @@ A binding derives its executor from :class:`CommonExecutor` and says how it comp
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
 import threading
 from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, ClassVar
 
 import numpy as np
@@ -141,20 +143,40 @@ class CommonExecutor(ABC):
             With the driver's raw log in ``.log`` and the text in ``.source``.
         """
         self._check()
-        flags = tuple(options)
-        if not any(flag.startswith("-cl-std") for flag in flags):
-            flags = (BASELINE, *flags)
-        key = (source, flags)
+        key = source, _flags(options)
         # One build at a time: some drivers' compilers are not safe to enter twice.
         with self._lock:
             program = self._programs.get(key)
             if program is None:
-                program = self._programs[key] = self._compile(source, flags)
-                if len(self._programs) > _PROGRAMS_KEPT:
-                    self._programs.popitem(last=False)
+                program = self._compile(*key)
+                self._keep(key, program)
             else:
                 self._programs.move_to_end(key)
         return program
+
+    def build_ahead(self, sources: Sequence[str], options: Sequence[str] = ()) -> None:
+        """Compile texts that are needed soon, side by side where the compiler gains by it (``Quirks.compilers``).
+
+        A text that the compiler refuses is left to :meth:`build`, which says so.
+        """
+        self._check()
+        flags, at_once = _flags(options), quirks_for(self.info).compilers
+        if at_once < 2:
+            return
+        with self._lock:
+            keys = [key for key in dict.fromkeys((source, flags) for source in sources) if key not in self._programs]
+            if len(keys) < 2:
+                return
+            with ThreadPoolExecutor(min(at_once, len(keys))) as pool:
+                for key, compiled in [(key, pool.submit(self._compile, *key)) for key in keys]:
+                    with contextlib.suppress(BuildError):
+                        self._keep(key, compiled.result())
+
+    def _keep(self, key: tuple[str, tuple[str, ...]], program: CommonProgram) -> None:
+        """Keep a program for as long as it is among those that were asked for last."""
+        self._programs[key] = program
+        if len(self._programs) > _PROGRAMS_KEPT:
+            self._programs.popitem(last=False)
 
     def _refused(self, source: str, log: str) -> BuildError:
         """The error for a text that the compiler refused."""
@@ -309,3 +331,9 @@ class CommonExecutor(ABC):
             self._programs.clear()
             self._queue = None
             self._context = None
+
+
+def _flags(options: Sequence[str]) -> tuple[str, ...]:
+    """The options of the compiler, with the language unless they name one."""
+    flags = tuple(options)
+    return flags if any(flag.startswith("-cl-std") for flag in flags) else (BASELINE, *flags)

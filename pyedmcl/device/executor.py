@@ -78,6 +78,9 @@ class Executor(Protocol):
     def build(self, source: str, options: Sequence[str] = ()) -> Program:
         """Compile OpenCL C. Raises BuildError holding the driver's raw log in ``.log``."""
 
+    def build_ahead(self, sources: Sequence[str], options: Sequence[str] = ()) -> None:
+        """Compile texts that are needed soon, where doing so side by side saves time. Raises nothing."""
+
     def allocate(self, nbytes: int) -> Buffer:
         """Uninitialised memory, at least 1 byte. Raises DeviceMemoryError (``refused``) where there is none left."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +22,7 @@ from ..neighbors.choose import SearchRequest
 from ..neighbors.plan import SearchProblem
 from ..neighbors.searcher import Searcher, open_searcher, report
 from .compact import GAPS, TOO_WIDE, CompactTargets
-from .lookups import Lookups, TargetColumns
+from .lookups import Lookups, TargetColumns, Wanted
 
 if TYPE_CHECKING:
     from ..device.executor import Executor
@@ -289,6 +289,7 @@ class CrossMap:
             for tables in group.searcher.tables(series, group.library_mask):
                 if self._data.hidden is not None:
                     self._lookups.hide(tables, self._data.hidden)
+                self._lookups.compile_ahead(tables, self._wanted(group, tables.problem.dims))
                 for dim in tables.problem.dims:
                     begin, end = (int(row) for row in self._data.rows(dim))
                     for layer, targets in group.lookups[dim]:
@@ -303,6 +304,13 @@ class CrossMap:
             else:
                 self.executor.download(rho, rows, layer * nbytes)
                 require_rho(self.executor, rows, "lookup")
+
+    def _wanted(self, group: _Group, dims: Sequence[int]) -> Iterator[Wanted]:
+        """The lookups of tables of these dimensions."""
+        for dim in dims:
+            begin, end = (int(row) for row in self._data.rows(dim))
+            for layer, targets in group.lookups[dim]:
+                yield dim, targets.end - targets.begin, (begin, end), bool(self._gaps[layer]), targets.compact
 
     def release(self) -> None:
         """Give the device memory back."""

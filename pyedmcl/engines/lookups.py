@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..codegen.build import build
+from ..codegen.build import build, build_ahead
 from ..device.quirks import quirks_for
 from ..kernels import spec
 from ..kernels.lookup import TOP_BYTE
@@ -20,13 +20,15 @@ from ..launch.sizes import open_size
 from ..neighbors.tables import Tables
 from ..tuning.parameters import ParameterChoice
 from .compact import Codes
-from .lookup import LookupShapes
+from .lookup import LookupShape, LookupShapes
 
 if TYPE_CHECKING:
     from ..device.executor import Buffer, Executor, Kernel
 
 _NARROW_MOST = 1 << 16  # steps whose numbers have 16 bits
 _NARROW_LEAST = 4, 32  # neighbours, and targets of a class, that repay it
+#: A lookup that will be asked for: E, how many targets, the rows that are predicted, whether there are gaps, 16 bits.
+Wanted = tuple[int, int, tuple[int, int], bool, bool]
 
 
 @dataclass(frozen=True)
@@ -75,6 +77,7 @@ class Lookups:
         self._shapes = LookupShapes(executor.info, n_steps, dtype, n_libraries)
         self._pacers: dict[int, Pacer] = defaultdict(lambda: Pacer(executor.info))
         self._kernels: dict[tuple[Any, ...], Kernel] = {}  # by all their values
+        self._compiled: set[tuple[int, ...]] = set()  # dimensions of tables whose kernels were compiled ahead
 
     def chosen(self, k: int, width: int) -> ParameterChoice:
         """Tuned parameters for ``width`` targets with ``k`` neighbours."""
@@ -109,15 +112,9 @@ class Lookups:
         (begin, end), (t_begin, t_end), (first, last) = columns, predicted, libraries or (0, tables.n_libraries)
         k, n = tables.problem.k(E), last - first
         pacer, predictions = self._pacers[E], float(max(t_end - t_begin, 1) * n)
-        narrow = self._pool is not None and k >= _NARROW_LEAST[0] and end - begin >= _NARROW_LEAST[1]
-        units = lambda cost: pacer.units(cost * predictions)  # noqa: E731
-        any_k = len(tables.problem.dims) > 1 and not compact and self._shapes.takes_any_k(k, end - begin)
-        shape = self._shapes.shape(k, end - begin, n, units, compact=compact, any_k=any_k)
-        values = {**shape.parameters, "k": 0 if any_k else k, "dtype": self._dtype, "gaps": gaps,
-                  "stage_rows": shape.stage_rows, "table_tile": tables.knn_pass.table_tile, "narrow_rows": narrow,
-                  "precision": "compact" if compact else "full"}  # fmt: skip
-        kernel = self._kernel("lookup", values)
-        rows = self._narrow_rows(tables, values) if narrow else tables.rows
+        shape, values = self._planned(tables, E, end - begin, n, predictions, gaps=gaps, compact=compact)
+        kernel, any_k = self._kernel("lookup", values), values["k"] == 0
+        rows = self._narrow_rows(tables, values) if values["narrow_rows"] else tables.rows
         fixed: dict[str, Any] = {
             "targets": targets.values, "rows": rows, "weights": tables.values, "target_of": targets.target_of,
             "rho": rho, "target_stride": targets.stride, "column_end": end, "n_rows": self._n_steps,
@@ -146,14 +143,55 @@ class Lookups:
                 targets.codes.made_by.mark(repeats, of_launch, targets.target_of, (row + first, n), stride, rho)
                 self._again(values, fixed, *of_launch)
 
+    def _planned(
+        self, tables: Tables, E: int, width: int, n_libraries: int, predictions: float, *, gaps: bool, compact: bool
+    ) -> tuple[LookupShape, dict[str, Any]]:
+        """The launch of ``width`` targets, and the values of its kernel."""
+        k, pacer = tables.problem.k(E), self._pacers[E]
+        units = lambda cost: pacer.units(cost * predictions)  # noqa: E731
+        any_k = len(tables.problem.dims) > 1 and not compact and self._shapes.takes_any_k(k, width)
+        shape = self._shapes.shape(k, width, n_libraries, units, compact=compact, any_k=any_k)
+        narrow = self._pool is not None and k >= _NARROW_LEAST[0] and width >= _NARROW_LEAST[1]
+        return shape, {
+            **shape.parameters, "k": 0 if any_k else k, "dtype": self._dtype, "gaps": gaps,
+            "stage_rows": shape.stage_rows, "table_tile": tables.knn_pass.table_tile, "narrow_rows": narrow,
+            "precision": "compact" if compact else "full",
+        }  # fmt: skip
+
+    def compile_ahead(self, tables: Tables, wanted: Iterable[Wanted]) -> None:
+        """Compile what lookups of these tables will ask for, several kernels at once where that saves time.
+
+        Parameters
+        ----------
+        tables : Tables
+        wanted : iterable of (E, targets, (begin, end), gaps, compact)
+            The dimension, how many targets, and the rest as in :meth:`run`.
+        """
+        if quirks_for(self._executor.info).compilers < 2 or tables.problem.dims in self._compiled:
+            return
+        self._compiled.add(tables.problem.dims)
+        n, several = tables.n_libraries, []
+        for E, width, (begin, end), gaps, compact in wanted:
+            predictions = float(max(end - begin, 1) * n)
+            values = self._planned(tables, E, width, n, predictions, gaps=gaps, compact=compact)[1]
+            several += [values, self._planned_again(values, width, n)[1]] if compact else [values]
+        build_ahead(self._executor, spec("lookup"), several)
+
     def _again(self, values: Mapping[str, Any], fixed: Mapping[str, Any], begin: int, end: int) -> None:
         """Compute the pairs that a launch with targets of 16 bits has marked, mostly none, from those of 32."""
-        shape = self._shapes.again(end - begin, fixed["n_libraries"])
-        kernel = self._kernel("lookup", {**values, **shape.parameters, "stage_rows": 0, "precision": "again"})
+        shape, own = self._planned_again(values, end - begin, fixed["n_libraries"])
+        kernel = self._kernel("lookup", own)
         self._executor.launch(
             kernel, (shape.blocks * shape.slices * shape.group,), (shape.group,),
             **{**fixed, "column_begin": begin, "column_end": end, "n_slices": shape.slices},
         )  # fmt: skip
+
+    def _planned_again(
+        self, values: Mapping[str, Any], width: int, n_libraries: int
+    ) -> tuple[LookupShape, dict[str, Any]]:
+        """The launch that follows one of these values, for ``width`` targets, and the values of its kernel."""
+        shape = self._shapes.again(width, n_libraries)
+        return shape, {**values, **shape.parameters, "stage_rows": 0, "precision": "again"}
 
     def hide(self, tables: Tables, rows: NDArray[np.int32]) -> None:
         """Have some query rows of tables of weights predict nothing, in all dimensions and libraries."""

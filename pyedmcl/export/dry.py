@@ -61,6 +61,9 @@ class DryExecutor:
     def build(self, source: str, options: Sequence[str] = ()) -> _DryProgram:
         return _DryProgram()
 
+    def build_ahead(self, sources: Sequence[str], options: Sequence[str] = ()) -> None:
+        pass
+
     def allocate(self, nbytes: int) -> DryBuffer:
         return DryBuffer(max(int(nbytes), 1))
 
