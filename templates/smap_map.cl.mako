@@ -9,7 +9,7 @@
 ## vectors of targets.
 ##
 ##   group = library x tile of rows x column tile
-##     work-item = target_lane + target_lanes * row_lane
+##     work-item = row_lane + row_lanes * target_lane
 ##     tiles of a work-item: row_tiles by target_tiles. Of a single one p stays in registers (GPUs, where the work-items of a
 ##     group share the work); of several it lies in local memory, and each is loaded once for `step` library rows
 ##     (processors, where a group is one work-item)
@@ -27,11 +27,12 @@
 ##   width         adjacent targets in one vector (4 8 16; 16, 4)
 ##   vectors       vectors of targets of a work-item's tile (1 2 3 4; 4, 2)
 ##   rows_each     rows of a work-item's tile (4 6 8; 4, 8)
-##   target_lanes  work-items of a group along the targets (1 8 16 32; 1, 16)
-##   row_lanes     work-items of a group along the rows (1 8 16; 1, 16)
+##   target_lanes  work-items of a group along the targets (1 8 16 32; 1, 32)
+##   row_lanes     work-items of a group along the rows (1 8 16; 1, 8)
 ##   row_tiles     tiles of a work-item along the rows (1 8 16; 16, 1)
 ##   target_tiles  tiles of a work-item along the targets (1 2 4; 2, 1)
-##   step          library rows at a time (8 16 32 64; 32, 16)
+##   step          library rows at a time (8 16 32 64; 32, 64)
+##   rows_local    work-items keep what H is made of in local memory; else in registers (no yes; no, yes)
 ## ---- end of parameters ----
 <%
 wg = target_lanes * row_lanes
@@ -40,6 +41,19 @@ columns = target_lanes * target_tiles * vectors * width
 staged = wg > 1
 kept = row_tiles * target_tiles == 1  # p stays in registers
 hoisted = wg * lanes >= rows  # a work-item makes H for the same rows all the time
+row_local = rows_local and staged  # what H is made of waits in local memory, not in registers
+fours = staged and lanes in (1, 4) and rows_each % 4 == 0
+together = max(32 // row_lanes, 1)  # target lanes of work-items that a GPU executes together
+
+def place(row):
+    """Where a row of H lies: adjacent row lanes read adjacent fours, so that each bank of local memory gives one number."""
+    if not fours:
+        return row
+    return f"({row}) % {rows_each} / 4 * {4 * row_lanes} + ({row}) / {rows_each} * 4 + ({row}) % 4"
+
+def place_in_tile(r):
+    """The same for row `r` of a work-item's tile, from its first one on."""
+    return r // 4 * 4 * row_lanes + r % 4 if fours else r
 state = -(-(2 * E + gaps) // 4) * 4
 
 def present(value):
@@ -62,20 +76,22 @@ def present(value):
 
 typedef PASTE(REAL_NAME, ${width}) targetv;
 typedef PASTE(WHOLE_NAME, ${width}) targetm;
+typedef PASTE(REAL_NAME, 4) fourv;
 #define LOAD_TARGETS(p) PASTE(vload, ${width})(0, p)
 #define STORE_TARGETS(v, p) PASTE(vstore, ${width})(v, 0, p)
 
-## Adds the products of `step` library rows to the tile p of a work-item; h, y: where its rows of H and its targets are.
-<%def name="multiply(unrolled)">
+## Adds the products of `step` library rows to the first `some` vectors of a work-item's tile p; h, y: where its rows of H and
+## its targets are.
+<%def name="multiply(unrolled, some)">
 #pragma unroll ${unrolled}
       for (int s = 0; s < STEP; ++s) {
-%for v in range(vectors):
+%for v in range(some):
         const targetv y${v} = LOAD_TARGETS(y + ${f"s * TARGETS + {v * target_lanes * width}" if staged else f"(size_t)s * target_stride + {v * width}"});
 %endfor
 %for r in range(rows_each):
         {
-          const targetv h = (targetv)(h_row[s * ROWS + ${r}]);
-%for v in range(vectors):
+          const targetv h = (targetv)(h_row[s * ROWS + ${place_in_tile(r)}]);
+%for v in range(some):
           p${r}_${v} = FUSED(h, y${v}, p${r}_${v});
 %endfor
         }
@@ -98,6 +114,9 @@ void smap_map(global const real* restrict states, global const real* restrict co
   local real staged_states[STEP * STATE] __attribute__((aligned(64)));
   local real staged_targets[STEP * TARGETS] __attribute__((aligned(64)));
 %endif
+%if row_local:
+  local real of_rows[(3 * E + 3) * ROWS];
+%endif
 %if not kept:
   local real p_tile[ROWS * TARGETS] __attribute__((aligned(64)));
 %endif
@@ -106,7 +125,8 @@ void smap_map(global const real* restrict states, global const real* restrict co
 %endif
   const int library = get_group_id(2), tile = first_tile + get_group_id(1), row0 = tile * ROWS;
   const int block = column_begin + get_group_id(0) * TARGETS, lid = get_local_id(0);
-  const int target_lane = lid % ${target_lanes}, row_lane = lid / ${target_lanes};
+  // Work-items that are executed together share target lanes: where there are no targets for these, they have no products.
+  const int target_lane = lid / ${row_lanes}, row_lane = lid % ${row_lanes};
   states += (size_t)library * n_padded * STATE;
   columns += (size_t)library * n_padded * COLUMNS;
   fits += (size_t)library * n_padded * (E + 3);
@@ -118,18 +138,34 @@ void smap_map(global const real* restrict states, global const real* restrict co
 %endif
 
   const int slice = lid * LANES / ROWS;
+%if row_local:
+  for (int i = lid; i < (3 * E + 3) * ROWS; i += WG) {
+    const int number = i / ROWS, row = row0 + i % ROWS;
+    of_rows[i] = number < 2 * E ? columns[(size_t)number * n_padded + row] : fits[(size_t)(number - 2 * E) * n_padded + row];
+  }
+%endif
 %if hoisted:
   const int lane = lid * LANES % ROWS;
+%if not row_local:
   ${load_rows()}
+%endif
 %endif
   for (int from = 0; from < n_rows; from += STEP) {
 %if staged:
     barrier(CLK_LOCAL_MEM_FENCE);
     for (int i = lid; i < STEP * STATE; i += WG)
       staged_states[i] = from + i / STATE < n_padded ? states[(size_t)from * STATE + i] : 0;
-    for (int i = lid; i < STEP * TARGETS; i += WG) {
-      const int c = block + i % TARGETS, s = from + i / TARGETS;
-      staged_targets[i] = c < column_end && s < n_rows ? targets[(size_t)s * target_stride + c] : 0;
+    if (column_begin % 4 == 0) {  // fours are aligned: target_stride is a multiple of 16
+      for (int i = lid; i < STEP * TARGETS / 4; i += WG) {
+        const int c = block + i % (TARGETS / 4) * 4, s = from + i / (TARGETS / 4);
+        *(local fourv*)(staged_targets + 4 * i) =
+            c < column_end && s < n_rows ? *(global const fourv*)(targets + (size_t)s * target_stride + c) : (fourv)(0);
+      }
+    } else {
+      for (int i = lid; i < STEP * TARGETS; i += WG) {
+        const int c = block + i % TARGETS, s = from + i / TARGETS;
+        staged_targets[i] = c < column_end && s < n_rows ? targets[(size_t)s * target_stride + c] : 0;
+      }
     }
     barrier(CLK_LOCAL_MEM_FENCE);
 %endif
@@ -137,9 +173,12 @@ void smap_map(global const real* restrict states, global const real* restrict co
     // ---- H of these library rows ----
 %if hoisted:
     {
+%if row_local:
+      ${local_rows()}
+%endif
 %else:
     for (int lane = lid * LANES % ROWS; lane < ROWS; lane += WG * LANES) {
-      ${load_rows()}
+      ${local_rows() if row_local else load_rows()}
 %endif
       for (int s = slice; s < STEP; s += ${max(wg * lanes // rows, 1)}) {
         realv value = 0;
@@ -149,7 +188,7 @@ void smap_map(global const real* restrict states, global const real* restrict co
           PREDICTS_WITH(h, STATE_WEIGHT(d), TOO_NEAR(from + s));
           value = h;
         }
-        STOREV(value, h_tile + s * ROWS + lane);
+        STOREV(value, h_tile + s * ROWS + ${place("lane")});
       }
     }
 %if wg > 1:
@@ -159,13 +198,22 @@ void smap_map(global const real* restrict states, global const real* restrict co
     // ---- Times the targets ----
 %if kept:
     {
-      local const real* restrict h_row = h_tile + row_lane * ${rows_each};
+      local const real* restrict h_row = h_tile + row_lane * ${4 if fours else rows_each};
 %if staged:
       local const real* restrict y = staged_targets + target_lane * ${width};
 %else:
       global const real* restrict y = targets + (size_t)from * target_stride + block;
 %endif
-      ${multiply(4)}
+%if staged:
+      const int left = column_end - block - target_lane / ${together} * ${together * width};
+%for some in range(vectors, 0, -1):
+      ${"if" if some == vectors else "else if"} (left > ${(some - 1) * target_lanes * width}) {
+        ${multiply(4, some)}
+      }
+%endfor
+%else:
+      ${multiply(4, vectors)}
+%endif
     }
 %else:
     for (int column = 0; column < TARGETS && block + column < column_end; column += ${vectors * width}) {
@@ -178,7 +226,7 @@ void smap_map(global const real* restrict states, global const real* restrict co
         targetv p${r}_${v} = LOAD_TARGETS(p + ${r} * TARGETS + ${v * width});
 %endfor
 %endfor
-        ${multiply(2)}
+        ${multiply(2, vectors)}
 %for r in range(rows_each):
 %for v in range(vectors):
         STORE_TARGETS(p${r}_${v}, p + ${r} * TARGETS + ${v * width});
@@ -220,6 +268,17 @@ void smap_map(global const real* restrict states, global const real* restrict co
   }
 %endfor
 }
+<%def name="local_rows()">
+      realv q[E], centre[E], g[E + 1];
+      _Pragma("unroll") for (int e = 0; e < E; ++e) {
+        q[e] = LOADV(of_rows + e * ROWS + lane);
+        centre[e] = LOADV(of_rows + (E + e) * ROWS + lane);
+        g[e] = LOADV(of_rows + (2 * E + e) * ROWS + lane);
+      }
+      g[E] = LOADV(of_rows + 3 * E * ROWS + lane);
+      const realv nearest = LOADV(of_rows + (3 * E + 1) * ROWS + lane), rate = LOADV(of_rows + (3 * E + 2) * ROWS + lane);
+      const rowv upper = FIRST_ROWS + (rowv)(row0 + lane + radius);
+</%def>
 <%def name="load_rows()">
       const int t0 = row0 + lane;
       realv q[E], centre[E], g[E + 1];

@@ -13,6 +13,7 @@ it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -130,16 +131,29 @@ class MapKernels:
         solving = {**given, "penalised": shape.penalised, "slopes": shape.slopes}
         choice = parameters(spec("smap_map"), given, info, sizes)
         chosen = dict(choice.parameters)
-        local = quirks_for(info).local_bytes
-        for name, least in (("target_tiles", 1), ("vectors", 1)):
-            while chosen[name] > least and tile_columns(chosen) // 2 >= end - begin:
+        for name in ("target_tiles", "vectors"):
+            while chosen[name] > 1 and tile_columns(chosen) // 2 >= end - begin:
                 chosen[name] //= 2
-        for name, least in (("target_tiles", 1), ("step", 8)):
-            while chosen[name] > least and local_numbers({**given, **chosen}) * shape.item > local:
-                chosen[name] //= 2
+        self._fit(chosen, given)
         adjusted(choice, chosen, "tiles are no wider than the targets, and must fit into local memory")
         gram = parameters(spec("smap_gram"), solving, info, sizes).parameters
         return TargetClass(E, pattern, begin, end, {**solving, **gram}, {**given, **chosen})
+
+    def _fit(self, chosen: dict[str, Any], given: Mapping[str, Any]) -> None:
+        """Change parameters of ``smap_map`` so that a group has local memory enough.
+
+        Work-items that wait for each other need a second group beside theirs, unless steps become small.
+        """
+        local = quirks_for(self.executor.info).local_bytes // self.shape.item
+
+        def need(**changes: Any) -> int:
+            return local_numbers({**given, **chosen, **changes})
+
+        at_once = 2 if chosen["target_lanes"] * chosen["row_lanes"] > 1 else 1
+        chosen["rows_local"] = chosen["rows_local"] and need(target_tiles=1, step=8) <= local
+        for name, least, groups in (("step", 32, at_once), ("target_tiles", 1, 1), ("step", 8, 1)):
+            while chosen[name] > least and need() * groups > local:
+                chosen[name] //= 2
 
     def bytes_of_library(self, each: TargetClass) -> dict[str, int]:
         """What one library needs on the device, by buffer."""

@@ -25,6 +25,7 @@ def local_numbers(v: Mapping[str, Any]) -> int:
     numbers = step * rows
     if v["target_lanes"] * v["row_lanes"] > 1:  # states, targets, and sums of the row lanes
         numbers += step * (2 * int(v["E"]) + 4 + columns) + int(v["row_lanes"]) * columns
+        numbers += (3 * int(v["E"]) + 3) * rows * bool(v["rows_local"])
     if v["row_tiles"] * v["target_tiles"] > 1:  # predictions
         numbers += rows * columns
     return numbers
@@ -62,11 +63,13 @@ SPEC = KernelSpec(
         Tunable("width", (4, 8, 16), {"cpu": 16, "gpu": 4}, "adjacent targets in one vector"),
         Tunable("vectors", (1, 2, 3, 4), {"cpu": 4, "gpu": 2}, "vectors of targets of a work-item's tile"),
         Tunable("rows_each", (4, 6, 8), {"cpu": 4, "gpu": 8}, "rows of a work-item's tile"),
-        Tunable("target_lanes", (1, 8, 16, 32), {"cpu": 1, "gpu": 16}, "work-items of a group along the targets"),
-        Tunable("row_lanes", (1, 8, 16), {"cpu": 1, "gpu": 16}, "work-items of a group along the rows"),
+        Tunable("target_lanes", (1, 8, 16, 32), {"cpu": 1, "gpu": 32}, "work-items of a group along the targets"),
+        Tunable("row_lanes", (1, 8, 16), {"cpu": 1, "gpu": 8}, "work-items of a group along the rows"),
         Tunable("row_tiles", (1, 8, 16), {"cpu": 16, "gpu": 1}, "tiles of a work-item along the rows"),
         Tunable("target_tiles", (1, 2, 4), {"cpu": 2, "gpu": 1}, "tiles of a work-item along the targets"),
-        Tunable("step", (8, 16, 32, 64), {"cpu": 32, "gpu": 16}, "library rows at a time"),
+        Tunable("step", (8, 16, 32, 64), {"cpu": 32, "gpu": 64}, "library rows at a time"),
+        Tunable("rows_local", (False, True), {"cpu": False, "gpu": True},
+                "work-items keep what H is made of in local memory; else in registers"),
     ),
     constraints=(
         Constraint(
