@@ -33,7 +33,8 @@ def new_figure(width: float, height: float) -> Any:
     if style().ax is not None:
         return Place(style().ax)
     # Not through pyplot: that would choose a window system, and keep every figure until it is closed.
-    figure: Any = Figure(figsize=style().figsize or (width, height), layout="constrained")
+    # "compressed" is "constrained" that also measures the labels of axes with a fixed shape, such as squares.
+    figure: Any = Figure(figsize=style().figsize or (width, height), layout="compressed")
     FigureCanvasAgg(figure)
     figure._repr_png_ = functools.partial(_shown, figure)
     return figure

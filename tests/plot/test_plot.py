@@ -89,6 +89,15 @@ def test_long_names_stay_within_the_picture():
     assert all(len(text.get_text()) <= 16 for text in figure.axes[0].get_yticklabels())
 
 
+@pytest.mark.parametrize("name", ["narrow", "Diatoms (cells/ml)"])
+def test_labels_beside_the_names_of_a_map_stay_within_the_picture(name):
+    figure = heat_map(some_map(4), [name, "b", "c", "d"])
+    figure.draw_without_rendering()
+    width, height = figure.get_size_inches()
+    left, bottom, right, top = figure.get_tightbbox().extents
+    assert left >= 0 and bottom >= 0 and right <= width and top <= height
+
+
 def test_reduced_map_says_so_and_keeps_the_scale():
     ax = heat_map(some_map(101), [str(i) for i in range(101)], max_cells=50).axes[0]
     assert "mean of 3 x 3 pairs" in ax.get_title()
