@@ -93,6 +93,7 @@ def embedding_scan(
         tuple(f"{value:.4f}" if isinstance(value, float) else str(value) for value in row.values()) for row in rows
     ]
     talk.table(header, shown[:_ROWS], right=header[1:])
+    talk.cut(len(shown), _ROWS)
     if output is not None:
         write_result(output, scan, ("series", "E", "tau", "Tp", "rho"), _rows(scan))
         talk.summary(f"{output}: skill of {scan.rho.size:,} combinations")

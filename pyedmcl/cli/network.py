@@ -10,7 +10,7 @@ import typer
 from ..registry import BUDGET
 from . import options
 from .ccm_options import LibSizes, Seed, parse_integers, parse_sizes
-from .files import check_picture, check_result, write_bytes, write_result
+from .files import check_picture, check_place, check_result, write_bytes, write_result
 from .inputs import beside_groups, load, load_groups, parse_clusters, parse_columns, parse_E, parse_rule
 from .surrogate_test import surrogates_asked
 from .talk import Talk
@@ -141,6 +141,8 @@ def network(
     else:
         check_result(output, "a network, if not to a folder (a name without an ending),", _GRAPHS)
     check_picture(picture)
+    if text is not None:
+        check_place(text)
     together = parse_clusters(clusters)
     asked = None if lags.strip().lower() == "none" else parse_integers(lags, "--lags")
     wanted = beside_groups(parse_columns(columns), groups)
@@ -189,8 +191,7 @@ def network(
             cell[-1] = cell[-1] if cell[2] == "indirect" else ""
         talk.table(_SHOWN, [[f"{cell:.3g}" if isinstance(cell, float) else str(cell) for cell in row] for row in cells],
                    right=_SHOWN[3:7])  # fmt: skip
-        if len(linked) > _MOST_SHOWN:
-            talk.remark(f"and {len(linked) - _MOST_SHOWN:,} more; -o writes all of them")
+        talk.cut(len(linked), _MOST_SHOWN)
     talk.document({"seed": found.seed, "rate": rate, "names": list(found.names), "E": found.E,
                    "methods": found.methods(), "surrogates": list(found.reasons),
                    "pairs": [dict(zip(COLUMNS, row, strict=True)) for row in rows], "written": written})  # fmt: skip

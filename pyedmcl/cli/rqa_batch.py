@@ -111,7 +111,8 @@ def _show(talk: Talk, found: Any, table: dict[str, list[Any]], first: list[str])
     measures = {name: found.measure(name).tolist() for name in _SHOWN}
     shown = [table[name] for name in first] + list(measures.values())
     rows = [[_text(value) for value in row] for row in zip(*(column[:_ROWS] for column in shown), strict=True)]
-    talk.table((*first[:-1], "radius", *measures), rows, right=("radius", *measures))
+    talk.table((*first, *measures), rows, right=("radius_used", *measures))
+    talk.cut(len(table["series"]), _ROWS)
 
 
 def _text(value: Any) -> str:

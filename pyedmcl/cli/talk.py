@@ -68,6 +68,11 @@ class Talk:
             table.add_row(*(printable(str(cell)).replace("\n", "\\n") for cell in row))
         console.print(table)
 
+    def cut(self, there: int, shown: int) -> None:
+        """Say how many rows of a table were not shown, where there are more of them."""
+        if there > shown and not self.as_json:
+            self.remark(f"and {there - shown:,} more; -o writes all of them")
+
     def progress(self, label: str) -> AbstractContextManager[Report | None]:
         """A context that gives what to pass as ``progress=``: a report, or None where nothing is to be shown."""
         terminal = sys.stderr.isatty()

@@ -193,7 +193,7 @@ def _assemble(
     names = tuple(str(table.labels[i]) for i in chosen)
     if len(set(names)) < len(names):
         twice = [name for name, count in counts(names).items() if count > 1]
-        raise InputError(f"{what}: names must differ, but {some(twice)} occur more than once; rename these series")
+        raise InputError(f"{what}: names must differ, but there is more than one {some(twice)}; rename these series")
     if table.n_steps == 0 or not names:
         raise InputError(f"{what}: there are no values ({table.n_steps} rows, {len(names)} series)")
     everything = columns is None
@@ -223,7 +223,7 @@ def _gather(table: Table, chosen: list[int], names: tuple[str, ...], what: str) 
                 group.append(numeric_column(table.column(i)))
             except NotNumericError as reason:
                 dated = as_dates([str(value) for value in table.column(i)]) is not None
-                remedy = f", a date; make it the index, as with data.set_index({name!r})" if dated else ""
+                remedy = f"; if it is the time, make it the index, as with data.set_index({name!r})" if dated else ""
                 problems.append(f"column {name!r} {reason}{remedy}")
                 unfit.append(name)
         if problems:

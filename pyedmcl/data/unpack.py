@@ -307,7 +307,7 @@ def numeric_column(values: Array) -> Array:
         return values.astype(float_type(values.dtype), copy=False)
     if kind in "Mm":
         held = "dates" if kind == "M" else "durations"
-        raise NotNumericError(f"holds {held}: make it the index, or leave it out with columns=")
+        raise NotNumericError(f"holds {held}")
     if kind != "O":
         first = repr(values[0].item()) if len(values) else str(values.dtype)
         raise NotNumericError(f"is not numeric: row 0 holds {first}")

@@ -146,7 +146,7 @@ def check(
         if len(names) > 1:
             found.append(Remark(
                 "common-season", "",
-                f"{len(names)} series share a cycle of {period} rows ({arguments.shown(', '.join(names))}): they "
+                f"{len(names)} series share a cycle of {period} rows ({some(names)}): they "
                 "predict each other without any link. Test with surrogates that keep it (surrogate='auto', or "
                 "'seasonal')",
             ))  # fmt: skip

@@ -30,6 +30,7 @@ from .dimension_rule import DimensionRule
 from .embed_dimension_problem import EmbedDimensionProblem
 from .map_rows import MapRows
 from .masks import library_mask_of
+from .states import tell_stateless
 from .targets import targets_of
 
 _P = TypeVar("_P", bound="PairsProblem")
@@ -200,6 +201,8 @@ def pairs_in_groups(
     tell_constant(data=series, **({} if aimed is series else {"targets": aimed}))
     highest = E_max if dims is None else max(dims)
     require_rows(series, E=highest, tau=tau, Tp=fields["Tp"], k=1, name="E_max" if dims is None else "E")
+    if dims is not None:
+        tell_stateless(series, min(dims), tau)
     layout = None
     if of is not None:  # E is found one step ahead
         ahead = [*(lags or [fields["Tp"]]), *([1] if dims is None else [])]

@@ -7,8 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..data.columns import some
 from ..data.condition import condition
+from ..data.series import Series
 from ..engines.ccm import States
+from ..errors import warn
 from ..neighbors.coordinates import coordinate_problem, delay_problem, lay_out, lay_out_states
 
 
@@ -20,6 +23,21 @@ def embed(values: NDArray[Any], E: int, tau: int) -> NDArray[Any]:
         for e in range(E):
             out[e * tau :, c * E + e] = values[: max(n - e * tau, 0), c]
     return out
+
+
+def tell_stateless(series: Series, E: int, tau: int) -> None:
+    """Warn of series whose gaps leave no row with all its lags: as libraries they predict nothing."""
+    gappy = np.flatnonzero(np.isnan(series.extent[0]))
+    there = np.isfinite(series.values[:, gappy])
+    rows = series.n_steps - (E - 1) * tau
+    lost = E * (series.n_steps - there.sum(axis=0)) >= rows  # a gap takes E rows at most
+    empty = [
+        series.names[gappy[i]] for i in np.flatnonzero(lost)
+        if there[:, i].any() and not np.all([there[e * tau : e * tau + rows, i] for e in range(E)], axis=0).any()
+    ]  # fmt: skip
+    if empty:
+        warn(f"series whose gaps leave no row with all {E} lags at tau={tau}, so that rho of their states is NaN: "
+             f"{some(empty)}")  # fmt: skip
 
 
 def delay_states(

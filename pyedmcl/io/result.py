@@ -170,6 +170,8 @@ def brief(value: Any) -> str:
         more = f", ... {len(value)} in all" if len(value) > _FEW else ""
         ends = "()" if isinstance(value, tuple) else "[]"
         return f"{ends[0]}{', '.join(items)}{more}{ends[1]}"
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{key}: {brief(item)}' for key, item in value.items())}}}"
     if isinstance(value, np.generic):
         return str(value)
     if isinstance(value, (str, int, type(None))):

@@ -291,10 +291,10 @@ def mismatch(path: str, stored: Manifest, asked: Manifest) -> str | None:
     if device or code:
         lines.append("On another device or version the result would not be bit-identical to one uninterrupted run.")
     if not work:
-        same += ["choose the stored device (--device, device=)"] if device else []
+        same += ["choose the stored device with device="] if device else []
         same += [f"install pyedmcl {stored.version}"] if stored.version != asked.version else []
     ways = [" and ".join(same)] if same else []
-    ways += ["choose another output path", "start again with --no-resume (resume=False), which removes what is there"]
+    ways += ["choose another output path", "start again with resume=False, which removes what is there"]
     way = ", ".join(ways[:-1]) + ", or " + ways[-1]
     lines.append(way[0].upper() + way[1:] + ".")
     return "\n".join(lines)

@@ -185,7 +185,7 @@ def as_searched(found: Mapping[str, Any]) -> dict[str, Any]:
 
 def _cannot_continue(why: Exception | str, advice: str) -> StoreError:
     return StoreError(
-        f"{why}: {advice}Bring the file back from a copy, or start again with --no-resume (resume=False), which "
+        f"{why}: {advice}Bring the file back from a copy, or start again with resume=False, which "
         "removes what is there."
     )
 

@@ -268,7 +268,7 @@ class XmapStore(StoredMap):
             if self._done.entries and known and digest not in known:
                 raise StoreMismatchError(
                     f"{self.path}: {len(self._done.entries)} blocks were computed with another E than the one found "
-                    "now: choose another output path, or start again with --no-resume (resume=False)"
+                    "now: choose another output path, or start again with resume=False"
                 )
             records.write_E(self.path, data, digest)
 

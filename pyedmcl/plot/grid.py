@@ -51,7 +51,7 @@ def skill_over_axis(
     if all(isinstance(value, int) for value in grid.axes[name]):
         whole_steps(ax.xaxis)
     ax.set_xlabel(name)
-    ax.set_ylabel("cross-map skill rho")
+    ax.set_ylabel("cross-map skill rho\nmedian and middle half of the pairs")
     ax.grid(alpha=0.25)
     legend(ax)
     if title:

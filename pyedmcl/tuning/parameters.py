@@ -300,7 +300,7 @@ class ParameterSource:
         if why is not None:
             raise StoreError(
                 f"the parameters of {question.spec.name} that this job began with cannot be used on "
-                f"{question.info.name} ({why}): start again with --no-resume (resume=False), or choose another output "
+                f"{question.info.name} ({why}): start again with resume=False, or choose another output "
                 "path"
             )
         return before

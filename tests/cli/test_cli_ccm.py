@@ -185,6 +185,13 @@ def test_a_network_that_cannot_be_written_is_refused_before_the_work(table, tmp_
     assert done.exit_code == 5 and said in " ".join(done.output.split()), done.output
 
 
+@pytest.mark.parametrize(("text", "said"), [("", "this is a folder"), ("absent/x.txt", "there is no folder")])
+def test_a_text_that_cannot_be_written_is_refused_before_the_work(table, monkeypatch, text, said):
+    monkeypatch.setattr(pyedmcl, "causal_network", lambda *_, **__: pytest.fail("the work began"))
+    done = CliRunner().invoke(app, ["network", str(table[0]), "--text", text])
+    assert done.exit_code == 5 and said in " ".join(done.output.split()), done.output
+
+
 def test_a_network_in_a_folder_is_continued(table, tmp_path, one_device):
     path, _ = table
     words = ["network", path, "--E", 2, "--lags", "-1:1", "--n", 19, "--device", one_device, "-o", tmp_path / "n"]

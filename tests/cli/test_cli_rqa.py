@@ -198,6 +198,9 @@ def test_batch_of_columns_and_groups(table, tmp_path, one_device):
     assert crossed["results"][1]["determinism"] == pyedmcl.rqa(X, Y, m=2, radius=0.5, device=one_device).DET
     shown = run("rqa-batch", table, *options)
     assert shown.exit_code == 0 and "2 series, 4 results" in shown.stdout
+    assert "radius_used" in shown.stdout and "more" not in shown.stderr
+    many = run("rqa-batch", table, "--radius", ",".join(f"{0.01 * at:.2f}" for at in range(10, 23)), "--m", 2)
+    assert "and 6 more; -o writes all of them" in many.stderr
     assert run("rqa-batch", table, "--against", "b", *options).exit_code == 2
     alone = run("rqa-batch", table, "--groups", "year", *options)
     assert alone.exit_code == 3 and "needs at least" in alone.output

@@ -61,6 +61,7 @@ def test_xmap_of_a_csv(table, tmp_path, network, one_device):
     assert "complete already" not in done.stderr
     other = inside("xmap", table, "-o", out, "--E-max", 4, "--tau", 2, "--device", one_device)
     assert other.returncode == 5 and "tau" in other.stderr and "Traceback" not in other.stderr
+    assert "start again with --no-resume, which removes" in other.stderr, "named once, as an option"
     anew = inside("xmap", table, "-o", out, "--E", 2, "--tau", 2, "--no-resume", "--device", one_device)
     assert anew.returncode == 0 and set(open_store(out).E) == {2}
 

@@ -68,6 +68,7 @@ def test_times_that_say_nothing():
 
 def test_seasons_trends_walks_ties_gaps_and_constants():
     assert codes(NOISE + SEASON[:, None]) == ["season", "season", "common-season"]
+    assert "share a cycle of 12 rows ('x0', 'x1'): they" in str(pyedmcl.check(NOISE + SEASON[:, None]))
     assert codes(NOISE + np.column_stack([SEASON, 0 * SEASON])) == ["season"]
     assert codes(NOISE[:, :1] + 0.01 * np.arange(400)[:, None]) == ["trend"]
     assert codes(np.cumsum(NOISE[:, :1], axis=0)) == ["wanders"]

@@ -45,6 +45,17 @@ def test_a_constant_series_is_told_once(one_device, name):
     assert len(told) == 1 and told[0].filename == __file__
 
 
+def test_a_series_whose_gaps_leave_no_state_is_told(one_device):
+    gappy = X.copy()
+    gappy[::3, 0] = np.nan
+    with pytest.warns(RuntimeWarning, match="leave no row with all 3 lags at tau=1.*'x0'$") as told:
+        rho = pyedmcl.xmap(gappy, E=3, device=one_device).rho
+    assert len(told) == 1 and np.isnan(rho[0]).all() and np.isfinite(rho[1]).all()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        pyedmcl.xmap(gappy, E=2, device=one_device)
+
+
 def test_a_constant_coordinate_is_no_reason_to_warn(one_device):
     """Other columns tell states apart, and the predicted series has a skill."""
     with warnings.catch_warnings():

@@ -188,6 +188,7 @@ def test_frames_arrays_and_pictures(one_device, tmp_path):
     frame = grid.to_frame()
     row = frame[(frame.E == 2) & (frame.Tp == 1) & (frame.library == "x3") & (frame.target == "x1")]
     assert row.rho.item() == grid.rho[1, 1, 3, 1]
+    assert "axes={E: (1, 2), Tp: (0, 1)}" in repr(grid)
     flow = grid.sel(Tp=0).saturation()
     assert list(flow.to_frame().columns) == ["cause", "effect", "library", "target", "rho", "E"]
     assert (flow.to_frame()["cause"] == flow.to_frame()["target"]).all()

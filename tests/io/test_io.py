@@ -138,7 +138,7 @@ def test_columns_need_not_look_at_the_others(tmp_path: Path) -> None:
      ("1.0x,2.5\n3,4\n", "column 'x0' is not numeric: line 1 holds '1.0x'"),
      ("a,b\n1,2\n3\n", "line 3 has 1 cells where 2"),
      ("a,b\n1,2\n3,4,5\n", "line 3 has 3 cells where 2"), ("", "empty"), ("# only a comment\n", "empty"),
-     ("a,b\n", "no rows of data"), ("a,a\n1,2\n", "'a' occur more than once"),
+     ("a,b\n", "no rows of data"), ("a,a\n1,2\n", "more than one 'a'"),
      ("a,b\n1,2\n3,inf\n", "'b' is infinite in row 1"),
      ("a,b\n1,\0\n", "not a text table"), ("a,b,c,d\n1,2\n3,4\n", "header has 4 names, but rows have 2 cells"),
      ("a,b\n3,1,1\n2,2,2\n", "header has 2 names, but rows have 3 cells")],

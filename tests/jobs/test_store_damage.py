@@ -35,7 +35,7 @@ def test_parameters_that_were_edited_are_refused(finished):
     edit(finished / "rho" / "tuning.json", '"unroll": 4', '"unroll": 5')
     with (
         XmapStore.create_or_resume(finished, make_manifest()) as store,
-        pytest.raises(StoreError, match=r"tuning.json has changed.*start again with --no-resume"),
+        pytest.raises(StoreError, match=r"tuning.json has changed.*start again with resume=False"),
     ):
         _ = store.parameters
     with XmapStore.create_or_resume(finished, make_manifest(), resume=False) as store:

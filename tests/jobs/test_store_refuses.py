@@ -99,7 +99,7 @@ def test_mismatch_says_what_differs(finished, changes, expected):
     message = str(caught.value)
     for text in expected:
         assert text in message
-    assert "another output path, or start again with --no-resume" in message
+    assert "another output path, or start again with resume=False" in message
     assert "bit-identical" not in message and "device" not in message
     assert tree(finished) == before
 
@@ -121,9 +121,9 @@ def test_mismatch_of_device_and_version(finished):
         "version of pyedmcl: stored '0.1.0', asked for '0.2.0'",
         "kernel smap: stored",
         "not be bit-identical",
-        "Choose the stored device (--device, device=) and install pyedmcl 0.1.0, choose another",
+        "Choose the stored device with device= and install pyedmcl 0.1.0, choose another",
         "another output path",
-        "--no-resume",
+        "resume=False",
     ):
         assert text in message
     assert "driver" not in message and "input data" not in message

@@ -137,7 +137,7 @@ def test_a_damaged_record_is_refused(one_device, tmp_path, content):
     written = file.read_bytes()
     file.write_bytes(content)
     (tmp_path / "map" / "rho" / "c.0.0").unlink()
-    with pytest.raises(StoreError, match=r"tuning.json.*start again with --no-resume"):
+    with pytest.raises(StoreError, match=r"tuning.json.*start again with resume=False"):
         pyedmcl.xmap(x, E=2, out=tmp_path / "map", device=one_device)
     file.write_bytes(written)
     again = pyedmcl.xmap(x, E=2, out=tmp_path / "map", device=one_device)
