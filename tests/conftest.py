@@ -17,6 +17,11 @@ RUNTIMES = {"intel": "intel-cpu", "pocl": "pocl", "nvidia": "nvidia", "amd": "am
 # Two runtimes for processors; on one with a GPU set PYEDMCL_TEST_RUNTIMES=nvidia,pocl, say.
 TESTED = [name.strip() for name in os.environ.get("PYEDMCL_TEST_RUNTIMES", "intel,pocl").split(",")]
 
+# For the workers and the programs that tests start, which import NumPy later: oracles solve thousands of small systems,
+# for which the threads of a BLAS take five times the processor time of one.
+for _blas in ("OPENBLAS", "MKL"):
+    os.environ.setdefault(f"{_blas}_NUM_THREADS", "1")
+
 # The examples of "ci" are always the same. "--hypothesis-profile=long" tries others, for some minutes in each test.
 _PATIENT = {"deadline": None, "database": None, "suppress_health_check": list(HealthCheck)}
 settings.register_profile("ci", derandomize=True, max_examples=20, **_PATIENT)

@@ -90,7 +90,7 @@ def test_sub_libraries(device, name):
     sizes = [12, 250]  # compared with all members, and scanned
 
     def skill():
-        return pyedmcl.ccm(x[:, 0], x[:, 1], E=2, lib_sizes=sizes, sample=18, seed=2, device=device).rho
+        return pyedmcl.ccm(x[:, 0], x[:, 1], E=3, lib_sizes=sizes, sample=18, seed=2, device=device).rho
 
     wanted = skill()
     for parameters in all_values(name):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 
 import numpy as np
@@ -37,61 +38,107 @@ def test_numeric_types_and_sentinels(device):
         assert found["sizes"].tolist() == [size, size, 8 * size, 8 * size]
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("lanes", LANES)
-def test_a_fused_operation_is_rounded_once(device, dtype, lanes):
-    """As the device does it (contracted or built in), and in a kernel that asks for separate roundings elsewhere."""
+def factors(dtype):
+    """Factors of both signs, and sums in which the rounding of their product is all that is left, but for a third."""
     n = 16 * 64
     a, b = numbers(dtype, n, 1), numbers(dtype, n, 2)
-    c = -(a * b)  # so that the rounding of the product is all that is left
+    c = -(a * b)
     c[::3] = numbers(dtype, len(c[::3]), 3)
     fused = (fma32 if dtype == "float32" else fma64)(a, b, c)
     assert (fused != a * b + c).mean() > 0.5
-    body = "const size_t at = (size_t)i * LANES; STOREV(FUSED(LOADV(a + at), LOADV(b + at), LOADV(c + at)), out + at);"
-    for head in (NUMERIC, f"#define UNFUSED\n{NUMERIC}"):
-        found = run_fragment(
-            device, head, body, {"a": a, "b": b, "c": c}, {"out": np.zeros(n, dtype)}, items=n // lanes, dtype=dtype,
-            lanes=lanes,
-        )  # fmt: skip
-        np.testing.assert_array_equal(found["out"], fused)
+    return a, b, c, fused
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("lanes", LANES)
-def test_without_fusion_products_are_rounded_first(device, dtype, lanes):
-    n = 16 * 16
-    a, b = numbers(dtype, n, 4), numbers(dtype, n, 5)
-    c = -(a * b)
-    body = "const size_t at = (size_t)i * LANES; STOREV(LOADV(a + at) * LOADV(b + at) + LOADV(c + at), out + at);"
-    found = run_fragment(
-        device, f"#define UNFUSED\n{NUMERIC}", body, {"a": a, "b": b, "c": c}, {"out": np.ones(n, dtype)},
-        items=n // lanes, dtype=dtype, lanes=lanes,
-    )  # fmt: skip
-    assert not found["out"].any()
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("lanes", LANES)
-@pytest.mark.parametrize("minimum", ["fmin", "select"])
-def test_minimum_maximum_and_choice(device, dtype, lanes, minimum):
+def compared(dtype):
+    """Pairs to take the smaller of: some are equal, some are no place at all."""
     n = 16 * 16
     a, b = numbers(dtype, n, 6), numbers(dtype, n, 7)
     b[::5] = a[::5]
     a[1], b[2] = SENTINELS["NOWHERE"], SENTINELS["NOWHERE"]
+    return a, b
+
+
+def divided(dtype):
+    n = 16 * 4096
+    a, b = numbers(dtype, n, 12, spread=7), numbers(dtype, n, 13, spread=7)
+    a[:9] = [0, 1, -1, 3, 1e-12, 1e12, 2, -7, 0.1]
+    b[:9] = [5, 1, 3, -3, 1e12, 1e-12, -2, 49, 0.3]
+    return a, b
+
+
+# How a device divides (its own way is exact, or is corrected from a guess that is some units off), and how it takes a
+# minimum: a program for each row holds what the tests below look at.
+WAYS = {"native-select": (True, "select"), "corrected-fmin": (False, "fmin")}
+GUESSES = """
+#define GUESS_INVERSE(x) ((realv)(1 + 2 * FLT_EPSILON) / (x))
+#define GUESS_ROOT(x) (sqrt(x) * (realv)(1 + 2 * FLT_EPSILON))
+"""
+OPERATIONS = """
+  const size_t at = (size_t)i * LANES;
+  STOREV(quotient(LOADV(dividend + at), LOADV(divisor + at)), quotients + at);
+  STOREV(root(fabs(LOADV(dividend + at))), roots + at);
+  for (int l = 0; l < LANES; ++l) single[at + l] = scalar_root(fabs(dividend[at + l]));
+  if (at < N_FUSED) STOREV(FUSED(LOADV(a + at), LOADV(b + at), LOADV(c + at)), fused + at);
+  if (at < N_COMPARED) {
+    const realv x = LOADV(left + at), y = LOADV(right + at);
+    STOREV(MINIMUM(x, y), least + at);
+    STOREV(MAXIMUM(x, y), most + at);
+    STOREV(CHOOSE(x, y, x < (realv)(0)), chosen + at);
+    any_negative[i] = ANYV(x < (realv)(0)) ? 1 : 0;
+    all_negative[i] = ALLV(x < (realv)(0)) ? 1 : 0;
+  }
+"""
+
+
+@functools.cache
+def operations(device, dtype, lanes, way):
+    """What the operations of :data:`OPERATIONS` give."""
+    exact, minimum = WAYS[way]
+    a, b, c, fused = factors(dtype)
+    left, right = compared(dtype)
+    dividend, divisor = divided(dtype)
+    inputs = {"a": a, "b": b, "c": c, "left": left, "right": right, "dividend": dividend, "divisor": divisor}
+    outputs = {name: np.zeros_like(dividend) for name in ("quotients", "roots", "single")}
+    outputs |= {"fused": np.zeros_like(fused)} | {name: np.zeros_like(left) for name in ("least", "most", "chosen")}
+    outputs |= {name: np.zeros(len(left) // lanes, np.int32) for name in ("any_negative", "all_negative")}
+    head = f"#define N_FUSED {len(fused)}\n#define N_COMPARED {len(left)}\n{'' if exact else GUESSES}{DIVISION}"
+    return run_fragment(
+        device, head, OPERATIONS, inputs, outputs, items=len(dividend) // lanes, dtype=dtype, lanes=lanes,
+        exact_division=exact, minimum=minimum,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("lanes", LANES)
+def test_a_fused_operation_is_rounded_once(device, dtype, lanes, way):
+    """As the device does it, contracted or built in."""
+    np.testing.assert_array_equal(operations(device, dtype, lanes, way)["fused"], factors(dtype)[3])
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("lanes", LANES)
+def test_where_kernels_ask_for_separate_roundings_fused_ones_stay_fused(device, dtype, lanes):
+    a, b, c, fused = factors(dtype)
     body = """
   const size_t at = (size_t)i * LANES;
-  const realv x = LOADV(a + at), y = LOADV(b + at);
-  STOREV(MINIMUM(x, y), least + at);
-  STOREV(MAXIMUM(x, y), most + at);
-  STOREV(CHOOSE(x, y, x < (realv)(0)), chosen + at);
-  any_negative[i] = ANYV(x < (realv)(0)) ? 1 : 0;
-  all_negative[i] = ALLV(x < (realv)(0)) ? 1 : 0;
+  STOREV(FUSED(LOADV(a + at), LOADV(b + at), LOADV(c + at)), fused + at);
+  STOREV(LOADV(a + at) * LOADV(b + at) + LOADV(c + at), apart + at);
 """
-    outputs = {name: np.zeros(n, dtype) for name in ("least", "most", "chosen")}
-    outputs |= {name: np.zeros(n // lanes, np.int32) for name in ("any_negative", "all_negative")}
     found = run_fragment(
-        device, NUMERIC, body, {"a": a, "b": b}, outputs, items=n // lanes, dtype=dtype, lanes=lanes, minimum=minimum
-    )
+        device, f"#define UNFUSED\n{NUMERIC}", body, {"a": a, "b": b, "c": c},
+        {name: np.ones_like(a) for name in ("fused", "apart")}, items=len(a) // lanes, dtype=dtype, lanes=lanes,
+    )  # fmt: skip
+    np.testing.assert_array_equal(found["fused"], fused)
+    np.testing.assert_array_equal(found["apart"], a * b + c)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("lanes", LANES)
+def test_minimum_maximum_and_choice(device, dtype, lanes, way):
+    a, b = compared(dtype)
+    found = operations(device, dtype, lanes, way)
     np.testing.assert_array_equal(found["least"], np.minimum(a, b))
     np.testing.assert_array_equal(found["most"], np.maximum(a, b))
     np.testing.assert_array_equal(found["chosen"], np.where(a < 0, b, a))
@@ -100,30 +147,13 @@ def test_minimum_maximum_and_choice(device, dtype, lanes, minimum):
     np.testing.assert_array_equal(found["all_negative"], negative.all(axis=1))
 
 
-@pytest.mark.parametrize("exact", [True, False], ids=["native", "corrected"])
+@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("lanes", LANES)
-def test_quotients_and_roots_are_rounded_correctly(device, exact, dtype, lanes):
+def test_quotients_and_roots_are_rounded_correctly(device, dtype, lanes, way):
     """As devices have them whose own are exact, and corrected for the others, from a guess that is some units off."""
-    n = 16 * 4096
-    a, b = numbers(dtype, n, 12, spread=7), numbers(dtype, n, 13, spread=7)
-    a[:9] = [0, 1, -1, 3, 1e-12, 1e12, 2, -7, 0.1]
-    b[:9] = [5, 1, 3, -3, 1e12, 1e-12, -2, 49, 0.3]
-    off = "" if exact else """
-#define GUESS_INVERSE(x) ((realv)(1 + 2 * FLT_EPSILON) / (x))
-#define GUESS_ROOT(x) (sqrt(x) * (realv)(1 + 2 * FLT_EPSILON))
-"""
-    body = """
-  const size_t at = (size_t)i * LANES;
-  STOREV(quotient(LOADV(a + at), LOADV(b + at)), quotients + at);
-  STOREV(root(fabs(LOADV(a + at))), roots + at);
-  for (int l = 0; l < LANES; ++l) single[at + l] = scalar_root(fabs(a[at + l]));
-"""
-    out = {name: np.zeros(n, dtype) for name in ("quotients", "roots", "single")}
-    head = f"{off}{DIVISION}"
-    found = run_fragment(
-        device, head, body, {"a": a, "b": b}, out, items=n // lanes, dtype=dtype, lanes=lanes, exact_division=exact
-    )
+    a, b = divided(dtype)
+    found = operations(device, dtype, lanes, way)
     np.testing.assert_array_equal(found["quotients"], a / b)
     np.testing.assert_array_equal(found["roots"], np.sqrt(np.abs(a)))
     np.testing.assert_array_equal(found["single"], found["roots"])

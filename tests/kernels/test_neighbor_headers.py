@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
 import re
 
 import numpy as np
@@ -45,52 +47,58 @@ def expected_type(dtype, k, lanes):
     return {"listed": np.zeros((k, lanes), dtype), "named": np.zeros((k, lanes), rows_of(dtype))}
 
 
+# Lists that are kept by sorted insertion: their length, the candidates, whether these come in the order of their rows
+# (which need not be compared then), how the loop is written and whether it ends early.
+INSERTIONS = {
+    "unrolled": (5, 60, "COMES_BEFORE", "UNROLL_LIST", 0), "rolled": (12, 7, "COMES_BEFORE", "ROLL_LIST", 1),
+    "single": (1, 9, "COMES_BEFORE", "AS_IT_LIKES", 0), "ascending": (6, 60, "IS_NEARER", "UNROLL_LIST", 0),
+}  # fmt: skip
 INSERTION = """
-  realv distances[K];
-  rowv rows_of_list[K];
-  for (int place = 0; place < K; ++place) { distances[place] = NOWHERE; rows_of_list[place] = -1; }
-  for (int c = 0; c < COUNT; ++c) {
-    const realv new_distance = LOADV(d + c * LANES);
-    const rowv new_row = LOADV(j + c * LANES);
-    INSERT_SORTED(PRECEDES, LOOP, ENDS_EARLY, K, distances, rows_of_list, new_distance, new_row);
-  }
-  for (int place = 0; place < K; ++place) {
-    STOREV(distances[place], listed + place * LANES);
-    STOREV(rows_of_list[place], named + place * LANES);
-  }
+  {{
+    realv distances[{k}];
+    rowv rows_of_list[{k}];
+    for (int place = 0; place < {k}; ++place) {{ distances[place] = NOWHERE; rows_of_list[place] = -1; }}
+    for (int c = 0; c < {count}; ++c) {{
+      const realv new_distance = LOADV(d_{name} + c * LANES);
+      const rowv new_row = LOADV(j_{name} + c * LANES);
+      INSERT_SORTED({precedes}, {loop}, {ends_early}, {k}, distances, rows_of_list, new_distance, new_row);
+    }}
+    for (int place = 0; place < {k}; ++place) {{
+      STOREV(distances[place], listed_{name} + place * LANES);
+      STOREV(rows_of_list[place], named_{name} + place * LANES);
+    }}
+  }}
 """
 
 
-def inserted(device, d, j, k, *, precedes, loop, ends_early):
-    count, lanes = d.shape
-    head = (f"#define K {k}\n#define COUNT {count}\n#define PRECEDES {precedes}\n#define LOOP {loop}\n"
-            f'#define ENDS_EARLY {ends_early}\n#include "order.clh"')  # fmt: skip
-    outputs = expected_type(d.dtype, k, lanes)
-    found = run_fragment(device, head, INSERTION, {"d": d, "j": j}, outputs, dtype=d.dtype.name, lanes=lanes)
-    return found["listed"], found["named"]
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("lanes", LANES)
-@pytest.mark.parametrize(
-    ("k", "count", "loop", "ends_early"),
-    [(5, 60, "UNROLL_LIST", 0), (12, 7, "ROLL_LIST", 1), (1, 9, "AS_IT_LIKES", 0)],
-)
-def test_sorted_insertion_orders_by_distance_and_row(device, dtype, lanes, k, count, loop, ends_early):
+def inserting(dtype, lanes, name):
+    """Candidates of a row of :data:`INSERTIONS`."""
+    k, count, precedes, *_ = INSERTIONS[name]
     d, j = candidates(dtype, count, lanes, k)
-    found = inserted(device, d, j, k, precedes="COMES_BEFORE", loop=loop, ends_early=ends_early)
-    for got, expected in zip(found, nearest(d, j, k), strict=True):
-        np.testing.assert_array_equal(got, expected)
+    if precedes == "IS_NEARER":
+        j = np.repeat(np.arange(count, dtype=rows_of(dtype))[:, None], lanes, axis=1)
+    return d, j
+
+
+@functools.cache
+def inserted(device, dtype, lanes):
+    """The lists of all rows of :data:`INSERTIONS`, by one program."""
+    inputs, outputs, body = {}, {}, ""
+    for name, (k, count, precedes, loop, ends_early) in INSERTIONS.items():
+        inputs[f"d_{name}"], inputs[f"j_{name}"] = inserting(dtype, lanes, name)
+        outputs |= {f"{kind}_{name}": values for kind, values in expected_type(dtype, k, lanes).items()}
+        body += INSERTION.format(name=name, k=k, count=count, precedes=precedes, loop=loop, ends_early=ends_early)
+    return run_fragment(device, '#include "order.clh"', body, inputs, outputs, dtype=dtype, lanes=lanes)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("lanes", LANES)
-def test_rows_in_ascending_order_need_not_be_compared(device, dtype, lanes):
-    d, _ = candidates(dtype, 60, lanes, 3)
-    j = np.repeat(np.arange(60, dtype=rows_of(dtype))[:, None], lanes, axis=1)
-    found = inserted(device, d, j, 6, precedes="IS_NEARER", loop="UNROLL_LIST", ends_early=0)
-    for got, expected in zip(found, nearest(d, j, 6), strict=True):
-        np.testing.assert_array_equal(got, expected)
+@pytest.mark.parametrize("name", INSERTIONS)
+def test_sorted_insertion_orders_by_distance_and_row(device, dtype, lanes, name):
+    found = inserted(device, dtype, lanes)
+    listed, named = nearest(*inserting(dtype, lanes, name), INSERTIONS[name][0])
+    np.testing.assert_array_equal(found[f"listed_{name}"], listed)
+    np.testing.assert_array_equal(found[f"named_{name}"], named)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -178,58 +186,64 @@ def test_the_header_of_the_order_names_all_who_depend_on_it():
     assert {"knn_collect_lanes", "smap", "topk"} <= users
 
 
-BUFFER = """
-#define K_MAX {k_max}
-#define LIST_IN_REGISTERS {in_registers}
-#include "topk.clh"
-"""
+# Buffers by how long a list may be and whether it lies in registers, with the lengths that lists have.
+BUFFERS = {"registers": (4, 1, (3, 4)), "memory": (9, 0, (6,))}
 COMPACTION = """
-  for (int c = 0; c < COUNT; ++c) PUT_CANDIDATE(buffer + ENTRY_AT(c), LOADV(d + c * LANES), LOADV(j + c * LANES));
-  realv distances[K_MAX];
-  rowv rows_of_list[K_MAX];
-  rowv count = LOADV(filled);
-  sort_candidates(buffer, K, count, distances, rows_of_list);
-  for (int place = 0; place < K; ++place) {
-    STOREV(distances[place], listed + place * LANES);
-    STOREV(rows_of_list[place], named + place * LANES);
-  }
-  realv bound = FAR;
-  compact(buffer, K, &count, &bound);
-  for (int place = 0; place < K; ++place) STOREV(CANDIDATE_DISTANCE(buffer + ENTRY_AT(place)), kept + place * LANES);
-  STOREV(count, counts);
-  STOREV(bound, bounds);
+  {{
+    global whole* buffer = buffer_{k};
+    for (int c = 0; c < COUNT; ++c) PUT_CANDIDATE(buffer + ENTRY_AT(c), LOADV(d + c * LANES), LOADV(j + c * LANES));
+    realv distances[K_MAX];
+    rowv rows_of_list[K_MAX];
+    rowv count = LOADV(filled_{k});
+    sort_candidates(buffer, {k}, count, distances, rows_of_list);
+    for (int place = 0; place < {k}; ++place) {{
+      STOREV(distances[place], listed_{k} + place * LANES);
+      STOREV(rows_of_list[place], named_{k} + place * LANES);
+    }}
+    realv bound = FAR;
+    compact(buffer, {k}, &count, &bound);
+    for (int place = 0; place < {k}; ++place)
+      STOREV(CANDIDATE_DISTANCE(buffer + ENTRY_AT(place)), kept_{k} + place * LANES);
+    STOREV(count, counts_{k});
+    STOREV(bound, bounds_{k});
+  }}
 """
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("lanes", LANES)
-@pytest.mark.parametrize(("k", "k_max", "in_registers"), [(3, 4, 1), (4, 4, 1), (6, 9, 0)])
-def test_a_buffer_of_candidates_is_compacted(device, dtype, lanes, k, k_max, in_registers):
-    count = 24
+@pytest.mark.parametrize("kind", BUFFERS)
+def test_a_buffer_of_candidates_is_compacted(device, dtype, lanes, kind):
+    k_max, in_registers, lengths = BUFFERS[kind]
+    count, rows = 24, rows_of(dtype)
     d, _ = candidates(dtype, count, lanes, 6)
-    j = np.repeat(np.arange(count, dtype=rows_of(dtype))[:, None], lanes, axis=1)
-    filled = np.array([count - 5 * lane % count for lane in range(lanes)], rows_of(dtype))
-    filled[-1] = 2 if lanes > 1 else count  # fewer than k
     d[:, 0] = 0  # nothing is below a full list of zeros
-    head = f"#define COUNT {count}\n#define K {k}\n" + BUFFER.format(k_max=k_max, in_registers=in_registers)
-    outputs = expected_type(d.dtype, k, lanes) | {
-        "buffer": np.zeros(2 * count * lanes, rows_of(dtype)), "kept": np.zeros((k, lanes), dtype),
-        "counts": np.zeros(lanes, rows_of(dtype)), "bounds": np.zeros(lanes, dtype),
-    }  # fmt: skip
-    found = run_fragment(
-        device, head, COMPACTION, {"d": d, "j": j, "filled": filled}, outputs, group=1, dtype=dtype, lanes=lanes
-    )
-    for lane in range(lanes):
+    j = np.repeat(np.arange(count, dtype=rows)[:, None], lanes, axis=1)
+    filled = np.array([count - 5 * lane % count for lane in range(lanes)], rows)
+    filled[-1] = 2 if lanes > 1 else count  # fewer than k
+    inputs, outputs, body = {"d": d, "j": j}, {}, ""
+    for k in lengths:
+        inputs[f"filled_{k}"] = filled
+        arrays = expected_type(dtype, k, lanes) | {
+            "buffer": np.zeros(2 * count * lanes, rows), "kept": np.zeros((k, lanes), dtype),
+            "counts": np.zeros(lanes, rows), "bounds": np.zeros(lanes, dtype),
+        }  # fmt: skip
+        outputs |= {f"{name}_{k}": array for name, array in arrays.items()}
+        body += COMPACTION.format(k=k)
+    head = (f"#define COUNT {count}\n#define K_MAX {k_max}\n#define LIST_IN_REGISTERS {in_registers}\n"
+            '#include "topk.clh"')  # fmt: skip
+    found = run_fragment(device, head, body, inputs, outputs, group=1, dtype=dtype, lanes=lanes)
+    far = np.dtype(dtype).type(SENTINELS["FAR"])
+    for k, lane in itertools.product(lengths, range(lanes)):
         here = slice(0, filled[lane]), slice(lane, lane + 1)
         listed, named = nearest(d[here], j[here], k)
-        np.testing.assert_array_equal(found["listed"][:, lane], listed[:, 0])
-        np.testing.assert_array_equal(found["named"][:, lane], named[:, 0])
-        np.testing.assert_array_equal(found["kept"][:, lane], listed[:, 0])
-        assert found["counts"][lane] == min(filled[lane], k)
+        np.testing.assert_array_equal(found[f"listed_{k}"][:, lane], listed[:, 0])
+        np.testing.assert_array_equal(found[f"named_{k}"][:, lane], named[:, 0])
+        np.testing.assert_array_equal(found[f"kept_{k}"][:, lane], listed[:, 0])
+        assert found[f"counts_{k}"][lane] == min(filled[lane], k)
         kth = listed[k - 1, 0]
-        far = np.dtype(dtype).type(SENTINELS["FAR"])
         bound = far if kth > far else -1 if kth == 0 else np.nextafter(kth, kth.dtype.type(0))
-        assert found["bounds"][lane] == bound
+        assert found[f"bounds_{k}"][lane] == bound
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

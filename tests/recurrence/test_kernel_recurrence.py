@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 
 import numpy as np
@@ -182,23 +183,42 @@ LINES = [
 ]  # fmt: skip
 
 
+@functools.cache
+def lines_by_hand():
+    """Problems with their series, and lines of some of their rows, looked at one by one."""
+    found = []
+    for at, (n, m, radius, theiler) in enumerate(
+        [(150, None, 0.5, 0), (131, None, 100.0, 2), (90, 200, 0.3, 4), (200, 65, 1.0, 0), (40, 1, 0.5, 0)]
+    ):
+        problem = problem_of(n, m, radius=radius, theiler=theiler)
+        x, y = series(n, at), None if m is None else series(m, at + 9)
+        cells, quiet = cells_of(problem, x, y), max(theiler, 1) if m is None else theiler
+        for rows in ((0, n), (32, min(n, 96))):
+            found.append((problem, x, y, rows, partial_of(cells, *rows, symmetric=m is None, theiler=quiet)))
+    return found
+
+
 @pytest.mark.parametrize("parameters", LINES, ids=range(len(LINES)))
 def test_lines_of_some_rows(device, parameters):
     """Every first run, last run and histogram of some rows, against lines looked at one by one."""
     executor = open_device(device)
     with source.using(recurrence_lines=parameters):
-        for at, (n, m, radius, theiler) in enumerate(
-            [(150, None, 0.5, 0), (131, None, 100.0, 2), (90, 200, 0.3, 4), (200, 65, 1.0, 0), (40, 1, 0.5, 0)]
-        ):
-            problem = problem_of(n, m, radius=radius, theiler=theiler)
-            x, y = series(n, at), None if m is None else series(m, at + 9)
-            cells = cells_of(problem, x, y)
-            quiet = max(theiler, 1) if m is None else theiler
-            for begin, end in ((0, n), (32, min(n, 96))):
-                for tile in (32, 64, 4096):
-                    (found,) = count_rows(executor, problem, x, y, (begin, end), tile=tile)
-                    wanted = partial_of(cells, begin, end, symmetric=m is None, theiler=quiet)
-                    assert differences(found, wanted) == [], (n, m, begin, end, tile)
+        for problem, x, y, rows, wanted in lines_by_hand():
+            for tile in (32, 64, 4096):
+                (found,) = count_rows(executor, problem, x, y, rows, tile=tile)
+                assert differences(found, wanted) == [], (len(x), y is None, rows, tile)
+
+
+@functools.cache
+def turning(theiler, kind):
+    """A problem and its series, whose lines turn at every cell, with its lines by hand."""
+    n = 700
+    problem = problem_of(n, theiler=theiler)
+    x = np.zeros(n)
+    x[1::2] = 5.0  # a checkerboard
+    if kind == "diagonals":  # of pairs: cells of a diagonal alternate, too
+        x = np.repeat(x[: n // 2], 2)
+    return problem, x, partial_of(cells_of(problem, x, None), 0, n, symmetric=True, theiler=max(theiler, 1))
 
 
 @pytest.mark.parametrize("parameters", LINES, ids=range(len(LINES)))
@@ -206,17 +226,11 @@ def test_lines_of_some_rows(device, parameters):
 @pytest.mark.parametrize("kind", ["columns", "diagonals"])
 def test_lines_that_turn_at_every_cell(device, parameters, theiler, kind):
     """Whatever a walk lists of a line runs full many times."""
-    n = 700
-    problem = problem_of(n, theiler=theiler)
-    x = np.zeros(n)
-    x[1::2] = 5.0  # a checkerboard
-    if kind == "diagonals":  # of pairs: cells of a diagonal alternate, too
-        x = np.repeat(x[: n // 2], 2)
+    problem, x, wanted = turning(theiler, kind)
     executor = open_device(device)
-    wanted = partial_of(cells_of(problem, x, None), 0, n, symmetric=True, theiler=max(theiler, 1))
     with source.using(recurrence_lines=parameters):
         for tile in (96, 4096):
-            (found,) = count_rows(executor, problem, x, None, (0, n), tile=tile)
+            (found,) = count_rows(executor, problem, x, None, (0, len(x)), tile=tile)
             assert differences(found, wanted) == [], tile
 
 
