@@ -18,6 +18,9 @@
     barrier(CLK_LOCAL_MEM_FENCE);
 %endif
     ${before()}
+%if wg > 1:
+#pragma unroll 4
+%endif
     for (int i = 0; i < stop; ++i) {
       READ_STATE(${"local, staged_states + i * STATE" if wg > 1 else "global, states + (size_t)(jb + i) * STATE"});
       STATE_DISTANCE(d);

@@ -107,9 +107,9 @@ def prologue(values: Mapping[str, Any]) -> str:
     Parameters
     ----------
     values : mapping
-        ``fma`` ("builtin", "contract" or "contract-vectors"), ``minimum`` ("fmin" or "select"), ``exact_division`` and
-        ``byte_permute`` (False by default) are the device's; ``dtype`` ("float32" by default) and ``lanes`` (1 by
-        default) the kernel's.
+        ``fma`` ("builtin", "contract" or "contract-vectors"), ``minimum`` ("fmin" or "select"), ``exact_division``,
+        ``byte_permute`` and ``inverse_root`` (False by default) are the device's; ``dtype`` ("float32" by default) and
+        ``lanes`` (1 by default) the kernel's.
 
     Raises
     ------
@@ -127,6 +127,7 @@ def prologue(values: Mapping[str, Any]) -> str:
         "MIN_SELECT": int(values["minimum"] == "select"),
         "DIVISION_EXACT": int(bool(values.get("exact_division"))),
         "BYTE_PERMUTE": int(bool(values.get("byte_permute"))),
+        "INVERSE_ROOT": int(bool(values.get("inverse_root"))),
         **{name: f"{value:g}{'' if double else 'f'}" for name, value in SENTINELS.items()},
     }
     return "".join(f"#define {name} {number}\n" for name, number in numbers.items())

@@ -31,6 +31,9 @@ class Quirks:
         ``clkernels/division.clh`` corrects them.
     byte_permute : bool
         Whether a permutation of the bytes of two words is one instruction, and to be written in PTX.
+    inverse_root : bool
+        Whether the native inverse square root is so near that one step from it gives the square root of a float
+        correctly rounded.
     defaults_for : str
         Whose default parameters suit it, "gpu" or "cpu": each tunable of a kernel's SPEC has one for either.
     scalar_work_items : bool
@@ -86,6 +89,7 @@ class Quirks:
     minimum: str = "fmin"
     exact_division: bool = False
     byte_permute: bool = False
+    inverse_root: bool = False
     defaults_for: str = "gpu"
     scalar_work_items: bool = True
     on_host: bool = False
@@ -119,6 +123,7 @@ class Quirks:
             "minimum": self.minimum,
             "exact_division": self.exact_division,
             "byte_permute": self.byte_permute,
+            "inverse_root": self.inverse_root,
             "lists_in_registers": self.lists_in_registers,
         }
 
@@ -211,6 +216,12 @@ TABLE: tuple[Row, ...] = (
         {"byte_permute": True},
         "prmt makes a float of 16 bits in one instruction: a lookup of such targets took 10.7 ms with it and 15.9 with "
         "shifts and masks (H200, 3,780 steps, E = 3)",
+    ),
+    Row(
+        lambda info: info.runtime == "nvidia",
+        {"inverse_root": True},
+        "sqrt() branches for numbers below 2^-101, which takes a third of the time of sums over pairs of rows (systems "
+        "of S-map maps, H200); without a branch all 2^31 floats have the same root",
     ),
     Row(
         lambda info: info.runtime == "nvidia",

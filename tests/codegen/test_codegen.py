@@ -109,7 +109,7 @@ def test_the_prologue_defines_number_types_lanes_and_sentinels():
     defined = dict(re.fullmatch(r"#define (\w+) (\S+)", line).groups() for line in text.splitlines())
     assert {name: float(defined.pop(name)) for name in SENTINELS} == SENTINELS
     expected = {"LANES": "8", "REAL_BITS": "64", "FMA_CONTRACT": "1", "MIN_SELECT": "0", "DIVISION_EXACT": "0",
-                "BYTE_PERMUTE": "0"}  # fmt: skip
+                "INVERSE_ROOT": "0", "BYTE_PERMUTE": "0"}  # fmt: skip
     assert defined == expected
     assert "#define GAP 1e+16f\n" in render.prologue({"fma": "builtin", "minimum": "fmin"})
 
