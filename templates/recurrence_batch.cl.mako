@@ -27,6 +27,7 @@
 ##   m, metric, dtype  coordinate e of point t lies at t + e * step; how points are compared, and in what precision
 ##   strict, corridor  a distance equal to a limit does not recur; there is an inner limit
 ##   symmetric         y is x: columns are rows, and diagonals k >= 0 stand for both sides
+##   screened, embedded  nearly all cells are decided in float32; then also whether each coordinate has a plane, or points are lags
 ##   lanes, wg         columns of a work-item (a SIMD register on processors), work-items of a group
 ## ---- parameters (python -m pyedmcl.kernels.describe --write) ----
 ## Given by the problem:
@@ -36,32 +37,15 @@
 ##   strict     a cell is recurrent below the radius, not at it
 ##   corridor   a cell counts between two radii, not up to one
 ##   symmetric  rows and columns are the same points
+##   screened   nearly all cells are decided in float32, and the others in the precision of data
+##   embedded   a point is a row of several coordinates; else it is made of lags of one series
 ##   lanes      columns of a matrix that a work-item takes: a vector on processors
 ##   wg         work-items of a group
 ## ---- end of parameters ----
 <%namespace name="group" file="recurrence_batch_group.mako"/>
 <%namespace name="vectors" file="recurrence_batch_vectors.mako"/>
-#define UNFUSED  // a cell is a sum of products that are rounded one by one
-#define METRIC ${metric}
-#include "metric.clh"
-#include "transpose.clh"
-#define WG ${wg}
-#define SPARES ${lanes if lanes > 1 else 0}
-
-#define MEET barrier(CLK_GLOBAL_MEM_FENCE | CLK_LOCAL_MEM_FENCE)
-
-// The lowest n bits, 0 <= n <= 32.
-static uint ones(const int n) { return n >= 32 ? 0xffffffffu : (1u << n) - 1; }
-
-// ---- 1. Bits
-
-static void make_bits(global const real* x, global const real* y, const int step_x, const int step_y,
-                      const int n_a, const int n_b, const int stride, const real outer, const real inner,
-                      global uint* bits) {
-  for (int j = 0; 32 * j < n_b; ++j) {
-    const uint within = ones(n_b - 32 * j);
-    const int a_end = ${"32 * (j + 1)" if symmetric else "stride"};
-    for (int a = get_local_id(0) * ${lanes}; a < a_end; a += WG * ${lanes}) {
+## 32 cells of each of some columns: word.
+<%def name="cells()">\
 %for e in range(m):
       const realv x${e} = LOADV(x + a + ${f"{e} * (size_t)step_x" if e else "0"});
 %endfor
@@ -89,6 +73,30 @@ static void make_bits(global const real* x, global const real* y, const int step
         word |= as_uint${lanes}(s ${"<" if strict else "<="} outer${f" & s {'>' if strict else '>='} inner" if corridor else ""}) & (1u << b);
 %endif
       }
+</%def>\
+#define UNFUSED  // a cell is a sum of products that are rounded one by one
+#define METRIC ${metric}
+#include "metric.clh"
+#include "transpose.clh"
+#define WG ${wg}
+#define SPARES ${lanes if lanes > 1 else 0}
+
+#define MEET barrier(CLK_GLOBAL_MEM_FENCE | CLK_LOCAL_MEM_FENCE)
+
+// The lowest n bits, 0 <= n <= 32.
+static uint ones(const int n) { return n >= 32 ? 0xffffffffu : (1u << n) - 1; }
+
+// ---- 1. Bits
+
+%if not screened:
+static void make_bits(global const real* x, global const real* y, const int step_x, const int step_y,
+                      const int n_a, const int n_b, const int stride, const real outer, const real inner,
+                      global uint* bits) {
+  for (int j = 0; 32 * j < n_b; ++j) {
+    const uint within = ones(n_b - 32 * j);
+    const int a_end = ${"32 * (j + 1)" if symmetric else "stride"};
+    for (int a = get_local_id(0) * ${lanes}; a < a_end; a += WG * ${lanes}) {
+${cells()}\
 %if lanes == 1:
       bits[(size_t)j * stride + a] = a < n_a ? word & within : 0;
 %else:
@@ -101,6 +109,16 @@ static void make_bits(global const real* x, global const real* y, const int step
     for (int a = n_a + get_local_id(0); a < stride; a += WG) bits[(size_t)j * stride + a] = 0;
 %endif
 }
+%else:
+// The words of some columns, in the precision that decides.
+static uint${lanes} exact_words(global const real* x, global const real* y, const int step_x, const int step_y, const int a,
+                         const int j, const real outer, const real inner) {
+${cells()}\
+  return convert_uint${lanes}(word);
+}
+
+${vectors.screen_bits()}
+%endif
 
 // Cells with |b - a| < dropped become white.
 static void drop_bits(const int n_a, const int words, const int stride, const int dropped, global uint* bits) {
@@ -161,8 +179,9 @@ static ulong write_lines(global const uint* numbers, const int lengths, global u
 
 // shapes   of each matrix: first point of x, points of x, first point of y, points of y, its place in per_column and that in
 //          per_diagonal
-// limits   of each matrix: outer, inner
-// scratch  of each group scratch_words: bits, diagonals, and numbers of diagonal, vertical, white, and white lines at the border
+// limits   of each matrix: outer, inner; where float32 screens cells, also low and high of the guard band of each
+// scratch  of each group scratch_words: bits, diagonals, and numbers of diagonal, vertical, white, and white lines at the border;
+//          where float32 screens cells, also both sides in float32
 // longest  points of the longest side there is
 // taken    matrices that were begun, and lengths that were written
 // heads    of each matrix: where its lengths begin (upper half) and how many, recurrent cells, and the sums of Counts
@@ -179,6 +198,11 @@ void recurrence_batch(global const real* x, global const real* y, global const i
   global uint* bits = scratch + (size_t)get_group_id(0) * scratch_words;
   global uint* diagonals = bits + (size_t)32 * most_words * most_words;
   global uint* numbers = diagonals + (size_t)${"32" if symmetric else "64"} * most_words * most_words + SPARES;
+%if screened:
+  const int pitch = 32 * most_words${f" + {m - 1} * max(step_x, step_y)" if not embedded else ""};
+  global float* x32 = (global float*)(numbers + 4 * (longest + 1));
+  global float* y32 = x32${"" if symmetric else f" + (size_t){m if embedded else 1} * pitch"};
+%endif
   for (;;) {
     MEET;
     if (get_local_id(0) == 0) mine = atomic_inc(taken);
@@ -190,7 +214,15 @@ void recurrence_batch(global const real* x, global const real* y, global const i
     const int n_diagonals = ${"stride" if symmetric else "32 * (words_a + words_b)"}, k_first = ${"0" if symmetric else "-stride"};
     const int lengths = max(n_a, n_b) + 1;
     for (int at = (int)get_local_id(0) - SPARES; at < 4 * lengths; at += WG) numbers[at] = 0;
+%if not screened:
     make_bits(x + shape[0], y + shape[2], step_x, step_y, n_a, n_b, stride, limits[2 * g], limits[2 * g + 1], bits);
+%else:
+    copy_coarse(x + shape[0], step_x, n_a, pitch, x32);
+%if not symmetric:
+    copy_coarse(y + shape[2], step_y, n_b, pitch, y32);
+%endif
+    screen_bits(x + shape[0], y + shape[2], step_x, step_y, x32, y32, n_a, n_b, stride, pitch, limits + 6 * g, bits);
+%endif
     MEET;
 %if symmetric:
     mirror_bits(words_a, stride, bits);

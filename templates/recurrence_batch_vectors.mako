@@ -7,6 +7,61 @@
 ## Of lines, as many as a vector has lanes are walked together, 64 cells of each at a time. A step takes the next edge of each
 ## line and counts the run that ends there; a line that has none left counts in a spare bin. So branches do not depend on the
 ## cells of one line: steps go on until no line has an edge left, and neighbouring lines are alike.
+## Where float64 decides, nearly all cells are first found in float32, in vectors of twice as many numbers. A sum below ``low`` of a
+## limit's guard band is below the limit in float64, too, and one of ``high`` and more is not (recurrence/guard_band.py). Where
+## any of 32 x 16 cells is between the two, all of these are found again.
+<%def name="screen_bits()">
+// Points of a side in float32, [coordinate][pitch] or, of lags, one after the other.
+static void copy_coarse(global const real* from, const int step, const int n, const int pitch, global float* to) {
+%if not embedded:
+  for (int t = 0; t < (n + 31) / 32 * 32 + ${m - 1} * step; ++t) to[t] = (float)from[t];
+%else:
+  for (int e = 0; e < ${m}; ++e)
+    for (int t = 0; t < (n + 31) / 32 * 32; ++t) to[e * pitch + t] = (float)from[(size_t)e * step + t];
+%endif
+}
+
+static void screen_bits(global const real* x, global const real* y, const int step_x, const int step_y,
+                        global const float* x32, global const float* y32, const int n_a, const int n_b, const int stride,
+                        const int pitch, global const real* limits, global uint* bits) {
+  const float16 low = (float)limits[2], high = (float)limits[3]${", inner_low = (float)limits[4], inner_high = (float)limits[5]" if corridor else ""};
+<%
+step = {"x": "step_x", "y": "step_y"} if not embedded else {"x": "pitch", "y": "pitch"}
+%>
+  for (int j = 0; 32 * j < n_b; ++j) {
+    const uint within = ones(n_b - 32 * j);
+    for (int a = 0; a < ${"32 * (j + 1)" if symmetric else "stride"}; a += 16) {
+%for e in range(m):
+      const float16 x${e} = vload16(0, x32 + a + ${e} * ${step["x"]});
+%endfor
+      uint16 word = 0, perhaps = 0, bit = 1;
+#pragma unroll 8
+      for (int b = 0; b < 32; ++b) {
+        global const float* at = y32 + 32 * j + b;
+        float16 s;
+%for e in range(m):
+        {
+          const float16 d = x${e} - at[${e} * ${step["y"]}];
+          const float16 q = TERM(d);
+          s = ${"JOIN_OR_NAN(s, q)" if e else "q"};
+        }
+%endfor
+        word |= as_uint16(s < low${" & s >= inner_high" if corridor else ""}) & bit;
+        perhaps |= as_uint16(s < high${" & s >= inner_low" if corridor else ""}) & bit;
+        bit += bit;
+      }
+      const uint16 open = (word ^ perhaps) & within;
+      const uint8 open8 = open.lo | open.hi;
+      const uint4 open4 = open8.lo | open8.hi;
+      if (open4.x | open4.y | open4.z | open4.w)
+        word = (uint16)(${", ".join(f"exact_words(x, y, step_x, step_y, a + {at}, j, limits[0], limits[1])" for at in range(0, 16, lanes))});
+      vstore16(word & within, 0, bits + (size_t)j * stride + a);
+    }
+  }
+  for (int j = 0; 32 * j < n_b; ++j)  // behind the last column
+    for (int a = n_a; a < stride; ++a) bits[(size_t)j * stride + a] = 0;
+}
+</%def>
 <%def name="make_blocks()">
 <%
 kept = {8: 0x00ff00ff, 4: 0x0f0f0f0f, 2: 0x33333333, 1: 0x55555555}

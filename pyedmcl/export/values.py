@@ -34,7 +34,7 @@ UNTUNED: Mapping[str, Mapping[str, Any]] = {
     "recurrence_finish": {"wg": 128},
     "recurrence_batch": {
         "m": 3, "metric": "euclidean", "dtype": "float32", "strict": True, "corridor": False, "symmetric": True,
-        "lanes": 1, "wg": 128,
+        "screened": False, "embedded": False, "lanes": 1, "wg": 128,
     },
     "window_knn": {"E": 3, "tau": 1, "k": 4, "lanes": 1, "dtype": "float32"},
 }  # fmt: skip

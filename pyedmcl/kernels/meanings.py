@@ -42,6 +42,7 @@ MEANINGS = {
     "regressors": "regressors of a fit, the intercept among them",
     "precision": "full; compact: targets of 16 bits; again: full, for the pairs that compact has marked",
     "rows": "query rows whose moments lie together",
+    "screened": "nearly all cells are decided in float32, and the others in the precision of data",
     "second_partner": "the second series of a joint recurrence: its words are combined with those of the first",
     "side": "pairs of a diagonal whose sums are taken together, and as many diagonals",
     "stage_rows": "rows of targets in local memory; 0: targets are read from the caches",

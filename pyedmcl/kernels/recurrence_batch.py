@@ -15,11 +15,11 @@ SPEC = KernelSpec(
         recurrence_batch | groups * wg | wg
           x, y: n_values
           shapes, heads: 6 * end
-          limits: 2 * end
+          limits: select(screened, 6, 2) * end
           scratch: groups * scratch_words
           taken: 2
           lines, per_column, per_diagonal: room
     """,
-    specialisation=("m", "metric", "dtype", "strict", "corridor", "symmetric", "lanes", "wg"),
+    specialisation=("m", "metric", "dtype", "strict", "corridor", "symmetric", "screened", "embedded", "lanes", "wg"),
     oracle="pyedmcl.reference.rqa:line_counts",
 )

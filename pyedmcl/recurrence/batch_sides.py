@@ -77,7 +77,8 @@ class Side:
         """A side of one series."""
         planes = points.values.T if points.embedded else points.values[None]
         return cls(
-            np.ascontiguousarray(planes, np.float64), np.zeros(1, np.int64), np.array([points.n]), np.zeros(1),
+            np.ascontiguousarray(planes, np.float64), np.zeros(1, np.int64), np.array([points.n]),
+            np.array([np.ldexp(largest(planes), points.exponent)]),
             points.embedding, None, np.array([points.exponent]),
         )  # fmt: skip
 
@@ -159,7 +160,7 @@ def side_of(series: Sequence[Any], names: Sequence[str], embedding: Embedding, *
     InputError
         As for :func:`pyedmcl.recurrence.points.points_of`, with the name of the series.
     """
-    if isinstance(series, np.ndarray) or embedding.metric.prepare is None:
+    if embedding.metric.prepare is None:
         plain = _plain(series, _ROOM + (embedding.m - 1) * embedding.tau)
         if plain is not None:
             return _side_of_values(plain, _lengths(series), names, embedding, measured)

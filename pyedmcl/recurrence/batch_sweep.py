@@ -16,6 +16,8 @@ from ..launch.invariants import wrong_result
 from ..launch.pacing import Pacer
 from .batch_counts import BatchCounts
 from .batch_sides import Ints, Side
+from .guard_band import guard_band, value_error
+from .metrics import metric_named
 from .problem import require_precision
 
 if TYPE_CHECKING:
@@ -26,6 +28,9 @@ if TYPE_CHECKING:
 LONGEST = 2048
 # (columns of a work-item, work-items of a group, groups for each compute unit)
 _SHAPES = {"cpu": (8, 1, 2), "gpu": (1, 128, 8)}
+# Cells are screened in float32 where the guard band of most limits is so narrow, in parts of the limit, that few blocks
+# have a cell in it; squares of numbers below the bound are numbers of float32.
+_NARROW, _MOSTLY, _SCREENED = 2.0**-10, 0.9, 2.0**60
 _SPARES = 16  # bins that a vector of lines may count in besides: one for each lane
 
 
@@ -44,15 +49,15 @@ class BatchSweep:
     def __init__(self, executor: Executor, matrix: RqaProblem, x: Side, y: Side) -> None:
         self.executor, self.matrix, self.x, self.y = executor, matrix, x, y
         require_precision(executor.info, matrix)
-        lanes, self._wg, groups = _SHAPES[quirks_for(executor.info).defaults_for]
+        self._lanes, self._wg, groups = _SHAPES[quirks_for(executor.info).defaults_for]
         self._groups = groups * max(executor.info.compute_units, 1)
         self._real = np.dtype(matrix.arithmetic)
         self._corridor = matrix.inner is not None
-        values = {
+        values: dict[str, Any] = {
             "m": x.coordinates, "metric": matrix.metric, "dtype": matrix.arithmetic, "strict": matrix.strict,
-            "corridor": self._corridor, "symmetric": matrix.symmetric, "lanes": lanes, "wg": self._wg,
+            "corridor": self._corridor, "symmetric": matrix.symmetric, "lanes": self._lanes, "wg": self._wg,
         }  # fmt: skip
-        self._kernel = build(executor, spec("recurrence_batch"), values)
+        self._values = values
         self._pacer = Pacer(executor.info)
 
     def counts(self, series: Ints, limits: NDArray[np.float64]) -> BatchCounts:
@@ -101,9 +106,29 @@ class BatchSweep:
         return fits
 
     def _scratch_words(self, series: Ints) -> int:
-        longest = int(max(self.x.points[series].max(), self.y.points[series].max()))
+        x = self.x
+        longest = int(max(x.points[series].max(), self.y.points[series].max()))
         words = -(-longest // 32)
-        return 32 * words * words * (2 if self.matrix.symmetric else 3) + 4 * (longest + 1) + _SPARES
+        coarse = max(x.coordinates * 32 * words, 32 * words + x.lag)
+        sides = 1 if self.matrix.symmetric else 2
+        return 32 * words * words * (1 + sides) + 4 * (longest + 1) + _SPARES + sides * coarse
+
+    def _compared(self, series: Ints, limits: NDArray[np.float64]) -> NDArray[np.float64]:
+        """What each matrix compares with: limits (n, 2), and where float32 screens cells also their bands (n, 6)."""
+        flat = limits.reshape(-1, 2)
+        if self._lanes == 1 or self._real != np.float64:
+            return flat
+        most = np.maximum(*(np.ldexp(side.largest, -side.exponents)[series] for side in (self.x, self.y)))
+        errors = np.repeat([value_error(one, 0.0) for one in most.tolist()], limits.shape[1])[:, None]
+        used = flat if self._corridor else flat[:, :1]
+        if not (most < _SCREENED).all() or not (used < _SCREENED).all():
+            return flat
+        band = guard_band(flat, metric_named(self.matrix.metric), self.x.coordinates, errors)
+        narrow = (band.high - band.low)[:, : used.shape[1]] <= _NARROW * used
+        if np.count_nonzero(narrow) < _MOSTLY * narrow.size:
+            return flat
+        of_each = np.stack([band.low, band.high], axis=2).reshape(-1, 4)
+        return np.concatenate([flat, of_each], axis=1)
 
     def _part(self, series: Ints, limits: NDArray[np.float64]) -> BatchCounts:
         """Of series that fit the device together."""
@@ -128,6 +153,11 @@ class BatchSweep:
         shapes[:, 1], shapes[:, 3] = n_x, n_y
         of_columns, of_diagonals = (np.concatenate([[0], np.cumsum(of)]) for of in (n_x, diagonals))
         shapes[:, 4], shapes[:, 5] = of_columns[:-1], of_diagonals[:-1]
+        compared = self._compared(series, limits)
+        screened = compared.shape[1] > 2
+        kernel = build(self.executor, spec("recurrence_batch"), {
+            **self._values, "screened": screened, "embedded": screened and self.x.embedded,
+        })  # fmt: skip
         try:
             with np.errstate(over="ignore"):
                 values = [upload(piece.astype(self._real, copy=False)) for piece, _ in pieces]
@@ -140,7 +170,7 @@ class BatchSweep:
             heads, lines = np.empty((len(shapes), 6), np.uint64), int((np.maximum(n_x, n_y) + 1).sum()) * 4
             per_column, per_diagonal = (np.empty(int(of[-1]), np.uint16) for of in (of_columns, of_diagonals))
             buffers = {
-                "shapes": upload(shapes), "limits": upload(limits.reshape(-1, 2).astype(self._real)),
+                "shapes": upload(shapes), "limits": upload(compared.astype(self._real)),
                 "scratch": allocate(4 * words * groups), "taken": upload(np.zeros(2, np.uint32)),
                 "heads": allocate(heads.nbytes), "lines": allocate(8 * lines),
                 "per_column": allocate(per_column.nbytes), "per_diagonal": allocate(per_diagonal.nbytes),
@@ -152,7 +182,7 @@ class BatchSweep:
                 if begin:  # groups of the launch before asked for one matrix more each
                     self.executor.upload(np.array([begin], np.uint32), buffers["taken"])
                 event = self.executor.launch(
-                    self._kernel, (groups * self._wg,), (self._wg,), x=values[0], y=values[-1], step_x=steps[0],
+                    kernel, (groups * self._wg,), (self._wg,), x=values[0], y=values[-1], step_x=steps[0],
                     step_y=steps[-1], theiler=p.theiler, dropped=p.theiler if p.theiler_everywhere else 0,
                     scratch_words=words, longest=int(max(n_x.max(), n_y.max())), end=end, **buffers,
                 )  # fmt: skip

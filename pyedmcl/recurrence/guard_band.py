@@ -29,7 +29,7 @@ class GuardBand(NamedTuple):
     high: Doubles
 
 
-def guard_band(limit: ArrayLike, metric: Metric, coordinates: int, value_error: float) -> GuardBand:
+def guard_band(limit: ArrayLike, metric: Metric, coordinates: int, value_error: ArrayLike) -> GuardBand:
     """The guard band of each limit.
 
     Two coordinates that are off by e each have a difference that is off by 2 e. By the triangle inequality the distance
@@ -44,13 +44,13 @@ def guard_band(limit: ArrayLike, metric: Metric, coordinates: int, value_error: 
     metric : Metric
     coordinates : int
         Of a point.
-    value_error : float
+    value_error : array_like of float64
         How far a coordinate in float32 is off at most: see :func:`value_error`.
     """
     limits = np.asarray(limit, np.float64)
     magnitude = np.abs(limits)
     distance = magnitude ** (1 / metric.degree)
-    off = 2 * value_error * metric.spread(coordinates)
+    off = 2 * np.asarray(value_error) * metric.spread(coordinates)
     of_values = (distance + off) ** metric.degree - distance**metric.degree
     of_operations = (coordinates + 4) * _UNIT * magnitude
     error = _SAFETY * (of_values + of_operations) + _FLUSHED

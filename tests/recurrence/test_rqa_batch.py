@@ -10,6 +10,7 @@ import pytest
 
 import pyedmcl
 import pyedmcl.recurrence.result
+from pyedmcl.codegen.build import noting
 from pyedmcl.errors import InputError
 from pyedmcl.recurrence import batch_problem
 from pyedmcl.recurrence.batch_sweep import BatchSweep
@@ -98,6 +99,39 @@ def test_states_of_several_coordinates(one_device):
     assert_same(pyedmcl.rqa_batch(x, embedded=True, **options), alone(x, embedded=True, **options))
     mixed = [series(60), series(50).tolist(), series(40).astype(np.float32), np.arange(30)]
     assert_same(pyedmcl.rqa_batch(mixed, radius=1.0, device=one_device), alone(mixed, radius=1.0, device=one_device))
+
+
+def test_directions_in_an_array(one_device):
+    x = np.stack([series(60, seed) for seed in range(3)])
+    given = {"m": 2, "radius": 0.3, "metric": "cosine", "device": one_device}
+    assert_same(pyedmcl.rqa_batch(x, axis=1, **given), alone(x, **given))
+
+
+@pytest.mark.parametrize("form", ["lags", "planes", "corridor", "gaps"])
+def test_cells_on_the_limit_are_decided_in_float64(device, form):
+    """Distances of rounded numbers are often equal to the radius, which float32 cannot see."""
+    x = [np.round(3 * series(n, n)) / 10 for n in (97, 160, 64)]
+    given = {"m": 3, "tau": 2, "radius": 0.3, "metric": "maximum", "device": device}
+    if form == "planes":
+        x = [np.stack([one, one[::-1]], axis=1) for one in x]
+        given = {"radius": 0.5, "device": device}
+    elif form == "corridor":
+        given |= {"threshold": "corridor", "radius": [(0.2, 0.5)]}
+    elif form == "gaps":
+        x[1][20:23] = np.nan
+    with noting() as built:
+        found = pyedmcl.rqa_batch(x, **given)
+    assert [(values["screened"], values["embedded"]) for _, values in built] == [(True, form == "planes")]
+    assert_same(found, alone(x, **given))
+
+
+def test_offsets_beyond_float32_are_not_screened(one_device):
+    x = [1e6 + np.round(series(80, seed)) / 10 for seed in range(2)]
+    given = {"m": 2, "radius": 0.3, "device": one_device}
+    with noting() as built:
+        found = pyedmcl.rqa_batch(x, **given)
+    assert [values["screened"] for _, values in built] == [False]
+    assert_same(found, alone(x, **given))
 
 
 def test_long_series_go_the_usual_way(one_device, monkeypatch):
