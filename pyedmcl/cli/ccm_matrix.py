@@ -57,6 +57,7 @@ def ccm_matrix(
     E_max: options.EMax = 20,
     E_rule: options.ERule = "best",
     columns: options.Columns = None,
+    exclude: options.Exclude = None,
     groups: options.Groups = None,
     draw: options.Draw = "rows",
     lib: options.Library = None,

@@ -15,6 +15,7 @@ def check(
     input: options.Input,
     E_max: Annotated[int, typer.Option("--E-max", help="Dimension for which there should be rows enough.")] = 10,
     columns: options.Columns = None,
+    exclude: options.Exclude = None,
     groups: options.Groups = None,
     time_column: options.TimeColumn = None,
     dataset: options.Dataset = None,

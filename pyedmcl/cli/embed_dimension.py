@@ -42,6 +42,7 @@ def embed_dimension(
     lib: options.Library = None,
     pred: options.Predicted = None,
     columns: options.Columns = None,
+    exclude: options.Exclude = None,
     groups: options.Groups = None,
     regular: options.Regular = None,
     time_column: options.TimeColumn = None,

@@ -51,6 +51,7 @@ def embedding_scan(
     exclusion_radius: options.Exclusion = 0,
     knn: options.Knn = None,
     columns: options.Columns = None,
+    exclude: options.Exclude = None,
     regular: options.Regular = None,
     time_column: options.TimeColumn = None,
     dataset: options.Dataset = None,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import functools
+import io
 import os
 import re
 import traceback
@@ -106,6 +108,8 @@ def in_options(message: str, command: Any) -> str:
             message = re.sub(rf"(?<![\w-]){name}=None\b", option, message)
             message = re.sub(rf"(?<![\w-]){name}=(?=[\w'\"(\[-])", f"{option} ", message)
             message = re.sub(rf"(?<![\w-]){name}=(?!=)", option, message)
+    if any(parameter.name == "exclude" for parameter in (command.params if command is not None else ())):
+        message = message.replace("--columns '-", "--exclude '")
     return message
 
 
@@ -158,10 +162,30 @@ class Command(TyperCommand):
                     raise errors.OutputError(f"{output}: this is {given}, which is read; name another place")
             if any(_same(output, other) for other in outputs[:place]):
                 raise errors.OutputError(f"{output}: two results cannot be written to one place; name another one")
+        leave_out(ctx.params)
         with warnings.catch_warnings():
             warnings.simplefilter("always", errors.PyedmclWarning)
             warnings.showwarning = functools.partial(_tell, ctx)
             return super().invoke(ctx)
+
+
+def leave_out(params: dict[str, Any]) -> None:
+    """Say ``--exclude a,b`` as ``--columns -a,-b``, which is what commands read.
+
+    Raises
+    ------
+    typer.BadParameter
+        Both are given.
+    """
+    names = params.get("exclude")
+    if names is None:
+        return
+    if params.get("columns") is not None:
+        raise typer.BadParameter("--exclude and --columns: name what is left out, or what is used")
+    items = next(csv.reader([names], skipinitialspace=True), [])
+    line = io.StringIO()
+    csv.writer(line, lineterminator="").writerow([f"-{item.strip()}" for item in items])
+    params["columns"] = line.getvalue()
 
 
 def _tell(ctx: Any, message: Warning | str, category: type[Warning], *place: Any, **_: Any) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from ..errors import InputError, StoreForeignError
+from .remarks import remark_on
 
 if TYPE_CHECKING:
     from ..data.series import Series
@@ -84,7 +85,9 @@ def load(path: Path, columns: list[str] | None, time_column: str | None, dataset
                 f"{path} is a result of 'pyedmcl xmap', not a file of series. To look at it: pyedmcl plot {path} "
                 f"-o map.png; to get its values: pyedmcl export {path} -o map.csv"
             )
-    return _read(path, columns, time_column, dataset)
+    series = _read(path, columns, time_column, dataset)
+    remark_on(series)
+    return series
 
 
 def _read(path: Path, columns: list[str] | None, time_column: str | None, dataset: str | None) -> Series:

@@ -52,6 +52,7 @@ def multiview(
     lib: options.Library = None,
     pred: options.Predicted = None,
     columns: options.Columns = None,
+    exclude: options.Exclude = None,
     regular: options.Regular = None,
     time_column: options.TimeColumn = None,
     dataset: options.Dataset = None,

@@ -114,6 +114,7 @@ def network(
     ] = 10,
     E_rule: options.ERule = "best",
     columns: options.Columns = None,
+    exclude: options.Exclude = None,
     groups: options.Groups = None,
     draw: options.Draw = "rows",
     regular: options.Regular = None,

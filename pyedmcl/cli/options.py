@@ -29,6 +29,13 @@ Columns = Annotated[
         help="Series to use, by name; digits are positions from 0. A name with a comma goes in double quotes.",
     ),
 ]
+Exclude = Annotated[
+    str | None,
+    typer.Option(
+        "--exclude", metavar="A,B,...", show_default=False,
+        help="Columns to leave out, such as notes; all others are used. In place of --columns.",
+    ),
+]  # fmt: skip
 Groups = Annotated[
     str | None,
     typer.Option(

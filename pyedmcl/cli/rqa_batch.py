@@ -28,6 +28,7 @@ def rqa_batch(
     ],
     groups: options.Groups = None,
     columns: options.Columns = None,
+    exclude: options.Exclude = None,
     against: Annotated[
         str | None,
         typer.Option(

@@ -69,6 +69,7 @@ def surrogate_test(
     E_max: options.EMax = 20,
     E_rule: options.ERule = "best",
     columns: options.Columns = None,
+    exclude: options.Exclude = None,
     groups: options.Groups = None,
     regular: options.Regular = None,
     time_column: options.TimeColumn = None,

@@ -65,6 +65,7 @@ def xmap(
     E_max: options.EMax = 20,
     E_rule: options.ERule = "best",
     columns: options.Columns = None,
+    exclude: options.Exclude = None,
     targets: options.Targets = None,
     groups: options.Groups = None,
     lib: options.Library = None,

@@ -56,6 +56,7 @@ def xmap_grid(
     exclusion_radius: options.Exclusion = 0,
     knn: options.Knn = None,
     columns: options.Columns = None,
+    exclude: options.Exclude = None,
     targets: options.Targets = None,
     groups: options.Groups = None,
     lib: options.Library = None,

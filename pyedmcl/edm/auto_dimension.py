@@ -30,8 +30,9 @@ def dimensions_of(
         series = as_series(data, what=what)
         if series.n_series != 1:
             raise InputError(f"E='auto': {what} has {series.n_series} columns; give E, or one column")
+        named = series.renamed((what,)) if series.names == ("x0",) else series
         found.append(int(embed_dimension(
-            series.values[:, 0], E_max=E_max, E_rule=E_rule, tau=tau, exclusion_radius=exclusion_radius, knn=knn,
+            named, E_max=E_max, E_rule=E_rule, tau=tau, exclusion_radius=exclusion_radius, knn=knn,
             groups=of, dtype=dtype, device=device,
         ).E))  # fmt: skip
     return tuple(found)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,11 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data.arguments import shown
-from ..errors import InputError
+from ..data.columns import some
+from ..errors import InputError, warn
 
 Doubles = NDArray[np.float64]
 
 BEST, ONE_SE = "best", "one-se"
+#: A skill below this is one of noise, whose best E is any; one that is this near the best is nearly as good, and a
+#: dimension that is larger by so much than one that is nearly as good costs neighbours for nothing.
+_SKILL, _NEARLY, _FLAT = 0.3, 0.01, 3
 #: Parts of the predicted rows, one behind the other, from whose skill its standard error follows.
 PARTS = 8
 
@@ -68,6 +73,38 @@ class DimensionRule:
             within = standard_error(of_parts[np.arange(len(rho)), at])[:, None]
         found: NDArray[np.int_] = (known >= most - within).argmax(axis=1) + 1
         return found
+
+
+def tell_doubtful(names: Sequence[str], E: NDArray[np.int_], rho: Doubles) -> None:
+    """Warn of dimensions at the upper end of their range, and of those that a much smaller one is nearly as good as.
+
+    Parameters
+    ----------
+    names : sequence of str (n_series,)
+    E : ndarray of int (n_series,)
+        What was chosen.
+    rho : ndarray (n_series, E_max)
+    """
+    highest = rho.shape[1]
+    known = np.where(np.isnan(rho), -np.inf, rho)
+    at = known[np.arange(len(E)), E - 1]
+    least = (known >= at[:, None] - _NEARLY).argmax(axis=1) + 1
+    flat = (at >= _SKILL) & (least + _FLAT <= E)
+    end = (at >= _SKILL) & (highest == E) & (highest > 1) & ~flat
+    if end.any():
+        warn(
+            f"E is at the upper end of its range for {_some(names, end)}: more lags than E_max={highest} may do better"
+        )
+    if flat.any():
+        first = int(np.argmax(flat))
+        warn(
+            f"skill hardly depends on E for {_some(names, flat)}: {names[first]!r} takes {E[first]} lags, and "
+            f"{least[first]} are within {_NEARLY:g} of their skill. E_rule='one-se' takes the smallest that is as good"
+        )
+
+
+def _some(names: Sequence[str], which: NDArray[np.bool_]) -> str:
+    return some([names[place] for place in np.flatnonzero(which).tolist()])
 
 
 def standard_error(of_parts: Doubles) -> Doubles:

@@ -15,7 +15,7 @@ from ..jobs.function import public_function
 from ..jobs.sinks import ArraySink
 from ..launch.progress import Progress
 from . import arguments
-from .dimension_rule import DimensionRule
+from .dimension_rule import DimensionRule, tell_doubtful
 from .embed_dimension_problem import EmbedDimensionProblem
 from .embed_dimension_result import EmbedDimensionResult
 from .embed_dimension_rows import EmbedDimensionRowsProblem
@@ -158,6 +158,7 @@ def embed_dimension(
     layers = [rho, np.empty((series.n_series, E_max, rule.parts))][: 2 if rule.parts else 1]
     record = runner.run(problem, ArraySink(problem.blocks(runner.devices), layers))
     best = rule.choose(*layers)
+    tell_doubtful(series.names, best, rho)
     single = getattr(rest, "ndim", 2 if series.n_series > 1 else 1) == 1
     used = runner.provenance(problem.kernels, record)
     return EmbedDimensionResult(

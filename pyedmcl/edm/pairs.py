@@ -26,7 +26,7 @@ from ..jobs.sinks import PairsSink
 from ..kernels import spec
 from ..neighbors.choose import SearchRequest
 from . import arguments
-from .dimension_rule import DimensionRule
+from .dimension_rule import DimensionRule, tell_doubtful
 from .embed_dimension_problem import EmbedDimensionProblem
 from .map_rows import MapRows
 from .masks import library_mask_of
@@ -238,6 +238,7 @@ def with_dimensions(problem: _P, runner: Runner, sink: PairsSink) -> _P:
         runner.run(stage, own)
         found = [np.concatenate(arrays) for arrays in zip(*own.results(), strict=True)]
         E = problem.E_rule.choose(*found)
+        tell_doubtful(problem.aimed.series.names, E, found[0])
         record = Record(searched=tuple({**entry, "for": "E"} for entry in own.record.searched))
     sink.set_E(E, record)
     return replace(problem, E=tuple(np.asarray(E).tolist()))

@@ -36,11 +36,32 @@ def run(tmp_path, monkeypatch, one_device):
 def test_messages_name_options(run):
     said = run("xmap", "data.csv", "-o", "map.zarr", code=3).stderr
     assert "'notes' is not numeric" in said
-    assert "--columns '-notes'" in said and "--time-column" in said and "columns=" not in said
+    assert "--exclude 'notes'" in said and "--time-column" in said and "columns=" not in said
     said = run("simplex", "data.csv", "--column", "a", "--E", 500, code=3).stderr
     assert "--E 500, --tau 1" in said
     said = run("surrogate-test", "data.csv", "--columns", "a,b", "--E", 3, "--surrogate", "seasonal", code=3).stderr
     assert "--period: no cycle was found in any of 2 series" in said and "--period 12 for months" in said
+
+
+def test_columns_are_left_out_by_name(run):
+    left = json.loads(run("embed-dimension", "data.csv", "--exclude", "notes, b", "--E-max", 2, "--json").stdout)
+    assert left["names"] == ["a", "c", "d"]
+    assert "--exclude and --columns" in run("check", "data.csv", "--exclude", "a", "--columns", "b", code=2).output
+
+
+def test_commands_say_what_misleads_in_a_table(run):
+    """Of pairs a season that they share; each thing once, and not where groups are told apart or --quiet is given."""
+    rng = np.random.default_rng(0)
+    wave = np.sin(2 * np.pi * np.arange(240) / 12)[:, None] * [2, 1, 0, 0] + 0.4 * rng.standard_normal((240, 4))
+    wave[:, 2], wave[:, 3] = np.cumsum(wave[:, 2]), np.round(wave[:, 3])
+    pandas.DataFrame(wave, columns=list("abwt")).to_csv("table.csv", index=False)
+    words = ["ccm-matrix", "table.csv", "--E", 2, "--sample", 2, "--lib-sizes", "50,100", "-o", "c"]
+    said = " ".join(run(*words).stderr.split())
+    assert said.count("2 series share a cycle of 12 rows ('a, b')") == 1 and "surrogate-test --surrogate auto" in said
+    assert "'w': a series without a mean" in said and "'t': a series with few different values" in said
+    assert "warning" not in run(*words, "--quiet").stderr
+    said = run("rqa", "table.csv", "--column", "t", "--radius", 0.1).stderr
+    assert "few different values" in said and "cycle" not in said
 
 
 def test_the_season_that_was_looked_for_is_told(run):

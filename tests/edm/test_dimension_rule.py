@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import warnings
 
 import numpy as np
 import pytest
@@ -96,3 +97,23 @@ def test_the_shell_finds_E_of_a_pair(one_device, tmp_path, monkeypatch):
         command, *rest = words.split()
         done = CliRunner().invoke(app, [command, str(tmp_path / "data.csv"), *rest, "--json"])
         assert done.exit_code == 0, done.output
+
+
+def test_a_doubtful_dimension_is_told_of(one_device):
+    """At the upper end of its range, or on a plateau; noise, which no E predicts, is let alone."""
+    rng = np.random.default_rng(0)
+    cycle = np.sin(2 * np.pi * np.arange(300) / 12)
+    data = {"season": 5 * cycle + 0.1 * rng.standard_normal(300), "noise": rng.standard_normal(300)}
+    with pytest.warns(RuntimeWarning) as told:
+        found = pyedmcl.embed_dimension(data, E_max=8, device=one_device)
+    assert found.E[0] > 4 and len(told) == 1
+    assert f"hardly depends on E for 'season': 'season' takes {found.E[0]} lags, and 2 are" in str(told[0].message)
+    hidden = cycle + 0.3 * rng.standard_normal(300)
+    for call in (lambda: pyedmcl.embed_dimension({"a": hidden}, E_max=3, device=one_device),
+                 lambda: pyedmcl.xmap({"a": hidden, "b": data["noise"]}, E_max=3, device=one_device),
+                 lambda: pyedmcl.ccm({"a": hidden}, data["noise"], E_max=3, sample=2, device=one_device)):  # fmt: skip
+        with pytest.warns(RuntimeWarning, match="upper end of its range for 'a': more lags than E_max=3"):
+            call()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert pyedmcl.embed_dimension(data, E_max=8, E_rule="one-se", device=one_device).E[0] < 4

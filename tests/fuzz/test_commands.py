@@ -79,6 +79,7 @@ LEGAL = {
     "--windows": st.sampled_from(["30,10", "20,5"]), "--skill": st.sampled_from(["pearson", "rmse"]),
     "--layout": st.sampled_from(["circle", "force"]), "--clusters": st.sampled_from(["auto", "A=a;B=b"]),
     "--draw": st.sampled_from(["rows", "groups"]), "--groups": st.sampled_from(["t", "a,b"]),
+    "--exclude": st.sampled_from(["a", "b"]),
     "--regular": st.sampled_from(["insert", "ignore"]),
     "--normalize": st.sampled_from(["zscore", "range"]),
     "--radius-unit": st.sampled_from(["data", "std", "range", "max_distance"]),
