@@ -178,8 +178,14 @@ def _nearest(
     return squared, nearest, is_open
 
 
-_STAGE_POINTS = SmapProblem("smap_stage", ("stage_points",), [{"E": 3}], [], [])
-UNTUNED: Mapping[str, TuningProblem] = {p.kernel: p for p in (StageProblem(), _STAGE_POINTS, CandidatesProblem())}
+class StagePointsProblem(SmapProblem):
+    """States of queries of S-map."""
+
+    kernel, entries = "smap_stage", ("stage_points",)
+
+
+_PROBLEMS = StageProblem(), StagePointsProblem(), CandidatesProblem()
+UNTUNED: Mapping[str, TuningProblem] = {problem.kernel: problem for problem in _PROBLEMS}
 
 
 def every_problem() -> dict[str, TuningProblem]:

@@ -83,8 +83,9 @@ def show(
 ) -> None:
     """Count the trials of each device and kernel, by how they ended, and list measured rates."""
     talk = Talk(as_json=json)
-    from ..tuning.rates import IMPORTED, stored
+    from ..tuning.journal import IMPORTED
     from ..tuning.rates import newest as used_rates
+    from ..tuning.rates import stored
 
     (wanted, others), database, current = _named(kernels), own_database(), _digests()
     counts: dict[tuple[str, str, str, bool], Counter[str]] = defaultdict(Counter)
@@ -244,7 +245,7 @@ def prune(
     """Remove what is never looked up again: trials of kernels that have changed since, and rates measured anew."""
     talk = Talk(quiet=quiet, as_json=json)
     from ..tuning import rates
-    from ..tuning.database import IMPORTED
+    from ..tuning.journal import IMPORTED
 
     database, current = own_database(), _digests()
     before = None if older_than is None else time.time() - older_than * 86400
@@ -265,7 +266,7 @@ def prune(
         if everything
         or record.id in lost
         or (before is not None and record.when < before)
-        or (imported and record.session == rates.IMPORTED)
+        or (imported and record.session == IMPORTED)
     ]
     if (chosen or chosen_rates) and not dry_run:
         rates.remove(database, chosen_rates)

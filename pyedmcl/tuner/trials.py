@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..tuning import gains
 from ..tuning.database import Database
 from ..tuning.key import TuningKey, canonical
 from .measure import Parameters, Reply
@@ -109,7 +108,7 @@ class Trials:
     ) -> None:
         """Note what is used from now on, and how many times faster than the defaults it is."""
         self.record(key, parameters, seconds, final=True, note=note)
-        gains.add(self.database, [(key, canonical(parameters), gain)])
+        self.database.note_gains([(key, canonical(parameters), gain)])
 
     def along(
         self, key: TuningKey, parameters: Mapping[str, Any], seconds: Sequence[float], gain: float, tuned: TuningKey

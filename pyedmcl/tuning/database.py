@@ -6,32 +6,29 @@ import json
 import sqlite3
 import time
 import uuid
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from .. import config
 from ..errors import InputError
-from . import bars
+from . import known
 from .connection import File, file_at
-from .journal import BARRING, ENDS, Trial, centre, process_token, seconds_of
+from .journal import ENDS, Trial, centre, process_token, seconds_of
 from .key import TuningKey, canonical, device_digest
+from .known import LIMITS, MAYBE_BARRED, TRIALS, KnownKernel
 from .rows import limit_of, trial_of
-
-#: Session of trials that came from a file: any trial of this machine is preferred to them.
-IMPORTED = "import"
-Known = tuple[list[Trial], set[tuple[str, str, str]], dict[str, int]]
-
-_COLUMNS = (
-    "t.id, d.fields, t.kernel, t.digest, t.specialisation, t.size, t.parameters, t.status, t.median, t.rounds, "
-    "t.note, t.at, t.session, t.problem, t.final, t.process"
-)
-_TRIALS = f"SELECT {_COLUMNS} FROM trials t JOIN devices d ON d.digest = t.device"
 
 
 def default_path() -> Path:
     """Where the database lies: ``tuning.sqlite3`` in the user's data folder (``PYEDMCL_DATA_DIR``)."""
-    return config.current().data_dir / "tuning.sqlite3"
+    return _database_in(config.data_dir())
+
+
+@lru_cache(maxsize=64)
+def _database_in(folder: Path) -> Path:
+    return folder / "tuning.sqlite3"
 
 
 def new_session() -> str:
@@ -160,32 +157,17 @@ class Database:
 
         A configuration that is barred is never best.
         """
-        return next((trial for trial in self.winners(key.kernel, key.digest) if trial.key == key), None)
+        return next((trial for trial in self.known(key.kernel, key.digest).winners if trial.key == key), None)
 
-    def winners(self, kernel: str, digest: str) -> list[Trial]:
-        """The best trial of every key of a kernel's text."""
-        return self.known(kernel, digest)[0]
-
-    def known(self, kernel: str, digest: str) -> Known:
-        """All that a lookup needs of a kernel's text, in one question.
-
-        Returns
-        -------
-        winners : list of Trial
-            The best of every key.
-        barred : set
-            Digest of a device, specialisation and parameters that must not be used together.
-        limits : dict
-            Digest of a device to the largest work-group that it was seen to accept.
-        """
-        nothing: Known = ([], set(), {})
-        return self._file.read(lambda connection: _known(connection, kernel, digest), nothing)
+    def known(self, kernel: str, digest: str) -> KnownKernel:
+        """All that an answer needs of a kernel's text, in one question."""
+        return self._file.read(lambda connection: known.read(connection, kernel, digest), KnownKernel())
 
     def barred(self, key: TuningKey) -> set[str]:
         """Canonical parameters never to be tried again for the key's device, kernel and specialisation, whatever size:
         wrong, failed or hung, or begun by a process that is gone."""
         same = (device_digest(key.device), key.kernel, key.digest, key.specialisation)
-        where = f"t.device=? AND t.kernel=? AND t.digest=? AND t.specialisation=? AND {_MAYBE_BARRED}"
+        where = f"t.device=? AND t.kernel=? AND t.digest=? AND t.specialisation=? AND {MAYBE_BARRED}"
         return {trial.canonical for trial in self._select(where, same) if trial.barring}
 
     def set_limit(self, device: str, kernel: str, work_group: int, note: str) -> None:
@@ -197,9 +179,26 @@ class Database:
         values = (device, kernel, int(work_group), note, time.time())
         self._file.write(lambda connection: connection.execute(statement, values))
 
+    def note_gains(self, gains: Iterable[tuple[TuningKey, str, float]]) -> None:
+        """Remember how many times faster than the defaults canonical parameters were; the newest counts."""
+        rows = [
+            (device_digest(key.device), key.kernel, key.digest, key.specialisation, key.size, parameters, gain)
+            for key, parameters, gain in gains
+        ]
+        statement = "INSERT OR REPLACE INTO gains VALUES (?, ?, ?, ?, ?, ?, ?)"
+        if rows:
+            self._file.write(lambda connection: connection.executemany(statement, rows))
+
+    def note_check(self, key: TuningKey, parameters: Mapping[str, Any]) -> None:
+        """Remember that parameters which were found elsewhere give right answers on the key's device, whatever size."""
+        device, found = device_digest(key.device), canonical(parameters)
+        row = (device, key.kernel, key.digest, key.specialisation, found, time.time())
+        statement = "INSERT OR IGNORE INTO checks VALUES (?, ?, ?, ?, ?, ?)"
+        self._file.write(lambda connection: connection.execute(statement, row))
+
     def limits(self) -> list[tuple[str, str, int, str]]:
         """Digest of the device, kernel, largest work-group and reason, of each limit that was found."""
-        statement = f"{_LIMITS} ORDER BY device, kernel"
+        statement = f"{LIMITS} ORDER BY device, kernel"
         return self._file.read(lambda connection: list(map(limit_of, connection.execute(statement))), [])
 
     def remove(self, ids: Iterable[int]) -> int:
@@ -214,11 +213,8 @@ class Database:
         return str(self._file.read(lambda connection: connection.execute(statement).fetchone()[0], "there is none"))
 
     def _select(self, where: str, values: Sequence[Any]) -> list[Trial]:
-        statement = f"{_TRIALS} {'WHERE ' + where if where else ''} ORDER BY t.id"
+        statement = f"{TRIALS} {'WHERE ' + where if where else ''} ORDER BY t.id"
         return self._file.read(lambda connection: [trial_of(row) for row in connection.execute(statement, values)], [])
-
-
-_MAYBE_BARRED = f"t.status IN ({', '.join(repr(status) for status in (*BARRING, 'started'))})"
 
 
 def _insert(connection: sqlite3.Connection, trial: Trial, *, once: bool = False) -> int:
@@ -239,67 +235,3 @@ def _insert(connection: sqlite3.Connection, trial: Trial, *, once: bool = False)
     )  # fmt: skip
     cursor = connection.execute(f"INSERT INTO trials VALUES (NULL{', ?' * len(row)})", row)
     return int(cursor.lastrowid or 0)
-
-
-def _known(connection: sqlite3.Connection, kernel: str, digest: str) -> Known:
-    of = (kernel, digest)
-    bad = connection.execute(f"{_TRIALS} WHERE t.kernel=? AND t.digest=? AND {_MAYBE_BARRED}", of)
-    barred = {_barred_as(trial) for trial in map(trial_of, bad) if trial.barring}
-    by_hand = [bar for bar in bars.select(connection) if bar.kernel == kernel]
-
-    def out(trial: Trial) -> bool:
-        return _barred_as(trial) in barred or any(
-            bar.holds_for(kernel, trial.key.device, trial.parameters) for bar in by_hand
-        )
-
-    final = connection.execute(f"{_TRIALS} WHERE t.kernel=? AND t.digest=? AND t.status='ok' AND t.final=1", of)
-    found = [trial_of(row) for row in final]
-    others = [trial_of(row) for row in connection.execute(_FASTEST, of)]
-    if any(map(out, others)):
-        rows = connection.execute(f"{_TRIALS} WHERE t.kernel=? AND t.digest=? AND t.status='ok' AND t.final=0", of)
-        others = list(_first((t for t in map(trial_of, rows) if not out(t)), _case, _seconds))
-    found += others
-    best = _first((trial for trial in found if not out(trial)), _place, _rank)
-    limits = connection.execute(f"{_LIMITS} WHERE kernel=?", (kernel,)).fetchall()
-    return list(best), barred, {device: most for device, _, most, _ in map(limit_of, limits)}
-
-
-_LIMITS = "SELECT device, kernel, work_group, note FROM limits"
-# SQLite takes the id from the row with the smallest median; the index holds all that the inner question needs.
-_FASTEST = (
-    f"SELECT {_COLUMNS} FROM (SELECT id, min(median) FROM trials "
-    "WHERE kernel=? AND digest=? AND status='ok' AND final=0 GROUP BY device, specialisation, size, problem) f "
-    "JOIN trials t ON t.id = f.id JOIN devices d ON d.digest = t.device"
-)
-
-
-def _first(trials: Iterable[Trial], group: Callable[[Trial], Any], rank: Callable[[Trial], Any]) -> Iterable[Trial]:
-    """The trial of lowest rank in each group."""
-    best: dict[Any, Trial] = {}
-    for trial in trials:
-        place = group(trial)
-        if place not in best or rank(trial) < rank(best[place]):
-            best[place] = trial
-    return best.values()
-
-
-def _place(trial: Trial) -> tuple[str, str, str]:
-    return device_digest(trial.key.device), trial.key.specialisation, trial.key.size
-
-
-def _case(trial: Trial) -> tuple[str, ...]:
-    return (*_place(trial), trial.case)
-
-
-def _barred_as(trial: Trial) -> tuple[str, str, str]:
-    return device_digest(trial.key.device), trial.key.specialisation, trial.canonical
-
-
-def _seconds(trial: Trial) -> float:
-    assert trial.median is not None  # "ok" has times
-    return trial.median
-
-
-def _rank(trial: Trial) -> tuple[bool, bool, int]:
-    """Own before imported, outcomes of tunings before mere trials, then the newest."""
-    return trial.session == IMPORTED, not trial.final, -trial.id

@@ -11,8 +11,9 @@ from functools import lru_cache
 from typing import Any
 
 from ..device.fingerprint import DeviceKey
+from .journal import IMPORTED
 from .key import TuningKey
-from .rates import IMPORTED, RateRecord, newest
+from .rates import RateRecord, newest
 
 #: From the best to the least knowledge; "forced" parameters were given by the caller, "recorded" ones belong to a job
 #: that is continued.

@@ -18,6 +18,8 @@ from .key import TuningKey, canonical, finite, key_as_dict
 ENDS = ("ok", "wrong", "failed", "hung", "slow")
 #: A configuration that ended so is never tried again, and never used.
 BARRING = ("wrong", "failed", "hung")
+#: Session of trials and rates that came from a file: what this machine has measured is preferred to them.
+IMPORTED = "import"
 # Of another host's process nothing can be known; no trial takes that long.
 _GONE_AFTER_SECONDS = 3600.0
 

@@ -7,23 +7,19 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
-from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from .. import config
 from ..device.fingerprint import DeviceKey
 from . import grades, wisdom
+from .bars import Bar
+from .connection import file_at
+from .database import Database, default_path
 from .grades import Entry
 from .journal import BARRING
 from .key import TuningKey, canonical, device_digest
+from .known import KnownKernel
 from .rates import RateRecord, stored
-
-if TYPE_CHECKING:
-    from .bars import Bar
-    from .database import Database
-
-_CONNECTION = "pyedmcl.tuning.connection"
 
 
 class Knowledge:
@@ -34,13 +30,13 @@ class Knowledge:
     version : int
         Another one whenever what was read has been forgotten, since the database has changed.
     distrusted : set
-        Device, kernel, specialisation and parameters that failed in this process.
+        Kernel, device, specialisation and parameters that failed in this process.
     limits : dict
         Device and kernel to the largest work-group that was not refused in this process.
     """
 
     def __init__(self) -> None:
-        self._kernels: dict[tuple[str, str], _Kernel] = {}
+        self._kernels: dict[tuple[str, str], KnownKernel] = {}
         self._rates: list[RateRecord] | None = None
         self._best_rates: dict[tuple[DeviceKey, str], tuple[str, RateRecord] | None] = {}
         self._seen: object = None
@@ -50,7 +46,7 @@ class Knowledge:
 
     def refresh(self) -> None:
         """Forget what was read if the database is another one than then."""
-        seen = _signature(_path())
+        seen = _signature(default_path())
         if seen != self._seen:
             self._seen = seen
             self.version += 1
@@ -60,11 +56,11 @@ class Knowledge:
 
     def suitable(self, key: TuningKey) -> list[tuple[str, Entry]]:
         """Parameters for a key, best knowledge first, each with its grade; barred ones are left out."""
-        device, read = device_digest(key.device), self._kernel(key)
+        read = self._kernel(key)
         return [
             (grade, entry)
             for grade, entry in grades.ranked(read.entries, key, wisdom.shipped(key.device.runtime))
-            if (device, key.specialisation, canonical(entry.parameters)) not in read.barred
+            if _place(key, entry.parameters) not in read.barred
             and not self.distrusts(key, entry.parameters)
             and self.kept_away(key, entry.parameters) is None
         ]
@@ -75,7 +71,7 @@ class Knowledge:
         place = (device, name)
         if place not in self._best_rates:
             if self._rates is None:
-                self._rates = stored(_open()) if _exists(_path()) else []
+                self._rates = stored(Database()) if _exists(default_path()) else []
             self._best_rates[place] = grades.best_rates(self._rates, wisdom.shipped_rates(device.runtime), device, name)
         return self._best_rates[place]
 
@@ -99,9 +95,7 @@ class Knowledge:
         verify : callable
             Gives how it ended ("ok", "wrong", "failed", or "stopped" where nothing can be said) and why.
         """
-        from .checks import add
-
-        database, read = _open(), self._kernel(key)
+        database, read = Database(), self._kernel(key)
         number = database.start(key, parameters, session="check")  # bars them, should they take this process with them
         status, note = "stopped", ""
         try:
@@ -113,7 +107,7 @@ class Knowledge:
                 database.forget(number)
         if status == "ok":
             read.checked.add(_place(key, parameters))
-            add(database, key, parameters)
+            database.note_check(key, parameters)
         else:
             self.distrust(key, parameters)
         return status == "ok"
@@ -125,15 +119,15 @@ class Knowledge:
 
     def distrusts(self, key: TuningKey, parameters: Mapping[str, Any]) -> bool:
         """Whether parameters failed in this process."""
-        return _place(key, parameters) in self.distrusted
+        return (key.kernel, *_place(key, parameters)) in self.distrusted
 
     def distrust(self, key: TuningKey, parameters: Mapping[str, Any]) -> None:
         """Do not use parameters in this process any more."""
-        self.distrusted.add(_place(key, parameters))
+        self.distrusted.add((key.kernel, *_place(key, parameters)))
 
     def trust(self, key: TuningKey, parameters: Mapping[str, Any]) -> None:
         """Take :meth:`distrust` back."""
-        self.distrusted.discard(_place(key, parameters))
+        self.distrusted.discard((key.kernel, *_place(key, parameters)))
 
     def set_limit(self, key: TuningKey, work_group: int | None) -> None:
         """Give a kernel at most so many work-items in this process; None: as many as the device promises."""
@@ -145,69 +139,29 @@ class Knowledge:
 
     def record_failure(self, key: TuningKey, parameters: Mapping[str, Any], note: str) -> None:
         """Bar parameters that could not be built or launched beyond this process."""
-        database = _open()
+        database = Database()
         number = database.start(key, parameters, session="use")
         database.finish(number, status="failed", note=note[:2000])
 
     def record_limit(self, key: TuningKey, work_group: int, note: str) -> None:
         """Remember a work-group limit beyond this process."""
-        _open().set_limit(device_digest(key.device), key.kernel, work_group, note[:2000])
+        Database().set_limit(device_digest(key.device), key.kernel, work_group, note[:2000])
 
-    def _kernel(self, key: TuningKey) -> _Kernel:
+    def _kernel(self, key: TuningKey) -> KnownKernel:
         if self._seen is None:
             self.refresh()
         place = (key.kernel, key.digest)
         if place not in self._kernels:
-            self._kernels[place] = _Kernel(_open() if _exists(_path()) else None, key.kernel, key.digest)
+            self._kernels[place] = Database().known(*place) if _exists(default_path()) else KnownKernel()
         return self._kernels[place]
 
 
-class _Kernel:
-    """What the database says of one kernel's text."""
-
-    def __init__(self, database: Database | None, kernel: str, digest: str) -> None:
-        self.entries: list[Entry] = []
-        self.barred: set[tuple[str, str, str]] = set()
-        self.limits: dict[str, int] = {}
-        self.bars: list[Bar] = []
-        self.checked: set[tuple[str, str, str, str]] = set()
-        if database is not None:
-            from . import bars, checks, gains
-
-            self.bars = bars.stored(database)
-            self.checked = checks.stored(database, kernel, digest)
-            winners, self.barred, self.limits = database.known(kernel, digest)
-            self.entries = gains.entries(database, kernel, digest, winners)
-
-
-def _place(key: TuningKey, parameters: Mapping[str, Any]) -> tuple[str, str, str, str]:
-    return device_digest(key.device), key.kernel, key.specialisation, canonical(parameters)
-
-
-def _path() -> Path:
-    return _database_in(config.data_dir())
-
-
-@lru_cache(maxsize=64)
-def _database_in(folder: Path) -> Path:
-    return folder / "tuning.sqlite3"
-
-
-def _open() -> Database:
-    from .database import Database
-
-    return Database()
-
-
-def _memory(path: Path) -> Any:
-    """The open file of a path, if this process has used it; nothing is imported for that."""
-    connection = sys.modules.get(_CONNECTION)
-    return None if connection is None else connection.file_at(path)
+def _place(key: TuningKey, parameters: Mapping[str, Any]) -> tuple[str, str, str]:
+    return device_digest(key.device), key.specialisation, canonical(parameters)
 
 
 def _exists(path: Path) -> bool:
-    file = _memory(path)
-    return path.exists() or (file is not None and file.in_memory)
+    return path.exists() or file_at(path).in_memory
 
 
 def _signature(path: Path) -> object:
@@ -217,5 +171,5 @@ def _signature(path: Path) -> object:
         on_disk: object = (status.st_ino, status.st_mtime_ns, status.st_size)
     except OSError:
         on_disk = None
-    file = _memory(path)
-    return (path, on_disk, None if file is None else (file.path, file.changes))
+    file = file_at(path)
+    return (path, on_disk, file.path, file.changes)

@@ -15,6 +15,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from ..device.fingerprint import DeviceKey
+from .journal import IMPORTED
 from .key import canonical, device_digest, device_from, finite
 from .rows import LATEST
 
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
 
 #: Version of the formulas behind each name; rates of another version are ignored. To be raised when they change.
 MODELS = {"neighbors": "2"}
-#: Session of rates that came from a file: what was measured here is preferred to them.
-IMPORTED = "import"
 
 
 @dataclass(frozen=True)
@@ -45,7 +44,7 @@ class RateRecord:
     when : float
         In seconds since 1970.
     session : str
-        :data:`IMPORTED` for one that came from a file.
+        ``journal.IMPORTED`` for one that came from a file.
     id : int
         Row of the database; 0 for one from a file.
     """

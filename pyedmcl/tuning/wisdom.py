@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any
 from ..codegen.texts import read_text
 from ..errors import BuildError, InputError
 from ..kernels import NAMES, spec
-from . import gains
 from .grades import Entry
-from .journal import Trial
+from .journal import IMPORTED, Trial
 from .key import canonical, finite, key_as_dict, key_from, spec_digest
 from .rates import MODELS, RateRecord, record_from
 
@@ -167,7 +166,7 @@ def export(database: Database, kernels: Iterable[str] = (), *, device: str | Non
     entries = []
     for kernel in tuple(kernels) or NAMES:
         digest = spec_digest(spec(kernel))
-        for entry in gains.entries(database, kernel, digest, database.winners(kernel, digest)):
+        for entry in database.known(kernel, digest).entries:
             if device is None or entry.key.device.is_called(device):
                 entries.append(entry)
     return sorted(entries, key=line)
@@ -184,13 +183,8 @@ def read(path: Path) -> Reading:
 
 def take_in(database: Database, entries: Iterable[Entry]) -> int:
     """Add entries to a database, where this machine's own trials go before them; returns how many were new."""
-    from .database import IMPORTED
-
     entries = list(entries)
-    gains.add(
-        database,
-        ((entry.key, canonical(entry.parameters), entry.gain) for entry in entries if entry.gain is not None),
-    )
+    database.note_gains((e.key, canonical(e.parameters), e.gain) for e in entries if e.gain is not None)
     return database.add(
         Trial(
             entry.key, entry.parameters, "ok", entry.seconds, 0.0, () if entry.seconds is None else (entry.seconds,),

@@ -18,7 +18,6 @@ from pyedmcl.tuner.outcome import Settings
 from pyedmcl.tuner.search import Tuning, winner
 from pyedmcl.tuner.space import Space
 from pyedmcl.tuner.strategies import STRATEGIES, Strategy
-from pyedmcl.tuning import gains
 from pyedmcl.tuning.database import Database
 from pyedmcl.tuning.key import canonical, tuning_key
 
@@ -113,7 +112,7 @@ def test_the_best_is_kept_with_its_gain(database):
     assert database.best(KEY).parameters == BEST
     assert database.best(KEY).final
     assert outcome.counts["failed"] == 0
-    (noted,) = gains.stored(database, KEY.kernel, KEY.digest).values()
+    (noted,) = database.known(KEY.kernel, KEY.digest).gains.values()
     assert noted == pytest.approx(outcome.gain)
 
 
@@ -170,7 +169,7 @@ def test_defaults_stay_where_nothing_is_faster(database):
     assert not outcome.kept
     assert outcome.gain == 1.0
     assert database.best(KEY).parameters == DEFAULT
-    assert list(gains.stored(database, KEY.kernel, KEY.digest).values()) == [1.0]
+    assert list(database.known(KEY.kernel, KEY.digest).gains.values()) == [1.0]
 
 
 @pytest.mark.parametrize("seed", range(5))

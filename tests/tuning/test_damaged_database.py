@@ -10,6 +10,7 @@ from tuning_helpers import key, run
 from pyedmcl.tuning import connection
 from pyedmcl.tuning.connection import SCHEMA
 from pyedmcl.tuning.database import Database
+from pyedmcl.tuning.known import KnownKernel
 
 FAST, SLOW = {"wg": 64}, {"wg": 32}
 
@@ -59,7 +60,7 @@ def test_a_damaged_schema_is_kept_aside(database, written, instead, caplog):
     content = database.path.read_bytes()
     assert content.count(written) == 1
     database.path.write_bytes(content.replace(written, instead))
-    assert database.known("predict", key().digest) == ([], set(), {}) and database.trials() == []
+    assert database.known("predict", key().digest) == KnownKernel() and database.trials() == []
     run(database, key(), SLOW)
     assert [dict(trial.parameters) for trial in database.trials()] == [SLOW]
     assert len(list(database.path.parent.glob("*.unusable-*"))) == 1 and "kept as" in caplog.text
@@ -111,7 +112,7 @@ def test_a_damaged_limit_is_damage_of_the_file(database):
     with sqlite3.connect(database.path) as raw:
         raw.execute("UPDATE limits SET work_group = -3")
     raw.close()
-    assert database.known("predict", key().digest)[2] == {} and "damaged" in database.problems[0]
+    assert database.known("predict", key().digest).limits == {} and "damaged" in database.problems[0]
 
 
 def test_another_kind_of_database_is_kept_aside(tmp_path):

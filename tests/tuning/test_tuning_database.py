@@ -234,5 +234,5 @@ def test_a_smaller_limit_stays(database):
     database.set_limit(device, "knn", 64, "refused 128")
     database.set_limit(device, "knn", 128, "refused 256")
     assert database.limits() == [(device, "knn", 64, "refused 128")]
-    assert database.known("knn", "text")[2] == {device: 64}
+    assert database.known("knn", "text").limits == {device: 64}
     assert key(info=NVIDIA).device.digest() == device

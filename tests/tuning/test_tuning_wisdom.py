@@ -13,7 +13,7 @@ from tuning_helpers import KNN, SIZES, key, run
 
 from pyedmcl.errors import BuildError, InputError
 from pyedmcl.kernels import NAMES, spec
-from pyedmcl.tuning import gains, wisdom
+from pyedmcl.tuning import wisdom
 from pyedmcl.tuning.database import Database
 from pyedmcl.tuning.grades import Entry, distance, family, ranked, relation
 from pyedmcl.tuning.key import key_from
@@ -219,8 +219,8 @@ def test_gains_are_exported_and_taken_in(tmp_path):
     at, database = key(rows=1000), Database(tmp_path / "first.sqlite3")
     run(database, at, {"wg": 64}, final=True)
     run(database, key(rows=64), {"wg": 32}, final=True)
-    gains.add(database, [(at, '{"wg":64}', 1.4)])
-    gains.add(database, [(at, '{"wg":64}', 1.25), (at, '{"wg":32}', 9.0)])  # the newest counts; the other is not used
+    database.note_gains([(at, '{"wg":64}', 1.4)])
+    database.note_gains([(at, '{"wg":64}', 1.25), (at, '{"wg":32}', 9.0)])  # the newest counts; the other is not used
     exported = wisdom.export(database)
     assert {entry.parameters["wg"]: entry.gain for entry in exported} == {64: 1.25, 32: None}
     assert wisdom.take_in(Database(), exported) == 2

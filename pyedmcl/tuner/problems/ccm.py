@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -28,28 +28,17 @@ _SHOWN = (0, 1, 16)
 class CcmProblem(OneWayProblem):
     """Two series from each other, from random parts of the library.
 
-    Parameters
+    Attributes
     ----------
-    kernel : str
-    entries : tuple of str
     shares : (float, float)
         Smallest and largest sub-library, as shares of all rows.
-    normal : sequence of mapping
-        As every problem has it; float64 is rare for all but the drawing, which knows no numbers.
     """
 
     # Weights are exponentials, which vectors may round otherwise than scalars.
     tolerance = (0.0, 2e-5)
-
     rapid = ({"E": 3},)
-
-    def __init__(
-        self, kernel: str, entries: tuple[str, ...], shares: tuple[float, float], normal: Sequence[Mapping[str, Any]],
-        exhaustive: Sequence[Mapping[str, Any]] = ({"E": 3, "dtype": "float64"},),
-    ) -> None:  # fmt: skip
-        super().__init__()
-        self.kernel, self.entries, self._shares = kernel, entries, shares
-        self.normal, self.exhaustive = normal, exhaustive
+    exhaustive: Sequence[Mapping[str, Any]] = ({"E": 3, "dtype": "float64"},)
+    shares: ClassVar[tuple[float, float]]
 
     def like(self, specialisation: Mapping[str, Any], sizes: Mapping[str, int], info: DeviceInfo) -> TuningCase | None:
         s, n = specialisation, min(int(sizes.get("rows", _steps(info))), _steps(info))
@@ -62,7 +51,7 @@ class CcmProblem(OneWayProblem):
     ) -> TuningCase:
         """A case of ``n`` steps, or of a part of those of a common problem."""
         n, k = n or _steps(info) // part, k or E + 1
-        sizes = sorted({max(int(share * n), 2 * k) for share in np.linspace(*self._shares, 8)})
+        sizes = sorted({max(int(share * n), 2 * k) for share in np.linspace(*self.shares, 8)})
         return self.named(f"E={E}", f"{n:,} steps", f"{len(sizes)} sizes of {sizes[0]}..{sizes[-1]}", steps=n,
                           sizes=sizes, samples=100, given={"E": E, "k": k, "dtype": dtype})  # fmt: skip
 
@@ -127,8 +116,26 @@ def _stream(link: CcmPair) -> dict[str, Any]:
 
 _OTHER_E = ({"E": 1}, {"E": 8}, {"E": 20})
 _SHORTER = {"E": 3, "part": 4}
-PROBLEMS = (
-    CcmProblem("ccm_draw", ("ccm_draw", "ccm_list"), (0.02, 0.95), (_SHORTER,), ()),
-    CcmProblem("ccm", ("ccm", "ccm_prepare", "ccm_rho"), (0.2, 0.95), (*_OTHER_E, _SHORTER)),
-    CcmProblem("ccm_direct", (), (0.01, 0.05), _OTHER_E),
-)
+
+
+class DrawProblem(CcmProblem):
+    """Members of sub-libraries, whatever the numbers are."""
+
+    kernel, entries, shares = "ccm_draw", ("ccm_draw", "ccm_list"), (0.02, 0.95)
+    normal, exhaustive = (_SHORTER,), ()
+
+
+class ScanProblem(CcmProblem):
+    """Members among sorted neighbours: of large sub-libraries."""
+
+    kernel, entries, shares = "ccm", ("ccm", "ccm_prepare", "ccm_rho"), (0.2, 0.95)
+    normal = (*_OTHER_E, _SHORTER)
+
+
+class DirectProblem(CcmProblem):
+    """All members of small sub-libraries."""
+
+    kernel, shares, normal = "ccm_direct", (0.01, 0.05), _OTHER_E
+
+
+PROBLEMS = (DrawProblem(), ScanProblem(), DirectProblem())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,26 +32,16 @@ _ROUNDING = {"float32": 2e-6, "float64": 1e-12}
 class SmapProblem(OneWayProblem):
     """Local fits around every row of a library of delays.
 
-    Parameters
+    Attributes
     ----------
-    kernel : str
-    entries : tuple of str
-    rapid, normal, exhaustive : sequence of mapping
-        What :meth:`case` is given in each mode.
-    share_from : int, optional
+    share_from : int or None
         Regressors from which sums are shared by a group, where the kernel belongs to one layout of them.
     """
 
     # Weights are exponentials of float32, which vectors may round otherwise than scalars, and sums are split.
     tolerance = (1e-4, 1e-4)
-
-    def __init__(
-        self, kernel: str, entries: tuple[str, ...], rapid: Sequence[Mapping[str, Any]],
-        normal: Sequence[Mapping[str, Any]], exhaustive: Sequence[Mapping[str, Any]], *, share_from: int | None = None,
-    ) -> None:  # fmt: skip
-        super().__init__()
-        self.kernel, self.entries, self._share_from = kernel, entries, share_from
-        self.rapid, self.normal, self.exhaustive = rapid, normal, exhaustive
+    rapid: Sequence[Mapping[str, Any]] = ({"E": 3},)
+    share_from: ClassVar[int | None] = None
 
     def like(self, specialisation: Mapping[str, Any], sizes: Mapping[str, int], info: DeviceInfo) -> TuningCase | None:
         s, E = specialisation, int(specialisation["coordinates"])
@@ -96,8 +86,8 @@ class SmapProblem(OneWayProblem):
         """Fits around all query rows; a part of those of the last launch where so many are shown, else all of it."""
         (x, y, at, points, query, radius), thetas, shown = small
         with ExitStack() as stack:
-            if self._share_from is not None:
-                stack.enter_context(using(smap={"share_from": self._share_from}))
+            if self.share_from is not None:
+                stack.enter_context(using(smap={"share_from": self.share_from}))
             limits = _restrictions(case)
             engine = LocalFits(executor, x, y, at, exclusion_radius=radius, dtype=case.given["dtype"], **limits)
             stack.callback(engine.release)
@@ -174,20 +164,38 @@ def _sums(fitted: Any, centred: bool) -> Doubles:
     return np.array(by_row).swapaxes(0, 1)
 
 
-PROBLEMS = (
-    SmapProblem(
-        "smap_scale", (), [{"E": 3}], [{"E": 10}, {"E": 1}, {"E": 3, "limited": True}],
-        [{"E": 20}, {"E": 3, "dtype": "float64"}],
-    ),
-    # A parameter says from how many regressors on another kernel takes over, so both are timed.
-    SmapProblem(
-        "smap", ("smap", "smap_shared", "smap_solve"), [{"E": 3}, {"E": 10}],
-        [{"E": 3, "thetas": 15}, {"E": 1, "thetas": 15}, {"E": 6}, {"E": 3, "part": 5}],
-        [{"E": 20}, {"E": 3, "limited": True}, {"E": 3, "dtype": "float64"}],
-    ),
-    SmapProblem(
-        "smap_shared", ("smap_shared", "smap_solve"), [{"E": 10}], [{"E": 20}, {"E": 10, "thetas": 15}, {"E": 40}],
-        [{"E": 20, "limited": True}, {"E": 20, "dtype": "float64"}], share_from=4,
-    ),
-    SmapProblem("smap_solve", (), [{"E": 3}], [{"E": 10}, {"E": 20}], [{"E": 1}, {"E": 3, "ridge": True}]),
-)  # fmt: skip
+class ScaleProblem(SmapProblem):
+    """The unit of each row's weights."""
+
+    kernel = "smap_scale"
+    normal = ({"E": 10}, {"E": 1}, {"E": 3, "limited": True})
+    exhaustive = ({"E": 20}, {"E": 3, "dtype": "float64"})
+
+
+class LanesProblem(SmapProblem):
+    """Sums of a work-item's own rows, and shared ones: a parameter says from how many regressors on these take over."""
+
+    kernel, entries = "smap", ("smap", "smap_shared", "smap_solve")
+    rapid = ({"E": 3}, {"E": 10})
+    normal = ({"E": 3, "thetas": 15}, {"E": 1, "thetas": 15}, {"E": 6}, {"E": 3, "part": 5})
+    exhaustive = ({"E": 20}, {"E": 3, "limited": True}, {"E": 3, "dtype": "float64"})
+
+
+class SharedProblem(SmapProblem):
+    """Sums that a group shares."""
+
+    kernel, entries, share_from = "smap_shared", ("smap_shared", "smap_solve"), 4
+    rapid = ({"E": 10},)
+    normal = ({"E": 20}, {"E": 10, "thetas": 15}, {"E": 40})
+    exhaustive = ({"E": 20, "limited": True}, {"E": 20, "dtype": "float64"})
+
+
+class SolveProblem(SmapProblem):
+    """Solutions of the systems."""
+
+    kernel = "smap_solve"
+    normal = ({"E": 10}, {"E": 20})
+    exhaustive = ({"E": 1}, {"E": 3, "ridge": True})
+
+
+PROBLEMS = (ScaleProblem(), LanesProblem(), SharedProblem(), SolveProblem())

@@ -22,25 +22,17 @@ _COMPARED = [0, 3]
 _SHOWN = 4
 
 
-class SmapMapProblem(OneWayProblem):
-    """rho of all targets from some libraries, and of the kernel of slopes their means.
+_COMMON: Mapping[str, Any] = {"E": 5, "rows": 1000, "targets": 100}
 
-    Parameters
-    ----------
-    kernel : str
-    rapid, normal, exhaustive : sequence of mapping
-        What :meth:`case` is given in each mode.
-    """
+
+class SmapMapProblem(OneWayProblem):
+    """rho of all targets from some libraries, and of the kernel of slopes their means."""
 
     # As the map promises; float64 is held to its own digits by the tests.
     tolerance = (0.0, 1e-5)
-
-    def __init__(
-        self, kernel: str, rapid: Sequence[Mapping[str, Any]], normal: Sequence[Mapping[str, Any]],
-        exhaustive: Sequence[Mapping[str, Any]],
-    ) -> None:  # fmt: skip
-        super().__init__()
-        self.kernel, self.rapid, self.normal, self.exhaustive = kernel, rapid, normal, exhaustive
+    rapid = (_COMMON,)
+    normal: Sequence[Mapping[str, Any]] = ({**_COMMON, "E": 10},)
+    exhaustive: Sequence[Mapping[str, Any]] = ({**_COMMON, "E": 3, "dtype": "float64"},)
 
     @property
     def _slopes(self) -> bool:
@@ -109,17 +101,31 @@ class SmapMapProblem(OneWayProblem):
         return expected
 
 
-_COMMON: Mapping[str, Any] = {"E": 5, "rows": 1000, "targets": 100}
-_DOUBLE: Mapping[str, Any] = {**_COMMON, "E": 3, "dtype": "float64"}
-PROBLEMS = (
-    SmapMapProblem("smap_white", [_COMMON], [{**_COMMON, "E": 10}], [_DOUBLE]),
-    SmapMapProblem("smap_slopes", [_COMMON], [{**_COMMON, "E": 10}], [_DOUBLE]),
-    SmapMapProblem(
-        "smap_gram", [_COMMON], [{**_COMMON, "E": 3}, {**_COMMON, "E": 10}, {**_COMMON, "rows": 4000}],
-        [_DOUBLE, {**_COMMON, "E": 3, "ridge": True}],
-    ),
-    SmapMapProblem(
-        "smap_map", [_COMMON],
-        [{**_COMMON, "rows": 4000}, {**_COMMON, "rows": 500, "targets": 800}, {**_COMMON, "E": 10}], [_DOUBLE],
-    ),
-)  # fmt: skip
+class WhiteProblem(SmapMapProblem):
+    """States, and regressors in which a library is white."""
+
+    kernel = "smap_white"
+
+
+class SlopesProblem(SmapMapProblem):
+    """What each row adds to the mean slopes."""
+
+    kernel = "smap_slopes"
+
+
+class GramProblem(SmapMapProblem):
+    """A system for each row."""
+
+    kernel = "smap_gram"
+    normal = ({**_COMMON, "E": 3}, {**_COMMON, "E": 10}, {**_COMMON, "rows": 4000})
+    exhaustive = (*SmapMapProblem.exhaustive, {**_COMMON, "E": 3, "ridge": True})
+
+
+class MapProblem(SmapMapProblem):
+    """Predictions of all targets."""
+
+    kernel = "smap_map"
+    normal = ({**_COMMON, "rows": 4000}, {**_COMMON, "rows": 500, "targets": 800}, {**_COMMON, "E": 10})
+
+
+PROBLEMS = (WhiteProblem(), SlopesProblem(), GramProblem(), MapProblem())
