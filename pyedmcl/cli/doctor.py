@@ -43,7 +43,7 @@ def doctor(
         return
     from ..device.session import open_device
     from ..files import output_path, writing
-    from ..tuner.self_test import Outcome, report
+    from ..tuner.self_test import Outcome, report, summary
     from ..tuner.self_test import self_test as steps
 
     path = output_path(output, (".md", ".txt"), "the report")
@@ -55,13 +55,13 @@ def doctor(
         # Written anew after each step: a driver that takes the process with it leaves what was found.
         with writing(path, "the report") as stream:
             stream.write(report(executor, outcomes, findings).encode())
-        talk.summary(f"{outcome.ended:<8} {outcome.name} {outcome.case}")
+        talk.summary(f"{outcome.ended:<8} {outcome.name} {outcome.case}".rstrip())
     failed = [outcome for outcome in outcomes if outcome.ended == "failed"]
     talk.document({
         "device": executor.info.as_dict(), "report": str(path),
         "steps": [{"step": o.step, "name": o.name, "case": o.case, "ended": o.ended, "said": o.said,
                    "seconds": None if o.seconds != o.seconds else o.seconds} for o in outcomes],
     })  # fmt: skip
-    talk.summary(f"{len(failed)} of {len(outcomes)} steps failed; attach {path} to an issue")
+    talk.summary(f"{summary(outcomes)}. Please attach {path} to an issue")
     if failed:
         raise typer.Exit(COMPUTE)

@@ -134,7 +134,8 @@ def _plain(value: Any) -> Any:
     if isinstance(value, PurePath):
         return str(value)
     dtype = getattr(value, "dtype", None)
-    if dtype is not None and getattr(value, "ndim", 1) == 0:  # a number of NumPy, which may not be loaded here
+    ndim = getattr(value, "ndim", None)
+    if dtype is not None and isinstance(ndim, int) and ndim == 0:  # a number of NumPy, which may not be loaded here
         return value.item() if getattr(dtype, "kind", "") in tuple("biufU") else _LEFT_OUT
     if isinstance(value, (list, tuple, range)) and len(value) <= _FEW:
         items = [_plain(item) for item in value]

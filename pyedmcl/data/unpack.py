@@ -64,6 +64,8 @@ def unpack(data: Any, what: str) -> Table:
     """
     root = type(data).__module__.partition(".")[0]
     opener = _OPENERS.get(root) or _by_methods(data)
+    if opener is None or root in ("dask", "polars", "pyarrow"):  # a Delayed of Dask has whatever one asks for
+        _refuse_unread(data, what)
     if opener is not None:
         try:
             table = opener(data, what)
@@ -81,6 +83,23 @@ def unpack(data: Any, what: str) -> Table:
             f"{what}: {shown(data)} is a name, not data; read a file with pyedmcl.io.read_series(path) first"
         )
     return of_array(to_array(data, what), what)
+
+
+#: Methods that give all of what an object stands for, which holds no values itself.
+_READ_BY = ("collect", "compute", "read_all", "to_table", "toarray")
+
+
+def _refuse_unread(data: Any, what: str) -> None:
+    """Refuse what holds no values yet (or only those that are not zero), and say how to get them."""
+    kind = type(data)
+    if any(hasattr(kind, readable) for readable in ("__array__", "__dlpack__", "to_numpy", "column_names")):
+        return
+    name = f"a {kind.__module__.partition('.')[0]} {kind.__name__}"
+    method = next((method for method in _READ_BY if callable(getattr(kind, method, None))), None)
+    if method is not None:
+        raise InputError(f"{what}: {name} has no array of values; call .{method}() first")
+    if hasattr(kind, "__next__"):
+        raise InputError(f"{what}: {name} can be read only once; pass list(...) of it")
 
 
 def of_array(values: Array, what: str, labels: Sequence[object] | None = None, time: Array | None = None) -> Table:
@@ -161,8 +180,6 @@ def pandas_time(index: Any, what: str) -> Array | None:
 
 
 def _of_polars(data: Any, what: str) -> Table:
-    if not hasattr(data, "to_numpy"):
-        raise InputError(f"{what}: a polars {type(data).__name__} is not evaluated yet; call .collect() first")
     if not hasattr(data, "columns"):
         return Table((data.name or "x0",), len(data), lambda i: np.asarray(data.to_numpy()))
     names, dated, time = list(data.columns), dated_column(data), None
@@ -181,7 +198,7 @@ def dated_column(data: Any) -> Any:
 
 def _of_arrow(data: Any, what: str) -> Table:
     if not hasattr(data, "column_names"):
-        return of_array(np.asarray(data.to_numpy(zero_copy_only=False)), what)
+        return of_array(to_array(data, what), what)
     labels = tuple(data.column_names)
     return Table(labels, data.num_rows, lambda i: np.asarray(data.column(i).to_numpy(zero_copy_only=False)))
 

@@ -28,6 +28,7 @@ from .problems import names, problem
 from .problems.common import maps
 
 _SAID_MOST = 2000
+_NO_TIME = "the time was over"
 Clock = Callable[[], float]
 
 
@@ -96,7 +97,7 @@ def _determinism(n: int, device: str) -> Any:
 
 
 def _skipped(step: str, name: str, case: str) -> Outcome:
-    return Outcome(step, name, case, "skipped", said="the time was over")
+    return Outcome(step, name, case, "skipped", said=_NO_TIME)
 
 
 def _kernel(executor: Executor, case: TuningCase) -> Outcome:
@@ -134,15 +135,20 @@ def _outcome(step: str, name: str, case: str, run: Callable[[], float]) -> Outco
         return Outcome(step, name, case, "failed", said=f"{type(error).__name__}: {error}"[:_SAID_MOST])
 
 
+def summary(outcomes: Sequence[Outcome]) -> str:
+    """How many steps ended in which way, and what to do where time was short."""
+    counts = {ended: sum(outcome.ended == ended for outcome in outcomes) for ended in ("passed", "failed", "skipped")}
+    said = ", ".join(f"{number} {ended}" for ended, number in counts.items())
+    late = sum(outcome.said == _NO_TIME for outcome in outcomes)
+    return f"{said}; {late} had no time, which a larger --seconds gives them" if late else said
+
+
 def report(executor: Executor, outcomes: Sequence[Outcome], findings: Sequence[Finding] | None = None) -> str:
     """The report as Markdown, of what has ended so far."""
-    info, counts = executor.info, {ended: 0 for ended in ("passed", "failed", "skipped")}
-    for outcome in outcomes:
-        counts[outcome.ended] += 1
-    said = ", ".join(f"{number} {ended}" for ended, number in counts.items())
+    info = executor.info
     found = diagnose() if findings is None else findings
     lines = [
-        f"# Self-test of pyedmcl on {info.name}", "", f"{said}.", "", "## System", "",
+        f"# Self-test of pyedmcl on {info.name}", "", f"{summary(outcomes)}.", "", "## System", "",
         f"* pyedmcl {__version__}, Python {sys.version.split()[0]}, NumPy {np.__version__}, "
         f"{platform.system()} {platform.release()} {platform.machine()}",
         *(f"* {finding.level}: {finding.what}" for finding in found), "", "## Device", "",
@@ -152,7 +158,7 @@ def report(executor: Executor, outcomes: Sequence[Outcome], findings: Sequence[F
         *(f"| {o.step} | {o.name} | {o.case} | {o.ended} | {_milliseconds(o.seconds)} |" for o in outcomes), "",
     ]  # fmt: skip
     for outcome in outcomes:
-        if outcome.said:
+        if outcome.said and outcome.said != _NO_TIME:
             lines += [f"### {outcome.name} {outcome.case}: {outcome.ended}", "", "```", outcome.said, "```", ""]
     return "\n".join(lines)
 

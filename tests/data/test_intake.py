@@ -241,3 +241,42 @@ def test_memory_of_sycl_is_read_with_its_strides(sycl_device):
     shared = dpctl.memory.MemoryUSMShared(64, queue=executor._queue)
     with pytest.raises(InputError, match="memory without a number type"):
         pyedmcl.knn(shared, E=1)
+
+
+class Delayed:
+    """What Dask will compute: it has whatever one asks for, and is neither true nor false."""
+
+    __module__ = "dask.delayed"
+
+    def __getattr__(self, name):
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return self
+
+    def __call__(self):
+        return self
+
+    def __bool__(self):
+        raise TypeError("Truth of Delayed objects is not supported")
+
+    def compute(self):
+        return VALUES
+
+
+class Sparse:
+    """A matrix that holds what is not zero."""
+
+    shape, ndim, dtype = VALUES.shape, 2, VALUES.dtype
+
+    def toarray(self):
+        return VALUES
+
+
+@pytest.mark.parametrize(("data", "said"), [
+    (Delayed(), r"data: a dask Delayed has no array of values; call \.compute\(\) first"),
+    (Sparse(), r"a \w+ Sparse has no array of values; call \.toarray\(\) first"),
+    ((row for row in VALUES), r"generator can be read only once; pass list\(\.\.\.\) of it"),
+])  # fmt: skip
+def test_what_holds_no_values_says_how_to_get_them(data, said):
+    with pytest.raises(InputError, match=said):
+        pyedmcl.xmap(data, E=2)

@@ -49,6 +49,9 @@ def test_what_there_is_no_time_for_is_told(short, one_device):
     outcomes = list(tested.self_test(open_device(one_device), 10.0, clock))
     assert ended(outcomes) == [("skill", "passed"), ("predict", "skipped"), ("simplex", "skipped")]
     assert outcomes[1].said == "the time was over"
+    text = tested.report(open_device(one_device), outcomes, [])
+    assert "1 passed, 0 failed, 2 skipped; 2 had no time, which a larger --seconds gives them." in text
+    assert "the time was over" not in text  # once for each step would hide what else there is to read
 
 
 def test_failures_go_into_the_report(short, one_device, monkeypatch):
