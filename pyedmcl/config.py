@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
+from collections.abc import Iterator
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,7 +22,7 @@ LEASE = 60.0
 
 @dataclass(frozen=True)
 class Config:
-    """Settings taken from the environment, read anew by each call of :func:`current`.
+    """Settings taken from the environment.
 
     Attributes
     ----------
@@ -65,7 +68,12 @@ class Config:
 
 def data_dir() -> Path:
     """:attr:`Config.data_dir`, without reading the rest."""
-    return _folder("PYEDMCL_DATA_DIR", "data")
+    kept = _kept.get()
+    if kept is None:
+        return _folder("PYEDMCL_DATA_DIR", "data")
+    if kept.data_dir is None:
+        kept.data_dir = _folder("PYEDMCL_DATA_DIR", "data")
+    return kept.data_dir
 
 
 # What the usual folders of a user follow from, on any system.
@@ -116,8 +124,43 @@ def _tune() -> str:
     return mode
 
 
+@dataclass
+class _Kept:
+    """What was read of the environment, as far as it was asked for."""
+
+    settings: Config | None = None
+    data_dir: Path | None = None
+
+
+_kept: ContextVar[_Kept | None] = ContextVar("kept", default=None)
+
+
+@contextlib.contextmanager
+def read_once() -> Iterator[None]:
+    """Within the block, the environment is read where it is asked for first: a small call asks some ten times."""
+    token = _kept.set(_kept.get() or _Kept())
+    try:
+        yield
+    finally:
+        _kept.reset(token)
+
+
+def is_read_once() -> bool:
+    """Whether this is within :func:`read_once`, as each public function is."""
+    return _kept.get() is not None
+
+
 def current() -> Config:
-    """Read the environment."""
+    """The settings: the environment is read, within :func:`read_once` only at first."""
+    kept = _kept.get()
+    if kept is None:
+        return _read()
+    if kept.settings is None:
+        kept.settings = _read()
+    return kept.settings
+
+
+def _read() -> Config:
     limit = _number("PYEDMCL_MEMORY_LIMIT")
     return Config(
         device=os.environ.get("PYEDMCL_DEVICE", "").strip() or None,

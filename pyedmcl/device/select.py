@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+import operator
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -34,6 +35,11 @@ class DeviceChoice:
     reason: str
 
 
+# Who asked and what for -> the devices that there were, and the choice: each small call asks the same.
+_chosen: dict[tuple[str, str | None], tuple[tuple[DeviceInfo, ...], DeviceChoice]] = {}
+_KEPT_MOST = 64
+
+
 def select(request: str | None = None, *, devices: Sequence[DeviceInfo] | None = None) -> DeviceChoice:
     """Choose a device.
 
@@ -63,8 +69,20 @@ def select(request: str | None = None, *, devices: Sequence[DeviceInfo] | None =
         source = "PYEDMCL_DEVICE is"
     if request is not None and _is_several(request.strip()):
         return select_several(request, devices=devices)[0]
+    devices = _of_executor(registry.named_in(request or "")[0], devices)
+    kept = _chosen.get((source, request))
+    if kept is not None and len(kept[0]) == len(devices) and all(map(operator.is_, kept[0], devices)):
+        return kept[1]
+    choice = _choose(request, source, devices)
+    if len(_chosen) > _KEPT_MOST:
+        _chosen.clear()
+    _chosen[source, request] = tuple(devices), choice
+    return choice
+
+
+def _choose(request: str | None, source: str, devices: Sequence[DeviceInfo]) -> DeviceChoice:
+    """What :func:`select` chooses of some devices; ``source`` says who asked."""
     executor, wanted = registry.named_in(request or "")
-    devices = _of_executor(executor, devices)
     if not devices:
         raise DeviceNotFoundError(
             f"there is no OpenCL device on this machine. {HOW_TO_GET_ONE}" if executor is None else

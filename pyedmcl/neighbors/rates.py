@@ -159,7 +159,7 @@ _read: dict[DeviceInfo, tuple[Knowledge, int, KnownRates]] = {}
 def rates_of(info: DeviceInfo) -> KnownRates:
     """Rates of a device: of the tuning database, else shipped for it or a relative, else the defaults of its class."""
     knowledge = source.knowledge
-    knowledge.refresh()
+    knowledge.refresh(recently=True)
     read = _read.get(info)
     if read is None or read[0] is not knowledge or read[1] != knowledge.version:
         read = _read[info] = (knowledge, knowledge.version, _rates_of(info))

@@ -253,7 +253,9 @@ _files: dict[tuple[int, Path], File] = {}
 
 def file_at(path: Path) -> File:
     """The one object of this process for a path: what it keeps in memory is then seen by all."""
-    return _files.setdefault((os.getpid(), path.absolute()), File(path))
+    place = os.getpid(), path.absolute()
+    file = _files.get(place)
+    return _files.setdefault(place, File(path)) if file is None else file
 
 
 def _known(connection: sqlite3.Connection) -> bool:

@@ -5,11 +5,14 @@ Where there is no database, none is opened: a process that never tuned pays for 
 
 from __future__ import annotations
 
+import math
 import sys
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from .. import config
 from ..device.fingerprint import DeviceKey
 from . import grades, wisdom
 from .bars import Bar
@@ -20,6 +23,8 @@ from .journal import BARRING
 from .key import TuningKey, canonical, device_digest
 from .known import KnownKernel
 from .rates import RateRecord, stored
+
+_RECENTLY = 1.0  # seconds
 
 
 class Knowledge:
@@ -40,12 +45,22 @@ class Knowledge:
         self._rates: list[RateRecord] | None = None
         self._best_rates: dict[tuple[DeviceKey, str], tuple[str, RateRecord] | None] = {}
         self._seen: object = None
+        self._looked = -math.inf
         self.version = 0
         self.distrusted: set[tuple[str, str, str, str]] = set()
         self.limits: dict[tuple[str, str], int] = {}
 
-    def refresh(self) -> None:
-        """Forget what was read if the database is another one than then."""
+    def refresh(self, *, recently: bool = False) -> None:
+        """Forget what was read if the database is another one than then.
+
+        Parameters
+        ----------
+        recently : bool
+            Within a public function, which looks when it begins, to have looked in the last second is enough.
+        """
+        if recently and config.is_read_once() and time.monotonic() - self._looked < _RECENTLY:
+            return
+        self._looked = time.monotonic()
         seen = _signature(default_path())
         if seen != self._seen:
             self._seen = seen
@@ -67,7 +82,7 @@ class Knowledge:
 
     def rates(self, device: DeviceKey, name: str) -> tuple[str, RateRecord] | None:
         """The rates that suit a device best, and how well they are known; None where nothing is."""
-        self.refresh()
+        self.refresh(recently=True)
         place = (device, name)
         if place not in self._best_rates:
             if self._rates is None:

@@ -100,12 +100,13 @@ class ParameterSource:
         InputError
             Another mode.
         """
-        chosen = self._mode() if tune is None else _checked(tune)
-        self.knowledge.refresh()
-        if self.knowledge.version != self._answered_by:
-            self.ask_anew()
-        with self._within(call=Call(chosen)):
-            yield
+        with config.read_once():
+            chosen = self._mode() if tune is None else _checked(tune)
+            self.knowledge.refresh()
+            if self.knowledge.version != self._answered_by:
+                self.ask_anew()
+            with self._within(call=Call(chosen)):
+                yield
 
     def asked(self) -> str:
         """The mode that is in force."""
