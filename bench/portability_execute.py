@@ -126,15 +126,27 @@ def reports(log: str) -> list[str]:
     return [part.strip() for part in re.split(r"\n(?=\S)", "\n" + log) if part.strip()]
 
 
-def execute(runtime: str, run: Run, tasks: Sequence[Task], jobs: int, python: str = sys.executable) -> Iterator[Record]:
+def execute(
+    runtime: str, run: Run, tasks: Sequence[Task], jobs: int, python: str = sys.executable, *, together: bool = False
+) -> Iterator[Record]:
     """Make calls, so many processes at a time. Where Oclgrind watches, each call has a process and a count of reports.
+
+    Parameters
+    ----------
+    runtime : str
+    run : Run
+    tasks : sequence
+    jobs : int
+    python : str
+    together : bool
+        Whether calls share processes also where Oclgrind watches: in half of the time, but a report names no call.
 
     Yields
     ------
     dict
         As portability_run.py makes them; and for a watched process one that counts the reports.
     """
-    if run.watch:
+    if run.watch and not together:
         parts = [[task for task in tasks if task[0] == call] for call in run.calls]  # so that a report names a call
     else:
         size = max(1, min(_PART, -(-len(tasks) // jobs)))

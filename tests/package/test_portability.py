@@ -41,7 +41,7 @@ def judged(runtime, run, tasks):
     why = runtimes.absent(runtime)
     if why is not None:
         pytest.skip(why)
-    records = list(runtimes.execute(runtime, run, tasks, 1))
+    records = list(runtimes.execute(runtime, run, tasks, 1, together=True))
     assert any(r.get("ended") == "passed" for r in records), records
     return [r for r in records if r.get("ended") == "failed" or r.get("ok") is False]
 

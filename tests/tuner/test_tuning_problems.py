@@ -50,7 +50,7 @@ def test_devices_without_float64_get_no_case_of_it(name):
 # One small problem per kernel, and how many configurations of it are tried beside the defaults: each is compiled, on
 # each device. It is one where the kernel's own tests go over its parameters (tests/engines, neighbors, recurrence).
 SMALL = {
-    "knn": ({"dims": (1, 3, 8), "tau": 2, "dtype": "float32"}, {"rows": 150, "library": 150}, 3),
+    "knn": ({"dims": (1, 3), "tau": 2, "dtype": "float32"}, {"rows": 150, "library": 150}, 3),
     "lookup": ({"k": 4, "dtype": "float32", "columns": 19}, {"rows": 120, "targets": 19}, 1),
     "predict": ({"dtype": "float32"}, {}, 1),
     "skill": ({"dtype": "float32"}, {}, 1),
