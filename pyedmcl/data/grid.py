@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -96,3 +96,9 @@ def on_grid(
             raise InputError(f"{what}: there are nothing but gaps (NaN) in all {flat.shape[1]:,} cells of the field")
     grid = Grid(dims, values.shape[1:], coords, kept)
     return flat if len(kept) == flat.shape[1] else flat[:, kept], grid
+
+
+def grids_from(records: Sequence[Any] | None) -> tuple[Grid | None, Grid | None]:
+    """The grids of libraries and of targets from what a manifest holds; None for what is no field."""
+    library, target = (None if one is None else Grid.from_described(one) for one in records or (None, None))
+    return library, target

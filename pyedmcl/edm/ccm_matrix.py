@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..data.grid import grids_from
 from ..data.windows import windows_of
 from ..device.select import DeviceNames
 from ..errors import InputError
@@ -236,7 +237,7 @@ def ccm_matrix(
     used = runner.provenance(problem.kernels, record, arguments=problem.arguments())
     return CcmMatrixResult(
         np.array(problem.lib_sizes), tuple(matrices), np.array(problem.E, int), series.names, samples, problem.seed,
-        used, *_method(problem.arguments()),
+        used, *_method(problem.arguments()), series.grid,
     )  # fmt: skip
 
 
@@ -285,7 +286,7 @@ def open_ccm_matrix(path: str | os.PathLike[str]) -> CcmMatrixResult:
     return CcmMatrixResult(
         np.array(list(stores)), tuple(store.rho for store in stores.values()), first.dimensions(), first.names,
         int(own["sample"]), int(own["seed"]), first.manifest.provenance(neighbors=_searched(stores)),
-        *_method(own),
+        *_method(own), grids_from(first.manifest.grids)[0],
     )  # fmt: skip
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data.arguments import real
+from ..data.grid import Grid
 from ..errors import InputError
 from ..io.fields import labelled
 from ..io.graphs import Graph, graph_of
@@ -47,6 +48,8 @@ class CcmMatrixResult(Graph, Result):
         Localisation of method "smap".
     skill : str
         What the matrices hold: "pearson" or "spearman".
+    grid : Grid or None
+        Where the series lie, if they are a field.
     """
 
     column_labels: ClassVar = {
@@ -64,6 +67,7 @@ class CcmMatrixResult(Graph, Result):
     method: str = "simplex"
     theta: float | None = None
     skill: str = "pearson"
+    grid: Grid | None = field(default=None, repr=False)
 
     def at(self, size: int) -> Any:
         """Matrix of a library size. Raises InputError for one that was not computed."""
@@ -131,8 +135,9 @@ class CcmMatrixResult(Graph, Result):
         return found if len(self.lib_sizes) < 3 else found & (false_discovery(self.trend()[1]) <= rate)
 
     def to_xarray(self) -> Any:
-        """An xarray.Dataset of rho (lib_size, library, target) and of E (library)."""
-        pairs = [("library", self.names), ("target", self.names)]
+        """An xarray.Dataset of rho (lib_size, library, target) and of E (library); the coordinates of a field take the
+        place of its cells."""
+        pairs = [("library", self.grid or self.names), ("target", self.grid or self.names)]
         rho = labelled(self.rho, [("lib_size", self.lib_sizes), *pairs], "rho")
         return need("xarray", "to_xarray()").Dataset({"rho": rho, "E": labelled(self.E, pairs[:1], "E")})
 

@@ -111,5 +111,5 @@ def windowed_matrix(
     used = runner.provenance(job.kernels, record, arguments=job.whole.arguments() | named)
     return WindowedCcmMatrix(
         rho, np.array(sizes), E, series.names, problem.sample, problem.seed, np.array(cut_in.starts), cut_in.width,
-        cut_in.times(series.time), used, problem.skill,
+        cut_in.times(series.time), used, problem.skill, series.grid,
     )  # fmt: skip

@@ -240,6 +240,8 @@ class WindowedCcmMatrix(Result):
         As of :class:`WindowedMap`.
     skill : str
         What rho holds: "pearson" or "spearman".
+    grid : Grid or None
+        Where the series lie, if they are a field.
     """
 
     rho: NDArray[Any]
@@ -253,6 +255,7 @@ class WindowedCcmMatrix(Result):
     time: NDArray[Any]
     provenance: Mapping[str, Any] = field(default_factory=dict, repr=False)
     skill: str = "pearson"
+    grid: Grid | None = field(default=None, repr=False)
 
     @property
     def gain(self) -> NDArray[np.float64]:
@@ -261,8 +264,9 @@ class WindowedCcmMatrix(Result):
         return np.asarray(rho[:, self.lib_sizes.argmax()] - rho[:, self.lib_sizes.argmin()])
 
     def to_xarray(self) -> Any:
-        """An xarray DataArray (time, lib_size, library, target)."""
-        axes = [("time", self.time), ("lib_size", self.lib_sizes), ("library", self.names), ("target", self.names)]
+        """An xarray DataArray (time, lib_size, library, target), or with the coordinates of a field for its cells."""
+        cells = self.grid or self.names
+        axes = [("time", self.time), ("lib_size", self.lib_sizes), ("library", cells), ("target", cells)]
         return labelled(self.rho, axes, "rho")
 
     def columns(self) -> dict[str, NDArray[Any]]:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..data.arguments import shown
+from ..data.grid import grids_from
 from ..data.series import check_embedding, require_rows
 from ..device.select import DeviceNames
 from ..errors import InputError, StoreForeignError
@@ -204,7 +205,8 @@ def xmap_grid(
     tell_in_full(used)
     if out is not None:
         return _stored(Path(out), fixed, used)
-    return XmapGrid(rho, axes, series.names, aimed and aimed.names, fixed, used)
+    grids = series.grid, (aimed or series).grid
+    return XmapGrid(rho, axes, series.names, aimed and aimed.names, fixed, used, grids)
 
 
 def open_xmap_grid(path: str | os.PathLike[str]) -> XmapGrid:
@@ -258,7 +260,7 @@ def _stored(path: Path, fixed: dict[str, Any] | None, used: dict[str, Any] | Non
         fixed = {name: first.parameters[name] for name in AXES if name in first.parameters and name not in axes}
     used = used or {"manifest": first}
     rho = StoredGrid([store.rho for store in stores], (*lengths, *stores[0].shape))
-    return XmapGrid(rho, axes, stores[0].names, stores[0].targets, fixed, used)
+    return XmapGrid(rho, axes, stores[0].names, stores[0].targets, fixed, used, grids_from(first.grids))
 
 
 def _axis(name: str, given: Any, checked: Any) -> tuple[int, ...]:

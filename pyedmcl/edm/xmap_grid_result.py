@@ -11,18 +11,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data.arguments import real
+from ..data.grid import Grid
 from ..errors import InputError, shown
 from ..io.fields import labelled
 from ..io.optional import need, pandas_for
 from ..io.result import Result
 from ..io.roles import ROLES, roles
 
+Grids = tuple[Grid | None, Grid | None]
 _BLOCK_BYTES = 64 << 20  # of all maps, that are looked at together
 
 
 def as_tolerance(tolerance: float, name: str = "tolerance") -> float:
     """How far below the best a skill may be that counts as saturated. Raises InputError, which says ``name``."""
     return real(name, tolerance, "a number of at least 0", lambda value: 0 <= value < np.inf)
+
+
+def _ends(found: XmapGrid | GridChoice) -> list[tuple[str, Any]]:
+    """Names and labels of the axes of libraries and targets."""
+    columns = found.names if found.targets is None else found.targets
+    return [("library", found.grids[0] or found.names), ("target", found.grids[1] or columns)]
 
 
 def _pairs(grid: XmapGrid | GridChoice) -> Any:
@@ -49,6 +57,8 @@ class XmapGrid(Result):
         Names of the targets, where these are not the libraries.
     fixed : dict
         Parameters of one value.
+    grids : (Grid or None, Grid or None)
+        Where libraries and targets lie, if they are fields.
     """
 
     rho: Any
@@ -57,6 +67,7 @@ class XmapGrid(Result):
     targets: tuple[str, ...] | None = None
     fixed: Mapping[str, Any] = field(default_factory=dict)
     provenance: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    grids: Grids = field(default=(None, None), repr=False)
 
     def held(self) -> XmapGrid:
         """The same result in memory, without its folder."""
@@ -110,7 +121,7 @@ class XmapGrid(Result):
 
         rho, chosen = self._reduced(choose)
         rest = {name: own for name, own in self.axes.items() if name != axis}
-        return GridChoice(rho, chosen, axis, rest, self.names, self.targets, tolerance, self.provenance)
+        return GridChoice(rho, chosen, axis, rest, self.names, self.targets, tolerance, self.provenance, self.grids)
 
     def _reduced(self, function: Callable[[NDArray[Any]], Any]) -> list[NDArray[Any]]:
         """What a function gives of blocks of libraries of all maps, put together."""
@@ -134,9 +145,8 @@ class XmapGrid(Result):
         return ", ".join(map(str, self.axes[axis]))
 
     def to_xarray(self) -> Any:
-        """An xarray.DataArray with the axes' names and values, "library" and "target"."""
-        columns = self.names if self.targets is None else self.targets
-        axes = [*((name, list(own)) for name, own in self.axes.items()), ("library", self.names), ("target", columns)]
+        """An xarray.DataArray with the axes' names and values, "library" and "target", or those of a field."""
+        axes = [*((name, list(own)) for name, own in self.axes.items()), *_ends(self)]
         return labelled(np.asarray(self.rho), axes, "rho").assign_attrs(dict(self.fixed))
 
     def to_frame(self) -> Any:
@@ -177,6 +187,8 @@ class GridChoice(Result):
     targets : tuple of str or None
     tolerance : float
         By how much the skill may be below the best.
+    grids : (Grid or None, Grid or None)
+        Where libraries and targets lie, if they are fields.
     """
 
     rho: NDArray[Any]
@@ -187,6 +199,7 @@ class GridChoice(Result):
     targets: tuple[str, ...] | None = None
     tolerance: float = 0.0
     provenance: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    grids: Grids = field(default=(None, None), repr=False)
 
     def directionality(self) -> NDArray[Any]:
         """Skill less that of the opposite direction, rho - rho.T: positive where the target drives the library more.
@@ -203,8 +216,7 @@ class GridChoice(Result):
 
     def to_xarray(self) -> Any:
         """An xarray.Dataset of rho and of what was chosen, such as E (axes, library, target)."""
-        columns = self.names if self.targets is None else self.targets
-        axes = [*((name, list(own)) for name, own in self.axes.items()), ("library", self.names), ("target", columns)]
+        axes = [*((name, list(own)) for name, own in self.axes.items()), *_ends(self)]
         parts = {"rho": labelled(self.rho, axes, "rho"), self.axis: labelled(self.chosen, axes, self.axis)}
         return need("xarray", "to_xarray()").Dataset(parts)
 

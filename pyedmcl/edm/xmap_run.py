@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..data.grid import Grid
+from ..data.grid import grids_from
 from ..data.groups import Layout
 from ..device.foreign_arrays import ForeignArray
 from ..io.edges import own_targets
@@ -130,11 +130,10 @@ def result_of_store(store: XmapStore, E: Any, provenance: dict[str, Any]) -> Xma
         return edges_of_store(store, E, provenance)
     theta = theta_of(store.manifest.parameters)
     skill = store.manifest.parameters.get("skill", "pearson")
-    described = store.manifest.grids or (None, None)
-    library, target = (None if grid is None else Grid.from_described(grid) for grid in described)
     return XmapResult(
-        store.rho, E, store.names, store, provenance, theta, store.targets, skill=skill, grids=(library, target)
-    )
+        store.rho, E, store.names, store, provenance, theta, store.targets, skill=skill,
+        grids=grids_from(store.manifest.grids),
+    )  # fmt: skip
 
 
 def _reduced(problem: XmapProblem, rule: Keep) -> KeptProblem:

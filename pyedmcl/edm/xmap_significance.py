@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..data.grid import Grid
 from ..device.select import DeviceNames
 from ..errors import InputError
 from ..io.fields import labelled
@@ -65,6 +66,8 @@ class XmapSignificance(Graph, Result):
     reasons : tuple of str
         For method "auto", "seasonal" without a period, and "phase" and "iaaft" of series with gaps: what was taken for
         each target, and why.
+    grid : Grid or None
+        Where the series lie, if they are a field.
     """
 
     rho: Doubles
@@ -79,6 +82,7 @@ class XmapSignificance(Graph, Result):
     rate: float = 0.05
     reasons: tuple[str, ...] = ()
     provenance: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    grid: Grid | None = field(default=None, repr=False)
 
     @property
     def smallest_p(self) -> float:
@@ -123,8 +127,9 @@ class XmapSignificance(Graph, Result):
         })  # fmt: skip
 
     def to_xarray(self) -> Any:
-        """An xarray.Dataset of rho, p_value, q_value and draws (library, target), and of E (target)."""
-        pairs = [("library", self.names), ("target", self.names)]
+        """An xarray.Dataset of rho, p_value, q_value and draws (library, target), and of E (target); the coordinates of
+        a field take the place of its cells."""
+        pairs = [("library", self.grid or self.names), ("target", self.grid or self.names)]
         names = ("rho", "p_value", "q_value", "draws")
         parts = {name: labelled(getattr(self, name), pairs, name) for name in names}
         return need("xarray", "to_xarray()").Dataset({**parts, "E": labelled(self.E, pairs[1:], "E")})
@@ -305,7 +310,7 @@ def xmap_significance(
     found = XmapSignificance(
         table.rho, p_value, false_discovery(p_value), dims, series.names, count or int(table.n.max(initial=0)),
         surrogate, problem.seed, table.n, limit, makers.reasons,
-        runner.provenance(problem.kernels, record),
+        runner.provenance(problem.kernels, record), series.grid,
     )  # fmt: skip
     if out is not None:
         found.save(Path(out) / SIGNIFICANCE_FILE)

@@ -68,6 +68,30 @@ def test_other_results_on_the_grid(tmp_path, one_device):
     xarray.testing.assert_equal(again.to_xarray(), moving.to_xarray())
 
 
+def test_every_map_of_a_field_has_its_grid(tmp_path, one_device):
+    """Grids of maps, convergence and tests of pairs: in memory, in folders, and saved."""
+    own, square = {"E": 2, "device": one_device}, ("library_lat", "library_lon", "target_lat", "target_lon")
+    some = {"lib_sizes": [20, 60], "sample": 2, "seed": 1}
+    grid = pyedmcl.xmap_grid(FIELD, targets=Y, E=[1, 2], device=one_device)
+    stored = pyedmcl.xmap_grid(FIELD, targets=Y, E=[1, 2], out=tmp_path / "grid", device=one_device)
+    for found in (grid, stored, pyedmcl.open_xmap_grid(tmp_path / "grid")):
+        assert found.to_xarray().dims == ("E", "lat", "lon", "target")
+        assert found.best("E").to_xarray()["rho"].dims == found.sel(E=2).to_xarray().dims == ("lat", "lon", "target")
+        xarray.testing.assert_equal(found.to_xarray(), grid.to_xarray())
+    flat = pyedmcl.xmap(VALUES.reshape(150, 6)[:, SEA], targets=Y, **own).rho
+    np.testing.assert_array_equal(grid.sel(E=2).to_xarray().values[..., 0].ravel()[SEA], flat[:, 0])
+    matrix = pyedmcl.ccm_matrix(FIELD, **own, **some)
+    kept = pyedmcl.ccm_matrix(FIELD, out=tmp_path / "ccm", **own, **some)
+    for found in (matrix, kept, pyedmcl.open_ccm_matrix(tmp_path / "ccm")):
+        assert found.to_xarray()["rho"].dims == ("lib_size", *square)
+    test = pyedmcl.xmap_significance(FIELD, n=3, seed=1, **own)
+    moving = pyedmcl.ccm_matrix(FIELD, windows=(100, 50), **own, **some)
+    assert test.to_xarray()["p_value"].dims == square and moving.to_xarray().dims == ("time", "lib_size", *square)
+    for number, result in enumerate((grid.held(), grid.best("E"), matrix, test, moving)):
+        again = pyedmcl.open_result(result.save(tmp_path / f"{number}.edm"))
+        assert again.to_xarray().equals(result.to_xarray())
+
+
 @pytest.mark.parametrize("kind", ["onto the index", "onto the field", "square"])
 def test_a_stored_map_keeps_its_grid(tmp_path, kind, one_device):
     field = FIELD.assign_coords(lon=[0.1, np.nan, 0.3]).astype("float32")
