@@ -37,6 +37,7 @@ from .verdicts import (
     MOST_GIVEN,
     NONE,
     Evidence,
+    Mask,
     companions,
     doubtful,
     intermediates,
@@ -100,10 +101,13 @@ class LegsOfNetwork:
         if legs.lags:
             evidence = replace(evidence, p_lag=self._order(evidence, by_lag, Tp))
         partial = through, carried, left, _ = self._partial(evidence)
-        verdict, codes = self._verdicts(evidence, *partial)
+        verdict, codes = np.full(rho.shape, NONE, object), np.empty(rho.shape, object)
+        codes.fill(())  # np.full would take it for an array
+        self._judge(evidence, ~np.eye(len(rho), dtype=bool), verdict, codes, *partial)
         if legs.forecast:
-            evidence = replace(evidence, p_forecast=self._forecasts(evidence, verdict, through))
-            verdict, codes = self._verdicts(evidence, *partial)
+            asked = doubtful(evidence, verdict)
+            evidence = replace(evidence, p_forecast=self._forecasts(evidence, asked, verdict, through))
+            self._judge(evidence, asked, verdict, codes, *partial)
         missing = np.full(rho.shape, np.nan)
         return CausalNetwork(
             names=series.names, verdict=verdict, codes=codes, rho=rho, skill=skill, lag=lag, lags=legs.lags,
@@ -121,16 +125,13 @@ class LegsOfNetwork:
             provenance=self._runner.provenance(dict.fromkeys(self._kernels), self._record),
         )  # fmt: skip
 
-    def _verdicts(
-        self, evidence: Evidence, through: Numbers, carried: Doubles, left: Doubles, looked_at: Numbers
-    ) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Verdict and codes of all pairs."""
+    def _judge(
+        self, evidence: Evidence, asked: Mask, verdict: NDArray[Any], codes: NDArray[Any], through: Numbers,
+        carried: Doubles, left: Doubles, looked_at: Numbers,
+    ) -> None:  # fmt: skip
+        """Write the verdict and the codes of some pairs."""
         names = self._series.names
-        verdict, codes = np.full(through.shape, NONE, object), np.empty(through.shape, object)
-        for effect, cause in np.ndindex(*through.shape):
-            if effect == cause:
-                codes[effect, cause] = ()
-                continue
+        for effect, cause in zip(*np.nonzero(asked), strict=True):
             z = int(through[effect, cause])
             explains = z >= 0 and passes_through(
                 evidence, effect, cause, z, float(carried[effect, cause]), float(left[effect, cause])
@@ -139,12 +140,11 @@ class LegsOfNetwork:
                 evidence, effect, cause, self._legs.partial, names[z] if explains else None,
                 int(looked_at[effect, cause]),
             )  # fmt: skip
-        return verdict, codes
 
-    def _forecasts(self, evidence: Evidence, verdict: NDArray[Any], through: Numbers) -> Doubles:
-        """P-value of causes improving forecasts, of the links that this may decide; NaN for other pairs."""
+    def _forecasts(self, evidence: Evidence, asked: Mask, verdict: NDArray[Any], through: Numbers) -> Doubles:
+        """P-value of causes improving forecasts, of some links; NaN for other pairs."""
         f, p = self._fields, np.full(verdict.shape, np.nan)
-        effects, causes = np.nonzero(doubtful(evidence, verdict))
+        effects, causes = np.nonzero(asked)
         for part in cut(len(effects), _TOGETHER):
             here = slice(part.begin, part.end)
             links = [

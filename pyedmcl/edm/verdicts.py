@@ -7,6 +7,7 @@ target).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -41,7 +42,7 @@ MEANINGS = {
 
 @dataclass(frozen=True)
 class Evidence:
-    """What was measured; None for a leg that was switched off.
+    """What was measured; None for a leg that was switched off. Masks are made once: each pair asks for all of them.
 
     Attributes
     ----------
@@ -73,32 +74,32 @@ class Evidence:
     p_lag: Doubles | None = None
     p_forecast: Doubles | None = None
 
-    @property
+    @cached_property
     def significant(self) -> Mask | None:
         return None if self.q_value is None else _at_most(self.q_value, self.rate)
 
-    @property
+    @cached_property
     def converges(self) -> Mask | None:
         if self.gain is None or self.p_convergence is None:
             return None
         with np.errstate(invalid="ignore"):
             return np.asarray((self.gain > 0) & _at_most(self.p_convergence, self.rate))
 
-    @property
+    @cached_property
     def before(self) -> Mask | None:
         return None if self.lag is None else np.asarray(self.lag <= self.latest)
 
-    @property
+    @cached_property
     def clear(self) -> Mask | None:
         """Pairs whose best lag is better than those that a cause may not have."""
         return None if self.p_lag is None else _at_most(self.p_lag, self.rate)
 
-    @property
+    @cached_property
     def improves(self) -> Mask:
         """Pairs whose cause improves forecasts of the effect, as far as that was asked."""
         return np.zeros(self.skill.shape, bool) if self.p_forecast is None else _at_most(self.p_forecast, self.rate)
 
-    @property
+    @cached_property
     def linked(self) -> Mask:
         """Pairs that pass all legs but the lag, off the diagonal."""
         with np.errstate(invalid="ignore"):
@@ -109,7 +110,7 @@ class Evidence:
         np.fill_diagonal(found, False)
         return found
 
-    @property
+    @cached_property
     def ordered(self) -> Mask:
         """Pairs that pass all legs."""
         return self.linked if self.before is None else self.linked & self.before
@@ -127,8 +128,9 @@ def intermediates(evidence: Evidence, effect: int, cause: int) -> list[int]:
     """
     linked, others = evidence.ordered, np.arange(len(evidence.skill))
     found = linked[effect] & (linked[:, cause] | linked[cause]) & (others != effect) & (others != cause)
-    steps = np.array([weaker_step(evidence, effect, cause, int(z)) if found[z] else -np.inf for z in others])
-    return [int(z) for z in np.argsort(-steps, kind="stable") if found[z]]
+    series = np.flatnonzero(found)
+    steps = np.array([weaker_step(evidence, effect, cause, int(z)) for z in series])
+    return [int(z) for z in series[np.argsort(-steps, kind="stable")]]
 
 
 def weaker_step(evidence: Evidence, effect: int, cause: int, given: int) -> float:

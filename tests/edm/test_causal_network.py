@@ -163,6 +163,20 @@ def test_verdicts_by_rule():
     assert verdict_of(evidence(np.full((3, 3), np.nan), lag), 2, 0, True, None, 1)[0] == "none"
 
 
+def test_masks_of_all_pairs_are_made_once(monkeypatch):
+    """Each pair asks for them: made anew, 500 series would take the square of 250,000 steps."""
+    from pyedmcl.edm import verdicts
+
+    made, compare = [], verdicts._at_most
+    monkeypatch.setattr(verdicts, "_at_most", lambda *given: made.append(1) or compare(*given))
+    skill = np.random.default_rng(1).random((12, 12))
+    one = evidence(skill, np.full((12, 12), -1), p_lag=np.zeros((12, 12)), p_forecast=np.ones((12, 12)))
+    for effect, cause in np.ndindex(12, 12):
+        if effect != cause:
+            verdict_of(one, effect, cause, True, None, len(intermediates(one, effect, cause)))
+    assert len(made) == 4  # of surrogates, convergence, lags and forecasts
+
+
 def test_sentences_have_the_numbers(chain):
     _, found = chain
     said = found.statement("a", "b")
