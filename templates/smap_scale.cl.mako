@@ -26,13 +26,13 @@ rows = wg // slices * lanes
 #define COORDINATES ${coordinates}
 #define WG ${wg}
 #define SLICES ${slices}
-#define BLOCK 64
+#define CHUNK 64
 #include "smap.clh"
 
-## All library rows of this slice, with `body` for each. Sums are taken by blocks of BLOCK rows, which bounds their rounding.
+## All library rows of this slice, with `body` for each. Sums are taken in chunks of CHUNK rows, which bounds their rounding.
 <%def name="sweep(body)">
-  for (int jb = j_begin; jb < j_end; jb += BLOCK) {
-    const int stop = min(jb + BLOCK, j_end);
+  for (int jb = j_begin; jb < j_end; jb += CHUNK) {
+    const int stop = min(jb + CHUNK, j_end);
     realv part = 0;
     for (int j = jb; j < stop; ++j) {
       SQUARED_DISTANCE(squared, global, library + (size_t)j * NEAR_STRIDE);
