@@ -202,7 +202,7 @@ def project_alike(
     search = delay_problem(p.lags, p.tau, p.k, p.Tp, p.exclusion_radius, n, n, dtype)
     library = lay_out(ready, search, n, search.library_end)
     query = library if search.library_end == n else lay_out(ready, search, n, n)
-    targets = [future(one.goal, one.Tp) for one in projections]
+    targets = future(np.array([one.goal for one in projections], np.float64), p.Tp)
     found, searcher = project_each(executor, search, targets, library, query, request)
     means = [own.mean[one.rows] for one, own in zip(projections, found, strict=True)]
     spreads = [own.variance[one.rows] for one, own in zip(projections, found, strict=True)]

@@ -71,7 +71,8 @@ def _each(series: Series, goal: Series | None, options: PredictionOptions, cut: 
     predicted = (series if goal is None else goal).values[:, 0].astype(np.float64)
     projections = []
     for start in cut.starts:
-        library, own = _part(series, start, cut.width).values, predicted[start : start + cut.width]
+        rows = slice(start, start + cut.width)
+        library, own = np.ascontiguousarray(series.values[rows]), predicted[rows]
         observed = observed_at(own, of_first.rows, of_first.Tp)
         projections.append(replace(of_first, library=library, query=library, goal=own, observed=observed))
     return projections

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..codegen.build import build
 from ..codegen.sentinels import GAP
-from ..data.condition import near_one, squares
+from ..data.condition import FAR_EXPONENT, exponents, squares
 from ..device.memory import budget
 from ..kernels import spec
 from ..launch.pool import Pool
@@ -28,24 +28,31 @@ if TYPE_CHECKING:
 Doubles = NDArray[np.float64]
 
 
-def _middle(values: Doubles) -> float:
-    """The mean, but of few digits: what the data have of digits is then left after it was subtracted."""
-    scaled, exponent = near_one(values)
-    mean = float(np.ldexp(scaled.mean(), exponent))
-    spread = float(np.abs(values - mean).max())
-    if spread == 0:
-        return mean
-    step = 2.0 ** max(int(np.frexp(spread)[1]) - 8, -1074)
-    return round(mean / step) * step
+def _middles(values: Doubles) -> Doubles:
+    """The mean of each row, but of few digits: what the data have of digits is then left after it was subtracted."""
+    found = exponents(values)
+    far = np.where(np.abs(found) > FAR_EXPONENT, found, 0)
+    scaled = np.ldexp(values, -far[:, None]) if far.any() else values
+    mean: Doubles = np.ldexp(scaled.mean(axis=1), far)
+    spread = np.abs(values - mean[:, None]).max(axis=1)
+    step = np.ldexp(1.0, np.maximum(np.frexp(spread)[1] - 8, -1074))
+    rounded = np.rint(mean / step) * step + 0.0  # which is not -0
+    return np.where(spread == 0, mean, rounded)
 
 
-def _near_one(future_target: Doubles, dtype: str) -> tuple[NDArray[Any], float, int]:
-    """A target as the kernel reads it, and the shift and binary exponent that are undone in predictions."""
-    present = np.isfinite(future_target)
-    shift = _middle(future_target[present]) if present.any() else 0.0
-    centred = np.where(present, future_target, shift) - shift
-    exponent = int(np.frexp(float(np.abs(centred).max(initial=0.0)))[1])
-    return np.where(present, np.ldexp(centred, -exponent), GAP).astype(dtype), shift, exponent
+def _near_one(future_targets: Doubles, dtype: str) -> tuple[NDArray[Any], Doubles, NDArray[np.int32]]:
+    """Targets (n, rows) as the kernel reads them, and shifts and binary exponents that are undone in predictions.
+
+    All are absent in the same rows.
+    """
+    present = np.isfinite(future_targets[0])
+    there = np.ascontiguousarray(future_targets[:, present])
+    shift = _middles(there) if present.any() else np.zeros(len(there))
+    centred = there - shift[:, None]
+    exponent = np.frexp(np.abs(centred).max(axis=1, initial=0.0))[1]
+    values = np.full(future_targets.shape, GAP, dtype)
+    values[:, present] = np.ldexp(centred, -exponent[:, None])
+    return values, shift, exponent
 
 
 @dataclass(frozen=True)
@@ -59,7 +66,7 @@ class Predicted:
 
 
 def project_each(
-    executor: Executor, problem: SearchProblem, future_targets: Sequence[Doubles], library: NDArray[Any],
+    executor: Executor, problem: SearchProblem, future_targets: Doubles, library: NDArray[Any],
     query: NDArray[Any], request: SearchRequest | None = None,
 ) -> tuple[list[Predicted], Searcher]:  # fmt: skip
     """Predictions of a target of its own from each library, in few launches; none has gaps.
@@ -70,15 +77,14 @@ def project_each(
     ----------
     executor : Executor
     problem : SearchProblem
-    future_targets : sequence of ndarray (n_library,)
+    future_targets : ndarray (n_libraries, n_library)
         What library row j leads to, NaN only where that is outside the series.
     library, query : ndarray (n_libraries, stride)
         In the layout of the search; the same object where both are alike.
     request : SearchRequest, optional
     """
     pool = Pool(executor)
-    near = [_near_one(target, problem.dtype) for target in future_targets]
-    values = np.array([own[0] for own in near])
+    values, shift, exponent = _near_one(future_targets, problem.dtype)
     searcher = open_searcher(
         executor, problem, "weights", request, room=budget(executor.info).total // 2, pool=pool
     )
@@ -88,11 +94,7 @@ def project_each(
         for tables in searcher.tables(searcher.load_layouts(library, query), None):
             target = {"targets": held, "target_stride": values.shape[1], "first_series": tables.first}
             _predict(executor, pool, tables, target, mean, variance)
-        found = [
-            _of_data(mean[i], variance[i], shift, exponent, problem.dtype)
-            for i, (_, shift, exponent) in enumerate(near)
-        ]
-        return found, searcher
+        return _of_data(mean, variance, shift, exponent, problem.dtype), searcher
     finally:
         searcher.release()
         pool.release()
@@ -119,12 +121,25 @@ def _predict(
         into[libraries] = executor.download(buffer, part)
 
 
-def _of_data(mean: NDArray[Any], variance: NDArray[Any], shift: float, exponent: int, dtype: str) -> Predicted:
-    """Predictions in the unit of the data."""
-    predicted = np.ldexp(mean.astype(np.float64), exponent)
-    largest = float(np.abs(predicted[np.isfinite(predicted)]).max(initial=0.0))
-    noise = 8 * float(np.finfo(dtype).eps) * largest
-    return Predicted(predicted + shift, squares(variance, exponent), noise, shift)
+def _noise(predicted: Doubles, dtype: str) -> float:
+    """What rounding may change predictions by before their shift is undone."""
+    found = np.fmax.reduce(np.abs(predicted), axis=None, initial=0.0, where=np.isfinite(predicted))
+    return 8 * float(np.finfo(dtype).eps) * float(found)
+
+
+def _of_data(
+    mean: NDArray[Any], variance: NDArray[Any], shift: Doubles, exponent: NDArray[np.int32], dtype: str
+) -> list[Predicted]:
+    """Predictions (n, n_query) in the unit of the data, each with its own shift and exponent."""
+    predicted = np.ldexp(mean.astype(np.float64), exponent[:, None])
+    noise = [_noise(own, dtype) for own in predicted]
+    predicted += shift[:, None]
+    if (np.abs(exponent) > FAR_EXPONENT).any():
+        spreads = [squares(own, one) for own, one in zip(variance, exponent.tolist(), strict=True)]
+    else:
+        spreads = list(np.ldexp(variance.astype(np.float64), 2 * exponent[:, None]))
+    of_each = zip(predicted, spreads, noise, shift.tolist(), strict=True)
+    return [Predicted(*one) for one in of_each]
 
 
 class Projector:
@@ -149,7 +164,8 @@ class Projector:
         self.executor, self.problem = executor, problem
         self._pool = Pool(executor)
         present = np.isfinite(future_target)
-        values, self.shift, self.exponent = _near_one(future_target, problem.dtype)
+        values, shift, exponent = _near_one(future_target[None], problem.dtype)
+        self.shift, self.exponent = float(shift[0]), int(exponent[0])
         self._target = executor.upload(values, self._pool.get("target", max(values.nbytes, 1)))
         # Rows whose target lies outside the series are left out by the search itself.
         mask = present if library_mask is None else present & library_mask
@@ -173,8 +189,8 @@ class Projector:
         target = {"targets": self._target, "target_stride": 0, "first_series": 0}
         for tables in self.searcher.tables(series, self._library_mask):
             _predict(self.executor, self._pool, tables, target, mean, variance)
-        found = _of_data(mean, variance, self.shift, self.exponent, problem.dtype)
-        return found.mean, found.variance, found.noise
+        predicted = np.ldexp(mean.astype(np.float64), self.exponent)
+        return predicted + self.shift, squares(variance, self.exponent), _noise(predicted, problem.dtype)
 
     def release(self) -> None:
         """Give the device memory back."""
