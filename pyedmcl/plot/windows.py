@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from .figure import as_label, finished, new_figure
+from .figure import as_label, finished, new_figure, short_dates
 from .palette import legend, several
 
 
@@ -42,6 +42,7 @@ def skill_over_time(
     curves = result.curves()
     for number, (name, values) in enumerate(curves.items()):
         ax.plot(result.time, values, marker="o", markersize=2.5, linewidth=1.2, label=as_label(name), **several(number))
+    short_dates(ax.xaxis, result.time)
     ax.set_xlabel("middle of the window")
     ax.set_ylabel("skill rho")
     ax.set_title(title or f"{len(result.starts):,} windows of {result.width:,} rows", fontsize=11)

@@ -121,7 +121,10 @@ def test_time_is_the_middle_of_a_window(tmp_path, one_device):
     np.testing.assert_array_equal(one["rho"], found.rho[:, 1, 0])
     strongest = found.edges(top=1)[0]
     assert strongest.rho == pytest.approx(max(found.mean()[~np.eye(3, dtype=bool)]))
-    found.plot(tmp_path / "w.png")
+    figure = found.plot(tmp_path / "w.png")
+    figure.draw_without_rendering()
+    words = [label.get_text() for label in figure.axes[0].get_xticklabels()]
+    assert "Apr" in words and max(map(len, words)) < 8, "dates in few words, as in other pictures"
     assert (tmp_path / "w.png").stat().st_size > 1000
 
 
