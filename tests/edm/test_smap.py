@@ -146,8 +146,8 @@ def test_a_coordinate_given_twice_costs_nothing(device):
 
 
 def test_fewer_neighbours_than_coefficients(device):
-    result = pyedmcl.smap(X, E=5, theta=1, knn=3, device=device)
-    _, (predicted, variance, coefficients, _) = definition(X, 1, E=5, knn=3)
+    result = pyedmcl.smap(X, E=3, theta=1, knn=3, device=device)
+    _, (predicted, variance, coefficients, _) = definition(X, 1, E=3, knn=3)
     np.testing.assert_allclose(result.predicted, predicted, atol=1e-8)
     np.testing.assert_allclose(result.coefficients, coefficients, atol=1e-7)
     np.testing.assert_allclose(result.variance, variance, atol=1e-8)
@@ -236,7 +236,7 @@ def test_rows_with_a_gap_for_target_may_count_as_neighbours(device):
     from pyedmcl.edm.smap_fit import fit_rows, local_fits
 
     target = with_gaps(Y, 4)
-    problem = prepare(X, None, target, PredictionOptions(E=2), count_gaps=True)
+    problem = prepare(X, None, target, PredictionOptions(E=3), count_gaps=True)
     for knn in (None, 20):
         engine = local_fits(open_device(device), problem, knn, 0.0, "float64")
         try:
@@ -245,11 +245,11 @@ def test_rows_with_a_gap_for_target_may_count_as_neighbours(device):
             engine.release()
         for place in (0, 60, 170):
             t = problem.rows[place]
-            near = np.array([j for j in range(1, 179) if j != t])
-            d = np.linalg.norm(problem.library[near - 1] - problem.points[place], axis=1)
+            near = np.array([j for j in range(2, 179) if j != t])
+            d = np.linalg.norm(problem.library[near - 2] - problem.points[place], axis=1)
             kept = np.argsort(d)[:knn]
             w = np.exp(-2 * d[kept] / d[kept].mean())
             good = np.isfinite(target[near[kept] + 1])
-            a = np.column_stack([np.ones(len(kept)), problem.library[near[kept] - 1]])
+            a = np.column_stack([np.ones(len(kept)), problem.library[near[kept] - 2]])
             c = np.linalg.lstsq((w[:, None] * a)[good], (w * target[near[kept] + 1])[good], rcond=None)[0]
             assert found.predicted[0, place] == pytest.approx(c[0] + c[1:] @ problem.points[place], abs=1e-9)

@@ -282,5 +282,5 @@ def test_a_radius_beyond_all_numbers_holds_every_cell(device, metric, convention
     x[11] = np.nan
     options = {"metric": metric, "convention": convention, "exact": exact, "device": device, "tile": 32}
     with np.errstate(all="raise"):
-        found = pyedmcl.rqa(x, m=2, radius=1e300, **options)
-    assert found.recurrence_rate == 1 and found.counts.points == 67 * 67
+        found = pyedmcl.rqa(x, m=3, tau=2, radius=1e300, **options)
+    assert found.recurrence_rate == 1 and found.counts.points == 63 * 63
