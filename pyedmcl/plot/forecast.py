@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from .figure import as_label, finished, moments, new_figure, short_dates, with_unit
-from .palette import MIDDLE, PALE, RED, legend, legend_above
+from .palette import MIDDLE, PALE, RED, folded, legend, legend_above
 
 _SHOWN = 200  # steps of a prediction; more cannot be told apart
+_PANEL = 28  # letters beside a panel
 _VIEWS = 15  # views that get a bar
 
 
@@ -95,7 +96,7 @@ def _course(ax: Any, result: Any, title: str | None) -> None:
     ax.fill_between(time[shown], low, high, color=RED, alpha=0.2, linewidth=0, label="± 1 standard deviation")
     short_dates(ax.xaxis, time)
     ax.set_xlabel(label if len(time) <= _SHOWN else f"{label}, the last {_SHOWN} steps")
-    ax.set_ylabel(_name(result) or "value")
+    ax.set_ylabel(folded(_name(result) or "value", _PANEL))
     legend_above(ax)
     ax.set_title(title or _heading(result), fontsize=11, pad=26)
 
@@ -109,8 +110,8 @@ def _against(ax: Any, result: Any) -> None:
     if np.isfinite(pairs).any():
         ends = (float(np.nanmin(pairs)), float(np.nanmax(pairs)))
         ax.plot(ends, ends, color="#999999", linewidth=0.8, zorder=0)
-    ax.set_xlabel(f"observed {_name(result)}".strip())
-    ax.set_ylabel(f"predicted {_name(result)}".strip())
+    ax.set_xlabel(folded(f"observed {_name(result)}".strip(), _PANEL))
+    ax.set_ylabel(folded(f"predicted {_name(result)}".strip(), _PANEL))
 
 
 def _name(result: Any) -> str:

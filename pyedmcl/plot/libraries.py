@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from .figure import as_label, finished, new_figure
-from .palette import MIDDLE, PAIR, PALE, RED, legend, whole_steps
+from .palette import MIDDLE, PAIR, PALE, RED, folded, legend, whole_steps
 
 _LEAST_SPAN = 0.05  # of rho on an axis: smaller differences must not look like much
+_PANEL = 46  # letters above one of two panels
 _MEANING = {"Tp": "steps ahead, Tp", "exclusion_radius": "exclusion radius (steps)",
             "theta": "localisation of S-map, theta"}  # fmt: skip
 
@@ -131,8 +132,8 @@ def skill_against_surrogates(
         there = result.surrogates[d][np.isfinite(result.surrogates[d])]
         ax.hist(there, bins=min(max(len(there) // 8, 5), 40), color=PALE, label=f"{len(there)} surrogates")
         ax.axvline(result.rho[d], color=RED, linewidth=2, label=f"rho = {result.rho[d]:.3f}")
-        ax.set_title(f"{library} predicts {target} ({target} drives {library}?)\np = {result.p_value[d]:.3g}, "
-                     f"q = {result.q_value[d]:.3g}", fontsize=9)  # fmt: skip
+        question = folded(f"{library} predicts {target} ({target} drives {library}?)", _PANEL)
+        ax.set_title(f"{question}\np = {result.p_value[d]:.3g}, q = {result.q_value[d]:.3g}", fontsize=9)
         ax.set_xlabel("cross-map skill rho")
         legend(ax)
     panels[0].set_ylabel("surrogates per bin")

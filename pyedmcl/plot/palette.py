@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import Any
 
 from ..io.style import style
@@ -25,6 +26,11 @@ def cluster_mark(i: int) -> dict[str, Any]:
     return {"color": _SEVERAL[i % len(_SEVERAL)], "marker": "os^D"[i // len(_SEVERAL) % 4]}
 
 
+def folded(text: str, letters: int) -> str:
+    """A text in lines of so many letters at most."""
+    return "\n".join(textwrap.fill(line, letters) for line in text.split("\n"))
+
+
 def legend(ax: Any, **options: Any) -> None:
     """A small legend below the axes, where it covers no data; with ``options`` within them, on a pale ground."""
     if options or style().ax is not None:
@@ -32,10 +38,11 @@ def legend(ax: Any, **options: Any) -> None:
         return
     from matplotlib.transforms import ScaledTranslation
 
-    labels = ax.get_legend_handles_labels()[1]
-    columns = max(min(len(labels), _LINE // (max(map(len, labels), default=0) + 6)), 1)
+    drawn, said = ax.get_legend_handles_labels()
+    labels = [folded(label, _LINE - 6) for label in said]
+    columns = max(min(len(labels), _LINE // (max(map(len, said), default=0) + 6)), 1)
     below = ax.transAxes + ScaledTranslation(0, -_BELOW, ax.figure.dpi_scale_trans)
-    ax.legend(fontsize=8, loc="upper left", bbox_to_anchor=(0, 0), bbox_transform=below, borderaxespad=0,
+    ax.legend(drawn, labels, fontsize=8, loc="upper left", bbox_to_anchor=(0, 0), bbox_transform=below, borderaxespad=0,
               frameon=False, ncols=columns)  # fmt: skip
 
 

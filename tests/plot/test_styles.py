@@ -9,6 +9,7 @@ import struct
 
 import numpy as np
 import pytest
+from picture_helpers import look_at
 from result_makers import MAKERS, made
 
 pytest.importorskip("matplotlib", reason="matplotlib is not installed; pip install 'pyedmcl[plot]' brings it")
@@ -41,27 +42,7 @@ def test_most_results_have_a_picture():
 
 @pytest.mark.parametrize(("name", "method"), PICTURES)
 def test_a_picture_fits_its_page_and_hides_no_data(name, method, one_device):
-    figure = drawing(name, method, one_device)()
-    figure.canvas.draw()
-    page, renderer = figure.bbox, figure.canvas.get_renderer()
-    assert figure.axes, "something is drawn"
-    for ax in figure.axes:
-        box = ax.get_window_extent(renderer)
-        assert box.width > 5 and box.height > 5
-        whole = ax.get_tightbbox(renderer)
-        room = 2 if ax.name != "3d" else 60
-        assert whole.x0 >= page.x0 - room and whole.x1 <= page.x1 + room, "nothing is cut off at the sides"
-        assert whole.y0 >= page.y0 - room and whole.y1 <= page.y1 + room, "nothing is cut off above or below"
-        drawn = [*ax.lines, *ax.patches, *ax.collections, *ax.images, *ax.texts]
-        assert drawn or not ax.axison, "no axes are empty"
-        words = ax.get_legend()
-        if words is not None:
-            covered = words.get_window_extent(renderer)
-            assert not any(
-                covered.overlaps(other.get_window_extent(renderer)) for other in figure.axes
-            ), "a legend lies beside the data"  # fmt: skip
-            assert not covered.overlaps(ax.xaxis.label.get_window_extent(renderer))
-            assert not covered.overlaps(ax.title.get_window_extent(renderer)) or not ax.title.get_text()
+    look_at(drawing(name, method, one_device)())
 
 
 def test_a_notebook_shows_a_picture_without_pyplot(one_device):

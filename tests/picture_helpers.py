@@ -1,0 +1,42 @@
+"""What a picture must be like, whatever it shows."""
+
+from __future__ import annotations
+
+import itertools
+
+
+def look_at(figure):
+    """Nothing is cut off, empty or covered: on the page, of axes, of their labels and legends."""
+    figure.canvas.draw()
+    page, renderer = figure.bbox, figure.canvas.get_renderer()
+    assert figure.axes, "something is drawn"
+    for ax in figure.axes:
+        box = ax.get_window_extent(renderer)
+        assert box.width > 5 and box.height > 5
+        whole = ax.get_tightbbox(renderer)
+        room = 2 if ax.name != "3d" else 60
+        assert whole.x0 >= page.x0 - room and whole.x1 <= page.x1 + room, "nothing is cut off at the sides"
+        assert whole.y0 >= page.y0 - room and whole.y1 <= page.y1 + room, "nothing is cut off above or below"
+        drawn = [*ax.lines, *ax.patches, *ax.collections, *ax.images, *ax.texts]
+        assert drawn or not ax.axison, "no axes are empty"
+        words = ax.get_legend()
+        if words is not None:
+            covered = words.get_window_extent(renderer)
+            assert not any(
+                covered.overlaps(other.get_window_extent(renderer)) for other in figure.axes
+            ), "a legend lies beside the data"  # fmt: skip
+            assert not covered.overlaps(ax.xaxis.label.get_window_extent(renderer))
+            assert not covered.overlaps(ax.title.get_window_extent(renderer)) or not ax.title.get_text()
+        if ax.name != "3d" and ax.axison:
+            for axis in (ax.xaxis, ax.yaxis):
+                _labels_apart(axis, renderer)
+
+
+def _labels_apart(axis, renderer):
+    low, high = sorted(axis.get_view_interval())
+    labels = [
+        label for place, label in zip(axis.get_majorticklocs(), axis.get_ticklabels(), strict=False)
+        if low <= place <= high and label.get_text() and label.get_rotation() in (0, 90)
+    ]  # fmt: skip
+    boxes = [label.get_window_extent(renderer).shrunk(0.98, 0.9) for label in labels]
+    assert not any(one.overlaps(other) for one, other in itertools.pairwise(boxes)), "labels of ticks are apart"
