@@ -121,10 +121,14 @@ class KernelSpec:
                 shown = {k: values[k] for k in sorted(values)}
                 raise BuildError(f"kernel {self.name}: {constraint.reason} ({shown})")
 
+    def entries(self, values: Values) -> Mapping[str, tuple[Slot, ...]]:
+        """The kernels of the program to their arguments, in their order."""
+        text = self.arguments if isinstance(self.arguments, str) else self.arguments(values)
+        return declared(text, values.get("dtype") == "float64")
+
     def slots(self, entry: str, values: Values) -> tuple[Slot, ...]:
         """The arguments of the kernel ``entry`` in their order. Raises BuildError where none is declared."""
-        text = self.arguments if isinstance(self.arguments, str) else self.arguments(values)
-        kernels = declared(text, values.get("dtype") == "float64")
+        kernels = self.entries(values)
         if entry not in kernels:
             raise BuildError(f"the spec {self.name} declares no kernel {entry!r}; it has {', '.join(kernels)}")
         return kernels[entry]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,6 +14,7 @@ from .. import __version__
 from ..codegen.build import text_for
 from ..codegen.local_memory import local_bytes
 from ..codegen.sentinels import SENTINELS
+from ..codegen.spec import KernelSpec
 from ..codegen.usage import Usage
 from ..data.arguments import choice
 from ..device.common import BASELINE
@@ -188,24 +190,38 @@ def kernel_source(
 
 
 def every_source(device: str | None = None, target: str | None = None) -> Iterator[KernelSource]:
-    """A text of each kernel, as a usual problem has it."""
+    """A text of each kernel, as a usual problem has it, but for those that need a precision that the device lacks."""
     info = info_of(device, target)
     with parameter_source.mode("cached"):
         found = usual_values(info)
         for kernel in sorted(found):
-            if info.fp64 or found[kernel].get("dtype") != "float64":
+            with contextlib.suppress(NoDoubleError):
                 yield of_values(kernel, found[kernel], info, target)
+
+
+class NoDoubleError(InputError):
+    """A kernel computes in double precision, which the device does not have."""
+
+
+def _needs_double(spec: KernelSpec, values: Mapping[str, Any], text: str) -> bool:
+    """Whether a text has arguments of double precision, or sums that clkernels/moment.clh declares."""
+    double = any(slot.dtype.char == "d" for slots in spec.entries(values).values() for slot in slots)
+    return double or "typedef double moment" in text
 
 
 def of_values(kernel: str, values: Mapping[str, Any], info: DeviceInfo, target: str | None) -> KernelSource:
     """The text and the description for all values of a kernel. Raises InputError for impossible ones."""
     spec, quirks = spec_of(kernel), quirks_for(info)
+    place = target or info.name or "any device"
     try:
         produced = text_for(spec, values, info)
     except BuildError as error:
         raise InputError(f"kernel {kernel} cannot be made for these values: {error}") from error
+    if not info.fp64 and _needs_double(spec, values, produced):
+        raise NoDoubleError(
+            f"kernel {kernel} computes in double precision for these values, which {place} does not have"
+        )
     lines = [line for line in produced.splitlines() if not line.startswith("#line ")]
-    place = target or info.name or "any device"
     text = (
         f"// The kernel {kernel} of pyedmcl {__version__}, specialised for {place}.\n"
         f"// SPDX-License-Identifier: {LICENCE}\n" + "\n".join(lines) + "\n"

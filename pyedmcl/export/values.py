@@ -112,6 +112,8 @@ def _take(kernel: str, values: Given, given: Given) -> None:
             raise InputError(f"{name}={shown(value)}: kernel {kernel} needs a value like {usual!r}")
         if name in tried and value not in tried[name]:
             raise InputError(f"{name}={shown(value)}: kernel {kernel} knows {', '.join(map(str, tried[name]))}")
+        if name in _LARGEST:
+            _whole(name, value)
         if isinstance(value, int) and not -1 <= value <= _MOST:
             raise InputError(f"{name}={shown(value)}: kernel {kernel} needs a number up to {_MOST:,}")
         values[name] = value

@@ -140,6 +140,10 @@ def test_formulas_are_integers_and_nothing_else():
     ("knn", {"dtype": "float16"}, "dtype="), ("knn", {"target": "gfx1"}, "target='gfx1'"),
     ("knn", {"tune": "auto"}, "tune="), ("knn", {"tune": np.ones(3)}, "tune="),
     ("lookup", {"dtype": "float64", "target": "Xe-HPG"}, "no double precision"),
+    ("recurrence_bits", {"exact": True, "target": "Xe-HPG"},
+     "recurrence_bits computes in double precision for these values, which Xe-HPG does not have"),
+    ("smap_map", {"target": "Xe-HPG"}, "smap_map computes in double precision"),
+    ("pruned", {"k": 0}, "k=0: a whole number"),
 ])  # fmt: skip
 def test_impossible_exports_say_what_is_possible(kernel, values, said):
     with pytest.raises(InputError, match=said):
