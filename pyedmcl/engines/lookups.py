@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +29,8 @@ _NARROW_MOST = 1 << 16  # steps whose numbers have 16 bits
 _NARROW_LEAST = 4, 32  # neighbours, and targets of a class, that repay it
 #: A lookup that will be asked for: E, how many targets, the rows that are predicted, whether there are gaps, 16 bits.
 Wanted = tuple[int, int, tuple[int, int], bool, bool]
+#: Targets that some libraries are to predict: the first column and one past the last, and the same of libraries.
+Piece = tuple[tuple[int, int], tuple[int, int]]
 
 
 @dataclass(frozen=True)
@@ -109,39 +111,61 @@ class Lookups:
         compact : bool
             Whether targets of 16 bits are looked up, where these are enough.
         """
-        (begin, end), (t_begin, t_end), (first, last) = columns, predicted, libraries or (0, tables.n_libraries)
-        k, n = tables.problem.k(E), last - first
-        pacer, predictions = self._pacers[E], float(max(t_end - t_begin, 1) * n)
-        shape, values = self._planned(tables, E, end - begin, n, predictions, gaps=gaps, compact=compact)
-        kernel, any_k = self._kernel("lookup", values), values["k"] == 0
-        rows = self._narrow_rows(tables, values) if values["narrow_rows"] else tables.rows
-        fixed: dict[str, Any] = {
-            "targets": targets.values, "rows": rows, "weights": tables.values, "target_of": targets.target_of,
-            "rho": rho, "target_stride": targets.stride, "column_end": end, "n_rows": self._n_steps,
-            "t_begin": t_begin, "t_end": t_end, "Tp": tables.problem.Tp, "n_libraries": n, "first_library": row + first,
-            "rho_stride": stride, "table_begin": tables.begin(E, first),
-            "table_rows": tables.knn_pass.table_rows,
-        }  # fmt: skip
-        special: dict[str, Any] = {"any_k": k} if any_k else {}
-        if compact:
-            assert targets.codes is not None
-            assert libraries is None, "repeats are counted for all libraries of the tables"
-            repeats = targets.codes.made_by.repeats(tables, E, predicted)
-            special = {"targets": targets.codes.values, "centres": targets.codes.centres, "top_byte": TOP_BYTE}
-        blocks = -(-(end - begin) // shape.columns)
-        # A launch takes whole column tiles: the groups of one share it, so it stays in cache.
-        for block in range(0, blocks, shape.blocks):
-            some = min(shape.blocks, blocks - block)
-            event = self._executor.launch(
-                kernel, (some * shape.slices * shape.group,), (shape.group,), n_slices=shape.slices,
-                column_begin=begin + block * shape.columns, **{**fixed, **special},
-            )  # fmt: skip
-            pacer.launched(event, shape.cost * predictions * some)
-            if targets.codes is not None and compact:
-                first_column = begin + block * shape.columns
-                of_launch = first_column, min(first_column + some * shape.columns, end)
-                targets.codes.made_by.mark(repeats, of_launch, targets.target_of, (row + first, n), stride, rho)
-                self._again(values, fixed, *of_launch)
+        assert not compact or libraries is None, "repeats are counted for all libraries of the tables"
+        piece = columns, libraries or (0, tables.n_libraries)
+        self.run_each(tables, E, targets, [piece], predicted, rho, gaps=gaps, row=row, stride=stride, compact=compact)
+
+    def run_each(
+        self, tables: Tables, E: int, targets: TargetColumns, pieces: Sequence[Piece], predicted: tuple[int, int],
+        rho: Buffer, *, gaps: bool, row: int, stride: int, compact: bool = False,
+    ) -> None:  # fmt: skip
+        """Write rho of several pieces, each of some of the tables' libraries against some targets, as :meth:`run` does.
+
+        What follows from the size of a piece is found once for all that are alike: of many small pieces the host's part
+        would else take longer than the device's.
+        """
+        k, (t_begin, t_end), pacer = tables.problem.k(E), predicted, self._pacers[E]
+        table_begin, table_step = tables.begin(E), tables.begin(E, 1) - tables.begin(E)
+        plans: dict[tuple[int, int], tuple[LookupShape, dict[str, Any], Kernel, dict[str, Any]]] = {}
+        for (begin, end), (first, last) in pieces:
+            n, width = last - first, end - begin
+            predictions = float(max(t_end - t_begin, 1) * n)
+            if (width, n) not in plans:
+                shape, values = self._planned(tables, E, width, n, predictions, gaps=gaps, compact=compact)
+                fixed: dict[str, Any] = {
+                    "targets": targets.values, "weights": tables.values, "target_of": targets.target_of, "rho": rho,
+                    "rows": self._narrow_rows(tables, values) if values["narrow_rows"] else tables.rows,
+                    "target_stride": targets.stride, "n_rows": self._n_steps, "t_begin": t_begin, "t_end": t_end,
+                    "Tp": tables.problem.Tp, "n_libraries": n, "rho_stride": stride,
+                    "table_rows": tables.knn_pass.table_rows,
+                }  # fmt: skip
+                if values["k"] == 0:
+                    fixed["any_k"] = k
+                plans[width, n] = shape, values, self._kernel("lookup", values), fixed
+            shape, values, kernel, fixed = plans[width, n]
+            table = table_begin + first * table_step
+            own = {**fixed, "column_end": end, "first_library": row + first, "table_begin": table}
+            special: dict[str, Any] = {}
+            if compact:
+                assert targets.codes is not None
+                repeats = targets.codes.made_by.repeats(tables, E, predicted)
+                special = {"targets": targets.codes.values, "centres": targets.codes.centres, "top_byte": TOP_BYTE}
+            blocks = -(-width // shape.columns)
+            if blocks > shape.blocks:  # the next one alike may be launched in fewer parts, once the rate is known
+                del plans[width, n]
+            # A launch takes whole column tiles: the groups of one share it, so it stays in cache.
+            for block in range(0, blocks, shape.blocks):
+                some = min(shape.blocks, blocks - block)
+                event = self._executor.launch(
+                    kernel, (some * shape.slices * shape.group,), (shape.group,), n_slices=shape.slices,
+                    column_begin=begin + block * shape.columns, **{**own, **special},
+                )  # fmt: skip
+                pacer.launched(event, shape.cost * predictions * some)
+                if targets.codes is not None and compact:
+                    first_column = begin + block * shape.columns
+                    of_launch = first_column, min(first_column + some * shape.columns, end)
+                    targets.codes.made_by.mark(repeats, of_launch, targets.target_of, (row + first, n), stride, rho)
+                    self._again(values, own, *of_launch)
 
     def _planned(
         self, tables: Tables, E: int, width: int, n_libraries: int, predictions: float, *, gaps: bool, compact: bool

@@ -19,7 +19,7 @@ from ..neighbors.plan import SearchProblem
 from ..neighbors.searcher import Searcher, open_searcher
 from ..neighbors.tables import Tables
 from ..neighbors.window_search import Overlapping, WindowSearch, windows_share
-from .lookups import Lookups, TargetColumns
+from .lookups import Lookups, Piece, TargetColumns
 
 if TYPE_CHECKING:
     from ..device.executor import Buffer, Executor
@@ -162,14 +162,19 @@ class _Sweep:
         first, end = tables.first, tables.first + tables.n_libraries
         t_begin, t_end = (int(row) for row in self._rows(E))
         d = self._data
-        for window in range(first // self._n, -(-end // self._n)):
-            own = np.flatnonzero(placed[window] == E)
-            if not len(own):
-                continue
-            begin = window * self._n_targets
-            neighbors = self._width - (int(placed[window].max()) - 1) * d.tau - abs(d.Tp) - 2 * d.exclusion_radius - 1
-            libraries = max(window * self._n, first) - first, min((window + 1) * self._n, end) - first
-            self._lookups.run(
-                tables, E, columns, (begin + int(own[0]), begin + int(own[-1]) + 1), (t_begin, t_end), rho,
-                gaps=neighbors < 1, row=first, stride=self._n_targets, libraries=libraries,
-            )  # fmt: skip
+        pieces: dict[bool, list[Piece]] = {False: [], True: []}
+        widest = self._width - abs(d.Tp) - 2 * d.exclusion_radius - 1
+        windows = range(first // self._n, -(-end // self._n))
+        mine = placed[windows.start : windows.stop] == E
+        # Columns of a window are in the order of dimensions.
+        starts, counts = mine.argmax(axis=1).tolist(), mine.sum(axis=1).tolist()
+        gaps = (widest - (placed[windows.start : windows.stop].max(axis=1) - 1) * d.tau < 1).tolist()
+        for window, start, count, some in zip(windows, starts, counts, gaps, strict=True):
+            if count:
+                begin = window * self._n_targets + start
+                libraries = max(window * self._n, first) - first, min((window + 1) * self._n, end) - first
+                pieces[some].append(((begin, begin + count), libraries))
+        for some, alike in pieces.items():
+            self._lookups.run_each(
+                tables, E, columns, alike, (t_begin, t_end), rho, gaps=some, row=first, stride=self._n_targets
+            )

@@ -17,6 +17,7 @@ from pyedmcl.cli.app import app
 from pyedmcl.data.windows import windows_of
 from pyedmcl.device.quirks import quirks_for
 from pyedmcl.device.session import open_device
+from pyedmcl.engines.lookup import LookupShapes
 from pyedmcl.errors import InputError
 from pyedmcl.neighbors import window_search
 
@@ -25,6 +26,13 @@ TABLE = np.column_stack([X, Y, X * Y])
 GAPS = TABLE.copy()
 GAPS[90, 1] = np.nan
 SLICES = [slice(start, start + 120) for start in (0, 35, 70)]
+
+
+def test_lookups_of_windows_of_a_size_are_planned_once(one_device, monkeypatch):
+    planned, shape = [], LookupShapes.shape
+    monkeypatch.setattr(LookupShapes, "shape", lambda *given, **more: planned.append(given) or shape(*given, **more))
+    pyedmcl.xmap(TABLE, E=2, windows=(60, 10), device=one_device)
+    assert len(planned) == 1
 
 
 @pytest.mark.parametrize("E", [2, [1, 3, 2], "auto"])
