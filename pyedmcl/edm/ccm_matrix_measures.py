@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..engines.ccm import SampledSkill
 from ..engines.future_targets import FutureTargets
-from ..engines.projected import Projector
+from ..engines.projector import Projector
 from ..engines.sub_libraries import Of
 from ..jobs.blocks import Record
 from ..neighbors.records import without_search

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..engines.ccm import SampledSkill
-from ..engines.projected import Projector
+from ..engines.projector import Projector
 from ..engines.sub_libraries import CcmPair
 from .ccm_smap import fitted
 from .measures import measure

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..data.condition import Prepared
 from ..device.memory import budget
-from ..engines.project import Projection
+from ..engines.self_projection import SelfProjection
 from ..engines.skill import scores, skill_sums
 from ..jobs.blocks import Arrays, Block, BlockResult, Record, Report, cut, series_of_a_block
 from ..launch.pool import Pool
@@ -125,7 +125,7 @@ class SelfSkill:
         """rho of series a to b, which share a pattern of gaps."""
         executor, p, L = self._executor, self._problem, self._problem.data.series.n_steps
         library_mask = library_mask_of(p.data.series.values[:, a], p.Tp) if self._gaps[a] else None
-        projection = Projection(executor, self._data, a, b)
+        projection = SelfProjection(executor, self._data, a, b)
         try:
             for tables in self._searcher.tables(self._searcher.load(self._data, a, b), library_mask):
                 predicted, _ = projection.predict(tables)

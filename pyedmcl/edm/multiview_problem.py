@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..device.memory import budget
-from ..engines.projected import Projector
+from ..engines.projector import Projector
 from ..jobs.blocks import Arrays, Block, BlockResult, Record, Report, cut, rows_of_a_block
 from ..neighbors.coordinates import coordinate_problem, lay_out_states
 from . import scores

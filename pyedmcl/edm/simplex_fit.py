@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ..data.condition import condition
 from ..data.groups import Entries, Layout
 from ..data.series import check_embedding
-from ..engines.projected import Projector, project_each
+from ..engines.projector import Projector, project_each
 from ..errors import InputError
 from ..jobs.blocks import Record
 from ..neighbors.choose import SearchRequest

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...device.executor import Executor
 from ...device.info import DeviceInfo
-from ...engines.project import Projection
+from ...engines.self_projection import SelfProjection
 from ...launch.staging import Staging
 from ...neighbors.exhaustive import ExhaustiveSearcher
 from ...neighbors.plan import SearchProblem
@@ -55,7 +55,7 @@ class PredictProblem(OneWayProblem):
         data = Staging(executor, values)
         search = SearchProblem(dims, tuple(E + 1 for E in dims), 1, Tp, 0, n, n, case.given["dtype"])
         searcher = ExhaustiveSearcher(executor, search, "weights", data_bytes=values.nbytes)
-        projection = Projection(executor, data, 0, libraries)
+        projection = SelfProjection(executor, data, 0, libraries)
 
         def go() -> Answer:
             answer = {}

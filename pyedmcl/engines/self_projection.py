@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ..launch.staging import Staging
 
 
-class Projection:
+class SelfProjection:
     """Predictions of one target per library.
 
     Parameters
