@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..data.arguments import shown
 from ..data.groups import Layout
-from ..errors import InputError
+from ..errors import InputError, warn
 from . import arguments
 from .ranges import library_mask, mask, prediction_rows, segments
 
@@ -20,6 +20,7 @@ Mask = NDArray[np.bool_]
 Rows = NDArray[np.integer[Any]]
 Ranges = tuple[tuple[int, int], ...]
 _LISTED = 100  # ranges that a manifest lists
+_LEAST = 3  # rows of a correlation
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,8 +95,12 @@ class MapRows:
 
     def _any_state(self, lost: int, n: int) -> bool:
         """Whether some predicted row has so many rows of its recording before it."""
+        return self.states(lost, n) > 0
+
+    def states(self, lost: int, n: int) -> int:
+        """How many predicted rows have so many rows of their recording before them."""
         starts = [(begin + lost, end) for begin, end in self.within or ((0, n),)]
-        return any(max(a, p) < min(b, q) for a, b in starts for p, q in self.pred_range or ((0, n),))
+        return sum(max(min(b, q) - max(a, p), 0) for a, b in starts for p, q in self.pred_range or ((0, n),))
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,6 +150,17 @@ class Fold(MapRows):
             self.library_mask(n, E, tau, Tp)
             if not self._any_state((E - 1) * tau, n):
                 raise InputError(f"folds={self.folds}: no row of fold {self.number} has a state with E={E}, tau={tau}")
+
+
+def tell_few(chosen: Sequence[MapRows], n: int, E: int, tau: int) -> None:
+    """Warn where fewer rows are predicted than a correlation needs."""
+    few = [rows for rows in chosen if rows.states((E - 1) * tau, n) < _LEAST]
+    if few:
+        by = f"folds={len(chosen)}" if isinstance(few[0], Fold) else "pred_range"
+        warn(
+            f"{by} leaves fewer than {_LEAST} rows to predict with E={E}, tau={tau}: their rho is NaN, and so is a "
+            "mean over folds. Take fewer folds or more rows, or an error as skill="
+        )
 
 
 def rows_of(lib_range: Any, pred_range: Any, folds: Any, n: int, layout: Layout | None = None) -> tuple[MapRows, ...]:

@@ -24,7 +24,8 @@ from . import arguments, xmap_run
 from .keep import Keep
 from .linear_fits import linear_fits, with_slopes
 from .map_precision import check_map_precision
-from .map_rows import rows_of
+from .map_rows import rows_of, tell_few
+from .measures import ERRORS
 from .pairs import pairs_in_groups
 from .windowed_result import WindowedMap
 from .xmap_checks import check_measure, check_on_device, check_one_theta, check_place, check_windows
@@ -289,6 +290,8 @@ def xmap(
         problem = replace(problem, rows=chosen_rows[0])
     for rows in chosen_rows:
         rows.require(n, problem.dims, problem.tau, problem.Tp)
+    if skill not in ERRORS:
+        tell_few(chosen_rows, n, (max if problem.E_max is None else min)(problem.dims), problem.tau)
     if windows is not None:
         return windowed_map(problem, windows, runner)
     if arrays:

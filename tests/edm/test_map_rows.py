@@ -38,6 +38,17 @@ def test_each_cell_is_that_of_simplex(data, lib_range, pred_range, one_device):
     np.testing.assert_allclose(result.rho, expected, atol=2e-5)
 
 
+@pytest.mark.parametrize(("few", "enough", "said"), [
+    ({"folds": 75}, {"folds": 30}, "folds=75"), ({"pred_range": (20, 22)}, {"pred_range": (20, 23)}, "pred_range"),
+])  # fmt: skip
+def test_too_few_rows_for_a_correlation_are_told(few, enough, said, one_device, recwarn):
+    options = {"E": 1, "device": one_device}
+    assert np.isfinite(pyedmcl.xmap(DATA, **enough, **options).rho).all()
+    assert np.isfinite(pyedmcl.xmap(DATA, **few, skill="rmse", **options).rho).all() and not recwarn.list
+    with pytest.warns(RuntimeWarning, match=f"^{said} leaves fewer than 3 rows to predict with E=1, tau=1"):
+        assert np.isnan(pyedmcl.xmap(DATA, **few, **options).rho).all()
+
+
 @pytest.mark.parametrize("Tp", [0, 2, -1])
 def test_dimensions_horizons_and_devices(device, Tp):
     rows = {"lib_range": [(0, 50), (70, 120)], "pred_range": (40, 140)}
