@@ -166,3 +166,4 @@ def tell_convergence(talk: Talk, result: CcmMatrixResult) -> None:
     if shown and not talk.quiet:
         header = ("cause (target)", "effect (library)", "rho", "gain", "q", "E")
         talk.table(header, shown, right=header[2:])
+    talk.remark_on_arrows(len(result.names), len(rows))

@@ -119,6 +119,7 @@ def surrogate_test(
                  float(pair.p_value[d]), float(pair.q_value[d])] for d in (0, 1)]  # fmt: skip
         if picture is not None:
             pair.plot(str(picture))
+        n_series = 2
         header, result, targets = _PAIR, pair, [link[1] for link in pair.links] if pair.reasons else []
     else:
         series = load(input, parse_columns(columns), time_column, dataset)
@@ -128,7 +129,7 @@ def surrogate_test(
             every.plot(str(picture), rate)
         if network is not None:
             every.plot_network(str(network), rate)
-        rows, header, result = _every_pair(every), _PAIRS, every
+        rows, header, result, n_series = _every_pair(every), _PAIRS, every, len(every.names)
         targets = list(every.names) if every.reasons else []
     if output is not None:
         write_result(output, result, header, rows)
@@ -145,6 +146,7 @@ def surrogate_test(
     if shown and not quiet:
         talk.table(header, [[f"{cell:.4g}" if isinstance(cell, float) else str(cell) for cell in row] for row in shown],
                    right=header[4:])  # fmt: skip
+    talk.remark_on_arrows(n_series, len(hits))
     talk.document({"surrogate": surrogate, "n": result.n, "seed": result.seed, "rate": rate, "significant": len(hits),
                    "smallest_p": result.smallest_p, "smallest_q": result.smallest_q,
                    "pairs": [dict(zip(header, row, strict=True)) for row in rows],

@@ -40,6 +40,14 @@ class Talk:
         if not self.quiet:
             typer.echo(printable(text), err=True)
 
+    def remark_on_arrows(self, n_series: int, arrows: int) -> None:
+        """What arrows between pairs do not say, where one may pass through other series."""
+        if arrows and n_series > 2:
+            self.remark(
+                "an arrow says that the cause is upstream of the effect, perhaps through other series: 'pyedmcl "
+                "network' tells direct links from those"
+            )
+
     def summary(self, text: str) -> None:
         """The outcome in words, on stdout; left out for --quiet and --json."""
         if not (self.quiet or self.as_json):

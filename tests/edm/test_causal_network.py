@@ -7,6 +7,7 @@ import pytest
 from test_partial_ccm import CHAIN, maps
 
 import pyedmcl
+from pyedmcl.edm import causal_legs
 from pyedmcl.edm.lag_order import p_of_order, z_of_lags
 from pyedmcl.edm.verdicts import Evidence, intermediates, passes_through, verdict_of
 from pyedmcl.errors import InputError
@@ -227,6 +228,20 @@ def test_a_constant_series_is_linked_to_nothing(one_device):
     data = np.column_stack([maps(100, CHAIN, 3)[:, :2], np.ones(100)])
     found = pyedmcl.causal_network(data, E=3, lags=(-1, 0), n=9, seed=1, device=one_device)
     assert (found.verdict[2] == "none").all() and (found.verdict[:, 2] == "none").all()
+
+
+def test_a_table_of_constants_has_no_links(one_device):
+    with pytest.warns(RuntimeWarning, match="constant series, whose rho is NaN: 'x0', 'x1', 'x2'"):
+        found = pyedmcl.causal_network(np.ones((100, 3)), E=2, n=3, seed=1, lags=None, device=one_device)
+    assert (found.verdict == "none").all()
+
+
+def test_too_many_intermediates_are_told_of(one_device, monkeypatch):
+    monkeypatch.setattr(causal_legs, "MOST_GIVEN", 1)
+    links = [[0, 1, 1, 0], [0, 0, 0, 1], [0, 0, 0, 1], [0, 0, 0, 0]]  # from the first to the last through two others
+    options = {"E": 3, "lags": None, "n": 39, "seed": 1, "convergence": False, "device": one_device}
+    with pytest.warns(RuntimeWarning, match="may pass through more than 1 other series each; those with the strongest"):
+        pyedmcl.causal_network(maps(200, links, 3), **options)
 
 
 @pytest.mark.parametrize(
