@@ -70,6 +70,7 @@ def present(value):
 #define TARGETS ${columns}
 #define STEP ${step}
 #define PIECES 6  // numbers of a tile of rows, by column
+#define BRANCHING_ROOT  // the other one takes registers that p needs
 #include "smap_map.clh"
 #include "reduce.clh"
 #include "moment.clh"
@@ -155,16 +156,17 @@ void smap_map(global const real* restrict states, global const real* restrict co
     barrier(CLK_LOCAL_MEM_FENCE);
     for (int i = lid; i < STEP * STATE; i += WG)
       staged_states[i] = from + i / STATE < n_padded ? states[(size_t)from * STATE + i] : 0;
+    global const real* restrict some = targets + (size_t)from * target_stride;
     if (column_begin % 4 == 0) {  // fours are aligned: target_stride is a multiple of 16
       for (int i = lid; i < STEP * TARGETS / 4; i += WG) {
-        const int c = block + i % (TARGETS / 4) * 4, s = from + i / (TARGETS / 4);
+        const int c = block + i % (TARGETS / 4) * 4, s = i / (TARGETS / 4);
         *(local fourv*)(staged_targets + 4 * i) =
-            c < column_end && s < n_rows ? *(global const fourv*)(targets + (size_t)s * target_stride + c) : (fourv)(0);
+            c < column_end && from + s < n_rows ? *(global const fourv*)(some + (s * target_stride + c)) : (fourv)(0);
       }
     } else {
       for (int i = lid; i < STEP * TARGETS; i += WG) {
-        const int c = block + i % TARGETS, s = from + i / TARGETS;
-        staged_targets[i] = c < column_end && s < n_rows ? targets[(size_t)s * target_stride + c] : 0;
+        const int c = block + i % TARGETS, s = i / TARGETS;
+        staged_targets[i] = c < column_end && from + s < n_rows ? some[s * target_stride + c] : 0;
       }
     }
     barrier(CLK_LOCAL_MEM_FENCE);

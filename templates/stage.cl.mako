@@ -14,7 +14,7 @@
 ##   dtype  number type of data and distances: float32 or float64
 ## ---- end of parameters ----
 #include "numeric.clh"
-#define AT_ONCE 8  // rows of a series
+#define AT_ONCE 32  // rows of a series
 
 // A work-item finds shift and exponent of series c.
 // shift[c] is the mean over the rows that are scored, [scored_from[c], n_scored): a mean over other rows would leave an offset
