@@ -47,7 +47,8 @@ def test_random_problems_equal_the_oracle(device, E, tau):
     x = rng.standard_normal(611).astype(np.float32)
     _same(device, x, E, E + 1, tau, radius=int(rng.integers(0, 9)), Tp=3)
     x[rng.integers(0, 611, 9)] = np.nan
-    _same(device, x, E, 5, tau, query=rng.standard_normal(203).astype(np.float32), library_mask=rng.random(611) < 0.7)
+    query = rng.standard_normal(203).astype(np.float32)
+    _same(device, x, E, E + 1, tau, query=query, library_mask=rng.random(611) < 0.7)
     _same(device, np.round(x), E, 4, tau, Tp=-2, query_mask=rng.random(611) < 0.3)
 
 
