@@ -253,7 +253,7 @@ ${marks.continue_unless_marked()}
     // Sums over the rows.
 <%sums:sum_rows sums="${library_sums}" place="row_lane" among="${row_lanes}" unrolled="${unroll}">
         const size_t at = ENTRY_OF(t);
-%if by_fours:
+%if by_fours and k:
 %for q in range(k_stride // 4):
         const int4 row${q} = ${"convert_int4" if narrow_rows else ""}(*(global const ${row_type}4*)(rows + at + ${4 * q}));
         const PASTE(REAL_NAME, 4) weight${q} = *(global const PASTE(REAL_NAME, 4)*)(weights + at + ${4 * q});
@@ -272,7 +272,22 @@ ${marks.continue_unless_marked()}
 %endfor
         }
 %endfor
-%if not k:
+%if not k and by_fours:
+        // The last four may be less than four: what lies behind a row's neighbours is never used.
+        for (int i = 0; i < any_k; i += 4) {
+          const int4 row4 = ${"convert_int4" if narrow_rows else ""}(*(global const ${row_type}4*)(rows + at + i));
+          const PASTE(REAL_NAME, 4) weight4 = *(global const PASTE(REAL_NAME, 4)*)(weights + at + i);
+%for j in range(4):
+          ${f"if (any_k > i + {j})" if j else ""} {
+            const realv w = weight4.s${j};
+            const int row = row4.s${j};
+%for v in range(vectors):
+            p${v} = FUSED(w, ${target("row", v)}, p${v});
+%endfor
+          }
+%endfor
+        }
+%elif not k:
         for (int i = 0; i < any_k; ++i) {
           const realv w = weights[at + i * ${table_tile}];
           const int row = rows[at + i * ${table_tile}];

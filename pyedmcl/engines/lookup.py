@@ -24,9 +24,10 @@ _ROW_LANES_MOST = 128
 _CODE_BYTES, _CODES_MOST, _CODES_GROUP, _CODES_ROWS, _UNROLLED_MOST = 2, 8, 512, 8, 6
 # Libraries that a group looks through for marked pairs, at least.
 _LIBRARIES_AGAIN = 8
-# Multiply-adds of a class of targets, at most, that the kernel for any number of neighbours looks up: it takes up to
-# 1.4 times as long, 0.1 ms here, where compiling one more kernel takes 100 ms.
-_FEW_OPERATIONS = 1e7
+# Multiply-adds of a class of targets, at most, that the kernel for any number of neighbours looks up. On processors it
+# takes up to 1.4 times as long, 0.1 ms here, where compiling one more kernel takes 100 ms. On an H200 it takes 1.05 to
+# 1.3 times as long as 2.5e12 operations a second, so at most 0.1 s here, where one more kernel takes 200 to 300 ms.
+_FEW_OPERATIONS, _FEW_ON_GPUS = 1e7, 1e12
 # What it costs to begin a group, in reads of a target for each row (a library takes k + 1 of them): to sum
 # observations, and to fetch targets for local memory.
 _OBSERVING, _STAGING = 1.0, 40.0
@@ -140,13 +141,21 @@ class LookupShapes:
 
     def takes_any_k(self, k: int, width: int) -> bool:
         """Whether ``width`` targets with ``k`` neighbours are too little work to repay a kernel of their own."""
-        lanes = spec("lookup").defaults("cpu")["lanes"]
-        operations = float(self._n_libraries) * self._n_steps * k * lanes
-        few = not quirks_for(self._info).scalar_work_items and width <= lanes and operations <= _FEW_OPERATIONS
+        each = float(self._n_libraries) * self._n_steps * k
+        if quirks_for(self._info).scalar_work_items:
+            few = each * width <= _FEW_ON_GPUS
+        else:
+            lanes = spec("lookup").defaults("cpu")["lanes"]
+            few = width <= lanes and each * lanes <= _FEW_OPERATIONS
         return few and self.chosen(k, width).grade != "forced"
 
     def _for_any_k(self, k: int, width: int) -> Mapping[str, Any]:
-        """The parameters of the kernel that serves all classes of few targets, whatever their number of neighbours."""
+        """The parameters of a kernel that serves any number of neighbours: one for all classes on processors.
+
+        On GPUs, whose classes have any number of targets, it is one for those that share tuned parameters.
+        """
+        if quirks_for(self._info).scalar_work_items:
+            return self._fitted(k, width, compact=False)
         chosen = {**spec("lookup").defaults("cpu"), "vectors": 1}
         return adjusted(self.chosen(k, width), chosen, "one kernel serves all dimensions that have few targets")
 

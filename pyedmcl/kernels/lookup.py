@@ -125,8 +125,8 @@ SPEC = KernelSpec(
             "the last group reads past the last target, where the padding is that wide",
         ),
         Constraint(
-            lambda v: v["k"] > 0 or (not (v["quads"] or v["narrow_rows"]) and v["precision"] == "full"),
-            "where k is an argument (0), neighbours are loaded one after another, and targets have 32 bits",
+            lambda v: v["k"] > 0 or v["precision"] == "full",
+            "where k is an argument (0), targets have 32 bits",
         ),
         Constraint(lambda v: v["precision"] in _PRECISIONS, f"precision is one of {', '.join(_PRECISIONS)}"),
         Constraint(

@@ -57,3 +57,14 @@ def test_groups_are_not_twice_as_wide_as_their_targets(info):
         widths = {width: LookupShapes(info, 1000, "float32", 100).shape(4, width, 100, lambda cost: 100).columns
                   for width in (1, 4, 5, 9, 16, 17, 30, 33, 1000)}  # fmt: skip
     assert widths == {1: 4, 4: 4, 5: 8, 9: 16, 16: 16, 17: 32, 30: 32, 33: 64, 1000: 64}
+
+
+def test_maps_of_many_dimensions_share_kernels_on_gpus_unless_they_take_long():
+    shapes = LookupShapes(NVIDIA, 3780, "float32", 2000)
+    assert all(shapes.takes_any_k(k, 100) for k in range(2, 22))
+    shared = [shapes.shape(k, 100, 2000, lambda cost: 10**9, any_k=True).parameters for k in range(2, 22)]
+    assert all(parameters == shared[0] for parameters in shared)
+    whole_brain = LookupShapes(NVIDIA, 8528, "float32", 101_729)
+    assert not any(whole_brain.takes_any_k(k, 5086) for k in range(2, 22))
+    with using(lookup={"lanes": 4}):
+        assert not LookupShapes(NVIDIA, 3780, "float32", 2000).takes_any_k(4, 100)
