@@ -111,7 +111,8 @@ def test_a_doubtful_dimension_is_told_of(one_device):
     hidden = cycle + 0.3 * rng.standard_normal(300)
     for call in (lambda: pyedmcl.embed_dimension({"a": hidden}, E_max=3, device=one_device),
                  lambda: pyedmcl.xmap({"a": hidden, "b": data["noise"]}, E_max=3, device=one_device),
-                 lambda: pyedmcl.ccm({"a": hidden}, data["noise"], E_max=3, sample=2, device=one_device)):  # fmt: skip
+                 lambda: pyedmcl.ccm({"a": hidden}, data["noise"], E="auto", E_max=3, sample=2,
+                                     device=one_device)):  # fmt: skip
         with pytest.warns(RuntimeWarning, match="upper end of its range for 'a': more lags than E_max=3"):
             call()
     with warnings.catch_warnings():
