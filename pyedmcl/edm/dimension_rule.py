@@ -99,7 +99,7 @@ def tell_doubtful(names: Sequence[str], E: NDArray[np.int_], rho: Doubles) -> No
         first = int(np.argmax(flat))
         warn(
             f"skill hardly depends on E for {_some(names, flat)}: {names[first]!r} takes {E[first]} lags, and "
-            f"{least[first]} are within {_NEARLY:g} of their skill. E_rule='one-se' takes the smallest that is as good"
+            f"{least[first]} are within {_NEARLY:g} of their skill. E_rule={_NEARLY:g} takes so few"
         )
 
 

@@ -117,4 +117,4 @@ def test_a_doubtful_dimension_is_told_of(one_device):
             call()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert pyedmcl.embed_dimension(data, E_max=8, E_rule="one-se", device=one_device).E[0] < 4
+        assert pyedmcl.embed_dimension(data, E_max=8, E_rule=0.01, device=one_device).E[0] < 4
