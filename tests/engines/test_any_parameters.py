@@ -151,7 +151,7 @@ def test_one_lookup_serves_all_dimensions_on_gpus(one_device, monkeypatch, gaps,
 
 
 def test_dimensions_with_many_targets_have_lookups_of_their_own(one_device):
-    """On processors; GPUs take one kernel to a trillion of operations."""
+    """On processors; on GPUs so much work is little."""
     x = coupled_maps(n_series=40, n_steps=120, seed=3).values
     with noting() as noted:
         pyedmcl.xmap(x, E=[2] * 20 + [3] * 20, device=one_device)

@@ -60,11 +60,11 @@ def test_groups_are_not_twice_as_wide_as_their_targets(info):
 
 
 def test_maps_of_many_dimensions_share_kernels_on_gpus_unless_they_take_long():
-    shapes = LookupShapes(NVIDIA, 3780, "float32", 2000)
-    assert all(shapes.takes_any_k(k, 100) for k in range(2, 22))
-    shared = [shapes.shape(k, 100, 2000, lambda cost: 10**9, any_k=True).parameters for k in range(2, 22)]
+    shapes = LookupShapes(NVIDIA, 1600, "float32", 154)
+    assert all(shapes.takes_any_k(k, 7) for k in range(2, 22))
+    shared = [shapes.shape(k, 7, 154, lambda cost: 10**9, any_k=True).parameters for k in range(2, 22)]
     assert all(parameters == shared[0] for parameters in shared)
-    whole_brain = LookupShapes(NVIDIA, 8528, "float32", 101_729)
-    assert not any(whole_brain.takes_any_k(k, 5086) for k in range(2, 22))
+    larger = LookupShapes(NVIDIA, 3780, "float32", 2000)
+    assert not any(larger.takes_any_k(k, 100) for k in range(2, 22))
     with using(lookup={"lanes": 4}):
-        assert not LookupShapes(NVIDIA, 3780, "float32", 2000).takes_any_k(4, 100)
+        assert not LookupShapes(NVIDIA, 1600, "float32", 154).takes_any_k(4, 7)
