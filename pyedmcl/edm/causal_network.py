@@ -272,7 +272,9 @@ def _identity(problem: LaggedMapProblem, legs: Legs, lib_sizes: Any, series: Ser
     """What decides the network, each as text."""
     from .. import __version__
 
-    sizes = None if lib_sizes is None else [int(size) for size in np.atleast_1d(lib_sizes)]
+    sizes = None if lib_sizes is None else [
+        arguments.integer("lib_sizes", size) for size in arguments.several("lib_sizes", lib_sizes)
+    ]
     kernels = {name: spec(name).digest() for name in (*problem.kernels, *KERNELS, *PairPredictionsProblem.kernels)}
     named = {**problem.arguments(), **asdict(legs), "lib_sizes": sizes, "version of pyedmcl": __version__,
              "kernels": kernels}  # fmt: skip

@@ -141,3 +141,9 @@ def test_the_command_joins(data, one_device, tmp_path):
     same(pyedmcl.open_result(tmp_path / "net"), expected)
     done = inside("plot", tmp_path / "net", "-o", tmp_path / "arrows.png", "--network")
     assert done.returncode == 0 and (tmp_path / "arrows.png").exists(), done.stderr
+
+
+def test_a_size_that_is_no_number_is_refused_by_name(tmp_path, one_device):
+    values = np.random.default_rng(0).random((60, 3))
+    with pytest.raises(InputError, match=r"^lib_sizes=nan: an integer is needed"):
+        pyedmcl.causal_network(values, E=1, lib_sizes=np.nan, out=tmp_path / "n", device=one_device)
