@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ..errors import warn
 from .exits import running
 
@@ -12,7 +14,8 @@ if TYPE_CHECKING:
 
 _THEMSELVES = ("check", "network")  # commands that say more, and at another place
 _PAIRS = ("xmap", "xmap-grid", "ccm", "ccm-matrix", "surrogate-test")
-_MOST = 100  # series that are looked at: some milliseconds each
+_MOST = 100  # series that are looked at, spread over all of them: some milliseconds each
+_OF_SIZE = ("few-rows", "on-its-side")
 _OF_SERIES = {
     "trend": "with a trend, which others that have one seem to follow",
     "wanders": "without a mean to which they return: two such series seem to be linked by chance",
@@ -30,28 +33,37 @@ def remark_on(series: Series) -> None:
     if context.params.get("quiet") or series.names in told:
         return
     told.add(series.names)
-    if series.n_series > _MOST:
-        warn(f"{series.n_series:,} series were not looked at for seasons, trends and ties, as 'pyedmcl check' does")
-        return
-    from ..edm.check import check
+    from ..edm.check import check, remarks_on_size
 
-    for text in _lines(check(series, E_max=1).remarks, context.info_name in _PAIRS):
+    few = len(series.names) <= _MOST
+    looked_at = check(series if few else _some(series), E_max=1).remarks
+    remarks = [remark for remark in looked_at if remark.code not in _OF_SIZE]
+    of_some = "" if few else f" (of {_MOST} of the {series.n_series:,} series, which were looked at)"
+    for text in _lines([*remarks_on_size(series, 1), *remarks], context.info_name in _PAIRS, of_some):
         warn(text)
 
 
-def _lines(remarks: Any, of_pairs: bool) -> list[str]:
-    """Each kind of remark in a sentence."""
+def _some(series: Series) -> Series:
+    """So many of the series as are looked at, the first and the last among them."""
+    from ..data.series import build_series
+
+    places = np.linspace(0, series.n_series - 1, _MOST).astype(int)
+    return build_series(series.values[:, places], [series.names[place] for place in places])
+
+
+def _lines(remarks: Any, of_pairs: bool, of_some: str) -> list[str]:
+    """Each kind of remark in a sentence; ``of_some`` says what was looked at where that is not all."""
     from ..data.columns import some
 
     found = []
     for remark in remarks:
         if remark.code == "common-season" and of_pairs:
             said = remark.text.partition(". Test")[0]
-            found.append(f"{said}. Test with 'pyedmcl surrogate-test --surrogate auto', or 'pyedmcl network'")
-        elif remark.code in ("few-rows", "on-its-side"):
+            found.append(f"{said}{of_some}. Test with 'pyedmcl surrogate-test --surrogate auto', or 'pyedmcl network'")
+        elif remark.code in _OF_SIZE:
             found.append(remark.text.partition("; take")[0])
     for code, words in _OF_SERIES.items():
         names = [remark.series for remark in remarks if remark.code == code]
         if names:
-            found.append(f"{some(names)}: {'a' if len(names) == 1 else len(names)} series {words}")
+            found.append(f"{some(names)}: {'a' if len(names) == 1 else len(names)} series {words}{of_some}")
     return found

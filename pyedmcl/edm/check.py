@@ -134,7 +134,7 @@ def check(
     if of is not None:
         of.require(series.n_steps, "data")
     found = [Remark(code, "", text) for code, text in remarks_on_times_of(series.time, of)]
-    found += _on_size(series, highest) + _on_groups(of, highest)
+    found += remarks_on_size(series, highest) + _on_groups(of, highest)
     periods: dict[int, list[str]] = {}
     for done, (name, column) in enumerate(zip(series.names, series.values.T, strict=True), 1):
         own, own_periods = _on_series_of(name, column.astype(np.float64), of)
@@ -153,7 +153,8 @@ def check(
     return CheckResult(tuple(found), series.n_steps, series.n_series, origin())
 
 
-def _on_size(series: Series, E_max: int) -> list[Remark]:
+def remarks_on_size(series: Series, E_max: int) -> list[Remark]:
+    """Whether there are rows enough for states of ``E_max`` dimensions, and not more series than rows."""
     n, found = series.n_steps, []
     if n < _FEW_ROWS or n < _ROWS_PER_E * E_max:
         found.append(Remark(

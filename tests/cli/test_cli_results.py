@@ -57,11 +57,19 @@ def test_commands_say_what_misleads_in_a_table(run):
     pandas.DataFrame(wave, columns=list("abwt")).to_csv("table.csv", index=False)
     words = ["ccm-matrix", "table.csv", "--E", 2, "--sample", 2, "--lib-sizes", "50,100", "-o", "c"]
     said = " ".join(run(*words).stderr.split())
-    assert said.count("2 series share a cycle of 12 rows ('a, b')") == 1 and "surrogate-test --surrogate auto" in said
+    assert said.count("2 series share a cycle of 12 rows ('a', 'b')") == 1 and "surrogate-test --surrogate auto" in said
     assert "'w': a series without a mean" in said and "'t': a series with few different values" in said
     assert "warning" not in run(*words, "--quiet").stderr
     said = run("rqa", "table.csv", "--column", "t", "--radius", 0.1).stderr
     assert "few different values" in said and "cycle" not in said
+
+
+def test_some_of_many_series_are_looked_at(run):
+    rows = np.arange(90.0)[:, None] / 5 + np.random.default_rng(0).standard_normal((90, 120))
+    pandas.DataFrame(rows).to_csv("wide.csv", index=False)
+    said = " ".join(run("embed-dimension", "wide.csv", "--E-max", 1).stderr.split())
+    assert "more series (120) than rows (90)" in said and "were not looked at" not in said
+    assert "100 series with a trend, which others that have one seem to follow (of 100 of the 120 series" in said
 
 
 def test_the_season_that_was_looked_for_is_told(run):
