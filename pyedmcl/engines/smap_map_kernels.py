@@ -146,13 +146,13 @@ class MapKernels:
         """
         local = quirks_for(self.executor.info).local_bytes // self.shape.item
 
-        def need(**changes: Any) -> int:
+        def numbers(**changes: Any) -> int:
             return local_numbers({**given, **chosen, **changes})
 
         at_once = 2 if chosen["target_lanes"] * chosen["row_lanes"] > 1 else 1
-        chosen["rows_local"] = chosen["rows_local"] and need(target_tiles=1, step=8) <= local
+        chosen["rows_local"] = chosen["rows_local"] and numbers(target_tiles=1, step=8) <= local
         for name, least, groups in (("step", 32, at_once), ("target_tiles", 1, 1), ("step", 8, 1)):
-            while chosen[name] > least and need() * groups > local:
+            while chosen[name] > least and numbers() * groups > local:
                 chosen[name] //= 2
 
     def bytes_of_library(self, each: TargetClass) -> dict[str, int]:

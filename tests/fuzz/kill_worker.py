@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import sys
 import time
+import warnings
 
 import numpy as np
 
 import pyedmcl
 from pyedmcl.recurrence import checkpoint
+
+warnings.filterwarnings("ignore", "E is at the upper end of its range")  # which says nothing about kills
 
 
 def series():

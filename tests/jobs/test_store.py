@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 import tracemalloc
 import warnings
 from dataclasses import replace
@@ -14,6 +15,7 @@ import numpy as np
 import pytest
 from store_helpers import ROWS, N, finish, make_manifest, values, write_blocks
 
+from pyedmcl.data import call
 from pyedmcl.errors import InputError, StoreError, StoreMismatchError
 from pyedmcl.jobs import XmapStore, default_block_rows, open_store
 from pyedmcl.jobs.durable import read_journal
@@ -137,6 +139,11 @@ def test_memory_stays_within_blocks(path):
     names = [str(i) for i in range(n)]
     with XmapStore.create_or_resume(path, make_manifest(n, rows, names=names)) as store:
         part = np.ones((rows, n), dtype=np.float32)
+        store.write(0, part)
+        open_store(path).rho[:3, :3]  # imports do not count
+        described = threading.Event()  # nor the data of an earlier test's call, which a thread may still describe
+        call._helper.begin(lambda: described.set() or {})
+        assert described.wait(60)
         tracemalloc.start()
         for index in range(0, store.n_blocks):
             start, stop = store.rows(index)

@@ -34,18 +34,18 @@ CASES = {
     "periodic": (np.resize(_noise(20, 4), 500), {}),
     "gaps": (_gaps(500, 5), {"Tp": 1}),
     "few": (_noise(40, 6), {}),  # fewer rows than neighbours
-    "mask": (_noise(500, 7), {"library_rows": np.random.default_rng(7).random(500) < 0.6}),
+    "mask": (_noise(500, 7), {"library_mask": np.random.default_rng(7).random(500) < 0.6}),
 }
 
 
-def _found(device, x, exclusion_radius=0, Tp=0, library_rows=None):
+def _found(device, x, exclusion_radius=0, Tp=0, library_mask=None):
     """Rows and squared distances of each dimension."""
     problem = SearchProblem(DIMS, COUNTS, 1, Tp, exclusion_radius, len(x), len(x))
     executor = open_device(device)
     searcher = ExhaustiveSearcher(executor, problem, "neighbors")
     try:
         layouts = [lay_out(x[:, None], problem, len(x), end) for end in (problem.library_end, len(x))]
-        (tables,) = searcher.tables(searcher.load_layouts(*layouts), library_rows)
+        (tables,) = searcher.tables(searcher.load_layouts(*layouts), library_mask)
         return [tables.read(executor, E, 1) for E in DIMS]
     finally:
         searcher.release()
