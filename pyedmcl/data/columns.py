@@ -66,6 +66,12 @@ def leaves_out(labels: Sequence[object], columns: Sequence[str | int] | str | in
     )
 
 
+def many(count: int, noun: str, one: str = "", several: str = "") -> str:
+    """A number of things as a sentence has it, with the verb where one is given: "1 row is", "2 rows are"."""
+    said, verb = (f"{count:,} {noun}", one) if count == 1 else (f"{count:,} {noun}s", several)
+    return f"{said} {verb}" if verb else said
+
+
 def some(items: Sequence[object]) -> str:
     """The first few items, quoted, and how many more there are."""
     first = ", ".join(shown(item) for item in items[:SHOWN])

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ..errors import InputError, warn
 from .arguments import MOST_STEPS
-from .columns import some
+from .columns import many, some
 from .series import Series
 
 Rows = NDArray[np.int64]
@@ -104,7 +104,7 @@ class Groups:
         short = np.flatnonzero(self.sizes < needed)
         if not len(short):
             return
-        named = some([f"{self.names[i]} ({self.sizes[i]} rows)" for i in short])
+        named = some([f"{self.names[i]} ({many(int(self.sizes[i]), 'row')})" for i in short])
         said = f"{wanted} needs {needed:,} rows of a group, and there are fewer in {named}"
         if len(short) == len(self.labels):
             raise InputError(f"groups: {said}, so that no group is left; use a smaller E or tau, or longer groups")

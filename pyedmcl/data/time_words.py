@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .columns import many
 from .steps import Steps
 from .times import like_date
 
@@ -28,15 +29,17 @@ def faults(time: Array, steps: Steps) -> dict[str, str]:
     """What is wrong with times by its code, the worst first: which rows, as a phrase."""
     found = {}
     if len(steps.timeless):
-        found["time-less"] = f"{len(steps.timeless):,} rows have no time, {_named(time, steps.timeless, 'row')}"
+        rows = many(len(steps.timeless), "row", "has", "have")
+        found["time-less"] = f"{rows} no time, {_named(time, steps.timeless, 'row')}"
     if len(steps.back):
         found["time-back"] = (
-            f"the time goes back {len(steps.back):,} times, {_named(time, steps.back, 'first in row', 1)}: several "
-            "recordings one below the other, or rows that are not sorted"
+            f"the time goes back {many(len(steps.back), 'time')}, {_named(time, steps.back, 'first in row', 1)}: "
+            "several recordings one below the other, or rows that are not sorted"
         )
     if len(steps.doubled):
         found["time-double"] = (
-            f"{len(steps.doubled):,} rows have the time of the row before, {_named(time, steps.doubled, 'row')}"
+            f"{many(len(steps.doubled), 'row', 'has', 'have')} the time of the row before, "
+            f"{_named(time, steps.doubled, 'row')}"
         )
     if len(steps.short):
         found["time-uneven"] = (
@@ -45,7 +48,7 @@ def faults(time: Array, steps: Steps) -> dict[str, str]:
         )
     if len(steps.long):
         found["time-gaps"] = (
-            f"{steps.missing.sum():,} rows are missing in {len(steps.long):,} places, "
+            f"{many(int(steps.missing.sum()), 'row', 'is', 'are')} missing in {many(len(steps.long), 'place')}, "
             f"{_named(time, steps.long, 'before row')}"
         )
     return found

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from ..data.columns import many
 from ..data.condition import near_one
 from ..data.series import Series
 from .cycles import LEAST_CYCLES, LEVEL, common_period, cycle, p_of_period
@@ -60,7 +61,8 @@ class Choice:
         else:
             none = f"without its cycle of {self.removed} rows it has no other" if self.removed else "it has no lasting"
             parts.append(f"the spectrum{' of what is left' if parts else f', since {none} cycle or trend'}")
-        gaps = f"; {self.gaps} gaps stay, and were bridged by straight lines for the spectrum" if self.gaps else ""
+        stay = f"{many(self.gaps, 'gap', 'stays', 'stay')}, and {'was' if self.gaps == 1 else 'were'}"
+        gaps = f"; {stay} bridged by straight lines for the spectrum" if self.gaps else ""
         return f"keeps {', '.join(parts)}{gaps}"
 
     def maker(self, values: Doubles) -> Maker:

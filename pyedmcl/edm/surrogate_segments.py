@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ..data.columns import many
 from ..data.series import Series
 from ..errors import InputError
 from .surrogate_makers import Maker, adjusted_by, turned_by
@@ -51,7 +52,7 @@ class SegmentChoice:
         parts = [f"keeps {kept} of {stretches} of {LEAST_SEGMENT} rows or more without gaps"] if self.drawn else []
         if self.shuffled:
             parts.append(f"shuffles {self.shuffled:,} values within shorter stretches")
-        return f"{' and '.join(parts) or 'keeps nothing'}; {self.gaps:,} gaps stay"
+        return f"{' and '.join(parts) or 'keeps nothing'}; {many(self.gaps, 'gap', 'stays', 'stay')}"
 
     def maker(self, values: Doubles) -> Maker:
         """What makes surrogates of these values."""

@@ -101,6 +101,6 @@ def test_every_command_refuses_rows_that_are_missing(tmp_path, one_device, comma
     (tmp_path / "gaps.csv").write_text("day,a,b\n" + "\n".join(rows) + "\n")
     done = inside(command, "gaps.csv", *_NEEDS[command], "--device", one_device, cwd=tmp_path)
     said = " ".join(done.stderr.split())
-    assert done.returncode == 3 and "2 rows are missing in 1 places, before row 30 (32)" in said, done.stderr
+    assert done.returncode == 3 and "2 rows are missing in 1 place, before row 30 (32)" in said, done.stderr
     assert "--regular 'insert'" in said and "regular=" not in said
     assert [path.name for path in tmp_path.iterdir()] == ["gaps.csv"], "nothing was begun"

@@ -68,12 +68,12 @@ def test_functions_that_make_no_states_take_all_times():
     [
         (FRAME, r"3 rows are missing in 2 places, before row 10 \(1991-01-01\), 48 \(1994-04-01\).*'insert'.*'ignore'"),
         (FRAME.iloc[::-1], r"the time goes back 116 times, first in row 1 \(1999-11-01\).*groups="),
-        (pandas.concat([WHOLE, WHOLE]), r"the time goes back 1 times, first in row 120 \(1990-01-01\)"),
-        (WHOLE.iloc[np.sort([*range(120), 7])], r"1 rows have the time of the row before, row 8 \(1990-08-01\)"),
-        (WHOLE.set_axis([*MONTHS[:5], pandas.NaT, *MONTHS[6:]]), "1 rows have no time, row 5"),
+        (pandas.concat([WHOLE, WHOLE]), r"the time goes back 1 time, first in row 120 \(1990-01-01\)"),
+        (WHOLE.iloc[np.sort([*range(120), 7])], r"1 row has the time of the row before, row 8 \(1990-08-01\)"),
+        (WHOLE.set_axis([*MONTHS[:5], pandas.NaT, *MONTHS[6:]]), "1 row has no time, row 5"),
         (WHOLE.set_axis(np.cumsum(np.where(np.arange(120) % 40, 1, 0.25))), r"less than half as long.*before row 40"),
         (WHOLE.set_axis(MONTHS.where(np.arange(120) != 9, MONTHS[9] + pandas.Timedelta(days=20))), "less than half"),
-        (WHOLE.reset_index(drop=True).drop(index=[4]), r"1 rows are missing in 1 places, before row 4 \(5\)"),
+        (WHOLE.reset_index(drop=True).drop(index=[4]), r"1 row is missing in 1 place, before row 4 \(5\)"),
     ],
 )  # fmt: skip
 def test_what_is_refused_names_its_rows(data, words):

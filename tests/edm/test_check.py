@@ -40,7 +40,7 @@ def test_a_sound_table_has_nothing_to_remark():
         (np.tile(np.arange(100.0), 4), "time-back", "goes back 3 times, first in row 100"),
         (np.repeat(np.arange(200), 2), "time-double", "200 rows have the time"),
         (np.cumsum(np.where(np.arange(400) % 5, 1.0, 0.2)), "time-uneven", "79 of 399 steps"),
-        (np.delete(MONTHS, 7)[:399], "time-gaps", "1 rows are missing"),
+        (np.delete(MONTHS, 7)[:399], "time-gaps", "1 row is missing"),
     ],
 )
 def test_times(time, code, words):
@@ -89,9 +89,9 @@ def test_sizes():
 def test_networks_tell_of_times(one_device):
     data = table(NOISE[:100], np.tile(np.arange(50.0), 2))
     options = {"E": 2, "lags": None, "surrogate": None, "convergence": False, "partial": False, "device": one_device}
-    with pytest.raises(InputError, match="the time goes back 1 times, first in row 50"):
+    with pytest.raises(InputError, match="the time goes back 1 time, first in row 50"):
         pyedmcl.causal_network(data, **options)
-    with pytest.warns(RuntimeWarning, match="the time goes back 1 times, first in row 50"):
+    with pytest.warns(RuntimeWarning, match="the time goes back 1 time, first in row 50"):
         pyedmcl.causal_network(data, regular="ignore", **options)
 
 
@@ -101,7 +101,7 @@ def test_the_command(tmp_path):
         NOISE[:, 0], ((1990 + i // 12, 1 + i % 12) for i in range(401) if i != 30), strict=True)]  # fmt: skip
     path.write_text("\n".join(["date,a", *rows]) + "\n")
     said = CliRunner().invoke(app, ["check", str(path)]).stdout
-    assert "1 remarks" in said and "1 rows are missing" in said
+    assert "1 remarks" in said and "1 row is missing" in said
     answer = json.loads(CliRunner().invoke(app, ["check", str(path), "--json"]).stdout)
     assert [remark["code"] for remark in answer["remarks"]] == ["time-gaps"]
     pytest.importorskip("pandas", reason="pandas is not installed")

@@ -118,7 +118,7 @@ def test_short_groups_and_times(one_device):
     times = np.concatenate([dates[:110], dates[:70], dates[:80], dates[90:100]])  # each begins anew, one has a hole
     frame = pandas.DataFrame(data, index=times)
     options = {"partial": False, "convergence": False, "device": one_device, **CALL}
-    with pytest.raises(InputError, match=r"data: group c: 10 rows are missing in 1 places, before row 260"):
+    with pytest.raises(InputError, match=r"data: group c: 10 rows are missing in 1 place, before row 260"):
         pyedmcl.causal_network(frame, groups=labels, n=9, **options)
     with pytest.warns(RuntimeWarning) as told:
         found = pyedmcl.causal_network(

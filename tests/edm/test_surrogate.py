@@ -175,7 +175,7 @@ def test_stretches_without_gaps_have_surrogates_of_their_own(method, monkeypatch
 def test_the_two_halves_of_a_series_with_a_gap_do_not_share_their_phases():
     x = red(121)
     x[60], x[61:] = np.nan, x[:60]
-    with pytest.warns(RuntimeWarning, match="2 stretches of 30 rows or more without gaps; 1 gaps"):
+    with pytest.warns(RuntimeWarning, match="2 stretches of 30 rows or more without gaps; 1 gap stays"):
         drawn = pyedmcl.surrogate(x, "phase", n=20, seed=1)
     alike = [np.corrcoef(row[:60], row[61:])[0, 1] for row in drawn]
     assert np.mean(alike) < 0.5
