@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from ..errors import warn
 from .exits import running
 
@@ -45,6 +43,8 @@ def remark_on(series: Series) -> None:
 
 def _some(series: Series) -> Series:
     """So many of the series as are looked at, the first and the last among them."""
+    import numpy as np
+
     from ..data.series import build_series
 
     places = np.linspace(0, series.n_series - 1, _MOST).astype(int)

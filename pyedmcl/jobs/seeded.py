@@ -8,6 +8,7 @@ import secrets
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
+from ..errors import StoreMismatchError
 from .claims import Member, require_alone
 from .ownership import is_ours, mark, read_identity
 from .records import DamagedError
@@ -44,8 +45,14 @@ def seeded_folder(
     StoreError
         Others work there, and this process has not joined.
     """
+    # Before anything is touched. An empty folder is nobody's, and has no seed.
     known = _stored_seed(path) if seed is None else seed
-    is_ours(path, identity(known or 0), "out")  # before anything is touched; an empty folder is nobody's
+    try:
+        is_ours(path, identity(known or 0), "out")
+    except StoreMismatchError:
+        if known is not None or (known := _stored_seed(path)) is None:
+            raise
+        is_ours(path, identity(known), "out")  # another process has begun it a moment ago
     if begin is None:
         require_alone(path)
     with Member(path, device) as member:
