@@ -196,6 +196,8 @@ def chosen(only: str | None, quick: bool, processor_only: bool) -> Cases:
         left_out = (quick and seen[function] > QUICK) or (one.gpu and processor_only)
         if not left_out and fnmatch(name, only or "*"):
             wanted[name] = function, one
+    if not wanted:
+        sys.exit(f"no case matches --only {only!r}; names are like {next(iter(all_cases()))}")
     return wanted
 
 
