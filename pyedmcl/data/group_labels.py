@@ -52,8 +52,9 @@ def take_groups(data: Any, groups: Any, what: str, *, required: bool = True) -> 
         return _flat(data), None
     found, n_steps = groups_of(groups, None, what), _rows_of(data)
     if n_steps is not None and n_steps != len(found.codes):
-        unknown = [key for key in keys if key not in there]
-        if len(unknown) < len(keys) == len(set(keys)) and all(isinstance(key, str) for key in keys):
+        named = all(isinstance(key, str) for key in keys)
+        unknown = [key for key in keys if key not in there] if named else keys
+        if len(unknown) < len(keys) == len(set(keys)):
             raise InputError(
                 f"groups={shown(groups)}: {what} has no column or level {some(unknown)}; there are {some(list(there))}"
             )
@@ -73,7 +74,7 @@ def names_columns(keys: Sequence[Any], there: Collection[Any]) -> bool:
     """Whether these are names of columns, each once; labels of rows may be equal to some names, but repeat."""
     if not keys or not all(map(hashable, keys)) or len(set(keys)) < len(keys):
         return False
-    return all(key in there for key in keys)
+    return set(keys) <= set(filter(hashable, there))  # a missing value is equal to nothing, and says no truth of it
 
 
 def groups_of(groups: Any, n_steps: int | None, what: str) -> Groups:

@@ -192,6 +192,16 @@ def test_bad_groups_are_refused_by_name(groups, said):
     assert said in str(caught.value)
 
 
+def test_a_missing_value_is_no_name_of_a_column():
+    """Whether pandas.NA is equal to anything cannot be said."""
+    pandas = pytest.importorskip("pandas", reason="frames as input need pandas")
+    frame = pandas.DataFrame(TABLE).rename(columns=str)
+    for data in (frame, {name: column.to_numpy() for name, column in frame.items()}):
+        for groups in (pandas.NA, ["0", pandas.NA]):
+            with pytest.raises(InputError, match="groups"):
+                pyedmcl.xmap(data, E=2, groups=groups)
+
+
 def test_labels_are_counted_before_groups_are_measured():
     pandas = pytest.importorskip("pandas", reason="frames as input need pandas")
     with pytest.raises(InputError, match="groups has 3 labels and data 175 rows"):
