@@ -26,7 +26,7 @@ _CODE_BYTES, _CODES_MOST, _CODES_GROUP, _CODES_ROWS, _UNROLLED_MOST = 2, 8, 512,
 _LIBRARIES_AGAIN = 8
 # Multiply-adds of a class of targets, at most, that the kernel for any number of neighbours looks up. On processors it
 # takes up to 1.4 times as long, 0.1 ms here, where compiling one more kernel takes 100 ms. On an H200 it takes 1.05 to
-# 1.5 times as long, 0.02 ms here, where one more kernel takes 200 to 300 ms once.
+# 1.3 times as long, 0.01 ms here, where one more kernel takes 200 to 300 ms once.
 _FEW_OPERATIONS, _FEW_ON_GPUS = 1e7, 1e8
 # What it costs to begin a group, in reads of a target for each row (a library takes k + 1 of them): to sum
 # observations, and to fetch targets for local memory.
