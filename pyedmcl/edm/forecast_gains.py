@@ -22,7 +22,7 @@ from .convergence import upper_tail
 from .effort import operations
 from .lag_order import z_of_difference
 from .multiview_problem import ViewsEngine, ViewsProblem
-from .states import condition_together, embed, future
+from .states import condition_together, embed, future, standardised
 
 if TYPE_CHECKING:
     from ..device.executor import Executor
@@ -123,7 +123,7 @@ class ForecastsEngine:
         """Those that are alike, as views of the coordinates that any of them has."""
         p, effect = self._problem, forecasts[0].effect
         others = sorted({other for one in forecasts for other in one.others})
-        series = condition_together(_standard(p.values[:, [effect, *others]]), p.dtype)
+        series = condition_together(standardised(p.values[:, [effect, *others]]), p.dtype)
         E = p.E[effect]
         states = np.concatenate([embed(series[:, :1], E, p.tau), series[:, 1:]], axis=1)
         views = tuple((*range(E), *(E + others.index(other) for other in one.others)) for one in forecasts)
@@ -134,14 +134,6 @@ class ForecastsEngine:
 
     def release(self) -> None:
         """Nothing is held."""
-
-
-def _standard(values: NDArray[Any]) -> Doubles:
-    """Each column less its mean, in units of its standard deviation."""
-    wide = values.astype(np.float64)
-    centred = wide - np.nanmean(wide, axis=0)
-    spread = np.nanstd(centred, axis=0)
-    return np.asarray(centred / np.where(spread > 0, spread, 1.0))
 
 
 def p_of_forecasts(

@@ -18,6 +18,7 @@ from ..jobs.blocks import Record
 from ..jobs.runner import Runner
 from .pair_predictions_problem import predict_pairs
 from .scores import pearson
+from .states import standardised
 
 Doubles = NDArray[np.float64]
 
@@ -165,16 +166,10 @@ def partial_correlation(a: Doubles, b: Doubles, given: Sequence[Doubles]) -> flo
         there &= np.isfinite(one)
     if there.sum() < 3 + len(given):
         return float("nan")
-    known = np.column_stack([np.ones(int(there.sum())), *(_standard(one[there]) for one in given)])
-    pair = np.column_stack([_standard(a[there]), _standard(b[there])])
+    known = np.column_stack([np.ones(int(there.sum())), *(standardised(one[there]) for one in given)])
+    pair = np.column_stack([standardised(a[there]), standardised(b[there])])
     fit, *_ = np.linalg.lstsq(known, pair, rcond=None)
     left = pair - known @ fit
     if (left.std(axis=0) < 1e-6).any():
         return float("nan")
     return float(pearson(left[:, 0], left[:, 1]))
-
-
-def _standard(values: Doubles) -> Doubles:
-    """Values less their mean, by their standard deviation."""
-    centred = values - values.mean()
-    return np.asarray(centred / (centred.std() or 1.0))

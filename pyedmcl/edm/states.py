@@ -86,6 +86,15 @@ def condition_together(coordinates: NDArray[Any], dtype: str) -> NDArray[Any]:
     return out
 
 
+def standardised(values: NDArray[Any]) -> NDArray[np.float64]:
+    """Series (n_steps,) or (n_steps, n_series) less their means, by their standard deviations; gaps stay, and what does
+    not vary is 0."""
+    wide = values.astype(np.float64)
+    centred = wide - np.nanmean(wide, axis=0)
+    spread = np.nanstd(centred, axis=0)
+    return np.asarray(centred / np.where(spread > 0, spread, 1.0))
+
+
 def future(target: NDArray[Any], Tp: int) -> NDArray[np.float64]:
     """``target[..., t + Tp]`` for each row t (..., n_steps), NaN where there is none."""
     n = target.shape[-1]
