@@ -14,9 +14,7 @@
 ##     group share the work); of several it lies in local memory, and each is loaded once for `step` library rows
 ##     (processors, where a group is one work-item)
 ##
-## Predictions are never written. For each tile and column `sums` gets the rows counted, the means of predictions and of
-## observations, and the sums of products of what differs from these means, which lose nothing where predictions hardly vary or
-## a series drifts; smap_score joins the tiles in double.
+## Predictions are never written: smap_map_sums.mako reduces those of a tile to sums, and joins the tiles' sums to rho.
 ## ---- parameters (python -m pyedmcl.kernels.describe --write) ----
 ## Given by the problem:
 ##   E             embedding dimension: values in a state
@@ -34,6 +32,7 @@
 ##   step          library rows at a time (8 16 32 64; 32, 64)
 ##   rows_local    work-items keep what H is made of in local memory; else in registers (no yes; no, yes)
 ## ---- end of parameters ----
+<%namespace name="sums" file="smap_map_sums.mako"/>
 <%
 wg = target_lanes * row_lanes
 rows = row_lanes * row_tiles * rows_each
@@ -54,11 +53,8 @@ def place(row):
 def place_in_tile(r):
     """The same for row `r` of a work-item's tile, from its first one on."""
     return r // 4 * 4 * row_lanes + r % 4 if fours else r
-state = -(-(2 * E + gaps) // 4) * 4
 
-def present(value):
-    """A value where there are a prediction and an observation, else 0."""
-    return f"select((targetv)(0), {value}, there)" if gaps else value
+state = -(-(2 * E + gaps) // 4) * 4
 %>
 #define WG ${wg}
 #define E ${E}
@@ -81,18 +77,18 @@ typedef PASTE(REAL_NAME, 4) fourv;
 #define LOAD_TARGETS(p) PASTE(vload, ${width})(0, p)
 #define STORE_TARGETS(v, p) PASTE(vstore, ${width})(v, 0, p)
 
-## Adds the products of `step` library rows to the first `some` vectors of a work-item's tile p; h, y: where its rows of H and
-## its targets are.
-<%def name="multiply(unrolled, some)">
+## Adds the products of `step` library rows to the first `n_vectors` vectors of a work-item's tile p; h_row, y: where its rows
+## of H and its targets are.
+<%def name="multiply(unrolled, n_vectors)">
 #pragma unroll ${unrolled}
       for (int s = 0; s < STEP; ++s) {
-%for v in range(some):
+%for v in range(n_vectors):
         const targetv y${v} = LOAD_TARGETS(y + ${f"s * TARGETS + {v * target_lanes * width}" if staged else f"(size_t)s * target_stride + {v * width}"});
 %endfor
 %for r in range(rows_each):
         {
           const targetv h = (targetv)(h_row[s * ROWS + ${place_in_tile(r)}]);
-%for v in range(some):
+%for v in range(n_vectors):
           p${r}_${v} = FUSED(h, y${v}, p${r}_${v});
 %endfor
         }
@@ -156,17 +152,17 @@ void smap_map(global const real* restrict states, global const real* restrict co
     barrier(CLK_LOCAL_MEM_FENCE);
     for (int i = lid; i < STEP * STATE; i += WG)
       staged_states[i] = from + i / STATE < n_padded ? states[(size_t)from * STATE + i] : 0;
-    global const real* restrict some = targets + (size_t)from * target_stride;
+    global const real* restrict next = targets + (size_t)from * target_stride;
     if (column_begin % 4 == 0) {  // fours are aligned: target_stride is a multiple of 16
       for (int i = lid; i < STEP * TARGETS / 4; i += WG) {
         const int c = block + i % (TARGETS / 4) * 4, s = i / (TARGETS / 4);
         *(local fourv*)(staged_targets + 4 * i) =
-            c < column_end && from + s < n_rows ? *(global const fourv*)(some + (s * target_stride + c)) : (fourv)(0);
+            c < column_end && from + s < n_rows ? *(global const fourv*)(next + (s * target_stride + c)) : (fourv)(0);
       }
     } else {
       for (int i = lid; i < STEP * TARGETS; i += WG) {
         const int c = block + i % TARGETS, s = i / TARGETS;
-        staged_targets[i] = c < column_end && from + s < n_rows ? some[s * target_stride + c] : 0;
+        staged_targets[i] = c < column_end && from + s < n_rows ? next[s * target_stride + c] : 0;
       }
     }
     barrier(CLK_LOCAL_MEM_FENCE);
@@ -208,9 +204,9 @@ void smap_map(global const real* restrict states, global const real* restrict co
 %endif
 %if staged:
       const int left = column_end - block - target_lane / ${together} * ${together * width};
-%for some in range(vectors, 0, -1):
-      ${"if" if some == vectors else "else if"} (left > ${(some - 1) * target_lanes * width}) {
-        ${multiply(4, some)}
+%for n_vectors in range(vectors, 0, -1):
+      ${"if" if n_vectors == vectors else "else if"} (left > ${(n_vectors - 1) * target_lanes * width}) {
+        ${multiply(4, n_vectors)}
       }
 %endfor
 %else:
@@ -239,37 +235,10 @@ void smap_map(global const real* restrict states, global const real* restrict co
 %endif
   }
 
-  // ---- The sums of this tile ----
-  const int stop = min(ROWS, n_rows - row0);
-  sums += ((size_t)library * n_tiles + tile) * PIECES * sums_stride + block - column_begin;
-%for v in range(1 if not kept else vectors):
-%if kept:
-  {
-    const int column = ${v * target_lanes * width} + target_lane * ${width};
-%else:
-  for (int column = 0; column < TARGETS && block + column < column_end; column += ${width}) {
-%endif
-    global const real* restrict observed = targets + (size_t)row0 * target_stride + block + column;
-    targetv ${", ".join(f"{name} = 0" for name in ("n", "mean_p", "mean_o", "pp", "oo", "po"))};
-    ${rows_of_tile(v, add_values)}
-    ${across("n")}
-    ${across("mean_p")}
-    ${across("mean_o")}
-    const targetv rows_here = fmax(n, (targetv)(1));
-    mean_p /= rows_here;
-    mean_o /= rows_here;
-    ${rows_of_tile(v, add_products)}
-    ${across("pp")}
-    ${across("oo")}
-    ${across("po")}
-    if (row_lane == 0 && block + column < column_end) {
-%for k, name in enumerate(("n", "mean_p", "mean_o", "pp", "oo", "po")):
-      STORE_TARGETS(${name}, sums + ${k} * (size_t)sums_stride + column);
-%endfor
-    }
-  }
-%endfor
+${sums.of_tile()}
 }
+
+## What H of a row is made of, from local memory or from where it lies.
 <%def name="local_rows()">
       realv q[E], centre[E], g[E + 1];
       _Pragma("unroll") for (int e = 0; e < E; ++e) {
@@ -293,82 +262,5 @@ void smap_map(global const real* restrict states, global const real* restrict co
       const realv nearest = LOADV(fits + (size_t)(E + 1) * n_padded + t0), rate = LOADV(fits + (size_t)(E + 2) * n_padded + t0);
       const rowv upper = FIRST_ROWS + (rowv)(t0 + radius);
 </%def>
-## `body` for each row of a work-item's part of the tile that has a prediction and an observation (p and o), else `there` is
-## false in those columns.
-<%def name="rows_of_tile(v, body)">
-%if kept:
-%for r in range(rows_each):
-    ${one_row(f"row_lane * {rows_each} + {r}", f"p{r}_{v}", body)}
-%endfor
-%else:
-    for (int r = 0; r < stop; ++r) {
-      ${one_row("r", "LOAD_TARGETS(p_tile + r * TARGETS + column)", body)}
-    }
-%endif
-</%def>
-<%def name="one_row(row, prediction, body)">
-    {
-      const int at = ${row};
-      if (at < stop) {
-        const targetv p = ${prediction}, o = LOAD_TARGETS(observed + (size_t)(at) * target_stride);
-%if gaps:
-        const targetm there = fabs(o) < (targetv)(PRESENT) && (targetm)(columns[(size_t)(2 * E) * n_padded + row0 + at] > 0);
-%endif
-        ${body()}
-      }
-    }
-</%def>
-<%def name="add_values()">
-        n += ${present("(targetv)(1)")};
-        mean_p += ${present("p")};
-        mean_o += ${present("o")};
-</%def>
-<%def name="add_products()">
-        const targetv from_p = ${present("p - mean_p")}, from_o = ${present("o - mean_o")};
-        pp = FUSED(from_p, from_p, pp);
-        oo = FUSED(from_o, from_o, oo);
-        po = FUSED(from_p, from_o, po);
-</%def>
-## The sum over the row lanes, known to all of them. In a fixed order: again and again one half adds what the other half has.
-<%def name="across(name)">
-%if row_lanes > 1:
-    barrier(CLK_LOCAL_MEM_FENCE);
-    STORE_TARGETS(${name}, shared + row_lane * TARGETS + column);
-    for (int apart = ${row_lanes // 2}; apart > 0; apart /= 2) {
-      barrier(CLK_LOCAL_MEM_FENCE);
-      if (row_lane < apart) {
-        ${name} += LOAD_TARGETS(shared + (row_lane + apart) * TARGETS + column);
-        STORE_TARGETS(${name}, shared + row_lane * TARGETS + column);
-      }
-    }
-    barrier(CLK_LOCAL_MEM_FENCE);
-    ${name} = LOAD_TARGETS(shared + column);
-%endif
-</%def>
 
-// A work-item writes rho of one column for library get_global_id(1); rho: [library][rho_stride], from row first_library on, to
-// column target_of[column]. Tiles are joined as Chan, Golub and LeVeque do it (1979).
-kernel void smap_score(global const real* restrict sums, const int sums_stride, const int n_tiles, const int column_begin,
-                       const int column_end, global const int* restrict target_of, const int first_library,
-                       const int rho_stride, global real* restrict rho) {
-  const int c = get_global_id(0), library = get_global_id(1);
-  if (column_begin + c >= column_end) return;
-  sums += (size_t)library * n_tiles * PIECES * sums_stride + c;
-  moment n = 0, p = 0, o = 0, pp = 0, oo = 0, po = 0;
-  for (int tile = 0; tile < n_tiles; ++tile, sums += (size_t)PIECES * sums_stride) {
-    const moment here = sums[0];
-    if (here == 0) continue;
-    const moment apart_p = sums[sums_stride] - p, apart_o = sums[2 * (size_t)sums_stride] - o;
-    const moment share = here / (n + here), both = n * share;
-    pp += sums[3 * (size_t)sums_stride] + both * apart_p * apart_p;
-    oo += sums[4 * (size_t)sums_stride] + both * apart_o * apart_o;
-    po += sums[5 * (size_t)sums_stride] + both * apart_p * apart_o;
-    p += share * apart_p;
-    o += share * apart_o;
-    n += here;
-  }
-  // As pearson() of reduce.clh: what differs by no more than the rounding of the numbers themselves does not vary.
-  const int defined = n >= 3 && pp > ROUNDING * ROUNDING * n * p * p && oo > ROUNDING * ROUNDING * n * o * o;
-  const moment found = fmax(fmin(po / (sqrt(pp) * sqrt(oo)), (moment)1), (moment)-1);
-  rho[(size_t)(first_library + library) * rho_stride + target_of[column_begin + c]] = defined ? (real)found : (real)NAN;
-}
+${sums.score()}
