@@ -137,6 +137,12 @@ def build_ahead(executor: Executor, spec: KernelSpec, several: Iterable[Mapping[
     executor.build_ahead(texts, quirks_for(executor.info).build_options)
 
 
+def build_meanwhile(executor: Executor, spec: KernelSpec, values: Mapping[str, Any]) -> bool:
+    """Whether :func:`build` need not be waited for; else the kernel is compiled in the background from now on."""
+    text = text_for(spec, values, executor.info)
+    return executor.build_meanwhile(text, quirks_for(executor.info).build_options)
+
+
 @contextlib.contextmanager
 def noting() -> Iterator[list[tuple[KernelSpec, dict[str, Any]]]]:
     """Within the block, what engines build is noted: the kernel and its values, in their order."""

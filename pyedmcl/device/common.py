@@ -19,6 +19,7 @@ import numpy as np
 
 from ..errors import BuildError, DeviceMemoryError, LaunchError
 from . import copies
+from .background import Background
 from .buffers import DeviceBuffer, MemoryUse, SpareMemory
 from .common_program import CommonProgram
 from .executor import Buffer
@@ -32,6 +33,8 @@ _PROGRAMS_KEPT = 256
 _SPARE_SHARE, _SPARE, _SPARE_ON_HOST = 64, 1 << 30, 128 << 20
 # Drivers that take memory when it is first used may run out of it in the middle of work.
 _MUCH = 4
+#: A text and the options that it is compiled with.
+_Key = tuple[str, tuple[str, ...]]
 
 
 class CommonEvent(ABC):
@@ -94,7 +97,8 @@ class CommonExecutor(ABC):
         self._info = info
         self._pid = os.getpid()
         self._lock = threading.Lock()
-        self._programs: OrderedDict[tuple[str, tuple[str, ...]], CommonProgram] = OrderedDict()
+        self._programs: OrderedDict[_Key, CommonProgram] = OrderedDict()
+        self._background: Background[_Key] = Background(self._compile_and_keep)
         self._queue: Any = None
         self._context: Any = None
         self.errors = errors
@@ -172,7 +176,28 @@ class CommonExecutor(ABC):
                     with contextlib.suppress(BuildError):
                         self._keep(key, compiled.result())
 
-    def _keep(self, key: tuple[str, tuple[str, ...]], program: CommonProgram) -> None:
+    def build_meanwhile(self, source: str, options: Sequence[str] = ()) -> bool:
+        """Whether :meth:`build` need not be waited for; else the text is compiled in the background from now on.
+
+        Where the compiler gains nothing by running beside other work (``Quirks.compilers``), and for a text that it
+        refuses, the answer is True: :meth:`build` then compiles it, or says why not.
+        """
+        self._check()
+        if quirks_for(self.info).compilers < 2:
+            return True
+        key = source, _flags(options)
+        with self._lock:
+            if key in self._programs or key in self._background.failed:
+                return True
+        self._background.add(key)
+        return False
+
+    def _compile_and_keep(self, key: _Key) -> None:
+        program = self._compile(*key)
+        with self._lock:
+            self._keep(key, program)
+
+    def _keep(self, key: _Key, program: CommonProgram) -> None:
         """Keep a program for as long as it is among those that were asked for last."""
         self._programs[key] = program
         if len(self._programs) > _PROGRAMS_KEPT:
@@ -324,6 +349,7 @@ class CommonExecutor(ABC):
         if self._queue is None or os.getpid() != self._pid:
             return
         try:
+            self._background.close()
             self.finish()
         finally:
             if self._spare is not None:

@@ -81,6 +81,9 @@ class Executor(Protocol):
     def build_ahead(self, sources: Sequence[str], options: Sequence[str] = ()) -> None:
         """Compile texts that are needed soon, where doing so side by side saves time. Raises nothing."""
 
+    def build_meanwhile(self, source: str, options: Sequence[str] = ()) -> bool:
+        """Whether :meth:`build` need not be waited for; else the text is compiled in the background. Raises nothing."""
+
     def allocate(self, nbytes: int) -> Buffer:
         """Uninitialised memory, at least 1 byte. Raises DeviceMemoryError (``refused``) where there is none left."""
 

@@ -70,7 +70,7 @@ class Quirks:
     whole_memory_in_one : bool
         The reported largest allocation is no real limit; ``largest_bytes`` is all of the memory then.
     compilers : int
-        Programs that are compiled side by side, where several are needed.
+        Programs that are compiled side by side, where several are needed; from two on, also beside other work.
     keep_programs : bool
         Whether compiled programs are kept in the user's cache folder, since the runtime itself keeps none.
     group_left_open : int

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..codegen.build import build, build_ahead
+from ..codegen.build import build, build_ahead, build_meanwhile
 from ..device.quirks import quirks_for
 from ..kernels import spec
 from ..kernels.lookup import TOP_BYTE
@@ -170,17 +171,40 @@ class Lookups:
     def _planned(
         self, tables: Tables, E: int, width: int, n_libraries: int, predictions: float, *, gaps: bool, compact: bool
     ) -> tuple[LookupShape, dict[str, Any]]:
-        """The launch of ``width`` targets, and the values of its kernel."""
+        """The launch of ``width`` targets, and the values of its kernel.
+
+        Until a kernel for this number of neighbours is compiled, the one for any number gives the same bits.
+        """
+        any_k = len(tables.problem.dims) > 1 and not compact and self._shapes.takes_any_k(tables.problem.k(E), width)
+        plan = functools.partial(self._planned_as, tables, E, width, n_libraries, predictions, gaps=gaps)
+        shape, values = plan(any_k=any_k, compact=compact)
+        if not any_k and self._compiled_meanwhile(tables, E, width, values):
+            shape, values = plan(any_k=True, compact=False)
+        return shape, values
+
+    def _planned_as(
+        self, tables: Tables, E: int, width: int, n_libraries: int, predictions: float, *, gaps: bool, any_k: bool,
+        compact: bool,
+    ) -> tuple[LookupShape, dict[str, Any]]:  # fmt: skip
+        """The launch of ``width`` targets with a kernel for any number of neighbours or for theirs."""
         k, pacer = tables.problem.k(E), self._pacers[E]
         units = lambda cost: pacer.units(cost * predictions)  # noqa: E731
-        any_k = len(tables.problem.dims) > 1 and not compact and self._shapes.takes_any_k(k, width)
         shape = self._shapes.shape(k, width, n_libraries, units, compact=compact, any_k=any_k)
-        narrow = self._pool is not None and k >= _NARROW_LEAST[0] and width >= _NARROW_LEAST[1]
+        # All dimensions that share a kernel read the same rows.
+        most = max(tables.problem.ks) if any_k else k
+        narrow = self._pool is not None and most >= _NARROW_LEAST[0] and width >= _NARROW_LEAST[1]
         return shape, {
             **shape.parameters, "k": 0 if any_k else k, "dtype": self._dtype, "gaps": gaps,
             "stage_rows": shape.stage_rows, "table_tile": tables.knn_pass.table_tile, "narrow_rows": narrow,
             "precision": "compact" if compact else "full",
         }  # fmt: skip
+
+    def _compiled_meanwhile(self, tables: Tables, E: int, width: int, values: dict[str, Any]) -> bool:
+        """Whether a kernel for this number of neighbours is left to the background, and one for any does its work."""
+        alike = len(set(tables.problem.ks)) == 1
+        if alike or values["precision"] != "full" or self._shapes.chosen(values["k"], width).grade == "forced":
+            return False
+        return not build_meanwhile(self._executor, spec("lookup"), values)
 
     def compile_ahead(self, tables: Tables, wanted: Iterable[Wanted]) -> None:
         """Compile what lookups of these tables will ask for, several kernels at once where that saves time.

@@ -9,6 +9,7 @@ import pytest
 
 import pyedmcl
 from pyedmcl.device import common, opencl, session
+from pyedmcl.device.background import Background
 from pyedmcl.device.quirks import quirks_for
 from pyedmcl.engines import lookups
 from pyedmcl.errors import BuildError
@@ -46,13 +47,48 @@ def test_texts_are_compiled_once_and_a_refused_one_is_left_to_its_own_build(one_
         executor.build(bad)
 
 
-@pytest.mark.parametrize("precision", ["full", "compact"])
+def test_a_text_is_compiled_in_the_background_once_and_a_refused_one_is_left_to_its_own_build(one_device, compiled):
+    executor = session.open_device(one_device)
+    good, bad = [WRITES.format(number) for number in range(3)], WRITES.format("this is no number")
+    wanted = [good[0], bad, *good, bad]
+    assert not any([executor.build_meanwhile(text) for text in wanted[:2]])
+    for text in wanted:
+        executor.build_meanwhile(text)
+    executor._background.wait()
+    assert all(executor.build_meanwhile(text) for text in wanted)
+    for text in good:
+        executor.build(text)
+    assert sorted(compiled) == sorted([*good, bad])
+    with pytest.raises(BuildError):
+        executor.build(bad)
+
+
+def test_without_a_compiler_that_gains_by_it_nothing_is_compiled_in_the_background(one_device, compiled, monkeypatch):
+    monkeypatch.setattr(common, "quirks_for", lambda info: replace(quirks_for(info), compilers=1))
+    executor = session.open_device(one_device)
+    assert executor.build_meanwhile(WRITES.format(1))
+    assert executor._background._thread is None
+    assert not compiled
+
+
+def _lookups(texts):
+    return [text for text in texts if "void lookup(" in text]
+
+
+def _map_of_many_dimensions():
+    return coupled_maps(n_series=24, n_steps=600, seed=2).values, np.arange(24) % 4 + 2
+
+
+@pytest.fixture
+def own_kernels(monkeypatch):
+    """No class of targets has too little work for a kernel of its own."""
+    monkeypatch.setattr(lookups.LookupShapes, "takes_any_k", lambda self, k, width: False)
+
+
 def test_a_map_of_many_dimensions_asks_for_no_lookup_that_was_not_compiled_ahead(
-    one_device, compiled, monkeypatch, precision
+    one_device, compiled, own_kernels, monkeypatch
 ):
-    x = coupled_maps(n_series=24, n_steps=600, seed=2).values
-    E = np.arange(24) % 4 + 2
-    monkeypatch.setattr(lookups.LookupShapes, "takes_any_k", lambda self, k, width: False)  # a kernel for each E
+    x, E = _map_of_many_dimensions()
     ahead, real = [], common.CommonExecutor.build_ahead
 
     def noted(self, sources, options=()):
@@ -60,8 +96,37 @@ def test_a_map_of_many_dimensions_asks_for_no_lookup_that_was_not_compiled_ahead
         real(self, ahead[-1], options)
 
     monkeypatch.setattr(common.CommonExecutor, "build_ahead", noted)
-    found = pyedmcl.xmap(x, E=E, precision=precision, device=one_device).rho
-    assert [len(texts) for texts in ahead] == [4 if precision == "full" else 8]
-    assert {text for text in compiled if "void lookup(" in text} == set(ahead[0])
+    found = pyedmcl.xmap(x, E=E, precision="compact", device=one_device).rho
+    assert [len(texts) for texts in ahead] == [8]
+    assert set(_lookups(compiled)) == set(ahead[0])
     monkeypatch.undo()
-    assert np.array_equal(found, pyedmcl.xmap(x, E=E, precision=precision, device=one_device).rho, equal_nan=True)
+    assert np.array_equal(found, pyedmcl.xmap(x, E=E, precision="compact", device=one_device).rho, equal_nan=True)
+
+
+def test_dimensions_share_a_lookup_until_theirs_are_compiled_with_the_same_bits(
+    one_device, compiled, own_kernels, monkeypatch
+):
+    x, E = _map_of_many_dimensions()
+    executor = session.open_device(one_device)
+    with monkeypatch.context() as patched:
+        patched.setattr(executor, "_background", background := Background(lambda piece: None))  # compiles nothing
+        first = pyedmcl.xmap(x, E=E, device=one_device)
+    background.wait()
+    assert len(_lookups(compiled)) == 1
+    pyedmcl.xmap(x, E=E, device=one_device)
+    executor._background.wait()
+    assert len(_lookups(compiled)) == 5
+    asked, real = [], executor.build
+    monkeypatch.setattr(executor, "build", lambda source, options=(): asked.append(source) or real(source, options))
+    again = pyedmcl.xmap(x, E=E, device=one_device)
+    assert len(set(_lookups(asked))) == 4
+    assert len(_lookups(compiled)) == 5
+    assert np.array_equal(first.rho, again.rho, equal_nan=True)
+    assert first.provenance["parameters"] == again.provenance["parameters"]
+
+
+def test_a_map_of_one_dimension_waits_for_its_own_lookup(one_device, compiled, own_kernels):
+    x, _ = _map_of_many_dimensions()
+    pyedmcl.xmap(x, E=3, device=one_device)
+    assert session.open_device(one_device)._background._thread is None
+    assert len(_lookups(compiled)) == 1

@@ -131,9 +131,14 @@ def test_one_lookup_serves_all_dimensions_with_few_targets(device, gaps, dtype):
 
 @pytest.mark.parametrize("quads", [False, True], ids=["one by one", "by fours"])
 @pytest.mark.parametrize("gaps", [False, True], ids=["whole", "gaps"])
-def test_one_lookup_serves_all_dimensions_on_gpus(one_device, monkeypatch, gaps, quads):
-    """With the layout of a GPU, and tables whose rows have 16 bits; a processor is told to do so."""
-    x, dims = series(gaps)[:400], [1, 3, 6, 4, 1, 3, 6]  # 2, 4, 5 and 7 neighbours
+@pytest.mark.parametrize(
+    ("dims", "narrow"), [([1, 3, 6, 4, 1, 3, 6], True), ([1, 2, 2, 1, 1, 2, 1], False)], ids=["many", "few"]
+)
+def test_one_lookup_serves_all_dimensions_on_gpus(one_device, monkeypatch, dims, narrow, gaps, quads):
+    """With the layout of a GPU, and tables whose rows have 16 bits where any dimension repays it; a processor is told
+    to do so.
+    """
+    x = series(gaps)[:400]
     wanted = pyedmcl.xmap(x, E=dims, device=one_device).rho
     layout = {"lanes": 2, "vectors": 1, "target_lanes": 2, "row_lanes": 8, "library_lanes": 2, "stage": True,
               "unroll": 4, "quads": quads}  # fmt: skip
@@ -145,7 +150,7 @@ def test_one_lookup_serves_all_dimensions_on_gpus(one_device, monkeypatch, gaps,
         found = pyedmcl.xmap(x, E=dims, device=one_device).rho
     # A pattern of gaps may have targets of one dimension only, whose kernel is its own.
     asked = [values for kernel, values in noted if kernel.name == "lookup" and not values["k"]]
-    assert {values["narrow_rows"] for values in asked} == {False, True}
+    assert {values["narrow_rows"] for values in asked} == {narrow}
     assert {values["table_tile"] for values in asked} == {1}
     np.testing.assert_array_equal(found, wanted)
 

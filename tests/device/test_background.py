@@ -1,0 +1,90 @@
+"""Pieces of work that a thread does in the background: once, in order, and without keeping a process from its end."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+import time
+
+from pyedmcl.device.background import Background
+
+ENDS = """
+import threading
+from pyedmcl.device.background import Background
+begun, go_on = threading.Event(), threading.Event()
+def work(piece):
+    begun.set()
+    go_on.wait()
+    print(piece, flush=True)
+background = Background(work)
+for piece in ("first", "second", "third"):
+    background.add(piece)
+begun.wait()
+threading.Thread(target=lambda: (threading.main_thread().join(), go_on.set())).start()
+{}
+"""
+
+
+def test_pieces_are_done_once_and_in_order_and_failures_are_told():
+    go_on, done = threading.Event(), []
+
+    def work(piece):
+        go_on.wait()
+        done.append(piece)
+        if piece == "bad":
+            raise ValueError(piece)
+
+    background = Background(work)
+    for piece in ("one", "one", "bad", "two", "one", "bad"):
+        background.add(piece)
+    go_on.set()
+    background.wait()
+    assert done == ["one", "bad", "two"]
+    assert background.failed == {"bad"}
+    background.add("one")  # whoever asks again has lost it
+    background.wait()
+    assert done == ["one", "bad", "two", "one"]
+
+
+def test_closing_waits_for_the_piece_under_way_and_leaves_out_the_rest():
+    begun, go_on, done = threading.Event(), threading.Event(), []
+
+    def work(piece):
+        begun.set()
+        go_on.wait()
+        done.append(piece)
+
+    background = Background(work)
+    background.add("under way")
+    begun.wait()
+    background.add("waiting")
+    closing = threading.Thread(target=background.close)
+    closing.start()
+    while background._waiting and closing.is_alive():
+        time.sleep(0.001)
+    go_on.set()
+    closing.join()
+    assert done == ["under way"]
+
+
+def test_where_no_thread_is_to_be_had_a_piece_waits_for_the_next_call(monkeypatch):
+    done = []
+    background = Background(done.append)
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", _refuse)
+        background.add("one")
+    background.add("two")
+    background.wait()
+    assert done == ["one", "two"]
+
+
+def _refuse(self):
+    raise RuntimeError("can't start new thread")
+
+
+def test_a_process_that_ends_waits_for_the_piece_under_way_only():
+    for how in ("", "raise KeyboardInterrupt"):
+        ended = subprocess.run([sys.executable, "-c", ENDS.format(how)], capture_output=True, text=True, timeout=60)
+        assert ended.stdout == "first\n", ended.stderr
+        assert (ended.returncode == 0) == (how == "")
