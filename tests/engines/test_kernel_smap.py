@@ -112,7 +112,9 @@ def test_every_layout_gives_the_moments(executor, monkeypatch, layout, dims):
         raise MomentsFoundError
 
     monkeypatch.setattr(room.Sweeps, "_solved", stop)
-    with using(**({"smap": {"share_from": 2}, "smap_shared": layout} if shared else {"smap": layout})):
+    with using(
+        smap={"share_from": 2} if shared else {"share_from": 48, **layout}, smap_shared=layout if shared else {}
+    ):
         engine = LocalFits(executor, library, y, rows, exclusion_radius=2, dtype="float64")
         try:
             engine.device.units = 13  # of these tiles some are cut into parts
@@ -189,8 +191,10 @@ def test_solve_is_that_of_the_oracle(executor, layout):
 
 def test_blocks_of_rows_change_nothing(executor, monkeypatch):
     case = problem(40, 3, seed=5)
-    _, whole = fitted(executor, case, [0.0, 2.0])
-    monkeypatch.setattr(room, "_MOST_MOMENTS", 16 * 17 * 2 * 8)
+    engine, whole = fitted(executor, case, [0.0, 2.0])
+    device = engine.device
+    least = device.tiling(device.align("lanes"), 2, "lanes")  # the fewest rows that are computed together
+    monkeypatch.setattr(room, "_MOST_MOMENTS", least.slots * least.rows * device.entries * 2 * 8)
     engine, parts = fitted(executor, case, [0.0, 2.0])
     assert engine.device.block("lanes", 2) < len(case[3])
     for name in ("predicted", "variance", "coefficients", "singular_values"):

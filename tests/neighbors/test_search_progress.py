@@ -13,14 +13,17 @@ import pyedmcl
 from pyedmcl.config import child_environment
 from pyedmcl.launch import pacing
 from pyedmcl.launch.progress import reporting, told, told_part
-from pyedmcl.neighbors import indexed
+from pyedmcl.neighbors import exhaustive, indexed
 
 SEARCHES = ("exhaustive", "pruned", "kdtree", "ivf", "hnsw")
 
 
 @pytest.fixture
 def short_launches(monkeypatch):
-    """Launches and blocks as short as can be."""
+    """Launches and blocks as short as can be: several, however many groups the device takes at once."""
+    groups = exhaustive.ExhaustiveSearcher._groups
+    few = lambda self, knn_pass, tiles: min(groups(self, knn_pass, tiles), max(tiles // 5, 1))  # noqa: E731
+    monkeypatch.setattr(exhaustive.ExhaustiveSearcher, "_groups", few)
     monkeypatch.setattr(pacing.Pacer, "units", lambda self, cost: 1)
     monkeypatch.setattr(indexed, "_CELLS", 1 << 12)
 
