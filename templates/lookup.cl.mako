@@ -22,7 +22,8 @@
 ##     row_lane       which of the query rows
 ##     library_lane   which library of those that the group looks up at once
 ##
-## Sums over the rows are added in an order of their own, whatever the parameters: lookup_sums.mako.
+## A row's predictions are made by lookup_prediction.mako. Sums over the rows are added in an order of their own, whatever the
+## parameters: lookup_sums.mako.
 ##
 ## Stages: fetch the tile's targets into local memory (if staged), sum the observations once for the group (if there are
 ## no gaps), then for each library: sum over the rows, put the row lanes' sums together, and write rho.
@@ -53,6 +54,7 @@
 ## ---- end of parameters ----
 <%namespace name="sums" file="lookup_sums.mako"/>
 <%namespace name="marks" file="lookup_marks.mako"/>
+<%namespace name="prediction" file="lookup_prediction.mako"/>
 <%
 columns = vectors * lanes  # targets of a work-item
 group_columns = target_lanes * columns
@@ -68,8 +70,6 @@ library_sums = [s for s in ["p", "o", "pp", "oo", "po"] + (["n"] if gaps else []
 # Tables of weights are padded to four neighbours. Where k is 0, it is an argument: one text serves classes of few targets.
 k_stride = -(-k // 4) * 4 if k else "ANY_STRIDE"
 tile_stride = table_tile * k_stride if k else f"({table_tile} * ANY_STRIDE)"
-# Rows and weights of a row can be loaded four neighbours at a time where the neighbours of a row are adjacent.
-by_fours = quads and table_tile == 1
 row_type = "ushort" if narrow_rows else "int"
 target_type = "ushort" if compact else "real"
 
@@ -237,9 +237,9 @@ ${marks.continue_unless_marked()}
       for (int t = t_begin; t < t_end && !ALLV(seen); ++t) {
         if (!(weights[ENTRY_OF(t)] > 0)) continue;
         const realv o = ${target("t", v)};
-        const rowv there = (fabs(o) < (realv)(PRESENT)) && !seen;
-        origin${v} = CHOOSE(origin${v}, o, there);
-        seen = seen || there;
+        const rowv is_first = (fabs(o) < (realv)(PRESENT)) && !seen;
+        origin${v} = CHOOSE(origin${v}, o, is_first);
+        seen = seen || is_first;
       }
     }
 %endfor
@@ -250,52 +250,10 @@ ${marks.continue_unless_marked()}
     const realv centre${v} = ${centre(v)};
 %endfor
 %endif
-    // Sums over the rows.
+    // Sums over the rows. Gaps leave out rows without a neighbour or an observation.
 <%sums:sum_rows sums="${library_sums}" place="row_lane" among="${row_lanes}" unrolled="${unroll}">
         const size_t at = ENTRY_OF(t);
-%if by_fours and k:
-%for q in range(k_stride // 4):
-        const int4 row${q} = ${"convert_int4" if narrow_rows else ""}(*(global const ${row_type}4*)(rows + at + ${4 * q}));
-        const PASTE(REAL_NAME, 4) weight${q} = *(global const PASTE(REAL_NAME, 4)*)(weights + at + ${4 * q});
-%endfor
-%endif
-        // The predictions: each neighbour's row and weight serve all vectors of targets.
-%for v in range(vectors):
-        realv p${v} = ${f"-centre{v}" if compact else "0"};
-%endfor
-%for i in range(k):
-        {
-          const realv w = ${f"weight{i // 4}.s{i % 4}" if by_fours else f"weights[at + {i * table_tile}]"};
-          const int row = ${f"row{i // 4}.s{i % 4}" if by_fours else f"rows[at + {i * table_tile}]"};
-%for v in range(vectors):
-          p${v} = FUSED(w, ${target("row", v)}, p${v});
-%endfor
-        }
-%endfor
-%if not k and by_fours:
-        // The last four may be less than four: what lies behind a row's neighbours is never used.
-        for (int i = 0; i < any_k; i += 4) {
-          const int4 row4 = ${"convert_int4" if narrow_rows else ""}(*(global const ${row_type}4*)(rows + at + i));
-          const PASTE(REAL_NAME, 4) weight4 = *(global const PASTE(REAL_NAME, 4)*)(weights + at + i);
-%for j in range(4):
-          ${f"if (any_k > i + {j})" if j else ""} {
-            const realv w = weight4.s${j};
-            const int row = row4.s${j};
-%for v in range(vectors):
-            p${v} = FUSED(w, ${target("row", v)}, p${v});
-%endfor
-          }
-%endfor
-        }
-%elif not k:
-        for (int i = 0; i < any_k; ++i) {
-          const realv w = weights[at + i * ${table_tile}];
-          const int row = rows[at + i * ${table_tile}];
-%for v in range(vectors):
-          p${v} = FUSED(w, ${target("row", v)}, p${v});
-%endfor
-        }
-%endif
+        ${prediction.of_row(target)}
 %if gaps:
         const real any_neighbour = weights[at];  // the nearest neighbour's weight is 0 where there is none
 %endif
@@ -303,10 +261,10 @@ ${marks.continue_unless_marked()}
         {
           realv o = ${target("t", v)};
 %if gaps:
-          const rowv there = (fabs(o) < (realv)(PRESENT)) && (rowv)(any_neighbour > 0);
-          o = CHOOSE((realv)(0), o - origin${v}, there);
-          p${v} = CHOOSE((realv)(0), p${v} - origin${v}, there);
-          part_n${v} += CHOOSE((realv)(0), (realv)(1), there);
+          const rowv counted = (fabs(o) < (realv)(PRESENT)) && (rowv)(any_neighbour > 0);
+          o = CHOOSE((realv)(0), o - origin${v}, counted);
+          p${v} = CHOOSE((realv)(0), p${v} - origin${v}, counted);
+          part_n${v} += CHOOSE((realv)(0), (realv)(1), counted);
 %endif
           part_p${v} += p${v};
           part_pp${v} = FUSED(p${v}, p${v}, part_pp${v});
