@@ -16,7 +16,7 @@ from .effort import operations
 from .exceedance import counts
 from .lagged_map_problem import libraries_of, missing_of
 from .pairs import PairsProblem
-from .surrogate import SeriesMakers, draw_together
+from .surrogate import SeriesMakers
 from .surrogate_makers import Doubles, Maker
 from .surrogate_streams import Streams
 
@@ -110,7 +110,7 @@ class LaggedSignificanceEngine:
                 if following is not None:
                     drawn = ahead.submit(self._draw, following)
                 self._map.load(values, spans)
-                del values
+                p.makers.drawer.give_back(values)
                 skill = self._skill(self._map, part)
                 found = counts(skill[:, :, 0], skill[:, :, 1:])
                 place = np.ix_(part - block.begin, self._libraries)
@@ -122,7 +122,7 @@ class LaggedSignificanceEngine:
     def _draw(self, targets: Numbers) -> tuple[NDArray[Any], list[Span]]:
         """Some targets, each before its surrogates, as the device reads them."""
         p, series, each = self._problem, self._problem.data.series.values, self._problem.n + 1
-        values = room_for(len(series), len(targets) * each, p.data.dtype)
+        values = room_for(len(series), len(targets) * each, p.data.dtype, p.makers.drawer.room)
         draws, spans = [], []
         for place, j in enumerate(targets.tolist()):
             column, begin = series[:, j], place * each
@@ -132,7 +132,7 @@ class LaggedSignificanceEngine:
             make = functools.partial(_laid_out, p.makers.of(j, (p.E or ())[j]), *scale, missing is not None)
             draws.append((drawn, make, j))
             spans.append(Span(begin, begin + each, missing))
-        draw_together(draws, p.seed, p.first)
+        p.makers.drawer.draw(draws, p.seed, p.first)
         return values, spans
 
     def _skill(self, mapping: LaggedMap, targets: Numbers) -> NDArray[np.float64]:

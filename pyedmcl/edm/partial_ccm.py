@@ -27,7 +27,8 @@ from .pairs import pairs_arguments, with_dimensions
 from .partial_ccm_result import PartialCcm
 from .partial_links import PartialLink, PartialSkill, partial_skill
 from .sequential import FIRST, SequentialTests, tell_reach
-from .surrogate import check_method, draw, maker
+from .surrogate import check_method, maker
+from .surrogate_draws import draw
 from .surrogate_makers import Maker
 from .xmap_problem import XmapProblem
 

@@ -30,7 +30,8 @@ from .group_surrogates import parts_of
 from .method_choices import AnyChoice, choices_of
 from .sequential import FIRST, SequentialTests, tell_reach
 from .significance_problem import CcmSignificanceProblem
-from .surrogate import SeriesMakers, check_method, draw
+from .surrogate import SeriesMakers, check_method
+from .surrogate_draws import draw
 
 Doubles = NDArray[np.float64]
 

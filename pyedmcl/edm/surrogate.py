@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -18,22 +15,16 @@ from ..data.groups import Groups, Layout
 from ..data.regular import regular_times
 from ..data.series import Series, as_series, build_series, check_embedding
 from ..errors import InputError, warn
-from ..jobs.blocks import Block, cut
 from . import arguments
 from .group_surrogates import grouped, parts_of, said_together
 from .method_choices import AnyChoice, choices_of
+from .surrogate_draws import Drawer, draw
 from .surrogate_makers import Maker, adjusted, one_by_one, phases, placed, seasonal
-from .surrogate_streams import TOGETHER, Streams
 from .twins import twin_groups, twin_path
 
 METHODS = ("shuffle", "phase", "iaaft", "twin", "seasonal", "auto")
 Doubles = NDArray[np.float64]
 _LEAST = 4  # values of a series
-_CELLS = 1 << 16  # of surrogates that are made together: what they are made of fits into a cache, and is used again
-# Threads take turns at the interpreter after each step of NumPy: more of them wait longer, and longer steps wait less.
-# 16,384 surrogates of 3,000 steps took 1.2 s on one core, 0.90 on 16, 0.73 on 4, and with longer steps 0.31 on 4.
-# A network of 40 series on a host of 16 cores took 13.6 s with 2 threads, 8.1 with 4, 6.8 with 8 and 7.1 with 12.
-_THREADS, _LONGER = 8, 8
 
 
 @regular_times
@@ -155,43 +146,6 @@ def _say(method: str, found: tuple[tuple[AnyChoice, ...], ...]) -> None:
         warn(f"period=None: {text}; period= names another" if method == "seasonal" else text)
 
 
-def draw(make: Maker, n: int, seed: int, number: int, n_steps: int, first: int = 0) -> Doubles:
-    """n surrogates (n, n_steps) of series ``number`` from ``first`` on; how their random streams are
-    kept apart is said in :mod:`pyedmcl.edm.surrogate_streams`."""
-    out = arguments.room("n", (n, n_steps))
-    draw_into(out, make, seed, number, first)
-    return out
-
-
-def draw_into(out: NDArray[Any], make: Maker, seed: int, number: int, first: int) -> None:
-    """As :func:`draw`, into an array (n, n_steps) of any type and layout."""
-    draw_together([(out, make, number)], seed, first)
-
-
-def draw_together(several: Sequence[tuple[NDArray[Any], Maker, int]], seed: int, first: int) -> None:
-    """As :func:`draw_into`, of several series: (out, make, number) of each."""
-
-    def fill(out: NDArray[Any], make: Maker, number: int, part: Block) -> None:
-        made = make(Streams(seed, number, first + part.begin, first + part.end))
-        out[part.begin : part.end] = made.astype(out.dtype, copy=False)  # where time runs along the first axis, turned
-
-    threads = min(os.cpu_count() or 1, _THREADS)
-    cells = _CELLS * (_LONGER if threads > 2 else 1)
-    parts = []
-    for out, make, number in several:
-        rows = max(cells // out.shape[1], 1)  # whole streams where there are many
-        rows -= rows % TOGETHER if rows > TOGETHER else 0
-        parts += [(out, make, number, part) for part in cut(len(out), rows)]
-    threads = min(len(parts), threads)
-    if threads < 2:
-        for each in parts:
-            fill(*each)
-        return
-    with ThreadPoolExecutor(threads) as pool:  # NumPy lets others work while it transforms an array
-        for done in [pool.submit(fill, *each) for each in parts]:
-            done.result()
-
-
 def check_method(method: Any, name: str = "method") -> str:
     """``method`` if it is one."""
     return arguments.choice(name, method, METHODS)
@@ -306,6 +260,11 @@ class SeriesMakers:
             as_series(part, columns=[number]), self.method, period=self.period, E=E, tau=self.tau,
             recurrence=self.recurrence, what=what, name="surrogate", choice=choice,
         )  # fmt: skip
+
+    @cached_property
+    def drawer(self) -> Drawer:
+        """What draws the surrogates."""
+        return Drawer()
 
     @cached_property
     def _parts(self) -> list[tuple[str, Series]]:

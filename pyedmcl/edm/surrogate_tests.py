@@ -68,12 +68,15 @@ def surrogate_tests(
     if found is not None:
         record, (E, rho, reached, n) = found
         return record, E, SurrogateTable(rho, reached, n)
-    problem, record, (rho, reached, n) = of(problem)
-    tests = SequentialTests(rate, budget, problem.n, reached, n)
-    while step := tests.step(problem.data.series.n_steps):
-        _, own, (_, reached, n) = of(replace(problem, first=tests.drawn, n=step, pairs=tests.open))
-        tests.add(step, reached, n)
-        record = record.joined(own)
+    try:
+        problem, record, (rho, reached, n) = of(problem)
+        tests = SequentialTests(rate, budget, problem.n, reached, n)
+        while step := tests.step(problem.data.series.n_steps):
+            _, own, (_, reached, n) = of(replace(problem, first=tests.drawn, n=step, pairs=tests.open))
+            tests.add(step, reached, n)
+            record = record.joined(own)
+    finally:
+        problem.makers.drawer.release()
     E = np.array(problem.E, int)
     if folder is not None:
         folder.keep(record, [E, rho, tests.reached, tests.n])

@@ -18,7 +18,7 @@ from . import arguments
 from .effort import operations
 from .exceedance import counts
 from .pairs import PairsProblem
-from .surrogate import SeriesMakers, draw_together
+from .surrogate import SeriesMakers
 from .xmap_data import map_data
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ class XmapSignificanceEngine:
         values[:, :own] = series.values[:, columns]
         begins = own + np.arange(len(targets)) * p.n
         draws = [(values[:, a : a + p.n].T, self._makers[j], int(j)) for a, j in zip(begins, targets, strict=True)]
-        draw_together(draws, p.seed, p.first)
+        p.makers.drawer.draw(draws, p.seed, p.first)
         names = (*(series.names[i] for i in columns), *(f"{series.names[j]}~{i}" for j in targets for i in range(p.n)))
         E = np.array(p.E, int)
         dims = np.concatenate([E[columns], np.repeat(E[targets], p.n)])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -229,10 +229,12 @@ class _TablePool(Pool):
         return sum(held.nbytes for held in self._held.values())
 
 
-def room_for(n_steps: int, width: int, dtype: str) -> NDArray[Any]:
-    """An array for ``width`` targets as the device reads them; zeros behind the last row and column."""
+def room_for(
+    n_steps: int, width: int, dtype: str, room: Callable[[tuple[int, ...], str], NDArray[Any]] = np.empty
+) -> NDArray[Any]:
+    """An array from ``room`` for ``width`` targets as the device reads them; zeros behind the last row and column."""
     stride = round_up(width, 16)
-    values = np.empty((round_up(n_steps + -(-MOST_COLUMNS // stride), 16), stride), dtype)
+    values = room((round_up(n_steps + -(-MOST_COLUMNS // stride), 16), stride), dtype)
     values[n_steps:] = 0
     values[:, width:] = 0
     return values

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import threading
 
 import naive
 import numpy as np
@@ -10,7 +11,8 @@ import pytest
 
 import pyedmcl
 from pyedmcl.data.series import build_series
-from pyedmcl.edm.surrogate import draw, maker
+from pyedmcl.edm.surrogate import maker
+from pyedmcl.edm.surrogate_draws import Drawer, draw
 from pyedmcl.edm.surrogate_makers import _order
 from pyedmcl.edm.surrogate_streams import Streams
 from pyedmcl.edm.twins import twin_groups, twin_path
@@ -45,9 +47,50 @@ def test_many_surrogates_are_those_that_are_drawn_one_by_one(method, monkeypatch
     x = build_series(values * 1e200 if method == "auto" else values, ["x"])  # a wandering series that is far from 1
     make = maker(x, method, period=12)
     alone = np.concatenate([draw(make, 1, 3, 0, 120, first) for first in range(20)])
-    monkeypatch.setattr("pyedmcl.edm.surrogate._CELLS", 3 * 120)
+    monkeypatch.setattr("pyedmcl.edm.surrogate_draws._CELLS", 3 * 120)
     monkeypatch.setattr("os.cpu_count", lambda: 4)
     np.testing.assert_array_equal(draw(make, 20, 3, 0, 120), alone)
+
+
+def test_threads_and_memory_serve_from_one_draw_to_the_next(monkeypatch):
+    monkeypatch.setattr("os.cpu_count", lambda: 3)
+    drawer, names = Drawer(), set()
+
+    def make(streams):
+        names.add(threading.current_thread().name)
+        return np.full((len(streams), 1 << 16), float(streams.begin))
+
+    first = drawer.room((1 << 16, 48), "float32")
+    for _ in range(3):
+        drawer.draw([(first.T, make, 0)], seed=1, first=5)
+        np.testing.assert_array_equal(first[0], 5 + np.arange(48) // 8 * 8)
+    assert len(names) <= 3 and threading.current_thread().name not in names
+    drawer.give_back(first)
+    smaller = drawer.room((10, 16), "float64")
+    assert np.shares_memory(first, smaller) and not np.shares_memory(first, drawer.room((10, 16), "float64"))
+    drawer.give_back(smaller)
+    assert not np.shares_memory(first, drawer.room((1 << 16, 64), "float32"))
+    drawer.release()
+    assert not [thread for thread in threading.enumerate() if thread.name in names]
+
+
+def test_a_surrogate_that_cannot_be_drawn_ends_the_draw(monkeypatch):
+    """The others are done by then, so that nothing writes into the memory any more."""
+    monkeypatch.setattr("os.cpu_count", lambda: 3)
+    begun, ended = [], []
+
+    def make(streams):
+        begun.append(streams.begin)
+        if streams.begin == 0:
+            raise MemoryError
+        ended.append(streams.begin)
+        return np.zeros((len(streams), 1 << 17))
+
+    drawer = Drawer()
+    with pytest.raises(MemoryError):
+        drawer.draw([(np.empty((40, 1 << 17)), make, 0)], seed=1, first=0)
+    assert len(begun) == 10 and len(ended) == 9
+    drawer.release()
 
 
 def test_shuffled_values_stay_the_same():
@@ -167,7 +210,7 @@ def test_stretches_without_gaps_have_surrogates_of_their_own(method, monkeypatch
     np.testing.assert_array_equal(np.sort(drawn[:, :17]), np.tile(np.sort(x[:17]), (6, 1)))
     make = maker(build_series(x, ["x"]), method)
     alone = np.concatenate([draw(make, 1, 1, 0, 111, first) for first in range(6)])
-    monkeypatch.setattr("pyedmcl.edm.surrogate._CELLS", 2 * 111)
+    monkeypatch.setattr("pyedmcl.edm.surrogate_draws._CELLS", 2 * 111)
     np.testing.assert_array_equal(draw(make, 6, 1, 0, 111), alone)
     np.testing.assert_array_equal(alone, drawn)
 

@@ -11,8 +11,9 @@ import pyedmcl
 from pyedmcl.data.series import build_series
 from pyedmcl.edm import surrogate_choice
 from pyedmcl.edm.seasons import seasons_of
-from pyedmcl.edm.surrogate import SeriesMakers, draw
+from pyedmcl.edm.surrogate import SeriesMakers
 from pyedmcl.edm.surrogate_choice import choose
+from pyedmcl.edm.surrogate_draws import draw
 
 
 def red(n, seed, memory=0.6):
