@@ -21,7 +21,7 @@ from ..neighbors.choose import SearchRequest
 from ..neighbors.plan import SearchProblem
 from ..neighbors.searcher import Searcher, open_searcher
 from ..neighbors.tables import Tables
-from .lookups import Lookups, TargetColumns
+from .lookups import Lookups, Piece, TargetColumns
 
 if TYPE_CHECKING:
     from ..device.executor import Buffer, Executor
@@ -132,6 +132,7 @@ class LaggedMap:
         target_of = self.executor.upload(itself, self._pool.get("target_of", itself.nbytes))
         self._targets, self._spans, self._width = TargetColumns(on_device, target_of, stride), list(spans), width
         self._masks: dict[bytes, list[int]] = {}
+        self._pieces: dict[tuple[Any, ...], list[Piece]] = {}  # what is wanted, as launches: the same at all lags
         for number, span in enumerate(spans):
             self._masks.setdefault(b"" if span.missing is None else span.missing.tobytes(), []).append(number)
 
@@ -162,11 +163,14 @@ class LaggedMap:
         for tables in self._tables(E, a, b, Tp, missing):
             own = asked[tables.first : tables.first + tables.n_libraries]
             self.parameters["lookup"] = dict(self._lookups.chosen(tables.problem.k(E), widest).parameters)
-            for libraries, begin, end in rectangles(own, [self._spans[number] for number in numbers], launch):
-                self._lookups.run(
-                    tables, E, self._targets, (begin, end), predicted, rho, gaps=self._libraries.gaps,
-                    row=a + tables.first, stride=self._width, libraries=libraries,
-                )  # fmt: skip
+            key = a + tables.first, tables.n_libraries, numbers[0], own.tobytes()
+            if key not in self._pieces:
+                spans = [self._spans[number] for number in numbers]
+                self._pieces[key] = [((begin, end), rows) for rows, begin, end in rectangles(own, spans, launch)]
+            self._lookups.run_each(
+                tables, E, self._targets, self._pieces[key], predicted, rho, gaps=self._libraries.gaps,
+                row=a + tables.first, stride=self._width,
+            )  # fmt: skip
 
     def _tables(self, E: int, a: int, b: int, Tp: int, missing: Mask | None) -> Iterator[Tables]:
         """Neighbours of libraries ``a`` to ``b - 1``, which lead to values of the targets."""
