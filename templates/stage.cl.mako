@@ -14,7 +14,7 @@
 ##   dtype  number type of data and distances: float32 or float64
 ## ---- end of parameters ----
 #include "numeric.clh"
-#define AT_ONCE 32  // rows of a series
+#define AT_ONCE ${reads_ahead}  // rows of a series
 
 // A work-item finds shift and exponent of series c.
 // shift[c] is the mean over the rows that are scored, [scored_from[c], n_scored): a mean over other rows would leave an offset
@@ -31,7 +31,7 @@ kernel void centre(global const real* restrict raw, const int n_series, const in
   int n = 0;
   for (int begin = 0; begin < n_steps; begin += 64) {
     real part = 0;
-    // Several rows are read before the first is looked at: they come one after the other else, each from far away.
+    // Several rows are read before the first is looked at: they come one after the other else, each from far away on a GPU.
     for (int from = begin; from < min(begin + 64, n_steps); from += AT_ONCE) {
       real read[AT_ONCE];
       _Pragma("unroll") for (int i = 0; i < AT_ONCE; ++i)

@@ -49,6 +49,8 @@ class Quirks:
         Work-groups that run side by side on a compute unit, where local memory does not say it.
     lists_in_registers : bool
         Whether sorted lists of a scalar work-item must be kept in registers, since those in memory come out wrong.
+    reads_ahead : int
+        Numbers that a work-item reads before it looks at the first, where they come one by one from far away.
     build_options : tuple of str
         Compiler options that every program needs on this device.
     prelude : str
@@ -97,6 +99,7 @@ class Quirks:
     unit_rate: float = 0.0
     groups_at_once: int = 16
     lists_in_registers: bool = False
+    reads_ahead: int = 32
     build_options: tuple[str, ...] = ()
     prelude: str = ""
     lone_prelude: str = ""
@@ -125,6 +128,7 @@ class Quirks:
             "byte_permute": self.byte_permute,
             "inverse_root": self.inverse_root,
             "lists_in_registers": self.lists_in_registers,
+            "reads_ahead": self.reads_ahead,
         }
 
 
@@ -148,6 +152,12 @@ TABLE: tuple[Row, ...] = (
          "groups_at_once": 4},
         "a core runs one work-group at a time and is fast where a work-item fills its SIMD registers; a few groups for "
         "each core share the work evenly",
+    ),
+    Row(
+        _on_host,
+        {"reads_ahead": 8},
+        "a processor reads ahead by itself: means of 1,000 series took the same time with 8 as with 32 reads that were "
+        "unrolled, which Intel's compiler needs 0.12 seconds longer for",
     ),
     Row(
         _on_host,
