@@ -169,8 +169,8 @@ __attribute__((noinline)) int search_all(global const real* restrict x, global c
 
 // near, dist: [table][n_rows][entries], rows and distances of sorted neighbours, prepared. library: [table][library_stride],
 // row 0 at column front. future_targets: [target][future_stride], what the state of each row leads to, GAP where that is
-// missing. columns: [column][COLUMN_INTS], see ccm.clh; rows_of: lists of the rows that may be drawn. members: [column][stride],
-// a word for each library row, bit s of which says that sample s holds the row. column_of: which columns are scanned.
+// missing. columns: [column][COLUMN_INTS], see ccm.clh; rows_of: lists of the rows that may be drawn. members: [draw][stride],
+// a word for each library row, bit s of which says that sample s holds the row; a column has those of COLUMN_WORDS. column_of: which columns are scanned.
 // sums: [column][n_chunks][SUMS][SAMPLES]. Rows with fewer than `least` members among their neighbours are not predicted.
 // A work-item takes ${lanes} samples of a column through a chunk of query rows, from t_begin on; this launch has items
 // begin to end - 1, number (chunk * n_scanned + column) * (SAMPLES / LANES) + samples.
@@ -189,7 +189,7 @@ void ccm(global const int* restrict near, global const real* restrict dist, cons
   const ulong pair = item / (SAMPLES / LANES);
   const int at = column_of[pair % n_scanned], chunk = (int)(pair / n_scanned);
   global const int* restrict column = columns + at * COLUMN_INTS;
-  global const ushort* restrict words = members + (size_t)at * stride;
+  global const ushort* restrict words = members + (size_t)COLUMN_WORDS(column) * stride;
   global const real* restrict future_target = future_targets + (size_t)COLUMN_FUTURE(column) * future_stride;
   global const real* restrict x = library + (size_t)COLUMN_TABLE(column) * library_stride + front;
 %if lanes > 1:

@@ -143,18 +143,21 @@ class ColumnKernels:
         words : ndarray (n_columns, word_stride), optional
             Members that the caller has drawn.
         """
-        n, numbers = len(columns.numbers), columns.numbers
-        listed = np.flatnonzero(direct[columns.size])
-        cells = numbers[listed, Field.SIZE].astype(np.int64) * numbers[listed, Field.SAMPLES]
-        numbers[:, Field.LISTS] = -1
-        numbers[listed, Field.LISTS] = np.cumsum(cells) - cells
-        held = self.put("columns", numbers)
-        members = self.draw(held, numbers, data.rows_of) if words is None else self.put("words", words)
+        n, numbers, is_listed = len(columns.numbers), columns.numbers, direct[columns.size]
+        # Columns that draw the same rows share words and lists; those of the caller's members have their own.
+        draw = np.arange(n) if words is not None else columns.draw
+        _, firsts, draw_of = np.unique(draw, return_index=True, return_inverse=True)
+        cells = numbers[firsts, Field.SIZE].astype(np.int64) * numbers[firsts, Field.SAMPLES] * is_listed[firsts]
+        numbers[:, Field.WORDS] = draw_of
+        numbers[:, Field.LISTS] = np.where(is_listed, (np.cumsum(cells) - cells)[draw_of], -1)
+        held, drawn = self.put("columns", numbers), self.put("draws", numbers[firsts])
+        members = self.draw(drawn, numbers[firsts], data.rows_of) if words is None else self.put("words", words)
         sums = self._pool.get("sums", n * self.n_chunks * SUMS * SAMPLES * self.problem.itemsize)
-        if len(listed):
-            self._direct(data, held, numbers[listed], listed, members, sums, int(cells.sum()))
-        if tables is not None and len(listed) < n:
-            scanned = np.flatnonzero(~direct[columns.size]).astype(np.int32)
+        if cells.any():
+            lists = self._list(drawn, cells, data.rows_of, members)
+            self._direct(data, held, numbers, np.flatnonzero(is_listed), lists, sums)
+        if tables is not None and not is_listed.all():
+            scanned = np.flatnonzero(~is_listed).astype(np.int32)
             self._scan(data, tables, held, scanned, members, sums, entries)
         rho = self._pool.get("rho", n * SAMPLES * self.problem.itemsize)
         items = n * (SAMPLES // int(self._values("ccm")["lanes"]))
@@ -191,20 +194,26 @@ class ColumnKernels:
             "n_chunks": self.n_chunks, "sums": sums,
         }  # fmt: skip
 
-    def _direct(
-        self, data: LaidOut, held: Buffer, numbers: NDArray[np.int32], listed: NDArray[np.int_], words: Buffer,
-        sums: Buffer, cells: int,
-    ) -> None:  # fmt: skip
-        lists = self._pool.get("lists", cells * 4)
-        n = len(self._samples_of(listed, numbers))
-        total = int(listed.max()) + 1
+    def _list(self, drawn: Buffer, cells: NDArray[np.int64], rows_of: Buffer, words: Buffer) -> Buffer:
+        """Members of the samples of draws, so many of each draw, as lists of rows."""
+        lists = self._pool.get("lists", int(cells.sum()) * 4)
+        total = int(np.flatnonzero(cells).max()) + 1
         self.executor.launch(
-            self._kernel("ccm_draw", "ccm_list"), open_size(total * SAMPLES), None, columns=held, rows_of=data.rows_of,
+            self._kernel("ccm_draw", "ccm_list"), open_size(total * SAMPLES), None, columns=drawn, rows_of=rows_of,
             n_columns=total, stride=self.word_stride, members=words, lists=lists,
         )  # fmt: skip
+        return lists
+
+    def _direct(
+        self, data: LaidOut, held: Buffer, numbers: NDArray[np.int32], listed: NDArray[np.int_], lists: Buffer,
+        sums: Buffer,
+    ) -> None:  # fmt: skip
+        numbers = numbers[listed]
+        samples = self._samples_of(listed, numbers)
+        n = len(samples)
         fixed = {
             "query": data.query, "query_stride": data.strides[1], "lists": lists,
-            "sample_of": self.put("listed", self._samples_of(listed, numbers)), "n_sampled": n,
+            "sample_of": self.put("listed", samples), "n_sampled": n,
             **self._common(data, held, sums),
         }  # fmt: skip
         cost = CHUNK * float(numbers[:, Field.SIZE].mean()) * (2 * self.E + 2 * self.k + 2)

@@ -32,6 +32,7 @@ class Field(IntEnum):
     LIBRARY = 9
     TARGET = 10
     LISTS = 11  # where the column's lists of members begin; -1 where it has none
+    WORDS = 12  # draw whose words of membership the column has
 
 
 @dataclass(frozen=True)
@@ -143,15 +144,19 @@ class Columns:
         By :class:`Field`.
     pair, size : ndarray of int (n,)
         Which pair and which library size.
+    draw : ndarray of int (n,)
+        Columns with the same number draw the same rows: those of pairs that have the rows to draw from and the stream
+        in common, such as the windows of a series, or a library and the surrogates of a target.
     """
 
     numbers: NDArray[np.int32]
     pair: NDArray[np.int_]
     size: NDArray[np.int_]
+    draw: NDArray[np.int_]
 
     def take(self, which: NDArray[np.int_]) -> Columns:
         """Some of them."""
-        return Columns(self.numbers[which], self.pair[which], self.size[which])
+        return Columns(self.numbers[which], self.pair[which], self.size[which], self.draw[which])
 
     def by_pair(self, rho: NDArray[Any], samples: int) -> NDArray[np.float64]:
         """What all columns gave (n, width), as (n_pairs, n_sizes, samples)."""
@@ -195,4 +200,8 @@ def columns_of(
     out[..., Field.LIBRARY : Field.TARGET + 1] = pairs[:, Of.STREAM :][None, :, None]
     pair = np.broadcast_to(np.arange(len(pairs))[None, :, None], shape).reshape(-1)
     size = np.broadcast_to(order[:, None, None], shape).reshape(-1)
-    return Columns(out.reshape(-1, len(Field)), pair, size)
+    drawn_from = np.concatenate([row_lists, pairs[:, Of.STREAM :]], axis=1)
+    like = np.unique(drawn_from, axis=0, return_inverse=True)[1].reshape(-1)
+    kind = np.arange(len(order) * len(starts)).reshape(len(order), 1, len(starts))
+    draw = (kind * len(pairs) + like[None, :, None]).reshape(-1)
+    return Columns(out.reshape(-1, len(Field)), pair, size, draw)

@@ -191,6 +191,7 @@ FREE = {
     "lists": "rows of all lists together",
     "n_choices": "rows of all lists to draw from",
     "n_columns_held": "columns (sub-libraries) that there is room for",
+    "n_draws_held": "different draws of the columns that there is room for",
     "n_lengths_held": "lengths that are counted, with 0",
     "n_library_padded": "padded states of the library's order",
     "n_nodes": "nodes of the tree, with 16 children each",

@@ -25,9 +25,9 @@ SPEC = KernelSpec(
           near, dist: n_tables * n_rows * entries
           library: n_tables * library_stride
           future_targets: n_targets_held * future_stride
-          columns: 12 * n_columns_held
+          columns: 13 * n_columns_held
           rows_of: n_choices
-          members: n_columns_held * stride
+          members: n_draws_held * stride
           column_of: n_scanned
           sums: n_columns_held * n_chunks * 96
         ccm_rho | n_columns * 16 / lanes | any

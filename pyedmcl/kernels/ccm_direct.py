@@ -16,7 +16,7 @@ SPEC = KernelSpec(
           library: n_tables * library_stride
           query: n_tables * query_stride
           future_targets: n_targets_held * future_stride
-          columns: 12 * n_columns_held
+          columns: 13 * n_columns_held
           lists: lists
           sample_of: n_sampled
           sums: n_columns_held * n_chunks * 96

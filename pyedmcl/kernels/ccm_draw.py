@@ -12,11 +12,11 @@ SPEC = KernelSpec(
     """,
     launches="""
         ccm_draw | round_up(n_columns * 16 / lanes, wg) | wg
-          columns: 12 * n_columns
+          columns: 13 * n_columns
           rows_of: n_choices
           members: n_columns * stride
         ccm_list | n_columns * 16 | any
-          columns: 12 * n_columns
+          columns: 13 * n_columns
           rows_of: n_choices
           members: n_columns * stride
           lists: lists

@@ -13,6 +13,7 @@ from pyedmcl.device.session import open_device
 from pyedmcl.edm.states import delay_states, future
 from pyedmcl.engines import ccm as room
 from pyedmcl.engines.ccm import SampledSkill
+from pyedmcl.engines.ccm_columns import ColumnKernels
 from pyedmcl.engines.sub_libraries import ENTRIES, CcmPair, Field, reach, split_sizes
 from pyedmcl.neighbors.tables import TableSpace
 from pyedmcl.reference import ccm as oracle
@@ -210,6 +211,22 @@ def test_sizes_are_split_by_what_they_cost():
     assert direct.all() and entries == 0
     direct, entries = split_sizes([500, 900], 100_000, 3, 4, 64)
     assert direct.all()
+
+
+def test_pairs_that_draw_the_same_rows_share_their_draws(one_device, monkeypatch):
+    """As windows do, and surrogates of a target: the stream and the rows to draw from decide, not the series."""
+    x, sizes = naive.noisy_maps(4, 140, 7), [9, 60]
+    x[50, 3] = np.nan
+    pairs = [CcmPair(0, 1, (0, 1)), CcmPair(2, 0, (0, 1)), CcmPair(1, 2, (1, 0)), CcmPair(3, 1, (0, 1))]
+    states = delay_states(x, 3, 1, k=4, Tp=0, exclusion_radius=0, dtype="float32")
+    engine = SampledSkill(open_device(one_device), states, np.array([future(column, 0) for column in x.T]))
+    draw, drawn = ColumnKernels.draw, []
+    monkeypatch.setattr(ColumnKernels, "draw", lambda *given: drawn.append(len(given[2])) or draw(*given))
+    together = engine.skill(pairs, sizes, 40, 3)
+    assert drawn == [3 * len(sizes) * 3]  # of four pairs; forty samples are three columns
+    for pair, rho in zip(pairs, together, strict=True):
+        np.testing.assert_array_equal(engine.skill([pair], sizes, 40, 3)[0], rho)
+    engine.release()
 
 
 @pytest.mark.parametrize("k", [4, 11])
