@@ -120,6 +120,16 @@ def one_device():
         pytest.skip(str(error))
 
 
+@pytest.fixture
+def each_call_allocates(one_device, monkeypatch):
+    """Calls on ``one_device`` find no buffers that an earlier one has kept together."""
+    from pyedmcl.device.session import open_device
+
+    sets = open_device(one_device).sets
+    sets.clear()
+    monkeypatch.setattr(sets, "_most", -1)
+
+
 @pytest.fixture(scope="session")
 def pocl_device():
     """PoCL, which programs other than this one find by themselves."""

@@ -5,7 +5,12 @@ from __future__ import annotations
 import itertools
 import threading
 from collections import OrderedDict
-from typing import Any
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .executor import Buffer
 
 _serials = itertools.count(1)
 
@@ -83,6 +88,76 @@ class SpareMemory:
                 each.release()
 
 
+class BufferSets:
+    """Buffers that one call needed together, kept together for the next call of the same shape.
+
+    To take them one by one from :class:`SpareMemory`, and to copy small arrays into them that are there already, costs
+    a small call more than its kernels. While a set is kept, its bytes are in nobody's account.
+
+    Parameters
+    ----------
+    most : int
+        Bytes of all that is kept. A single set may have half of it.
+    use : MemoryUse
+        Of the buffers.
+    """
+
+    def __init__(self, most: int, use: MemoryUse) -> None:
+        self._most, self._use = most, use
+        self._held: OrderedDict[Hashable, list[dict[str, KeptBuffer]]] = OrderedDict()
+        self._nbytes = 0
+        self._lock = threading.Lock()
+
+    def take(self, key: Hashable) -> dict[str, KeptBuffer]:
+        """The set that was kept last under a key; it is the caller's from now on. Empty where there is none."""
+        with self._lock:
+            held = self._held.get(key)
+            if not held:
+                return {}
+            found = held.pop()
+            if not held:
+                del self._held[key]
+            self._count(found, -1)
+        return found
+
+    def keep(self, key: Hashable, buffers: dict[str, KeptBuffer]) -> None:
+        """Keep a set for later, or give its buffers back where they are large; sets that wait longest go first."""
+        gone = [buffers]
+        if sum(each.buffer.nbytes for each in buffers.values()) <= self._most // 2:
+            with self._lock:
+                self._held.setdefault(key, []).append(buffers)
+                self._held.move_to_end(key)
+                self._count(buffers, 1)
+                gone = []
+                while self._nbytes > self._most:
+                    _, old = self._held.popitem(last=False)
+                    for each in old:
+                        self._count(each, -1)
+                    gone += old
+        _release(gone)
+
+    def clear(self) -> None:
+        """Give all of them back."""
+        with self._lock:
+            gone = [each for of_key in self._held.values() for each in of_key]
+            self._held.clear()
+            for each in gone:
+                self._count(each, -1)
+        _release(gone)
+
+    def _count(self, buffers: dict[str, KeptBuffer], sign: int) -> None:
+        """Move the bytes of a set between this account and that of the buffers."""
+        nbytes = sum(each.buffer.nbytes for each in buffers.values())
+        self._nbytes += sign * nbytes
+        (self._use.give if sign > 0 else self._use.take)(nbytes)
+
+
+def _release(sets: Iterable[dict[str, KeptBuffer]]) -> None:
+    for buffers in sets:
+        for each in buffers.values():
+            each.buffer.release()
+
+
 class DeviceBuffer:
     """Device memory; released when asked or when the last reference goes.
 
@@ -124,3 +199,18 @@ class DeviceBuffer:
         # The runtime frees the memory itself when the last reference goes; only the account is ours to keep.
         if getattr(self, "memory", None) is not None:
             self._use.give(self.nbytes)
+
+
+@dataclass
+class KeptBuffer:
+    """A buffer with what is known to lie at its beginning.
+
+    Attributes
+    ----------
+    buffer : Buffer
+    content : bytes or None
+        What was copied there, where nothing has been written there since.
+    """
+
+    buffer: Buffer
+    content: bytes | None = None

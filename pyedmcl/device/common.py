@@ -20,7 +20,7 @@ import numpy as np
 from ..errors import BuildError, DeviceMemoryError, LaunchError
 from . import copies
 from .background import Background
-from .buffers import DeviceBuffer, MemoryUse, SpareMemory
+from .buffers import BufferSets, DeviceBuffer, MemoryUse, SpareMemory
 from .common_program import CommonProgram
 from .executor import Buffer
 from .info import DeviceInfo
@@ -83,6 +83,7 @@ class CommonExecutor(ABC):
     Attributes
     ----------
     memory : MemoryUse
+    sets : BufferSets
     buffer : type
         The class of its buffers.
     memory_codes, late_memory_codes : tuple of str
@@ -106,6 +107,7 @@ class CommonExecutor(ABC):
         quirks = quirks_for(info)
         spare = min(info.global_bytes // _SPARE_SHARE, _SPARE_ON_HOST if quirks.on_host else _SPARE)
         self._spare = SpareMemory(spare) if quirks.reuse_buffers else None
+        self.sets = BufferSets(spare // 2 if quirks.reuse_buffers else -1, self.memory)
         self._group_left_open = quirks.group_left_open
 
     @property
@@ -242,6 +244,7 @@ class CommonExecutor(ABC):
         except self.errors:
             if self._spare is None:
                 raise
+            self.sets.clear()
             self._spare.clear()
             return self._new_memory(size)
 
@@ -352,6 +355,7 @@ class CommonExecutor(ABC):
             self._background.close()
             self.finish()
         finally:
+            self.sets.clear()
             if self._spare is not None:
                 self._spare.clear()
             self._programs.clear()

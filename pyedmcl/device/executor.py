@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from .buffers import BufferSets
 from .info import DeviceInfo
 from .slots import Slot
 
@@ -74,6 +75,10 @@ class Executor(Protocol):
     @property
     def memory(self) -> MemoryAccount:
         """Bytes held now and at most."""
+
+    @property
+    def sets(self) -> BufferSets:
+        """Buffers that calls gave back together, for the next ones of the same shapes."""
 
     def build(self, source: str, options: Sequence[str] = ()) -> Program:
         """Compile OpenCL C. Raises BuildError holding the driver's raw log in ``.log``."""

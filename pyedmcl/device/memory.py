@@ -94,6 +94,12 @@ def memory_share(share: float) -> Iterator[None]:
         _share.reset(token)
 
 
+def plan_of() -> tuple[object, ...]:
+    """What the user and a second try say of the memory to plan with: where it is equal, so are sizes of plans."""
+    settings = config.current()
+    return settings.memory_fraction, settings.memory_limit, _share.get()
+
+
 def budget(info: DeviceInfo, *, settings: config.Config | None = None, host_free: int | None = None) -> MemoryBudget:
     """The budget of a device under the user's settings.
 

@@ -69,7 +69,8 @@ class ColumnKernels:
     ) -> None:  # fmt: skip
         self.executor, self.problem, self._pool, self.least = executor, problem, pool, least
         self.n, self.k, self.E = problem.n_library, problem.ks[0], problem.dims[0]
-        self._pacers = {name: Pacer(executor.info) for name in ("ccm", "ccm_direct")}
+        kind = self.E, self.k, problem.dtype
+        self._pacers = {name: Pacer(executor.info, name, *kind) for name in ("ccm", "ccm_direct")}
         begin, end = predicted or (0, self.n)
         self.t_begin = max(problem.first_state(self.E), -problem.Tp, begin)
         self.t_end = max(min(end, self.n, self.n - problem.Tp), 0)

@@ -128,7 +128,8 @@ class CrossMap:
         self.layers = len(self._E)
         n_libraries = data.n_libraries or values.shape[1]
         self._gaps = np.broadcast_to(data.gaps, self.layers)
-        self._pool = Pool(executor)
+        shape = values.shape, targets.shape, self._E.tobytes(), data.tau, data.Tp, data.k, data.search, data.compact
+        self._pool = Pool(executor, "crossmap", self.dtype, *shape)
         self._lookups = Lookups(executor, self.n_steps, self.dtype, n_libraries, self._pool)
         self._groups: list[_Group] = []
         self._half: CompactTargets | None = None
@@ -225,7 +226,7 @@ class CrossMap:
         values = self._pool.get(f"targets {place}", self._target_bytes)
         self._observed.targets(column_of, self.stride, values, self._rows)
         target_of = np.concatenate([order, np.zeros(MOST_COLUMNS, int)]).astype(np.int32)
-        on_device = self.executor.upload(target_of, self._pool.get(f"target_of {place}", target_of.nbytes))
+        on_device = self._pool.constant(f"target_of {place}", target_of)
         codes = None
         if self._half is not None and not self._gaps[layer]:
             codes = self._half.encode(values, int(np.max(first)) + self.Tp, end + self.Tp)

@@ -230,7 +230,7 @@ class _TablePool(Pool):
 
     @property
     def own_bytes(self) -> int:
-        return sum(held.nbytes for held in self._held.values())
+        return sum(held.buffer.nbytes for held in self._held.values())
 
 
 def room_for(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -78,9 +77,14 @@ class Lookups:
         self._narrowed: Tables | None = None  # whose rows are in the pool
         self._hidden: tuple[NDArray[np.int32], Buffer] | None = None
         self._shapes = LookupShapes(executor.info, n_steps, dtype, n_libraries)
-        self._pacers: dict[int, Pacer] = defaultdict(lambda: Pacer(executor.info))
+        self._pacers: dict[int, Pacer] = {}  # by neighbours
         self._kernels: dict[tuple[Any, ...], Kernel] = {}  # by all their values
         self._compiled: set[tuple[int, ...]] = set()  # dimensions of tables whose kernels were compiled ahead
+
+    def _pacer(self, k: int) -> Pacer:
+        if k not in self._pacers:
+            self._pacers[k] = Pacer(self._executor.info, "lookup", k, self._dtype)
+        return self._pacers[k]
 
     def chosen(self, k: int, width: int) -> ParameterChoice:
         """Tuned parameters for ``width`` targets with ``k`` neighbours."""
@@ -125,7 +129,8 @@ class Lookups:
         What follows from the size of a piece is found once for all that are alike: of many small pieces the host's part
         would else take longer than the device's.
         """
-        k, (t_begin, t_end), pacer = tables.problem.k(E), predicted, self._pacers[E]
+        k, (t_begin, t_end) = tables.problem.k(E), predicted
+        pacer = self._pacer(k)
         table_begin, table_step = tables.begin(E), tables.begin(E, 1) - tables.begin(E)
         plans: dict[tuple[int, int], tuple[LookupShape, dict[str, Any], Kernel, dict[str, Any]]] = {}
         for (begin, end), (first, last) in pieces:
@@ -187,7 +192,8 @@ class Lookups:
         compact: bool,
     ) -> tuple[LookupShape, dict[str, Any]]:  # fmt: skip
         """The launch of ``width`` targets with a kernel for any number of neighbours or for theirs."""
-        k, pacer = tables.problem.k(E), self._pacers[E]
+        k = tables.problem.k(E)
+        pacer = self._pacer(k)
         units = lambda cost: pacer.units(cost * predictions)  # noqa: E731
         shape = self._shapes.shape(k, width, n_libraries, units, compact=compact, any_k=any_k)
         # All dimensions that share a kernel read the same rows.

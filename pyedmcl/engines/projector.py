@@ -83,7 +83,7 @@ def project_each(
         In the layout of the search; the same object where both are alike.
     request : SearchRequest, optional
     """
-    pool = Pool(executor)
+    pool = Pool(executor, "project_each", problem, len(library))
     values, shift, exponent = _near_one(future_targets, problem.dtype)
     searcher = open_searcher(
         executor, problem, "weights", request, room=budget(executor.info).total // 2, pool=pool
@@ -162,7 +162,7 @@ class Projector:
         library_mask: NDArray[np.bool_] | None = None, request: SearchRequest | None = None,
     ) -> None:  # fmt: skip
         self.executor, self.problem = executor, problem
-        self._pool = Pool(executor)
+        self._pool = Pool(executor, "projector", problem)
         present = np.isfinite(future_target)
         values, shift, exponent = _near_one(future_target[None], problem.dtype)
         self.shift, self.exponent = float(shift[0]), int(exponent[0])

@@ -96,7 +96,7 @@ def skill_sums(
     pair_bytes = n_chunks * len(SUMS) * itemsize
     room = min(_SUMS_BYTES_MOST, budget(executor.info).largest)
     block = max(min(room // pair_bytes, n_pairs, _PAIRS_MOST), 1)
-    pacer = Pacer(executor.info)
+    pacer = Pacer(executor.info, "skill", dtype)
     cost = _OPERATIONS_PER_ROW * n_rows
     held: dict[str, Buffer] = {}
     try:

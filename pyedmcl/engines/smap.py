@@ -146,7 +146,7 @@ class LocalFits:
         flat, deep = (len(thetas), n), (len(thetas), n, dims + 1)
         sizes_of = np.empty(deep) if singular_values else None
         out = Fits(np.empty(flat), np.empty(flat), np.empty(deep), sizes_of, 0)
-        self.device.put("thetas", thetas.astype(self.dtype))
+        self.device.pool.constant("thetas", thetas.astype(self.dtype))
         bad = self._pass(points, rows, thetas, out, np.arange(n), self.device.layout)
         if self.device.layout == "shared" and self.regressors <= _MOST_SPELT and bad.any():
             # Centred sums keep more digits: these rows once more in the other layout.

@@ -70,7 +70,7 @@ class Sweeps:
         self.regressors = basis.rank + 1
         self.entries = self.regressors * (self.regressors + 1) // 2 + self.regressors + 3
         self.limited = library.knn is not None and library.knn < len(library.rows)
-        self.pool = Pool(executor)
+        self.pool = Pool(executor, "smap", library.x.shape, self.entries, dtype)
         self._whole: Any = np.int64 if dtype == "float64" else np.int32
         self._fitted = np.isfinite(library.y)
         self.units = executor.info.compute_units
@@ -95,22 +95,22 @@ class Sweeps:
         solving = {**given, "penalised": library.alpha > 0}
         self._given = given
         self._solve = {**solving, **parameters(spec("smap_solve"), solving, info, sizes).parameters}
-        self._pacers = {name: Pacer(info) for name in ("scale", *LAYOUTS)}
+        self._pacers = {name: Pacer(info, f"smap {name}", library.x.shape[1], dtype) for name in ("scale", *LAYOUTS)}
 
     def load(self) -> None:
         """Put the library on the device."""
         lib, basis = self.library, self.basis
         self.put("shift", basis.shift)
         self.put("basis", basis.map)
-        self.put("library_rows", lib.rows.astype(np.int32))
+        self.pool.constant("library_rows", lib.rows.astype(np.int32))
         self._stage(lib.x, lib.y, "library")
         if not self._fitted.all():
-            self.put("fitted_rows", lib.rows[self._fitted].astype(np.int32))
+            self.pool.constant("fitted_rows", lib.rows[self._fitted].astype(np.int32))
             self._stage(lib.x[self._fitted], lib.y[self._fitted], "fitted")
         penalty = np.zeros((self.regressors, self.regressors))
         if lib.alpha:
             penalty[1:, 1:] = lib.alpha * basis.map.T @ basis.map
-        self.put("penalty", penalty)
+        self.pool.constant("penalty", penalty)
 
     def _raw(self, name: str, x: Doubles) -> tuple[Buffer, dict[str, int]]:
         """Rows (n, D) on the device: the buffer, and where its rows lie.
@@ -225,7 +225,7 @@ class Sweeps:
         if radius >= 0:
             reach[:n] = rows + min(radius, 2**29)
             reach[n:] = reach[n - 1]
-        self.put("query_rows", reach)
+        self.pool.constant("query_rows", reach)
         self._points(points, padded)
         self._scales(padded)
         self._sums(tiling, n_thetas, layout)

@@ -62,11 +62,12 @@ class SmapMap:
         self.executor, self._data = executor, data
         self.n_steps, self.n = data.values.shape
         self.dtype = data.values.dtype.name
-        self._pool = Pool(executor)
-        self._kernels = MapKernels(executor, self._pool, MapShape(
+        shape = MapShape(
             self.n_steps, self.n, data.tau, data.Tp, data.exclusion_radius, data.gaps, data.ridge > 0,
             data.slopes is not None, self.dtype,
-        ))  # fmt: skip
+        )  # fmt: skip
+        self._pool = Pool(executor, "smap_map", shape, data.libraries.shape, data.E.tobytes())
+        self._kernels = MapKernels(executor, self._pool, shape)
         self._slopes = None
         if data.slopes is not None:
             self._slopes = MeanSlopes(self._kernels, data.libraries, data.targets, (data.exponents, data.slopes))
@@ -102,7 +103,7 @@ class SmapMap:
         self._staged.append(staging)
         self._targets = self._pool.get("targets", nbytes)
         staging.targets(self._column_of, self._stride, self._targets, rows)
-        self._target_of = self._kernels.put("target_of", self._order.astype(np.int32))
+        self._target_of = self._pool.constant("target_of", self._order.astype(np.int32))
         return room
 
     def _libraries_at_once(self, room: int) -> int:
@@ -155,7 +156,7 @@ class SmapMap:
         self._series.series(a, a + n, 0, self.n_steps, self.n_steps, series)
         self._put_strength(np.arange(a, a + n))
         data, thetas = self._data, self._data.thetas
-        self._kernels.put("doubtful", np.zeros(n, np.int32))
+        self._none_doubtful(n)
         rho = self._pool.get("rho", n * self.n * data.values.itemsize)
         again: list[tuple[int, NDArray[np.int_]]] = []
         for place, theta in enumerate(thetas):
@@ -175,7 +176,7 @@ class SmapMap:
             doubtful = self._doubtful(n)
             if doubtful.any() and self.dtype == "float32":
                 again.append((place, np.flatnonzero(doubtful)))
-                self._kernels.put("doubtful", np.zeros(n, np.int32))
+                self._none_doubtful(n)
         for place, libraries in again:
             self._in_double(a, libraries, thetas[place], out[place], slopes)
         for layer in out:
@@ -230,12 +231,12 @@ class SmapMap:
         series = self._data.libraries[:, libraries].T
         self._kernels.put("series", np.where(np.isnan(series), GAP, series))
         self._put_strength(libraries)
-        self._kernels.put("doubtful", np.zeros(n, np.int32))
+        self._none_doubtful(n)
         rho = self._pool.get("rho", out.nbytes)
         asked = self._data.predicted & (left_around(members, self._data.exclusion_radius) > each.E)
         self._kernels.whiten(each, n, theta, members, asked)
         self._kernels.solve(each, n, theta)
-        at_first = self._kernels.put("target of one", np.zeros(self.n, np.int32))
+        at_first = self._pool.constant("target of one", np.zeros(self.n, np.int32))
         self._kernels.map(each, n, self._targets, self._stride, at_first, rho, 1)
         self.executor.download(rho, out)
         doubtful = np.flatnonzero(self._doubtful(n))
@@ -257,7 +258,15 @@ class SmapMap:
 
     def _doubtful(self, n: int) -> NDArray[np.int32]:
         """By library, whether some fit is too nearly singular for float32."""
-        return self.executor.download(self._pool.get("doubtful", 0), np.empty(n, np.int32))
+        found = self.executor.download(self._pool.get("doubtful", 0), np.empty(n, np.int32))
+        if not found.any():
+            self._pool.changed("doubtful", found.tobytes())
+        return found
+
+    def _none_doubtful(self, n: int) -> None:
+        """No library is doubtful before its systems are solved, which may make it so."""
+        self._pool.constant("doubtful", np.zeros(n, np.int32))
+        self._pool.changed("doubtful")
 
     def _twin_in_double(self, thetas: tuple[float, ...]) -> SmapMap:
         """The same map in float64."""

@@ -120,8 +120,13 @@ class MapKernels:
 
     def __init__(self, executor: Executor, pool: Pool, shape: MapShape) -> None:
         self.executor, self.shape, self._pool = executor, shape, pool
-        self._pacers = {name: Pacer(executor.info) for name in ("white", "gram", "map", "slopes")}
+        self._pacers: dict[tuple[str, int], Pacer] = {}
         self._radius = min(shape.exclusion_radius, _MOST_RADIUS)
+
+    def _pacer(self, name: str, E: int) -> Pacer:
+        if (name, E) not in self._pacers:
+            self._pacers[name, E] = Pacer(self.executor.info, f"smap_{name}", E, self.shape.dtype)
+        return self._pacers[name, E]
 
     def class_of(self, E: int, pattern: int, begin: int, end: int) -> TargetClass:
         """The class of some columns, with parameters of the kernels that suit so many targets."""
@@ -211,7 +216,7 @@ class MapKernels:
         if shape.gaps:
             uses = library_mask.astype(np.uint8) | np.uint8(ASKED) * (True if asked is None else asked)
             held = self.put("uses", uses[..., first : first + m])
-        wg, pacer, cost = int(values["wg"]), self._pacers["white"], 4.0 * m * each.E * (2 * each.E + 6)
+        wg, pacer, cost = int(values["wg"]), self._pacer("white", each.E), 4.0 * m * each.E * (2 * each.E + 6)
         work, done = pool.get("work", n * self.bytes_of_library(each)["work"]), 0
         while done < n:
             some = min(pacer.units(cost), n - done)
@@ -229,7 +234,7 @@ class MapKernels:
         shape = self.shape
         kernel = build(self.executor, spec("smap_gram"), each.gram)
         E, wg, (_, m, _) = each.E, int(each.gram["wg"]), shape.extent(each.E)
-        rows, pacer = wg * int(each.gram["lanes"]), self._pacers["gram"]
+        rows, pacer = wg * int(each.gram["lanes"]), self._pacer("gram", each.E)
         tiles, begin = -(-m // rows), 0
         cost = float(rows) * m * n * (6 * E + 12 + (E + 1) * (E + 2) // 2)
         need = self.bytes_of_library(each)
@@ -271,7 +276,7 @@ class MapKernels:
             "column_begin": each.begin, "column_end": each.end, "sums_stride": each.sums_stride, "n_tiles": tiles,
             "sums": get("sums", n * self.bytes_of_library(each)["sums"]),
         }  # fmt: skip
-        pacer, begin = self._pacers["map"], 0
+        pacer, begin = self._pacer("map", each.E), 0
         cost = float(rows) * m * n * (2 * each.n + blocks * (5 * each.E + 12))
         while begin < tiles:
             some = min(pacer.units(cost), tiles - begin)
@@ -297,7 +302,7 @@ class MapKernels:
         values = parameters(spec("smap_slopes"), given, info, {"rows": shape.n_steps}).parameters
         kernel = build(self.executor, spec("smap_slopes"), {**given, **values})
         E, wg, (_, m, padded) = each.E, int(values["wg"]), shape.extent(each.E)
-        rows, pacer = wg * int(values["lanes"]), self._pacers["slopes"]
+        rows, pacer = wg * int(values["lanes"]), self._pacer("slopes", each.E)
         tiles, begin = -(-m // rows), 0
         cost = float(rows) * m * n * (6 * E + 12 + 2 * E * (E + 2))
         slopes = pool.get("slopes", n * self.bytes_of_library(each)["slopes"])

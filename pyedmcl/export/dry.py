@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..device.buffers import BufferSets, MemoryUse
 from ..device.executor import Argument, Buffer, Kernel
 from ..device.info import DeviceInfo
 from ..device.slots import Slot, check
@@ -57,6 +58,7 @@ class DryExecutor:
 
     def __init__(self, info: DeviceInfo) -> None:
         self.info, self.memory = info, _DryMemory()
+        self.sets = BufferSets(-1, MemoryUse())
 
     def build(self, source: str, options: Sequence[str] = ()) -> _DryProgram:
         return _DryProgram()

@@ -52,7 +52,7 @@ class Staging:
         self._columns = max(min(room, most) // max(self.n_steps * values.itemsize, 1), 1)
         self._held = (0, 0)
         self._centred = False  # shift and exponent are those of the columns that are held
-        self._pool = Pool(executor)
+        self._pool = Pool(executor, "staging", values.shape, self.dtype, self._columns)
 
     def score(self, first: Any, end: int) -> None:
         """Have other rows count in a score: see ``scored``."""
@@ -70,13 +70,13 @@ class Staging:
             self._held = (0, self.n_series) if self.n_series <= self._columns else (a, b)
         first, n = self._held[0], self._held[1] - self._held[0]
         item = self.values.itemsize
-        pieces = ("raw", n * self.n_steps * item), ("shift", n * item), ("exponent", n * 4), ("scored_from", n * 4)
-        raw, shift, exponent, scored_from = (self._pool.get(name, nbytes) for name, nbytes in pieces)
+        pieces = ("raw", n * self.n_steps * item), ("shift", n * item), ("exponent", n * 4)
+        raw, shift, exponent = (self._pool.get(name, nbytes) for name, nbytes in pieces)
         if not held:
             self.executor.upload(np.ascontiguousarray(self.values[:, first : first + n]), raw)
             self._centred = False
         if centred and not self._centred:
-            self.executor.upload(self._scored_from[first : first + n], scored_from)
+            scored_from = self._pool.constant("scored_from", self._scored_from[first : first + n])
             self._centred = True
             self.executor.launch(
                 self._kernel("centre"), open_size(n), None, raw=raw, n_series=n, n_steps=self.n_steps,
@@ -94,8 +94,7 @@ class Staging:
 
     def targets(self, column_of: NDArray[np.int32], stride: int, into: Buffer, rows: int = 0) -> None:
         """Write all series centred and time-major, series i to column ``column_of[i]``; zeros up to ``rows`` rows."""
-        columns = self._pool.get("column_of", column_of.size * 4)
-        self.executor.upload(np.ascontiguousarray(column_of, np.int32), columns)
+        columns = self._pool.constant("column_of", np.ascontiguousarray(column_of, np.int32))
         for a in range(0, self.n_series, self._columns):
             first, n, (raw, shift, exponent) = self._load(a, min(a + self._columns, self.n_series))
             width = n if first + n < self.n_series else stride - first  # the last ones fill the padding

@@ -45,7 +45,10 @@ class ExhaustiveSearcher:
         self.executor, self.problem = executor, problem
         self.space = TableSpace(executor, problem, emit, **options)
         self.decisions: list[dict[str, Any]] = []
-        self._pacers = {knn_pass.problem.dims: Pacer(executor.info) for knn_pass in self.space.passes}
+        self._pacers = {
+            dims: Pacer(executor.info, "knn", dims, problem.dtype)
+            for dims in (knn_pass.problem.dims for knn_pass in self.space.passes)
+        }
 
     @property
     def parameters(self) -> dict[str, Any]:

@@ -73,7 +73,7 @@ class PrunedSearcher:
         self._budget = budget(executor.info)
         self._room = self._budget.total if room is None else min(self._budget.total, room)
         self._pool, self._owns_pool = pool or Pool(executor), pool is None
-        self._pacer = Pacer(executor.info)
+        self._pacer = Pacer(executor.info)  # what a walk leaves out depends on the data
         self._orders: _Orders | None = None
         self._axes = 1
 

@@ -67,7 +67,7 @@ class SharedSumsSearcher:
         self.executor, self.states, self.problem = executor, states, states.problem
         self._pool, self._owns_pool = pool or Pool(executor), pool is None
         self._budget = budget(executor.info)
-        self._pacer = Pacer(executor.info)
+        self._pacer = Pacer(executor.info, "shared_sums", states.E, states.problem.dtype)
         self.parameters: dict[str, Any] = {}
         self.grade = ""
 

@@ -82,7 +82,7 @@ class WindowSearch:
     ) -> None:
         self._executor, self._problem, self._data, self._pool = executor, problem, data, pool
         self._data_bytes = data_bytes
-        self._pacers = {E: Pacer(executor.info) for E in problem.dims}
+        self._pacers = {E: Pacer(executor.info, "windows", E, problem.dtype) for E in problem.dims}
         n_rows = len(data.values)
         rows = SearchProblem(problem.dims, problem.ks, problem.tau, 0, -1, n_rows, n_rows, problem.dtype)
         self._front, self._stride = rows.front, rows.stride(n_rows)

@@ -12,6 +12,7 @@ from pyedmcl.engines.lookups import Lookups
 from pyedmcl.errors import DeviceMemoryError
 
 E = [3, 1, 10, 3, 20, 1, 3]
+pytestmark = pytest.mark.usefixtures("each_call_allocates")
 
 
 @pytest.fixture(scope="module")

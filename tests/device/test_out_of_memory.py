@@ -11,6 +11,7 @@ from pyedmcl.errors import DeviceMemoryError, HostMemoryError, LaunchError
 
 X = np.random.default_rng(0).standard_normal((150, 3)).cumsum(axis=0)
 A, B = X[:, 0], X[:, 1]
+pytestmark = pytest.mark.usefixtures("each_call_allocates")
 CALLS = {
     "knn": lambda d: pyedmcl.knn(A, E=2, device=d).distances,
     "simplex": lambda d: pyedmcl.simplex(A, E=2, device=d).predicted,
