@@ -145,6 +145,7 @@ class Worker:
         self.longest = 0.0
         self.watched = 0
 
+
 Process = Iterator[float | Operations]
 Steps = Generator[float | Operations, None, int | None]  # and the block that comes of them
 

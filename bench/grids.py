@@ -95,6 +95,7 @@ def windows(report: Report, info: DeviceInfo, options: Namespace) -> None:
         "ccm": lambda part, **more: pyedmcl.ccm(part[:, 0], part[:, 1], **sampled, **more).rho,
     }
     for name, call in calls.items():
+
         def together(call: Callable[..., Any] = call) -> Any:
             return call(x, windows=(width, step))
 

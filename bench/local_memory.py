@@ -47,6 +47,7 @@ def calls(device: str | None, shrink: int) -> Iterator[tuple[str, str, Callable[
     """(case, problem, function of ``tune=``); the first of each case is one that the limit does not bear upon."""
     noise = np.random.default_rng(0).standard_normal((1 << 17) // shrink).astype(np.float32)
     for E, tau, dtype in ((20, 1, "float32"), (20, 100, "float32"), (20, 300, "float32"), (10, 100, "float64")):
+
         def knn(tune: str, E: int = E, tau: int = tau, dtype: str = dtype) -> Any:
             x = noise if dtype == "float32" else noise[: len(noise) // 2].astype(float)
             return pyedmcl.knn(x, E=E, tau=tau, neighbors="exhaustive", dtype=dtype, device=device, tune=tune)
@@ -54,17 +55,20 @@ def calls(device: str | None, shrink: int) -> Iterator[tuple[str, str, Callable[
         yield "knn", f"E={E}, tau={tau}, {dtype}", knn
     weather = weather_like(100_000 // shrink)
     for m, tau in ((5, 3), (20, 150), (20, 500)):
+
         def rqa(tune: str, m: int = m, tau: int = tau) -> Any:
             return pyedmcl.rqa(weather, m=m, tau=tau, radius=0.7 * m**0.5, device=device, tune=tune)
 
         yield "rqa", f"m={m}, tau={tau}", rqa
     features = np.random.default_rng(1).standard_normal((50_000 // shrink, 20)).astype(np.float32)
     for columns in (10, 20):
+
         def joined(tune: str, columns: int = columns) -> Any:
             return pyedmcl.rqa(features[:, :columns], radius=1.3 * columns**0.5, device=device, tune=tune)
 
         yield "rqa", f"points of {columns} values", joined
     for m, tau in ((5, 3), (20, 300)):
+
         def image(tune: str, m: int = m, tau: int = tau) -> Any:
             radius = 0.7 * m**0.5
             return pyedmcl.recurrence_plot(weather, m=m, tau=tau, radius=radius, pixels=500, device=device, tune=tune)
@@ -72,6 +76,7 @@ def calls(device: str | None, shrink: int) -> Iterator[tuple[str, str, Callable[
         yield "image", f"m={m}, tau={tau}", image
     series = np.ascontiguousarray(coupled_maps(1, 10_000 // shrink)[:, 0])
     for E in (3, 12, 20, 40):
+
         def smap(tune: str, E: int = E) -> Any:
             return pyedmcl.smap(series, E=E, theta=2.0, device=device, tune=tune)
 

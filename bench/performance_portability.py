@@ -87,8 +87,9 @@ def of_class(info: DeviceInfo, more: Sequence[Path] = ()) -> tuple[Entry, ...]:
 @contextlib.contextmanager
 def known(way: Way) -> Iterator[None]:
     """Within the block, parameters are chosen by what a way knows."""
-    with mock.patch.dict(os.environ, PYEDMCL_DATA_DIR=way.folder), mock.patch.object(
-        wisdom, "shipped", lambda runtime: way.shipped
+    with (
+        mock.patch.dict(os.environ, PYEDMCL_DATA_DIR=way.folder),
+        mock.patch.object(wisdom, "shipped", lambda runtime: way.shipped),
     ):
         source.forget()
         with source.mode("never" if way.name == "defaults" else "cached"):

@@ -77,8 +77,10 @@ RUNS = {
         Run("gpu", "tiny", "races"),
         Run("lanes8", "watched", "uninitialised"),
         Run("default", "tiny", "races", tuple(CALLS), *_FEW),
-        *(Run(name, "tiny", "races", _SEARCHES, *_FEW)
-          for name in ("gpu-unroll4-tile256", "gpu-unroll16-tile512", "lanes4-wg32")),
+        *(
+            Run(name, "tiny", "races", _SEARCHES, *_FEW)
+            for name in ("gpu-unroll4-tile256", "gpu-unroll16-tile512", "lanes4-wg32")
+        ),
         Run("gpu-unroll4-tile256", "watched", "uninitialised", _SEARCHES, *_FEW),
     ),
 }

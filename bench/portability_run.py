@@ -59,7 +59,7 @@ SWAPS = {
         " vstore16(*upper, 0, from); vstore16(*lower, 1, from);"
         " for (int r = 0; r < 32; ++r) for (int c = 0; c < 32; ++c) to[c] |= (from[r] >> c & 1u) << r;"
         " *upper = vload16(0, to); *lower = vload16(1, to); return;",
-}
+}  # fmt: skip
 _KEPT: list[Any] = []
 
 
@@ -75,8 +75,11 @@ def patch(name: str, simulated: bool, watched: bool) -> None:
             # A processor may rule out what suits a GPU: its own parameters stay then.
             choice = choice if defaults.unfit(*asked) else gpu
         most = chosen.get("most", 0)
-        wide = {tunable.name: most for tunable in spec.tunables
-                if tunable.name in _WIDTHS and most in tunable.values and choice.parameters[tunable.name] > most > 0}
+        wide = {
+            tunable.name: most
+            for tunable in spec.tunables
+            if tunable.name in _WIDTHS and most in tunable.values and choice.parameters[tunable.name] > most > 0
+        }
         return replace(choice, parameters={**choice.parameters, **wide, **chosen.get(spec.name, {})})
 
     # Engines import the function by its name; those that are imported later find it in its own module.

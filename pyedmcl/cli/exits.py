@@ -101,6 +101,8 @@ def in_options(message: str, command: Any) -> str:
                 message = message if off is None else re.sub(rf"(?<![\w-]){name}=False\b", off, message)
             if option is None or parameter.is_flag:
                 continue
+            # A remedy: "use a smaller E_max or tau".
+            message = re.sub(rf"(\b(?:smaller|larger) (?:[\w-]+(?:, | or ))*){name}\b", rf"\1{option}", message)
             if "_" in name:  # no series, such as x, which may stand there too
                 message = re.sub(rf"^{name}(?=: )", option, message)
             if f"{name}=" not in message:

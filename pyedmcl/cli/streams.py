@@ -35,6 +35,15 @@ def printable(text: str) -> str:
     )
 
 
+def shown(text: str) -> str:
+    """:func:`printable` text as standard output will have it, with escapes for what its encoding lacks.
+
+    Tables are laid out by the width of their cells, which escapes make wider.
+    """
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    return printable(text).encode(encoding, "backslashreplace").decode(encoding)
+
+
 class Stdout(io.TextIOWrapper):
     """Standard output. A full disk is a StoreWriteError, which has an exit code and a message.
 

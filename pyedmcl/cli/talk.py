@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from .streams import printable
+from .streams import printable, shown
 
 if TYPE_CHECKING:
     from ..launch.bars import Report
@@ -71,9 +71,9 @@ class Talk:
         console = Console(markup=False, highlight=False, emoji=False, width=None if terminal else 10_000)
         table = Table(box=box.SIMPLE_HEAD if terminal else None, pad_edge=False)
         for name in header:
-            table.add_column(printable(name), justify="right" if name in right else "left", overflow="fold")
+            table.add_column(shown(name), justify="right" if name in right else "left", overflow="fold")
         for row in rows:
-            table.add_row(*(printable(str(cell)).replace("\n", "\\n") for cell in row))
+            table.add_row(*(shown(str(cell)).replace("\n", "\\n") for cell in row))
         console.print(table)
 
     def cut(self, there: int, shown: int) -> None:

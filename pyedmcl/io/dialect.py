@@ -7,8 +7,9 @@ import csv
 import gzip
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import IO
 
@@ -20,6 +21,9 @@ _SAMPLE_LINES = 200
 _LEAST_LINES = 8  # a header, and rows that tell what its columns hold
 _MOST_BYTES = 1 << 30
 _DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d*(?:[eE][+-]?\d+)?")
+_MOST_JOINED = 100  # lines of a row: a quotation mark that nothing closes is one line's fault
+_QUOTED = re.compile(r'"(?:[^"]|"")*"')
+_OPEN_QUOTE = re.compile(r'(?:^|[,;\t ])\s*"')
 _STARTS_AS_NUMBER = re.compile(r"[+-]?[.,]?\d")
 
 
@@ -38,7 +42,7 @@ class Dialect:
     names : tuple of str or None
         One per column, stripped, from the header; None without one.
     header_line : int
-        Number of the header's line counted from 1, 0 without one. Rows of data come after it.
+        Number of the header's last line counted from 1, 0 without one. Rows of data come after it.
     width : int
         Cells per row.
     sample : tuple of tuple of str
@@ -60,10 +64,11 @@ def open_binary(path: Path) -> IO[bytes]:
 
 
 def split(line: str, separator: str | None, decimal_comma: bool = False) -> list[str]:
-    """Cells of one line."""
+    """Cells of a row."""
     if '"' in line:
         text = line if separator else line.strip().replace("\t", " ")
-        cells = next(csv.reader([text], delimiter=separator or " ", skipinitialspace=True))
+        lines = [f"{part}\n" for part in text.split("\n")]
+        cells = next(csv.reader(lines, delimiter=separator or " ", skipinitialspace=True))
     else:
         cells = line.split(separator)
     if decimal_comma:
@@ -77,6 +82,27 @@ def is_data_line(line: str) -> bool:
     return bool(text) and not text.startswith("#")
 
 
+def rows_of_text(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+    """Rows and the number of their first line, without blank lines and comments; quoted cells may hold line breaks."""
+    waiting: list[tuple[int, str]] = []
+    for number, line in lines:
+        if not waiting and '"' not in line:
+            if is_data_line(line):
+                yield number, line
+            continue
+        waiting.append((number, line))
+        joined = "\n".join(text for _, text in waiting)
+        if _OPEN_QUOTE.search(_QUOTED.sub("", joined)) is None:
+            if is_data_line(joined):
+                yield waiting[0][0], joined
+        elif is_data_line(joined) and len(waiting) < _MOST_JOINED:
+            continue
+        else:
+            yield from ((n, text) for n, text in waiting if is_data_line(text))
+        waiting = []
+    yield from ((n, text) for n, text in waiting if is_data_line(text))
+
+
 def detect(path: Path, what: str) -> Dialect:
     """Find out how the text file ``path`` is written.
 
@@ -86,7 +112,7 @@ def detect(path: Path, what: str) -> Dialect:
         If it is empty or is not text.
     """
     encoding, text = _sample_text(path, what)
-    numbered = [(n, line) for n, line in enumerate(_physical_lines(text), 1) if is_data_line(line)][:_SAMPLE_LINES]
+    numbered = list(islice(rows_of_text(enumerate(_physical_lines(text), 1)), _SAMPLE_LINES))
     if not numbered:
         raise InputError(f"{what}: the file is empty; rows of numbers are needed")
     lines = [line for _, line in numbered]
@@ -103,7 +129,7 @@ def detect(path: Path, what: str) -> Dialect:
     names: tuple[str, ...] | None = None
     header_line = 0
     if _is_header(rows, width):
-        header = [cell.strip() for cell in rows[0]]
+        header = [re.sub(r"\s*\n\s*", " ", cell.strip()) for cell in rows[0]]
         if len(header) == width + 1 and not header[-1]:
             header.pop()
         if len(header) == width - 1 and looks_like_time("", True, as_time([row[0] for row in rows[1:]])):
@@ -113,10 +139,10 @@ def detect(path: Path, what: str) -> Dialect:
                              "give each column one name")
         width = len(header)
         names = tuple(header)
-        header_line = numbered[0][0]
+        header_line = numbered[0][0] + lines[0].count("\n")
     else:
         names, header_line = _comment_header(text, numbered[0][0], separator, width)
-    sample = tuple(tuple(row) for row in (rows[1:] if header_line == numbered[0][0] else rows))
+    sample = tuple(tuple(row) for row in (rows[1:] if header_line >= numbered[0][0] else rows))
     return Dialect(encoding, separator, comma, names, header_line, width, sample)
 
 

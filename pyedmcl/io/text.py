@@ -9,6 +9,7 @@ from __future__ import annotations
 import array
 import io
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from ..data.series import Series, build_series
 from ..data.times import as_time, is_missing_cell, looks_like_time
 from ..data.unpack import Array
 from ..errors import InputError
-from .dialect import Dialect, detect, is_data_line, open_binary, split
+from .dialect import Dialect, detect, open_binary, rows_of_text, split
 
 
 def read_text(path: Path, columns: Sequence[str | int] | None, time_column: str | int | None, what: str) -> Series:
@@ -77,12 +78,11 @@ def _as_data(times: Array, name: str, what: str) -> Array:
 
 
 def _lines(path: Path, dialect: Dialect, what: str) -> Iterator[tuple[int, str]]:
-    """Lines of data with their number counted from 1."""
+    """Rows of data with the number of their line counted from 1."""
     try:
         with open_binary(path) as raw, io.TextIOWrapper(raw, encoding=dialect.encoding) as handle:
-            for number, line in enumerate(handle, 1):
-                if number > dialect.header_line and is_data_line(line):
-                    yield number, line.rstrip("\r\n")
+            below = islice(enumerate(handle, 1), dialect.header_line, None)
+            yield from rows_of_text((number, line.rstrip("\r\n")) for number, line in below)
     except (OSError, EOFError, UnicodeDecodeError) as error:
         raise InputError(f"{what}: cannot be read to its end ({error})") from error
 

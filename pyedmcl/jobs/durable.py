@@ -184,13 +184,22 @@ class Lease:
                 # The holder removes the file on leaving: a lock on the removed one would guard nothing.
                 with contextlib.suppress(FileNotFoundError):
                     if os.path.samestat(os.fstat(descriptor), os.stat(self._path)):
-                        os.ftruncate(descriptor, 0)
-                        os.lseek(descriptor, 0, os.SEEK_SET)
-                        write_all(descriptor, memoryview(f"pid {os.getpid()} on {socket.gethostname()}".encode()))
+                        self._sign(descriptor)
                         self._descriptor = descriptor
             finally:
                 if self._descriptor != descriptor:
                     os.close(descriptor)
+
+    def _sign(self, descriptor: int) -> None:
+        """Write the holder's name; a file that cannot hold it (a full disk) is removed again."""
+        try:
+            os.ftruncate(descriptor, 0)
+            os.lseek(descriptor, 0, os.SEEK_SET)
+            write_all(descriptor, memoryview(f"pid {os.getpid()} on {socket.gethostname()}".encode()))
+        except OSError:
+            with contextlib.suppress(OSError):
+                self._path.unlink()
+            raise
 
     def release(self) -> None:
         """Give the lease back and remove its file; a second call does nothing."""

@@ -127,6 +127,8 @@ def test_without_a_display_a_file_is_asked_for(table, one_device, monkeypatch):
     (["smap", "--column", "a", "--E", "2", "--generate", "-1"], "--generate -1"),
     (["smap", "--column", "a", "--E", "2", "--generate", "3", "--Tp", "2"], "--generate 3"),
     (["simplex", "--column", "a", "--E", "2", "--lib", "5:2"], "--lib:"),
+    (["embed-dimension", "--E-max", "90"], "use a smaller --E-max or --tau, or longer series"),
+    (["rqa", "--column", "a", "--m", "90", "--radius", "1"], "use a smaller --m or --tau, or a longer series"),
 ])  # fmt: skip
 def test_errors_name_options(words, option, table, one_device):
     text = " ".join(run(words[0], table, *words[1:], "--device", one_device, code=3).output.split())

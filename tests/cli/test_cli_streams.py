@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 
 import numpy as np
@@ -33,6 +34,17 @@ def run(*parts):
 def redirected(*parts, how, **options):
     line = ["sh", "-c", f'exec "$@" {how}', "sh", *words(*parts)]
     return subprocess.run(line, capture_output=True, text=True, timeout=120, env=environment(), **options)
+
+
+def test_a_table_is_aligned_where_signs_are_written_as_escapes(tmp_path):
+    path = tmp_path / "series.npz"
+    np.savez(path, values=np.random.default_rng(0).random((60, 2)), names=np.array(["grün", "b"]))
+    done = subprocess.run(
+        words("embed-dimension", path, "--E-max", 1), capture_output=True, text=True, timeout=120,
+        env={**environment(), "LC_ALL": "C", "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"},
+    )  # fmt: skip
+    lines = [line for line in done.stdout.splitlines() if line.startswith(("gr\\xfcn", "b "))]
+    assert len(lines) == 2 and len({re.search(r"\S\s+(?=\d)", line).end() for line in lines}) == 1, done.stdout
 
 
 @full

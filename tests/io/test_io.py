@@ -57,6 +57,28 @@ def test_header_or_none(tmp_path: Path, text: str, names: str, rows: list[list[f
     check(read(tmp_path, text), names, rows)
 
 
+@pytest.mark.parametrize(
+    ("text", "names", "rows"),
+    [('t,"temperature\n(degrees)",b\n0,1,2\n1,3,4\n', "temperature (degrees)|b", [[1, 2], [3, 4]]),
+     ('# of 2020\n"a\r\n\r\n# b","c ""d""\r\n"\r\n1,2\r\n\r\n3,4\r\n', 'a # b|c "d"', [[1, 2], [3, 4]]),
+     ('"a\nb"\t"c"\n1\t2\n', "a b|c", [[1, 2]]), ('"a","b"\n"1","2"\n"3","4"\n', "a|b", [[1, 2], [3, 4]])],
+)
+def test_line_breaks_in_quoted_cells(tmp_path: Path, text: str, names: str, rows: list[list[float]]) -> None:
+    series = read(tmp_path, text)
+    assert series.names == tuple(names.split("|")) and series.values.tolist() == rows
+
+
+def test_a_quotation_mark_that_nothing_closes_concerns_its_line_only(tmp_path: Path) -> None:
+    series = read(tmp_path, "a,b\n" + "1,2\n" * 5 + '3,"4\n' + "5,6\n" * 150)
+    assert series.values[4:7].tolist() == [[1, 2], [3, 4], [5, 6]] and series.n_steps == 156
+
+
+def test_what_stands_in_quotes_besides_numbers_may_have_line_breaks(tmp_path: Path) -> None:
+    (tmp_path / "notes.csv").write_text('a,note\n1,"wind,\nrain"\n2,\n3,"sun\n\nand fog"\n')
+    series = read_series(tmp_path / "notes.csv", columns=["a"])
+    assert series.values[:, 0].tolist() == [1, 2, 3]
+
+
 def test_missing_cells(tmp_path: Path) -> None:
     text = "a,b\n,1\nNA,2\nNaN,3\nnull,4\nN/A,5\n nan ,6\nNone,7\n8,\n"
     check(read(tmp_path, text), "a b", [[NAN, n] for n in range(1, 8)] + [[8, NAN]])

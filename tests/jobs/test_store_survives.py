@@ -17,7 +17,7 @@ from process_helpers import end_of
 from store_helpers import ROWS, N, chunks, finish, make_manifest, tree, values, write_blocks
 
 from pyedmcl.errors import StoreError, StoreWriteError
-from pyedmcl.jobs import XmapStore, open_store
+from pyedmcl.jobs import XmapStore, durable, open_store
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -281,6 +281,21 @@ def test_one_writer_at_a_time(tmp_path):
     abandoned = XmapStore.create_or_resume(path, make_manifest(96, 2))
     del abandoned
     XmapStore.create_or_resume(path, make_manifest(96, 2)).close()
+
+
+def test_a_lock_that_cannot_be_signed_is_not_left(path, monkeypatch):
+    path.mkdir()
+    lease = durable.Lease(path / ".pyedmcl-lock")
+    with monkeypatch.context() as patch:
+        def full(*_):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+        patch.setattr(durable, "write_all", full)
+        with pytest.raises(OSError, match="No space left"):
+            lease.acquire()
+    assert list(path.iterdir()) == []
+    lease.acquire()
+    lease.release()
 
 
 def test_lock_where_the_file_system_has_none(path, monkeypatch):
