@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from common import Report, clock, parser
+from common import Report, clock, compiled, parser
 from peers import Peer, kedm
 from workloads import coupled_maps, mixed_dimensions
 
@@ -49,7 +49,7 @@ def main() -> None:
         for case, (ours, peer) in cases(coupled_maps(n, length), options.device).items():
             if case not in options.cases.split(","):
                 continue
-            ours()  # compile and warm up
+            compiled(ours)
             theirs = None if options.ours_only else peer()
             mine: list[float] = []
             other: list[float] = []

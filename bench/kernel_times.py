@@ -16,7 +16,7 @@ from collections import defaultdict
 from typing import Any
 from unittest import mock
 
-from common import Report, parser
+from common import Report, compiled, parser
 from workloads import coupled_maps
 
 import pyedmcl
@@ -35,7 +35,7 @@ def measure(x: Any, repeat: int, **options: Any) -> dict[str, float]:
         return event
 
     times: dict[str, list[float]] = defaultdict(list)
-    pyedmcl.xmap(x, **options)  # compile
+    compiled(lambda: pyedmcl.xmap(x, **options))
     with mock.patch.object(OpenCLExecutor, "launch", noted):
         for _ in range(repeat):
             events.clear()

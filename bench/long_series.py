@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 
 import numpy as np
-from common import Report, parser
+from common import Report, compiled, parser
 from workloads import coupled_maps, mixed_dimensions
 
 import pyedmcl
@@ -24,7 +24,7 @@ def main() -> None:
     report = Report(executor.info, options.out)
 
     def case(name: str, function: Callable[[], object]) -> None:
-        function()
+        compiled(function)
         executor.memory.peak = executor.memory.held
         start = time.perf_counter()
         function()

@@ -16,7 +16,7 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from common import Report, clock, parser
+from common import Report, clock, compiled, parser
 from workloads import coupled_maps, mixed_dimensions
 
 import pyedmcl
@@ -37,7 +37,7 @@ BLOCKS = (256, 1024)
 
 
 def whole(x: np.ndarray, E: Any, precision: str, device: str | None, repeat: int) -> dict[str, Any]:
-    pyedmcl.xmap(x, E=E, precision=precision, device=device)
+    compiled(lambda: pyedmcl.xmap(x, E=E, precision=precision, device=device))
     seconds = [clock(lambda: pyedmcl.xmap(x, E=E, precision=precision, device=device)) for _ in range(repeat)]
     return {"seconds": statistics.median(seconds), "all": seconds}
 
@@ -53,7 +53,7 @@ def extrapolated(x: np.ndarray, dims: list[int], precision: str, device: str | N
     prepared = time.perf_counter() - begun
     short, long = (min(block, n) for block in BLOCKS)
     try:
-        mapping.skill(0, short)
+        compiled(lambda: mapping.skill(0, short))
         blocks = [statistics.median(clock(lambda b=block: mapping.skill(0, b)) for _ in range(2))
                   for block in (short, long)]  # fmt: skip
     finally:

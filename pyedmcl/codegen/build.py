@@ -138,7 +138,7 @@ def build_ahead(executor: Executor, spec: KernelSpec, several: Iterable[Mapping[
 
 
 def build_meanwhile(executor: Executor, spec: KernelSpec, values: Mapping[str, Any]) -> bool:
-    """Whether :func:`build` need not be waited for; else the kernel is compiled in the background from now on."""
+    """Whether :func:`build` need not be waited for; else it is compiled in the background, when there is time."""
     text = text_for(spec, values, executor.info)
     return executor.build_meanwhile(text, quirks_for(executor.info).build_options)
 

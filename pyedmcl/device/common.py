@@ -9,6 +9,7 @@ import contextlib
 import math
 import os
 import threading
+import time
 from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
@@ -97,9 +98,10 @@ class CommonExecutor(ABC):
     def __init__(self, info: DeviceInfo, errors: tuple[type[Exception], ...]) -> None:
         self._info = info
         self._pid = os.getpid()
+        self._used = time.monotonic()
         self._lock = threading.Lock()
         self._programs: OrderedDict[_Key, CommonProgram] = OrderedDict()
-        self._background: Background[_Key] = Background(self._compile_and_keep)
+        self._background: Background[_Key] = Background(self._compile_and_keep, lambda: self._used)
         self._queue: Any = None
         self._context: Any = None
         self.errors = errors
@@ -179,7 +181,7 @@ class CommonExecutor(ABC):
                         self._keep(key, compiled.result())
 
     def build_meanwhile(self, source: str, options: Sequence[str] = ()) -> bool:
-        """Whether :meth:`build` need not be waited for; else the text is compiled in the background from now on.
+        """Whether :meth:`build` need not be waited for; else the background compiles the text, when there is time.
 
         Where the compiler gains nothing by running beside other work (``Quirks.compilers``), and for a text that it
         refuses, the answer is True: :meth:`build` then compiles it, or says why not.
@@ -193,6 +195,10 @@ class CommonExecutor(ABC):
                 return True
         self._background.add(key)
         return False
+
+    def settle(self) -> None:
+        """Wait until all that is left to the background is compiled."""
+        self._background.wait()
 
     def _compile_and_keep(self, key: _Key) -> None:
         program = self._compile(*key)
@@ -346,6 +352,7 @@ class CommonExecutor(ABC):
             )
         if self._queue is None:
             raise LaunchError(f"the session on {self.info.name} was closed; open the device again")
+        self._used = time.monotonic()
 
     def close(self) -> None:
         """Wait for the queue, then drop programs, queue and context; a second call does nothing."""

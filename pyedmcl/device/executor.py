@@ -87,7 +87,10 @@ class Executor(Protocol):
         """Compile texts that are needed soon, where doing so side by side saves time. Raises nothing."""
 
     def build_meanwhile(self, source: str, options: Sequence[str] = ()) -> bool:
-        """Whether :meth:`build` need not be waited for; else the text is compiled in the background. Raises nothing."""
+        """Whether :meth:`build` need not be waited for; else the background compiles it. Raises nothing."""
+
+    def settle(self) -> None:
+        """Wait until all that is left to the background is compiled, as who measures has to."""
 
     def allocate(self, nbytes: int) -> Buffer:
         """Uninitialised memory, at least 1 byte. Raises DeviceMemoryError (``refused``) where there is none left."""

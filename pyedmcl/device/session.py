@@ -79,6 +79,12 @@ def _warn_of(info: DeviceInfo) -> None:
         warn(f"{info.id} {info.name} is used since it was named, but {quirks.unusable}. Instead: {quirks.instead}")
 
 
+def settle() -> None:
+    """Wait until all that the executors of this process left to the background is compiled."""
+    for executor in [executor for key, executor in list(_open.items()) if key[0] == os.getpid()]:
+        executor.settle()
+
+
 def close_all() -> None:
     """Close every executor of this process."""
     with _lock:

@@ -185,6 +185,7 @@ class Lookups:
         shape, values = plan(any_k=any_k, compact=compact)
         if not any_k and self._compiled_meanwhile(tables, E, width, values):
             shape, values = plan(any_k=True, compact=False)
+            values["unroll"] = 1  # tuned by the number of neighbours: one text serves all until theirs are compiled
         return shape, values
 
     def _planned_as(

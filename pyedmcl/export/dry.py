@@ -69,6 +69,9 @@ class DryExecutor:
     def build_meanwhile(self, source: str, options: Sequence[str] = ()) -> bool:
         return True
 
+    def settle(self) -> None:
+        """Nothing is compiled."""
+
     def allocate(self, nbytes: int) -> DryBuffer:
         return DryBuffer(max(int(nbytes), 1))
 

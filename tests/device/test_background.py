@@ -7,6 +7,9 @@ import sys
 import threading
 import time
 
+import pytest
+
+from pyedmcl.device import background as module
 from pyedmcl.device.background import Background
 
 ENDS = """
@@ -17,7 +20,7 @@ def work(piece):
     begun.set()
     go_on.wait()
     print(piece, flush=True)
-background = Background(work)
+background = Background(work, lambda: 0.0)
 for piece in ("first", "second", "third"):
     background.add(piece)
 begun.wait()
@@ -35,7 +38,7 @@ def test_pieces_are_done_once_and_in_order_and_failures_are_told():
         if piece == "bad":
             raise ValueError(piece)
 
-    background = Background(work)
+    background = Background(work, lambda: 0.0)
     for piece in ("one", "one", "bad", "two", "one", "bad"):
         background.add(piece)
     go_on.set()
@@ -55,7 +58,7 @@ def test_closing_waits_for_the_piece_under_way_and_leaves_out_the_rest():
         go_on.wait()
         done.append(piece)
 
-    background = Background(work)
+    background = Background(work, lambda: 0.0)
     background.add("under way")
     begun.wait()
     background.add("waiting")
@@ -70,7 +73,7 @@ def test_closing_waits_for_the_piece_under_way_and_leaves_out_the_rest():
 
 def test_where_no_thread_is_to_be_had_a_piece_waits_for_the_next_call(monkeypatch):
     done = []
-    background = Background(done.append)
+    background = Background(done.append, lambda: 0.0)
     with monkeypatch.context() as patched:
         patched.setattr(threading.Thread, "start", _refuse)
         background.add("one")
@@ -88,3 +91,36 @@ def test_a_process_that_ends_waits_for_the_piece_under_way_only():
         ended = subprocess.run([sys.executable, "-c", ENDS.format(how)], capture_output=True, text=True, timeout=60)
         assert ended.stdout == "first\n", ended.stderr
         assert (ended.returncode == 0) == (how == "")
+
+
+# Seconds since the last use, and looks at which it is too early.
+@pytest.mark.parametrize(("quiet", "waited"), [(1.0, 1), (0.25, 6)])
+def test_a_piece_waits_until_there_is_time_or_for_a_minute(monkeypatch, quiet, waited):
+    now, used, looks, done = [100.0], [100.0], [], threading.Event()
+
+    def look(seconds):
+        looks.append(seconds)
+        now[0] += 10.0
+        used[0] = now[0] - quiet
+
+    monkeypatch.setattr(module.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(threading.main_thread(), "join", look)
+    background = Background(lambda piece: done.set(), lambda: used[0])
+    background.add("piece")
+    done.wait()
+    assert len(looks) == waited
+
+
+def test_a_process_that_ends_does_not_wait_for_what_has_no_time():
+    code = ENDS.replace("lambda: 0.0", "lambda: float('inf')").replace("begun.wait()", "").format("")
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30)
+    assert ended.stdout == ""
+    assert ended.returncode == 0, ended.stderr
+
+
+def test_who_waits_for_the_background_need_not_leave_it_time():
+    done = []
+    background = Background(done.append, lambda: float("inf"))
+    background.add("piece")
+    background.wait()
+    assert done == ["piece"]

@@ -54,7 +54,7 @@ def test_a_text_is_compiled_in_the_background_once_and_a_refused_one_is_left_to_
     assert not any([executor.build_meanwhile(text) for text in wanted[:2]])
     for text in wanted:
         executor.build_meanwhile(text)
-    executor._background.wait()
+    executor.settle()
     assert all(executor.build_meanwhile(text) for text in wanted)
     for text in good:
         executor.build(text)
@@ -109,12 +109,13 @@ def test_dimensions_share_a_lookup_until_theirs_are_compiled_with_the_same_bits(
     x, E = _map_of_many_dimensions()
     executor = session.open_device(one_device)
     with monkeypatch.context() as patched:
-        patched.setattr(executor, "_background", background := Background(lambda piece: None))  # compiles nothing
+        idle = Background(lambda piece: None, lambda: 0.0)  # compiles nothing
+        patched.setattr(executor, "_background", idle)
         first = pyedmcl.xmap(x, E=E, device=one_device)
-    background.wait()
+    idle.wait()
     assert len(_lookups(compiled)) == 1
     pyedmcl.xmap(x, E=E, device=one_device)
-    executor._background.wait()
+    executor.settle()
     assert len(_lookups(compiled)) == 5
     asked, real = [], executor.build
     monkeypatch.setattr(executor, "build", lambda source, options=(): asked.append(source) or real(source, options))
