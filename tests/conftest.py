@@ -29,6 +29,13 @@ settings.register_profile("long", max_examples=1000, print_blob=True, **_PATIENT
 settings.load_profile("ci")
 
 
+@pytest.hookimpl(trylast=True)  # after pytest has put all tests of a device side by side
+def pytest_collection_modifyitems(items):
+    """Tests of a file stay together, so that one process runs them for all devices and oracles answer once."""
+    places = {item.path: place for place, item in reversed(list(enumerate(items)))}
+    items.sort(key=lambda item: places[item.path])
+
+
 def pytest_collection_finish():
     """What is there by now stays to the end: the collector need not look at 400,000 objects again and again."""
     gc.freeze()

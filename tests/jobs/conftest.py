@@ -1,4 +1,4 @@
-"""What the tests of ``client=`` share: series, and a Dask cluster that is started once."""
+"""What the tests of ``client=`` share: series, and a Dask cluster for each file of tests."""
 
 import pytest
 
@@ -26,7 +26,8 @@ def dask_client():
     return distributed.Client(cluster)
 
 
-@pytest.fixture(scope="session")
+# Not for the session: a cluster that waits keeps its processes and this one busy with ticks, a tenth of a core.
+@pytest.fixture(scope="module")
 def dask():
     client = dask_client()
     yield client
