@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import csv
+import functools
 import gc
 import os
 from pathlib import Path
 
 import numpy as np
 import pytest
+import typer.main
+import typer.testing
 from hypothesis import HealthCheck, settings
 
 PUBLISHED = Path(__file__).with_name("data")
@@ -21,6 +24,9 @@ TESTED = [name.strip() for name in os.environ.get("PYEDMCL_TEST_RUNTIMES", "inte
 # for which the threads of a BLAS take five times the processor time of one.
 for _blas in ("OPENBLAS", "MKL"):
     os.environ.setdefault(f"{_blas}_NUM_THREADS", "1")
+
+# Else each command line that a test runs within its process makes all commands of their signatures anew, in 50 ms.
+typer.main.get_command = typer.testing._get_command = functools.cache(typer.main.get_command)
 
 # The examples of "ci" are always the same. "--hypothesis-profile=long" tries others, for some minutes in each test.
 _PATIENT = {"deadline": None, "database": None, "suppress_health_check": list(HealthCheck)}

@@ -25,5 +25,9 @@ def nearest_first(distances: npt.NDArray[Any], k: int | None = None) -> npt.NDAr
     -------
     ndarray of int, shape (..., min(k, n))
     """
-    order: npt.NDArray[np.intp] = np.argsort(distances, axis=-1, kind="stable")  # which leaves ties as they are
+    order: npt.NDArray[np.intp] = np.argsort(distances, axis=-1)  # a fifth of the time of a stable sort
+    last = None if k is None else k + 1
+    first = np.take_along_axis(distances, order[..., :last], axis=-1)
+    if not (first[..., 1:] > first[..., :-1]).all():  # ties, or NaN
+        order = np.argsort(distances, axis=-1, kind="stable")  # which leaves ties as they are
     return order[..., :k]
