@@ -8,11 +8,13 @@ The workloads are those of bench/run.py: kernels that have something to tune, an
 
     defaults   nothing is known of the device
     other      the shipped wisdom of all other devices of its class (processors or GPUs), as if it were of this device
-    tuned      what a tuning of --tune seconds for everything found, which began without any wisdom
+    tuned      what 'pyedmcl tune' found in --tune seconds for everything; it began with what "other" knows, as that of
+               a user does
+    alone      the same where no wisdom is shipped
     best       what is known: the device's own shipped wisdom, and --search seconds of tuning, kept in --database, where
                the next run goes on
 
-The best known time of a workload is the least of the medians of these four. A share is that time over the one of a
+The best known time of a workload is the least of the medians of these five. A share is that time over the one of a
 way, and a device's figure the harmonic mean of its shares (Pennycook, Sewall and Lee, 2019; there over devices, as in
 the row below all devices of the table). A line holds one workload. --wisdom adds files as 'pyedmcl db export' writes
 them. --docs puts the table of the lines of --out (or --from) between the marks of that page.
@@ -47,9 +49,20 @@ from pyedmcl.tuning.parameters import source
 
 ROOT = Path(__file__).resolve().parent.parent
 MARKS = "<!-- table: written by bench/performance_portability.py -->", "<!-- end of table -->"
-WAYS = ("defaults", "other", "tuned", "best")
-JUDGED = WAYS[:3]
+COLUMNS = {
+    "defaults": "defaults", "other": "another device's wisdom", "tuned": "60 s of tuning",
+    "alone": "60 s of tuning, nothing shipped",
+}  # fmt: skip
 GOALS = {"defaults": 0.85, "other": 0.9, "tuned": 0.97}
+# Reads shipped wisdom from a file, and runs the command.
+_COMMAND = """
+import pathlib, sys
+from pyedmcl.tuning import wisdom
+entries = wisdom.read(pathlib.Path(sys.argv.pop(1))).entries
+wisdom.shipped = lambda runtime: entries
+from pyedmcl.cli.app import app
+app(sys.argv[1:])
+"""
 _PROCESSORS = frozenset({"intel-cpu", "pocl", "rusticl"})
 
 
@@ -60,7 +73,7 @@ class Way:
     Attributes
     ----------
     name : str
-        One of :data:`WAYS`.
+        A key of :data:`COLUMNS`, or "best".
     folder : str
         Holds the database.
     shipped : tuple of Entry
@@ -98,14 +111,13 @@ def known(way: Way) -> Iterator[None]:
 
 
 def tune(way: Way, device: str, kernels: Sequence[str], seconds: float) -> None:
-    """Have 'pyedmcl tune' fill the database of a way, without any wisdom, for so many seconds."""
-    code = (
-        "import sys; from pyedmcl.tuning import wisdom; wisdom.shipped = lambda runtime: ()\n"
-        "from pyedmcl.cli.app import app; app(sys.argv[1:])"
-    )
+    """Have 'pyedmcl tune' fill the database of a way for so many seconds, with the wisdom that the way knows."""
     command = ["tune", *kernels, "--device", device, "--mode", "rapid", "--budget", f"{seconds:g}s", "--quiet"]
-    done = subprocess.run([sys.executable, "-c", code, *command], env={**os.environ, "PYEDMCL_DATA_DIR": way.folder},
-                          check=False)  # fmt: skip
+    with tempfile.TemporaryDirectory() as folder:
+        shipped = Path(folder, "shipped.jsonl")
+        shipped.write_text("".join(wisdom.line(entry) + "\n" for entry in way.shipped))
+        done = subprocess.run([sys.executable, "-c", _COMMAND, str(shipped), *command],
+                              env={**os.environ, "PYEDMCL_DATA_DIR": way.folder}, check=False)  # fmt: skip
     if done.returncode:
         raise SystemExit(f"'pyedmcl {' '.join(command)}' ended with code {done.returncode}")
 
@@ -146,7 +158,7 @@ def of_call(call: WholeCall, ways: Sequence[Way], rounds: int) -> dict[str, Any]
 def shares(record: Mapping[str, Any]) -> dict[str, float]:
     """The best known time over that of each way that was measured."""
     seconds = record["seconds"]
-    return {way: min(seconds.values()) / seconds[way] for way in JUDGED if way in seconds}
+    return {way: min(seconds.values()) / seconds[way] for way in COLUMNS if way in seconds}
 
 
 def table(records: Sequence[Mapping[str, Any]]) -> str:
@@ -154,19 +166,18 @@ def table(records: Sequence[Mapping[str, Any]]) -> str:
     last = {(r["device"], r["runtime"], r["kind"], r["name"], r["problem"]): r for r in records}
     if not last:
         return "No device was measured yet."
-    lines = ["| device | workloads | defaults | another device's wisdom | 60 s of tuning |",
-             "| --- | --- | --- | --- | --- |"]  # fmt: skip
+    lines = [f"| device | workloads | {' | '.join(COLUMNS.values())} |", "| --- " * (2 + len(COLUMNS)) + "|"]
     groups: dict[tuple[str, str, str], list[Mapping[str, Any]]] = {}
     for place, record in last.items():
         groups.setdefault(place[:3], []).append(record)
     for device, runtime, kind in groups:
         some = [shares(record) for record in groups[device, runtime, kind]]
-        cells = [_cell([each[way] for each in some if way in each]) for way in JUDGED]
+        cells = [_cell([each[way] for each in some if way in each]) for way in COLUMNS]
         lines.append(f"| {device} ({runtime}) | {len(some)} {kind}s | {' | '.join(cells)} |")
     means = [[statistics.harmonic_mean([shares(r)[way] for r in group if way in shares(r)])
-              for group in groups.values() if any(way in shares(r) for r in group)] for way in JUDGED]  # fmt: skip
+              for group in groups.values() if any(way in shares(r) for r in group)] for way in COLUMNS]  # fmt: skip
     lines.append(f"| harmonic mean of the rows | | {' | '.join(map(_cell, means))} |")
-    lines.append("| goal | | " + " | ".join(f"{GOALS[way]:g}" for way in JUDGED) + " |")
+    lines.append("| goal | | " + " | ".join(f"{GOALS[way]:g}" if way in GOALS else "" for way in COLUMNS) + " |")
     worst = [(1 / shares(r)["defaults"], r) for r in last.values() if shares(r).get("defaults", 1) < 1 / 1.5]
     lost = [f"{r['name']} ({r['problem']}) on {r['device']} {ratio:.2f}x"
             for ratio, r in sorted(worst, key=lambda pair: -pair[0])]  # fmt: skip
@@ -174,7 +185,7 @@ def table(records: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _cell(values: Sequence[float]) -> str:
-    return f"{statistics.harmonic_mean(values):.2f}, least {min(values):.2f}" if values else "not there"
+    return f"{statistics.harmonic_mean(values):.2f}, least {min(values):.2f}" if values else "not measured"
 
 
 def write_docs(page: Path, records: Sequence[Mapping[str, Any]]) -> None:
@@ -199,17 +210,19 @@ def measure(options: Any, known_files: Sequence[Path]) -> None:
     kernels = sorted({work.kernel for work in todo if isinstance(work, TuningCase) and spec(work.kernel).tunables})
     report = Report(info, options.out)
     with tempfile.TemporaryDirectory() as folder:
-        mine = wisdom.shipped(info.runtime)
+        others = of_class(info, known_files)
         ways = [
-            Way("defaults", f"{folder}/none"), Way("other", f"{folder}/none", of_class(info, known_files)),
-            Way("tuned", f"{folder}/tuned"), Way("best", options.database or f"{folder}/best", mine),
+            Way("defaults", f"{folder}/none"), Way("other", f"{folder}/none", others),
+            Way("tuned", f"{folder}/tuned", others), Way("alone", f"{folder}/alone"),
+            Way("best", options.database or f"{folder}/best", wisdom.shipped(info.runtime)),
         ]  # fmt: skip
-        ways = [way for way in ways if way.name != "other" or way.shipped]
-        for name, seconds in (("tuned", options.tune), ("best", options.search)):
-            (way,) = (way for way in ways if way.name == name)
-            if seconds:
+        if not others:  # a tuning begins with nothing in any case
+            ways = [way for way in ways if way.name not in ("other", "alone")]
+        budgets = {"tuned": options.tune, "alone": options.tune, "best": options.search}
+        for way in ways:
+            if budgets.get(way.name):
                 # Of a few workloads a kernel gets the share that it would have of all.
-                tune(way, info.id, kernels if options.names else [], seconds)
+                tune(way, info.id, kernels if options.names else [], budgets[way.name])
         bench = Bench(executor)
         for work in todo:
             if isinstance(work, WholeCall):

@@ -55,13 +55,26 @@ def test_shares_are_of_the_best_time_and_means_are_harmonic():
         record("A", "knn", defaults=9.0, tuned=9.0, best=9.0),
         record("A", "knn", defaults=2.0, tuned=1.0, best=1.25),  # the last line of a workload counts
         record("A", "lookup", defaults=1.0, tuned=1.0, best=1.0),
-        record("B", "xmap", "call", defaults=4.0, other=2.0, tuned=4.0, best=2.0),
+        record("B", "xmap", "call", defaults=4.0, other=2.0, tuned=4.0, alone=5.0, best=2.0),
     ]
     shown = portability.table(lines)
-    assert "| A (pocl) | 2 kernels | 0.67, least 0.50 | not there | 1.00, least 1.00 |" in shown
-    assert "| B (pocl) | 1 calls | 0.50, least 0.50 | 1.00, least 1.00 | 0.50, least 0.50 |" in shown
-    assert "| harmonic mean of the rows | | 0.57, least 0.50 | 1.00, least 1.00 | 0.67, least 0.50 |" in shown
+    assert "| A (pocl) | 2 kernels | 0.67, least 0.50 | not measured | 1.00, least 1.00 | not measured |" in shown
+    assert "| B (pocl) | 1 calls | 0.50, least 0.50 | 1.00, least 1.00 | 0.50, least 0.50 | 0.40, least 0.40 |" in shown
+    assert "| | 0.57, least 0.50 | 1.00, least 1.00 | 0.67, least 0.50 | 0.40, least 0.40 |" in shown
     assert "Defaults lose more than 1.5x: knn (p) on A 2.00x; xmap (p) on B 2.00x." in shown
+
+
+def test_a_tuning_begins_with_the_wisdom_of_its_way(monkeypatch, tmp_path):
+    """What stands for the command tells the shipped wisdom that it would begin with."""
+    told = tmp_path / "told"
+    app = f"app = lambda words: pathlib.Path({str(told)!r}).write_text(repr((len(wisdom.shipped('any')), words[:2])))"
+    command = portability._COMMAND.replace("from pyedmcl.cli.app import app", app)
+    monkeypatch.setattr(portability, "_COMMAND", command)
+    shipped = portability.of_class(INTEL)[:2]
+    portability.tune(portability.Way("tuned", str(tmp_path), shipped), "0:0", ["knn"], 60.0)
+    assert told.read_text() == "(2, ['tune', 'knn'])"
+    portability.tune(portability.Way("alone", str(tmp_path)), "0:0", ["knn"], 60.0)
+    assert told.read_text() == "(0, ['tune', 'knn'])"
 
 
 def test_a_tuning_that_fails_is_told(monkeypatch, tmp_path):
