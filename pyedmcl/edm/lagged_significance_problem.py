@@ -111,10 +111,11 @@ class LaggedSignificanceEngine:
                     drawn = ahead.submit(self._draw, following)
                 self._map.load(values, spans)
                 p.makers.drawer.give_back(values)
-                skill = self._skill(self._map, part)
-                found = counts(skill[:, :, 0], skill[:, :, 1:])
-                place = np.ix_(part - block.begin, self._libraries)
-                rho[place], reached[place], there[place] = skill[:, :, 0].T, found[0].T, found[1].T
+                highest = self._map.highest(p.lags, self._wanted[np.ix_(self._libraries, part)])
+                for j, (which, skill) in zip((part - block.begin).tolist(), highest, strict=True):
+                    place = j, self._libraries[which]
+                    rho[place] = skill[:, 0]
+                    reached[place], there[place] = counts(skill[:, 0], skill[:, 1:])
                 done = int(part.max()) + 1 - block.begin
                 report(done)
         return BlockResult([rho, reached, there], Record(self._map.parameters))
@@ -134,14 +135,6 @@ class LaggedSignificanceEngine:
             spans.append(Span(begin, begin + each, missing))
         p.makers.drawer.draw(draws, p.seed, p.first)
         return values, spans
-
-    def _skill(self, mapping: LaggedMap, targets: Numbers) -> NDArray[np.float64]:
-        """The highest skill (n_libraries, n_targets, 1 + n) of targets that are loaded, and of their surrogates."""
-        p, wanted = self._problem, self._wanted[np.ix_(self._libraries, targets)]
-        rho = mapping.skill(p.lags[0], wanted)
-        for Tp in p.lags[1:]:
-            np.fmax(rho, mapping.skill(Tp, wanted), out=rho)
-        return rho.astype(np.float64).reshape(len(self._libraries), len(targets), p.n + 1)
 
     def release(self) -> None:
         """Give the device memory back."""

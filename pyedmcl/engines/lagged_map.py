@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from ..codegen.sentinels import GAP
 from ..device.memory import budget
+from ..device.quirks import quirks_for
 from ..errors import DeviceMemoryError
-from ..kernels.lookup import MOST_COLUMNS
+from ..kernels.lookup import MARKED, MOST_COLUMNS
 from ..launch.invariants import require_rho
 from ..launch.pool import Pool
 from ..launch.sizes import round_up
@@ -30,6 +31,9 @@ Mask = NDArray[np.bool_]
 Numbers = NDArray[np.int_]
 # Lookups of a target that take as long as to begin another launch, for each compute unit.
 _LAUNCH = 64
+# Pieces of a map, for each dimension, that are launched one by one: of more, only what is marked is looked up.
+_PIECES = 8
+_COPY = 1 << 17  # bytes that are copied in the time that it takes to begin another copy
 _FAR = 1000  # beyond this binary exponent a power of two is no float64
 
 
@@ -141,12 +145,7 @@ class LaggedMap:
         out = np.empty((self.n, self._width), self.dtype)
         rho = self._pool.get("rho", out.nbytes)
         ordered = wanted[self._order]
-        for E in np.unique(self._dims).tolist():
-            a, b = np.searchsorted(self._dims, E), np.searchsorted(self._dims, E, side="right")
-            for numbers in self._masks.values():
-                asked = ordered[a:b][:, numbers]
-                if asked.any():
-                    self._look_up(E, int(a), int(b), Tp, numbers, asked, rho)
+        self._look_up(Tp, ordered, rho)
         self.executor.download(rho, out)
         widths = [span.end - span.begin for span in self._spans]
         out[~np.repeat(ordered, widths, axis=1)] = np.nan
@@ -155,21 +154,79 @@ class LaggedMap:
         found[self._order] = out
         return found
 
-    def _look_up(self, E: int, a: int, b: int, Tp: int, numbers: Sequence[int], asked: Mask, rho: Buffer) -> None:
+    def highest(self, lags: Sequence[int], wanted: Mask) -> list[tuple[Numbers, NDArray[Any]]]:
+        """The highest rho of several lags, of the pairs that (n_libraries, n_spans) are wanted.
+
+        Of each span its libraries, and rho (n_of_these, n_columns_of_the_span). What is not wanted takes no time, but
+        for a map that most of is wanted.
+        """
+        ordered = wanted[self._order]
+        own = [np.flatnonzero(libraries) for libraries in ordered.T]
+        best = [
+            np.full((len(rows), span.end - span.begin), np.nan, self.dtype)
+            for rows, span in zip(own, self._spans, strict=True)
+        ]
+        out = np.empty((self.n, self._width), self.dtype)
+        rho = self._pool.get("rho", out.nbytes)
+        some = ranges(np.flatnonzero(ordered.any(axis=1)), 1 + _COPY // out.strides[0])
+        marks = self._marks(ordered)
+        for Tp in lags:
+            if marks is not None:
+                for a, b in some:
+                    self.executor.upload(marks[a:b], rho, a * out.strides[0])
+            self._look_up(Tp, ordered, rho, marked=marks is not None)
+            for a, b in some:
+                self.executor.download(rho, out[a:b], a * out.strides[0])
+            for rows, span, highest in zip(own, self._spans, best, strict=True):
+                found = out[rows, span.begin : span.end]
+                require_rho(self.executor, found, "lookup")
+                np.fmax(highest, found, out=highest)
+        return [(self._order[rows], highest) for rows, highest in zip(own, best, strict=True)]
+
+    def _marks(self, ordered: Mask) -> NDArray[Any] | None:
+        """MARKED where rho is wanted, 0 elsewhere; None where launches of rectangles take less time."""
+        pieces = int((ordered[1:] & ~ordered[:-1]).sum() + ordered[0].sum())
+        few = pieces <= _PIECES * len(np.unique(self._dims))
+        if few or self._libraries.gaps or not quirks_for(self.executor.info).scalar_work_items:
+            return None
+        marks = np.zeros((self.n, self._width), self.dtype)
+        for span, libraries in zip(self._spans, ordered.T, strict=True):
+            marks[libraries, span.begin : span.end] = MARKED
+        return marks
+
+    def _look_up(self, Tp: int, ordered: Mask, rho: Buffer, *, marked: bool = False) -> None:
+        """Write rho of what is wanted; ``marked``: where it is MARKED."""
+        for E in np.unique(self._dims).tolist():
+            a, b = (int(np.searchsorted(self._dims, E, side=side)) for side in ("left", "right"))
+            for numbers in self._masks.values():
+                asked = ordered[a:b][:, numbers]
+                if asked.any():
+                    self._look_up_alike(E, a, b, Tp, numbers, asked, rho, marked=marked)
+
+    def _look_up_alike(
+        self, E: int, a: int, b: int, Tp: int, numbers: Sequence[int], asked: Mask, rho: Buffer, *, marked: bool
+    ) -> None:
         """Write rho of libraries ``a`` to ``b - 1`` and of spans that have the same gaps."""
         missing, launch = self._spans[numbers[0]].missing, _LAUNCH * self.executor.info.compute_units
         predicted = max((E - 1) * self._libraries.tau, -Tp), min(self.n_steps, self.n_steps - Tp)
-        widest = max(self._spans[number].end - self._spans[number].begin for number in numbers)
+        spans = [self._spans[number] for number in numbers]
+        widths = [span.end - span.begin for span in spans]
         for tables in self._tables(E, a, b, Tp, missing):
             own = asked[tables.first : tables.first + tables.n_libraries]
-            self.parameters["lookup"] = dict(self._lookups.chosen(tables.problem.k(E), widest).parameters)
-            key = a + tables.first, tables.n_libraries, numbers[0], own.tobytes()
+            self.parameters["lookup"] = dict(self._lookups.chosen(tables.problem.k(E), max(widths)).parameters)
+            row = a + tables.first
+            if marked:
+                self._lookups.run_marked(
+                    tables, E, self._targets, self._width, predicted, rho, row=row, stride=self._width,
+                    marked=int((own * widths).sum()),
+                )  # fmt: skip
+                continue
+            key = row, tables.n_libraries, numbers[0], own.tobytes()
             if key not in self._pieces:
-                spans = [self._spans[number] for number in numbers]
                 self._pieces[key] = [((begin, end), rows) for rows, begin, end in rectangles(own, spans, launch)]
             self._lookups.run_each(
-                tables, E, self._targets, self._pieces[key], predicted, rho, gaps=self._libraries.gaps,
-                row=a + tables.first, stride=self._width,
+                tables, E, self._targets, self._pieces[key], predicted, rho, gaps=self._libraries.gaps, row=row,
+                stride=self._width,
             )  # fmt: skip
 
     def _tables(self, E: int, a: int, b: int, Tp: int, missing: Mask | None) -> Iterator[Tables]:
@@ -294,6 +351,13 @@ def rectangles(wanted: Mask, spans: Sequence[Span], launch: int) -> Iterator[tup
             held = (first, end), span.begin, span.end
     if held is not None:
         yield held
+
+
+def ranges(numbers: Numbers, apart: int = 1) -> list[tuple[int, int]]:
+    """Ranges (first, end) of ascending numbers; those that are at most so far apart share one."""
+    ends = np.flatnonzero(np.diff(numbers) > apart)
+    firsts, lasts = np.concatenate([numbers[:1], numbers[ends + 1]]), np.concatenate([numbers[ends], numbers[-1:]])
+    return list(zip(firsts.tolist(), (lasts + 1).tolist(), strict=True))
 
 
 def _library_mask(missing: Mask | None, Tp: int) -> Mask | None:

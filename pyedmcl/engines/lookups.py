@@ -77,14 +77,14 @@ class Lookups:
         self._narrowed: Tables | None = None  # whose rows are in the pool
         self._hidden: tuple[NDArray[np.int32], Buffer] | None = None
         self._shapes = LookupShapes(executor.info, n_steps, dtype, n_libraries)
-        self._pacers: dict[int, Pacer] = {}  # by neighbours
+        self._pacers: dict[tuple[str, int], Pacer] = {}  # by work and neighbours
         self._kernels: dict[tuple[Any, ...], Kernel] = {}  # by all their values
         self._compiled: set[tuple[int, ...]] = set()  # dimensions of tables whose kernels were compiled ahead
 
-    def _pacer(self, k: int) -> Pacer:
-        if k not in self._pacers:
-            self._pacers[k] = Pacer(self._executor.info, "lookup", k, self._dtype)
-        return self._pacers[k]
+    def _pacer(self, k: int, work: str = "lookup") -> Pacer:
+        if (work, k) not in self._pacers:
+            self._pacers[work, k] = Pacer(self._executor.info, work, k, self._dtype)
+        return self._pacers[work, k]
 
     def chosen(self, k: int, width: int) -> ParameterChoice:
         """Tuned parameters for ``width`` targets with ``k`` neighbours."""
@@ -138,13 +138,7 @@ class Lookups:
             predictions = float(max(t_end - t_begin, 1) * n)
             if (width, n) not in plans:
                 shape, values = self._planned(tables, E, width, n, predictions, gaps=gaps, compact=compact)
-                fixed: dict[str, Any] = {
-                    "targets": targets.values, "weights": tables.values, "target_of": targets.target_of, "rho": rho,
-                    "rows": self._narrow_rows(tables, values) if values["narrow_rows"] else tables.rows,
-                    "target_stride": targets.stride, "n_rows": self._n_steps, "t_begin": t_begin, "t_end": t_end,
-                    "Tp": tables.problem.Tp, "n_libraries": n, "rho_stride": stride,
-                    "table_rows": tables.knn_pass.table_rows,
-                }  # fmt: skip
+                fixed = self._fixed(tables, targets, predicted, rho, stride, values) | {"n_libraries": n}
                 if values["k"] == 0:
                     fixed["any_k"] = k
                 plans[width, n] = shape, values, self._kernel("lookup", values), fixed
@@ -172,6 +166,55 @@ class Lookups:
                     of_launch = first_column, min(first_column + some * shape.columns, end)
                     targets.codes.made_by.mark(repeats, of_launch, targets.target_of, (row + first, n), stride, rho)
                     self._again(values, own, *of_launch)
+
+    def _fixed(
+        self, tables: Tables, targets: TargetColumns, predicted: tuple[int, int], rho: Buffer, stride: int,
+        values: Mapping[str, Any],
+    ) -> dict[str, Any]:  # fmt: skip
+        """Arguments that all pieces of some tables share."""
+        return {
+            "targets": targets.values, "weights": tables.values, "target_of": targets.target_of, "rho": rho,
+            "rows": self._narrow_rows(tables, values) if values["narrow_rows"] else tables.rows,
+            "target_stride": targets.stride, "n_rows": self._n_steps, "t_begin": predicted[0], "t_end": predicted[1],
+            "Tp": tables.problem.Tp, "rho_stride": stride, "table_rows": tables.knn_pass.table_rows,
+        }  # fmt: skip
+
+    def run_marked(
+        self, tables: Tables, E: int, targets: TargetColumns, width: int, predicted: tuple[int, int], rho: Buffer, *,
+        row: int, stride: int, marked: int,
+    ) -> None:  # fmt: skip
+        """Write rho of all libraries of some tables against the first targets, where it is MARKED, and nowhere else.
+
+        Many small pieces leave most of a device idle, each for a launch; one launch over all of them does not. There
+        must be no gaps.
+
+        Parameters
+        ----------
+        tables, E, targets, predicted, rho, row, stride
+            As for :meth:`run`.
+        width : int
+            How many targets.
+        marked : int
+            How many pairs are marked, roughly.
+        """
+        k, n = tables.problem.k(E), tables.n_libraries
+        full = {
+            "k": k, "dtype": self._dtype, "gaps": False, "table_tile": tables.knn_pass.table_tile, "narrow_rows": False,
+        }  # fmt: skip
+        shape, values = self._planned_again(full, width, n)
+        kernel, pacer = self._kernel("lookup", values), self._pacer(k, "lookup of marked pairs")
+        fixed = self._fixed(tables, targets, predicted, rho, stride, values)
+        cost = 2.0 * (k + 5) * max(predicted[1] - predicted[0], 1) * max(marked, 1) / shape.blocks
+        block = 0
+        while block < shape.blocks:
+            some = min(pacer.units(cost), shape.blocks - block)
+            event = self._executor.launch(
+                kernel, (some * shape.slices * shape.group,), (shape.group,), **fixed, n_libraries=n,
+                first_library=row, table_begin=tables.begin(E), column_begin=block * shape.columns, column_end=width,
+                n_slices=shape.slices,
+            )  # fmt: skip
+            pacer.launched(event, cost * some)
+            block += some
 
     def _planned(
         self, tables: Tables, E: int, width: int, n_libraries: int, predictions: float, *, gaps: bool, compact: bool

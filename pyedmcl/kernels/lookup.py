@@ -6,7 +6,7 @@ from ..codegen.usage import Usage
 # Columns of targets that a group may own.
 MOST_COLUMNS = 128
 #: Of clkernels/compact.clh.
-TOP_BYTE = 0x3F000000
+TOP_BYTE, MARKED = 0x3F000000, 2
 # Rules of each.
 _PRECISIONS = {
     "full": (),

@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 
 import numpy as np
 import pytest
 
-from pyedmcl.engines.lagged_map import Span, centred, laid_out, rectangles
+from pyedmcl.device.quirks import quirks_for
+from pyedmcl.device.session import open_device
+from pyedmcl.engines import lagged_map
+from pyedmcl.engines.lagged_map import (
+    LaggedMap,
+    Libraries,
+    Span,
+    centred,
+    laid_out,
+    ranges,
+    rectangles,
+    room_for,
+)
 
 
 @pytest.mark.parametrize("launch", [0, 30, 10**9])
@@ -35,3 +48,50 @@ def test_targets_lie_around_zero():
     assert np.abs(out[there]).max() <= 1 and out[there].mean() == pytest.approx(0) and out[2] > 1e12
     assert np.corrcoef(out[there], values[there])[0, 1] == pytest.approx(1)
     assert centred(np.full(3, np.nan)) == (0.0, 0)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_marked_pairs_have_the_bits_of_those_that_are_launched_one_by_one(one_device, monkeypatch, dtype):
+    """A launch over all that is wanted, as on GPUs, against launches of rectangles, at several lags."""
+    executor = open_device(one_device)
+    rng = np.random.default_rng(1)
+    x = np.cumsum(rng.standard_normal((200, 9)), axis=0)
+    edges = [0, 1, 20, 71, 75, 130]
+    spans = [Span(a, b) for a, b in itertools.pairwise(edges)]
+    targets = x[:, rng.integers(0, 9, 130)] + rng.standard_normal((200, 130))
+    values = room_for(200, 130, dtype)
+    for j in range(130):
+        values[:200, j] = laid_out(targets[:, j].copy(), *centred(targets[:, j]))
+    wanted = rng.random((9, 5)) < 0.4
+    wanted[:, 3], wanted[4] = False, False
+    found, launched = [], []
+    run_marked = lagged_map.Lookups.run_marked
+    monkeypatch.setattr(
+        lagged_map.Lookups, "run_marked", lambda *a, **k: (launched.append(k["marked"]), run_marked(*a, **k))[1]
+    )
+    for gpu in (False, True):
+        quirks = dataclasses.replace(quirks_for(executor.info), scalar_work_items=gpu)
+        monkeypatch.setattr(lagged_map, "quirks_for", lambda info, quirks=quirks: quirks)
+        monkeypatch.setattr(lagged_map, "_PIECES", 1)
+        mapping = LaggedMap(executor, Libraries(x.astype(dtype), np.array([2, 3, 2, 3, 3, 2, 3, 2, 2])))
+        try:
+            mapping.load(values, spans)
+            found.append(mapping.highest([-1, 0, 2], wanted))
+            dense = [mapping.skill(Tp, wanted) for Tp in (-1, 0, 2)]
+        finally:
+            mapping.release()
+        assert len(launched) == (6 if gpu else 0)
+    assert sum(launched) == 3 * int((wanted * np.diff(edges)).sum())
+    best = np.fmax.reduce(dense)
+    for span, column, (libraries, one), (others, marked) in zip(spans, wanted.T, *found, strict=True):
+        assert sorted(libraries.tolist()) == np.flatnonzero(column).tolist() and one.dtype == dtype
+        np.testing.assert_array_equal(libraries, others)
+        np.testing.assert_array_equal(one, marked)
+        np.testing.assert_array_equal(one, best[libraries, span.begin : span.end])
+        assert np.isfinite(one).all()
+
+
+def test_ranges_of_numbers():
+    numbers = np.array([1, 2, 3, 7, 9, 10])
+    assert ranges(numbers) == [(1, 4), (7, 8), (9, 11)] and ranges(numbers, 2) == [(1, 4), (7, 11)]
+    assert ranges(np.array([4])) == [(4, 5)] and ranges(np.array([], int)) == []
