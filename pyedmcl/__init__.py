@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from .edm.knn import knn as knn
     from .edm.multiview import multiview as multiview
     from .edm.open_result import open_result as open_result
+    from .edm.open_xmap import open_xmap as open_xmap
     from .edm.partial_ccm import partial_ccm as partial_ccm
     from .edm.predict_exclusion_radius import predict_exclusion_radius as predict_exclusion_radius
     from .edm.predict_interval import predict_interval as predict_interval
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     from .edm.simplex import simplex as simplex
     from .edm.smap import smap as smap
     from .edm.surrogate import surrogate as surrogate
-    from .edm.xmap import open_xmap as open_xmap
     from .edm.xmap import xmap as xmap
     from .edm.xmap_grid import open_xmap_grid as open_xmap_grid
     from .edm.xmap_grid import xmap_grid as xmap_grid

@@ -22,7 +22,7 @@ FUNCTIONS = {
     "mutual_information": "recurrence.mutual_information",
     "multiview": "edm.multiview",
     "xmap": "edm.xmap",
-    "open_xmap": "edm.xmap",
+    "open_xmap": "edm.open_xmap",
     "xmap_grid": "edm.xmap_grid",
     "open_xmap_grid": "edm.xmap_grid",
     "xmap_significance": "edm.xmap_significance",

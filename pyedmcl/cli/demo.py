@@ -45,17 +45,14 @@ def demo(
     from ..simulate import coupled_maps, link_auc
 
     network = coupled_maps()
-    n_steps, n = network.values.shape
-    names = list(network.names)
-    links = [(names[cause], names[effect]) for cause, effect in np.argwhere(network.links)]
-    write_table(output / "series.csv", names, network.values.tolist())
-    write_table(output / "links.csv", ("cause", "effect"), links)
-    talk.summary(f"simulated {n} coupled logistic maps, {n_steps:,} steps, {len(links)} links")
+    n, names = len(network.names), list(network.names)
+    links = _written(network, output)
+    talk.summary(f"simulated {n} coupled logistic maps, {len(network.values):,} steps, {len(links)} links")
 
     data = dict(zip(names, network.values.T, strict=True))
     with talk.progress("finding E") as report:
-        found = pyedmcl.embed_dimension(data, E_max=_E_MAX, progress=report, device=device)
-    E = [int(value) for value in found.E]
+        scan = pyedmcl.embed_dimension(data, E_max=_E_MAX, progress=report, device=device)
+    E = [int(value) for value in scan.E]
     talk.summary(f"embedding dimension: {_counts(E)}")
     with talk.progress("cross mapping") as report:
         result = pyedmcl.xmap(data, E=E, out=output / "map.zarr", resume=False, progress=report, device=device)
@@ -69,9 +66,7 @@ def demo(
     heat_map(rho, names, picture, links=network.links, title=_title(n, auc))
 
     if not quiet:
-        talk.summary(f"\nthe {_TOP} strongest of {n * (n - 1):,} pairs:")
-        rows = [(e["cause"], "->", e["effect"], f"{e['rho']:.3f}", e["truth"]) for e in edges[:_TOP]]
-        talk.table(("cause", "", "effect", "rho", "in truth"), rows, right=("rho",))
+        _tell_strongest(talk, edges, n)
     true = sum(edge["truth"] == "link" for edge in edges)
     talk.summary(
         f"\nROC AUC against the true links: {auc:.3f} (0.5 is guessing, 1 is perfect)\n"
@@ -86,20 +81,28 @@ def demo(
         f"\nnext:     pyedmcl xmap {output / 'series.csv'} -o {output / 'again.zarr'} --edges 10\n"
         f"          pyedmcl rqa {output / 'roessler.csv'} --m 3 --tau 10 --radius 1.3"
     )
-    talk.document(
-        {
-            "output": str(output),
-            "picture": str(picture),
-            "auc": auc,
-            "n_links": len(links),
-            "links_among_strongest": true,
-            "E": E,
-            "edges": edges,
-            "seconds": seconds,
-            "recurrence": recurrence,
-            "provenance": dict(result.provenance),
-        }
-    )
+    talk.document({
+        "output": str(output), "picture": str(picture), "auc": auc, "n_links": len(links),
+        "links_among_strongest": true, "E": E, "edges": edges, "seconds": seconds, "recurrence": recurrence,
+        "provenance": dict(result.provenance),
+    })  # fmt: skip
+
+
+def _written(network: Network, folder: Path) -> list[tuple[str, str]]:
+    """The true links by name; they and the series are written."""
+    import numpy as np
+
+    names = list(network.names)
+    links = [(names[cause], names[effect]) for cause, effect in np.argwhere(network.links)]
+    write_table(folder / "series.csv", names, network.values.tolist())
+    write_table(folder / "links.csv", ("cause", "effect"), links)
+    return links
+
+
+def _tell_strongest(talk: Talk, edges: list[dict[str, Any]], n: int) -> None:
+    talk.summary(f"\nthe {_TOP} strongest of {n * (n - 1):,} pairs:")
+    rows = [(e["cause"], "->", e["effect"], f"{e['rho']:.3f}", e["truth"]) for e in edges[:_TOP]]
+    talk.table(("cause", "", "effect", "rho", "in truth"), rows, right=("rho",))
 
 
 def _make_folder(folder: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -102,35 +102,26 @@ def surrogate_test(
         "exclusion_radius": exclusion_radius, "device": device, "n": surrogates_asked(n), "rate": rate,
         "budget": budget, "E_max": E_max, "E_rule": parse_rule(E_rule), "groups": labels,
     }  # fmt: skip
-    rows: list[list[Any]]
-    header: tuple[str, ...]
-    result: CcmSignificance | XmapSignificance
-    if x is not None or y is not None:
+    tested: _Tested
+    if of_pair:
         if columns is not None:
             raise typer.BadParameter("--columns: of a pair only --x and --y are named")
         if network is not None:
             raise typer.BadParameter("--network: a pair has no network; leave --x and --y out for all pairs")
-        pair = pyedmcl.ccm_significance(*two_series(input, x, y, time_column, dataset), E=parse_pair_E(E), **shared)
-        import numpy as np
-
-        from ..io.roles import roles
-
-        rows = [[*roles(*pair.links[d]), float(pair.rho[d]), float(np.nanquantile(pair.surrogates[d], 0.95)),
-                 float(pair.p_value[d]), float(pair.q_value[d])] for d in (0, 1)]  # fmt: skip
+        tested = _of_a_pair(pyedmcl.ccm_significance(
+            *two_series(input, x, y, time_column, dataset), E=parse_pair_E(E), **shared
+        ))  # fmt: skip
         if picture is not None:
-            pair.plot(str(picture))
-        n_series = 2
-        header, result, targets = _PAIR, pair, [link[1] for link in pair.links] if pair.reasons else []
+            tested.result.plot(str(picture))
     else:
         series = load(input, parse_columns(columns), time_column, dataset)
         with talk.progress("surrogates") as report:
-            every = pyedmcl.xmap_significance(series, E=parse_E(E), progress=report, **shared)
+            tested = _of_all_pairs(pyedmcl.xmap_significance(series, E=parse_E(E), progress=report, **shared))
         if picture is not None:
-            every.plot(str(picture), rate)
+            tested.result.plot(str(picture), rate)
         if network is not None:
-            every.plot_network(str(network), rate)
-        rows, header, result, n_series = _every_pair(every), _PAIRS, every, len(every.names)
-        targets = list(every.names) if every.reasons else []
+            tested.result.plot_network(str(network), rate)
+    result, header, rows = tested.result, tested.header, tested.rows
     if output is not None:
         write_result(output, result, header, rows)
     place = header.index("q_value")
@@ -140,13 +131,13 @@ def surrogate_test(
                  f"({'up to ' if n == 'auto' else ''}{result.n:,} surrogates by {surrogate}, seed {result.seed}; no p "
                  f"can be below {result.smallest_p:.2g}, and no q of a single pair below {result.smallest_q:.2g})"
                  f"{where}")  # fmt: skip
-    for target, reason in zip(targets, result.reasons, strict=True):
+    for target, reason in zip(tested.targets, result.reasons, strict=True):
         talk.remark(f"surrogates of {target}: {reason}")
-    shown = rows if header is _PAIR else hits[:_SHOWN]
+    shown = rows if of_pair else hits[:_SHOWN]
     if shown and not quiet:
         talk.table(header, [[f"{cell:.4g}" if isinstance(cell, float) else str(cell) for cell in row] for row in shown],
                    right=header[4:])  # fmt: skip
-    talk.remark_on_arrows(n_series, len(hits))
+    talk.remark_on_arrows(tested.n_series, len(hits))
     talk.document({"surrogate": surrogate, "n": result.n, "seed": result.seed, "rate": rate, "significant": len(hits),
                    "smallest_p": result.smallest_p, "smallest_q": result.smallest_q,
                    "pairs": [dict(zip(header, row, strict=True)) for row in rows],
@@ -163,14 +154,42 @@ def surrogates_asked(text: str) -> str | int:
         raise typer.BadParameter(f"--n {text!r}: 'auto' or an integer of at least 1 is needed") from None
 
 
-def _every_pair(result: XmapSignificance) -> list[list[Any]]:
+class _Tested(NamedTuple):
+    """What a test found, as rows of a table below ``header``.
+
+    Attributes
+    ----------
+    targets : list of str
+        Those whose kind of surrogates has a reason; empty where the kind was named.
+    """
+
+    result: Any
+    header: tuple[str, ...]
+    rows: list[list[Any]]
+    n_series: int
+    targets: list[str]
+
+
+def _of_a_pair(pair: CcmSignificance) -> _Tested:
+    """Both directions."""
+    import numpy as np
+
+    from ..io.roles import roles
+
+    rows = [[*roles(*pair.links[d]), float(pair.rho[d]), float(np.nanquantile(pair.surrogates[d], 0.95)),
+             float(pair.p_value[d]), float(pair.q_value[d])] for d in (0, 1)]  # fmt: skip
+    return _Tested(pair, _PAIR, rows, 2, [link[1] for link in pair.links] if pair.reasons else [])
+
+
+def _of_all_pairs(result: XmapSignificance) -> _Tested:
     """Pairs off the diagonal, the highest skill first."""
     from ..io.roles import roles
 
     names, n = result.names, len(result.names)
-    found = [
+    rows = [
         [*roles(names[i], names[j]), float(result.rho[i, j]), float(result.p_value[i, j]),
          float(result.q_value[i, j]), int(result.E[j]), "cause"]
         for i in range(n) for j in range(n) if i != j
     ]  # fmt: skip
-    return sorted(found, key=lambda row: -row[4] if row[4] == row[4] else 2.0)
+    rows.sort(key=lambda row: -row[4] if row[4] == row[4] else 2.0)
+    return _Tested(result, _PAIRS, rows, n, list(names) if result.reasons else [])

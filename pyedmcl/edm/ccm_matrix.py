@@ -16,7 +16,9 @@ from ..data.windows import windows_of
 from ..device.select import DeviceNames
 from ..errors import InputError
 from ..files import path_of
+from ..jobs.blocks import Record
 from ..jobs.function import public_function
+from ..jobs.runner import Runner
 from ..jobs.shared import SharedSink, sink_at
 from ..jobs.sinks import ArraySink, PairsSink
 from ..jobs.store import XmapStore
@@ -210,30 +212,7 @@ def ccm_matrix(
         return windowed_matrix(problem, windows, lib_sizes, arguments.runner_on(device, problem.data.dtype, client))
     problem = replace(problem, lib_sizes=library_sizes(lib_sizes, problem, most_rows(problem)))
     runner = arguments.runner_on(device, problem.data.dtype, client)
-    matrices: list[Any] = []
-    with contextlib.ExitStack() as stack:
-        sink: PairsSink
-        if out is None:
-            shape = len(problem.lib_sizes), series.n_series, series.n_series
-            matrices = list(np.empty(shape, np.dtype(problem.data.dtype)))
-            sink = ArraySink(problem.blocks(), matrices)
-        else:
-            info, folder, asked = runner.alike(problem.kernels), Path(out), problem
-            sink = stack.enter_context(sink_at(
-                folder, info.name, begin, lambda member: open_stores(folder, asked, info, member, resume=resume)
-            ))  # fmt: skip
-        problem = with_dimensions(problem, runner, sink)
-        record = runner.run(problem, sink)
-    searched = sink.record.searched
-    if out is not None:
-        if isinstance(sink, SharedSink):  # whose stores need not be read again
-            there = dict(zip(problem.lib_sizes, sink.stores, strict=True))
-        else:
-            there = read_stores(out)
-        matrices = [there[size].rho for size in problem.lib_sizes]
-        if begin is not None:  # also those of the others
-            searched = tuple(_searched({size: there[size] for size in problem.lib_sizes}))
-    record = replace(record, searched=searched)  # also those of E, and of blocks that were there
+    problem, matrices, record = _computed(problem, runner, out, begin, resume=resume)
     used = runner.provenance(problem.kernels, record, arguments=problem.arguments())
     return CcmMatrixResult(
         np.array(problem.lib_sizes), tuple(matrices), np.array(problem.E, int), series.names, samples, problem.seed,
@@ -288,6 +267,37 @@ def open_ccm_matrix(path: str | os.PathLike[str]) -> CcmMatrixResult:
         int(own["sample"]), int(own["seed"]), first.manifest.provenance(neighbors=_searched(stores)),
         *_method(own), grids_from(first.manifest.grids)[0],
     )  # fmt: skip
+
+
+def _computed(
+    problem: CcmMatrixProblem, runner: Runner, out: Any, begin: float | None, *, resume: bool
+) -> tuple[CcmMatrixProblem, list[Any], Record]:
+    """The problem with its E, a matrix of each library size (in memory, or of stores in ``out``), and the record."""
+    matrices: list[Any] = []
+    with contextlib.ExitStack() as stack:
+        sink: PairsSink
+        if out is None:
+            n = problem.data.series.n_series
+            shape = len(problem.lib_sizes), n, n
+            matrices = list(np.empty(shape, np.dtype(problem.data.dtype)))
+            sink = ArraySink(problem.blocks(), matrices)
+        else:
+            info, folder, asked = runner.alike(problem.kernels), Path(out), problem
+            sink = stack.enter_context(sink_at(
+                folder, info.name, begin, lambda member: open_stores(folder, asked, info, member, resume=resume)
+            ))  # fmt: skip
+        problem = with_dimensions(problem, runner, sink)
+        record = runner.run(problem, sink)
+    searched = sink.record.searched
+    if out is not None:
+        if isinstance(sink, SharedSink):  # whose stores need not be read again
+            stores = dict(zip(problem.lib_sizes, sink.stores, strict=True))
+        else:
+            stores = read_stores(out)
+        matrices = [stores[size].rho for size in problem.lib_sizes]
+        if begin is not None:  # also those of the others
+            searched = tuple(_searched({size: stores[size] for size in problem.lib_sizes}))
+    return problem, matrices, replace(record, searched=searched)  # also those of E, and of blocks that were there
 
 
 def _searched(stores: Mapping[int, XmapStore]) -> list[dict[str, Any]]:

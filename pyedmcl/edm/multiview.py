@@ -21,6 +21,7 @@ from ..device.select import DeviceNames
 from ..errors import InputError
 from ..io.optional import pandas_for
 from ..jobs.function import public_function
+from ..jobs.runner import Runner
 from ..jobs.sinks import ArraySink
 from ..launch.progress import Progress
 from . import arguments, ranges, scores
@@ -171,25 +172,15 @@ def multiview(
     series = as_series(data)
     if isinstance(target, bool) or not isinstance(target, (str, int, np.integer)):
         raise InputError(f"target={arguments.shown(target)}: the name or the position of a series of data is needed")
-    aimed = select(series.names, [target], "data")[0]
-    used = [c for c in select(series.names, columns, "data") if not (exclude_target and c == aimed)]
+    target_column = select(series.names, [target], "data")[0]
+    used = [c for c in select(series.names, columns, "data") if not (exclude_target and c == target_column)]
     if not used:
         raise InputError("exclude_target=True leaves no series to make views of; name others with columns=")
     require_rows(series, E=E, tau=tau, Tp=Tp, k=1)
     names = [f"{series.names[c]}(t-{e * tau})" for c in used for e in range(E)]
     dims = len(used) if D is None else arguments.integer("D", D, 1)
-    if dims > len(names):
-        raise InputError(f"D={dims}: {len(used)} series with E={E} give {len(names)} coordinates to choose from")
-    tried = math.comb(len(names), dims)
-    if tried > _MOST_VIEWS:
-        raise InputError(
-            f"D={dims}, E={E}: {len(names)} coordinates give more than {_MOST_VIEWS:,} views; take a smaller D or E, "
-            "or fewer columns"
-        )
-    chosen = max(math.isqrt(tried), 1) if n_views is None else arguments.integer("n_views", n_views, 1)
-    if chosen > tried:
-        raise InputError(f"n_views={chosen}: there are {tried} views")
-    tell_constant(data=as_series(series, columns=[aimed]))
+    n_best = _check_views(dims, E, len(used), n_views)
+    tell_constant(data=as_series(series, columns=[target_column]))
     times, layout = series.time, None
     if of is not None:
         layout = of.layout(E=E, tau=tau, Tp=[Tp], exclusion_radius=radius)
@@ -199,7 +190,7 @@ def multiview(
             for name, given in (("lib_range", lib_range), ("valid_lib", valid_lib), ("pred_range", pred_range))
         )
     n, first = series.n_steps, (E - 1) * tau
-    goal = series.values[:, aimed].astype(np.float64)
+    goal = series.values[:, target_column].astype(np.float64)
     k = arguments.count("knn", knn) or dims + 1
     library_mask = ranges.library_mask(n, E=E, tau=tau, Tp=Tp, lib_range=lib_range, valid_lib=valid_lib)
     drawn = np.ones(n, bool) if library_mask is None else library_mask
@@ -210,10 +201,7 @@ def multiview(
     views = tuple(itertools.combinations(range(len(names)), dims))
     runner = arguments.runner_on(device, dtype, client)
     ranking = ViewsProblem(states, goal, views, k, Tp, radius, library_mask, dtype, training)
-    trained = ranking.result()
-    runner.run(ranking, ArraySink(ranking.blocks(runner.devices), [trained]))
-    order = np.lexsort((np.arange(tried), -np.where(np.isnan(trained), -np.inf, trained)))[:chosen]
-    best = replace(ranking, views=tuple(views[i] for i in order), scored=None)
+    best, view_rho = _best_views(ranking, n_best, runner)
     predicted = best.result()
     record = runner.run(best, ArraySink(best.blocks(runner.devices), [predicted]))
     predicted = predicted[:, rows]
@@ -226,7 +214,32 @@ def multiview(
         time=shown.time, observed=observed[shown.kept], predicted=mean[shown.kept], variance=variance[shown.kept],
         rho=float(scores.pearson(mean, observed)), mae=mae, rmse=rmse, E=dims,
         provenance=runner.provenance(best.kernels, record),
-        views=tuple(tuple(names[c] for c in view) for view in best.views), view_rho=trained[order],
-        view_predictions=predicted[:, shown.kept], n_tried=tried, group=shown.group,
-        dates=None if layout is not None else times_at(times, rows + Tp), name=series.names[aimed],
+        views=tuple(tuple(names[c] for c in view) for view in best.views), view_rho=view_rho,
+        view_predictions=predicted[:, shown.kept], n_tried=len(views), group=shown.group,
+        dates=None if layout is not None else times_at(times, rows + Tp), name=series.names[target_column],
     )  # fmt: skip
+
+
+def _check_views(dims: int, E: int, n_series: int, n_views: Any) -> int:
+    """How many views are averaged, of those with ``dims`` of the lagged series."""
+    coordinates = n_series * E
+    if dims > coordinates:
+        raise InputError(f"D={dims}: {n_series} series with E={E} give {coordinates} coordinates to choose from")
+    n_tried = math.comb(coordinates, dims)
+    if n_tried > _MOST_VIEWS:
+        raise InputError(
+            f"D={dims}, E={E}: {coordinates} coordinates give more than {_MOST_VIEWS:,} views; take a smaller D or E, "
+            "or fewer columns"
+        )
+    n_best = max(math.isqrt(n_tried), 1) if n_views is None else arguments.integer("n_views", n_views, 1)
+    if n_best > n_tried:
+        raise InputError(f"n_views={n_best}: there are {n_tried} views")
+    return n_best
+
+
+def _best_views(ranking: ViewsProblem, n_best: int, runner: Runner) -> tuple[ViewsProblem, NDArray[Any]]:
+    """The problem of the views that predict the library's rows best, and their rho, the best first."""
+    rho = ranking.result()
+    runner.run(ranking, ArraySink(ranking.blocks(runner.devices), [rho]))
+    order = np.lexsort((np.arange(len(rho)), -np.where(np.isnan(rho), -np.inf, rho)))[:n_best]
+    return replace(ranking, views=tuple(ranking.views[i] for i in order), scored=None), rho[order]

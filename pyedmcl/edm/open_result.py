@@ -13,7 +13,7 @@ from ..jobs.zarr3 import METADATA
 from .causal_network_result import NETWORK_FILE
 from .ccm_matrix import open_ccm_matrix
 from .ccm_matrix_store import sizes_there
-from .xmap import open_xmap
+from .open_xmap import open_xmap
 from .xmap_grid import open_xmap_grid
 from .xmap_grid_store import is_grid
 from .xmap_significance import SIGNIFICANCE_FILE

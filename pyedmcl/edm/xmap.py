@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,20 +10,16 @@ from typing import Any
 from ..data.windows import windows_of
 from ..device.foreign_arrays import is_array
 from ..device.select import DeviceNames
-from ..errors import warn
-from ..files import path_of
 from ..jobs.blocks import rows_of_a_block
 from ..jobs.device_results import arrays_of, runner_at
 from ..jobs.function import public_function
-from ..jobs.opening import open_store
-from ..jobs.provenance import told
 from ..jobs.turns import begin_of, processes
 from ..launch.progress import Progress
 from . import arguments, xmap_run
 from .keep import Keep
 from .linear_fits import linear_fits, with_slopes
 from .map_precision import check_map_precision
-from .map_rows import rows_of, tell_few
+from .map_rows import MapRows, rows_of, tell_few
 from .measures import ERRORS
 from .pairs import pairs_in_groups
 from .windowed_result import WindowedMap
@@ -241,8 +236,8 @@ def xmap(
     """
     arguments.reporter(progress)
     check_place(out)
-    there = out if is_array(out) else None
-    out = None if there is not None else arguments.folder("out", out)
+    on_device = out if is_array(out) else None
+    out = None if on_device is not None else arguments.folder("out", out)
     begin = begin_of(join, part, out, "out", resume=resume)
     rule = Keep.parse(keep)
     fits = linear_fits(method, theta, ridge, knn)
@@ -261,7 +256,7 @@ def xmap(
         "method='smap'": fits is not None, f"skill={skill!r}": skill != "pearson", "predictions=True": predictions,
         f"windows={arguments.shown(windows)}": windows is not None,
     })  # fmt: skip
-    if there is not None:
+    if on_device is not None:
         check_on_device({
             f"method={method!r}": fits, f"skill={skill!r}": skill != "pearson", "predictions=True": predictions,
             f"keep={keep!r}": rule, "folds=": folds, "windows=": windows, "client=": client, "join=": begin is not None,
@@ -271,10 +266,10 @@ def xmap(
         columns=columns, groups=groups, neighbors=neighbors, recall=recall, dtype=dtype, targets=targets,
     )  # fmt: skip
     series = fields["data"].series
-    aimed = fields["targets"].series if "targets" in fields else None
-    shape = series.n_series, (aimed or series).n_series
+    target_series = fields["targets"].series if "targets" in fields else None
+    shape = series.n_series, (target_series or series).n_series
     dtype = fields["data"].dtype
-    arrays = [] if there is None else arrays_of(there, {"rho": (shape, dtype)})
+    arrays = [] if on_device is None else arrays_of(on_device, {"rho": (shape, dtype)})
     runner = runner_at(arrays, device, dtype) if arrays else arguments.runner_on(device, dtype, client)
     block_rows = rows_of_a_block(series.n_series, _BLOCK_SERIES, runner.devices)
     if out is not None:  # whatever devices work on it, a store is cut alike
@@ -288,10 +283,7 @@ def xmap(
         problem = replace(problem, folds=chosen_rows, each_fold=out is None and rule is None and windows is None)
     elif chosen_rows:
         problem = replace(problem, rows=chosen_rows[0])
-    for rows in chosen_rows:
-        rows.require(n, problem.dims, problem.tau, problem.Tp)
-    if skill not in ERRORS:
-        tell_few(chosen_rows, n, (max if problem.E_max is None else min)(problem.dims), problem.tau)
+    _check_rows(problem, chosen_rows, n)
     if windows is not None:
         return windowed_map(problem, windows, runner)
     if arrays:
@@ -303,54 +295,9 @@ def xmap(
     return xmap_run.map_in_memory(problem, runner, layout)
 
 
-def open_xmap(path: str | os.PathLike[str]) -> XmapResult | XmapEdges:
-    """Open a result that ``xmap(..., out=path)`` or the command line wrote; rho is read when it is looked at.
-
-    Parameters
-    ----------
-    path : path
-        The folder that was given as ``out``.
-
-    Returns
-    -------
-    XmapResult
-        Arrays are read from the folder when they are used. An ``XmapEdges`` where edges were kept.
-
-    Raises
-    ------
-    StoreForeignError
-        The path is not such a result.
-
-    Warns
-    -----
-    RuntimeWarning
-        Edges were kept, and some are missing since the run has not finished.
-
-    See Also
-    --------
-    xmap : makes such a result.
-
-    Notes
-    -----
-    Cost: reads the manifest only.
-
-    Examples
-    --------
-    >>> import pyedmcl
-    >>> from pyedmcl.simulate import coupled_maps
-    >>> network = coupled_maps(n_series=4, n_steps=400)
-    >>> import tempfile
-    >>> import numpy as np
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     first = pyedmcl.xmap(network.values, E=3, out=f"{folder}/map.zarr")
-    ...     again = pyedmcl.open_xmap(f"{folder}/map.zarr")
-    ...     bool((np.asarray(again.rho) == np.asarray(first.rho)).all())
-    True
-    """
-    store = open_store(path_of(path))
-    if store.keep is not None and not store.complete:  # a map shows this by NaN
-        warn(
-            f"{path} is not finished: {len(store.pending())} of {store.n_blocks} blocks of libraries are missing, and "
-            "so are their edges; run the same xmap call again, which continues it"
-        )
-    return xmap_run.result_of_store(store, store.dimensions(), store.manifest.provenance(**told(store.searched)))
+def _check_rows(problem: XmapProblem, chosen_rows: Sequence[MapRows], n: int) -> None:
+    """Refuse rows that leave too few of the ``n`` steps to a library, and remark where skill is of few rows."""
+    for rows in chosen_rows:
+        rows.require(n, problem.dims, problem.tau, problem.Tp)
+    if problem.skill not in ERRORS:
+        tell_few(chosen_rows, n, (max if problem.E_max is None else min)(problem.dims), problem.tau)

@@ -170,23 +170,16 @@ def xmap_grid(
     axes = _axes_of(asked, {"E": E, "tau": tau, "Tp": Tp, "theta": theta}, folds)
     fixed = {name: values[0] for name, values in asked.items() if name not in axes and values[0] is not None}
     runner = arguments.runner_on(device, fields["data"].dtype, client)
-    aimed = fields["targets"].series if "targets" in fields else None
-    shape = series.n_series, (aimed or series).n_series
+    target_series = fields["targets"].series if "targets" in fields else None
+    shape = series.n_series, (target_series or series).n_series
     lengths = tuple(len(values) for values in axes.values())
     rows = rows_of_a_block(shape[0], _BLOCK_SERIES, runner.devices)
     if out is not None:
-        rows = default_block_rows(*(shape if aimed else shape[:1]))
+        rows = default_block_rows(*(shape if target_series else shape[:1]))
     together: dict[tuple[int, int], tuple[dict[str, Any], tuple[MapRows, ...]]] = {}
     for pair in itertools.product(asked["tau"], asked["Tp"]):
         together[pair] = (fields, chosen_rows) if groups is None else fields_of(*pair)
-    common = {
-        pair: XmapProblem(**own, block_rows=rows, fits=fits, precision=precision)
-        for pair, (own, _) in together.items()
-    }  # fmt: skip
-    cells = cells_of(common, {pair: own_rows for pair, (_, own_rows) in together.items()}, asked)
-    for cell in cells:
-        if cell.rows is not None:
-            cell.rows.require(cell.data.series.n_steps, asked["E"], cell.tau, cell.Tp)
+    cells = _cells(together, asked, block_rows=rows, fits=fits, precision=precision)
     problem = XmapGridProblem(cells, rows)
     rho: Any = None
     with contextlib.ExitStack() as stack:
@@ -205,8 +198,8 @@ def xmap_grid(
     tell_in_full(used)
     if out is not None:
         return _stored(Path(out), fixed, used)
-    grids = series.grid, (aimed or series).grid
-    return XmapGrid(rho, axes, series.names, aimed and aimed.names, fixed, used, grids)
+    grids = series.grid, (target_series or series).grid
+    return XmapGrid(rho, axes, series.names, target_series and target_series.names, fixed, used, grids)
 
 
 def open_xmap_grid(path: str | os.PathLike[str]) -> XmapGrid:
@@ -261,6 +254,19 @@ def _stored(path: Path, fixed: dict[str, Any] | None, used: dict[str, Any] | Non
     used = used or {"manifest": first}
     rho = StoredGrid([store.rho for store in stores], (*lengths, *stores[0].shape))
     return XmapGrid(rho, axes, stores[0].names, stores[0].targets, fixed, used, grids_from(first.grids))
+
+
+def _cells(
+    together: dict[tuple[int, int], tuple[dict[str, Any], tuple[MapRows, ...]]], asked: dict[str, tuple[Any, ...]],
+    **same: Any,
+) -> tuple[XmapProblem, ...]:
+    """The maps of the grid, from what those of each lag and interval have in common, and the same fields of all."""
+    common = {pair: XmapProblem(**fields, **same) for pair, (fields, _) in together.items()}
+    cells = cells_of(common, {pair: rows for pair, (_, rows) in together.items()}, asked)
+    for cell in cells:
+        if cell.rows is not None:
+            cell.rows.require(cell.data.series.n_steps, asked["E"], cell.tau, cell.Tp)
+    return cells
 
 
 def _axis(name: str, given: Any, checked: Any) -> tuple[int, ...]:

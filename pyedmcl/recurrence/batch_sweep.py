@@ -21,7 +21,7 @@ from .metrics import metric_named
 from .problem import require_precision
 
 if TYPE_CHECKING:
-    from ..device.executor import Buffer, Executor
+    from ..device.executor import Buffer, Executor, Kernel
     from .problem import RqaProblem
 
 #: Points of a side at most: a longer series fills a device by itself, in tiles.
@@ -76,9 +76,9 @@ class BatchSweep:
         """
         n_radii, parts, at = limits.shape[1], [], 0
         while at < len(series):
-            some = self._together(series[at:], n_radii)
-            parts.append(self._part(series[at : at + some], limits[at : at + some]))
-            at += some
+            end = at + self._together(series[at:], n_radii)
+            parts.append(self._part(series[at:end], limits[at:end]))
+            at = end
         return BatchCounts.joined(parts)
 
     def _bytes_of(self, series: Ints, n_radii: int) -> tuple[Ints, Ints]:
@@ -146,13 +146,10 @@ class BatchSweep:
         sides = [self.x] if p.symmetric else [self.x, self.y]
         pieces = [side.piece(series) for side in sides]
         points = [side.points[series] for side in sides]
+        shapes, of_columns, of_diagonals = _shapes(
+            points[0], points[-1], pieces[0][1], pieces[-1][1], n_radii, symmetric=p.symmetric
+        )
         n_x, n_y = np.repeat(points[0], n_radii), np.repeat(points[-1], n_radii)
-        diagonals = n_x if p.symmetric else n_x + n_y - 1
-        shapes = np.empty((len(n_x), 6), np.int32)
-        shapes[:, 0], shapes[:, 2] = np.repeat(pieces[0][1], n_radii), np.repeat(pieces[-1][1], n_radii)
-        shapes[:, 1], shapes[:, 3] = n_x, n_y
-        of_columns, of_diagonals = (np.concatenate([[0], np.cumsum(of)]) for of in (n_x, diagonals))
-        shapes[:, 4], shapes[:, 5] = of_columns[:-1], of_diagonals[:-1]
         compared = self._compared(series, limits)
         screened = compared.shape[1] > 2
         kernel = build(self.executor, spec("recurrence_batch"), {
@@ -175,32 +172,55 @@ class BatchSweep:
                 "heads": allocate(heads.nbytes), "lines": allocate(8 * lines),
                 "per_column": allocate(per_column.nbytes), "per_diagonal": allocate(per_diagonal.nbytes),
             }  # fmt: skip
-            cost = (n_x.astype(float) * n_y).max() * (3 * self.x.coordinates + 12)
-            begin = 0
-            while begin < len(shapes):
-                end = min(begin + max(self._pacer.units(cost), groups), len(shapes))
-                if begin:  # groups of the launch before asked for one matrix more each
-                    self.executor.upload(np.array([begin], np.uint32), buffers["taken"])
-                event = self.executor.launch(
-                    kernel, (groups * self._wg,), (self._wg,), x=values[0], y=values[-1], step_x=steps[0],
-                    step_y=steps[-1], theiler=p.theiler, dropped=p.theiler if p.theiler_everywhere else 0,
-                    scratch_words=words, longest=int(max(n_x.max(), n_y.max())), end=end, **buffers,
-                )  # fmt: skip
-                self._pacer.launched(event, cost * (end - begin))
-                begin = end
+            self._launch(
+                kernel, len(shapes), groups, (n_x.astype(float) * n_y).max() * (3 * self.x.coordinates + 12),
+                x=values[0], y=values[-1], step_x=steps[0], step_y=steps[-1], scratch_words=words,
+                longest=int(max(n_x.max(), n_y.max())), **buffers,
+            )  # fmt: skip
             for name, array in (("heads", heads), ("per_column", per_column), ("per_diagonal", per_diagonal)):
                 self.executor.download(buffers[name], array)
             taken = self.executor.download(buffers["taken"], np.empty(2, np.uint32))
-            found = np.empty((int(taken[1]), 2), np.uint32)
-            if len(found):
-                self.executor.download(buffers["lines"], found)
+            line_counts = np.empty((int(taken[1]), 2), np.uint32)
+            if len(line_counts):
+                self.executor.download(buffers["lines"], line_counts)
         finally:
             for buffer in held:
                 buffer.release()
         counts = BatchCounts.of_device(
-            np.stack([n_x, n_y], axis=1), p.symmetric, heads, found, per_column, per_diagonal, of_columns, of_diagonals
-        )
+            np.stack([n_x, n_y], axis=1), p.symmetric, heads, line_counts, per_column, per_diagonal, of_columns,
+            of_diagonals,
+        )  # fmt: skip
         why = counts.contradiction()
         if why is not None:
             raise wrong_result(self.executor.info, f"{why} (kernel recurrence_batch)")
         return counts
+
+    def _launch(
+        self, kernel: Kernel, n_matrices: int, groups: int, cost: float, *, taken: Buffer, **arguments: Any
+    ) -> None:
+        """Count all matrices, as many in a launch as keep it short; ``cost``: operations of a matrix, at most."""
+        p, begin = self.matrix, 0
+        while begin < n_matrices:
+            end = min(begin + max(self._pacer.units(cost), groups), n_matrices)
+            if begin:  # groups of the launch before asked for one matrix more each
+                self.executor.upload(np.array([begin], np.uint32), taken)
+            event = self.executor.launch(
+                kernel, (groups * self._wg,), (self._wg,), theiler=p.theiler,
+                dropped=p.theiler if p.theiler_everywhere else 0, end=end, taken=taken, **arguments,
+            )  # fmt: skip
+            self._pacer.launched(event, cost * (end - begin))
+            begin = end
+
+
+def _shapes(
+    points_x: Ints, points_y: Ints, begin_x: Ints, begin_y: Ints, n_radii: int, *, symmetric: bool
+) -> tuple[NDArray[np.int32], Ints, Ints]:
+    """Where each matrix has its points and its counts, and where the counts of columns and of diagonals begin."""
+    n_x, n_y = np.repeat(points_x, n_radii), np.repeat(points_y, n_radii)
+    diagonals = n_x if symmetric else n_x + n_y - 1
+    of_columns, of_diagonals = (np.concatenate([[0], np.cumsum(of)]) for of in (n_x, diagonals))
+    shapes = np.empty((len(n_x), 6), np.int32)
+    shapes[:, 0], shapes[:, 2] = np.repeat(begin_x, n_radii), np.repeat(begin_y, n_radii)
+    shapes[:, 1], shapes[:, 3] = n_x, n_y
+    shapes[:, 4], shapes[:, 5] = of_columns[:-1], of_diagonals[:-1]
+    return shapes, of_columns, of_diagonals
