@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..device.quirks import quirks_for
 from ..engines.lagged_map import LaggedMap, Span, centred, laid_out, room_for
 from ..jobs.blocks import Arrays, Block, BlockResult, Record, Report, cut
 from .effort import operations
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
 _MOST_TARGETS = 16384  # series and surrogates that are on the device together
 Numbers = NDArray[np.int_]
 _PARTS = 4  # of a block: while one is computed, the next is drawn
+# Beside drawing processors, what a device does with the last part of a block is waited for: its parts are smaller, but
+# not so small that they leave most of a device idle.
+_LEAST_TARGETS = 4096
 
 
 @dataclass(frozen=True)
@@ -89,6 +93,7 @@ class LaggedSignificanceEngine:
     def __init__(self, problem: LaggedSignificanceProblem, executor: Executor) -> None:
         self._problem, self._wanted = problem, problem.wanted
         self._libraries = np.flatnonzero(self._wanted.any(axis=1))
+        self._apart = not quirks_for(executor.info).on_host  # the device is none of the processors that draw
         self._map: LaggedMap | None = None
         if len(self._libraries):
             self._map = LaggedMap(executor, libraries_of(problem, self._libraries, problem.lags))
@@ -101,7 +106,7 @@ class LaggedSignificanceEngine:
         targets = block.begin + np.flatnonzero(self._wanted[:, block.begin : block.end].any(axis=0))
         if self._map is None or not len(targets):
             return BlockResult([rho, reached, there])
-        most = max(min(self._map.most_targets, _MOST_TARGETS) // (p.n + 1), 1)
+        most = max(self._columns(len(targets) * (p.n + 1), self._map.most_targets) // (p.n + 1), 1)
         parts = [targets[first : first + most] for first in range(0, len(targets), most)]
         with ThreadPoolExecutor(1) as ahead:
             drawn = ahead.submit(self._draw, parts[0])
@@ -119,6 +124,11 @@ class LaggedSignificanceEngine:
                 done = int(part.max()) + 1 - block.begin
                 report(done)
         return BlockResult([rho, reached, there], Record(self._map.parameters))
+
+    def _columns(self, total: int, most: int) -> int:
+        """Columns of a part of ``total`` ones, of which the device takes ``most`` at once."""
+        parted = max(total // (2 * _PARTS), _LEAST_TARGETS) if self._apart else _MOST_TARGETS
+        return min(parted, _MOST_TARGETS, most)
 
     def _draw(self, targets: Numbers) -> tuple[NDArray[Any], list[Span]]:
         """Some targets, each before its surrogates, as the device reads them."""

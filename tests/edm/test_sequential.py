@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from series_helpers import driven
 
 import pyedmcl
+from pyedmcl.device.quirks import quirks_for
+from pyedmcl.edm import lagged_significance_problem
 from pyedmcl.edm.sequential import EPSILON, SequentialTests, bounds, decided, tell_reach
+from pyedmcl.engines import lagged_map
 from pyedmcl.errors import InputError
+from pyedmcl.simulate import coupled_maps
 
 
 def test_bounds_by_definition():
@@ -115,3 +121,28 @@ def test_bad_input_is_named(options, words):
         pyedmcl.ccm_significance(x, y, E=2, **options)
     with pytest.raises(InputError, match=words):
         pyedmcl.xmap_significance(np.column_stack([x, y]), E=2, **options)
+
+
+def test_tests_on_a_gpu_have_the_same_bits(one_device, monkeypatch):
+    """There, targets are in smaller parts, and one launch looks up the pairs that are open."""
+    data = coupled_maps(n_series=6, n_steps=120, seed=2).values
+    legs = {"lags": (-1, 0), "convergence": False, "partial": False, "forecast": False}
+    calls = []
+
+    def network():
+        return pyedmcl.causal_network(data, E=2, seed=1, budget=150, device=one_device, **legs)
+
+    plain = network()
+    for module in (lagged_map, lagged_significance_problem):
+        quirks = functools.partial(replace, scalar_work_items=True, on_host=False)
+        monkeypatch.setattr(module, "quirks_for", lambda info, quirks=quirks: quirks(quirks_for(info)))
+    monkeypatch.setattr(lagged_significance_problem, "_LEAST_TARGETS", 64)
+    monkeypatch.setattr(lagged_map, "_PIECES", 1)
+    run_marked = lagged_map.Lookups.run_marked
+    monkeypatch.setattr(
+        lagged_map.Lookups, "run_marked", lambda *a, **k: (calls.append(k["marked"]), run_marked(*a, **k))[1]
+    )
+    found = network()
+    assert len(calls) > 10 and found.draws.max() > 200
+    for name in ("draws", "p_value", "q_value", "rho"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(plain, name))
