@@ -5,6 +5,7 @@
 ##                                                                             targets in one read
 ##                       --stage_series-->   series [series][step]             what the neighbour search reads, with padding
 ##                                                                             around each series
+##                       --widen_series-->  the same in double, from a raw series in single precision, without padding
 ##
 ##   rows     [row]           --hide_rows-->      weights of these rows in neighbour tables are 0: nothing is predicted there
 ##
@@ -86,6 +87,16 @@ kernel void stage_series(global const real* restrict raw, const int n_series, co
     if (isnan(x)) x = GAP;
   }
   series[s * stride + column] = x;
+}
+
+// series[s][t] = raw[t][first + s], not centred, in the precision of this program from single precision; GAP for NaN.
+kernel void widen_series(global const float* restrict raw, const int n_series, const int first, const int n_steps,
+                         global real* restrict series) {
+  const int t = get_global_id(0);
+  const size_t s = get_global_id(1);
+  if (t >= n_steps) return;
+  const real x = raw[(size_t)t * n_series + first + s];
+  series[s * n_steps + t] = isnan(x) ? (real)GAP : x;
 }
 
 // Query rows of neighbour tables of which the nearest neighbour's weight becomes 0, as that of a row without neighbours is.

@@ -123,7 +123,7 @@ class BufferSets:
     def keep(self, key: Hashable, buffers: dict[str, KeptBuffer]) -> None:
         """Keep a set for later, or give its buffers back where they are large; sets that wait longest go first."""
         gone = [buffers]
-        if sum(each.buffer.nbytes for each in buffers.values()) <= self._most // 2:
+        if _bytes_of(buffers) <= self._most // 2:
             with self._lock:
                 self._held.setdefault(key, []).append(buffers)
                 self._held.move_to_end(key)
@@ -147,9 +147,13 @@ class BufferSets:
 
     def _count(self, buffers: dict[str, KeptBuffer], sign: int) -> None:
         """Move the bytes of a set between this account and that of the buffers."""
-        nbytes = sum(each.buffer.nbytes for each in buffers.values())
+        nbytes = _bytes_of(buffers)
         self._nbytes += sign * nbytes
         (self._use.give if sign > 0 else self._use.take)(nbytes)
+
+
+def _bytes_of(buffers: dict[str, KeptBuffer]) -> int:
+    return sum([each.buffer.nbytes for each in buffers.values()])
 
 
 def _release(sets: Iterable[dict[str, KeptBuffer]]) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data.condition import condition
+from ..data.condition import Conditioned, Prepared, condition
 from ..engines.smap_map import SmapMap
 from ..engines.smap_map_data import SmapMapData
 from ..errors import InputError
@@ -37,10 +37,9 @@ def smap_map_data(problem: PairsProblem, fits: LinearFits) -> SmapMapData:
     """
     series, aimed, E = problem.data.series, problem.aimed, np.array(problem.E, int)
     gap_pattern, masks = gap_patterns(problem)
-    libraries = condition(series.values, "float64", series.extent, quiet=True)
-    in_double = libraries
+    libraries = in_double = _for_double(problem.data)
     if problem.targets is not None:
-        in_double = condition(aimed.series.values, "float64", aimed.series.extent, quiet=True)
+        in_double = _for_double(aimed)
     gaps, asked = bool(problem.data.conditioned.gaps.any() or aimed.conditioned.gaps.any()), None
     if problem.rows is not None:
         patterns, masks = row_patterns(problem, E[None], gap_pattern, masks)
@@ -52,6 +51,14 @@ def smap_map_data(problem: PairsProblem, fits: LinearFits) -> SmapMapData:
     )  # fmt: skip
     require_fits(problem, data)
     return data
+
+
+def _for_double(data: Prepared) -> Conditioned:
+    """What double precision has of series: where float32 holds these as they are, the device makes it double."""
+    single = data.conditioned.values.dtype == data.series.values.dtype == np.float32
+    if single and not data.conditioned.exponent.any():
+        return data.conditioned
+    return condition(data.series.values, "float64", data.series.extent, quiet=True)
 
 
 def require_fits(problem: PairsProblem, data: SmapMapData) -> None:

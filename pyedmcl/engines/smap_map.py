@@ -70,12 +70,14 @@ class SmapMap:
         self._kernels = MapKernels(executor, self._pool, shape)
         self._slopes = None
         if data.slopes is not None:
-            self._slopes = MeanSlopes(self._kernels, data.libraries, data.targets, (data.exponents, data.slopes))
+            self._slopes = MeanSlopes(self._kernels, data.doubles, data.targets, (data.exponents, data.slopes))
         self._staged: list[Staging] = []
         try:
             room = self._load_targets()
-            self._series = Staging(executor, data.libraries, room=room // 8)
-            self._staged.append(self._series)
+            self._series = self._staged[0]
+            if data.libraries is not data.values:
+                self._series = Staging(executor, data.libraries, room=room // 8)
+                self._staged.append(self._series)
             self._classes = [self._kernels.class_of(*key) for key in self._keys]
             self._batch = self._libraries_at_once(room)
         except BaseException:
@@ -153,7 +155,7 @@ class SmapMap:
     def _skill(self, a: int, n: int, out: Sequence[NDArray[Any]], slopes: NDArray[Any] | None) -> None:
         """A batch of :meth:`skill`."""
         series = self._pool.get("series", n * self.n_steps * 8)
-        self._series.series(a, a + n, 0, self.n_steps, self.n_steps, series)
+        self._series.series_in_double(a, a + n, series)
         self._put_strength(np.arange(a, a + n))
         data, thetas = self._data, self._data.thetas
         self._none_doubtful(n)
@@ -228,7 +230,7 @@ class SmapMap:
         """A batch of :meth:`sampled`."""
         n, column, theta = len(libraries), int(self._column_of[target]), self._data.thetas[0]
         each = self._kernels.class_of(int(self._data.E[target]), 0, column, column + 1)
-        series = self._data.libraries[:, libraries].T
+        series = self._data.doubles[:, libraries].T
         self._kernels.put("series", np.where(np.isnan(series), GAP, series))
         self._put_strength(libraries)
         self._none_doubtful(n)

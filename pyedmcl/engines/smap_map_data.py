@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,8 +19,8 @@ class SmapMapData:
     ----------
     values : ndarray (n_steps, n_targets)
         All targets, from :func:`pyedmcl.data.condition.condition` for the working precision.
-    libraries : ndarray (n_steps, n_series) of float64
-        All libraries: regressors are made in double.
+    libraries : ndarray (n_steps, n_series)
+        All libraries, of float64, since regressors are made in double; or of float32 where that holds them as they are.
     exponents : ndarray of int (n_series,)
         ``libraries`` are the data times ``2**-exponent``, less a shift.
     E : ndarray of int (n_targets,)
@@ -35,8 +36,8 @@ class SmapMapData:
         Localisations; a map for each.
     ridge : float
         Penalty on the squared slopes, in units of the data.
-    in_double : ndarray (n_steps, n_targets) of float64, optional
-        The targets for what is done again in float64; ``libraries`` by default.
+    in_double : ndarray (n_steps, n_targets), optional
+        The targets for what is done again in float64; ``libraries`` by default, and of their types.
     asked : ndarray of bool (n_steps,), optional
         Rows that are predicted; all by default. Else ``gaps`` must be True.
     slopes : ndarray of int (n_targets,), optional
@@ -44,7 +45,7 @@ class SmapMapData:
     """
 
     values: NDArray[Any]
-    libraries: NDArray[np.float64]
+    libraries: NDArray[Any]
     exponents: NDArray[np.int_]
     E: NDArray[np.int_]
     tau: int
@@ -55,14 +56,19 @@ class SmapMapData:
     gaps: bool
     thetas: tuple[float, ...]
     ridge: float = 0.0
-    in_double: NDArray[np.float64] | None = None
+    in_double: NDArray[Any] | None = None
     asked: NDArray[np.bool_] | None = None
     slopes: NDArray[np.int_] | None = None
 
-    @property
+    @cached_property
+    def doubles(self) -> NDArray[np.float64]:
+        """The libraries in double."""
+        return self.libraries.astype(np.float64, copy=False)
+
+    @cached_property
     def targets(self) -> NDArray[np.float64]:
         """The targets in double."""
-        return self.libraries if self.in_double is None else self.in_double
+        return self.doubles if self.in_double is None else self.in_double.astype(np.float64, copy=False)
 
     def library_mask(self, pattern: int) -> NDArray[np.bool_]:
         """Library rows (n_steps,) that may be neighbours where a target has this pattern of gaps."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 
 from ..codegen.spec import KernelSpec
@@ -15,6 +16,7 @@ NAMES = (
 )
 
 
+@functools.cache
 def spec(name: str) -> KernelSpec:
     """The spec called ``name``."""
     found: KernelSpec = importlib.import_module(f"{__name__}.{name}").SPEC

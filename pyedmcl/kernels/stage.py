@@ -1,5 +1,5 @@
 """Raw data into the layouts of the other kernels, and rows out of tables: the program holds centre, stage_targets,
-stage_series and hide_rows."""
+stage_series, widen_series and hide_rows."""
 
 from ..codegen.spec import KernelSpec
 
@@ -14,6 +14,7 @@ SPEC = KernelSpec(
             const real* shift; const int* exponent; real* targets)
         stage_series(const real* raw; int n_series, first, front, end, stride, centred; const real* shift;
             const int* exponent; real* series)
+        widen_series(const float* raw; int n_series, first, n_steps; real* series)
         hide_rows(const int* rows; int n_rows; ulong table_begin; int table_rows, stride, tile; real* weights)
     """,
     launches="""
@@ -29,6 +30,9 @@ SPEC = KernelSpec(
           raw: n_series * end
           shift, exponent: n_series
           series: groups * stride
+        widen_series | n_steps; groups | any
+          raw: n_series * n_steps
+          series: groups * n_steps
         hide_rows | n_rows; libraries | any
           rows: n_rows
           weights: table_begin + libraries * table_rows * stride

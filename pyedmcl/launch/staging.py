@@ -46,7 +46,7 @@ class Staging:
         self.dtype = values.dtype.name
         first, end = scored or (0, self.n_steps)
         self._n_scored = int(end)
-        self._scored_from = np.ascontiguousarray(np.broadcast_to(first, self.n_series), np.int32)
+        self._scored_from = self._of_each(first)
         on_processor = quirks_for(executor.info).defaults_for == "cpu"
         most = _RAW_BYTES_CACHED if on_processor else max(_RAW_BYTES, room // 8)
         self._columns = max(min(room, most) // max(self.n_steps * values.itemsize, 1), 1)
@@ -54,9 +54,15 @@ class Staging:
         self._centred = False  # shift and exponent are those of the columns that are held
         self._pool = Pool(executor, "staging", values.shape, self.dtype, self._columns)
 
+    def _of_each(self, row: Any) -> NDArray[np.int32]:
+        """A row of each series, or of all of them."""
+        rows = np.empty(self.n_series, np.int32)
+        rows[...] = row
+        return rows
+
     def score(self, first: Any, end: int) -> None:
         """Have other rows count in a score: see ``scored``."""
-        scored_from = np.ascontiguousarray(np.broadcast_to(first, self.n_series), np.int32)
+        scored_from = self._of_each(first)
         if end != self._n_scored or not np.array_equal(scored_from, self._scored_from):
             self._n_scored, self._scored_from, self._centred = int(end), scored_from, False
 
@@ -90,6 +96,17 @@ class Staging:
         self.executor.launch(
             self._kernel("stage_series"), open_size(stride, b - a), None, raw=raw, n_series=n, first=a - first,
             front=front, end=end, stride=stride, centred=centred, shift=shift, exponent=exponent, series=into,
+        )  # fmt: skip
+
+    def series_in_double(self, a: int, b: int, into: Buffer) -> None:
+        """Write columns a to b series-major in double precision, as they are, without padding."""
+        if self.dtype == "float64":
+            self.series(a, b, 0, self.n_steps, self.n_steps, into)
+            return
+        first, n, (raw, _, _) = self._load(a, b, centred=False)
+        self.executor.launch(
+            build(self.executor, spec("stage"), {"dtype": "float64"}, "widen_series"), open_size(self.n_steps, b - a),
+            None, raw=raw, n_series=n, first=a - first, n_steps=self.n_steps, series=into,
         )  # fmt: skip
 
     def targets(self, column_of: NDArray[np.int32], stride: int, into: Buffer, rows: int = 0) -> None:

@@ -9,6 +9,7 @@ import pytest
 from smap_helpers import GROUPS, HARD, MIXED, N, gaps, lorenz, plain, spikes
 
 import pyedmcl
+from pyedmcl.device.copies import counting
 from pyedmcl.errors import InputError
 from pyedmcl.reference.smap import map_rho
 from pyedmcl.tuning.parameters import using
@@ -189,3 +190,18 @@ def test_fits_with_too_few_rows_are_refused_by_name(one_device):
     x[10:80:2, 1] = np.nan
     with pytest.raises(InputError, match=r"x1 -> x2 \(E=10: 2\), x1 -> x0"):
         pyedmcl.xmap(x, E=10, method="smap", device=one_device)
+
+
+@pytest.mark.parametrize("kind", [plain, gaps])
+def test_the_device_makes_single_precision_double(device, kind):
+    """Series of float32 are sent once, for targets and libraries; the same numbers of float64 give the same bits."""
+    single = kind().astype(np.float32)
+    options = {"E": 2, "method": "smap", "theta": 1.0, "dtype": "float32", "device": device}
+    pyedmcl.xmap(single, **options)  # small arrays that both calls need are there from now on
+    with counting() as copies:
+        once = pyedmcl.xmap(single, **options).rho
+    with counting() as more:
+        np.testing.assert_array_equal(once, pyedmcl.xmap(single.astype(np.float64), **options).rho)
+    assert more.uploaded - copies.uploaded == 2 * single.nbytes
+    some = [1, 3]
+    np.testing.assert_array_equal(pyedmcl.xmap(single, targets=single[:, some], **options).rho, once[:, some])
