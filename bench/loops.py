@@ -1,10 +1,11 @@
 """The loops of docs/loops.md that bench/grids.py does not measure: one call against our own function in a loop.
 
-usage: python bench/loops.py [--device NAME] [--cases folds,field,matrix,scan,surrogates,radii] [--repeat 5]
+usage: python bench/loops.py [--device NAME] [--cases folds,field,pairs,matrix,scan,surrogates,radii] [--repeat 5]
                              [--out FILE]
 
 folds: xmap_grid over E = 1 .. 6 with 3 folds, 60 series of 1,000 steps, against xmap with folds for each E.
 field: maps of 400 points onto an index and back, 500 steps, against a call for each point and direction.
+pairs: ccm_matrix of 20 series of 500 steps, three library sizes with 100 samples, against ccm for each of 190 pairs.
 matrix: ccm_matrix of 6 series within 29 windows of 150 rows, against a call for each window.
 scan: embedding_scan of 20 series of 500 steps, 7 E x 3 tau x 2 Tp, against simplex for each.
 surrogates: xmap_significance of 20 series of 500 steps with 99 surrogates, against a map for each surrogate; the loop
@@ -20,6 +21,7 @@ from __future__ import annotations
 import statistics
 import warnings
 from collections.abc import Callable
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -54,6 +56,15 @@ def field(device: Any) -> Pair:
         lambda: [(pyedmcl.xmap(column, targets=index, **own).rho, pyedmcl.xmap(index, targets=column, **own).rho)
                  for column in columns],
     )  # fmt: skip
+
+
+def pairs(device: Any) -> Pair:
+    x = series(20, 500)
+    own: dict[str, Any] = {"E": 3, "lib_sizes": [50, 150, 490], "sample": 100, "seed": 1, "device": device}
+    return (
+        lambda: pyedmcl.ccm_matrix(x, **own).rho,
+        lambda: [pyedmcl.ccm(a, b, **own).rho for a, b in combinations(x.T, 2)],
+    )
 
 
 def matrix(device: Any) -> Pair:
@@ -92,7 +103,8 @@ def radii(device: Any) -> Pair:
 
 
 CASES: dict[str, Callable[[Any], Pair]] = {
-    "folds": folds, "field": field, "matrix": matrix, "scan": scan, "surrogates": surrogates, "radii": radii,
+    "folds": folds, "field": field, "pairs": pairs, "matrix": matrix, "scan": scan, "surrogates": surrogates,
+    "radii": radii,
 }  # fmt: skip
 
 
