@@ -131,10 +131,13 @@ def build(executor: Executor, spec: KernelSpec, values: Mapping[str, Any], entry
         raise failure from error
 
 
-def build_ahead(executor: Executor, spec: KernelSpec, several: Iterable[Mapping[str, Any]]) -> None:
-    """Compile a kernel for several values, all of which :func:`build` will be asked for soon."""
-    texts = [text_for(spec, values, executor.info) for values in several]
-    executor.build_ahead(texts, quirks_for(executor.info).build_options)
+def build_ahead(executor: Executor, several: Iterable[tuple[KernelSpec, Mapping[str, Any]]]) -> None:
+    """Compile kernels, each with its values, all of which :func:`build` will be asked for soon."""
+    quirks = quirks_for(executor.info)
+    if quirks.compilers < 2:
+        return  # which would only render texts
+    texts = [text_for(spec, values, executor.info) for spec, values in several]
+    executor.build_ahead(texts, quirks.build_options)
 
 
 def build_meanwhile(executor: Executor, spec: KernelSpec, values: Mapping[str, Any]) -> bool:

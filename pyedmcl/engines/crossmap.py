@@ -10,8 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..codegen.build import build_ahead
+from ..codegen.spec import KernelSpec
 from ..device.memory import budget
 from ..errors import DeviceMemoryError
+from ..kernels import spec
 from ..kernels.lookup import MOST_COLUMNS
 from ..launch.delivery import DeviceRows, deliver_skill
 from ..launch.invariants import require_rho
@@ -139,16 +142,18 @@ class CrossMap:
             self._observed = Staging(executor, targets, room=room // 8)
         try:
             self._group_targets(data, room)
+            # Padded libraries (perhaps twice) and their rows of rho take an eighth of the room each.
+            wide = max(group.searcher.problem.stride(self.n_steps) for group in self._groups)
+            row = self.layers * self.n * values.itemsize
+            self._batch = max(min(room // 8 // (2 * wide * values.itemsize), room // 8 // row), 1)
+            build_ahead(executor, self._kernels(min(self._batch, values.shape[1])))
+            self._stage_targets(0)
         except BaseException:
             self.release()
             raise
-        # Padded libraries (perhaps twice) and their rows of rho take an eighth of the room each.
-        wide = max(group.searcher.problem.stride(self.n_steps) for group in self._groups)
-        row = self.layers * self.n * values.itemsize
-        self._batch = max(min(room // 8 // (2 * wide * values.itemsize), room // 8 // row), 1)
 
     def _group_targets(self, data: MapData, room: int) -> None:
-        """Upload targets, those of one gap pattern and dimension side by side, and open a search for each pattern."""
+        """Put targets of one gap pattern and dimension side by side, and open a search for each pattern."""
         pattern = np.zeros(self.n, int) if data.gap_pattern is None else data.gap_pattern
         pattern = np.broadcast_to(pattern, self._E.shape)
         self._orders = [
@@ -157,7 +162,6 @@ class CrossMap:
         self.compact = np.zeros(self._E.shape, bool)
         if data.compact:
             self._choose_compact(pattern)
-        self._stage_targets(0)
         for number in np.unique(pattern):
             lookups: dict[int, list[tuple[int, TargetClass]]] = defaultdict(list)
             for layer, order in enumerate(self._orders):
@@ -305,6 +309,14 @@ class CrossMap:
             else:
                 self.executor.download(rho, rows, layer * nbytes)
                 require_rho(self.executor, rows, "lookup")
+
+    def _kernels(self, n_libraries: int) -> Iterator[tuple[KernelSpec, dict[str, Any]]]:
+        """The kernels, with their values, that so many libraries will ask for, where that is sure."""
+        yield spec("stage"), {"dtype": self.dtype}
+        for group in self._groups:
+            for knn_pass, n in group.searcher.sure_passes(n_libraries):
+                yield spec("knn"), knn_pass.values(group.library_mask is not None)
+                yield from self._lookups.kernels_for(knn_pass, n, self._wanted(group, knn_pass.problem.dims))
 
     def _wanted(self, group: _Group, dims: Sequence[int]) -> Iterator[Wanted]:
         """The lookups of tables of these dimensions."""

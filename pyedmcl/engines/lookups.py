@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,12 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..codegen.build import build, build_ahead, build_meanwhile
+from ..codegen.spec import KernelSpec
 from ..device.quirks import quirks_for
 from ..kernels import spec
 from ..kernels.lookup import TOP_BYTE
 from ..launch.pacing import Pacer
 from ..launch.pool import Pool
 from ..launch.sizes import open_size
+from ..neighbors.plan import KnnPass, SearchProblem
 from ..neighbors.tables import Tables
 from ..tuning.parameters import ParameterChoice
 from .compact import Codes
@@ -137,7 +139,7 @@ class Lookups:
             n, width = last - first, end - begin
             predictions = float(max(t_end - t_begin, 1) * n)
             if (width, n) not in plans:
-                shape, values = self._planned(tables, E, width, n, predictions, gaps=gaps, compact=compact)
+                shape, values = self._planned(tables.knn_pass, E, width, n, predictions, gaps=gaps, compact=compact)
                 fixed = self._fixed(tables, targets, predicted, rho, stride, values) | {"n_libraries": n}
                 if values["k"] == 0:
                     fixed["any_k"] = k
@@ -217,41 +219,42 @@ class Lookups:
             block += some
 
     def _planned(
-        self, tables: Tables, E: int, width: int, n_libraries: int, predictions: float, *, gaps: bool, compact: bool
+        self, knn_pass: KnnPass, E: int, width: int, n_libraries: int, predictions: float, *, gaps: bool, compact: bool
     ) -> tuple[LookupShape, dict[str, Any]]:
         """The launch of ``width`` targets, and the values of its kernel.
 
         Until a kernel for this number of neighbours is compiled, the one for any number gives the same bits.
         """
-        any_k = len(tables.problem.dims) > 1 and not compact and self._shapes.takes_any_k(tables.problem.k(E), width)
-        plan = functools.partial(self._planned_as, tables, E, width, n_libraries, predictions, gaps=gaps)
+        problem = knn_pass.problem
+        any_k = len(problem.dims) > 1 and not compact and self._shapes.takes_any_k(problem.k(E), width)
+        plan = functools.partial(self._planned_as, knn_pass, E, width, n_libraries, predictions, gaps=gaps)
         shape, values = plan(any_k=any_k, compact=compact)
-        if not any_k and self._compiled_meanwhile(tables, E, width, values):
+        if not any_k and self._compiled_meanwhile(problem, width, values):
             shape, values = plan(any_k=True, compact=False)
             values["unroll"] = 1  # tuned by the number of neighbours: one text serves all until theirs are compiled
         return shape, values
 
     def _planned_as(
-        self, tables: Tables, E: int, width: int, n_libraries: int, predictions: float, *, gaps: bool, any_k: bool,
+        self, knn_pass: KnnPass, E: int, width: int, n_libraries: int, predictions: float, *, gaps: bool, any_k: bool,
         compact: bool,
     ) -> tuple[LookupShape, dict[str, Any]]:  # fmt: skip
         """The launch of ``width`` targets with a kernel for any number of neighbours or for theirs."""
-        k = tables.problem.k(E)
+        k = knn_pass.problem.k(E)
         pacer = self._pacer(k)
         units = lambda cost: pacer.units(cost * predictions)  # noqa: E731
         shape = self._shapes.shape(k, width, n_libraries, units, compact=compact, any_k=any_k)
         # All dimensions that share a kernel read the same rows.
-        most = max(tables.problem.ks) if any_k else k
+        most = max(knn_pass.problem.ks) if any_k else k
         narrow = self._pool is not None and most >= _NARROW_LEAST[0] and width >= _NARROW_LEAST[1]
         return shape, {
             **shape.parameters, "k": 0 if any_k else k, "dtype": self._dtype, "gaps": gaps,
-            "stage_rows": shape.stage_rows, "table_tile": tables.knn_pass.table_tile, "narrow_rows": narrow,
+            "stage_rows": shape.stage_rows, "table_tile": knn_pass.table_tile, "narrow_rows": narrow,
             "precision": "compact" if compact else "full",
         }  # fmt: skip
 
-    def _compiled_meanwhile(self, tables: Tables, E: int, width: int, values: dict[str, Any]) -> bool:
+    def _compiled_meanwhile(self, problem: SearchProblem, width: int, values: dict[str, Any]) -> bool:
         """Whether a kernel for this number of neighbours is left to the background, and one for any does its work."""
-        alike = len(set(tables.problem.ks)) == 1
+        alike = len(set(problem.ks)) == 1
         if alike or values["precision"] != "full" or self._shapes.chosen(values["k"], width).grade == "forced":
             return False
         return not build_meanwhile(self._executor, spec("lookup"), values)
@@ -265,15 +268,20 @@ class Lookups:
         wanted : iterable of (E, targets, (begin, end), gaps, compact)
             The dimension, how many targets, and the rest as in :meth:`run`.
         """
-        if quirks_for(self._executor.info).compilers < 2 or tables.problem.dims in self._compiled:
-            return
-        self._compiled.add(tables.problem.dims)
-        n, several = tables.n_libraries, []
+        if tables.problem.dims not in self._compiled:
+            self._compiled.add(tables.problem.dims)
+            build_ahead(self._executor, self.kernels_for(tables.knn_pass, tables.n_libraries, wanted))
+
+    def kernels_for(
+        self, knn_pass: KnnPass, n_libraries: int, wanted: Iterable[Wanted]
+    ) -> Iterator[tuple[KernelSpec, dict[str, Any]]]:
+        """The kernels, with their values, that lookups of tables of a pass will ask for; see :meth:`compile_ahead`."""
         for E, width, (begin, end), gaps, compact in wanted:
-            predictions = float(max(end - begin, 1) * n)
-            values = self._planned(tables, E, width, n, predictions, gaps=gaps, compact=compact)[1]
-            several += [values, self._planned_again(values, width, n)[1]] if compact else [values]
-        build_ahead(self._executor, spec("lookup"), several)
+            predictions = float(max(end - begin, 1) * n_libraries)
+            values = self._planned(knn_pass, E, width, n_libraries, predictions, gaps=gaps, compact=compact)[1]
+            yield spec("lookup"), values
+            if compact:
+                yield spec("lookup"), self._planned_again(values, width, n_libraries)[1]
 
     def _again(self, values: Mapping[str, Any], fixed: Mapping[str, Any], begin: int, end: int) -> None:
         """Compute the pairs that a launch with targets of 16 bits has marked, mostly none, from those of 32."""

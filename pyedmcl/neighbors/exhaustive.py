@@ -59,6 +59,10 @@ class ExhaustiveSearcher:
     def grade(self) -> str:
         return self.space.grade
 
+    def sure_passes(self, n_libraries: int) -> list[tuple[KnnPass, int]]:
+        """All passes."""
+        return [(knn_pass, self.space.at_once(knn_pass, n_libraries)) for knn_pass in self.space.passes]
+
     def load(self, data: Staging, a: int, b: int, query: Staging | None = None) -> SearchSeries:
         """Put series a to b of ``data`` on the device, with their queries where these are other series."""
         return load_staged(self.problem, self.space.pool, data, a, b, query)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from .choose import SearchRequest, decided_beforehand
 from .exhaustive import ExhaustiveSearcher
-from .plan import SearchProblem
+from .plan import KnnPass, SearchProblem
 from .records import Record, add, record
 from .selecting import SelectingSearcher
 
@@ -46,6 +46,9 @@ class Searcher(Protocol):
 
     @property
     def decisions(self) -> list[dict[str, Any]]: ...
+
+    def sure_passes(self, n_libraries: int) -> list[tuple[KnnPass, int]]:
+        """Passes that will compare all pairs, whatever the data, each with how many libraries share its tables."""
 
     def load(self, data: Staging, a: int, b: int, query: Staging | None = None) -> SearchSeries:
         """Put series a to b of ``data`` on the device, with their queries where these are other series."""

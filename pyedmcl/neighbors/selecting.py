@@ -17,7 +17,7 @@ from .exhaustive import ExhaustiveSearcher
 from .indexed import IndexedSearcher
 from .library_searcher import LibrarySearcher, NotSearchedError
 from .patience import Patience
-from .plan import SearchProblem
+from .plan import KnnPass, SearchProblem
 from .pruned import PrunedSearcher
 from .recall import Measured
 from .records import add, record
@@ -75,6 +75,10 @@ class SelectingSearcher:
     @property
     def grade(self) -> str:
         return self._exhaustive.grade
+
+    def sure_passes(self, n_libraries: int) -> list[tuple[KnnPass, int]]:
+        """None: what searches is decided by the data."""
+        return []
 
     def load(self, data: Staging, a: int, b: int, query: Staging | None = None) -> SearchSeries:
         """Put series a to b of ``data`` on the device, with their queries where these are other series."""

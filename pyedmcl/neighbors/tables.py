@@ -151,9 +151,7 @@ class TableSpace:
         for knn_pass in self.passes:
             first = 0
             while first < n_libraries:
-                each = max(self._table_limit // knn_pass.table_bytes(1), 1)
-                n = -(-n_libraries // -(-n_libraries // each))  # even shares
-                n = min(n, n_libraries - first)
+                n = min(self.at_once(knn_pass, n_libraries), n_libraries - first)
                 try:
                     tables = Tables(*self._allocate(knn_pass, n), first, n, knn_pass)
                     fill(tables)
@@ -163,6 +161,11 @@ class TableSpace:
                     continue
                 yield tables
                 first += n
+
+    def at_once(self, knn_pass: KnnPass, n_libraries: int) -> int:
+        """Of so many libraries those that share tables."""
+        each = max(self._table_limit // knn_pass.table_bytes(1), 1)
+        return -(-n_libraries // -(-n_libraries // each))  # even shares
 
     def _shrink(self, knn_pass: KnnPass, n: int) -> bool:
         """After the device refused memory: plan with half as much; False if there is nothing left to halve."""

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import pyedmcl
+from pyedmcl.codegen import build
 from pyedmcl.device import common, opencl, session
 from pyedmcl.device.background import Background
 from pyedmcl.device.quirks import quirks_for
@@ -23,7 +24,7 @@ def compiled(monkeypatch):
     """Texts that are compiled, by executors of devices that compile several at once."""
     several = lambda info: replace(quirks_for(info), compilers=3)  # noqa: E731
     monkeypatch.setattr(common, "quirks_for", several)
-    monkeypatch.setattr(lookups, "quirks_for", several)
+    monkeypatch.setattr(build, "quirks_for", several)
     monkeypatch.setattr(session, "_open", {})  # executors that have compiled nothing
     texts, real = [], opencl.OpenCLExecutor._compile
 
@@ -85,22 +86,26 @@ def own_kernels(monkeypatch):
     monkeypatch.setattr(lookups.LookupShapes, "takes_any_k", lambda self, k, width: False)
 
 
-def test_a_map_of_many_dimensions_asks_for_no_lookup_that_was_not_compiled_ahead(
-    one_device, compiled, own_kernels, monkeypatch
+@pytest.mark.parametrize(("precision", "texts"), [("full", 3), ("compact", 10)])
+def test_a_map_of_many_dimensions_compiles_side_by_side_what_it_asks_for_and_nothing_else(
+    one_device, compiled, own_kernels, monkeypatch, precision, texts
 ):
     x, E = _map_of_many_dimensions()
     ahead, real = [], common.CommonExecutor.build_ahead
 
     def noted(self, sources, options=()):
-        ahead.append(list(sources))
-        real(self, ahead[-1], options)
+        ahead.append(set(sources))
+        real(self, sources, options)
 
     monkeypatch.setattr(common.CommonExecutor, "build_ahead", noted)
-    found = pyedmcl.xmap(x, E=E, precision="compact", device=one_device).rho
-    assert [len(texts) for texts in ahead] == [8]
-    assert set(_lookups(compiled)) == set(ahead[0])
+    with monkeypatch.context() as patched:
+        patched.setattr(common.CommonExecutor, "build_meanwhile", lambda self, source, options=(): False)
+        found = pyedmcl.xmap(x, E=E, precision=precision, device=one_device).rho
+    assert len(ahead[0]) == texts  # layouts, a search, and one lookup or two for each dimension
+    assert all(later <= ahead[0] for later in ahead[1:])
+    assert set(compiled) - ahead[0] == {text for text in compiled if "void compact_parts(" in text}
     monkeypatch.undo()
-    assert np.array_equal(found, pyedmcl.xmap(x, E=E, precision="compact", device=one_device).rho, equal_nan=True)
+    assert np.array_equal(found, pyedmcl.xmap(x, E=E, precision=precision, device=one_device).rho, equal_nan=True)
 
 
 def test_dimensions_share_a_lookup_until_theirs_are_compiled_with_the_same_bits(
