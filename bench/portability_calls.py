@@ -6,12 +6,13 @@ demand the same bits. :data:`CALLS` says which kernels each stands for; what it 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import portability_recurrence
+from numpy.typing import NDArray
 from portability_place import Answers, Array, NotThereError, Place, judged
 
 import pyedmcl
@@ -199,35 +200,63 @@ def ccm(place: Place) -> Answers:
     yield "rho", result.rho[..., :_SAMPLES], Close(np.array(rho), 0.0, 2e-5)
 
 
-def delivered(place: Place) -> Answers:
-    """Results into arrays of the caller, which begin behind some elements of their memory."""
-    rng, n, k, executor = np.random.default_rng(14), 37, place.E + 1, place.executor
-    arrays: list[delivery.DeviceRows] = []
+def _room(place: Place, shape: tuple[int, ...], dtype: str) -> delivery.DeviceRows:
+    """An array of the caller, which begins behind some elements of its memory."""
+    item = np.dtype(dtype)
+    buffer = place.executor.upload(np.zeros(place.tau + int(np.prod(shape)), item))
+    return delivery.DeviceRows(buffer, place.tau, shape, item)
 
-    def room(shape: tuple[int, ...], dtype: str) -> delivery.DeviceRows:
-        item = np.dtype(dtype)
-        buffer = executor.upload(np.zeros(place.tau + int(np.prod(shape)), item))
-        arrays.append(delivery.DeviceRows(buffer, place.tau, shape, item))
-        return arrays[-1]
 
-    def got(array: delivery.DeviceRows) -> Array:
-        return executor.download(array.buffer, np.empty(array.shape, array.dtype), array.first * array.dtype.itemsize)
+def _held(place: Place, array: delivery.DeviceRows) -> Array:
+    return place.executor.download(
+        array.buffer, np.empty(array.shape, array.dtype), array.first * array.dtype.itemsize
+    )
 
-    rows, squared = rng.integers(-1, n, (n, k)).astype(np.int32), rng.random((n, k)).astype(place.dtype)
-    into, held = (room((n, k), "int32"), room((n, k), place.dtype)), (executor.upload(rows), executor.upload(squared))
-    delivery.deliver_neighbours(executor, *held, into, n_library=n, exponent=3)
-    yield "rows", got(into[0]), rows
-    yield "distances", got(into[1]), np.where(rows < 0, np.inf, np.sqrt(squared) * 8).astype(place.dtype)
-    rho = np.clip(rng.standard_normal((n, n)), -1, 1).astype(place.dtype)
-    rho[3, 4] = np.nan
-    delivery.deliver_skill(executor, executor.upload(rho), n * place.tau, room((n - place.tau, n), place.dtype))
-    yield "rho", got(arrays[-1]), rho[place.tau :]
+
+def _images(place: Place, rng: np.random.Generator) -> Iterator[tuple[str, delivery.Pixels, NDArray[np.int64]]]:
+    """Images of sums on the device, in one and two words, and all of their pixels."""
+    k = place.E + 1
     for symmetric, words in ((True, 1), (False, 2)):
         image = rng.integers(0, 1 << 32, (k, k, words), dtype=np.uint32)
         pixels = image.astype(np.int64) @ np.array([1, 1 << 32][:words])
-        held_image = delivery.Pixels(executor.upload(image), symmetric, words)
-        delivery.deliver_counts(executor, held_image, room((k, k), "int64"))
-        yield f"counts, {words}", got(arrays[-1]), np.triu(pixels) + np.triu(pixels, 1).T if symmetric else pixels
+        whole = np.triu(pixels) + np.triu(pixels, 1).T if symmetric else pixels
+        yield f"{words}", delivery.Pixels(place.executor.upload(image), symmetric, words), whole
+
+
+def delivered(place: Place) -> Answers:
+    """Neighbours, skill and counts into arrays of the caller."""
+    rng, n, k, executor = np.random.default_rng(14), 37, place.E + 1, place.executor
+    rows, squared = rng.integers(-1, n, (n, k)).astype(np.int32), rng.random((n, k)).astype(place.dtype)
+    into = _room(place, (n, k), "int32"), _room(place, (n, k), place.dtype)
+    held = executor.upload(rows), executor.upload(squared)
+    delivery.deliver_neighbours(executor, *held, into, n_library=n, exponent=3)
+    yield "rows", _held(place, into[0]), rows
+    yield "distances", _held(place, into[1]), np.where(rows < 0, np.inf, np.sqrt(squared) * 8).astype(place.dtype)
+    rho = np.clip(rng.standard_normal((n, n)), -1, 1).astype(place.dtype)
+    rho[3, 4] = np.nan
+    skilled = _room(place, (n - place.tau, n), place.dtype)
+    delivery.deliver_skill(executor, executor.upload(rho), n * place.tau, skilled)
+    yield "rho", _held(place, skilled), rho[place.tau :]
+    for words, image, pixels in _images(place, rng):
+        counts = _room(place, pixels.shape, "int64")
+        delivery.deliver_counts(executor, image, counts)
+        yield f"counts, {words}", _held(place, counts), pixels
+
+
+def delivered_means(place: Place) -> Answers:
+    """Means of distances into arrays of the caller; a pixel without a cell has none."""
+    if not place.executor.info.fp64:
+        raise NotThereError("no float64 on this device")
+    rng, k = np.random.default_rng(15), place.E + 1
+    rows, columns = rng.integers(0, 9, k).astype(np.float64), rng.integers(1, 9, k).astype(np.float64)
+    rows[0] = 0
+    cells = np.outer(rows, columns)
+    for words, image, pixels in _images(place, rng):
+        means = _room(place, pixels.shape, "float64")
+        delivery.deliver_means(place.executor, image, means, (rows, columns), 3)
+        with np.errstate(all="ignore"):
+            right = np.where(cells > 0, np.ldexp(pixels / cells, 3), np.nan)
+        yield f"means, {words}", _held(place, means), right
 
 
 @dataclass(frozen=True)
@@ -258,6 +287,7 @@ CALLS: Mapping[str, Call] = {
     "rqa, exact": Call(portability_recurrence.rqa_exact, _SWEEP),
     "rqa_batch": Call(portability_recurrence.rqa_batch, ("recurrence_batch",)),
     "out=": Call(delivered, ("deliver",)),
+    "out=, means": Call(delivered_means, ("deliver",)),
     "recurrence_plot": Call(portability_recurrence.image, ("recurrence_image",)),
     "thresholds": Call(portability_recurrence.ranks, ("recurrence_ranks",)),
     "recurrence_network": Call(portability_recurrence.network, ("recurrence_network",)),
