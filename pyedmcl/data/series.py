@@ -190,13 +190,13 @@ def _assemble(
     table: Table, columns: Sequence[str | int] | str | int | None, what: str, argument: str = "columns"
 ) -> Series:
     chosen = select(table.labels, columns, what, argument)
-    names = tuple(str(table.labels[i]) for i in chosen)
+    everything = columns is None
+    names = tuple(map(str, table.labels if everything else [table.labels[i] for i in chosen]))
     if len(set(names)) < len(names):
         twice = [name for name, count in counts(names).items() if count > 1]
         raise InputError(f"{what}: names must differ, but there is more than one {some(twice)}; rename these series")
     if table.n_steps == 0 or not names:
         raise InputError(f"{what}: there are no values ({table.n_steps} rows, {len(names)} series)")
-    everything = columns is None
     if table.array is not None and table.array.dtype.kind in "fiub":
         picked = table.array if everything else table.array.take(chosen, axis=1)
         values = np.ascontiguousarray(picked, dtype=float_type(picked.dtype))

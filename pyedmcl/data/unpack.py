@@ -7,6 +7,7 @@ and a library that is absent costs nothing.
 from __future__ import annotations
 
 import decimal
+import functools
 import math
 import numbers
 from collections.abc import Callable, Mapping, Sequence
@@ -102,6 +103,12 @@ def _refuse_unread(data: Any, what: str) -> None:
         raise InputError(f"{what}: {name} can be read only once; pass list(...) of it")
 
 
+@functools.lru_cache(maxsize=4)
+def _numbered(n: int) -> tuple[str, ...]:
+    """Names of series that have none."""
+    return tuple(f"x{i}" for i in range(n))
+
+
 def of_array(values: Array, what: str, labels: Sequence[object] | None = None, time: Array | None = None) -> Table:
     """Table of an array (L,) or (L, N); labels default to "x0", "x1", ..."""
     if values.dtype.names is not None:
@@ -116,7 +123,7 @@ def of_array(values: Array, what: str, labels: Sequence[object] | None = None, t
         raise InputError(f"{what}: one series (L,) or several (L, N) with time along the first axis are needed, "
                          f"not {shape}")
     if labels is None:
-        labels = [f"x{i}" for i in range(values.shape[1])]
+        labels = _numbered(values.shape[1])
     return Table(tuple(labels), len(values), lambda i: values[:, i], array=values, time=time)
 
 

@@ -28,6 +28,8 @@ def embed(values: NDArray[Any], E: int, tau: int) -> NDArray[Any]:
 def tell_stateless(series: Series, E: int, tau: int) -> None:
     """Warn of series whose gaps leave no row with all its lags: as libraries they predict nothing."""
     gappy = np.flatnonzero(np.isnan(series.extent[0]))
+    if not gappy.size:
+        return
     there = np.isfinite(series.values[:, gappy])
     rows = series.n_steps - (E - 1) * tau
     lost = E * (series.n_steps - there.sum(axis=0)) >= rows  # a gap takes E rows at most

@@ -14,7 +14,7 @@ it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -96,6 +96,8 @@ class TargetClass:
     end: int
     gram: dict[str, Any]
     map: dict[str, Any]
+    #: What :meth:`MapKernels.bytes_of_library` has found.
+    needs: dict[str, int] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def n(self) -> int:
@@ -162,10 +164,12 @@ class MapKernels:
 
     def bytes_of_library(self, each: TargetClass) -> dict[str, int]:
         """What one library needs on the device, by buffer."""
+        if each.needs:
+            return each.needs
         shape, E = self.shape, each.E
         _, m, padded = shape.extent(E)
         slopes = {"records": record_numbers(E) * padded * shape.item, "slopes": 8 * E * padded} if shape.slopes else {}
-        return slopes | {
+        each.needs.update(slopes | {
             "work": 8 * (E + 1) * padded,
             "states": round_up(2 * E + shape.gaps, 4) * padded * shape.item,
             "columns": (2 * E + shape.gaps) * padded * shape.item,
@@ -174,7 +178,8 @@ class MapKernels:
             "series": 8 * shape.n_steps,
             "uses": shape.n_steps,
             "rho": shape.n_targets * shape.item,
-        }
+        })  # fmt: skip
+        return each.needs
 
     def _states(self, each: TargetClass, n: int) -> dict[str, Any]:
         """The buffers of a class's states, and its rows."""
