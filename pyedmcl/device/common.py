@@ -5,37 +5,29 @@ A binding derives its executor from :class:`CommonExecutor` and says how it comp
 
 from __future__ import annotations
 
-import contextlib
 import math
 import os
-import threading
 import time
 from abc import ABC, abstractmethod
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, ClassVar
 
 import numpy as np
 
 from ..errors import BuildError, DeviceMemoryError, LaunchError
 from . import copies
-from .background import Background
 from .buffers import BufferSets, DeviceBuffer, MemoryUse, SpareMemory
 from .common_program import CommonProgram
 from .executor import Buffer
 from .info import DeviceInfo
+from .programs import Programs, flags_of
 from .quirks import quirks_for
 
-BASELINE = "-cl-std=CL1.2"
-_PROGRAMS_KEPT = 256
 # What is given back is kept for the next call: a small part of all memory, and of the host's no more than many
 # processes can have at once.
 _SPARE_SHARE, _SPARE, _SPARE_ON_HOST = 64, 1 << 30, 128 << 20
 # Drivers that take memory when it is first used may run out of it in the middle of work.
 _MUCH = 4
-#: A text and the options that it is compiled with.
-_Key = tuple[str, tuple[str, ...]]
 
 
 class CommonEvent(ABC):
@@ -99,14 +91,12 @@ class CommonExecutor(ABC):
         self._info = info
         self._pid = os.getpid()
         self._used = time.monotonic()
-        self._lock = threading.Lock()
-        self._programs: OrderedDict[_Key, CommonProgram] = OrderedDict()
-        self._background: Background[_Key] = Background(self._compile_and_keep, lambda: self._used)
         self._queue: Any = None
         self._context: Any = None
         self.errors = errors
         self.memory = MemoryUse()
         quirks = quirks_for(info)
+        self.programs = Programs(self._compile, quirks.compilers, lambda: self._used)
         spare = min(info.global_bytes // _SPARE_SHARE, _SPARE_ON_HOST if quirks.on_host else _SPARE)
         self._spare = SpareMemory(spare) if quirks.reuse_buffers else None
         self.sets = BufferSets(spare // 2 if quirks.reuse_buffers else -1, self.memory)
@@ -151,16 +141,7 @@ class CommonExecutor(ABC):
             With the driver's raw log in ``.log`` and the text in ``.source``.
         """
         self._check()
-        key = source, _flags(options)
-        # One build at a time: some drivers' compilers are not safe to enter twice.
-        with self._lock:
-            program = self._programs.get(key)
-            if program is None:
-                program = self._compile(*key)
-                self._keep(key, program)
-            else:
-                self._programs.move_to_end(key)
-        return program
+        return self.programs.get((source, flags_of(options)))
 
     def build_ahead(self, sources: Sequence[str], options: Sequence[str] = ()) -> None:
         """Compile texts that are needed soon, side by side where the compiler gains by it (``Quirks.compilers``).
@@ -168,48 +149,17 @@ class CommonExecutor(ABC):
         A text that the compiler refuses is left to :meth:`build`, which says so.
         """
         self._check()
-        flags, at_once = _flags(options), quirks_for(self.info).compilers
-        if at_once < 2:
-            return
-        with self._lock:
-            keys = [key for key in dict.fromkeys((source, flags) for source in sources) if key not in self._programs]
-            if len(keys) < 2:
-                return
-            with ThreadPoolExecutor(min(at_once, len(keys))) as pool:
-                for key, compiled in [(key, pool.submit(self._compile, *key)) for key in keys]:
-                    with contextlib.suppress(BuildError):
-                        self._keep(key, compiled.result())
+        flags = flags_of(options)
+        self.programs.get_ahead((source, flags) for source in sources)
 
     def build_meanwhile(self, source: str, options: Sequence[str] = ()) -> bool:
-        """Whether :meth:`build` need not be waited for; else the background compiles the text, when there is time.
-
-        Where the compiler gains nothing by running beside other work (``Quirks.compilers``), and for a text that it
-        refuses, the answer is True: :meth:`build` then compiles it, or says why not.
-        """
+        """Whether :meth:`build` need not be waited for; else the background compiles the text, when there is time."""
         self._check()
-        if quirks_for(self.info).compilers < 2:
-            return True
-        key = source, _flags(options)
-        with self._lock:
-            if key in self._programs or key in self._background.failed:
-                return True
-        self._background.add(key)
-        return False
+        return self.programs.is_ready((source, flags_of(options)))
 
     def settle(self) -> None:
         """Wait until all that is left to the background is compiled."""
-        self._background.wait()
-
-    def _compile_and_keep(self, key: _Key) -> None:
-        program = self._compile(*key)
-        with self._lock:
-            self._keep(key, program)
-
-    def _keep(self, key: _Key, program: CommonProgram) -> None:
-        """Keep a program for as long as it is among those that were asked for last."""
-        self._programs[key] = program
-        if len(self._programs) > _PROGRAMS_KEPT:
-            self._programs.popitem(last=False)
+        self.programs.background.wait()
 
     def _refused(self, source: str, log: str) -> BuildError:
         """The error for a text that the compiler refused."""
@@ -359,18 +309,10 @@ class CommonExecutor(ABC):
         if self._queue is None or os.getpid() != self._pid:
             return
         try:
-            self._background.close()
             self.finish()
         finally:
             self.sets.clear()
             if self._spare is not None:
                 self._spare.clear()
-            self._programs.clear()
             self._queue = None
             self._context = None
-
-
-def _flags(options: Sequence[str]) -> tuple[str, ...]:
-    """The options of the compiler, with the language unless they name one."""
-    flags = tuple(options)
-    return flags if any(flag.startswith("-cl-std") for flag in flags) else (BASELINE, *flags)

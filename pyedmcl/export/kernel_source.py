@@ -17,8 +17,8 @@ from ..codegen.sentinels import SENTINELS
 from ..codegen.spec import KernelSpec
 from ..codegen.usage import Usage
 from ..data.arguments import choice
-from ..device.common import BASELINE
 from ..device.info import DeviceInfo
+from ..device.programs import BASELINE
 from ..device.quirks import quirks_for
 from ..device.slots import Slot
 from ..errors import BuildError, InputError, OutputError, shown

@@ -68,7 +68,7 @@ def test_without_a_compiler_that_gains_by_it_nothing_is_compiled_in_the_backgrou
     monkeypatch.setattr(common, "quirks_for", lambda info: replace(quirks_for(info), compilers=1))
     executor = session.open_device(one_device)
     assert executor.build_meanwhile(WRITES.format(1))
-    assert executor._background._thread is None
+    assert executor.programs.background._thread is None
     assert not compiled
 
 
@@ -115,7 +115,7 @@ def test_dimensions_share_a_lookup_until_theirs_are_compiled_with_the_same_bits(
     executor = session.open_device(one_device)
     with monkeypatch.context() as patched:
         idle = Background(lambda piece: None, lambda: 0.0)  # compiles nothing
-        patched.setattr(executor, "_background", idle)
+        patched.setattr(executor.programs, "background", idle)
         first = pyedmcl.xmap(x, E=E, device=one_device)
     idle.wait()
     assert len(_lookups(compiled)) == 1
@@ -134,5 +134,5 @@ def test_dimensions_share_a_lookup_until_theirs_are_compiled_with_the_same_bits(
 def test_a_map_of_one_dimension_waits_for_its_own_lookup(one_device, compiled, own_kernels):
     x, _ = _map_of_many_dimensions()
     pyedmcl.xmap(x, E=3, device=one_device)
-    assert session.open_device(one_device)._background._thread is None
+    assert session.open_device(one_device).programs.background._thread is None
     assert len(_lookups(compiled)) == 1
