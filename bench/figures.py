@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from statistics import median
 from typing import Any
 
 from calls import WholeCall, call_names, whole_calls
@@ -16,7 +17,6 @@ from pyedmcl.device.executor import Executor
 from pyedmcl.device.info import DeviceInfo
 from pyedmcl.tuner.executors import Recorder
 from pyedmcl.tuner.problem import TuningCase, TuningProblem
-from pyedmcl.tuning.journal import centre
 from pyedmcl.tuning.parameters import source
 
 _SECONDS_ENOUGH = 0.02  # of a round, on the device
@@ -63,12 +63,12 @@ class Figure:
     @property
     def median(self) -> float:
         """Seconds."""
-        return centre(self.seconds)[0]
+        return median(self.seconds)
 
     @property
     def spread(self) -> float:
         """Mean absolute deviation from the median, in seconds."""
-        return centre(self.seconds)[1]
+        return sum(abs(seconds - self.median) for seconds in self.seconds) / len(self.seconds)
 
     @property
     def rate(self) -> float:
@@ -78,7 +78,7 @@ class Figure:
     @property
     def ratio(self) -> float | None:
         """The peer's median over ours."""
-        return centre(self.peer_seconds)[0] / self.median if self.peer_seconds else None
+        return median(self.peer_seconds) / self.median if self.peer_seconds else None
 
     def as_dict(self) -> dict[str, Any]:
         """In types of JSON."""
@@ -89,7 +89,7 @@ class Figure:
             "grades": {name: list(grades) for name, grades in self.grades.items()}, "note": self.note,
         }  # fmt: skip
         if self.peer_seconds:
-            record |= {"peer": self.peer, "peer_median_s": centre(self.peer_seconds)[0],
+            record |= {"peer": self.peer, "peer_median_s": median(self.peer_seconds),
                        "peer_rounds_s": list(self.peer_seconds), "ratio": self.ratio}  # fmt: skip
         return record
 
@@ -157,7 +157,7 @@ def of_kernel(
     count = counted(case)
     return Figure(
         "kernel", case.kernel, case.name, count.unit, count.amount, tuple(seconds),
-        shares(count.work, centre(seconds)[0], ceilings), grades=_grades(questions.values()),
+        shares(count.work, median(seconds), ceilings), grades=_grades(questions.values()),
     )  # fmt: skip
 
 
@@ -180,7 +180,7 @@ def of_call(call: WholeCall, ceilings: Mapping[str, Ceiling], rounds: int, with_
             theirs.append(clock(peer.call))
     return Figure(
         "call", call.name, call.problem, call.unit, call.count, tuple(ours),
-        shares({"float32": call.operations}, centre(ours)[0], ceilings), peer.label if peer is not None else "",
+        shares({"float32": call.operations}, median(ours), ceilings), peer.label if peer is not None else "",
         tuple(theirs), _grades(questions.values()), note,
     )  # fmt: skip
 

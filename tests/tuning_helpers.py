@@ -26,3 +26,12 @@ def run(database, at, parameters, seconds=1.0, status="ok", **more):
     rounds = None if seconds is None else [seconds] * 3
     database.finish(number, status=status, seconds=rounds, note="" if status == "ok" else f"it was {status}")
     return number
+
+
+def best_of(database, at):
+    """The outcome of the newest tuning of a key, or the fastest trial; None where there is none that may be used."""
+    return next((trial for trial in database.known(at.kernel, at.digest).winners if trial.key == at), None)
+
+
+def of_kernel(database, name):
+    return [trial for trial in database.trials() if trial.key.kernel == name]

@@ -39,10 +39,6 @@ def tune(
     ] = None,
     device: options.Device = None,
     seed: Annotated[int, typer.Option("--seed", help="Of the search.")] = 0,
-    strategy: Annotated[
-        str | None,
-        typer.Option("--strategy", metavar="greedy|exhaustive", help="Default: the mode's.", show_default=False),
-    ] = None,
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Time again what earlier tunings have timed; bad ones stay barred.")
     ] = False,
@@ -60,10 +56,7 @@ def tune(
     talk = Talk(quiet=quiet, as_json=json)
     seconds = _seconds(budget)
     from ..device.select import select
-    from ..tuner.strategies import STRATEGIES
 
-    if strategy not in (None, *STRATEGIES):
-        raise InputError(f"--strategy {strategy}: one of {', '.join(STRATEGIES)} is needed")
     info = select(device).device
     names = list(dict.fromkeys(kernels or []))
     searches = tune_neighbors.NAME in names
@@ -76,7 +69,7 @@ def tune(
         if explain:
             document = _explain(talk, only, mode, rest, info)
         else:
-            document = _tune(talk, only, info, mode=mode, budget=rest, seed=seed, fresh=fresh, strategy=strategy)
+            document = _tune(talk, only, info, mode=mode, budget=rest, seed=seed, fresh=fresh)
     if searches:
         given = tune_neighbors.seconds_for(mode, share)
         if explain:

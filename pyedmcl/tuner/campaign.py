@@ -110,7 +110,7 @@ def plan(kernels: Sequence[str], mode: str, info: DeviceInfo, budget: float | No
 
 def tune(
     kernels: Sequence[str], info: DeviceInfo, *, mode: str = "normal", budget: float | None = None, seed: int = 0,
-    fresh: bool = False, strategy: str | None = None, database: Database | None = None,
+    fresh: bool = False, database: Database | None = None,
     report: Callable[[Standing], None] | None = None, command: Sequence[str] = WORKER,
 ) -> Iterator[Standing]:  # fmt: skip
     """Tune kernels on a device, in processes of their own; outcomes come as cases end.
@@ -122,8 +122,6 @@ def tune(
     seed : int
     fresh : bool
         Do not reuse the times of earlier tunings. What was wrong, failed or hung is never tried again.
-    strategy : str, optional
-        One of :data:`pyedmcl.tuner.strategies.STRATEGIES`; the mode's where left out.
     database : Database, optional
     report : callable, optional
         Called with the standing of the case at hand whenever it changes.
@@ -137,7 +135,7 @@ def tune(
     """
     plans = plan(kernels, mode, info, budget)
     depth = DEPTH[mode]
-    settings = replace(depth.settings, seed=seed, resume=not fresh, strategy=strategy or depth.settings.strategy)
+    settings = replace(depth.settings, seed=seed, resume=not fresh)
     database = database or Database()
     session = new_session()
     claimed: set[TuningKey] = set()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from random import Random
 from statistics import median
 from typing import Any
 
@@ -21,7 +22,7 @@ from .measure import Reply, TrialQuestion
 from .outcome import Backend, Settings, Standing
 from .problem import TuningCase
 from .space import Space
-from .strategies import Strategy
+from .strategies import STRATEGIES, ask
 from .trials import Candidate, Trials
 
 # Given up after the first run, after the first round, after the second: so many times the best's time or more.
@@ -140,8 +141,8 @@ class Tuning:
         known = trials.known(self._key, default) if settings.resume else {}
         barred = trials.database.barred(self._key)
         self._starts = [default.parameters, *self._similar(space)]
-        strategy = Strategy(settings.strategy, space, self._starts, seed=settings.seed, batch=settings.batch)
-        batch = strategy.ask()
+        asking = STRATEGIES[settings.strategy](space, self._starts, Random(settings.seed), settings.batch)
+        batch = ask(asking)
         while batch and not self._out_of_time():
             new = []
             for parameters in batch:
@@ -156,7 +157,7 @@ class Tuning:
                     new.append(candidate)
             if new:
                 self._try(new)
-            batch = strategy.ask({name: trials.told(name) for name in map(canonical, batch)})
+            batch = ask(asking, {name: trials.told(name) for name in map(canonical, batch)})
 
     def _similar(self, space: Space) -> list[Mapping[str, Any]]:
         """What is known of similar problems, the most similar first."""

@@ -9,13 +9,14 @@ import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from .. import config
 from ..errors import InputError
 from . import known
 from .connection import File, file_at
-from .journal import ENDS, Trial, centre, process_token, seconds_of
+from .journal import ENDS, Trial, process_token, seconds_of
 from .key import TuningKey, canonical, device_digest
 from .known import LIMITS, MAYBE_BARRED, TRIALS, KnownKernel
 from .rows import limit_of, trial_of
@@ -87,8 +88,8 @@ class Database:
         case : str
             The exact problem that is run: only times of one case are compared.
         final : bool
-            Whether this run decides a tuning: the newest final trial that ends "ok" is what :meth:`best` gives, be it
-            slower than others. For the defaults too, where nothing else was faster beyond noise.
+            Whether this run decides a tuning: the newest final trial that ends "ok" is its outcome, be it slower than
+            others. For the defaults too, where nothing else was faster beyond noise.
         """
         trial = Trial(key, parameters, "started", when=time.time(), session=session, case=case, final=final,
                       process=process_token())  # fmt: skip
@@ -120,7 +121,7 @@ class Database:
             raise InputError(f"seconds: {error}") from error
         if status == "ok" and not rounds:
             raise InputError("seconds=None: a trial that is 'ok' has times")
-        middle = centre(rounds)[0] if rounds else None
+        middle = median(rounds) if rounds else None
         new = (status, middle, json.dumps(rounds), note, time.time(), trial_id)
         statement = "UPDATE trials SET status=?, median=?, rounds=?, note=?, at=? WHERE id=?"
         missed = self._file.write(lambda connection: connection.execute(statement, new).rowcount) != 1
@@ -136,28 +137,17 @@ class Database:
         left out. Returns how many were new."""
         return self._file.write(lambda connection: sum(_insert(connection, t, once=True) > 0 for t in trials))
 
-    def trials(
-        self, key: TuningKey | None = None, *, kernel: str | None = None, session: str | None = None,
-        status: str | None = None,
-    ) -> list[Trial]:  # fmt: skip
-        """Trials in the order they were started, of one key, kernel, session or status, or all."""
+    def trials(self, key: TuningKey | None = None, *, status: str | None = None) -> list[Trial]:
+        """Trials in the order they were started, of one key or status, or all."""
         where: list[str] = []
         values: list[Any] = []
         if key is not None:
             where += ["t.device=?", "t.kernel=?", "t.digest=?", "t.specialisation=?", "t.size=?"]
             values += [device_digest(key.device), key.kernel, key.digest, key.specialisation, key.size]
-        for name, wanted in (("kernel", kernel), ("session", session), ("status", status)):
-            if wanted is not None:
-                where.append(f"t.{name}=?")
-                values.append(wanted)
+        if status is not None:
+            where.append("t.status=?")
+            values.append(status)
         return self._select(" AND ".join(where), values)
-
-    def best(self, key: TuningKey) -> Trial | None:
-        """The outcome of the newest tuning of a key, or the fastest trial where none came to its end.
-
-        A configuration that is barred is never best.
-        """
-        return next((trial for trial in self.known(key.kernel, key.digest).winners if trial.key == key), None)
 
     def known(self, kernel: str, digest: str) -> KnownKernel:
         """All that an answer needs of a kernel's text, in one question."""

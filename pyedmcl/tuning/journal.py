@@ -6,10 +6,9 @@ import os
 import socket
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 from .key import TuningKey, canonical, finite, key_as_dict
@@ -36,8 +35,8 @@ class Trial:
     status : str
         "ok"; "wrong" (another answer than the oracle's); "failed" (did not compile or launch); "hung" (killed); "slow"
         (given up early); "started" (running, or it took its process with it).
-    median, spread : float or None
-        Of the rounds, in seconds on the device; spread is the mean absolute deviation from the median.
+    median : float or None
+        Of the rounds, in seconds on the device.
     rounds : tuple of float
         Seconds of each round.
     note : str
@@ -60,7 +59,6 @@ class Trial:
     parameters: Mapping[str, Any]
     status: str
     median: float | None = None
-    spread: float | None = None
     rounds: tuple[float, ...] = ()
     note: str = ""
     when: float = 0.0
@@ -79,12 +77,6 @@ class Trial:
     def barring(self) -> bool:
         """Whether its configuration is not to be tried again: it ended badly, or it took its process with it."""
         return self.status in BARRING or (self.status == "started" and not alive(self.process, self.when))
-
-
-def centre(rounds: Sequence[float]) -> tuple[float, float]:
-    """Median and mean absolute deviation from it."""
-    middle = median(rounds)
-    return middle, sum(abs(value - middle) for value in rounds) / len(rounds)
 
 
 def process_token() -> str:

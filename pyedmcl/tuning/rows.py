@@ -9,7 +9,7 @@ from typing import Any
 
 from ..device.fingerprint import DeviceKey
 from .connection import UnusableError
-from .journal import ENDS, Trial, centre, seconds_of
+from .journal import ENDS, Trial, seconds_of
 from .key import TuningKey, canonical, device_from
 
 LATEST = 1e11  # seconds since 1970 that a calendar can show
@@ -40,8 +40,7 @@ def _read_trial(row: Sequence[Any]) -> Trial:
     for text in (specialisation, size):
         _plain(text, dict)
     key = TuningKey(_device(device), kernel, digest, specialisation, size)
-    spread = centre(times)[1] if times else None
-    return Trial(key, dict(_plain(parameters, dict)), status, middle, spread, times, note, at, session, case,
+    return Trial(key, dict(_plain(parameters, dict)), status, middle, times, note, at, session, case,
                  bool(final), process, number)  # fmt: skip
 
 

@@ -187,7 +187,7 @@ def take_in(database: Database, entries: Iterable[Entry]) -> int:
     database.note_gains((e.key, canonical(e.parameters), e.gain) for e in entries if e.gain is not None)
     return database.add(
         Trial(
-            entry.key, entry.parameters, "ok", entry.seconds, 0.0, () if entry.seconds is None else (entry.seconds,),
+            entry.key, entry.parameters, "ok", entry.seconds, () if entry.seconds is None else (entry.seconds,),
             session=IMPORTED, final=True,
         )
         for entry in entries

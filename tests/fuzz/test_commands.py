@@ -87,7 +87,7 @@ LEGAL = {
     "--title": st.just("T"),
     "--dpi": st.just("40"), "--top": st.just("3"), "--mode": st.sampled_from(["quick", "normal"]),
     "--budget": st.just("1s"),
-    "--strategy": st.sampled_from(["random", "best"]), "--older-than": _INT,
+    "--older-than": _INT,
     "kernel --E": st.sampled_from(["3", "1:2"]), "--k": _INT, "--set": st.sampled_from(["emit=weights", "masked=true"]),
     "kernel --target": st.sampled_from(["gfx942", "nvidia", "cpu"]), "kernel --output": st.just("k"),
     "doctor --output": st.just("r.md"), "--seconds": st.just("0.01"),

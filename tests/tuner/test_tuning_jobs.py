@@ -8,6 +8,7 @@ import math
 import numpy as np
 import pytest
 from cli_helpers import inside, shell
+from tuning_helpers import of_kernel
 
 import pyedmcl
 from pyedmcl.device.session import open_device
@@ -32,7 +33,7 @@ def test_the_command_tunes_and_the_result_is_used(one_device, own_database):
     assert sum(case["counts"].values()) == Space(tuned_spec("predict"), info, {"dtype": "float32"}).count()
     if not case["kept"]:
         assert case["seconds"] == case["default_seconds"]
-    assert own_database.trials(kernel="predict")
+    assert of_kernel(own_database, "predict")
     with source.mode("cached"):
         choice = source.parameters(spec("predict"), {"dtype": "float32"}, info)
     assert choice.parameters == case["parameters"]
@@ -55,8 +56,7 @@ def test_explain_shows_the_space_and_runs_nothing(one_device, own_database):
 
 
 @pytest.mark.parametrize(("words", "said"), [
-    (["knn", "--budget", "soon"], "--budget soon"), (["teapot"], "teapot"), (["--strategy", "luck"], "luck"),
-    (["--mode", "thorough"], "thorough"),
+    (["knn", "--budget", "soon"], "--budget soon"), (["teapot"], "teapot"), (["--mode", "thorough"], "thorough"),
 ])  # fmt: skip
 def test_wrong_usage_is_told(words, said):
     done = inside("tune", *words)
@@ -74,12 +74,12 @@ def test_force_tunes_in_the_process_and_changes_no_answer(one_device, own_databa
     forced = pyedmcl.knn(x, E=2, device=one_device, tune="force")
     np.testing.assert_array_equal(forced.indices, plain.indices)
     np.testing.assert_array_equal(forced.distances, plain.distances)
-    trials = own_database.trials(kernel="knn")
+    trials = of_kernel(own_database, "knn")
     assert any(t.final for t in trials)
     assert {t.status for t in trials} <= {"ok", "slow", "failed"}
     before = len(trials)
     pyedmcl.knn(x, E=2, device=one_device, tune="force")
-    assert len(own_database.trials(kernel="knn")) == before, "once in a process"
+    assert len(of_kernel(own_database, "knn")) == before, "once in a process"
     assert not math.isnan(forced.distances[-1, 0])
 
 

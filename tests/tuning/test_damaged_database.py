@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 
 import pytest
-from tuning_helpers import key, run
+from tuning_helpers import best_of, key, run
 
 from pyedmcl.tuning import connection
 from pyedmcl.tuning.connection import SCHEMA
@@ -25,12 +25,12 @@ def test_a_corrupt_file_is_kept_aside(tmp_path, content, caplog):
     path = tmp_path / "tuning.sqlite3"
     path.write_bytes(content)
     database = Database(path)
-    assert database.best(key()) is None
+    assert best_of(database, key()) is None
     (aside,) = tmp_path.glob("tuning.sqlite3.unusable-*")
     assert aside.read_bytes() == content
     assert "kept as " + aside.name in caplog.text and "shipped defaults" in caplog.text
     run(database, key(), FAST)
-    assert dict(database.best(key()).parameters) == FAST and path.exists()
+    assert dict(best_of(database, key()).parameters) == FAST and path.exists()
 
 
 def test_damage_inside_a_file_is_found_when_it_is_met(database, caplog):
@@ -134,8 +134,8 @@ def test_a_newer_database_is_left_alone(database, caplog):
     newer.close()
     before = path.read_bytes()
     again = Database(path)
-    assert again.best(key()) is None
+    assert best_of(again, key()) is None
     run(again, key(), SLOW)
-    assert dict(again.best(key()).parameters) == SLOW
+    assert dict(best_of(again, key()).parameters) == SLOW
     assert path.read_bytes() == before and again.path.name == f"tuning-{SCHEMA}.sqlite3"
     assert "newer pyedmcl" in caplog.text

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from tuning_helpers import key, run, short_series
+from tuning_helpers import best_of, key, run, short_series
 
 import pyedmcl
 from pyedmcl.device import memory
@@ -120,7 +120,7 @@ def test_tuned_parameters_that_are_refused_give_way_to_the_defaults(one_device, 
     assert "tuned parameters of predict (exact) do not work" in caplog.text
     (failed,) = Database().trials(status="failed")
     assert dict(failed.parameters) == {"wg": 128} and "INVALID_WORK_GROUP_SIZE" in failed.note
-    assert Database().best(key(info=executor.info)) is None
+    assert best_of(Database(), key(info=executor.info)) is None
 
 
 def test_what_a_tuner_forces_is_never_tried_twice(one_device, monkeypatch):

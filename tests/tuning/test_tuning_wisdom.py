@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from device_helpers import INTEL, NVIDIA
-from tuning_helpers import KNN, SIZES, key, run
+from tuning_helpers import KNN, SIZES, best_of, key, run
 
 from pyedmcl.errors import BuildError, InputError
 from pyedmcl.kernels import NAMES, spec
@@ -88,9 +88,9 @@ def test_export_and_import(tmp_path):
     file.write_text("".join(wisdom.line(e) + "\n" for e in entries))
     again = wisdom.read(file).entries
     assert (wisdom.take_in(theirs, again), wisdom.take_in(theirs, again)) == (2, 0)
-    assert dict(theirs.best(key()).parameters) == {"wg": 64}
+    assert dict(best_of(theirs, key()).parameters) == {"wg": 64}
     run(theirs, key(), {"wg": 128}, 5.0)  # slower, but measured here
-    assert dict(theirs.best(key()).parameters) == {"wg": 128}
+    assert dict(best_of(theirs, key()).parameters) == {"wg": 128}
 
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path):
