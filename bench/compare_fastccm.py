@@ -1,7 +1,7 @@
 """Maps of all pairs against FastCCM (PyTorch) in this run, host array to host result, and the error of each.
 
 usage: python bench/compare_fastccm.py [--device NAME] [--torch cuda] [--cases 100x1000x5,200x1000x5] [--method smap]
-       [--series maps,lorenz] [--repeat 7] [--checked 2] [--ours-only] [--out FILE]
+       [--series maps,lorenz] [--repeat 7] [--checked 2] [--precision full,compact] [--ours-only] [--out FILE]
 
 A case is SERIESxSTEPSxE, with an exclusion radius of 5 and theta = 2. Errors are the largest of rho against float64 for
 all targets of some libraries, FastCCM's by its own definition of the mean distance (the excluded rows count in it).
@@ -108,6 +108,7 @@ def main() -> None:
     command.add_argument("--method", default="smap", choices=("smap", "simplex"))
     command.add_argument("--series", default="maps")
     command.add_argument("--checked", type=int, default=2, help="libraries whose errors are found; 0 for none")
+    command.add_argument("--precision", default="full", help="several, with commas between them")
     command.add_argument("--ours-only", action="store_true")
     options = command.parse_args()
     report = Report(select(options.device).device, options.out)
@@ -124,11 +125,15 @@ def run(report: Report, options: Any, kind: str, case: str, x: np.ndarray, E: in
     fits = {"method": "smap", "theta": THETA} if options.method == "smap" else {}
     checked = options.checked if options.method == "smap" else 0
 
-    def ours() -> np.ndarray:
-        return np.asarray(pyedmcl.xmap(x, E=E, exclusion_radius=RADIUS, device=options.device, **fits).rho)
+    def ours(precision: str) -> Callable[[], np.ndarray]:
+        given = {"exclusion_radius": RADIUS, "device": options.device, "precision": precision, **fits}
+        return lambda: np.asarray(pyedmcl.xmap(x, E=E, **given).rho)
 
     peer = None if options.ours_only else fastccm(x, E, options.method, options.torch)
-    calls: list[tuple[str, Callable[[], np.ndarray], bool]] = [(f"pyedmcl {pyedmcl.__version__}", ours, False)]
+    calls: list[tuple[str, Callable[[], np.ndarray], bool]] = [
+        (f"pyedmcl {pyedmcl.__version__}{'' if name == 'full' else ', ' + name}", ours(name), False)
+        for name in options.precision.split(",")
+    ]
     if peer is not None:
         calls.append((peer.label, peer.call, True))
     for who, call, counts_all in calls:

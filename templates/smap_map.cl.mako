@@ -19,10 +19,11 @@
 ## Given by the problem:
 ##   E             embedding dimension: values in a state
 ##   gaps          a library or target has gaps, so that not all rows count
+##   matrix_units  products are made on matrix units, nearly as precise as float32
 ##   dtype         number type of data and distances: float32 or float64
 ## Tuned for speed, never changing what is computed (values; default of a processor, of a GPU):
 ##   lanes         rows whose H a work-item makes at once (1 4 8 16; 16, 1)
-##   width         adjacent targets in one vector (4 8 16; 16, 4)
+##   width         adjacent targets in one vector (2 4 8 16; 16, 4)
 ##   vectors       vectors of targets of a work-item's tile (1 2 3 4; 4, 2)
 ##   rows_each     rows of a work-item's tile (4 6 8; 4, 8)
 ##   target_lanes  work-items of a group along the targets (1 8 16 32; 1, 32)
@@ -33,6 +34,7 @@
 ##   rows_local    work-items keep what H is made of in local memory; else in registers (no yes; no, yes)
 ## ---- end of parameters ----
 <%namespace name="sums" file="smap_map_sums.mako"/>
+<%namespace name="units" file="smap_map_units.mako"/>
 <%
 wg = target_lanes * row_lanes
 rows = row_lanes * row_tiles * rows_each
@@ -41,7 +43,7 @@ staged = wg > 1
 kept = row_tiles * target_tiles == 1  # p stays in registers
 hoisted = wg * lanes >= rows  # a work-item makes H for the same rows all the time
 row_local = rows_local and staged  # what H is made of waits in local memory, not in registers
-fours = staged and lanes in (1, 4) and rows_each % 4 == 0
+fours = staged and not matrix_units and lanes in (1, 4) and rows_each % 4 == 0
 together = max(32 // row_lanes, 1)  # target lanes of work-items that a GPU executes together
 
 def place(row):
@@ -65,11 +67,16 @@ state = -(-(2 * E + gaps) // 4) * 4
 #define ROWS ${rows}
 #define TARGETS ${columns}
 #define STEP ${step}
+#define H_STRIDE ${rows + 8 * matrix_units}
+#define Y_STRIDE ${columns + 8 * matrix_units}
 #define PIECES 6  // numbers of a tile of rows, by column
 #define BRANCHING_ROOT  // the other one takes registers that p needs
 #include "smap_map.clh"
 #include "reduce.clh"
 #include "moment.clh"
+%if matrix_units:
+#include "matrix_units.clh"
+%endif
 
 typedef PASTE(REAL_NAME, ${width}) targetv;
 typedef PASTE(WHOLE_NAME, ${width}) targetm;
@@ -106,10 +113,10 @@ void smap_map(global const real* restrict states, global const real* restrict co
               const int n_rows, const int n_padded, const int first_tile, const int n_tiles, const int radius,
               global const real* restrict targets, const int target_stride, const int first, const int column_begin, const int column_end,
               global real* restrict sums, const int sums_stride) {
-  local real h_tile[STEP * ROWS] __attribute__((aligned(64)));
+  local real h_tile[STEP * H_STRIDE] __attribute__((aligned(64)));
 %if staged:
-  local real staged_states[STEP * STATE] __attribute__((aligned(64)));
-  local real staged_targets[STEP * TARGETS] __attribute__((aligned(64)));
+  local real staged_states[${1 + matrix_units} * STEP * STATE] __attribute__((aligned(64)));
+  local real staged_targets[${1 + matrix_units} * STEP * Y_STRIDE] __attribute__((aligned(64)));
 %endif
 %if row_local:
   local real of_rows[(3 * E + 3) * ROWS];
@@ -117,19 +124,27 @@ void smap_map(global const real* restrict states, global const real* restrict co
 %if not kept:
   local real p_tile[ROWS * TARGETS] __attribute__((aligned(64)));
 %endif
-%if row_lanes > 1:
+%if row_lanes > 1 and not matrix_units:
   local real shared[${row_lanes} * TARGETS];
 %endif
   const int library = get_group_id(2), tile = first_tile + get_group_id(1), row0 = tile * ROWS;
   const int block = column_begin + get_group_id(0) * TARGETS, lid = get_local_id(0);
   // Work-items that are executed together share target lanes: where there are no targets for these, they have no products.
+%if matrix_units:
+  const int target_lane = lid / 32 * 4 + lid % 4, row_lane = lid % 32 / 4;
+%else:
   const int target_lane = lid / ${row_lanes}, row_lane = lid % ${row_lanes};
+%endif
   states += (size_t)library * n_padded * STATE;
   columns += (size_t)library * n_padded * COLUMNS;
   fits += (size_t)library * n_padded * (E + 3);
   targets += (size_t)first * target_stride;
 %if kept:
   targetv ${", ".join(f"p{r}_{v} = 0" for r in range(rows_each) for v in range(vectors))};
+%if matrix_units:
+  volatile real total[${width * rows_each * vectors}];  // not in registers, of which p takes many
+  for (int i = 0; i < ${width * rows_each * vectors}; ++i) total[i] = 0;
+%endif
 %else:
   for (int i = 0; i < ROWS * TARGETS; ++i) p_tile[i] = 0;
 %endif
@@ -147,8 +162,18 @@ void smap_map(global const real* restrict states, global const real* restrict co
   ${load_rows()}
 %endif
 %endif
+%if matrix_units:
+  ${units.stage("0", "0")}
+%endif
   for (int from = 0; from < n_rows; from += STEP) {
-%if staged:
+%if matrix_units:
+    // What the step after this one needs is copied meanwhile.
+    const int turn = from / STEP % 2;
+    COPIES_DONE();
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (from + STEP < n_rows) { ${units.stage("from + STEP", "(turn ^ 1)")} }
+    local const real* restrict states_here = staged_states + turn * (STEP * STATE);
+%elif staged:
     barrier(CLK_LOCAL_MEM_FENCE);
     for (int i = lid; i < STEP * STATE; i += WG)
       staged_states[i] = from + i / STATE < n_padded ? states[(size_t)from * STATE + i] : 0;
@@ -181,12 +206,12 @@ void smap_map(global const real* restrict states, global const real* restrict co
       for (int s = slice; s < STEP; s += ${max(wg * lanes // rows, 1)}) {
         realv value = 0;
         if (from + s < n_rows) {
-          READ_STATE(${"local, staged_states + s * STATE" if staged else "global, states + (size_t)(from + s) * STATE"});
+          READ_STATE(${"local, states_here + s * STATE" if matrix_units else "local, staged_states + s * STATE" if staged else "global, states + (size_t)(from + s) * STATE"});
           STATE_DISTANCE(d);
           PREDICTS_WITH(h, STATE_WEIGHT(d), TOO_NEAR(from + s));
           value = h;
         }
-        STOREV(value, h_tile + s * ROWS + ${place("lane")});
+        STOREV(value, h_tile + s * H_STRIDE + ${place("lane")});
       }
     }
 %if wg > 1:
@@ -196,17 +221,22 @@ void smap_map(global const real* restrict states, global const real* restrict co
     // ---- Times the targets ----
 %if kept:
     {
+%if matrix_units:
+      local const real* restrict h_row = h_tile + lid % 4 * H_STRIDE + row_lane;
+      local const real* restrict y = staged_targets + turn * (STEP * Y_STRIDE) + lid % 4 * Y_STRIDE + lid / 32 * 8 + row_lane;
+%else:
       local const real* restrict h_row = h_tile + row_lane * ${4 if fours else rows_each};
 %if staged:
       local const real* restrict y = staged_targets + target_lane * ${width};
 %else:
       global const real* restrict y = targets + (size_t)from * target_stride + block;
 %endif
+%endif
 %if staged:
       const int left = column_end - block - target_lane / ${together} * ${together * width};
 %for n_vectors in range(vectors, 0, -1):
       ${"if" if n_vectors == vectors else "else if"} (left > ${(n_vectors - 1) * target_lanes * width}) {
-        ${multiply(4, n_vectors)}
+        ${units.multiply(2, n_vectors) if matrix_units else multiply(4, n_vectors)}
       }
 %endfor
 %else:
@@ -233,8 +263,14 @@ void smap_map(global const real* restrict states, global const real* restrict co
       }
     }
 %endif
+%if matrix_units:
+    ${units.empty(f"from / STEP % {512 // step} == {512 // step - 1}")}
+%endif
   }
 
+%if matrix_units:
+  ${units.take_total()}
+%endif
 ${sums.of_tile()}
 }
 

@@ -176,7 +176,7 @@ Dtype = Annotated[
 Precision = Annotated[
     str,
     typer.Option("--precision", metavar="full|compact", rich_help_panel=_RUN,
-                 help="compact looks targets up in 16 bits: faster on GPUs, and skill may change by up to 2e-5."),
+                 help="compact is faster on some GPUs, and skill may change by up to 2e-5."),
 ]  # fmt: skip
 _DEVICES = ("gpu", "cpu", "nvidia", "amd", "intel", "pocl", "sycl", "gpus", "all")
 

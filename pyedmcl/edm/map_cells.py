@@ -76,7 +76,7 @@ class MapCells:
             E: NDArray[np.int_] = np.array([cell.E for cell in cells], int)
             return CrossMap(self._executor, layered_map_data(first, E))
         thetas = tuple(cell.fits.thetas[0] for cell in cells if cell.fits is not None)
-        return SmapXmapEngine(first, replace(first.fits, thetas=thetas, several=True), self._executor)
+        return SmapXmapEngine(first, replace(first.fits, thetas=thetas, several=True), self._executor, first.compact)
 
     def release(self) -> None:
         """Give the device memory back."""

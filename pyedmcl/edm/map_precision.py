@@ -21,7 +21,7 @@ def check_map_precision(precision: Any, dtype: Any, others: Mapping[str, Any]) -
     dtype : object
         Number type of the map.
     others : mapping
-        What a map with targets of 16 bits cannot have -> whether it was asked for.
+        What a map of less precision cannot have -> whether it was asked for.
 
     Raises
     ------
@@ -36,8 +36,8 @@ def check_map_precision(precision: Any, dtype: Any, others: Mapping[str, Any]) -
         asked.append(f"dtype={shown(dtype)}")
     if asked:
         raise InputError(
-            f"precision={shown(name)} cannot be used with {asked[0]}: leave one of them out; targets of 16 bits are "
-            "for maps of method 'simplex' with Pearson's rho in float32"
+            f"precision={shown(name)} cannot be used with {asked[0]}: leave one of them out; less precision is "
+            "for maps with Pearson's rho in float32"
         )
     return name
 

@@ -153,7 +153,7 @@ def xmap_grid(
         "theta": (None,) if theta is None else _thetas(theta),
     }
     fits = linear_fits(method, asked["theta"][0] if theta is not None else 1.0, ridge, knn)
-    precision = check_map_precision(precision, dtype, {f"theta={arguments.shown(theta)}": theta is not None})
+    precision = check_map_precision(precision, dtype, {})
 
     def fields_of(lag: int, steps: int) -> tuple[dict[str, Any], tuple[MapRows, ...]]:
         """What maps of a lag and an interval have in common, and their rows: gaps between groups depend on both."""

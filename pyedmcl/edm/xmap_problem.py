@@ -41,7 +41,7 @@ class XmapProblem(PairsProblem):
     predictions : bool
         They are a second layer of the result, (n_libraries, n_targets, n_steps).
     precision : str
-        "full", or "compact": lookups may take targets of 16 bits.
+        "full", or "compact": lookups may take targets of 16 bits, and fits be multiplied on matrix units.
     """
 
     block_rows: int
@@ -64,7 +64,7 @@ class XmapProblem(PairsProblem):
     @property
     def kernels(self) -> tuple[str, ...]:
         mapping: tuple[str, ...] = ("stage", "knn", "lookup") if self.fits is None else self.fits.kernels
-        mapping += ("compact",) if self.compact else ()
+        mapping += ("compact",) if self.compact and self.fits is None else ()
         mapping = xmap_measures.KERNELS if self.measured else mapping
         first_stage = () if self.E_max is None else ("knn", "predict", "skill")
         return mapping + tuple(name for name in first_stage if name not in mapping)
@@ -99,7 +99,9 @@ class XmapProblem(PairsProblem):
             return xmap_measures.MeasuredXmapEngine(self, executor)
         if self.folds:
             return FoldedEngine(self, executor)
-        return XmapEngine(self, executor) if self.fits is None else SmapXmapEngine(self, self.fits, executor)
+        if self.fits is not None:
+            return SmapXmapEngine(self, self.fits, executor, self.compact)
+        return XmapEngine(self, executor)
 
 
 class XmapEngine:

@@ -6,6 +6,7 @@ What is computed is described in :mod:`pyedmcl.engines.smap_map`, what can be as
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -100,10 +101,11 @@ def require_fits(problem: PairsProblem, data: SmapMapData) -> None:
 class SmapXmapEngine:
     """All libraries and targets of local linear fits on a device."""
 
-    def __init__(self, problem: PairsProblem, fits: LinearFits, executor: Executor) -> None:
+    def __init__(self, problem: PairsProblem, fits: LinearFits, executor: Executor, compact: bool = False) -> None:
         self._fits = fits
         require_double(executor)
-        self._map, self._highest = SmapMap(executor, smap_map_data(problem, fits)), problem.highest
+        data = replace(smap_map_data(problem, fits), compact=compact)
+        self._map, self._highest = SmapMap(executor, data), problem.highest
 
     def block(self, block: Block, into: Arrays | None, report: Report) -> BlockResult:
         """A matrix (libraries of the block, n_targets) for each theta; or the largest rho, and its theta.
@@ -119,7 +121,7 @@ class SmapXmapEngine:
         self._map.skill(block.begin, block.end, layers, report, into[-1] if fits.slopes else None)
         if fits.best:
             _keep_best(layers, fits.thetas, *into)
-        return BlockResult(into, Record(self._map.parameters))
+        return BlockResult(into, Record(self._map.parameters, "", tuple(self._map.precision)))
 
     def release(self) -> None:
         """Give the device memory back."""

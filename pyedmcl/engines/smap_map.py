@@ -64,7 +64,7 @@ class SmapMap:
         self.dtype = data.values.dtype.name
         shape = MapShape(
             self.n_steps, self.n, data.tau, data.Tp, data.exclusion_radius, data.gaps, data.ridge > 0,
-            data.slopes is not None, self.dtype,
+            data.slopes is not None, self.dtype, data.compact,
         )  # fmt: skip
         self._pool = Pool(executor, "smap_map", shape, data.libraries.shape, data.E.tobytes())
         self._kernels = MapKernels(executor, self._pool, shape)
@@ -132,6 +132,15 @@ class SmapMap:
         widest = max(self._classes, key=lambda each: each.n)
         tuned = {"smap_gram": widest.gram, "smap_map": widest.map}
         return {name: {t.name: values[t.name] for t in spec(name).tunables} for name, values in tuned.items()}
+
+    @property
+    def precision(self) -> list[dict[str, Any]]:
+        """Where less precision was allowed: how many targets were computed in full, and why."""
+        if not self._data.compact:
+            return []
+        full = 0 if self._kernels.on_matrix_units else self.n
+        why = "maps by local linear fits gain from matrix units only, which are not used on this device" if full else ""
+        return [{"for": "precision", "asked": "compact", "targets": self.n, "full": full, "why": why}]
 
     # ---- Whole libraries against all targets ----
 

@@ -42,6 +42,8 @@ class SmapMapData:
         Rows that are predicted; all by default. Else ``gaps`` must be True.
     slopes : ndarray of int (n_targets,), optional
         Mean slopes are wanted: ``in_double`` are the data times 2 to minus these exponents, less a shift.
+    compact : bool
+        Predictions may be made on matrix units, where the device has them, which changes rho by up to 1e-5.
     """
 
     values: NDArray[Any]
@@ -59,6 +61,7 @@ class SmapMapData:
     in_double: NDArray[Any] | None = None
     asked: NDArray[np.bool_] | None = None
     slopes: NDArray[np.int_] | None = None
+    compact: bool = False
 
     @cached_property
     def doubles(self) -> NDArray[np.float64]:

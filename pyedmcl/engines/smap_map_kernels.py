@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from ..codegen.build import build
 from ..device.quirks import quirks_for
 from ..kernels import spec
-from ..kernels.smap_map import MOST_ROWS, local_numbers, tile_columns, tile_rows
+from ..kernels.smap_map import MOST_ROWS, ON_MATRIX_UNITS, local_numbers, tile_columns, tile_rows
 from ..kernels.smap_slopes import record_numbers
 from ..launch.pacing import Pacer
 from ..launch.pool import Pool
@@ -54,6 +54,8 @@ class MapShape:
         Whether mean slopes are wanted.
     dtype : str
         Of states, distances and products.
+    compact : bool
+        Products may be made on matrix units, where the device has them.
     """
 
     n_steps: int
@@ -65,6 +67,7 @@ class MapShape:
     penalised: bool
     slopes: bool
     dtype: str
+    compact: bool
 
     @property
     def item(self) -> int:
@@ -136,15 +139,23 @@ class MapKernels:
         sizes = {"rows": shape.n_steps, "targets": end - begin}
         given: dict[str, Any] = {"E": E, "gaps": shape.gaps, "dtype": shape.dtype}
         solving = {**given, "penalised": shape.penalised, "slopes": shape.slopes}
-        choice = parameters(spec("smap_map"), given, info, sizes)
-        chosen = dict(choice.parameters)
+        choice = parameters(spec("smap_map"), {**given, "matrix_units": False}, info, sizes)
+        given["matrix_units"] = self.on_matrix_units
+        chosen = {**choice.parameters, **(ON_MATRIX_UNITS if self.on_matrix_units else {})}
         for name in ("target_tiles", "vectors"):
             while chosen[name] > 1 and tile_columns(chosen) // 2 >= end - begin:
                 chosen[name] //= 2
         self._fit(chosen, given)
-        adjusted(choice, chosen, "tiles are no wider than the targets, and must fit into local memory")
+        why = "tiles are no wider than the targets, and must fit into local memory"
+        adjusted(choice, chosen, why + "; matrix units prescribe the rest" * self.on_matrix_units)
         gram = parameters(spec("smap_gram"), solving, info, sizes).parameters
         return TargetClass(E, pattern, begin, end, {**solving, **gram}, {**given, **chosen})
+
+    @property
+    def on_matrix_units(self) -> bool:
+        """Whether predictions are made on matrix units."""
+        shape = self.shape
+        return shape.compact and shape.dtype == "float32" and quirks_for(self.executor.info).matrix_units
 
     def _fit(self, chosen: dict[str, Any], given: Mapping[str, Any]) -> None:
         """Change parameters of ``smap_map`` so that a group has local memory enough.

@@ -8,6 +8,14 @@ from ..codegen.spec import Constraint, KernelSpec, Tunable
 #: Rows and columns of a group's tile of predictions, at most: data and memory are padded to that.
 MOST_ROWS, MOST_COLUMNS, MOST_STEP = 128, 256, 64
 
+#: The layout that matrix units prescribe: which work-item has which numbers of a tile
+#: (``clkernels/matrix_units.clh``). Two vectors leave registers for a second group on a multiprocessor.
+ON_MATRIX_UNITS = {
+    "lanes": 1, "width": 2, "vectors": 2, "rows_each": 8, "target_lanes": 32, "row_lanes": 8, "row_tiles": 1,
+    "target_tiles": 1, "step": 64, "rows_local": True,
+}  # fmt: skip
+_PRESCRIBED = ("lanes", "width", "rows_each", "target_lanes", "row_lanes", "row_tiles", "target_tiles")
+
 
 def tile_rows(v: Mapping[str, Any]) -> int:
     """Rows of a group's tile of predictions."""
@@ -22,6 +30,9 @@ def tile_columns(v: Mapping[str, Any]) -> int:
 def local_numbers(v: Mapping[str, Any]) -> int:
     """Numbers in local memory of a group."""
     rows, columns, step = tile_rows(v), tile_columns(v), int(v["step"])
+    if v["matrix_units"]:  # H, twice states and targets, and what H is made of
+        staged = step * (2 * int(v["E"]) + 4 + columns + 8)
+        return step * (rows + 8) + 2 * staged + (3 * int(v["E"]) + 3) * rows * bool(v["rows_local"])
     numbers = step * rows
     if v["target_lanes"] * v["row_lanes"] > 1:  # states, targets, and sums of the row lanes
         numbers += step * (2 * int(v["E"]) + 4 + columns) + int(v["row_lanes"]) * columns
@@ -57,10 +68,10 @@ SPEC = KernelSpec(
           target_of: column_end
           rho: (first_library + libraries) * rho_stride
     """,
-    specialisation=("E", "gaps", "dtype"),
+    specialisation=("E", "gaps", "matrix_units", "dtype"),
     tunables=(
         Tunable("lanes", (1, 4, 8, 16), {"cpu": 16, "gpu": 1}, "rows whose H a work-item makes at once"),
-        Tunable("width", (4, 8, 16), {"cpu": 16, "gpu": 4}, "adjacent targets in one vector"),
+        Tunable("width", (2, 4, 8, 16), {"cpu": 16, "gpu": 4}, "adjacent targets in one vector"),
         Tunable("vectors", (1, 2, 3, 4), {"cpu": 4, "gpu": 2}, "vectors of targets of a work-item's tile"),
         Tunable("rows_each", (4, 6, 8), {"cpu": 4, "gpu": 8}, "rows of a work-item's tile"),
         Tunable("target_lanes", (1, 8, 16, 32), {"cpu": 1, "gpu": 32}, "work-items of a group along the targets"),
@@ -81,6 +92,12 @@ SPEC = KernelSpec(
             "memory is padded to the largest tile that is known",
         ),
         Constraint(lambda v: MOST_ROWS % tile_rows(v) == 0, "rows are padded to whole tiles"),
+        Constraint(
+            lambda v: not v["matrix_units"]
+            or (v["dtype"] == "float32" and all(v[name] == ON_MATRIX_UNITS[name] for name in _PRESCRIBED)),
+            "matrix units prescribe which work-item has which numbers of a tile",
+        ),
+        Constraint(lambda v: v["matrix_units"] or v["width"] > 2, "vectors of two are those of matrix units"),
         Constraint(
             lambda v: tile_rows(v) % v["lanes"] == 0
             and (

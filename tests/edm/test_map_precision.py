@@ -36,7 +36,6 @@ def test_full_is_the_default_and_compact_is_near(one_device, compact):
     ({"precision": "half"}, "precision='half'"), ({"precision": 16}, "precision=16"),
     ({"precision": None}, "precision=None"), ({"precision": "auto"}, "precision='auto'"),
     ({"precision": "compact", "dtype": "float64"}, "dtype='float64'"),
-    ({"precision": "compact", "method": "smap"}, "method='smap'"),
     ({"precision": "compact", "skill": "spearman"}, "skill='spearman'"),
     ({"precision": "compact", "predictions": True}, "predictions=True"),
     ({"precision": "compact", "windows": (200, 100)}, "windows="),
@@ -77,11 +76,6 @@ def test_a_store_is_not_continued_with_another_precision(one_device, tmp_path):
 def test_two_devices_share_a_map(both_devices, compact):
     found = pyedmcl.xmap(X, device=list(both_devices), **OPTIONS)
     np.testing.assert_array_equal(found.rho, compact.rho)
-
-
-def test_grids_refuse_it_for_linear_fits(one_device):
-    with pytest.raises(InputError, match="theta"):
-        pyedmcl.xmap_grid(X, E=2, theta=[0, 1], precision="compact", device=one_device)
 
 
 def test_the_option_of_commands(one_device, compact, tmp_path):
