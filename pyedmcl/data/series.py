@@ -14,10 +14,11 @@ import numpy as np
 from ..errors import InputError, warn
 from .arguments import MOST_STEPS, integer
 from .call import noticed
-from .columns import SHOWN, counts, select, some
+from .columns import SHOWN, counts, leaves_out, select, some
 from .digested import digested
 from .extent import bounds, extent
 from .grid import Grid
+from .text_columns import are_words, require_no_recordings, tell_left_out, words_of
 from .times import as_dates, tell_times
 from .unpack import Array, NotNumericError, Table, float_type, numeric_column, of_array, unpack
 
@@ -131,7 +132,8 @@ def as_series(
     columns : sequence of str or int, str or int, optional
         Which series to keep, in this order: names, or positions from 0 (negative ones count from the end). Where the
         container itself labels columns with integers, an integer is a label. Names with a minus before them, such as
-        ``"-notes"``, are left out, and all others are kept.
+        ``"-notes"``, are left out, and all others are kept. Columns of words that are not named are left out with a
+        warning.
     what, argument : str
         How error messages call the data, and ``columns``.
 
@@ -201,7 +203,14 @@ def _assemble(
         picked = table.array if everything else table.array.take(chosen, axis=1)
         values = np.ascontiguousarray(picked, dtype=float_type(picked.dtype))
     else:
-        values = _gather(table, chosen, names, what)
+        try:
+            values = _gather(table, chosen, names, what)
+        except InputError:
+            numeric = _without_words(table, chosen, columns, what)
+            if numeric == chosen:
+                raise
+            chosen, names = numeric, tuple(str(table.labels[i]) for i in numeric)
+            values = _gather(table, chosen, names, what)
     values = values.view()
     values.flags.writeable = False  # a view: the caller's own array stays writable
     units = {name: table.units[name] for name in names if name in table.units} if table.units else None
@@ -209,6 +218,22 @@ def _assemble(
     if not (np.abs(series.extent) <= _most(values)).all():  # gaps, or worse
         _refuse_large(values, names, what)
     return series
+
+
+def _without_words(
+    table: Table, chosen: list[int], columns: Sequence[str | int] | str | int | None, what: str
+) -> list[int]:
+    """The columns but for those of words, which are told of; all of them where they were named, or are all words."""
+    words: dict[int, list[str]] = {}
+    if columns is None or leaves_out(table.labels, columns):
+        words = {i: cells for i in chosen if (cells := words_of(table.column(i))) is not None and are_words(cells)}
+    if len(words) == len(chosen):
+        return chosen
+    for i, cells in words.items():
+        require_no_recordings(cells, table.labels[i], what)
+    if words:
+        tell_left_out([table.labels[i] for i in words], what)
+    return [i for i in chosen if i not in words]
 
 
 def _gather(table: Table, chosen: list[int], names: tuple[str, ...], what: str) -> Array:

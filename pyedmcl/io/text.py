@@ -18,6 +18,7 @@ import numpy as np
 
 from ..data.columns import leaves_out, select
 from ..data.series import Series, build_series
+from ..data.text_columns import are_words, require_no_recordings, tell_left_out
 from ..data.times import as_time, is_missing_cell, looks_like_time
 from ..data.unpack import Array
 from ..errors import InputError
@@ -44,7 +45,7 @@ def read_text(path: Path, columns: Sequence[str | int] | None, time_column: str 
     wanted = [i for i in chosen if i != time]
     if not wanted:
         raise InputError(f"{what}: there is no column of data beside the time column {labels[time or 0]!r}")
-    values, cells = _parse(path, dialect, wanted, time, labels, what)
+    values, wanted, cells = _parse_numbers(path, dialect, wanted, time, labels, what, named=kept is not None)
     names = [labels[i] for i in wanted]
     times = None if time is None else as_time(cells)
     if time is not None and times is not None and time_column is None and columns is None:
@@ -87,9 +88,41 @@ def _lines(path: Path, dialect: Dialect, what: str) -> Iterator[tuple[int, str]]
         raise InputError(f"{what}: cannot be read to its end ({error})") from error
 
 
+def _parse_numbers(path: Path, dialect: Dialect, wanted: list[int], time: int | None, labels: Sequence[str],
+                   what: str, *, named: bool) -> tuple[Array, list[int], list[str]]:
+    """As :func:`_parse`, without the columns of words unless they are ``named``; and which columns are left."""
+    words: list[int] = []
+    while True:
+        try:
+            values, cells = _parse(path, dialect, wanted, time, labels, what)
+        except _NotNumericError as error:
+            held = [] if named else _cells(path, dialect, error.column, what)
+            if len(wanted) == 1 or not are_words(held):
+                raise
+            require_no_recordings(held, labels[error.column], what)
+            words.append(error.column)
+            wanted = [i for i in wanted if i != error.column]
+        else:
+            if words:
+                tell_left_out([labels[i] for i in words], what)
+            return values, wanted, cells
+
+
+def _cells(path: Path, dialect: Dialect, column: int, what: str) -> list[str]:
+    """One column, as text."""
+    rows = (split(line, dialect.separator, dialect.decimal_comma) for _, line in _lines(path, dialect, what))
+    return [row[column] if len(row) > column else "" for row in rows]
+
+
 def _parse(path: Path, dialect: Dialect, wanted: Sequence[int], time: int | None, labels: Sequence[str],
            what: str) -> tuple[Array, list[str]]:
-    """Values (L, len(wanted)) and the cells of the time column."""
+    """Values (L, len(wanted)) and the cells of the time column.
+
+    Raises
+    ------
+    _NotNumericError
+        A cell that is wanted is no number.
+    """
     flat = array.array("d")
     cells_of_time: list[str] = []
     width = dialect.width
@@ -111,7 +144,7 @@ def _parse(path: Path, dialect: Dialect, wanted: Sequence[int], time: int | None
             flat.extend(map(float, chosen))
         except ValueError:
             del flat[before:]
-            flat.extend(_number(cell, labels[i], number, what) for i, cell in zip(wanted, chosen, strict=True))
+            flat.extend(_number(cell, i, labels[i], number, what) for i, cell in zip(wanted, chosen, strict=True))
         if time is not None:
             cells_of_time.append(cells[time])
     if not flat:
@@ -119,7 +152,15 @@ def _parse(path: Path, dialect: Dialect, wanted: Sequence[int], time: int | None
     return np.frombuffer(flat, np.float64).reshape(-1, len(wanted)), cells_of_time
 
 
-def _number(cell: str, name: str, line: int, what: str) -> float:
+class _NotNumericError(InputError):
+    """A cell of a column is no number."""
+
+    def __init__(self, message: str, column: int) -> None:
+        super().__init__(message)
+        self.column = column
+
+
+def _number(cell: str, column: int, name: str, line: int, what: str) -> float:
     if is_missing_cell(cell):
         return float("nan")
     if "_" not in cell:
@@ -127,6 +168,6 @@ def _number(cell: str, name: str, line: int, what: str) -> float:
             return float(cell)
         except ValueError:
             pass
-    raise InputError(f"{what}: column {name!r} is not numeric: line {line} holds {cell.strip()!r}. Choose series with "
-                     f"columns=, leave this one out with columns={'-' + name!r}, or name the time column with "
-                     "time_column=")
+    message = (f"{what}: column {name!r} is not numeric: line {line} holds {cell.strip()!r}. Choose series with "
+               f"columns=, leave this one out with columns={'-' + name!r}, or name the time column with time_column=")
+    raise _NotNumericError(message, column)

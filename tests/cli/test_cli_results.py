@@ -34,7 +34,8 @@ def run(tmp_path, monkeypatch, one_device):
 
 
 def test_messages_name_options(run):
-    said = run("xmap", "data.csv", "-o", "map.zarr", code=3).stderr
+    Path("slip.csv").write_text("a,b,notes\n1,2,ok\n3,4,ok\n5,6,7\n")
+    said = run("xmap", "slip.csv", "-o", "map.zarr", code=3).stderr
     assert "'notes' is not numeric" in said
     assert "--exclude 'notes'" in said and "--time-column" in said and "columns=" not in said
     said = run("simplex", "data.csv", "--column", "a", "--E", 500, code=3).stderr
@@ -97,6 +98,19 @@ def test_columns_are_left_out(run):
     assert answer["names"] == ["a", "b", "c"]
 
 
+def test_notes_are_left_out_with_a_remark_and_sites_are_asked_for(run):
+    said = run("xmap", "data.csv", "-o", "map.zarr", "--E", 2)
+    assert "warning: data.csv: column 'notes' holds text and is left out\n" in said.stderr
+    assert json.loads(run("check", "data.csv", "--json", "--quiet").stdout)
+    frame = pandas.DataFrame(VALUES[:200], columns=list("abcd")).assign(notes="ok")
+    frame.insert(0, "site", ["north"] * 100 + ["south"] * 100)
+    frame.to_csv("sites.csv", index=False)
+    said = run("xmap", "sites.csv", "-o", "sites.zarr", "--E", 2, code=3).stderr
+    assert "--groups 'site', or leave it out with --exclude 'site'" in said
+    said = run("xmap", "sites.csv", "-o", "sites.zarr", "--E", 2, "--groups", "site").stderr
+    assert "column 'notes' holds text and is left out" in said
+
+
 def test_columns_are_left_out_in_python():
     frame = pandas.DataFrame(VALUES, columns=list("abcd")).assign(notes="ok")
     from pyedmcl.data.series import as_series
@@ -108,7 +122,7 @@ def test_columns_are_left_out_in_python():
     with pytest.raises(InputError, match="no column '-x'"):
         as_series(frame, columns=["-x"])
     with pytest.raises(InputError, match="leave some out, as with columns='-notes'"):
-        as_series(frame)
+        as_series(frame.replace({"notes": {"ok": "7"}}))
 
 
 def test_ccm_matrix_says_what_converges_and_its_folder_is_read(run):

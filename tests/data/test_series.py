@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from pyedmcl.data.series import Series, as_series, check_embedding, require_rows
-from pyedmcl.errors import InputError
+from pyedmcl.errors import InputError, PyedmclWarning
 
 
 class WithArray:
@@ -129,7 +129,7 @@ def test_dates_as_text_are_to_be_the_index() -> None:
 
 def test_pandas_refusals() -> None:
     pd = pytest.importorskip("pandas", reason="pandas frames as input need pandas")
-    frame = pd.DataFrame({"x": [1.0, 2.0], "site": ["p", "q"], "when": pd.to_datetime(["2020", "2021"]), "z": [1j, 2]})
+    frame = pd.DataFrame({"x": [1.0, 2.0], "site": ["p", 7], "when": pd.to_datetime(["2020", "2021"]), "z": [1j, 2]})
     with pytest.raises(InputError) as caught:
         as_series(frame, what="survey")
     message = str(caught.value)
@@ -142,6 +142,35 @@ def test_pandas_refusals() -> None:
         as_series(pd.DataFrame([[1.0, 2.0]], columns=["x", "x"]))
     with pytest.raises(InputError, match="several columns are called 'x'"):
         as_series(pd.DataFrame([[1.0, 2.0]], columns=["x", "x"]), columns=["x"])
+
+
+def test_columns_of_words_are_left_out_with_a_warning() -> None:
+    pd = pytest.importorskip("pandas", reason="pandas frames as input need pandas")
+    frame = pd.DataFrame({"x": np.arange(6.0), "notes": ["ok", "storm", None, "ok", "ok", "?"], "y": np.ones(6)})
+    with pytest.warns(PyedmclWarning, match="survey: column 'notes' holds text and is left out$"):
+        series = as_series(frame, what="survey")
+    assert series.names == ("x", "y") and series.values.shape == (6, 2)
+    with pytest.warns(PyedmclWarning, match="columns 'notes', 'by' hold text and are left out"):
+        assert as_series(frame.assign(by=pd.Categorical(["Ann"] * 6)), columns="-y").names == ("x",)
+    with pytest.raises(InputError, match="'notes' is not numeric"):
+        as_series(frame, columns=["x", "notes"])  # it was asked for
+    with pytest.raises(InputError, match="'notes' is not numeric"):
+        as_series(frame["notes"])
+
+
+@pytest.mark.parametrize("cells", [["1,5", "2,5", "3"], ["ok", "ok", "<0.5"], ["low", "-.5", ""], ["a", "inf", "b"]])
+def test_columns_that_may_hold_numbers_are_no_words(cells: list[str]) -> None:
+    with pytest.raises(InputError, match="'x' is not numeric"):
+        as_series({"x": np.array(cells), "y": [1.0, 2.0, 3.0]})
+
+
+@pytest.mark.parametrize("sites", [["a", "a", "b", "b", "c", "c"], ["a", "b", "c"] * 2,
+                                   ["a", "a", "b", "b", "c", "c", "a", "b", "c"]])
+def test_words_that_tell_recordings_apart_are_not_left_out(sites: list[str]) -> None:
+    table = {"site": np.array(sites), "y": np.arange(float(len(sites)))}
+    with pytest.raises(InputError, match=r"'site' \('a', 'b', 'c'\) seem to tell recordings apart. .*groups='site'"):
+        as_series(table)
+    assert as_series(table, columns="-site").names == ("y",)
 
 
 def test_polars() -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from pyedmcl.data.series import Series
-from pyedmcl.errors import InputError
+from pyedmcl.errors import InputError, PyedmclWarning
 from pyedmcl.io import read_series
 
 DATA = Path(__file__).resolve().parents[1] / "data"
@@ -152,11 +152,22 @@ def test_columns_need_not_look_at_the_others(tmp_path: Path) -> None:
         read(tmp_path, text, columns="q")
 
 
+def test_columns_of_words_are_left_out_with_a_warning(tmp_path: Path) -> None:
+    text = "day,notes,a,by,b\n1,ok,1,Ann,2\n2,,3,Bob,4\n3,storm,5,Ann,6\n"
+    with pytest.warns(PyedmclWarning, match="table.csv: columns 'notes', 'by' hold text and are left out"):
+        check(read(tmp_path, text), "a b", [[1, 2], [3, 4], [5, 6]], [1, 2, 3])
+    with pytest.warns(PyedmclWarning, match="column 'notes' holds text and is left out"):
+        check(read(tmp_path, text, columns="-by"), "a b", [[1, 2], [3, 4], [5, 6]], [1, 2, 3])
+    with pytest.raises(InputError, match="column 'notes' is not numeric: line 2 holds 'ok'"):
+        read(tmp_path, text, columns=["a", "notes"])
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [("# note\na,b\n1,2\n3,four\n", "column 'b' is not numeric: line 4 holds 'four'"),
-     ("site,a\nnorth,1\n", "column 'site' is not numeric: line 2 holds 'north'"),
-     ("a,1\nb,2\n", "column 'x0' is not numeric: line 1 holds 'a'"), ("a,b\n1_5,2\n", "line 2 holds '1_5'"),
+     ("site,a\nnorth,1\n7,2\n", "column 'site' is not numeric: line 2 holds 'north'"),
+     ("site,a\nnorth,1\nnorth,2\nsouth,3\nsouth,4\n", "the words in column 'site' ('north', 'south') seem to tell"),
+     ("a\nx\nx\n", "column 'a' is not numeric: line 2 holds 'x'"), ("a,b\n1_5,2\n", "line 2 holds '1_5'"),
      ("1.0x,2.5\n3,4\n", "column 'x0' is not numeric: line 1 holds '1.0x'"),
      ("a,b\n1,2\n3\n", "line 3 has 1 cells where 2"),
      ("a,b\n1,2\n3,4,5\n", "line 3 has 3 cells where 2"), ("", "empty"), ("# only a comment\n", "empty"),

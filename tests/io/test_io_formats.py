@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pyedmcl.errors import InputError, MissingExtraError
+from pyedmcl.errors import InputError, MissingExtraError, PyedmclWarning
 from pyedmcl.io import read_series
 
 VALUES = np.arange(12, dtype=np.float32).reshape(4, 3)
@@ -156,8 +156,10 @@ def test_arrow_files(tmp_path: Path, suffix: str) -> None:
     assert read_series(save({"year": [1, 2], "a": [1.0, 2.0]})).names == ("a",)
     assert read_series(save({"year": [2, 1], "a": [1.0, 2.0]})).names == ("year", "a")
     path = save({"a": [1.0, 2.0], "site": ["n", "s"], "k": [7, 6]})
+    with pytest.warns(PyedmclWarning, match="column 'site' holds text and is left out"):
+        assert read_series(path).names == ("a", "k")
     with pytest.raises(InputError, match=r"'site' is not numeric: row 0 holds 'n'"):
-        read_series(path)
+        read_series(path, columns=["a", "site"])
     chosen = read_series(path, columns=["a"], time_column="k")
     assert chosen.names == ("a",) and chosen.time is not None and chosen.time.tolist() == [7, 6]
     with pytest.raises(InputError, match="no column 'q'"):

@@ -1,0 +1,83 @@
+"""Columns of a table that hold words, such as notes: which of them may be left out, and with what words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import groupby
+from typing import Any
+
+from ..errors import InputError, shown, warn
+from .columns import some
+from .times import as_dates, is_missing_cell
+from .unpack import Array, is_missing
+
+# A number with a slip of the pen, a decimal comma, or the sign of a detection limit ("<0.5") is no word.
+_LIKE_A_NUMBER = re.compile(r"[\s<>=~≈$€£'\"(]*[+-]?\s*[.,]?\d")
+
+
+def words_of(values: Array) -> list[str] | None:
+    """The cells of a column as text, missing ones empty; None where a cell is anything but text."""
+    if values.dtype.kind not in "OUT":
+        return None
+    found: list[str] = []
+    for value in values.tolist():
+        missing = is_missing(value) or (isinstance(value, float) and value != value)
+        if not missing and not isinstance(value, str):
+            return None
+        found.append("" if missing else value)
+    return found
+
+
+def are_words(cells: Sequence[str]) -> bool:
+    """Whether a column holds nothing but words (and gaps): no cell begins like a number, and they are no dates."""
+    held = [cell for cell in cells if not is_missing_cell(cell)]
+    return bool(held) and not any(map(_numeric, held)) and as_dates(cells) is None
+
+
+def _numeric(cell: str) -> bool:
+    if _LIKE_A_NUMBER.match(cell):
+        return True
+    try:
+        float(cell)  # "inf"
+    except ValueError:
+        return False
+    return True
+
+
+def tell_recordings(cells: Sequence[str]) -> bool:
+    """Whether words may tell recordings apart: each stands in one stretch of rows, or all take turns, as long as each
+    other in each round."""
+    stretches = [(label, sum(1 for _ in same)) for label, same in groupby(cell.strip() for cell in cells)]
+    labels = [label for label, _ in stretches]
+    kinds = len(set(labels))
+    if "" in labels or not 2 <= kinds <= len(cells) // 2:
+        return False
+    rounds = [{length for _, length in stretches[at:at + kinds]} for at in range(0, len(stretches), kinds)]
+    in_turns = labels[kinds:] == labels[:-kinds] and all(len(lengths) == 1 for lengths in rounds)
+    return len(labels) == kinds or in_turns
+
+
+def require_no_recordings(cells: Sequence[str], name: Any, what: str) -> None:
+    """Refuse to leave out a column of words by which the rows seem to belong to several recordings.
+
+    Raises
+    ------
+    InputError
+        Each of its words stands in one stretch of rows, or they take turns.
+    """
+    if tell_recordings(cells):
+        labels = list(dict.fromkeys(cell.strip() for cell in cells))
+        raise InputError(
+            f"{what}: the words in column {shown(name)} ({some(labels)}) seem to tell recordings apart. Name the "
+            f"column with groups={shown(name)}, or leave it out with columns={'-' + str(name)!r}"
+        )
+
+
+def tell_left_out(names: Sequence[Any], what: str) -> None:
+    """Warn of columns of words that were left out."""
+    one = len(names) == 1
+    warn(
+        f"{what}: {'column' if one else 'columns'} {some(names)} {'holds' if one else 'hold'} text and "
+        f"{'is' if one else 'are'} left out"
+    )
