@@ -60,10 +60,11 @@ class Grid:
         return cls(tuple(record["dims"]), tuple(record["shape"]), coords, cells)
 
     def spread(self, values: NDArray[Any], axis: int) -> NDArray[Any]:
-        """Values with the grid in place of an axis of series; NaN in cells without a series."""
+        """Values with the grid in place of an axis of series; NaN, or no text, in cells without a series."""
         moved = np.moveaxis(np.asarray(values), axis, 0)
-        kind = moved.dtype if moved.dtype.kind == "f" else np.dtype(np.float64)
-        out = np.full((int(np.prod(self.shape)), *moved.shape[1:]), np.nan, kind)
+        text = moved.dtype.kind == "U"
+        kind = moved.dtype if text or moved.dtype.kind == "f" else np.dtype(np.float64)
+        out = np.full((int(np.prod(self.shape)), *moved.shape[1:]), "" if text else np.nan, kind)
         out[self.cells] = moved
         on_grid = out.reshape(*self.shape, *moved.shape[1:])
         n = len(self.shape)

@@ -122,7 +122,7 @@ class LegsOfNetwork:
             reasons=() if self._makers is None else self._makers.reasons,
             season=self._seasons.period, without_season=self._seasons.without,
             exclusion_radius=self._fields["exclusion_radius"],
-            provenance=self._runner.provenance(dict.fromkeys(self._kernels), self._record),
+            provenance=self._runner.provenance(dict.fromkeys(self._kernels), self._record), grid=series.grid,
         )  # fmt: skip
 
     def _judge(

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ..data.grid import Grid
 from ..errors import InputError, shown
 from ..io.fields import labelled
 from ..io.graphs import Graph, graph_of
@@ -70,6 +71,8 @@ class CausalNetwork(Graph, Result):
         Rows of the cycle that was removed, 0 for none; and the names of the series that had it.
     exclusion_radius : int
         Rows so near in time were no neighbours.
+    grid : Grid or None
+        Where the series lie, if they are a field.
     """
 
     column_labels: ClassVar = {
@@ -108,6 +111,7 @@ class CausalNetwork(Graph, Result):
     without_season: tuple[str, ...] = ()
     exclusion_radius: int = 0
     provenance: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    grid: Grid | None = field(default=None, repr=False)
 
     def __repr__(self) -> str:
         return f"CausalNetwork of {len(self.names)} series: {self.summary()}"
@@ -164,8 +168,8 @@ class CausalNetwork(Graph, Result):
 
     def to_xarray(self) -> Any:
         """An xarray.Dataset of all tables (effect, cause), of E (effect), and of the skill at each lag (lag, effect,
-        cause)."""
-        pairs = [("effect", self.names), ("cause", self.names)]
+        cause); the coordinates of a field take the place of its cells."""
+        pairs = [("effect", self.grid or self.names), ("cause", self.grid or self.names)]
         tables = {
             "verdict": self.verdict.astype(str), "rho": self.rho, "Tp": self.Tp, "rho_at_best_lag": self.skill,
             "best_lag": self.lag, "p_lag": self.p_lag, "p_value": self.p_value, "q_value": self.q_value,

@@ -82,6 +82,6 @@ def seasons_of(
         values[rows, number] = np.ldexp(without_cycle(column, shared), exponent)
         one = chosen[group][number]  # of a longer cycle what the shared one does not explain stays
         chosen[group][number] = replace(one, period=0 if one.period == shared else one.period, removed=shared)
-    left = Series(values, series.names, series.time)
+    left = replace(series, values=values)
     without = tuple(name for number, name in enumerate(series.names) if any(number == other for _, other in those))
     return Seasons(left, tuple(map(tuple, chosen)) if surrogate == "auto" else known, shared, without)

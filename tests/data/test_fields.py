@@ -87,7 +87,11 @@ def test_every_map_of_a_field_has_its_grid(tmp_path, one_device):
     test = pyedmcl.xmap_significance(FIELD, n=3, seed=1, **own)
     moving = pyedmcl.ccm_matrix(FIELD, windows=(100, 50), **own, **some)
     assert test.to_xarray()["p_value"].dims == square and moving.to_xarray().dims == ("time", "lib_size", *square)
-    for number, result in enumerate((grid.held(), grid.best("E"), matrix, test, moving)):
+    network = pyedmcl.causal_network(FIELD, E=2, n=3, partial=False, forecast=False, device=one_device)
+    verdict, ends = network.to_xarray()["verdict"], ("effect_lat", "effect_lon", "cause_lat", "cause_lon")
+    assert verdict.dims == network.to_xarray()["rho"].dims == ends and network.to_xarray()["E"].dims == ("lat", "lon")
+    assert (verdict.values.reshape(6, 6)[np.ix_(SEA, SEA)] == network.verdict).all() and (verdict == "").any()
+    for number, result in enumerate((grid.held(), grid.best("E"), matrix, test, moving, network)):
         again = pyedmcl.open_result(result.save(tmp_path / f"{number}.edm"))
         assert again.to_xarray().equals(result.to_xarray())
 
