@@ -14,6 +14,7 @@ Mask = NDArray[np.bool_]
 
 _LONGEST, LEAST_CYCLES = 400, 4
 _PARTS = 8
+_TOGETHER = 1 << 17  # values of series that are looked at together: they fit into a cache
 #: Of the test for a cycle; over all periods where the period is looked for.
 LEVEL = 0.05
 _SURE = 0.001
@@ -21,50 +22,61 @@ _SURE = 0.001
 _ROWS_PER_HARMONIC = 40
 
 
-def cycle(values: Doubles, there: Mask) -> int:
-    """Rows of the cycle of a series; 0 for none.
+def cycles(values: Doubles, there: Mask) -> list[int]:
+    """Rows of the cycle of each series; 0 for none.
 
-    The period with the smallest p-value of :func:`p_of_period`, if it is at most 0.05 after Bonferroni's correction for
-    all that are looked at; or the longest multiple of it for which that is at most 0.001: a cycle has harmonics.
+    The period with the smallest p-value of :meth:`Sums.p_of_period`, if it is at most 0.05 after Bonferroni's
+    correction for all that are looked at; or the longest multiple of it for which that is at most 0.001: a cycle has
+    harmonics.
 
     Parameters
     ----------
-    values : ndarray (n,)
+    values : ndarray (n_series, n)
         Without trend.
-    there : ndarray of bool (n,)
+    there : ndarray of bool (n_series, n)
         Rows that have a value.
     """
-    periods = range(2, min(_LONGEST, len(values) // LEAST_CYCLES) + 1)
-    sums = Sums.of(values, there)
-    found = {period: p for period in periods if (p := sums.p_of_period(period)) * len(periods) <= LEVEL}
+    n_series, n = values.shape
+    periods = range(2, min(_LONGEST, n // LEAST_CYCLES) + 1)
+    found = []
+    step = max(_TOGETHER // max(n, 1), 1)
+    for part in (slice(first, first + step) for first in range(0, n_series, step)):
+        sums = Sums.of(values[part], there[part])
+        p = np.array([sums.p_of_period(period) for period in periods]).reshape(len(periods), len(sums.known))
+        found += [_period_of(dict(zip(periods, own, strict=True))) for own in p.T.tolist()]
+    return found
+
+
+def _period_of(p: dict[int, float]) -> int:
+    """The period that is taken, by the p-values of all."""
+    found = {period: value * len(p) for period, value in p.items() if value * len(p) <= LEVEL}
     if not found:
         return 0
     best = min(found, key=lambda period: found[period])
-    surely = [period for period, p in found.items() if p * len(periods) <= _SURE]
-    return max([best, *(period for period in surely if period % best == 0)])
+    return max([best, *(period for period, value in found.items() if value <= _SURE and period % best == 0)])
 
 
 def p_of_period(values: Doubles, there: Mask, period: int) -> float:
-    """See :meth:`Sums.p_of_period`."""
-    return Sums.of(values, there).p_of_period(period)
+    """See :meth:`Sums.p_of_period`, of a single series (n,)."""
+    return float(Sums.of(values[None], there[None]).p_of_period(period)[0])
 
 
 @dataclass(frozen=True)
 class Sums:
-    """A series, and running sums of it, of which the tests of all periods are made.
+    """Series, and running sums of them, of which the tests of all periods are made.
 
     Attributes
     ----------
-    known : ndarray (n,)
+    known : ndarray (n_series, n)
         Values less their mean; 0 for gaps.
-    there : ndarray of float (n,) or None
-        1 for rows that have a value, 0 for gaps; None where there are none.
-    total, squares, count : ndarray (n + 1,)
+    there : ndarray of float (n_series, n)
+        1 for rows that have a value, 0 for gaps.
+    total, squares, count : ndarray (n_series, n + 1)
         Sums of values, of squares, and of rows with a value, before each row.
     """
 
     known: Doubles
-    there: Doubles | None
+    there: Doubles
     total: Doubles
     squares: Doubles
     count: Doubles
@@ -73,43 +85,46 @@ class Sums:
     def of(cls, values: Doubles, there: Mask) -> Sums:
         """Of values of which those that are ``there`` count."""
         known = np.where(there, values, 0.0)
-        known = np.where(there, known - known.sum() / max(int(there.sum()), 1), 0.0)
+        mean = known.sum(axis=1) / np.maximum(there.sum(axis=1), 1)
+        known = np.where(there, known - mean[:, None], 0.0)
         ones = there.astype(np.float64)
-        sums = [np.concatenate([[0.0], np.cumsum(each)]) for each in (known, known * known, ones)]
-        return cls(known, None if there.all() else ones, *sums)
+        before = np.zeros((len(known), 1))
+        sums = [np.concatenate([before, np.cumsum(each, axis=1)], axis=1) for each in (known, known * known, ones)]
+        return cls(known, ones, *sums)
 
-    def p_of_period(self, period: int) -> float:
-        """P-value of the test that a series has a cycle of so many rows that keeps its phase.
+    def p_of_period(self, period: int) -> Doubles:
+        """P-values (n_series,) of the test that a series has a cycle of so many rows that keeps its phase.
 
         The series is cut into 4 to 8 parts of whole cycles. Of each part the Fourier coefficient of the period is
         found. If there is no cycle, or one that drifts, their phases are random: then the square of their mean over
         their variance has Fisher's F distribution with 2 and 2 (parts - 1) degrees of freedom, whatever the spectrum.
         """
-        parts = min(_PARTS, len(self.known) // period)
+        n_series, n = self.known.shape
+        parts = min(_PARTS, n // period)
         if parts < 2:
-            return 1.0
-        cycles = len(self.known) // (parts * period)
-        rows = parts * cycles * period
+            return np.ones(n_series)
+        turns = n // (parts * period)
+        rows, shape = parts * turns * period, (-1, parts, turns, period)
         turn = np.exp(-2j * np.pi * np.arange(period) / period)
-        found = self.known[:rows].reshape(parts, cycles, period).sum(axis=1) @ turn
-        if self.there is not None:  # else a constant has no part in whole cycles
-            level = float(self.total[rows] / max(self.count[rows], 1.0))
-            found = found - level * (self.there[:rows].reshape(parts, cycles, period).sum(axis=1) @ turn)
-        return _p_of(found, float(self.squares[rows]) * rows, real=period == 2)
+        found = self.known[:, :rows].reshape(shape).sum(axis=2) @ turn
+        gaps = self.count[:, rows] < rows  # elsewhere a constant has no part in whole cycles
+        if gaps.any():
+            level = self.total[gaps, rows] / np.maximum(self.count[gaps, rows], 1.0)
+            found[gaps] -= level[:, None] * (self.there[gaps, :rows].reshape(shape).sum(axis=2) @ turn)
+        return _p_of(found, self.squares[:, rows] * rows, real=period == 2)
 
 
-def _p_of(found: NDArray[np.complex128], scale: float, *, real: bool) -> float:
-    """P-value of Fourier coefficients of parts having one phase; none where they are 0 beside ``scale``."""
-    parts, mean = len(found), found.mean()
-    spread = float((np.abs(found - mean) ** 2).sum()) / (parts - 1)
-    size = parts * float(np.abs(mean)) ** 2
-    if size <= 1e-20 * scale:
-        return 1.0
-    if spread == 0:
-        return 0.0
+def _p_of(found: NDArray[np.complex128], scale: Doubles, *, real: bool) -> Doubles:
+    """P-values of Fourier coefficients (n_series, n_parts) of parts having one phase; none at 0 beside ``scale``."""
+    parts, mean = found.shape[1], found.mean(axis=1)
+    spread = (np.abs(found - mean[:, None]) ** 2).sum(axis=1) / (parts - 1)
+    size = parts * np.abs(mean) ** 2
+    ratio = size / np.where(spread > 0, spread, 1.0)
     if real:  # Student's t
-        return _student(math.sqrt(size / spread), parts - 1)
-    return float((1 + size / spread / (parts - 1)) ** -(parts - 1))
+        p = np.array([_student(math.sqrt(one), parts - 1) for one in ratio.tolist()])
+    else:
+        p = (1 + ratio / (parts - 1)) ** -(parts - 1.0)
+    return np.where(size <= 1e-20 * scale, 1.0, np.where(spread > 0, p, 0.0))
 
 
 def _student(t: float, freedom: int) -> float:

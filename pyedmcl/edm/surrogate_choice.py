@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from ..data.columns import many
 from ..data.condition import near_one
 from ..data.series import Series
-from .cycles import LEAST_CYCLES, LEVEL, common_period, cycle, p_of_period
+from .cycles import LEAST_CYCLES, LEVEL, common_period, cycles, p_of_period
 from .surrogate_makers import Maker, check_period, phases
 from .surrogate_streams import Streams
 
@@ -97,7 +98,7 @@ def choices(series: Series, method: str, period: int | None) -> tuple[Choice, ..
         return ()
     length = None if period is None else check_period(period, series.n_steps)
     columns = [near_one(column.astype(np.float64))[0] for column in series.values.T]
-    found = [choose(values, length) for values in columns]
+    found = choose_each(columns, length)
     shared = common_period([choice.period for choice in found])
     if shared and length is None:
         found = [_also(choice, values, shared) for choice, values in zip(found, columns, strict=True)]
@@ -122,16 +123,35 @@ def choose(values: Doubles, period: int | None = None) -> Choice:
     period : int, optional
         Rows of a cycle that is known; otherwise it is looked for.
     """
+    return choose_each([values], period)[0]
+
+
+def choose_each(columns: Sequence[Doubles], period: int | None = None) -> list[Choice]:
+    """As :func:`choose`, of several series of one length, in which cycles are looked for together."""
+    found = [_without_cycle(values) for values in columns]
+    chosen = [choice if period is None or not long else replace(choice, period=period) for choice, long in found]
+    for steps in (False, True) if period is None else ():
+        alike = [number for number, (choice, long) in enumerate(found) if long and choice.steps is steps]
+        if not alike:
+            continue
+        levels = [_level(columns[number], steps) for number in alike]
+        lengths = cycles(np.stack([values for values, _ in levels]), np.stack([there for _, there in levels]))
+        for number, length in zip(alike, lengths, strict=True):
+            chosen[number] = replace(chosen[number], period=length)
+    return chosen
+
+
+def _without_cycle(values: Doubles) -> tuple[Choice, bool]:
+    """What surrogates should keep but for a cycle, and whether the series is long enough to have any of it."""
     there = np.isfinite(values)
     gaps = int((~there).sum())
     if there.sum() < _LEAST or float(np.ptp(values[there])) == 0:
-        return Choice(0, False, False, gaps)
+        return Choice(0, False, False, gaps), False
     whole = bridged(values)
     steps = wanders(whole)
     rest, kept = (np.diff(whole), there[1:] & there[:-1]) if steps else (whole, there)
     trend = not steps and explained(rest, line(rest, kept), kept) > _TREND_SHARE
-    length = cycle(*_level(values, steps)) if period is None else int(period)
-    return Choice(length, trend, steps, gaps)
+    return Choice(0, trend, steps, gaps), True
 
 
 def _level(values: Doubles, steps: bool) -> tuple[Doubles, Mask]:

@@ -9,11 +9,15 @@ from test_surrogate_choice import red
 
 import pyedmcl
 from pyedmcl.data.series import build_series
-from pyedmcl.edm.cycles import common_period, cycle, p_of_period, without_cycle
+from pyedmcl.edm.cycles import common_period, cycles, p_of_period, without_cycle
 from pyedmcl.edm.seasons import seasons_of
 from pyedmcl.edm.surrogate_choice import choices
 
 WAVE = np.sin(2 * np.pi * np.arange(300) / 12)
+
+
+def cycle(values, there):
+    return cycles(values[None], there[None])[0]
 
 
 @pytest.mark.parametrize("period", [2, 12, 75])
@@ -87,3 +91,13 @@ def test_a_rhythm_of_few_cycles_is_left_unless_its_period_is_known():
     shorter = build_series(series.values + 4 * WAVE[:, None] - 4 * wave[:, None], "ab")
     found = seasons_of(shorter, "auto", None, remove=True)
     assert found.period == 12 and [one.period for one in found.choices[0]] == [0, 0]
+
+
+def test_series_that_are_looked_at_together_have_the_cycles_of_each(monkeypatch):
+    rng = np.random.default_rng(2)
+    values = rng.standard_normal((9, 200)) + np.sin(2 * np.pi * np.arange(200) / np.arange(2, 11)[:, None])
+    there = rng.random((9, 200)) < np.where(np.arange(9) % 2, 0.9, 1.0)[:, None]
+    monkeypatch.setattr("pyedmcl.edm.cycles._TOGETHER", 900)  # four at a time
+    together = cycles(values, there)
+    assert together == [cycle(*one) for one in zip(values, there, strict=True)]
+    assert sum(found > 0 for found in together) >= 5

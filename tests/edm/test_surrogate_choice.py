@@ -12,7 +12,7 @@ from pyedmcl.data.series import build_series
 from pyedmcl.edm import surrogate_choice
 from pyedmcl.edm.seasons import seasons_of
 from pyedmcl.edm.surrogate import SeriesMakers
-from pyedmcl.edm.surrogate_choice import choose
+from pyedmcl.edm.surrogate_choice import choose, wanders
 from pyedmcl.edm.surrogate_draws import draw
 
 
@@ -79,7 +79,7 @@ def test_gaps_stay_and_are_told_of():
 def test_each_series_is_looked_at_once(one_device, monkeypatch):
     """However many rounds of surrogates there are; on a worker not at all."""
     seen = []
-    monkeypatch.setattr(surrogate_choice, "choose", lambda *given: seen.append(given) or choose(*given))
+    monkeypatch.setattr(surrogate_choice, "wanders", lambda values: seen.append(values) or wanders(values))
     data = np.column_stack([red(120, i, 0.3) for i in range(4)])
     found = pyedmcl.xmap_significance(data, E=2, surrogate="auto", seed=1, device=one_device)
     assert found.n > 39 and len(found.reasons) == len(seen) == 4
