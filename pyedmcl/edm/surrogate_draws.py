@@ -20,8 +20,9 @@ from .surrogate_streams import TOGETHER, Streams
 _CELLS = 1 << 16  # of surrogates that are made together: what they are made of fits into a cache, and is used again
 # Threads take turns at the interpreter after each step of NumPy: more of them wait longer, and longer steps wait less.
 # 16,384 surrogates of 3,000 steps took 1.2 s on one core, 0.90 on 16, 0.73 on 4, and with longer steps 0.31 on 4.
-# A network of 40 series on a host of 16 cores took 13.6 s with 2 threads, 8.1 with 4, 6.8 with 8 and 7.1 with 12.
-_THREADS, _LONGER = 8, 8
+# With threads and memory that are kept, numbers take 14.8 ns on a host of 8 cores with two threads each; on 8 threads
+# 3.35, on 12 3.04, on 16 2.92, where the thread that launches kernels is to have one, too.
+_THREADS, _LONGER = 12, 8
 
 
 class Drawer:

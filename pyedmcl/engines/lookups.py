@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 _NARROW_MOST = 1 << 16  # steps whose numbers have 16 bits
 _NARROW_LEAST = 4, 32  # neighbours, and targets of a class, that repay it
+_GROUPS_MOST = 1 << 20  # of a launch over marked pairs
 #: A lookup that will be asked for: E, how many targets, the rows that are predicted, whether there are gaps, 16 bits.
 Wanted = tuple[int, int, tuple[int, int], bool, bool]
 #: Targets that some libraries are to predict: the first column and one past the last, and the same of libraries.
@@ -207,13 +208,15 @@ class Lookups:
         kernel, pacer = self._kernel("lookup", values), self._pacer(k, "lookup of marked pairs")
         fixed = self._fixed(tables, targets, predicted, rho, stride, values)
         cost = 2.0 * (k + 5) * max(predicted[1] - predicted[0], 1) * max(marked, 1) / shape.blocks
+        # Few pairs are marked: a group has one library, or nothing to do.
+        slices = min(n, _GROUPS_MOST // shape.blocks + 1)
         block = 0
         while block < shape.blocks:
             some = min(pacer.units(cost), shape.blocks - block)
             event = self._executor.launch(
-                kernel, (some * shape.slices * shape.group,), (shape.group,), **fixed, n_libraries=n,
+                kernel, (some * slices * shape.group,), (shape.group,), **fixed, n_libraries=n,
                 first_library=row, table_begin=tables.begin(E), column_begin=block * shape.columns, column_end=width,
-                n_slices=shape.slices,
+                n_slices=slices,
             )  # fmt: skip
             pacer.launched(event, cost * some)
             block += some
