@@ -51,5 +51,9 @@ class DeviceInfo:
     opencl_c: str
     executor: str = "opencl"
 
+    def __hash__(self) -> int:
+        # What follows from a device is looked up some thirty times in a small call.
+        return hash((self.id, self.name, self.driver))
+
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)

@@ -121,6 +121,10 @@ class Quirks:
     instead: str = ""
     reasons: tuple[str, ...] = ()
 
+    def __hash__(self) -> int:
+        # A text is looked up by it in each launch.
+        return hash((self.defaults_for, self.max_work_group, self.local_bytes, self.reasons))
+
     @property
     def values(self) -> dict[str, Any]:
         """What the texts and the constraints of kernels may ask about a device, by name."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -38,3 +39,10 @@ def fewest(library_mask: NDArray[np.bool_], asked: NDArray[np.bool_], radius: in
     rows = np.flatnonzero(asked)
     near = upto[np.minimum(rows + radius + 1, n)] - upto[np.maximum(rows - radius, 0)]
     return int(upto[-1] - near.max())
+
+
+@functools.lru_cache(maxsize=64)
+def fewest_of_all(n: int, radius: int) -> int:
+    """:func:`fewest` where all of n rows are in the library, and are asked."""
+    rows = np.ones(n, bool)
+    return fewest(rows, rows, radius)

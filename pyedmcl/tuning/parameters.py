@@ -80,7 +80,7 @@ class ParameterSource:
 
     @contextlib.contextmanager
     def _within(self, **changes: Any) -> Iterator[None]:
-        token = self._around.set(replace(self._around.get(), **changes))
+        token = self._around.set(_Surroundings(**(vars(self._around.get()) | changes)))
         try:
             yield
         finally:
