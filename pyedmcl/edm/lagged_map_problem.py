@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ..engines.lagged_map import LaggedMap, Libraries, Span, centred, laid_out, room_for
+from ..engines.lagged_map import LaggedMap, Libraries
+from ..engines.lagged_targets import Span, centred, laid_out, room_for
 from ..jobs.blocks import Arrays, Block, BlockResult, Record, Report, cut
 from .effort import operations
 from .pairs import PairsProblem

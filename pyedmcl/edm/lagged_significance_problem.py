@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..device.quirks import quirks_for
-from ..engines.lagged_map import LaggedMap, Span, centred, laid_out, room_for
+from ..engines.lagged_map import LaggedMap
+from ..engines.lagged_targets import Span, centred, laid_out, room_for
 from ..jobs.blocks import Arrays, Block, BlockResult, Record, Report, cut
 from .effort import operations
 from .exceedance import counts

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..codegen.sentinels import GAP
 from ..device.memory import budget
 from ..device.quirks import quirks_for
 from ..errors import DeviceMemoryError
@@ -22,19 +21,17 @@ from ..neighbors.choose import SearchRequest
 from ..neighbors.plan import SearchProblem
 from ..neighbors.searcher import Searcher, open_searcher
 from ..neighbors.tables import Tables
+from .lagged_targets import Mask, Numbers, Span, ranges, rectangles
 from .lookups import Lookups, Piece, TargetColumns
 
 if TYPE_CHECKING:
     from ..device.executor import Buffer, Executor
 
-Mask = NDArray[np.bool_]
-Numbers = NDArray[np.int_]
 # Lookups of a target that take as long as to begin another launch, for each compute unit.
 _LAUNCH = 64
 # Pieces of a map, for each dimension, that are launched one by one: of more, only what is marked is looked up.
 _PIECES = 8
 _COPY = 1 << 17  # bytes that are copied in the time that it takes to begin another copy
-_FAR = 1000  # beyond this binary exponent a power of two is no float64
 
 
 @dataclass(frozen=True)
@@ -62,22 +59,6 @@ class Libraries:
     k: int | None = None
     gaps: bool = False
     search: SearchRequest | None = None
-
-
-@dataclass(frozen=True)
-class Span:
-    """Columns ``begin`` to ``end - 1`` of targets that are gaps in the same rows.
-
-    Attributes
-    ----------
-    begin, end : int
-    missing : ndarray of bool (n_steps,) or None
-        Those rows; None where there is none.
-    """
-
-    begin: int
-    end: int
-    missing: Mask | None = None
 
 
 class LaggedMap:
@@ -120,7 +101,7 @@ class LaggedMap:
         Parameters
         ----------
         values : ndarray (rows_of(stride), stride)
-            From :func:`room_for`.
+            From :func:`.lagged_targets.room_for`.
         spans : sequence of Span
             One behind another, from column 0 on.
         """
@@ -288,76 +269,6 @@ class _TablePool(Pool):
     @property
     def own_bytes(self) -> int:
         return sum(held.buffer.nbytes for held in self._held.values())
-
-
-def room_for(
-    n_steps: int, width: int, dtype: str, room: Callable[[tuple[int, ...], str], NDArray[Any]] = np.empty
-) -> NDArray[Any]:
-    """An array from ``room`` for ``width`` targets as the device reads them; zeros behind the last row and column."""
-    stride = round_up(width, 16)
-    values = room((round_up(n_steps + -(-MOST_COLUMNS // stride), 16), stride), dtype)
-    values[n_steps:] = 0
-    values[:, width:] = 0
-    return values
-
-
-def centred(values: NDArray[Any]) -> tuple[float, int]:
-    """Shift and binary exponent by which a target (n_steps,) is brought around 0 and below 1 in magnitude."""
-    there = values[np.isfinite(values)].astype(np.float64)
-    shift = float(there.mean()) if there.size else 0.0
-    return shift, int(np.frexp(np.abs(there - shift).max(initial=0.0))[1])
-
-
-def laid_out(values: NDArray[np.float64], shift: float, exponent: int, *, gaps: bool = True) -> NDArray[np.float64]:
-    """Targets of one series as the device reads them, in place of ``values``; ``gaps``: whether there may be any."""
-    values -= shift
-    if abs(exponent) < _FAR:
-        values *= 2.0**-exponent  # as exact as ldexp, which takes six times as long
-    else:
-        np.ldexp(values, -exponent, out=values)
-    if gaps:
-        values[np.isnan(values)] = GAP
-    return values
-
-
-def rectangles(wanted: Mask, spans: Sequence[Span], launch: int) -> Iterator[tuple[tuple[int, int], int, int]]:
-    """Launches that compute what is wanted: ((first library, end), first column, end).
-
-    Parameters
-    ----------
-    wanted : ndarray of bool (n_libraries, n_spans)
-    spans : sequence of Span
-        Those beside each other may share a launch.
-    launch : int
-        Lookups that nobody wants take less time than another launch, up to this number.
-    """
-    held: tuple[tuple[int, int], int, int] | None = None
-    for number, span in enumerate(spans):
-        width = span.end - span.begin
-        rows = np.flatnonzero(wanted[:, number])
-        if not len(rows):
-            continue
-        ends = np.flatnonzero((np.diff(rows) - 1) * width > launch)
-        runs = list(zip(rows[np.append(0, ends + 1)].tolist(), (rows[np.append(ends, -1)] + 1).tolist(), strict=True))
-        for first, end in runs:
-            if held is not None:
-                (a, b), begin, last = held
-                both = min(a, first), max(b, end)
-                apart = (b - a) * (last - begin) + (end - first) * width
-                if last == span.begin and (both[1] - both[0]) * (span.end - begin) <= apart + launch:
-                    held = both, begin, span.end
-                    continue
-                yield held
-            held = (first, end), span.begin, span.end
-    if held is not None:
-        yield held
-
-
-def ranges(numbers: Numbers, apart: int = 1) -> list[tuple[int, int]]:
-    """Ranges (first, end) of ascending numbers; those that are at most so far apart share one."""
-    ends = np.flatnonzero(np.diff(numbers) > apart)
-    firsts, lasts = np.concatenate([numbers[:1], numbers[ends + 1]]), np.concatenate([numbers[ends], numbers[-1:]])
-    return list(zip(firsts.tolist(), (lasts + 1).tolist(), strict=True))
 
 
 def _library_mask(missing: Mask | None, Tp: int) -> Mask | None:

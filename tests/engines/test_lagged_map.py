@@ -11,16 +11,8 @@ import pytest
 from pyedmcl.device.quirks import quirks_for
 from pyedmcl.device.session import open_device
 from pyedmcl.engines import lagged_map
-from pyedmcl.engines.lagged_map import (
-    LaggedMap,
-    Libraries,
-    Span,
-    centred,
-    laid_out,
-    ranges,
-    rectangles,
-    room_for,
-)
+from pyedmcl.engines.lagged_map import LaggedMap, Libraries
+from pyedmcl.engines.lagged_targets import Span, centred, laid_out, ranges, rectangles, room_for
 
 
 @pytest.mark.parametrize("launch", [0, 30, 10**9])
