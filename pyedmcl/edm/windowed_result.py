@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data.grid import Grid
+from ..io.edges import are_two
 from ..io.fields import labelled
 from ..io.optional import pandas_for
 from ..io.result import Result
@@ -70,16 +71,17 @@ class WindowedMap(Result):
 
     def columns(self) -> dict[str, NDArray[Any]]:
         """What :meth:`to_frame` holds, by name."""
-        n, names = len(self.starts), np.array(self.names)
-        targets = np.array(self.targets or self.names)
-        pairs = roles(np.tile(np.repeat(names, len(targets)), n), np.tile(targets, n * len(names)))
-        return _spans(self, len(names) * len(targets)) | dict(zip(ROLES, pairs, strict=True)) | {
-            "rho": self.rho.reshape(-1), "E": np.repeat(self.E[:, None], len(names), axis=1).reshape(-1),
-            "E_of": np.full(self.rho.size, "cause"),
+        n = len(self.starts)
+        library, target = np.nonzero(are_two(self.names, self.targets))
+        pairs = roles(np.array(self.names)[library], np.array(self.targets or self.names)[target])
+        return _spans(self, len(library)) | {
+            **{role: np.tile(held, n) for role, held in zip(ROLES, pairs, strict=True)},
+            "rho": self.rho[:, library, target].reshape(-1), "E": self.E[:, target].reshape(-1),
+            "E_of": np.full(n * len(library), "cause"),
         }  # fmt: skip
 
     def to_frame(self) -> Any:
-        """A pandas DataFrame with a row for each window and pair.
+        """A pandas DataFrame with a row for each window and pair of different series.
 
         Columns are start and end (rows begin <= t < end), time, cause, effect, library, target, rho, E, E_of.
         """

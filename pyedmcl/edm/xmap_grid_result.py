@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from ..data.arguments import real
 from ..data.grid import Grid
 from ..errors import InputError, shown
+from ..io.edges import are_two
 from ..io.fields import labelled
 from ..io.optional import need, pandas_for
 from ..io.result import Result
@@ -33,11 +34,14 @@ def _ends(found: XmapGrid | GridChoice) -> list[tuple[str, Any]]:
     return [("library", found.grids[0] or found.names), ("target", found.grids[1] or columns)]
 
 
-def _pairs(grid: XmapGrid | GridChoice) -> Any:
-    """A pandas DataFrame of the axes and roles of each value of rho."""
-    rows = itertools.product(*grid.axes.values(), grid.names, grid.targets or grid.names)
-    table = [(*of_axes, *roles(library, target)) for *of_axes, library, target in rows]
-    return pandas_for("to_frame()").DataFrame(table, columns=[*grid.axes, *ROLES])
+def _table(grid: XmapGrid | GridChoice, **values: Any) -> Any:
+    """A pandas DataFrame of the axes, the roles and the ``values`` of each pair of two series."""
+    library, target = np.nonzero(are_two(grid.names, grid.targets))
+    targets = grid.targets or grid.names
+    pairs = [roles(grid.names[i], targets[j]) for i, j in zip(library, target, strict=True)]
+    table = [(*of_axes, *pair) for of_axes in itertools.product(*grid.axes.values()) for pair in pairs]
+    frame = pandas_for("to_frame()").DataFrame(table, columns=[*grid.axes, *ROLES])
+    return frame.assign(**{name: np.asarray(held)[..., library, target].ravel() for name, held in values.items()})
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -150,13 +154,11 @@ class XmapGrid(Result):
         return labelled(np.asarray(self.rho), axes, "rho").assign_attrs(dict(self.fixed))
 
     def to_frame(self) -> Any:
-        """A pandas DataFrame: a row for each combination and pair, with columns of axes, both roles, and rho.
+        """A pandas DataFrame: a row for each combination and pair of two series, with axes, both roles, and rho.
 
         The roles are cause and effect, and what the method calls them: library and target.
         """
-        frame = _pairs(self)
-        frame["rho"] = np.asarray(self.rho).ravel()
-        return frame
+        return _table(self, rho=self.rho)
 
     def plot(self, path: str | None = None) -> Any:
         """Skill over the first axis: median and middle half of all pairs; the map itself where no axis is left. Saved
@@ -221,12 +223,10 @@ class GridChoice(Result):
         return need("xarray", "to_xarray()").Dataset(parts)
 
     def to_frame(self) -> Any:
-        """A pandas DataFrame: a row for each pair, with columns of other axes, both roles, rho and the choice."""
-        frame = _pairs(self)
-        chosen = self.chosen.ravel()
-        whole = self.axis != "theta" and not np.isnan(chosen).any()
-        frame["rho"], frame[self.axis] = self.rho.ravel(), chosen.astype(int) if whole else chosen
-        return frame
+        """A pandas DataFrame: a row for each pair of two series, with other axes, both roles, rho and the choice."""
+        frame = _table(self, rho=self.rho, **{self.axis: self.chosen})
+        whole = self.axis != "theta" and not frame[self.axis].isna().any()
+        return frame.astype({self.axis: int}) if whole else frame
 
     def plot(self, path: str | None = None) -> Any:
         """Heat map of the skill; saved to ``path`` if given. Needs matplotlib."""

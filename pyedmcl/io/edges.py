@@ -132,6 +132,12 @@ def own_targets(names: Sequence[str], targets: Sequence[str] | None) -> NDArray[
     return np.array([place.get(name, -1) for name in names], int)
 
 
+def are_two(names: Sequence[str], targets: Sequence[str] | None) -> NDArray[np.bool_]:
+    """Of each pair (libraries, targets) whether it is of two series; see :func:`own_targets`."""
+    itself = own_targets(names, targets)
+    return np.asarray(itself[:, None] != np.arange(len(names if targets is None else targets)))
+
+
 def blank_itself(rho: NDArray[Any], itself: NDArray[np.int_], first: int) -> None:
     """Write NaN where library rows, ``first`` and on, meet themselves as targets; see :func:`own_targets`."""
     columns = itself[first : first + len(rho)]
