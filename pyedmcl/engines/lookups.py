@@ -272,13 +272,13 @@ class Lookups:
             The dimension, how many targets, and the rest as in :meth:`run`.
         """
         if tables.problem.dims not in self._compiled:
-            self._compiled.add(tables.problem.dims)
             build_ahead(self._executor, self.kernels_for(tables.knn_pass, tables.n_libraries, wanted))
 
     def kernels_for(
         self, knn_pass: KnnPass, n_libraries: int, wanted: Iterable[Wanted]
     ) -> Iterator[tuple[KernelSpec, dict[str, Any]]]:
         """The kernels, with their values, that lookups of tables of a pass will ask for; see :meth:`compile_ahead`."""
+        self._compiled.add(knn_pass.problem.dims)
         for E, width, (begin, end), gaps, compact in wanted:
             predictions = float(max(end - begin, 1) * n_libraries)
             values = self._planned(knn_pass, E, width, n_libraries, predictions, gaps=gaps, compact=compact)[1]
