@@ -288,8 +288,8 @@ TABLE: tuple[Row, ...] = (
     Row(
         lambda info: info.runtime == "nvidia" and re.search(r"\b(H100|H200|GH200)\b", info.name) is not None,
         {"matrix_units": True},
-        "products of S-map maps take 0.66 to 0.77 of their time on them, with errors of rho up to 3e-6 instead of 2e-7 "
-        "(H200); others of NVIDIA's GPUs have them, too, but were not tried",
+        "predictions of S-map maps take 0.76 to 0.88 of their time on them, with errors of rho up to 3e-6 instead of "
+        "2e-7 (H200); others of NVIDIA's GPUs have them, too, but were not tried",
     ),
     Row(
         lambda info: info.runtime == "pocl" and re.search(r"x86_64\S*-generic$", info.version) is not None,
