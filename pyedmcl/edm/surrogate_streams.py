@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 #: Surrogates whose phases come from one random stream: to begin a stream takes longer than to draw the phases of one.
 TOGETHER = 32
+_MOST = (1 << 64) - 1
 _A_STEP = 16  # 16-bit numbers that a step of Philox gives
 #: The phases that there are: random ones are 16-bit numbers of these. Sines and cosines take ten times as long.
 TURNS = np.exp(2j * np.pi * np.arange(1 << 16) / (1 << 16))
@@ -50,8 +51,7 @@ class Streams:
             if leap:
                 philox.advance(leap)
             many = few + (last - first) * width
-            numbers = np.random.Generator(philox).integers(0, len(TURNS), many, np.uint16)
-            parts.append(numbers[few:].reshape(last - first, width))
+            parts.append(_short(philox, many)[few:].reshape(last - first, width))
         out = _room((len(self), width))
         drawn = np.concatenate(parts) if len(parts) > 1 else parts[0]
         TURNS.take(drawn, out=out, mode="clip")  # which needs no copy, unlike the default
@@ -62,6 +62,12 @@ class Streams:
 
     def _philox(self, *place: int) -> np.random.Philox:
         return np.random.Philox(np.random.SeedSequence(self.seed, spawn_key=place))
+
+
+def _short(philox: np.random.Philox, n: int) -> NDArray[np.uint16]:
+    """n random numbers of 16 bits, those that ``Generator.integers`` gives: numbers of 64 bits, lowest bits first."""
+    long = np.random.Generator(philox).integers(0, _MOST, -(-n // 4), np.uint64, endpoint=True)  # in half the time
+    return long.astype("<u8", copy=False).view("<u2")[:n]
 
 
 def _room(shape: tuple[int, int]) -> NDArray[np.complex128]:

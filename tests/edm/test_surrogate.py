@@ -14,7 +14,7 @@ from pyedmcl.data.series import build_series
 from pyedmcl.edm.surrogate import maker
 from pyedmcl.edm.surrogate_draws import Drawer, draw
 from pyedmcl.edm.surrogate_makers import _order
-from pyedmcl.edm.surrogate_streams import Streams
+from pyedmcl.edm.surrogate_streams import Streams, _short
 from pyedmcl.edm.twins import twin_groups, twin_path
 from pyedmcl.errors import InputError
 
@@ -314,3 +314,9 @@ def test_phases_do_not_depend_on_which_surrogates_are_drawn_together(width):
     whole = Streams(3, 2, 0, 96).turns(width).copy()
     for begin, end in ((0, 1), (5, 6), (31, 33), (7, 96), (64, 96), (40, 50)):
         np.testing.assert_array_equal(Streams(3, 2, begin, end).turns(width), whole[begin:end])
+
+
+def test_random_numbers_of_16_bits_are_those_of_numpy():
+    for n in (1, 4, 5, 33, 1000):
+        numbers = np.random.Generator(np.random.Philox(7)).integers(0, 1 << 16, n, np.uint16)
+        np.testing.assert_array_equal(_short(np.random.Philox(7), n), numbers)
