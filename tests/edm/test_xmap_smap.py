@@ -96,8 +96,8 @@ def test_equals_a_loop_of_smap(one_device):
 def test_work_items_of_a_group_share_the_work(device, kind):
     x = {"plain": plain, "gaps": gaps}[kind]()
     with using(**GROUPS):
-        result = pyedmcl.xmap(x, E=3, method="smap", theta=2.0, Tp=3, exclusion_radius=2, device=device)
-    expected = second_opinion(kind, 3, 2.0, Tp=3, exclusion_radius=2)
+        result = pyedmcl.xmap(x, E=2, method="smap", theta=2.0, Tp=3, exclusion_radius=2, device=device)
+    expected = second_opinion(kind, 2, 2.0, Tp=3, exclusion_radius=2)
     np.testing.assert_allclose(result.rho, expected, rtol=0, atol=1e-5)
 
 
