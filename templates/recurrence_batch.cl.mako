@@ -76,6 +76,7 @@
 </%def>\
 #define UNFUSED  // a cell is a sum of products that are rounded one by one
 #define METRIC ${metric}
+#include "column_runs.clh"
 #include "metric.clh"
 #include "transpose.clh"
 #define WG ${wg}

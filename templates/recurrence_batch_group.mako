@@ -51,36 +51,19 @@ static void count_columns(const int n_a, const int n_b, const int stride, global
                           global uint* vertical, global uint* white, global uint* border,
                           global ushort* per_column, ulong* sums) {
   for (int c = get_local_id(0); c < n_a; c += WG) {
-    int begin = 0, first = -1, last_begin = 0, last = -1, points = 0, blacks = 0;
+    BEGIN_RUNS;
+    int points = 0;
     ulong black = 0;
     for (int p = 0; p < n_b; p += 64) {
       const ulong v = TWO_WORDS(bits + (size_t)(p / 32) * stride + c, stride, n_b - p);
       points += (int)popcount(v);
       for (ulong edges = (v ^ (v << 1 | black)) & ONES64(n_b - p); edges; edges &= edges - 1) {
         const int at = p + LOWEST(edges);
-        if (v >> (at - p) & 1) {
-          if (at > begin) {
-            if (begin > 0) COUNT(white[at - begin], 1u);
-            else COUNT(border[at - begin], 1u);
-          }
-          if (first < 0) first = at;
-          last_begin = at;
-          ++blacks;
-        } else {
-          COUNT(vertical[at - begin], 1u);
-          last = at - 1;
-        }
-        begin = at;
+        END_RUN(at, v >> (at - p) & 1);
       }
       black = v >> 63;
     }
-    // Where the column ends black, its last edge began a run that nothing has ended.
-    if (blacks > 0 && last < last_begin) {
-      COUNT(vertical[n_b - begin], 1u);
-      last = n_b - 1;
-    } else {
-      COUNT(border[n_b - begin], 1u);
-    }
+    END_RUNS(n_b);
     if (blacks > 0) {
       sums[0] += last_begin - first;
       sums[1] += blacks - 1;

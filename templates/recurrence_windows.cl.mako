@@ -34,6 +34,7 @@
 ## ---- end of parameters ----
 #define UNFUSED  // a cell is a sum of products that are rounded one by one
 #define METRIC ${metric}
+#include "column_runs.clh"
 #include "metric.clh"
 
 ## The coordinates of a point.
@@ -132,7 +133,8 @@ void recurrence_windows(global const uint* restrict columns, global const uint* 
   ulong period = 0, periods = 0, gap = 0, gaps = 0;
   for (int c = lane; c < size; c += ${counting_wg}) {
     global const uint* restrict row = columns + (size_t)(start + c) * words;
-    int begin = 0, first = -1, last_begin = 0, last = -1, points = 0, blacks = 0;
+    BEGIN_RUNS;
+    int points = 0;
     uint black = 0;
     for (int p = 0; p < size; p += 32) {
       const uint here = size - p < 32 ? (1u << (size - p)) - 1 : 0xffffffffu;
@@ -140,29 +142,11 @@ void recurrence_windows(global const uint* restrict columns, global const uint* 
       points += popcount(v);
       for (uint edges = (v ^ (v << 1 | black)) & here; edges; edges &= edges - 1) {
         const int at = p + 31 - clz(edges & -edges);
-        if (v >> (at - p) & 1) {
-          if (at > begin) {
-            if (begin > 0) COUNT(white[at - begin], 1u);
-            else COUNT(border[at - begin], 1u);
-          }
-          if (first < 0) first = at;
-          last_begin = at;
-          ++blacks;
-        } else {
-          COUNT(vertical[at - begin], 1u);
-          last = at - 1;
-        }
-        begin = at;
+        END_RUN(at, v >> (at - p) & 1);
       }
       black = v >> 31;
     }
-    // Where the column ends black, its last edge began a run that nothing has ended.
-    if (blacks > 0 && last < last_begin) {
-      COUNT(vertical[size - begin], 1u);
-      last = size - 1;
-    } else {
-      COUNT(border[size - begin], 1u);
-    }
+    END_RUNS(size);
     if (blacks > 0) {
       period += last_begin - first;
       periods += blacks - 1;
