@@ -75,7 +75,8 @@ def ccm(
         The two variables, equally long, time along the first axis, NaN for gaps. Of several columns each is embedded,
         and the first is what is predicted.
     E : int, (int, int) or "auto"
-        Lags of the embedding of x and of y; "auto" finds those at which each predicts itself best.
+        Lags of the embedding of x and of y; "auto" finds those at which each predicts itself best, the default
+        unless ``embedded``.
     E_max, E_rule
         For E="auto", as for :func:`pyedmcl.embed_dimension`.
     tau : int
@@ -184,8 +185,8 @@ def ccm(
     x, y, groups = stated(x, y, state, groups)
     if not embedded:
         E = dimensions_of(
-            x, y, E, E_max=E_max, E_rule=E_rule, tau=tau, exclusion_radius=exclusion_radius, knn=knn, groups=groups,
-            dtype=dtype, device=device,
+            x, y, "auto" if E is None else E, E_max=E_max, E_rule=E_rule, tau=tau, exclusion_radius=exclusion_radius,
+            knn=knn, groups=groups, dtype=dtype, device=device,
         )  # fmt: skip
     both = variables(
         x, y, E=E, tau=tau, Tp=[Tp], exclusion_radius=exclusion_radius, embedded=embedded, lib_range=lib_range,

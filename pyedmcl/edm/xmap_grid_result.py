@@ -161,8 +161,8 @@ class XmapGrid(Result):
         return _table(self, rho=self.rho)
 
     def plot(self, path: str | None = None) -> Any:
-        """Skill over the first axis: median and middle half of all pairs; the map itself where no axis is left. Saved
-        to ``path`` if given. Needs matplotlib."""
+        """Skill over the first axis, in the mean over folds: median and middle half of all pairs; the map itself where
+        no axis is left. Saved to ``path`` if given. Needs matplotlib."""
         from ..plot import heat_map
         from ..plot.grid import skill_over_axis
 

@@ -17,6 +17,8 @@ def skill_over_axis(
 ) -> Any:
     """Median and middle half of the skill of pairs over the first axis, a curve for each combination of the others.
 
+    Folds are no axis where there is another one: their mean is drawn.
+
     Parameters
     ----------
     grid : XmapGrid
@@ -30,6 +32,8 @@ def skill_over_axis(
     -------
     matplotlib.figure.Figure
     """
+    if len(grid.axes) > 1 and "fold" in grid.axes:
+        grid = grid.mean("fold")
     name, *others = grid.axes
     rho = np.array(grid.rho, np.float64)
     itself = own_targets(grid.names, grid.targets)

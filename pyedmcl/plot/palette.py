@@ -8,6 +8,7 @@ from typing import Any
 from ..io.style import style
 
 _LINE = 80  # letters of a line of a legend
+_LEGEND_LINE, _FEW_LINES = 0.16, 3  # inches of such a line; so many find room in any figure
 _BELOW = 0.5  # inches that tick labels and the label of an axis take
 DARK, MIDDLE, PALE, RED, GREY = "#21526b", "#2a788e", "#9aa5ab", "#d1495b", "#b8b8b8"
 # Of two curves each has a colour and a mark of its own.
@@ -32,7 +33,10 @@ def folded(text: str, letters: int) -> str:
 
 
 def legend(ax: Any, **options: Any) -> None:
-    """A small legend below the axes, where it covers no data; with ``options`` within them, on a pale ground."""
+    """A small legend below the axes, where it covers no data, and for which the figure grows.
+
+    With ``options`` it lies within the axes, on a pale ground.
+    """
     if options or style().ax is not None:
         ax.legend(**{"fontsize": 8, "loc": "best", "framealpha": 0.85, "edgecolor": "none", **options})
         return
@@ -44,6 +48,10 @@ def legend(ax: Any, **options: Any) -> None:
     below = ax.transAxes + ScaledTranslation(0, -_BELOW, ax.figure.dpi_scale_trans)
     ax.legend(drawn, labels, fontsize=8, loc="upper left", bbox_to_anchor=(0, 0), bbox_transform=below, borderaxespad=0,
               frameon=False, ncols=columns)  # fmt: skip
+    # Without this a long legend takes its room from the curves. A part of a figure cannot grow.
+    if style().figsize is None and hasattr(ax.figure, "set_figheight"):
+        lines = sum(label.count("\n") + 1 for label in labels) / columns
+        ax.figure.set_figheight(ax.figure.get_figheight() + _LEGEND_LINE * max(lines - _FEW_LINES, 0))
 
 
 def legend_above(ax: Any) -> None:

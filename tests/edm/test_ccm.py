@@ -203,10 +203,16 @@ def test_samples_without_skill_do_not_spoil_a_mean():
 X, Y = driven(60)
 
 
+def test_without_E_each_series_has_the_one_that_predicts_it_best(one_device):
+    found = pyedmcl.ccm(X, Y, lib_sizes=[10, 40], sample=3, seed=1, E_max=4, device=one_device)
+    expected = pyedmcl.ccm(X, Y, E="auto", lib_sizes=[10, 40], sample=3, seed=1, E_max=4, device=one_device)
+    assert found.E == expected.E
+    np.testing.assert_array_equal(found.rho, expected.rho)
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"E": None}, "E=None"),
         ({"E": (1, 2, 3)}, r"E=\(1, 2, 3\)"),
         ({"E": 0}, r"E=0"),
         ({"tau": -1}, r"tau=-1"),

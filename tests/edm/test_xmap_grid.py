@@ -195,6 +195,8 @@ def test_frames_arrays_and_pictures(one_device, tmp_path):
     assert (flow.to_frame()["cause"] == flow.to_frame()["target"]).all()
     assert flow.to_frame()["E"].dtype.kind == "i"
     grid.plot(str(tmp_path / "grid.png"))
+    folded = pyedmcl.xmap_grid(DATA, E=[1, 2], folds=3, device=one_device).plot()
+    assert folded.axes[0].get_xlabel() == "E" and len(folded.axes[0].lines) == 1  # not skill over folds
     flow.plot(str(tmp_path / "flow.png"))
     grid.sel(E=1, Tp=0).plot(str(tmp_path / "map.png"))
     with pytest.raises(InputError, match="choose values of Tp"):

@@ -45,3 +45,13 @@ PICTURES = {
 @pytest.mark.filterwarnings("ignore:nothing is significant", "ignore:E is at the upper end", "ignore:skill hardly")
 def test_nothing_is_cut_off_or_covered(what, one_device):
     look_at(PICTURES[what](one_device))
+
+
+def test_a_long_legend_leaves_room_for_the_curves(one_device):
+    figure = pyedmcl.xmap(TABLE, E=2, windows=(90, 30), device=one_device).plot()
+    figure.canvas.draw()
+    axes = figure.axes[0]
+    assert len(axes.get_legend().get_texts()) == 8
+    assert axes.get_window_extent().height / figure.dpi > 2.4  # inches
+    asked = pyedmcl.xmap(TABLE, E=2, windows=(90, 30), device=one_device).plot(figsize=(8, 4))
+    assert tuple(asked.get_size_inches()) == (8, 4)
