@@ -57,6 +57,8 @@ class SmapMapProblem(OneWayProblem):
             given["penalised"] = ridge
         if self.kernel == "smap_gram":
             given["slopes"] = False
+        if self.kernel == "smap_map":
+            given["matrix_units"] = False  # which prescribe all that could be tuned
         return self.named(
             f"E={E}", f"{targets} targets", f"{rows:,} rows", "ridge" * ridge, rows=rows, targets=targets,
             libraries=max(min(most, targets), 1), ridge=ridge, given=given,
