@@ -11,7 +11,7 @@
 ##   dtype       number type of data and distances: float32 or float64
 ##   table_tile  query rows of a tile of the neighbour tables
 ## Tuned for speed, never changing what is computed (values; default of a processor, of a GPU):
-##   wg          work-items of a group, a query row each (1 16 32 64 128; 16, 64)
+##   wg          work-items of a group, a query row each (1 16 32 64 128; 16, 32)
 ## ---- end of parameters ----
 <%
 from itertools import accumulate

@@ -89,6 +89,8 @@ class Tuning:
             return self._run()
         finally:
             self._trials.forget()
+            if self.standing.key is None and self._untried():
+                self._trials.step_back(self._default)
 
     def _run(self) -> Standing:
         self._say("reading")
@@ -249,14 +251,18 @@ class Tuning:
             self._store(self._trials.judged[best], times[best])
             self._trials.record(self._key, self._default.parameters, default_times, final=False)
             return self._end()
-        if any(canonical(start) not in self._trials.judged for start in self._starts):
-            # Perhaps better than the defaults, and in use: it must not give way to them untried.
+        if self._untried():
+            # Perhaps better than the defaults, and in use: it must not give way to them.
             return self._end("the time was up before all that is known had been tried: give more")
         times_of_defaults = default_times or self._default.times
         self.standing.default_seconds = median(times_of_defaults)
         self._store(self._default, times_of_defaults)
         better = any(candidate.may_win for candidate in self._trials.judged.values())
         return self._end("nothing was faster than the defaults" if better else "")
+
+    def _untried(self) -> bool:
+        """Whether something is known of similar problems that this tuning has not tried."""
+        return any(canonical(start) not in self._trials.judged for start in self._starts)
 
     def _finalists(self) -> list[Candidate]:
         """The best few that may win. What an earlier tuning found must be right today, too."""

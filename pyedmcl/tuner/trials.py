@@ -96,6 +96,10 @@ class Trials:
             self.database.forget(candidate.trial)
             self._running.pop(candidate.trial, None)
 
+    def step_back(self, default: Candidate) -> None:
+        """Have the trial of the defaults not count as the best that is known here, beside what was not tried."""
+        self.database.finish(default.trial, status="slow", seconds=[s for s in default.times if s > 0])
+
     def record(
         self, key: TuningKey, parameters: Mapping[str, Any], seconds: Sequence[float], *, final: bool, note: str = ""
     ) -> None:  # fmt: skip
@@ -127,7 +131,7 @@ class Trials:
         timed = [t for t in earlier if t.median is not None]
         defaults: dict[str, float] = {}
         for trial in timed:
-            if trial.status == "ok" and trial.canonical == default.name:
+            if trial.status in ("ok", "slow") and trial.canonical == default.name:
                 defaults.setdefault(trial.session, trial.median or 0.0)
         known: dict[str, Candidate] = {}
         for trial in timed:

@@ -190,15 +190,15 @@ def test_a_barred_configuration_is_used_nowhere_until_it_is_unbarred(filled, mon
 
 def test_a_job_that_began_with_what_is_barred_since_is_refused(data_dir):
     info = NVIDIA
-    tuned = {**source.parameters(spec("predict"), {"dtype": "float32"}, info).parameters, "wg": 32}
+    tuned = {**source.parameters(spec("predict"), {"dtype": "float32"}, info).parameters, "wg": 128}
     answers = {}
     with keeping(answers):
         chosen()
     answers = {question: tuned for question in answers}
     with keeping(answers):
         assert chosen().grade == "recorded"
-    db("bar", "predict", "wg=32")
-    with source.mode(), keeping(answers), pytest.raises(StoreError, match="'pyedmcl db bar' keeps predict wg=32 away"):
+    db("bar", "predict", "wg=128")
+    with source.mode(), keeping(answers), pytest.raises(StoreError, match="'pyedmcl db bar' keeps predict wg=128 away"):
         chosen()
 
 

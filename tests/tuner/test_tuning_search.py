@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import math
 from dataclasses import replace
@@ -19,8 +20,11 @@ from pyedmcl.tuner.outcome import Settings
 from pyedmcl.tuner.search import Tuning, winner
 from pyedmcl.tuner.space import Space
 from pyedmcl.tuner.strategies import STRATEGIES, ask
+from pyedmcl.tuning import wisdom
 from pyedmcl.tuning.database import Database
+from pyedmcl.tuning.grades import Entry
 from pyedmcl.tuning.key import canonical, tuning_key
+from pyedmcl.tuning.parameters import source
 
 BEST = {"lanes": 4, "tile": 0, "unroll": 4}
 KEY = tuning_key(PAPER, {"dtype": "float32"}, INTEL, {})
@@ -273,6 +277,30 @@ def test_a_tuning_without_time_replaces_nothing_that_is_known():
     assert newest == canonical(best) != canonical(DEFAULT)
     database.remove([t.id for t in database.trials()])
     assert tune(database, session="s3", until=0.0).key is not None, "defaults, where nothing else is known"
+
+
+@pytest.mark.parametrize("stopped", [False, True])
+def test_what_is_shipped_stays_in_use_until_a_tuning_has_tried_it(monkeypatch, stopped):
+    """The trial of the defaults, made on the device itself, must not go before it."""
+
+    class Interrupted(Scripted):
+        def prepare(self, case, configurations):
+            if configurations != [None]:
+                raise KeyboardInterrupt
+            return super().prepare(case, configurations)
+
+    monkeypatch.setattr(wisdom, "shipped", lambda runtime: (Entry(KEY, BEST),))
+    with pytest.raises(KeyboardInterrupt) if stopped else contextlib.nullcontext():
+        tune(Database(), *[Interrupted()] * stopped, until=math.inf if stopped else 0.0)
+
+    def known():
+        source.knowledge.refresh()
+        return [(grade, dict(entry.parameters)) for grade, entry in source.knowledge.suitable(KEY)]
+
+    assert known() == [("shipped", BEST)]
+    assert [trial.status for trial in Database().trials(KEY)] == ["slow"], "of the defaults, whose times are kept"
+    assert tune(Database(), session="s2").parameters == BEST
+    assert known()[0] == ("exact", BEST)
 
 
 def test_the_outcome_does_not_depend_on_the_run(tmp_path):

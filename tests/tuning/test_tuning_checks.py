@@ -72,7 +72,7 @@ def test_what_is_wrong_here_is_barred_and_the_next_best_is_used(asked, status):
     asked.answer = (status, "3 of 7 values differ")
     run(Database(), key(info=OLDER, rows=1000), {"wg": 128})
     for _ in range(2):
-        assert ask(rows=1000) == ParameterChoice({"wg": 64}, "default")
+        assert ask(rows=1000) == ParameterChoice({"wg": 32}, "default")
         source.forget()
     assert asked == [{"wg": 128}]
     (barred,) = Database().trials(status=status)

@@ -36,7 +36,7 @@ def ask(info=NVIDIA, specialisation=PREDICT, **sizes):
 
 
 def test_without_knowledge_the_defaults_serve_and_no_database_is_made(data_dir):
-    assert ask() == ParameterChoice({"wg": 64}, "default")
+    assert ask() == ParameterChoice({"wg": 32}, "default")
     assert not data_dir.exists()
 
 
@@ -71,7 +71,7 @@ def test_shipped_wisdom_comes_after_what_was_measured_here(monkeypatch):
     source.forget()
     assert ask(rows=1000) == ParameterChoice({"wg": 16}, "exact")  # what was found here goes before equals
     with source.mode("never"):
-        assert ask(rows=1000) == ParameterChoice({"wg": 64}, "default")
+        assert ask(rows=1000) == ParameterChoice({"wg": 32}, "default")
 
 
 def test_a_grade_is_told_once(caplog):
@@ -98,7 +98,7 @@ def test_a_running_process_sees_what_another_one_tuned(data_dir):
 def test_what_failed_here_is_not_taken_from_elsewhere(monkeypatch):
     monkeypatch.setattr(wisdom, "shipped", lambda runtime: (Entry(key(rows=1000), {"wg": 128}),))
     run(Database(), key(rows=16_000), {"wg": 128}, None, status="wrong")
-    assert ask(rows=1000) == ParameterChoice({"wg": 64}, "default")
+    assert ask(rows=1000) == ParameterChoice({"wg": 32}, "default")
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_parameters_that_do_not_fit_are_told_and_left_out(parameters, why, caplo
     caplog.set_level(logging.INFO, logger="pyedmcl")
     small = replace(NVIDIA, max_work_group=64)
     run(Database(), key(info=small), parameters)
-    assert ask(info=small) == ParameterChoice({"wg": 64}, "default")
+    assert ask(info=small) == ParameterChoice({"wg": 32}, "default")
     assert why in caplog.text
 
 
@@ -233,7 +233,7 @@ def test_a_tuner_that_fails_does_not_stop_the_work(caplog):
 
     source.tuner = tuner
     with source.mode("force"):
-        assert ask() == ParameterChoice({"wg": 64}, "default")
+        assert ask() == ParameterChoice({"wg": 32}, "default")
     assert "predict could not be tuned: the device is gone" in caplog.text
 
     def stopped(*_):
@@ -284,13 +284,13 @@ def test_what_an_engine_adjusts_is_told_and_kept_for_provenance(caplog):
     caplog.set_level(logging.INFO, logger="pyedmcl")
     with source.watching() as outer, source.watching():
         choice = ask()
-        assert source.adjusted(choice, {"wg": 64}, "nothing changes") == {"wg": 64}
-        assert source.record()["predict"] == [{"grade": "default", "parameters": {"wg": 64}}]
+        assert source.adjusted(choice, {"wg": 32}, "nothing changes") == {"wg": 32}
+        assert source.record()["predict"] == [{"grade": "default", "parameters": {"wg": 32}}]
         for _ in range(2):
-            assert source.adjusted(choice, {"wg": 32, "more": 1}, "few rows") == {"wg": 32, "more": 1}
+            assert source.adjusted(choice, {"wg": 16, "more": 1}, "few rows") == {"wg": 16, "more": 1}
         assert ask() == choice, "the answer stays as it was"
-        changes = [{"why": "few rows", "parameters": {"wg": 32, "more": 1}}]
-        assert source.record()["predict"] == [{"grade": "default", "parameters": {"wg": 64}, "adjusted": changes}]
+        changes = [{"why": "few rows", "parameters": {"wg": 16, "more": 1}}]
+        assert source.record()["predict"] == [{"grade": "default", "parameters": {"wg": 32}, "adjusted": changes}]
     assert [question.adjusted for question in outer.values()] == [tuple(changes)]
     assert caplog.text.count("parameters of predict are adjusted: few rows") == 1
     assert source.adjusted(choice, {"wg": 1}, "nobody watches") == {"wg": 1}
