@@ -14,7 +14,7 @@
 ##   k        number of neighbours
 ##   dtype    number type of data and distances: float32 or float64
 ## Tuned for speed, never changing what is computed (values; default of a processor, of a GPU):
-##   lanes    query rows of a work-item; a SIMD register on CPUs (1 4 8 16; 16, 1)
+##   lanes    query rows of a work-item; a SIMD register on CPUs (1 4 8 16; 16, 4)
 ##   vectors  vectors of rows of a work-item, side by side (1 2 3 4; 2, 1)
 ##   wg       work-items of a group (1 32 64 128 256; 1, 64)
 ## ---- end of parameters ----

@@ -23,7 +23,7 @@ SPEC = KernelSpec(
     """,
     specialisation=("E", "k", "dtype"),
     tunables=(
-        Tunable("lanes", (1, 4, 8, 16), {"cpu": 16, "gpu": 1}, "query rows of a work-item; a SIMD register on CPUs"),
+        Tunable("lanes", (1, 4, 8, 16), {"cpu": 16, "gpu": 4}, "query rows of a work-item; a SIMD register on CPUs"),
         Tunable("vectors", (1, 2, 3, 4), {"cpu": 2, "gpu": 1}, "vectors of rows of a work-item, side by side"),
         Tunable("wg", (1, 32, 64, 128, 256), {"cpu": 1, "gpu": 64}, "work-items of a group"),
     ),

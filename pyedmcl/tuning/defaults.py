@@ -17,6 +17,9 @@ _STAGED_LANES = 4
 _STAGED_GROUP = 1024
 _STAGED_ROWS = 16
 _ROWS_EACH = 96
+# Bytes of what a work-item of a GPU holds of its query rows: coordinates, and distances and rows of neighbours. CCM by
+# distances took half of the time with four query rows at once (H100 and H200, E = 3); too many numbers leave registers.
+_REGISTERS = 256
 
 
 def defaults(
@@ -41,6 +44,10 @@ def defaults(
     if scalar and "unroll" in chosen and "dims" in specialisation:
         # Sweeps over several dimensions are long programs already; more steps at once overflow the instruction cache.
         chosen["unroll"] = 16 if len(specialisation["dims"]) == 1 else 4
+    if scalar and chosen.get("lanes", 1) > 1 and {"E", "k"} <= specialisation.keys():
+        numbers = chosen["lanes"] * (specialisation["E"] + 2 * specialisation["k"])
+        if numbers * (8 if specialisation.get("dtype") == "float64" else 4) > _REGISTERS:
+            chosen["lanes"] = 1
     if "columns" in specialisation and not scalar:
         _fit_vectors(chosen, specialisation["columns"])
         while chosen["lanes"] > 4 and chosen["lanes"] // 2 >= specialisation["columns"]:

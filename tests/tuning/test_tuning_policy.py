@@ -317,3 +317,13 @@ def test_staged_targets_that_do_not_fit_longer_series_are_passed_over(data_dir, 
 def test_default_tiles_shrink_rather_than_vanish(dtype, tau, tile, wg):
     chosen = defaults.defaults(spec("knn"), {"dtype": dtype, "dims": (1, 11), "tau": tau}, A100, 1024)
     assert (chosen["tile"], chosen["wg"]) == (tile, wg)
+
+
+@pytest.mark.parametrize(
+    ("E", "dtype", "lanes"),
+    [(1, "float32", 4), (3, "float32", 4), (10, "float32", 1), (1, "float64", 4), (3, "float64", 1)],
+)
+def test_a_work_item_of_a_gpu_has_several_query_rows_where_registers_hold_them(E, dtype, lanes):
+    asked = {"E": E, "k": E + 1, "dtype": dtype}
+    assert defaults.defaults(spec("ccm_direct"), asked, NVIDIA, 1024)["lanes"] == lanes
+    assert defaults.defaults(spec("ccm_direct"), asked, INTEL, 1024)["lanes"] == (8 if dtype == "float64" else 16)
