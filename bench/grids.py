@@ -22,7 +22,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from common import Report, clock, parser
+from common import Report, clock, compiled, parser
 from peers import kedm, pyrqa
 from workloads import coupled_maps, weather_like
 
@@ -44,7 +44,7 @@ def grids(report: Report, info: DeviceInfo, options: Namespace) -> None:
     def one_by_one() -> Any:
         return np.array([pyedmcl.xmap(x, E=E, device=options.device).rho for E in dims])
 
-    same = np.array_equal(together(), one_by_one(), equal_nan=True)  # compiles
+    same = np.array_equal(compiled(together), compiled(one_by_one), equal_nan=True)
     times: dict[str, list[float]] = {"grid": [], "loop": []}
     for _ in range(options.repeat):
         times["grid"].append(clock(together))
@@ -102,7 +102,7 @@ def windows(report: Report, info: DeviceInfo, options: Namespace) -> None:
         def one_by_one(call: Callable[..., Any] = call) -> Any:
             return np.array([call(x[rows]) for rows in slices])
 
-        same = np.array_equal(together(), one_by_one(), equal_nan=True)  # compiles
+        same = np.array_equal(compiled(together), compiled(one_by_one), equal_nan=True)
         times: dict[str, list[float]] = {"windows": [], "loop": []}
         for _ in range(options.repeat):
             times["windows"].append(clock(together))
@@ -130,7 +130,7 @@ def batches(report: Report, info: DeviceInfo, options: Namespace) -> None:
     def one_by_one() -> list[Any]:
         return [pyedmcl.rqa(row, **given) for row in some]
 
-    found, alone = together(), one_by_one()  # compiles
+    found, alone = compiled(together), compiled(one_by_one)
     same = all(found[row].counts == one.counts for row, one in enumerate(alone))
     table = found.to_dict()
     wanted = [one.to_dict() for one in alone]

@@ -25,7 +25,7 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from common import Report, clock, parser
+from common import Report, clock, compiled, parser
 from workloads import coupled_maps, weather_like
 
 import pyedmcl
@@ -118,7 +118,7 @@ def main() -> None:
     for name in options.cases.split(","):
         together, loop = CASES[name](options.device)
         times: dict[str, list[float]] = {"together": [], "loop": []}
-        together(), loop()  # compile
+        compiled(together), compiled(loop)
         for _ in range(options.repeat):
             times["together"].append(clock(together))
             times["loop"].append(clock(loop))

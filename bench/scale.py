@@ -19,7 +19,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from common import Report, clock, parser
+from common import Report, clock, compiled, parser
 from workloads import coupled_maps, mixed_dimensions, weather_like
 
 import pyedmcl
@@ -52,7 +52,7 @@ def first_call(options: Namespace, case: str, device: Any) -> float:
 
 def compare(options: Namespace, case: str, call: Call, one: str, several: list[str]) -> dict[str, Any]:
     """The figures of a case."""
-    results = [call(one), call(several)]
+    results = [compiled(lambda: call(one)), compiled(lambda: call(several))]
     times = [(clock(lambda: call(one)), clock(lambda: call(several))) for _ in range(options.repeat)]
     alone, together = (statistics.median(part) for part in zip(*times, strict=True))
     whole_alone, whole_together = first_call(options, case, one), first_call(options, case, several)
