@@ -111,6 +111,8 @@ def _make_folder(folder: Path) -> None:
 
     if os.path.exists(folder) and not os.path.isdir(folder):
         raise StoreForeignError(f"{folder} exists and is not a folder: name another one with -o")
+    if os.path.isdir(folder) and os.listdir(folder) and not os.path.exists(folder / "links.csv"):
+        raise StoreForeignError(f"{folder} holds files that no demo has written: name another folder with -o")
     with explained(f"{folder} cannot be created", ", or name another folder with -o"):
         folder.mkdir(parents=True, exist_ok=True)
 

@@ -174,3 +174,11 @@ def test_demo_refuses_a_file_in_its_place(tmp_path):
     result = CliRunner().invoke(app, ["demo", "-o", str(tmp_path / "taken")])
     assert result.exit_code == 5 and "not a folder" in result.output
     assert (tmp_path / "taken").read_text() == "mine"
+
+
+def test_files_of_others_are_not_replaced(tmp_path):
+    (tmp_path / "series.csv").write_text("mine\n1\n")
+    done = inside("demo", "-o", tmp_path)
+    assert done.returncode == 5 and "no demo has written" in done.stderr and "-o" in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["series.csv"]
+    assert (tmp_path / "series.csv").read_text() == "mine\n1\n"
