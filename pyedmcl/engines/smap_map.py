@@ -270,14 +270,12 @@ class SmapMap:
     def _doubtful(self, n: int) -> NDArray[np.int32]:
         """By library, whether some fit is too nearly singular for float32."""
         found = self.executor.download(self._pool.get("doubtful", 0), np.empty(n, np.int32))
-        if not found.any():
-            self._pool.changed("doubtful", found.tobytes())
+        self._pool.changed("doubtful", found.tobytes())
         return found
 
     def _none_doubtful(self, n: int) -> None:
         """No library is doubtful before its systems are solved, which may make it so."""
         self._pool.constant("doubtful", np.zeros(n, np.int32))
-        self._pool.changed("doubtful")
 
     def _twin_in_double(self, thetas: tuple[float, ...]) -> SmapMap:
         """The same map in float64."""

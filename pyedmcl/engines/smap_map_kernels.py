@@ -147,7 +147,9 @@ class MapKernels:
                 chosen[name] //= 2
         self._fit(chosen, given)
         why = "tiles are no wider than the targets, and must fit into local memory"
-        adjusted(choice, chosen, why + "; matrix units prescribe the rest" * self.on_matrix_units)
+        if self.on_matrix_units:
+            why += "; matrix units prescribe the rest"
+        adjusted(choice, chosen, why)
         gram = parameters(spec("smap_gram"), solving, info, sizes).parameters
         return TargetClass(E, pattern, begin, end, {**solving, **gram}, {**given, **chosen})
 
@@ -248,6 +250,7 @@ class MapKernels:
     def solve(self, each: TargetClass, n: int, theta: float) -> None:
         """A system for each row of n libraries whose states were made; sets "doubtful" of libraries."""
         shape = self.shape
+        self._pool.changed("doubtful")
         kernel = build(self.executor, spec("smap_gram"), each.gram)
         E, wg, (_, m, _) = each.E, int(each.gram["wg"]), shape.extent(each.E)
         rows, pacer = wg * int(each.gram["lanes"]), self._pacer("gram", each.E)

@@ -116,6 +116,14 @@ def test_several_theta_and_the_best(one_device):
     np.testing.assert_array_equal(best.theta, np.array(THETAS, best.theta.dtype)[every.argmax(axis=0)])
 
 
+def test_a_theta_of_which_fits_are_nearly_singular_leaves_the_next_alone(one_device):
+    x, thetas = HARD["spikes"](), [0.0, 8.0, 2.0]  # at 8 all libraries are computed in double again
+    several = pyedmcl.xmap(x, E=3, method="smap", theta=thetas, device=one_device)
+    for theta, rho in zip(thetas, several.rho, strict=True):
+        alone = pyedmcl.xmap(x, E=3, method="smap", theta=theta, device=one_device)
+        np.testing.assert_array_equal(rho, alone.rho, err_msg=f"theta = {theta}")
+
+
 def test_constant_series_have_no_skill(one_device):
     x = plain()
     x[:, 2] = 0.1
