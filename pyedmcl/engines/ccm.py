@@ -171,11 +171,11 @@ class SampledSkill:
             As for :meth:`skill`.
         """
         rows, row_lists = self._row_lists(table)
-        device, rows_of = self._device, self._device.put("rows_of", rows)
+        device, rows_of = self._device, self._pool.put("rows_of", rows)
         columns = columns_of(table, sizes, stream_keys(seed, sizes), samples, row_lists, 0, SAMPLES)
         n = len(columns.numbers)
         words = np.empty((n, device.word_stride), np.uint16)
-        self.executor.download(device.draw(device.put("columns", columns.numbers), columns.numbers, rows_of), words)
+        self.executor.download(device.draw(self._pool.put("columns", columns.numbers), columns.numbers, rows_of), words)
         out = np.empty((len(table), len(sizes), samples, self.n), bool)
         for place in range(SAMPLES):
             filled = columns.numbers[:, Field.SAMPLES] > place
@@ -234,7 +234,7 @@ class SampledSkill:
         return searcher, searcher.load_layouts(library, query)
 
     def _data(self, series: SearchSeries, rows: NDArray[np.int32]) -> LaidOut:
-        rows_of = self._device.put("rows_of", rows)
+        rows_of = self._pool.put("rows_of", rows)
         return LaidOut(series.library, series.query, series.strides, rows_of, series.library)
 
     def _at_hand(self, data: LaidOut, libraries: NDArray[np.int_], first: int, last: int) -> LaidOut:
@@ -274,7 +274,7 @@ class SampledSkill:
         values = np.full((len(targets), self._device.future_stride), GAP, self.problem.dtype)
         values[:, : self.n] = self._targets.centred(targets, self.problem.dtype)
         columns.numbers[:, Field.FUTURE] = row_of[columns.pair]
-        return self._device.put("future_targets", values)
+        return self._pool.put("future_targets", values)
 
     def _compute(
         self, data: LaidOut, tables: Tables | None, entries: int, columns: Columns, direct: Mask, members: Mask | None

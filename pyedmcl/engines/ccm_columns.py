@@ -85,11 +85,6 @@ class ColumnKernels:
         """Memory of a column: its words and its sums."""
         return int(self.word_stride * 2 + self.n_chunks * SUMS * SAMPLES * self.problem.itemsize)
 
-    def put(self, name: str, values: NDArray[Any]) -> Buffer:
-        """Upload into the pool."""
-        values = np.ascontiguousarray(values)
-        return self.executor.upload(values, self._pool.get(name, max(values.nbytes, 1)))
-
     def _values(self, name: str) -> dict[str, Any]:
         """Specialisation and tuned parameters of a kernel."""
         if name not in self._known:
@@ -151,8 +146,8 @@ class ColumnKernels:
         cells = numbers[firsts, Field.SIZE].astype(np.int64) * numbers[firsts, Field.SAMPLES] * is_listed[firsts]
         numbers[:, Field.WORDS] = draw_of
         numbers[:, Field.LISTS] = np.where(is_listed, (np.cumsum(cells) - cells)[draw_of], -1)
-        held, drawn = self.put("columns", numbers), self.put("draws", numbers[firsts])
-        members = self.draw(drawn, numbers[firsts], data.rows_of) if words is None else self.put("words", words)
+        held, drawn = self._pool.put("columns", numbers), self._pool.put("draws", numbers[firsts])
+        members = self.draw(drawn, numbers[firsts], data.rows_of) if words is None else self._pool.put("words", words)
         sums = self._pool.get("sums", n * self.n_chunks * SUMS * SAMPLES * self.problem.itemsize)
         if cells.any():
             lists = self._list(drawn, cells, data.rows_of, members)
@@ -177,7 +172,7 @@ class ColumnKernels:
         values = self._values("ccm")
         fixed = {
             "near": tables.rows, "dist": tables.values, "entries": entries, "rows_of": data.rows_of, "members": words,
-            "stride": self.word_stride, "column_of": self.put("scanned", scanned), "n_scanned": len(scanned),
+            "stride": self.word_stride, "column_of": self._pool.put("scanned", scanned), "n_scanned": len(scanned),
             "n_rows": self.n, "E": self.E, **self._common(data, held, sums),
         }  # fmt: skip
         per_column = SAMPLES // int(values["lanes"])
@@ -214,7 +209,7 @@ class ColumnKernels:
         n = len(samples)
         fixed = {
             "query": data.query, "query_stride": data.strides[1], "lists": lists,
-            "sample_of": self.put("listed", samples), "n_sampled": n,
+            "sample_of": self._pool.put("listed", samples), "n_sampled": n,
             **self._common(data, held, sums),
         }  # fmt: skip
         cost = CHUNK * float(numbers[:, Field.SIZE].mean()) * (2 * self.E + 2 * self.k + 2)

@@ -100,8 +100,8 @@ class Sweeps:
     def load(self) -> None:
         """Put the library on the device."""
         lib, basis = self.library, self.basis
-        self.put("shift", basis.shift)
-        self.put("basis", basis.map)
+        self.pool.put("shift", basis.shift)
+        self.pool.put("basis", basis.map)
         self.pool.constant("library_rows", lib.rows.astype(np.int32))
         self._stage(lib.x, lib.y, "library")
         if not self._fitted.all():
@@ -122,12 +122,12 @@ class Sweeps:
         base = x.base
         if isinstance(base, np.ndarray) and base.ndim == 1 and base.dtype == x.dtype and base.flags.c_contiguous:
             if base is not self._series:
-                self.put("series", base)
+                self.pool.put("series", base)
                 self._series = base
             start = (x.__array_interface__["data"][0] - base.__array_interface__["data"][0]) // 8
             step, lag = (stride // 8 for stride in x.strides)
             return self.pool.get("series", 0), {"start": start, "step": step, "lag": lag}
-        return self.put(name, x), {"start": 0, "step": x.shape[1], "lag": 1}
+        return self.pool.put(name, x), {"start": 0, "step": x.shape[1], "lag": 1}
 
     def _stage(self, x: Doubles, y: Doubles, name: str) -> None:
         basis, m = self.basis, len(x)
@@ -136,18 +136,13 @@ class Sweeps:
         points, place = self._raw("raw", x)
         kernel = build(self.executor, spec("smap_stage"), self._given, "stage_library")
         self.executor.launch(
-            kernel, open_size(m), None, x=points, **place, target=self.put("raw_target", y), n=m,
+            kernel, open_size(m), None, x=points, **place, target=self.pool.put("raw_target", y), n=m,
             shift=self.pool.get("shift", 0), basis=self.pool.get("basis", 0), unit=2.0**-basis.exponent,
             target_shift=basis.target_shift, target_unit=1 / basis.target_scale, near=near, regressors=regressors,
         )  # fmt: skip
         if basis.flat:
             future_target = (y - basis.target_shift) / basis.target_scale
-            self.put("regressors", np.column_stack([basis.regressors(x), future_target]))
-
-    def put(self, name: str, values: NDArray[Any]) -> Buffer:
-        """Upload to the buffer called ``name``."""
-        values = np.ascontiguousarray(values)
-        return self.executor.upload(values, self.pool.get(name, max(values.nbytes, 1)))
+            self.pool.put("regressors", np.column_stack([basis.regressors(x), future_target]))
 
     def get(self, name: str, shape: tuple[int, ...], dtype: Any = np.float64) -> NDArray[Any]:
         """Download the beginning of the buffer called ``name``."""
@@ -249,7 +244,7 @@ class Sweeps:
         )  # fmt: skip
         if self.basis.flat:
             z = self.basis.regressors(points)
-            self.put("query_z", np.concatenate([z, np.repeat(z[-1:], padded - n, axis=0)]).T)
+            self.pool.put("query_z", np.concatenate([z, np.repeat(z[-1:], padded - n, axis=0)]).T)
 
     def moments(self, n: int, n_thetas: int, layout: str) -> Doubles:
         """Moments (n_thetas, n, entries) of the last block."""

@@ -240,7 +240,7 @@ class SmapMap:
         n, column, theta = len(libraries), int(self._column_of[target]), self._data.thetas[0]
         each = self._kernels.class_of(int(self._data.E[target]), 0, column, column + 1)
         series = self._data.doubles[:, libraries].T
-        self._kernels.put("series", np.where(np.isnan(series), GAP, series))
+        self._pool.put("series", np.where(np.isnan(series), GAP, series))
         self._put_strength(libraries)
         self._none_doubtful(n)
         rho = self._pool.get("rho", out.nbytes)
@@ -265,7 +265,7 @@ class SmapMap:
         if not self._data.ridge:
             return
         strength = np.ldexp(np.full(len(libraries), self._data.ridge), -2 * self._data.exponents[libraries])
-        self._kernels.put("strength", np.minimum(strength, 1e300))
+        self._pool.put("strength", np.minimum(strength, 1e300))
 
     def _doubtful(self, n: int) -> NDArray[np.int32]:
         """By library, whether some fit is too nearly singular for float32."""

@@ -204,11 +204,6 @@ class MapKernels:
     def _penalty(self, each: TargetClass, n: int) -> Buffer:
         return self._pool.get("penalty", n * each.E**2 * 8)
 
-    def put(self, name: str, values: NDArray[Any]) -> Buffer:
-        """Upload into the pool."""
-        values = np.ascontiguousarray(values)
-        return self.executor.upload(values, self._pool.get(name, max(values.nbytes, 1)))
-
     def whiten(
         self, each: TargetClass, n: int, theta: float, library_mask: NDArray[np.bool_],
         asked: NDArray[np.bool_] | None = None,
@@ -233,7 +228,7 @@ class MapKernels:
         held = pool.get("uses", 1)
         if shape.gaps:
             uses = library_mask.astype(np.uint8) | np.uint8(ASKED) * (True if asked is None else asked)
-            held = self.put("uses", uses[..., first : first + m])
+            held = self._pool.put("uses", uses[..., first : first + m])
         wg, pacer, cost = int(values["wg"]), self._pacer("white", each.E), 4.0 * m * each.E * (2 * each.E + 6)
         work, done = pool.get("work", n * self.bytes_of_library(each)["work"]), 0
         while done < n:

@@ -42,6 +42,13 @@ class Pool:
             held = self._held[name] = KeptBuffer(self.executor.allocate(nbytes))
         return held.buffer
 
+    def put(self, name: str, values: NDArray[Any]) -> Buffer:
+        """Copy ``values`` into the buffer called ``name``."""
+        values = np.ascontiguousarray(values)
+        buffer = self.get(name, max(values.nbytes, 1))
+        self.changed(name)
+        return self.executor.upload(values, buffer)
+
     def constant(self, name: str, values: NDArray[Any]) -> Buffer:
         """A buffer of that name that holds ``values``, which are copied unless they lie there from before.
 
@@ -49,11 +56,9 @@ class Pool:
         """
         values = np.ascontiguousarray(values)
         buffer, content = self.get(name, max(values.nbytes, 1)), values.tobytes()
-        held = self._held[name]
-        if held.content != content or buffer.itemsize != values.itemsize:
-            held.content = None
-            self.executor.upload(values, buffer)
-            held.content = content
+        if self._held[name].content != content or buffer.itemsize != values.itemsize:
+            self.put(name, values)
+            self.changed(name, content)
         return buffer
 
     def changed(self, name: str, content: bytes | None = None) -> None:

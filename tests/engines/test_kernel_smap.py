@@ -163,7 +163,7 @@ def test_solve_is_that_of_the_oracle(executor, layout):
     with using(smap={"share_from": 4}):
         engine = LocalFits(executor, library, y, np.arange(60), exclusion_radius=-1, dtype="float64")
     try:
-        engine.device.put("thetas", np.zeros(1))
+        engine.device.pool.put("thetas", np.zeros(1))
         solved = engine.device.run(points, np.arange(24), 1, layout)
         packed = engine.device.moments(24, 1, layout)[0]
     finally:

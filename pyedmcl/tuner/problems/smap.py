@@ -97,7 +97,7 @@ class SmapProblem(OneWayProblem):
             step = min(device.block(device.layout, len(thetas)), n) if shown else n
 
             def go() -> Answer:
-                device.put("thetas", np.asarray(thetas, device.dtype))
+                device.pool.put("thetas", np.asarray(thetas, device.dtype))
                 for a in range(0, n, step):
                     solved = device.run(points[a : a + step], query[a : a + step], len(thetas), device.layout)
                 answer = {
