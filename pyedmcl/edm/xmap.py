@@ -149,7 +149,7 @@ def xmap(
         time of a lookup; processors gain nothing. Targets with a range too wide for that, pairs whose predictions
         hardly vary or are made of few rows, and maps of data with gaps are computed in full;
         ``provenance["precision"]`` and a warning say how many targets were. With ``method="smap"`` predictions are
-        made on matrix units, which changes rho by up to 1e-5, on an H100 or H200; in full on other devices. See
+        made on matrix units, which changes rho by up to 1e-5, on an H200; in full on other devices. See
         ``docs/approximate.md``.
     keep : str
         Which pairs are kept: "all"; "top:50", the 50 strongest of each library, so the strongest causes of each effect;
