@@ -14,11 +14,11 @@ import numpy as np
 from ..errors import InputError, warn
 from .arguments import MOST_STEPS, integer
 from .call import noticed
-from .columns import SHOWN, counts, leaves_out, select, some
+from .columns import SHOWN, counts, select, some
 from .digested import digested
 from .extent import bounds, extent
 from .grid import Grid
-from .text_columns import are_words, require_no_recordings, tell_left_out, words_of
+from .text_columns import without_words
 from .times import as_dates, tell_times
 from .unpack import Array, NotNumericError, Table, float_type, numeric_column, of_array, unpack
 
@@ -206,7 +206,7 @@ def _assemble(
         try:
             values = _gather(table, chosen, names, what)
         except InputError:
-            numeric = _without_words(table, chosen, columns, what)
+            numeric = without_words(table, chosen, columns, what)
             if numeric == chosen:
                 raise
             chosen, names = numeric, tuple(str(table.labels[i]) for i in numeric)
@@ -218,22 +218,6 @@ def _assemble(
     if not (np.abs(series.extent) <= _most(values)).all():  # gaps, or worse
         _refuse_large(values, names, what)
     return series
-
-
-def _without_words(
-    table: Table, chosen: list[int], columns: Sequence[str | int] | str | int | None, what: str
-) -> list[int]:
-    """The columns but for those of words, which are told of; all of them where they were named, or are all words."""
-    words: dict[int, list[str]] = {}
-    if columns is None or leaves_out(table.labels, columns):
-        words = {i: cells for i in chosen if (cells := words_of(table.column(i))) is not None and are_words(cells)}
-    if len(words) == len(chosen):
-        return chosen
-    for i, cells in words.items():
-        require_no_recordings(cells, table.labels[i], what)
-    if words:
-        tell_left_out([table.labels[i] for i in words], what)
-    return [i for i in chosen if i not in words]
 
 
 def _gather(table: Table, chosen: list[int], names: tuple[str, ...], what: str) -> Array:

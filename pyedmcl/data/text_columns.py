@@ -8,9 +8,9 @@ from itertools import groupby
 from typing import Any
 
 from ..errors import InputError, shown, warn
-from .columns import some
+from .columns import leaves_out, some
 from .times import as_dates, is_missing_cell
-from .unpack import Array, is_missing
+from .unpack import Array, Table, is_missing
 
 # A number with a slip of the pen, a decimal comma, or the sign of a detection limit ("<0.5") is no word.
 _LIKE_A_NUMBER = re.compile(r"[\s<>=~≈$€£'\"(]*[+-]?\s*[.,]?\d")
@@ -81,3 +81,19 @@ def tell_left_out(names: Sequence[Any], what: str) -> None:
         f"{what}: {'column' if one else 'columns'} {some(names)} {'holds' if one else 'hold'} text and "
         f"{'is' if one else 'are'} left out"
     )
+
+
+def without_words(
+    table: Table, chosen: list[int], columns: Sequence[str | int] | str | int | None, what: str
+) -> list[int]:
+    """The columns but for those of words, which are told of; all of them where they were named, or are all words."""
+    words: dict[int, list[str]] = {}
+    if columns is None or leaves_out(table.labels, columns):
+        words = {i: cells for i in chosen if (cells := words_of(table.column(i))) is not None and are_words(cells)}
+    if len(words) == len(chosen):
+        return chosen
+    for i, cells in words.items():
+        require_no_recordings(cells, table.labels[i], what)
+    if words:
+        tell_left_out([table.labels[i] for i in words], what)
+    return [i for i in chosen if i not in words]
