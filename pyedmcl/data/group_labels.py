@@ -12,7 +12,7 @@ from ..errors import InputError, shown
 from .arguments import several
 from .columns import some
 from .groups import Groups
-from .unpack import is_missing
+from .numeric import is_missing
 
 
 def take_groups(data: Any, groups: Any, what: str, *, required: bool = True) -> tuple[Any, Groups | None]:

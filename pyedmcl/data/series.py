@@ -18,9 +18,10 @@ from .columns import SHOWN, counts, select, some
 from .digested import digested
 from .extent import bounds, extent
 from .grid import Grid
+from .numeric import NotNumericError, float_type, numeric_column
 from .text_columns import without_words
 from .times import as_dates, tell_times
-from .unpack import Array, NotNumericError, Table, float_type, numeric_column, of_array, unpack
+from .unpack import Array, Table, of_array, unpack
 
 _BLOCK_VALUES = 1 << 20  # values looked at together, so that a check needs a few MB whatever the input
 _LARGEST = 2.0**1020  # distances and sums of some values are numbers still

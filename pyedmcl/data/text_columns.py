@@ -9,8 +9,9 @@ from typing import Any
 
 from ..errors import InputError, shown, warn
 from .columns import leaves_out, some
+from .numeric import is_missing
 from .times import as_dates, is_missing_cell
-from .unpack import Array, Table, is_missing
+from .unpack import Array, Table
 
 # A number with a slip of the pen, a decimal comma, or the sign of a detection limit ("<0.5") is no word.
 _LIKE_A_NUMBER = re.compile(r"[\s<>=~≈$€£'\"(]*[+-]?\s*[.,]?\d")

@@ -13,8 +13,8 @@ from ..data.arguments import column_names, integer, several
 from ..data.group_labels import groups_of, names_columns
 from ..data.groups import Groups
 from ..data.intake import to_array
+from ..data.numeric import NotNumericError, numeric_column
 from ..data.series import Series
-from ..data.unpack import NotNumericError, numeric_column
 from ..errors import InputError, shown
 
 
