@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,6 +14,9 @@ from .files import check_picture, check_place, check_result, write_bytes, write_
 from .inputs import beside_groups, load, load_groups, parse_clusters, parse_columns, parse_E, parse_rule
 from .surrogate_test import surrogates_asked
 from .talk import Talk
+
+if TYPE_CHECKING:
+    from ..edm.causal_network_result import CausalNetwork
 
 _GRAPHS = (".graphml", ".gexf")
 _SHOWN = ("cause", "effect", "verdict", "rho", "Tp", "q_value", "gain", "other")
@@ -144,58 +147,70 @@ def network(
     check_picture(picture)
     if text is not None:
         check_place(text)
-    together = parse_clusters(clusters)
-    asked = None if lags.strip().lower() == "none" else parse_integers(lags, "--lags")
-    wanted = beside_groups(parse_columns(columns), groups)
-    labels = load_groups(input, wanted, groups, dataset)
-    series = load(input, wanted, time_column, dataset)
+    drawn_clusters = parse_clusters(clusters)
+    lag_list = None if lags.strip().lower() == "none" else parse_integers(lags, "--lags")
+    column_names = beside_groups(parse_columns(columns), groups)
+    labels = load_groups(input, column_names, groups, dataset)
+    series = load(input, column_names, time_column, dataset)
     import pyedmcl
 
-    from ..edm.causal_network_result import COLUMNS
-    from ..io.optional import need
-
     if graph:
+        from ..io.optional import need
+
         need("networkx", "-o " + str(output), "graph")
     with talk.progress("network") as report:
-        found = pyedmcl.causal_network(
-            series, E=parse_E(E), tau=tau, lags=asked, latest=latest, Tp=Tp, n=surrogates_asked(n), rate=rate,
+        result = pyedmcl.causal_network(
+            series, E=parse_E(E), tau=tau, lags=lag_list, latest=latest, Tp=Tp, n=surrogates_asked(n), rate=rate,
             surrogate=None if surrogate.strip().lower() == "none" else surrogate, budget=budget, season=season,
             period=period, convergence=convergence, partial=partial, forecast=forecast, seed=seed,
             lib_sizes=parse_sizes(lib_sizes), sample=sample, exclusion_radius=_radius(exclusion_radius),
             knn=knn, E_max=E_max, E_rule=parse_rule(E_rule), progress=report, dtype=dtype,
             device=device, out=folder, join=join, part=part, groups=labels, regular=regular, draw=draw,
         )  # fmt: skip
-    rows = found.rows()
-    if output is not None:
-        if graph:
-            found.write_graph(output)
-        else:
-            table = [["" if cell is None else cell for cell in row] for row in rows]
-            write_result(output, found, COLUMNS, table)
-    linked = [row for row in rows if row[2] in _LINKED]
-    if text is not None:
-        sentences = [found.methods(), *(found.statement(row[0], row[1]) for row in linked)]
-        write_bytes(text, ("\n\n".join(sentences) + "\n").encode(errors="surrogatepass"))
+    _write(result, output, text)
     if picture is not None:
-        found.plot(str(picture), layout=layout, clusters=together)
-    if found.season:
-        talk.remark(f"a cycle of {found.season} rows was removed from {', '.join(found.without_season)}")
-    for name, reason in zip(found.names, found.reasons, strict=bool(found.reasons)):
+        result.plot(str(picture), layout=layout, clusters=drawn_clusters)
+    _tell(talk, result, rate, [str(path) for path in (output, text, picture) if path is not None])
+
+
+def _write(result: CausalNetwork, output: Path | None, text: Path | None) -> None:
+    """Write the pairs (as a graph where the file's ending says so), and the sentences for a paper."""
+    if output is not None and output.suffix.lower() in _GRAPHS:
+        result.write_graph(output)
+    elif output is not None:
+        table = [["" if cell is None else cell for cell in row] for row in result.rows()]
+        write_result(output, result, _columns(), table)
+    if text is not None:
+        sentences = [result.methods(), *(result.statement(row[0], row[1]) for row in result.rows(_LINKED))]
+        write_bytes(text, ("\n\n".join(sentences) + "\n").encode(errors="surrogatepass"))
+
+
+def _tell(talk: Talk, result: CausalNetwork, rate: float, written: list[str]) -> None:
+    """Say on the terminal, or as JSON, what was found and where it was written."""
+    if result.season:
+        talk.remark(f"a cycle of {result.season} rows was removed from {', '.join(result.without_season)}")
+    for name, reason in zip(result.names, result.reasons, strict=bool(result.reasons)):
         talk.remark(f"surrogates of {name}: {reason}")
-    written = [str(path) for path in (output, text, picture) if path is not None]
-    talk.summary(f"{len(rows):,} pairs: {found.summary()} (seed {found.seed}){'; see ' if written else ''}"
+    rows, linked, columns = result.rows(), result.rows(_LINKED), _columns()
+    talk.summary(f"{len(rows):,} pairs: {result.summary()} (seed {result.seed}){'; see ' if written else ''}"
                  f"{', '.join(written)}")  # fmt: skip
-    if linked and not quiet:
-        places = [COLUMNS.index(name) for name in _SHOWN]
+    if linked and not talk.quiet:
+        places = [columns.index(name) for name in _SHOWN]
         cells = [[row[place] for place in places] for row in linked[:_MOST_SHOWN]]
         for cell in cells:
             cell[-1] = cell[-1] if cell[2] == "indirect" else ""
         talk.table(_SHOWN, [[f"{cell:.3g}" if isinstance(cell, float) else str(cell) for cell in row] for row in cells],
                    right=_SHOWN[3:7])  # fmt: skip
         talk.cut(len(linked), _MOST_SHOWN)
-    talk.document({"seed": found.seed, "rate": rate, "names": list(found.names), "E": found.E,
-                   "methods": found.methods(), "surrogates": list(found.reasons),
-                   "pairs": [dict(zip(COLUMNS, row, strict=True)) for row in rows], "written": written})  # fmt: skip
+    talk.document({"seed": result.seed, "rate": rate, "names": list(result.names), "E": result.E,
+                   "methods": result.methods(), "surrogates": list(result.reasons),
+                   "pairs": [dict(zip(columns, row, strict=True)) for row in rows], "written": written})  # fmt: skip
+
+
+def _columns() -> tuple[str, ...]:
+    from ..edm.causal_network_result import COLUMNS
+
+    return COLUMNS
 
 
 def _radius(text: str) -> str | int:
@@ -205,6 +220,4 @@ def _radius(text: str) -> str | int:
     try:
         return int(text)
     except ValueError:
-        raise typer.BadParameter(
-            f"--exclusion-radius {text!r}: 'auto' or an integer of at least 0 is needed"
-        ) from None
+        raise typer.BadParameter(f"--exclusion-radius {text!r}: 'auto' or an integer of at least 0 is needed") from None

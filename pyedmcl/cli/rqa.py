@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -12,6 +13,10 @@ from . import recurrence as shared
 from .cluster import client_at
 from .files import check_result, write_result
 from .talk import Talk
+
+if TYPE_CHECKING:
+    from ..data.series import Series
+    from ..recurrence.result import RecurrenceResult
 
 _SHOWN = ("RR", "DET", "L", "Lmax", "ENTR", "LAM", "TT", "Vmax", "TREND")
 
@@ -79,66 +84,72 @@ def rqa(
 ) -> None:
     """Quantify recurrence: how often, how long and how regularly the states of a series come back."""  # fmt: skip
     talk = Talk(quiet=quiet, as_json=json, progress=progress)
-    wanted = shared.parse_radius(radius, threshold)
-    several = isinstance(wanted, list)
-    if several and (plot is not None or lines is not None):
+    radii = shared.parse_radius(radius, threshold)
+    if isinstance(radii, list) and (plot is not None or lines is not None):
         raise typer.BadParameter(f"--radius {radius}: a picture shows one radius")
     check_result(output)
     shared.check_pictures(plot, lines)
     x, y = shared.states(input, column, columns, against, time_column, dataset)
-    from ..plot.figure import as_label
-    from ..recurrence.image.recurrence_plot import recurrence_plot
-    from ..recurrence.measures import SHORT_NAMES
     from ..recurrence.rqa import rqa as quantify
 
     common: dict[str, Any] = {
         "m": m, "tau": tau, "metric": metric, "theiler": theiler, "convention": convention, "threshold": threshold,
-        "regular": regular,
-        "normalize": normalize, "radius_unit": radius_unit, "dtype": dtype, "exact": exact, "device": device,
+        "regular": regular, "normalize": normalize, "radius_unit": radius_unit, "dtype": dtype, "exact": exact,
+        "device": device,
     }  # fmt: skip
     with client_at(client) as workers, talk.progress("counting lines") as report:
-        found: Any = quantify(
-            x, y, radius=wanted, lmin=lmin, vmin=vmin, wmin=wmin, progress=report, checkpoint=checkpoint, join=join,
+        result: Any = quantify(
+            x, y, radius=radii, lmin=lmin, vmin=vmin, wmin=wmin, progress=report, checkpoint=checkpoint, join=join,
             part=part, client=workers, **common,
         )  # fmt: skip
-    results = list(found) if several else [found]
-    rows = [{"radius": result.radius, **result.to_dict()} for result in results]
+    results = list(result) if isinstance(radii, list) else [result]
+    rows = [{"radius": one.radius, **one.to_dict()} for one in results]
     if output is not None:
-        write_result(output, found, tuple(rows[0]), [[_cell(value) for value in row.values()] for row in rows])
-    name = shared.title(x, y)
+        write_result(output, result, tuple(rows[0]), [[_cell(value) for value in row.values()] for row in rows])
     if plot is not None:
-        with talk.progress("drawing") as report:
-            drawn = recurrence_plot(x, y, radius=wanted, pixels=pixels, progress=report, **common)
-        drawn.plot(plot, title=f"{as_label(name)}, m = {m}, tau = {tau}, RR = {results[0].recurrence_rate:.4g}")
+        _draw(talk, plot, results[0], x, y, radius=radii, pixels=pixels, **common)
     if lines is not None:
         results[0].plot(lines)
+    files = {name: None if path is None else str(path)
+             for name, path in (("output", output), ("plot", plot), ("lines", lines))}  # fmt: skip
+    _tell(talk, results, shared.title(x, y), convention, files)
     counts = results[0].counts
+    talk.document({"series": list(x.names), "against": None if y is None else y.names[0], "n_rows": counts.n_rows,
+                   "n_columns": counts.n_columns, "results": rows, **files,
+                   "provenance": dict(results[0].provenance)})  # fmt: skip
+
+
+def _draw(talk: Talk, path: Path, result: RecurrenceResult, x: Series, y: Series | None, **options: Any) -> None:
+    """Draw the recurrence plot of the radius that was quantified."""
+    from ..plot.figure import as_label
+    from ..recurrence.image.recurrence_plot import recurrence_plot
+
+    with talk.progress("drawing") as report:
+        drawn = recurrence_plot(x, y, progress=report, **options)
+    embedding = f"m = {options['m']}, tau = {options['tau']}"
+    drawn.plot(path, title=f"{as_label(shared.title(x, y))}, {embedding}, RR = {result.recurrence_rate:.4g}")
+
+
+def _tell(
+    talk: Talk, results: list[RecurrenceResult], name: str, convention: str, files: Mapping[str, str | None]
+) -> None:
+    """Show the measures: all of them for one radius, the usual ones side by side for several."""
+    from ..recurrence.measures import SHORT_NAMES
+
     if any(result["DET"] == 0 or result["L"] != result["L"] for result in results):
         talk.remark(
             "no diagonal line of two points or more: the radius is too small for the data, so that DET is 0 and L is "
             "nothing. Try --threshold recurrence_rate --radius 0.05, or --radius-unit std --radius 0.2"
         )
-    if several:
+    if len(results) > 1:
         header = ("radius", *_SHOWN)
         talk.table(header, [_row(result) for result in results], right=header)
     else:
         table = [(short, long.replace("_", " "), _number(results[0][short])) for short, long in SHORT_NAMES.items()]
         talk.table(("", "measure", "value"), table, right=("value",))
-    files = "".join(f"; {path}" for path in (output, plot, lines) if path is not None)
-    talk.summary(f"{name}: {counts.n_rows:,} x {counts.n_columns:,} points, convention {convention}{files}")
-    talk.document(
-        {
-            "series": list(x.names),
-            "against": None if y is None else y.names[0],
-            "n_rows": counts.n_rows,
-            "n_columns": counts.n_columns,
-            "results": rows,
-            "output": None if output is None else str(output),
-            "plot": None if plot is None else str(plot),
-            "lines": None if lines is None else str(lines),
-            "provenance": dict(results[0].provenance),
-        }
-    )
+    written = "".join(f"; {path}" for path in files.values() if path is not None)
+    counts = results[0].counts
+    talk.summary(f"{name}: {counts.n_rows:,} x {counts.n_columns:,} points, convention {convention}{written}")
 
 
 def _row(result: Any) -> list[str]:
