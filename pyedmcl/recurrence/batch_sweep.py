@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +16,7 @@ from ..errors import DeviceMemoryError
 from ..kernels import spec
 from ..launch.invariants import wrong_result
 from ..launch.pacing import Pacer
+from ..launch.pool import Pool
 from .batch_counts import BatchCounts
 from .batch_sides import Ints, Side
 from .guard_band import guard_band, value_error
@@ -131,69 +134,72 @@ class BatchSweep:
         return np.concatenate([flat, of_each], axis=1)
 
     def _part(self, series: Ints, limits: NDArray[np.float64]) -> BatchCounts:
-        """Of series that fit the device together."""
-        p, n_radii = self.matrix, limits.shape[1]
-        held: list[Buffer] = []
-
-        def upload(array: NDArray[Any]) -> Buffer:
-            held.append(self.executor.upload(np.ascontiguousarray(array)))
-            return held[-1]
-
-        def allocate(nbytes: int) -> Buffer:
-            held.append(self.executor.allocate(max(nbytes, 4)))
-            return held[-1]
-
-        sides = [self.x] if p.symmetric else [self.x, self.y]
-        pieces = [side.piece(series) for side in sides]
-        points = [side.points[series] for side in sides]
-        shapes, of_columns, of_diagonals = _shapes(
-            points[0], points[-1], pieces[0][1], pieces[-1][1], n_radii, symmetric=p.symmetric
-        )
-        n_x, n_y = np.repeat(points[0], n_radii), np.repeat(points[-1], n_radii)
-        compared = self._compared(series, limits)
-        screened = compared.shape[1] > 2
-        kernel = build(self.executor, spec("recurrence_batch"), {
-            **self._values, "screened": screened, "embedded": screened and self.x.embedded,
-        })  # fmt: skip
+        """Counts of series that fit the device together."""
+        matrix, n_radii = self.matrix, limits.shape[1]
+        pool = Pool(self.executor)
         try:
-            with np.errstate(over="ignore"):
-                values = [upload(piece.astype(self._real, copy=False)) for piece, _ in pieces]
-            steps = [
-                piece.shape[1] if side.embedded else side.embedding.tau
-                for side, (piece, _) in zip(sides, pieces, strict=True)
-            ]
-            words = self._scratch_words(series)
-            groups = min(self._groups, len(shapes))
-            heads, lines = np.empty((len(shapes), 6), np.uint64), int((np.maximum(n_x, n_y) + 1).sum()) * 4
-            per_column, per_diagonal = (np.empty(int(of[-1]), np.uint16) for of in (of_columns, of_diagonals))
-            buffers = {
-                "shapes": upload(shapes), "limits": upload(compared.astype(self._real)),
-                "scratch": allocate(4 * words * groups), "taken": upload(np.zeros(2, np.uint32)),
-                "heads": allocate(heads.nbytes), "lines": allocate(8 * lines),
-                "per_column": allocate(per_column.nbytes), "per_diagonal": allocate(per_diagonal.nbytes),
-            }  # fmt: skip
-            self._launch(
-                kernel, len(shapes), groups, (n_x.astype(float) * n_y).max() * (3 * self.x.coordinates + 12),
-                x=values[0], y=values[-1], step_x=steps[0], step_y=steps[-1], scratch_words=words,
-                longest=int(max(n_x.max(), n_y.max())), **buffers,
-            )  # fmt: skip
-            for name, array in (("heads", heads), ("per_column", per_column), ("per_diagonal", per_diagonal)):
-                self.executor.download(buffers[name], array)
-            taken = self.executor.download(buffers["taken"], np.empty(2, np.uint32))
-            line_counts = np.empty((int(taken[1]), 2), np.uint32)
-            if len(line_counts):
-                self.executor.download(buffers["lines"], line_counts)
+            sides, begin_x, begin_y = self._uploaded(pool, series)
+            points_y = (self.x if matrix.symmetric else self.y).points[series]
+            layout = _layout(self.x.points[series], points_y, begin_x, begin_y, n_radii, symmetric=matrix.symmetric)
+            heads, lines, per_column, per_diagonal = self._counted(
+                pool, layout, sides, self._compared(series, limits), self._scratch_words(series)
+            )
         finally:
-            for buffer in held:
-                buffer.release()
+            pool.release()
         counts = BatchCounts.of_device(
-            np.stack([n_x, n_y], axis=1), p.symmetric, heads, line_counts, per_column, per_diagonal, of_columns,
-            of_diagonals,
+            np.stack([layout.n_x, layout.n_y], axis=1), matrix.symmetric, heads, lines, per_column, per_diagonal,
+            layout.column_begins, layout.diagonal_begins,
         )  # fmt: skip
         why = counts.contradiction()
         if why is not None:
             raise wrong_result(self.executor.info, f"{why} (kernel recurrence_batch)")
         return counts
+
+    def _uploaded(self, pool: Pool, series: Ints) -> tuple[dict[str, Any], Ints, Ints]:
+        """The points of both sides as arguments of the kernel, and where each series begins among them."""
+        arguments: dict[str, Any] = {}
+        begins = []
+        for name, side in (("x", self.x),) if self.matrix.symmetric else (("x", self.x), ("y", self.y)):
+            values, begin = side.piece(series)
+            with np.errstate(over="ignore"):
+                arguments[name] = pool.put(name, values.astype(self._real, copy=False))
+            arguments[f"step_{name}"] = values.shape[1] if side.embedded else side.embedding.tau
+            begins.append(begin)
+        if self.matrix.symmetric:
+            arguments |= {"y": arguments["x"], "step_y": arguments["step_x"]}
+        return arguments, begins[0], begins[-1]
+
+    def _counted(
+        self, pool: Pool, layout: _Layout, sides: Mapping[str, Any], compared: NDArray[np.float64], scratch_words: int
+    ) -> tuple[NDArray[np.uint64], NDArray[np.uint32], NDArray[np.uint16], NDArray[np.uint16]]:
+        """Run the kernel; its numbers of each matrix, its lines, and its counts of columns and of diagonals."""
+        screened = compared.shape[1] > 2
+        kernel = build(self.executor, spec("recurrence_batch"), {
+            **self._values, "screened": screened, "embedded": screened and self.x.embedded,
+        })  # fmt: skip
+        n_matrices = len(layout.shapes)
+        groups = min(self._groups, n_matrices)
+        longest = np.maximum(layout.n_x, layout.n_y)
+        heads = np.empty((n_matrices, 6), np.uint64)
+        per_column = np.empty(int(layout.column_begins[-1]), np.uint16)
+        per_diagonal = np.empty(int(layout.diagonal_begins[-1]), np.uint16)
+        downloads: dict[str, NDArray[Any]] = {"heads": heads, "per_column": per_column, "per_diagonal": per_diagonal}
+        buffers = {name: pool.get(name, max(array.nbytes, 4)) for name, array in downloads.items()}
+        buffers["taken"] = pool.put("taken", np.zeros(2, np.uint32))
+        buffers["lines"] = pool.get("lines", 32 * int((longest + 1).sum()))
+        self._launch(
+            kernel, n_matrices, groups, (layout.n_x.astype(float) * layout.n_y).max() * (3 * self.x.coordinates + 12),
+            shapes=pool.put("shapes", layout.shapes), limits=pool.put("limits", compared.astype(self._real)),
+            scratch=pool.get("scratch", 4 * scratch_words * groups), scratch_words=scratch_words,
+            longest=int(longest.max()), **buffers, **sides,
+        )  # fmt: skip
+        for name, array in downloads.items():
+            self.executor.download(buffers[name], array)
+        n_lines = int(self.executor.download(buffers["taken"], np.empty(2, np.uint32))[1])
+        lines = np.empty((n_lines, 2), np.uint32)
+        if n_lines:
+            self.executor.download(buffers["lines"], lines)
+        return heads, lines, per_column, per_diagonal
 
     def _launch(
         self, kernel: Kernel, n_matrices: int, groups: int, cost: float, *, taken: Buffer, **arguments: Any
@@ -212,15 +218,37 @@ class BatchSweep:
             begin = end
 
 
-def _shapes(
+@dataclass(frozen=True)
+class _Layout:
+    """Where each matrix of a launch has its points and its counts.
+
+    Attributes
+    ----------
+    n_x, n_y : ndarray (n_matrices,)
+        Points of its columns and of its rows.
+    shapes : ndarray (n_matrices, 6)
+        What the kernel is told of it: begin and number of the points of x, the same of y, and the first element of its
+        counts of columns and of diagonals.
+    column_begins, diagonal_begins : ndarray (n_matrices + 1,)
+        Where these counts begin, and the end of the last.
+    """
+
+    n_x: Ints
+    n_y: Ints
+    shapes: NDArray[np.int32]
+    column_begins: Ints
+    diagonal_begins: Ints
+
+
+def _layout(
     points_x: Ints, points_y: Ints, begin_x: Ints, begin_y: Ints, n_radii: int, *, symmetric: bool
-) -> tuple[NDArray[np.int32], Ints, Ints]:
-    """Where each matrix has its points and its counts, and where the counts of columns and of diagonals begin."""
+) -> _Layout:  # fmt: skip
+    """Matrices of one radius after the other of each series."""
     n_x, n_y = np.repeat(points_x, n_radii), np.repeat(points_y, n_radii)
     diagonals = n_x if symmetric else n_x + n_y - 1
-    of_columns, of_diagonals = (np.concatenate([[0], np.cumsum(of)]) for of in (n_x, diagonals))
+    column_begins, diagonal_begins = (np.concatenate([[0], np.cumsum(counts)]) for counts in (n_x, diagonals))
     shapes = np.empty((len(n_x), 6), np.int32)
     shapes[:, 0], shapes[:, 2] = np.repeat(begin_x, n_radii), np.repeat(begin_y, n_radii)
     shapes[:, 1], shapes[:, 3] = n_x, n_y
-    shapes[:, 4], shapes[:, 5] = of_columns[:-1], of_diagonals[:-1]
-    return shapes, of_columns, of_diagonals
+    shapes[:, 4], shapes[:, 5] = column_begins[:-1], diagonal_begins[:-1]
+    return _Layout(n_x, n_y, shapes, column_begins, diagonal_begins)
