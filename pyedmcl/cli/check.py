@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated
 
 import typer
 
 from . import options
+from .exits import in_options, running
 from .inputs import beside_groups, load, load_groups, parse_columns
 from .talk import Talk
 
@@ -31,10 +33,14 @@ def check(
     series = load(input, wanted, time_column, dataset)
     import pyedmcl
 
+    from ..data.columns import many
+
     with talk.progress("checking") as report:
         found = pyedmcl.check(series, E_max=E_max, groups=labels, progress=report)
-    talk.summary(f"{input}: {found.n_series:,} series of {found.n_steps:,} rows, {len(found.remarks):,} remarks")
+    talk.summary(f"{input}: {found.n_series:,} series of {found.n_steps:,} rows, {many(len(found.remarks), 'remark')}")
+    remarks = []
     for remark in found.remarks:
-        talk.summary(f"  {remark}".replace("groups=", "--groups").replace("regular=", "--regular "))
-    talk.document({"n_series": found.n_series, "n_steps": found.n_steps, "remarks": [
-        {"code": remark.code, "series": remark.series, "text": remark.text} for remark in found.remarks]})  # fmt: skip
+        text = in_options(remark.text, running().command, others=("surrogate", "regular"))
+        talk.summary(f"  {replace(remark, text=text)}")
+        remarks.append({"code": remark.code, "series": remark.series, "text": text})
+    talk.document({"n_series": found.n_series, "n_steps": found.n_steps, "remarks": remarks})

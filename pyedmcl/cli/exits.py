@@ -9,7 +9,7 @@ import os
 import re
 import traceback
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
@@ -59,7 +59,8 @@ _OTHERWISE = {
     "lib": ("lib_range",), "pred": ("pred_range",), "output": ("out",), "views": ("n_views",),
     "generate": ("generate_steps",),
 }  # fmt: skip
-
+#: Arguments whose values are words of ours, which need no quotes in a shell; names of columns may.
+_OF_WORDS = ("regular", "season", "surrogate")
 
 _running: ContextVar[Any] = ContextVar("running", default=None)
 
@@ -90,29 +91,48 @@ def message_of(error: BaseException) -> str:
     return f"This machine has not enough free memory: {error or 'an allocation failed'}. Use fewer series (--columns)."
 
 
-def in_options(message: str, command: Any) -> str:
-    """A message that names arguments of Python (``columns=``) with the options of a command (``--columns``) instead."""
-    for parameter in command.params if command is not None else ():
+def in_options(message: str, command: Any, others: Sequence[str] = ()) -> str:
+    """A message that names arguments of Python (``columns=``) with the options of a command (``--columns``) instead.
+
+    Parameters
+    ----------
+    message : str
+    command : click.Command or None
+    others : sequence of str
+        Arguments that are options of other commands.
+    """
+    parameters = command.params if command is not None else ()
+    for name in others:
+        message = _as_option(message, name, f"--{name.replace('_', '-')}")
+    for parameter in parameters:
         option = next((name for name in parameter.opts if name.startswith("--")), None)
+        if option is None:
+            continue
         for name in (parameter.name, *_OTHERWISE.get(str(parameter.name), ())):
-            if option is not None and parameter.is_flag:
+            if parameter.is_flag:
                 message = re.sub(rf"(?<![\w-]){name}=True\b", option, message)
                 off = next(iter(parameter.secondary_opts), None)
                 message = message if off is None else re.sub(rf"(?<![\w-]){name}=False\b", off, message)
-            if option is None or parameter.is_flag:
-                continue
-            # A remedy: "use a smaller E_max or tau".
-            message = re.sub(rf"(\b(?:smaller|larger) (?:[\w-]+(?:, | or ))*){name}\b", rf"\1{option}", message)
-            if "_" in name:  # no series, such as x, which may stand there too
-                message = re.sub(rf"^{name}(?=: )", option, message)
-            if f"{name}=" not in message:
-                continue
-            message = re.sub(rf"(?<![\w-]){name}=None\b", option, message)
-            message = re.sub(rf"(?<![\w-]){name}=(?=[\w'\"(\[-])", f"{option} ", message)
-            message = re.sub(rf"(?<![\w-]){name}=(?!=)", option, message)
-    if any(parameter.name == "exclude" for parameter in (command.params if command is not None else ())):
-        message = message.replace("--columns '-", "--exclude '")
+            else:
+                message = _as_option(message, name, option)
+    if any(parameter.name == "exclude" for parameter in parameters):
+        message = re.sub(r"--columns ('?)-", r"--exclude \1", message)
     return message
+
+
+def _as_option(message: str, name: str, option: str) -> str:
+    """A message with an option, and its value, in place of an argument and its value."""
+    # A remedy: "use a smaller E_max or tau".
+    message = re.sub(rf"(\b(?:smaller|larger) (?:[\w-]+(?:, | or ))*){name}\b", rf"\1{option}", message)
+    if "_" in name:  # no series, such as x, which may stand there too
+        message = re.sub(rf"^{name}(?=: )", option, message)
+    if f"{name}=" not in message:
+        return message
+    message = re.sub(rf"(?<![\w-]){name}=None\b", option, message)
+    if name in _OF_WORDS:
+        message = re.sub(rf"(?<![\w-]){name}='([a-z]+)'", rf"{option} \1", message)
+    message = re.sub(rf"(?<![\w-]){name}=(?=[\w'\"(\[-])", f"{option} ", message)
+    return re.sub(rf"(?<![\w-]){name}=(?!=)", option, message)
 
 
 class Commands(TyperGroup):

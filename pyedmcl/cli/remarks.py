@@ -10,10 +10,11 @@ from .exits import running
 if TYPE_CHECKING:
     from ..data.series import Series
 
-_THEMSELVES = ("check", "network")  # commands that say more, and at another place
+_THEMSELVES = ("check", "network")  # commands that say it themselves
 _PAIRS = ("xmap", "xmap-grid", "ccm", "ccm-matrix", "surrogate-test")
 _MOST = 100  # series that are looked at, spread over all of them: some milliseconds each
 _OF_SIZE = ("few-rows", "on-its-side")
+_OF_TABLE = ("gap-code", "labels", "copies", "repeats", "few-returns")
 _OF_SERIES = {
     "trend": "with a trend, which others that have one seem to follow",
     "wanders": "without a mean to which they return: two such series seem to be linked by chance",
@@ -23,7 +24,10 @@ _TOLD = "pyedmcl.remarks"
 
 
 def remark_on(series: Series) -> None:
-    """Warn, once in a command, of what misleads in a table: a season that series share, trends, ties, too few rows."""
+    """Warn, once in a command, of what misleads in a table: seasons that series share, trends, ties, too few rows.
+
+    And copies of a series, rows that occur again, codes of gaps, labels, and series that hardly return.
+    """
     context = running()
     if context is None or context.info_name in _THEMSELVES or context.params.get("groups") is not None:
         return
@@ -31,13 +35,16 @@ def remark_on(series: Series) -> None:
     if context.params.get("quiet") or series.names in told:
         return
     told.add(series.names)
-    from ..edm.check import check, remarks_on_size
+    from ..edm.check import check
+    from ..edm.table_remarks import remarks_on_size
 
     few = len(series.names) <= _MOST
     looked_at = check(series if few else _some(series), E_max=1).remarks
     remarks = [remark for remark in looked_at if remark.code not in _OF_SIZE]
     of_some = "" if few else f" (of {_MOST} of the {series.n_series:,} series, which were looked at)"
-    for text in _lines([*remarks_on_size(series, 1), *remarks], context.info_name in _PAIRS, of_some):
+    kept = context.params.get("surrogate") in ("auto", "seasonal")  # the season is kept by what is asked for
+    of_pairs = context.info_name in _PAIRS and not kept
+    for text in _lines([*remarks_on_size(series, 1), *remarks], of_pairs, of_some):
         warn(text)
 
 
@@ -62,6 +69,8 @@ def _lines(remarks: Any, of_pairs: bool, of_some: str) -> list[str]:
             found.append(f"{said}{of_some}. Test with 'pyedmcl surrogate-test --surrogate auto', or 'pyedmcl network'")
         elif remark.code in _OF_SIZE:
             found.append(remark.text.partition("; take")[0])
+        elif remark.code in _OF_TABLE:
+            found.append(f"{remark}{of_some}")
     for code, words in _OF_SERIES.items():
         names = [remark.series for remark in remarks if remark.code == code]
         if names:

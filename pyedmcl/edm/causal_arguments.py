@@ -16,6 +16,7 @@ from ..errors import InputError, warn
 from . import arguments
 from .scores import pearson
 from .surrogate_choice import bridged, line
+from .table_remarks import remarks_on_size, remarks_on_table
 
 SEASONS = ("remove", "keep")
 _LEAST_ROWS = 30
@@ -125,11 +126,10 @@ def check_size(series: Series, fields: dict[str, Any], lags: Sequence[int]) -> N
             f"data: there are {series.n_steps} rows, and at least {_LEAST_ROWS} are needed: states must come near each "
             "other several times before skill means anything"
         )
-    if series.n_series > series.n_steps:
-        warn(
-            f"there are more series ({series.n_series:,}) than rows ({series.n_steps:,}). If the table is the other "
-            "way round (a row for each series), transpose it"
-        )
+    for remark in remarks_on_size(series, 1):
+        warn(remark.text.partition("; take")[0])
+    for remark in remarks_on_table(series):
+        warn(str(remark))
     highest, name = (fields["E_max"], "E_max") if fields["E"] is None else (max(fields["E"]), "E")
     for Tp in {min(lags, default=0), max(lags, default=0)}:
         require_rows(series, E=highest, tau=fields["tau"], Tp=Tp, k=1, name=name)

@@ -13,7 +13,7 @@ from ..data.columns import some
 from ..data.condition import near_one
 from ..data.group_labels import take_groups
 from ..data.groups import Groups
-from ..data.series import Series, as_series
+from ..data.series import as_series
 from ..io.optional import pandas_for
 from ..io.result import Result
 from ..jobs.function import public_function
@@ -21,31 +21,12 @@ from ..jobs.provenance import origin
 from ..launch.progress import Progress, told
 from . import arguments
 from .surrogate_choice import choose, explained, line, mean_cycle
+from .table_remarks import Remark, remarks_on_size, remarks_on_table
 from .times import remarks_on_times_of, said_once
 
-_FEW_ROWS, _ROWS_PER_E = 50, 30
 _MANY_TIES = 0.5  # of the values occur more than once ...
+_LEAST_SHARE = 0.01  # of the variance that a cycle explains; less is the wake of a few large values
 _FEW_VALUES = 0.1  # ... and there are so few different ones
-
-
-@dataclass(frozen=True)
-class Remark:
-    """Something worth knowing of a table.
-
-    Attributes
-    ----------
-    code : str
-    series : str
-        Name of the series; empty for what concerns all.
-    text : str
-    """
-
-    code: str
-    series: str
-    text: str
-
-    def __str__(self) -> str:
-        return f"{self.series}: {self.text}" if self.series else self.text
 
 
 @dataclass(frozen=True, repr=False)
@@ -83,6 +64,9 @@ def check(
     progress: Progress | None = None,
 ) -> CheckResult:
     """Look at a table before anything is computed from it: times, gaps, length, seasons, trends, ties, constants.
+
+    It also tells of copies of a series, of rows that occur again, of numbers that stand for gaps (-9999), of columns
+    that are labels, and of series that hardly ever return to where they were.
 
     Parameters
     ----------
@@ -134,10 +118,12 @@ def check(
     if of is not None:
         of.require(series.n_steps, "data")
     found = [Remark(code, "", text) for code, text in remarks_on_times_of(series.time, of)]
-    found += remarks_on_size(series, highest) + _on_groups(of, highest)
+    on_table = remarks_on_table(series)
+    found += remarks_on_size(series, highest) + _on_groups(of, highest) + on_table
+    labels = {remark.series for remark in on_table if remark.code == "labels"}
     periods: dict[int, list[str]] = {}
     for done, (name, column) in enumerate(zip(series.names, series.values.T, strict=True), 1):
-        own, own_periods = _on_series_of(name, column.astype(np.float64), of)
+        own, own_periods = ([], []) if name in labels else _on_series_of(name, column.astype(np.float64), of)
         found += own
         for period in own_periods:
             periods.setdefault(period, []).append(name)
@@ -147,28 +133,10 @@ def check(
             found.append(Remark(
                 "common-season", "",
                 f"{len(names)} series share a cycle of {period} rows ({some(names)}): they "
-                "predict each other without any link. Test with surrogates that keep it (surrogate='auto', or "
-                "'seasonal')",
+                "predict each other without any link. Test with surrogates that keep it (surrogate='auto' or "
+                "surrogate='seasonal')",
             ))  # fmt: skip
     return CheckResult(tuple(found), series.n_steps, series.n_series, origin())
-
-
-def remarks_on_size(series: Series, E_max: int) -> list[Remark]:
-    """Whether there are rows enough for states of ``E_max`` dimensions, and not more series than rows."""
-    n, found = series.n_steps, []
-    if n < _FEW_ROWS or n < _ROWS_PER_E * E_max:
-        found.append(Remark(
-            "few-rows", "",
-            f"there are {n:,} rows: states must come near each other many times, for which {_ROWS_PER_E} rows for each "
-            f"dimension are few; take E_max={max(n // _ROWS_PER_E, 1)} or less",
-        ))  # fmt: skip
-    if series.n_series > n:
-        found.append(Remark(
-            "on-its-side", "",
-            f"there are more series ({series.n_series:,}) than rows ({n:,}): if each row is a series, transpose the "
-            "table",
-        ))  # fmt: skip
-    return found
 
 
 def _on_groups(groups: Groups | None, E_max: int) -> list[Remark]:
@@ -229,5 +197,7 @@ def _on_series(name: str, values: NDArray[np.float64]) -> tuple[list[Remark], in
     if choice.period:
         rest = values - line(values, there) if choice.trend else values
         share = explained(rest, mean_cycle(rest, there, choice.period), there)
+        if share < _LEAST_SHARE:
+            return found, 0
         found.append(Remark("season", name, f"a cycle of {choice.period} rows explains {share:.0%} of its variance"))
     return found, choice.period

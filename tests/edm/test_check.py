@@ -101,7 +101,7 @@ def test_the_command(tmp_path):
         NOISE[:, 0], ((1990 + i // 12, 1 + i % 12) for i in range(401) if i != 30), strict=True)]  # fmt: skip
     path.write_text("\n".join(["date,a", *rows]) + "\n")
     said = CliRunner().invoke(app, ["check", str(path)]).stdout
-    assert "1 remarks" in said and "1 row is missing" in said
+    assert "1 remark\n" in said and "1 row is missing" in said
     answer = json.loads(CliRunner().invoke(app, ["check", str(path), "--json"]).stdout)
     assert [remark["code"] for remark in answer["remarks"]] == ["time-gaps"]
     pytest.importorskip("pandas", reason="pandas is not installed")

@@ -1,0 +1,197 @@
+"""Remarks on a table whose columns or rows are not what they seem: copies, codes of gaps, labels, rows that recur.
+
+Each of these gives high skill, or none, whatever drives what, and no later step could tell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..data.columns import some
+from ..data.condition import near_one
+from ..data.series import Series
+from .scores import pearson
+from .surrogate_choice import bridged, line, wanders
+
+Doubles = NDArray[np.float64]
+
+_FEW_ROWS, _ROWS_PER_E = 50, 30
+_LEAST = 20  # rows without which nothing is looked for
+_SAME = 0.9999  # correlation of a series and its copy in another unit, rounded
+_LIKELY = 0.99  # the same with gaps filled, which is looked at first
+_SHIFT = 6  # rows by which copies may be apart; the lags of causal_network
+_TOGETHER = 256  # series that are compared with all others at a time
+_STRETCH = 5  # rows one after the other that occur again
+_FAR = 3  # spans of all other values between them and a code
+_PASSES = 8  # of the mean: four times there and back
+_LABELS = 5  # rows of each label at least, as a mean
+_NINES = {9.0, 99.0, 999.0, 9999.0, 99999.0, 999999.0, 99.9, 999.9, 9999.9, 99.99, 999.99, 32767.0, 32768.0}
+_FILLED = 1e19  # values of this size and more are what formats fill gaps with
+
+
+@dataclass(frozen=True)
+class Remark:
+    """Something worth knowing of a table.
+
+    Attributes
+    ----------
+    code : str
+    series : str
+        Name of the series; empty for what concerns all.
+    text : str
+    """
+
+    code: str
+    series: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.series}: {self.text}" if self.series else self.text
+
+
+def remarks_on_table(series: Series) -> list[Remark]:
+    """What makes columns or rows of a table doubtful as such.
+
+    Parameters
+    ----------
+    series : Series
+        NaN for gaps.
+    """
+    if series.n_steps < _LEAST:
+        return []
+    columns = [near_one(column.astype(np.float64))[0] for column in series.values.T]
+    found = [*_codes(series), *_labels(series), *_copies(series.names, columns), *_repeats(series.values)]
+    told = {remark.series for remark in found}
+    return found + list(_few_returns({
+        name: column for name, column in zip(series.names, columns, strict=True) if name not in told
+    }))  # fmt: skip
+
+
+def remarks_on_size(series: Series, E_max: int) -> list[Remark]:
+    """Whether there are rows enough for states of ``E_max`` dimensions, and not more series than rows."""
+    n, found = series.n_steps, []
+    if n < _FEW_ROWS or n < _ROWS_PER_E * E_max:
+        found.append(Remark(
+            "few-rows", "",
+            f"there are {n:,} rows: states must come near each other many times, for which {_ROWS_PER_E} rows for each "
+            f"dimension are few; take E_max={max(n // _ROWS_PER_E, 1)} or less",
+        ))  # fmt: skip
+    if series.n_series > n:
+        found.append(Remark(
+            "on-its-side", "",
+            f"there are more series ({series.n_series:,}) than rows ({n:,}): if each row is a series, transpose it",
+        ))  # fmt: skip
+    return found
+
+
+def _codes(series: Series) -> Iterator[Remark]:
+    """Numbers such as -9999 that stand for gaps, far from all values."""
+    for name, column in zip(series.names, series.values.T, strict=True):
+        different, counts = np.unique(column[np.isfinite(column)], return_counts=True)
+        if len(different) < 3:
+            continue
+        for end, others in ((0, different[1:]), (-1, different[:-1])):
+            code = float(different[end])
+            away = float(np.abs(others - code).min())
+            known = round(abs(code), 4) in _NINES or abs(code) >= _FILLED
+            if known and away > _FAR * float(np.ptp(others)):
+                yield Remark(
+                    "gap-code", name,
+                    f"{code:g} occurs {counts[end]:,} times, far from all other values ({others[0]:g} to "
+                    f"{others[-1]:g}), and stands for a gap in many files: leave such cells empty, or make them NaN",
+                )  # fmt: skip
+
+
+def _labels(series: Series) -> Iterator[Remark]:
+    """Whole numbers each of which stands in one stretch of rows."""
+    for name, column in zip(series.names, series.values.T, strict=True):
+        if not np.isfinite(column).all() or (column != np.rint(column)).any():
+            continue
+        stretches = 1 + int(np.count_nonzero(np.diff(column)))
+        if 2 <= stretches <= series.n_steps // _LABELS and len(np.unique(column)) == stretches:
+            yield Remark(
+                "labels", name,
+                f"each of its {stretches:,} values stands in one stretch of rows, as labels of recordings and parts of "
+                f"a date do: tell recordings apart by groups={name!r}, or leave it out",
+            )  # fmt: skip
+
+
+def _copies(names: tuple[str, ...], columns: list[Doubles]) -> Iterator[Remark]:
+    """Series that are the same but for their unit, their level, and a shift of some rows."""
+    whole = np.stack([_unit(bridged(column)) for column in columns])
+    n = whole.shape[1]
+    group, shifted = np.arange(len(names)), np.zeros(len(names), bool)
+    for lag in range(_SHIFT + 1):
+        early, late = (np.stack([_unit(row) for row in part]) for part in (whole[:, : n - lag], whole[:, lag:]))
+        for begin in range(0, len(whole), _TOGETHER):
+            near = np.argwhere(np.abs(early[begin : begin + _TOGETHER] @ late.T) > _LIKELY)
+            for place, other in near.tolist():
+                one = begin + place
+                if group[one] == group[other] or not _same(columns[one][: n - lag], columns[other][lag:]):
+                    continue
+                together = (group == group[one]) | (group == group[other])
+                shifted[together] = lag > 0 or shifted[together].any()
+                group[together] = group[together].min()
+    for of, count in zip(*np.unique(group, return_counts=True), strict=True):
+        if count > 1:
+            yield Remark(
+                "copies", "",
+                f"{some([names[i] for i in np.flatnonzero(group == of)])} are one and the same series, "
+                f"{'some rows apart' if shifted[of] else 'perhaps in other units'}: each seems to drive the others, "
+                "and none shows what drives it. Keep one of them",
+            )  # fmt: skip
+
+
+def _same(one: Doubles, other: Doubles) -> bool:
+    return abs(float(pearson(one, other))) > _SAME
+
+
+def _unit(values: Doubles) -> Doubles:
+    """Values of mean 0 and length 1; 0 where all are equal."""
+    rest = np.nan_to_num(values) - np.nan_to_num(values).mean()
+    length = float(np.sqrt(rest @ rest))
+    return rest / length if length > 1e-12 else np.zeros_like(rest)
+
+
+def _repeats(values: NDArray[np.floating]) -> Iterator[Remark]:
+    """Stretches of rows that are equal to earlier ones in all columns."""
+    first: dict[bytes, int] = {}
+    rows = np.ascontiguousarray(np.where(np.isnan(values), np.nan, values) + 0.0)
+    back = np.array([place - first.setdefault(row.tobytes(), place) for place, row in enumerate(rows)])
+    back[np.isnan(values).all(axis=1)] = 0
+    edges = [0, *(np.flatnonzero(np.diff(back)) + 1).tolist(), len(back)]
+    found = [(begin, end) for begin, end in pairwise(edges) if back[begin] > 0 and end - begin >= _STRETCH]
+    if found:
+        (begin, end), total = found[0], sum(end - begin for begin, end in found)
+        more = f", and so do {total - (end - begin):,} others" if len(found) > 1 else ""
+        yield Remark(
+            "repeats", "",
+            f"rows {begin:,} to {end - 1:,} are equal to rows {begin - back[begin]:,} to {end - 1 - back[begin]:,} in "
+            f"all columns{more}: their states have neighbours at distance 0, so that skill is too high. Leave them out "
+            "unless they were measured twice",
+        )  # fmt: skip
+
+
+def _few_returns(columns: dict[str, Doubles]) -> Iterator[Remark]:
+    """Series that hardly ever come back to where they were."""
+    few = []
+    for name, values in columns.items():
+        there = np.isfinite(values)
+        if not there.any() or float(np.ptp(values[there])) == 0:
+            continue
+        whole = bridged(values)
+        rest = whole - line(whole, there)
+        passes = int(np.count_nonzero(np.diff(rest > rest.mean())))
+        if passes < _PASSES and not wanders(whole):
+            few.append(name)
+    if few:
+        yield Remark(
+            "few-returns", "",
+            f"{some(few)} {'passes its' if len(few) == 1 else 'pass their'} mean fewer than {_PASSES} times: states "
+            "come back so seldom that whatever is as slow seems linked to them. Longer series are needed",
+        )  # fmt: skip
