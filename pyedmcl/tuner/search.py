@@ -113,7 +113,7 @@ class Tuning:
         default.verified = True
         self._trials.judge(default, "ok")
         self._say("searching")
-        space = Space(self.spec, self.info, {**first.specialisation, **self.case.numbers.get("given", {})})
+        space = Space(self.spec, self.info, {**first.specialisation, **self.case.given}, first.sizes)
         if space.raw_count() > 1:
             self._search(space)
         return self._decide()

@@ -7,7 +7,7 @@ from math import prod
 from random import Random
 from typing import Any
 
-from ..codegen.spec import GROUP, Constraint, KernelSpec, Tunable, group
+from ..codegen.spec import Constraint, KernelSpec, Tunable
 from ..device.info import DeviceInfo
 from ..device.quirks import quirks_for
 from ..tuning import defaults
@@ -50,26 +50,20 @@ class Space:
     info : DeviceInfo
     given : mapping, optional
         Specialisation, as far as it is known. Constraints on values that are not known are left to the build.
+    sizes : mapping, optional
+        Sizes of the problem, which say how much local memory staged targets take.
     """
 
-    def __init__(self, spec: KernelSpec, info: DeviceInfo, given: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self, spec: KernelSpec, info: DeviceInfo, given: Mapping[str, Any] | None = None,
+        sizes: Mapping[str, int] | None = None,
+    ) -> None:  # fmt: skip
         self.spec, self.info = spec, info
         quirks = quirks_for(info)
         self._most = quirks.max_work_group
         self.given = {**(given or {}), **quirks.values}
         self.tunables: dict[str, Tunable] = {tunable.name: tunable for tunable in spec.tunables}
-        limits = []
-        if any(name in self.tunables for name in GROUP):
-            limits.append(Constraint(
-                lambda v: group({n: v[n] for n in GROUP if n in self.tunables}) <= self._most,
-                f"groups have at most {self._most:,} work-items on this device",
-            ))  # fmt: skip
-        if "tile" in self.tunables:
-            limits.append(Constraint(
-                lambda v: defaults._tile_bytes(v, self.given) <= quirks.local_bytes,
-                f"a tile has at most {quirks.local_bytes:,} bytes of local memory on this device",
-            ))  # fmt: skip
-        self.constraints = (*spec.constraints, *limits)
+        self.constraints = (*spec.constraints, *defaults.limits(spec, self.given, info, self._most, sizes))
 
     def defaults(self) -> dict[str, Any]:
         """What is used without any tuning."""

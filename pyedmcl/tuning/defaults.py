@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..codegen import loopy_source
-from ..codegen.spec import GROUP, KernelSpec, group
+from ..codegen.spec import GROUP, Constraint, KernelSpec, group
 from ..device.info import DeviceInfo
 from ..device.quirks import quirks_for
 
@@ -117,6 +117,34 @@ def _fit_lookup(chosen: dict[str, Any], width: int, rows: int, places: int) -> N
         chosen["row_lanes"] = min(2 * chosen["row_lanes"], 128)
 
 
+def limits(
+    spec: KernelSpec, specialisation: Mapping[str, Any], info: DeviceInfo, most: int,
+    sizes: Mapping[str, int] | None = None,
+) -> tuple[Constraint, ...]:  # fmt: skip
+    """What a device demands of a configuration beside the constraints of the SPEC: groups of at most ``most``
+    work-items, and no more local memory than it has."""
+    names = {tunable.name for tunable in spec.tunables}
+    local, rows = quirks_for(info).local_bytes, (sizes or {}).get("rows", 0)
+    sides = [name for name in GROUP if name in names]
+    demands = []
+    if sides:
+        demands.append(Constraint(
+            lambda v: group({name: v[name] for name in sides}) <= most,
+            f"groups have at most {most:,} work-items on this device",
+        ))  # fmt: skip
+    if "tile" in names:
+        demands.append(Constraint(
+            lambda v: not v["tile"] or _tile_bytes(v, specialisation) <= local,
+            f"a tile has at most {local:,} bytes of local memory on this device",
+        ))  # fmt: skip
+    if "stage" in names:
+        demands.append(Constraint(
+            lambda v: not v["stage"] or _staged_bytes(v, specialisation, rows) <= local,
+            f"staged targets have at most {local:,} bytes of local memory on this device",
+        ))  # fmt: skip
+    return tuple(demands)
+
+
 def unfit(
     spec: KernelSpec, chosen: Mapping[str, Any], specialisation: Mapping[str, Any], info: DeviceInfo, most: int,
     sizes: Mapping[str, int] | None = None,
@@ -134,16 +162,8 @@ def unfit(
             return f"{name} = {value!r} is none of {', '.join(map(repr, tunables[name].values))}"
     if not _obtainable(spec, specialisation, chosen):
         return "their text is not shipped, and no loopy is installed that could write it: pip install 'pyedmcl[loopy]'"
-    if group(chosen) > most:
-        return f"groups of {group(chosen)} work-items, where {most} are possible"
-    quirks = quirks_for(info)
-    if chosen.get("tile") and _tile_bytes(chosen, specialisation) > quirks.local_bytes:
-        return f"a tile of {_tile_bytes(chosen, specialisation):,} bytes, where {quirks.local_bytes:,} are possible"
-    staged = _staged_bytes(chosen, specialisation, (sizes or {}).get("rows", 0))
-    if staged > quirks.local_bytes:
-        return f"{staged:,} bytes of staged targets, where {quirks.local_bytes:,} are possible"
-    values = {**specialisation, **chosen, **quirks.values}
-    for constraint in spec.constraints:
+    values = {**specialisation, **chosen, **quirks_for(info).values}
+    for constraint in (*limits(spec, specialisation, info, most, sizes), *spec.constraints):
         try:
             holds = constraint.holds(values)
         except KeyError:
@@ -181,8 +201,6 @@ def _tile_bytes(chosen: Mapping[str, Any], specialisation: Mapping[str, Any]) ->
 
 def _staged_bytes(chosen: Mapping[str, Any], specialisation: Mapping[str, Any], rows: int) -> int:
     """Local memory of a lookup that stages its targets: what was tuned on shorter series may not fit longer ones."""
-    if not chosen.get("stage"):
-        return 0
     columns = int(chosen["target_lanes"]) * int(chosen["lanes"]) * int(chosen["vectors"])
     sums = 2 * int(chosen["row_lanes"]) * int(chosen["library_lanes"]) + 2
     return (-(-rows // 256) * 256 + sums) * columns * (8 if specialisation.get("dtype") == "float64" else 4)

@@ -108,7 +108,7 @@ def test_what_failed_here_is_not_taken_from_elsewhere(monkeypatch):
         ({"wg": 64, "more": 1}, "more, wg"),
         ({"wg": 63}, "wg = 63 is none of"),
         ({"wg": True}, "wg = True is none of"),
-        ({"wg": 128}, "groups of 128 work-items, where 64 are possible"),
+        ({"wg": 128}, "groups have at most 64 work-items on this device"),
     ],
 )
 def test_parameters_that_do_not_fit_are_told_and_left_out(parameters, why, caplog):
@@ -131,7 +131,7 @@ def test_constraints_are_held_as_far_as_their_values_are_known():
 
 def test_tiles_must_fit_the_local_memory():
     tiled = {t.name: t.values[-1] for t in spec("knn").tunables} | {"tile": 1024, "lanes": 1, "wg": 1}
-    assert "a tile of" in str(defaults.unfit(spec("knn"), tiled, {**KNN, "tau": 40_000}, NVIDIA, 256))
+    assert "a tile has at most" in str(defaults.unfit(spec("knn"), tiled, {**KNN, "tau": 40_000}, NVIDIA, 256))
 
 
 def test_modes_nest_and_come_from_the_environment(monkeypatch):
