@@ -24,7 +24,7 @@ from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 
 from pyedmcl.jobs import shared, turns
-from pyedmcl.jobs.manifest import default_block_rows, shared_block_rows
+from pyedmcl.jobs.blocks import default_block_rows, shared_block_rows
 
 SERIES, STEPS, H200_SECONDS, CORES = 101_729, 8_528, 609.0, 60.0
 # What a process does for a block, as operations of the file system: it creates and writes the claim and asks whether

@@ -17,9 +17,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..errors import StoreError
 from ..jobs import durable
-from ..jobs.blocks import Record, cut
+from ..jobs.blocks import Record, cut, default_block_rows
 from ..jobs.claims import Member
-from ..jobs.manifest import default_block_rows
 from ..jobs.ownership import mark
 from ..jobs.parts import StageSink, packed, part_name, unpacked
 from ..jobs.records import DamagedError, as_searched

@@ -17,9 +17,8 @@ from ..data.series import check_embedding, require_rows
 from ..device.select import DeviceNames
 from ..errors import InputError, StoreForeignError
 from ..files import path_of
-from ..jobs.blocks import rows_of_a_block
+from ..jobs.blocks import default_block_rows, rows_of_a_block
 from ..jobs.function import public_function
-from ..jobs.manifest import default_block_rows
 from ..jobs.shared import sink_at
 from ..jobs.sinks import ArraySink, PairsSink
 from ..jobs.turns import begin_of

@@ -13,9 +13,8 @@ from ..data.groups import Layout
 from ..device.foreign_arrays import ForeignArray
 from ..io.edges import own_targets
 from ..io.on_device import OnDevice
-from ..jobs.blocks import Record
+from ..jobs.blocks import Record, default_block_rows, shared_block_rows
 from ..jobs.device_results import KERNEL, DeviceSink
-from ..jobs.manifest import default_block_rows, shared_block_rows
 from ..jobs.opening import open_store, open_to_write
 from ..jobs.runner import Runner
 from ..jobs.shared import SharedSink, sink_at

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from .manifest import Manifest, default_block_rows
+from .blocks import default_block_rows
+from .manifest import Manifest
 from .opening import open_store
 from .store import XmapStore
 

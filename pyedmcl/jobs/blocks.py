@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from numpy.typing import NDArray
 
+from ..errors import InputError
+
 if TYPE_CHECKING:
     from ..device.executor import Executor
     from ..neighbors.searcher import Searcher
@@ -64,6 +66,11 @@ class Wait:
     seconds: float
 
 
+_BLOCK_BYTES = 8 << 20
+_LEAST_WORK = 1 << 31  # pairs x steps of a block: about a second of two processor cores
+_MOST_BLOCKS = 20_480  # of a store that is cut for many: a metadata server must claim and write them all
+# Who comes last works while the others wait: with so many blocks each, that is some percent of the run.
+_BLOCKS_OF_A_PROCESS = 20
 # Several devices get some blocks each, so that a slower one takes fewer and none waits long for the last.
 _BLOCKS_OF_A_DEVICE = 4
 _BLOCK_VALUES = 1 << 24  # of the series of a block
@@ -77,6 +84,40 @@ def rows_of_a_block(n: int, most: int, devices: int = 1) -> int:
 def series_of_a_block(n: int, n_steps: int, devices: int = 1) -> int:
     """Series of a block where ``devices`` share ``n`` of them, whose values a block holds in memory."""
     return rows_of_a_block(n, max(_BLOCK_VALUES // n_steps, 1), devices)
+
+
+def default_block_rows(n_series: int, n_targets: int | None = None) -> int:
+    """Library rows per block for ``n_series`` series: 16 to 64, fewer where a row is so long that 8 MiB hold fewer.
+
+    With fewer targets than libraries, rows are shorter and blocks have more of them, up to 1,024.
+    """
+    if n_series < 1:
+        raise InputError(f"a result needs at least one series, got {n_series}")
+    columns = n_series if n_targets is None else n_targets
+    most = min(max(64 * (n_series // columns), 64), 1024)
+    fine = min(max(n_series // 16, 16), most)
+    return min(fine, max(_BLOCK_BYTES // (4 * columns), 1), n_series)
+
+
+def shared_block_rows(rows: int, n_series: int, row_work: int, processes: int) -> int:
+    """Library rows per block where processes share them: fewer for many, so that nobody waits long for the last ones.
+
+    Not so few that claiming and writing blocks takes long beside computing them.
+
+    Parameters
+    ----------
+    rows : int
+        For one process.
+    n_series : int
+    row_work : int
+        Pairs x steps of a row.
+    processes : int
+        As far as their number is known.
+    """
+    if processes < 2:
+        return rows
+    least = max(-(-_LEAST_WORK // row_work), -(-n_series // _MOST_BLOCKS))
+    return min(rows, max(n_series // (_BLOCKS_OF_A_PROCESS * processes), least))
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,8 @@ from numpy.typing import ArrayLike
 from ..errors import StoreWriteError
 from ..files import PRIVATE_PREFIX
 from . import durable
-from .blocks import Block, BlockResult, Record, Wait, cut
+from .blocks import Block, BlockResult, Record, Wait, cut, default_block_rows
 from .claims import Member
-from .manifest import default_block_rows
 from .parts import StageSink, packed, part_name, unpacked
 from .records import DamagedError, as_searched, digest_of
 from .sinks import ListSink, ResultsSink, StoreSink

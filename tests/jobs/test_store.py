@@ -18,8 +18,8 @@ from store_helpers import ROWS, N, finish, make_manifest, values, write_blocks
 from pyedmcl.data import call
 from pyedmcl.errors import InputError, StoreError, StoreMismatchError
 from pyedmcl.jobs import XmapStore, default_block_rows, open_store
+from pyedmcl.jobs.blocks import shared_block_rows
 from pyedmcl.jobs.durable import read_journal
-from pyedmcl.jobs.manifest import shared_block_rows
 
 ROOT = Path(__file__).resolve().parents[2]
 
