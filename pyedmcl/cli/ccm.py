@@ -9,7 +9,7 @@ import typer
 
 from . import options
 from .ccm_options import First, Interval, LibSizes, Sample, Second, Seed, parse_pair_E, parse_sizes
-from .files import check_picture, check_result, table_of_windows, write_result
+from .files import check_pictures, check_result, table_of_windows, write_result
 from .inputs import load, load_groups, parse_rule, parse_windows
 from .talk import Talk
 
@@ -91,7 +91,7 @@ def ccm(
     """
     talk = Talk(quiet=quiet, as_json=json, progress=progress)
     check_result(output)
-    check_picture(picture)
+    check_pictures(picture)
     dims, sizes = parse_pair_E(E), parse_sizes(lib_sizes)
     labels = load_groups(input, None if x is None else [x], groups, dataset, needed="--x and --y")
     one, other = two_series(input, x, y, time_column, dataset)

@@ -10,7 +10,7 @@ import typer
 from . import options
 from .ccm_options import Interval, LibSizes, Sample, Seed, parse_sizes
 from .cluster import client_at
-from .files import check_picture, check_table, table_of_windows, write_table
+from .files import check_pictures, check_table, table_of_windows, write_table
 from .inputs import beside_groups, load, load_groups, parse_columns, parse_E, parse_ranges, parse_rule, parse_windows
 from .talk import Talk
 from .xmap import FILES
@@ -99,8 +99,7 @@ def ccm_matrix(
     talk = Talk(quiet=quiet, as_json=json, progress=progress)
     if pairs is not None:
         check_table(pairs)
-    check_picture(picture)
-    check_picture(network)
+    check_pictures(picture, network)
     spans = parse_windows(windows)
     if spans is not None:
         check_table(output, "skill within windows")

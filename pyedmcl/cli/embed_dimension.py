@@ -9,7 +9,7 @@ import typer
 
 from . import options
 from .cluster import client_at
-from .files import check_picture, check_result, write_result
+from .files import check_pictures, check_result, write_result
 from .inputs import beside_groups, load, load_groups, parse_columns, parse_ranges, parse_rule
 from .talk import Talk
 
@@ -61,7 +61,7 @@ def embed_dimension(
     talk = Talk(quiet=quiet, as_json=json, progress=progress)
     wanted = beside_groups(parse_columns(columns), groups)
     check_result(output)
-    check_picture(plot)
+    check_pictures(plot)
     labels = load_groups(input, wanted, groups, dataset)
     series = load(input, wanted, time_column, dataset)
     goal = None if target is None else load(input, [target], time_column, dataset)

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from . import options
-from .files import check_picture, check_result, write_result
+from .files import check_pictures, check_result, write_result
 from .inputs import load, parse_columns
 from .talk import Talk
 
@@ -69,7 +69,7 @@ def embedding_scan(
     dims, lags, steps = (parse_values(text, option) for text, option in ((E, "--E"), (tau, "--tau"), (Tp, "--Tp")))
     wanted = parse_columns(columns)
     check_result(output)
-    check_picture(plot)
+    check_pictures(plot)
     series = load(input, wanted, time_column, dataset)
     import pyedmcl
 

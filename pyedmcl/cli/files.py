@@ -50,20 +50,22 @@ def finished(path: Path) -> bool:
         return False
 
 
-def check_picture(path: Path | None) -> None:
-    """Refuse, before anything is computed, a path that no picture can be written to; None is fine. Raises OutputError.
+def check_pictures(*paths: Path | None) -> None:
+    """Refuse, before anything is computed, paths that no picture can be written to; None is fine. Raises OutputError.
 
     Raises
     ------
     MissingExtraError
         matplotlib is not installed.
     """
-    if path is None:
+    pictures = [path for path in paths if path is not None]
+    if not pictures:
         return
     from ..plot.figure import check_format, new_figure
 
-    check_format(path)
-    new_figure(1, 1)
+    for path in pictures:
+        check_format(path)
+    new_figure(1, 1)  # a missing matplotlib is told now and not after the work
 
 
 def write_table(path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from . import options
-from .files import check_picture, check_result, write_result
+from .files import check_pictures, check_result, write_result
 from .inputs import load, parse_columns, parse_ranges
 from .simplex import _when
 from .smap import Ahead
@@ -66,7 +66,7 @@ def multiview(
     """Predict a series from every choice of D lagged series, averaging the views that predict best."""  # fmt: skip
     talk = Talk(quiet=quiet, as_json=json, progress=progress)
     check_result(output)
-    check_picture(picture)
+    check_pictures(picture)
     names = parse_columns(columns)
     # Digits count the columns of the file, so that one series may be asked for in two ways.
     aimed = load(input, [target], time_column, dataset).names[0]

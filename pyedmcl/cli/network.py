@@ -10,7 +10,7 @@ import typer
 from ..registry import BUDGET
 from . import options
 from .ccm_options import LibSizes, Seed, parse_integers, parse_sizes
-from .files import check_picture, check_place, check_result, write_bytes, write_result
+from .files import check_pictures, check_place, check_result, write_bytes, write_result
 from .inputs import beside_groups, load, load_groups, parse_clusters, parse_columns, parse_E, parse_rule
 from .surrogate_test import surrogates_asked
 from .talk import Talk
@@ -144,7 +144,7 @@ def network(
         output = folder / "pairs.csv"
     else:
         check_result(output, "a network, if not to a folder (a name without an ending),", _GRAPHS)
-    check_picture(picture)
+    check_pictures(picture)
     if text is not None:
         check_place(text)
     drawn_clusters = parse_clusters(clusters)

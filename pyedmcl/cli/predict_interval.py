@@ -9,7 +9,7 @@ import typer
 
 from . import options
 from .ccm_options import parse_integers
-from .files import check_picture, check_result, write_result
+from .files import check_pictures, check_result, write_result
 from .inputs import parse_ranges
 from .smap import Columns, Dimension, Embedded, Target, chosen
 from .talk import Talk
@@ -51,7 +51,7 @@ def predict_interval(
     """Predict a series several steps ahead: how fast does the skill of its nearest neighbours fade?"""  # fmt: skip
     talk = Talk(quiet=quiet, as_json=json, progress=progress)
     check_result(output)
-    check_picture(picture)
+    check_pictures(picture)
     steps = parse_integers(Tp, "--Tp")
     _, states, goal = chosen(input, column, target, time_column, dataset)
     import pyedmcl

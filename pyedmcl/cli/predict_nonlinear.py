@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from . import options
-from .files import check_picture, check_result, write_result
+from .files import check_pictures, check_result, write_result
 from .inputs import parse_ranges
 from .smap import (
     Ahead,
@@ -62,7 +62,7 @@ def predict_nonlinear(
     """Find out whether local linear fits predict better than a global one: skill of S-map over theta."""  # fmt: skip
     talk = Talk(quiet=quiet, as_json=json, progress=progress)
     check_result(output)
-    check_picture(picture)
+    check_pictures(picture)
     _, embedded_series, goal = chosen(input, column, target, time_column, dataset)
     import pyedmcl
 

@@ -114,18 +114,6 @@ _FORMS: dict[str, tuple[Callable[[str], Any], str]] = {
 }
 
 
-def check_pictures(*paths: Path | None) -> None:
-    """Refuse, before anything is computed, what cannot be drawn."""
-    wanted = [path for path in paths if path is not None]
-    if not wanted:
-        return
-    from ..plot.figure import check_format, new_figure
-
-    for path in wanted:
-        check_format(path)
-    new_figure(1, 1)  # a missing matplotlib is told now and not after the work
-
-
 def states(
     path: Path, column: str | None, together: str | None, against: str | None, time_column: str | None,
     dataset: str | None,

@@ -9,7 +9,7 @@ import typer
 
 from . import options
 from . import recurrence as shared
-from .files import check_place, write_bytes
+from .files import check_pictures, check_place, write_bytes
 from .talk import Talk
 
 
@@ -121,7 +121,7 @@ def _check(output: Path, plain: bool) -> None:
 
         check_png(output)
     else:
-        shared.check_pictures(output)
+        check_pictures(output)
 
 
 def _save_numbers(path: Path, values: Any) -> None:

@@ -11,7 +11,7 @@ import typer
 from . import options
 from . import recurrence as shared
 from .cluster import client_at
-from .files import check_result, write_result
+from .files import check_pictures, check_result, write_result
 from .talk import Talk
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def rqa(
     if isinstance(radii, list) and (plot is not None or lines is not None):
         raise typer.BadParameter(f"--radius {radius}: a picture shows one radius")
     check_result(output)
-    shared.check_pictures(plot, lines)
+    check_pictures(plot, lines)
     x, y = shared.states(input, column, columns, against, time_column, dataset)
     from ..recurrence.rqa import rqa as quantify
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from . import options
-from .files import check_picture, check_result, write_result
+from .files import check_pictures, check_result, write_result
 from .inputs import load, load_groups, parse_ranges, parse_windows
 from .talk import Talk
 
@@ -69,7 +69,7 @@ def simplex(
     """Predict a series from its nearest neighbours in state space, and say how well that works."""  # fmt: skip
     talk = Talk(quiet=quiet, as_json=json, progress=progress)
     check_result(output)
-    check_picture(picture)
+    check_pictures(picture)
     wanted = None if column is None else [column, *([target] if target not in (None, column) else [])]
     labels = load_groups(input, wanted, groups, dataset, needed="--column")
     series = load(input, wanted, time_column, dataset)

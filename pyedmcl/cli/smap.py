@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from . import options
-from .files import check_picture, check_result, write_result
+from .files import check_pictures, check_result, write_result
 from .inputs import load, load_groups, parse_columns, parse_ranges
 from .simplex import _when
 from .talk import Talk
@@ -125,8 +125,7 @@ def smap(
     """Predict each row by a linear fit weighted by nearness (S-map); the slopes are the local Jacobian."""  # fmt: skip
     talk = Talk(quiet=quiet, as_json=json, progress=progress)
     check_result(output)
-    check_picture(picture)
-    check_picture(coefficients)
+    check_pictures(picture, coefficients)
     thetas = parse_thetas(theta)
     labels = load_groups(input, parse_columns(column), groups, dataset, needed="--column")
     series, embedded_series, goal = chosen(input, column, target, time_column, dataset)

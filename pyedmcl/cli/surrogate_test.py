@@ -11,7 +11,7 @@ from ..registry import BUDGET
 from . import options
 from .ccm import two_series
 from .ccm_options import First, Interval, Second, Seed, parse_pair_E
-from .files import check_picture, check_result, write_result
+from .files import check_pictures, check_result, write_result
 from .inputs import load, load_groups, parse_columns, parse_E, parse_rule
 from .talk import Talk
 
@@ -87,8 +87,7 @@ def surrogate_test(
     """
     talk = Talk(quiet=quiet, as_json=json, progress=progress)
     check_result(output)
-    check_picture(picture)
-    check_picture(network)
+    check_pictures(picture, network)
     if not 0 < rate < 1:
         raise typer.BadParameter(f"--rate {rate:g}: a number between 0 and 1 is needed")
     of_pair = x is not None or y is not None

@@ -11,7 +11,7 @@ import typer
 from . import options
 from .cluster import client_at
 from .embedding_scan import parse_values
-from .files import check_picture, check_table, write_table
+from .files import check_pictures, check_table, write_table
 from .inputs import load, load_groups, parse_columns, parse_ranges
 from .talk import Talk
 from .xmap import targets_of
@@ -93,7 +93,7 @@ def xmap_grid(
     wanted = parse_columns(columns)
     if table is not None:
         check_table(table)
-    check_picture(plot)
+    check_pictures(plot)
     if (table is not None or plot is not None) and len(dims) < 2:
         raise typer.BadParameter("--table and --plot show the E at which skill saturates: --E needs several values")
     from ..edm.xmap_grid_result import as_tolerance
