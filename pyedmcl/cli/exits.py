@@ -59,6 +59,8 @@ _OTHERWISE = {
     "lib": ("lib_range",), "pred": ("pred_range",), "output": ("out",), "views": ("n_views",),
     "generate": ("generate_steps",),
 }  # fmt: skip
+#: Options that some commands have, which warnings name in all.
+_ELSEWHERE = ("groups", "surrogate", "regular")
 #: Arguments whose values are words of ours, which need no quotes in a shell; names of columns may.
 _OF_WORDS = ("regular", "season", "surrogate")
 
@@ -214,7 +216,7 @@ def _tell(ctx: Any, message: Warning | str, category: type[Warning], *place: Any
     """Show a warning as a remark of the command. Those of other packages mean nothing to a user: --debug shows them."""
     if issubclass(category, errors.PyedmclWarning):
         if not ctx.params.get("quiet"):
-            text = printable(in_options(str(message), ctx.command))
+            text = printable(in_options(str(message), ctx.command, _ELSEWHERE))
             typer.echo(typer.style("warning: ", fg="yellow", bold=True) + text, err=True)
     elif ctx.find_root().meta.get(_DEBUG):
         typer.echo(printable(warnings.formatwarning(message, category, *place[:2])), err=True)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import csv
 import os
 import re
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
-from ..errors import InputError, StoreForeignError
+from ..errors import InputError, PyedmclWarning, StoreForeignError
+from .exits import running
 from .remarks import remark_on
 
 if TYPE_CHECKING:
@@ -85,7 +87,11 @@ def load(path: Path, columns: list[str] | None, time_column: str | None, dataset
                 f"{path} is a result of 'pyedmcl xmap', not a file of series. To look at it: pyedmcl plot {path} "
                 f"-o map.png; to get its values: pyedmcl export {path} -o map.csv"
             )
-    series = _read(path, columns, time_column, dataset)
+    context = running()
+    with warnings.catch_warnings():
+        if context is not None and context.params.get("groups") is not None:
+            warnings.filterwarnings("ignore", ".*seems to tell recordings apart", PyedmclWarning)
+        series = _read(path, columns, time_column, dataset)
     remark_on(series)
     return series
 
@@ -159,10 +165,12 @@ def load_groups(
     if columns is None:
         raise typer.BadParameter(f"--groups needs {needed}, which says which columns hold values")
     held = []
-    for key in keys:
-        some = [item for item in columns if item != f"-{key}"] if columns[0].startswith("-") else columns[:1]
-        time = _read(path, some or None, key, dataset).time
-        held.append([] if time is None else time.tolist())
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PyedmclWarning)  # the series themselves are read, and told of, afterwards
+        some = list(_read(path, columns, None, dataset).names[:1]) if columns[0].startswith("-") else columns[:1]
+        for key in keys:
+            time = _read(path, some, key, dataset).time
+            held.append([] if time is None else time.tolist())
     return held[0] if len(held) == 1 else list(zip(*held, strict=True))
 
 

@@ -7,12 +7,15 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
 
+import numpy as np
+
 from ..errors import InputError, shown, warn
 from .columns import leaves_out, some
 from .numeric import is_missing
 from .times import as_dates, is_missing_cell
 from .unpack import Array, Table
 
+_LABELS = 5  # rows of each number that tells recordings apart, as a mean
 # A number with a slip of the pen, a decimal comma, or the sign of a detection limit ("<0.5") is no word.
 _LIKE_A_NUMBER = re.compile(r"[\s<>=~≈$€£'\"(]*[+-]?\s*[.,]?\d")
 
@@ -59,8 +62,26 @@ def tell_recordings(cells: Sequence[str]) -> bool:
     return len(labels) == kinds or in_turns
 
 
-def require_no_recordings(cells: Sequence[str], name: Any, what: str) -> None:
+def in_stretches(values: Array) -> bool:
+    """Whether numbers may tell recordings apart: whole ones, each of which stands in one stretch of some rows."""
+    if values.dtype.kind not in "iuf" or not np.isfinite(values).all() or (values != np.rint(values)).any():
+        return False
+    stretches = 1 + int(np.count_nonzero(values[1:] != values[:-1]))
+    return 2 <= stretches <= len(values) // _LABELS and len(np.unique(values)) == stretches
+
+
+def warn_of_recordings(labels: Sequence[str], name: Any, what: str) -> None:
+    """Warn that rows are read as one recording where a column that is not looked at has the labels of several."""
+    warn(
+        f"{what}: column {shown(name)} ({some(labels)}) seems to tell recordings apart, and all rows are read as one. "
+        f"Name it (groups={shown(name)}; for recurrence that of rqa_batch), or take the rows of one recording"
+    )
+
+
+def require_no_recordings(cells: Sequence[str], name: Any, what: str, others: int = 2) -> None:
     """Refuse to leave out a column of words by which the rows seem to belong to several recordings.
+
+    ``others`` is how many columns there would be without it.
 
     Raises
     ------
@@ -69,9 +90,10 @@ def require_no_recordings(cells: Sequence[str], name: Any, what: str) -> None:
     """
     if tell_recordings(cells):
         labels = list(dict.fromkeys(cell.strip() for cell in cells))
+        long = "; if each of them is a series of its own, give each a column (pivot of pandas)" if others < 2 else ""
         raise InputError(
             f"{what}: the words in column {shown(name)} ({some(labels)}) seem to tell recordings apart. Name the "
-            f"column with groups={shown(name)}, or leave it out with columns={'-' + str(name)!r}"
+            f"column with groups={shown(name)}, or leave it out with columns={'-' + str(name)!r}{long}"
         )
 
 
@@ -94,7 +116,7 @@ def without_words(
     if len(words) == len(chosen):
         return chosen
     for i, cells in words.items():
-        require_no_recordings(cells, table.labels[i], what)
+        require_no_recordings(cells, table.labels[i], what, len(chosen) - len(words))
     if words:
         tell_left_out([table.labels[i] for i in words], what)
     return [i for i in chosen if i not in words]

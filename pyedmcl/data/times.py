@@ -35,6 +35,11 @@ def is_time_name(name: object) -> bool:
     return _UNIT.sub("", str(name)).strip().lower() in TIME_NAMES
 
 
+def is_nameless(name: object) -> bool:
+    """True for the name of an index of pandas that had none when it was written."""
+    return str(name).strip().lower() in ("", "unnamed: 0")
+
+
 def tell_times(names: Sequence[str], values: Array, what: str) -> None:
     """Warn of one of the first series that, by its name and even steps, counts the rows: a time, and no observation."""
     for place, name in enumerate(names[:3]):
@@ -135,7 +140,7 @@ def looks_like_time(name: object | None, first: bool, values: Array) -> bool:
     values : ndarray
         Shape (L,), as :func:`as_time` gives it.
     """
-    named = name is not None and (is_time_name(name) or (first and str(name).strip().lower() in ("", "unnamed: 0")))
+    named = name is not None and (is_time_name(name) or (first and is_nameless(name)))
     if values.dtype.kind in "iuf":
         return named and (increasing(values) or begins_anew(values))
     return named or (first and values.dtype.kind == "M")

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from ..data.columns import some
 from ..data.condition import near_one
 from ..data.series import Series
+from ..data.text_columns import in_stretches
 from .scores import pearson
 from .surrogate_choice import bridged, line, wanders
 
@@ -29,7 +30,6 @@ _TOGETHER = 256  # series that are compared with all others at a time
 _STRETCH = 5  # rows one after the other that occur again
 _FAR = 3  # spans of all other values between them and a code
 _PASSES = 8  # of the mean: four times there and back
-_LABELS = 5  # rows of each label at least, as a mean
 _NINES = {9.0, 99.0, 999.0, 9999.0, 99999.0, 999999.0, 99.9, 999.9, 9999.9, 99.99, 999.99, 32767.0, 32768.0}
 _FILLED = 1e19  # values of this size and more are what formats fill gaps with
 
@@ -110,14 +110,11 @@ def _codes(series: Series) -> Iterator[Remark]:
 def _labels(series: Series) -> Iterator[Remark]:
     """Whole numbers each of which stands in one stretch of rows."""
     for name, column in zip(series.names, series.values.T, strict=True):
-        if not np.isfinite(column).all() or (column != np.rint(column)).any():
-            continue
-        stretches = 1 + int(np.count_nonzero(np.diff(column)))
-        if 2 <= stretches <= series.n_steps // _LABELS and len(np.unique(column)) == stretches:
+        if in_stretches(column):
             yield Remark(
                 "labels", name,
-                f"each of its {stretches:,} values stands in one stretch of rows, as labels of recordings and parts of "
-                f"a date do: tell recordings apart by groups={name!r}, or leave it out",
+                f"each of its {len(np.unique(column)):,} values stands in one stretch of rows, as labels of recordings "
+                f"and parts of a date do: tell recordings apart by groups={name!r}, or leave it out",
             )  # fmt: skip
 
 

@@ -18,10 +18,18 @@ import numpy as np
 
 from ..data.columns import leaves_out, select
 from ..data.series import Series, build_series
-from ..data.text_columns import are_words, require_no_recordings, tell_left_out
-from ..data.times import as_time, is_missing_cell, looks_like_time
+from ..data.text_columns import (
+    are_words,
+    in_stretches,
+    require_no_recordings,
+    tell_left_out,
+    tell_recordings,
+    warn_of_recordings,
+)
+from ..data.times import as_numbers, as_time, increasing, is_missing_cell, is_nameless, is_time_name, looks_like_time
 from ..data.unpack import Array
 from ..errors import InputError
+from .calendar_columns import calendar_columns, calendar_dates
 from .dialect import Dialect, detect, open_binary, rows_of_text, split
 
 
@@ -42,12 +50,19 @@ def read_text(path: Path, columns: Sequence[str | int] | None, time_column: str 
     kept = None if columns is None or leaves_out(labels, columns) else chosen
     if time_column is None:
         time = _find_time(dialect, kept)
-    wanted = [i for i in chosen if i != time]
+    moments = [] if _dated(dialect, time) else calendar_columns(labels, chosen, kept, time_column)
+    dates = calendar_dates([_cells(path, dialect, i, what) for i in moments])
+    if dates is not None:
+        time = None
+    left_out = [*moments, *_counter(dialect, time)] if dates is not None else _counter(dialect, time)
+    wanted = [i for i in chosen if i != time and (kept is not None or i not in left_out)]
     if not wanted:
         raise InputError(f"{what}: there is no column of data beside the time column {labels[time or 0]!r}")
     values, wanted, cells = _parse_numbers(path, dialect, wanted, time, labels, what, named=kept is not None)
     names = [labels[i] for i in wanted]
-    times = None if time is None else as_time(cells)
+    times = dates if time is None else as_time(cells)
+    if kept is not None and times is None:  # times increase, or are refused
+        _tell_recordings_beside(path, dialect, labels, {*kept, *([] if time is None else [time])}, what)
     if time is not None and times is not None and time_column is None and columns is None:
         name = None if dialect.names is None else dialect.names[time]
         if not looks_like_time(name, time == 0, times):  # the whole file says otherwise than its first rows
@@ -58,17 +73,56 @@ def read_text(path: Path, columns: Sequence[str | int] | None, time_column: str 
 
 
 def _find_time(dialect: Dialect, kept: Sequence[int] | None) -> int | None:
+    """The column of times; one of dates before one of numbers, which may count the rows."""
     if dialect.width == 1 or not dialect.sample:
         return None
-    for i in range(dialect.width):
+    found: int | None = None
+    for i in range(dialect.width if dialect.names is not None else 1):
         if kept is not None and i in kept:
             continue
-        if dialect.names is None and i > 0:
-            break
-        cells = [row[i] for row in dialect.sample if len(row) > i]
-        if cells and looks_like_time(None if dialect.names is None else dialect.names[i], i == 0, as_time(cells)):
-            return i
-    return None
+        times = _sampled(dialect, i)
+        if len(times) and looks_like_time(None if dialect.names is None else dialect.names[i], i == 0, times):
+            if times.dtype.kind == "M":
+                return i
+            found = i if found is None else found
+    return found
+
+
+def _sampled(dialect: Dialect, column: int) -> Array:
+    """The first cells of a column, as times."""
+    return as_time([row[column] for row in dialect.sample if len(row) > column])
+
+
+def _dated(dialect: Dialect, time: int | None) -> bool:
+    return time is not None and _sampled(dialect, time).dtype.kind == "M"
+
+
+def _counter(dialect: Dialect, time: int | None) -> list[int]:
+    """The first column, where it has no name and counts the rows beside another that is the time: an index of pandas
+    that was written along."""
+    if time in (None, 0) or dialect.names is None or not is_nameless(dialect.names[0]):
+        return []
+    numbers = _sampled(dialect, 0)
+    return [0] if numbers.dtype.kind == "i" and increasing(numbers) else []
+
+
+def _tell_recordings_beside(
+    path: Path, dialect: Dialect, labels: Sequence[str], looked_at: set[int], what: str
+) -> None:
+    """Warn of a column that nobody asked for by which the rows seem to belong to several recordings."""
+    for i in range(dialect.width):
+        if i in looked_at or is_time_name(labels[i]) or not _like_labels(_sampled(dialect, i)):
+            continue
+        cells = _cells(path, dialect, i, what)
+        numbers = as_numbers(cells)
+        if tell_recordings(cells) and are_words(cells) if numbers is None else in_stretches(numbers):
+            warn_of_recordings(list(dict.fromkeys(cell.strip() for cell in cells)), labels[i], what)
+
+
+def _like_labels(cells: Array) -> bool:
+    """Whether the first cells of a column may be labels: words, or whole numbers that hardly change."""
+    changes = np.count_nonzero(cells[1:] != cells[:-1])
+    return cells.dtype.kind == "U" or (cells.dtype.kind == "i" and bool(changes <= len(cells) // 2))
 
 
 def _as_data(times: Array, name: str, what: str) -> Array:
@@ -99,7 +153,7 @@ def _parse_numbers(path: Path, dialect: Dialect, wanted: list[int], time: int | 
             held = [] if named else _cells(path, dialect, error.column, what)
             if len(wanted) == 1 or not are_words(held):
                 raise
-            require_no_recordings(held, labels[error.column], what)
+            require_no_recordings(held, labels[error.column], what, len(wanted) - 1)
             words.append(error.column)
             wanted = [i for i in wanted if i != error.column]
         else:
