@@ -130,8 +130,7 @@ def surrogate_test(
                  f"({'up to ' if n == 'auto' else ''}{result.n:,} surrogates by {surrogate}, seed {result.seed}; no p "
                  f"can be below {result.smallest_p:.2g}, and no q of a single pair below {result.smallest_q:.2g})"
                  f"{where}")  # fmt: skip
-    for target, reason in zip(tested.targets, result.reasons, strict=True):
-        talk.remark(f"surrogates of {target}: {reason}")
+    talk.remark_on_surrogates(tested.targets, result.reasons)
     shown = rows if of_pair else hits[:_SHOWN]
     if shown and not quiet:
         talk.table(header, [[f"{cell:.4g}" if isinstance(cell, float) else str(cell) for cell in row] for row in shown],

@@ -16,6 +16,8 @@ from .streams import printable, shown
 if TYPE_CHECKING:
     from ..launch.bars import Report
 
+_NAMED = 8  # series of a sentence
+
 
 class Talk:
     """How one command talks.
@@ -47,6 +49,15 @@ class Talk:
                 "an arrow says that the cause is upstream of the effect, perhaps through other series: 'pyedmcl "
                 "network' tells direct links from those"
             )
+
+    def remark_on_surrogates(self, names: Sequence[str], reasons: Sequence[str]) -> None:
+        """What the surrogates of each series keep; what is the same of several is said once. None have no reasons."""
+        alike: dict[str, list[str]] = {}
+        for name, reason in zip(names, reasons, strict=bool(reasons)):
+            alike.setdefault(reason, []).append(name)
+        for reason, own in alike.items():
+            more = f" and {len(own) - _NAMED:,} more" if len(own) > _NAMED else ""
+            self.remark(f"surrogates of {', '.join(own[:_NAMED])}{more}: {reason}")
 
     def summary(self, text: str) -> None:
         """The outcome in words, on stdout; left out for --quiet and --json."""

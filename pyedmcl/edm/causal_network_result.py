@@ -198,9 +198,10 @@ class CausalNetwork(Graph, Result):
         wanted = self._verdicts(verdicts)
         keep = np.isin(self.verdict.astype(str), list(wanted)) & ~np.eye(len(self.names), dtype=bool)
         tests = f"{self.n_steps:,} rows, surrogates: {self.surrogate or 'none'}, rate {self.rate:g}"
-        words = ", ".join(word for word in _ORDER if word in wanted)
+        held = set(self.verdict[~np.eye(len(self.names), dtype=bool)].tolist())
+        words = ", ".join([word for word in _ORDER if word in wanted & held] or [DIRECT])
         return causal_network(
-            self.skill, self.names, path, keep=keep, top=top, title=f"links: {words} ({tests})", layout=layout,
+            self.skill, self.names, path, keep=keep, top=top, title=f"verdict: {words} ({tests})", layout=layout,
             clusters=clusters,
         )  # fmt: skip
 

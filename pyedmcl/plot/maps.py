@@ -13,10 +13,12 @@ from ..errors import InputError
 from ..io.edges import blank_itself, own_targets
 from ..io.export import checked_map
 from .figure import as_label, colours, finished, new_figure
+from .names import short_names
 from .order import likeness_order
 from .reduce import block_maxima, block_means
 
 _NAMED = 40  # names are written at the ticks up to this number of series
+_FEW, _LETTERS, _FEWER_LETTERS = 12, 24, 16  # of a name, where there are few series and where there are more
 _NUMBERED = 8  # series whose cells have numbers
 _MISSING = "#b8b8b8"
 _LONGEST = 8  # times as long as wide, beyond which cells are no squares
@@ -213,7 +215,7 @@ def _ticks(ax: Any, names: list[str], columns: list[str]) -> None:
 
             axis.set_major_locator(MaxNLocator(nbins=8, integer=True, min_n_ticks=2, steps=(1, 2, 5, 10)))
             continue
-        short = [as_label(name if len(name) <= 16 else name[:15] + "…") for name in side]
+        short = [as_label(name) for name in short_names(side, _LETTERS if n <= _FEW else _FEWER_LETTERS)]
         upright = axis is ax.yaxis or sum(map(len, short)) + 2 * n <= 70  # else names of columns would overlap
         axis.set_ticks(range(n), short, fontsize=9.0 if n <= 20 else 6.5, rotation=0 if upright else 90)
         axis.set_tick_params(length=2)

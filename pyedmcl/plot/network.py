@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from ..data.columns import many
 from ..errors import InputError, shown
 from ..io.edges import Strongest, between_series, own_targets
 from .figure import as_label, colours, finished, new_figure
+from .names import short_names
 from .palette import DARK, GREY, cluster_mark, legend
 from .places import LAYOUTS, by_forces, clusters_of, on_circle
 
@@ -167,7 +169,8 @@ def _network(
     labels = clusters_of(clusters, texts, drawn.tolist(), weights)
     _Picture([texts[i] for i in drawn.tolist()], labels, weights, layout).draw(figure, ax, ends, strength)
     heading = [title] if title else []
-    heading.append(f"{len(links):,} link{'' if len(links) == 1 else 's'}, cause → effect" if len(links) == held.total
+    counted = many(len(links), "link") if len(links) else "no link"
+    heading.append(f"{counted}, cause → effect" if len(links) == held.total
                    else f"the strongest {len(links):,} of {held.total:,} links, cause → effect")  # fmt: skip
     ax.set_title("\n".join(heading), fontsize=11)
     return finished(figure, path, dpi=dpi)
@@ -177,7 +180,7 @@ class _Picture:
     """Series of a network at their places."""
 
     def __init__(self, names: Sequence[str], labels: Sequence[str], weights: Any, layout: str) -> None:
-        self._names = [as_label(name if len(name) <= _LETTERS else name[: _LETTERS - 1] + "…") for name in names]
+        self._names = [as_label(name) for name in short_names(names, _LETTERS)]
         self._labels, self._circle = labels, layout == "circle"
         self._font = 10 if len(names) <= 20 else 7.5 if len(names) <= 40 else 6
         self._widths = _LETTER * self._font / 10 * np.array([len(name) for name in self._names], float)
@@ -201,12 +204,14 @@ class _Picture:
         self._nodes(ax)
         self._texts(ax, self._font)
         longest = self._widths.max(initial=0.0)
-        reach = 1.14 + (longest if self._circle else longest / 2)
+        # Around a circle, the wider the picture the smaller is what stands for 1, and the wider are names.
+        reach = 1.14 / (1 - 0.7 * longest) if self._circle else 1.14 + longest / 2
         ax.set_xlim(-reach, reach)
         ax.set_ylim(-reach, reach)
         ax.set_aspect("equal")
         ax.set_axis_off()
-        figure.colorbar(ScalarMappable(scale, shades), ax=ax, shrink=0.6, pad=0.02, label="cross-map skill rho")
+        if len(links):  # else there is no colour to be read
+            figure.colorbar(ScalarMappable(scale, shades), ax=ax, shrink=0.6, pad=0.02, label="cross-map skill rho")
 
     def _nodes(self, ax: Any) -> None:
         size = 8 if len(self._names) <= 30 else 5

@@ -121,7 +121,7 @@ def test_surrogates_that_the_command_chooses_are_told(table, tmp_path, one_devic
     words = ["surrogate-test", path, "--E", 2, "--seed", 3, "--budget", 60, "--surrogate", "auto"]
     words += ["--device", one_device]
     found = run(*words)
-    assert "surrogates of b: keeps the" in found.stderr and "no p can be below" in found.stdout
+    assert "surrogates of a, b, c, d: keeps the" in found.stderr and "no p can be below" in found.stdout
     answer = json.loads(run(*words, "--json").stdout)
     every = pyedmcl.xmap_significance(x, E=2, seed=3, budget=60, surrogate="auto", device=one_device)
     assert answer["n"] == every.n and answer["smallest_q"] == every.smallest_q

@@ -55,3 +55,25 @@ def test_a_long_legend_leaves_room_for_the_curves(one_device):
     assert axes.get_window_extent().height / figure.dpi > 2.4  # inches
     asked = pyedmcl.xmap(TABLE, E=2, windows=(90, 30), device=one_device).plot(figsize=(8, 4))
     assert tuple(asked.get_size_inches()) == (8, 4)
+
+
+def test_names_that_begin_alike_stay_apart(one_device):
+    from pyedmcl.plot.names import short_names
+
+    assert short_names(["algae", "a" * 30], 16) == ["algae", "a" * 15 + "…"]
+    genes = [f"gene_with_a_long_name_{i:03d}_of_transcript" for i in range(12)]
+    found = short_names([*genes, "other"], 16)
+    assert len(set(found)) == 13 and all(len(name) <= 16 for name in found) and found[-1] == "other"
+    assert "003" in short_names(genes[:4], 16)[3]
+    assert short_names(["same" * 9, "same" * 9 + "x"], 16)[1].endswith("x")
+    ax = pyedmcl.xmap(TABLE, E=2, device=one_device).plot().axes[0]
+    assert [label.get_text() for label in ax.get_yticklabels()][3].startswith("phytoplankton biomass 3")
+
+
+def test_names_around_a_circle_leave_the_title_free(one_device):
+    figure = pyedmcl.xmap(TABLE, E=2, device=one_device).plot_network(top=20)
+    figure.canvas.draw()
+    ax, renderer = figure.axes[0], figure.canvas.get_renderer()
+    names = [text for text in ax.texts if text.get_text()]
+    assert len(names) == 9 and len({text.get_text() for text in names}) == 9
+    assert not any(text.get_window_extent(renderer).overlaps(ax.title.get_window_extent(renderer)) for text in names)

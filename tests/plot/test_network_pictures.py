@@ -108,3 +108,9 @@ def test_the_shell_places_networks(tmp_path):
     for wrong in ("HVC", "A=neuron 0;B=neuron 0", "=neuron 0", "A="):
         done = inside("plot", tmp_path / "map.edm", "-o", tmp_path / "n.png", "--network", "--clusters", wrong)
         assert done.returncode == 2 and "each once, are needed" in " ".join(done.stderr.split()), done.stderr
+
+
+def test_a_network_without_a_link_has_no_colours_to_read():
+    figure = causal_network(np.zeros((N, N)), NAMES, title="nothing")
+    assert len(figure.axes) == 1 and figure.axes[0].get_title().endswith("no link, cause → effect")
+    assert len(causal_network(linked(), NAMES).axes) == 2

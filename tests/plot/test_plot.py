@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from picture_helpers import look_at
 
 pytest.importorskip("matplotlib", reason="matplotlib is not installed; pip install 'pyedmcl[plot]' brings it")
 
@@ -86,7 +87,11 @@ def test_many_names_are_left_out():
 
 def test_long_names_stay_within_the_picture():
     figure = heat_map(some_map(3), ["a" * 80, "b", "c"])
-    assert all(len(text.get_text()) <= 16 for text in figure.axes[0].get_yticklabels())
+    assert all(len(text.get_text()) <= 24 for text in figure.axes[0].get_yticklabels())
+    look_at(figure)
+    many = heat_map(some_map(13), ["a" * 80, *"bcdefghijklm"])
+    assert all(len(text.get_text()) <= 16 for text in many.axes[0].get_yticklabels())
+    look_at(many)
 
 
 @pytest.mark.parametrize("name", ["narrow", "Diatoms (cells/ml)"])
